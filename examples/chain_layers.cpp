@@ -144,7 +144,7 @@ int main() {
   auto weighed = network();
   cairn::chain const work = cairn::chain_probe<std::chrono::steady_clock>(weighed, digit, 1.0);
   cairn::chain_planner planner{work};
-  std::int64_t const all = cairn::detail::chain_model{work, "chain_layers"}.store_all_peak();
+  std::int64_t const all = planner.store_all_peak();
   std::printf("%lld layers, everything stored: %lld bytes\n", static_cast<long long>(work.stages()), static_cast<long long>(all));
 
   bool right = true;

@@ -188,7 +188,7 @@ TEST_CASE("uniform is exact at the edges of 32, 53 and 63 bits", "[schedule][uni
          {by_root, store_all(n), uniform{n, {.checkpoints = 0}}, uniform{n, {.checkpoints = n - 1}}, uniform{n, {.checkpoints = n / 2}},
           uniform{n, {.block = 1}}, uniform{n, {.block = n}}, uniform{n, {.block = n - 1}}, uniform{n, {.block = longest}},
           uniform{n, {.block = 1LL << 31}}, uniform{n, {.slots = longest}}, uniform{n, {.slots = n / 2}},
-          uniform{n, {.slots = detail::least_block_peak(n)}}}) {
+          uniform{n, {.slots = uniform::least_slots(n)}}}) {
       auto const counts = plan.counts();
       CHECK(counts.reversals == wide(n));
       CHECK(counts.advances >= wide(n) - 1);
@@ -208,9 +208,9 @@ TEST_CASE("uniform is exact at the edges of 32, 53 and 63 bits", "[schedule][uni
       for (int j = 0; j < 1000; ++j)
         if (auto const bad = machine.obey(cursor.next()); bad != flaw::none) FAIL(describe(bad));
     }
-    CHECK_THROWS_AS((uniform{n, {.slots = detail::least_block_peak(n) - 1}}), invalid_plan);
-    CHECK(uniform{n, {.slots = detail::least_block_peak(n)}}.slots() == detail::least_block_peak(n));
-    auto const within = detail::least_block_peak(n) + 1000;
+    CHECK_THROWS_AS((uniform{n, {.slots = uniform::least_slots(n) - 1}}), invalid_plan);
+    CHECK(uniform{n, {.slots = uniform::least_slots(n)}}.slots() == uniform::least_slots(n));
+    auto const within = uniform::least_slots(n) + 1000;
     CHECK(uniform{n, {.slots = within}}.counts().advances == 2 * wide(n) - wide(within) - 2);
   }
 }

@@ -270,6 +270,10 @@ def faults(root):
         for file in sorted(pathlib.Path(root).glob(pattern)):
             if file.is_file() and re.search(r"#\s*include\s*<cairn/(?:\w+/)*(?:detail/|impl/(?!src\.hpp))", file.read_text(errors="replace")):
                 yield f"{file.relative_to(root)}: includes a private header of cairn"
+    for pattern in ("examples/**/*", "tools/**/*"):
+        for file in sorted(pathlib.Path(root).glob(pattern)):
+            if file.is_file() and re.search(r"\bcairn::(?:\w+::)*detail\b", file.read_text(errors="replace")):
+                yield f"{file.relative_to(root)}: uses a private name of cairn"
     if len(defines) > MOST_DEFINES:
         yield f"{len(defines)} #define, at most {MOST_DEFINES}"
     if len({path for path, _ in defines} - {LINKAGE}) > 1:
@@ -367,6 +371,8 @@ PLANTED = [  # header, text added to it, what the report must say
     ("core/a.hpp", "#define CAIRN_DECL\n", "core/a.hpp: #define CAIRN_DECL"),
     ("../../tools/a.cpp", "#include <cairn/plan/impl/once.ipp>\n", "tools/a.cpp: includes a private header"),
     ("../../examples/a.cpp", "#include <cairn/core/detail/refused.hpp>\n", "examples/a.cpp: includes a private header"),
+    ("../../tools/a.cpp", "auto x = cairn::detail::once();\n", "tools/a.cpp: uses a private name"),
+    ("../../examples/a.cpp", "using namespace cairn::libtorch::detail;\n", "examples/a.cpp: uses a private name"),
 ]
 
 

@@ -7,6 +7,7 @@
 #include <cairn/core/bytes.hpp>
 #include <cairn/plan/text/chain_text.hpp>
 #include <cairn/plan/text/chain_words.hpp>
+#include <cairn/plan/text/figure_text.hpp>
 
 #include "members.hpp"
 #include "numbers.hpp"
@@ -90,13 +91,13 @@ std::string chain_desk::table(cairn::chain_plan const& plan) const {
   auto const bytes = [&](char const* name, std::int64_t count) { line(name, grouped(wide(count)) + " B", cairn::to_short_text(wide(count)).c_str()); };
   bytes("memory", cost.peak + initial_bytes());
   if (initial_bytes() > 0) bytes("of these, state 0", initial_bytes());
-  line("makespan", grouped(wide(cost.makespan)), fixed(cairn::detail::slowdown(plan)) + " times store-all's " + grouped(wide(planner_.store_all_time())));
+  line("makespan", grouped(wide(cost.makespan)), fixed(plan.slowdown()) + " times store-all's " + grouped(wide(planner_.store_all_time())));
   line("run again", grouped(wide(cost.extra_forward)), "time of stages that are run more than once");
   line("stage runs", grouped(wide(cost.stage_runs)), "of " + counted(wide(work().stages()), "stage"));
   bytes("store-all's memory", planner_.store_all_peak() + initial_bytes());
   bytes("least of any kind", plan.proof.lower_bound_peak + initial_bytes());
   line("fastest of any kind", grouped(wide(plan.proof.lower_bound_time)), "at least, within this budget");
-  line("gap", cairn::detail::percent_text(plan.gap()), cairn::chain_gap_text(plan));
+  line("gap", cairn::percent_text(plan.gap()), cairn::chain_gap_text(plan));
   return text;
 }
 

@@ -23,9 +23,9 @@ namespace {
 
 constexpr char const* example = "as in {\"chain\":{\"x\":[8,8],\"s\":[20],\"uf\":[1]},\"memory\":64}";
 
-class chain_request_reader final : public cairn::detail::chain_events {
+class chain_request_reader final : public cairn::chain_json_reader {
  public:
-  chain_request_reader() : chain_events{"cairn::chain", false} {}
+  chain_request_reader() : chain_json_reader{"cairn::chain", false} {}
 
   asked_chain asked;
   std::string id;  ///< as JSON; empty where there is none

@@ -9,6 +9,7 @@
 #include <cairn/plan/text/chain_svg.hpp>
 #include <cairn/plan/text/chain_text.hpp>
 #include <cairn/plan/text/chain_words.hpp>
+#include <cairn/plan/text/figure_text.hpp>
 
 #include "chain_answer.hpp"
 #include "files.hpp"
@@ -39,7 +40,7 @@ std::int64_t points_of(chain_outputs const& wanted, std::int64_t usual) {
 
 /// What the chain needs at least and at most.
 std::string limits(chain_desk const& desk, std::vector<cairn::chain_plan> const& front) {
-  auto const bytes = [&](std::int64_t count) { return cairn::detail::exact_bytes(count + desk.initial_bytes()); };
+  auto const bytes = [&](std::int64_t count) { return cairn::exact_bytes_text(count + desk.initial_bytes()); };
   std::string text = counted(wide(desk.work().stages()), "stage") + ", store-all takes " + grouped(wide(desk.planner().store_all_time())) + " within " + bytes(desk.planner().store_all_peak()) + '\n';
   if (!front.empty()) text += (front.front().left_out > 0 ? "least memory found " : "least memory ") + bytes(front.front().cost.peak) + ", and no schedule of any kind does with less than " + bytes(front.front().proof.lower_bound_peak) + '\n';
   return text;

@@ -6,6 +6,7 @@
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/loop/explain.hpp>
+#include <cairn/plan/text/figure_text.hpp>
 #include <cairn/plan/text/plan_text.hpp>
 #include <cairn/schedule/binomial.hpp>
 
@@ -100,7 +101,7 @@ std::string what_the_memory_could_do(planned const& found) {
   auto const& proof = told.plan.proof;
   std::string text = "Within " + bytes(*found.sizes) + " no plan takes fewer than " +
                      counted(proof.least_step_calls, "step call") + "; this one takes " +
-                     cairn::detail::percent_text(std::max(0.0, proof.step_calls_gap())) + " more.\n";
+                     cairn::percent_text(std::max(0.0, proof.step_calls_gap())) + " more.\n";
   std::string const least = cairn::to_short_text(told.least_bytes).c_str();
   text += "Half the memory: " + (told.half ? cairn::plan_text(*told.half) : "too little, the least is " + least) + ".\n";
   if (told.twice) text += "Twice the memory: " + cairn::plan_text(*told.twice) + ".\n";

@@ -65,7 +65,7 @@ std::string reason_of(cairn::skipped_planner const& skipped) {
 std::string advice_table(cairn::advice const& advice) {
   std::vector<cairn::planned> rows{advice.best};
   rows.insert(rows.end(), advice.runners_up.begin(), advice.runners_up.end());
-  std::string text = cairn::pareto_text(rows) + '\n' + cairn::reason_text(advice) + '\n' + cairn::detail::gap_words(advice.best) + '\n';
+  std::string text = cairn::pareto_text(rows) + '\n' + cairn::reason_text(advice) + '\n' + cairn::gap_text(advice.best) + '\n';
   for (auto const& skipped : advice.skipped) text += std::string{"Left out: "} + cairn::name_of(skipped.by) + ", " + reason_of(skipped) + ".\n";
   return text + cairn::slots_note + '\n';
 }

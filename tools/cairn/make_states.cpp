@@ -37,7 +37,7 @@ struct leaves_factory {
 };
 struct uniform_factory {
   step_index steps;
-  slot_index least() const { return cairn::detail::least_block_peak(steps); }
+  slot_index least() const { return cairn::uniform::least_slots(steps); }
   slot_index most() const { return std::max(least(), steps - 1); }
   auto operator()(slot_index slots) const { return cairn::uniform{steps, {.slots = slots}}; }
 };

@@ -86,7 +86,7 @@ cairn::workload workload_of(request const& asked) {
 
 cairn::slot_index least_slots(request const& asked) {
   switch (asked.schedule()) {
-    case schedule_kind::uniform: return cairn::detail::least_block_peak(*asked.steps);
+    case schedule_kind::uniform: return cairn::uniform::least_slots(*asked.steps);
     case schedule_kind::store_all: return cairn::store_all(*asked.steps).slots();
     default: return 1;
   }

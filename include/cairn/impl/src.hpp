@@ -18,6 +18,7 @@
 #include <cairn/plan/text/impl/chain_svg.ipp>
 #include <cairn/plan/text/impl/chain_text.ipp>
 #include <cairn/plan/text/impl/chain_words.ipp>
+#include <cairn/plan/text/impl/figure_text.ipp>
 #include <cairn/plan/text/impl/graph_svg.ipp>
 #include <cairn/plan/text/impl/graph_words.ipp>
 #include <cairn/plan/text/impl/pareto_text.ipp>

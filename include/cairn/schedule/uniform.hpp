@@ -44,6 +44,11 @@ class uniform {
   /// Whether state i is a checkpoint; the initial state and the states kept inside a block are not.
   [[nodiscard]] constexpr bool is_checkpoint(step_index i) const noexcept { return layout_.starts_at(i); }
 
+  /// The fewest slots that evenly spaced checkpoints of so many steps take.   \param steps  >= 0
+  [[nodiscard]] static constexpr slot_index least_slots(step_index steps) noexcept {
+    return detail::least_block_peak(steps);
+  }
+
   /// The totals of a sweep, in closed form.
   [[nodiscard, gnu::noinline]] constexpr schedule_counts counts() const noexcept {
     schedule_counts sum;
@@ -168,7 +173,7 @@ class uniform {
     return detail::equal_blocks(steps, block);
   }
   [[nodiscard]] static constexpr detail::block_layout by_slots(step_index steps, slot_index slots) {
-    slot_index const least = detail::least_block_peak(steps);
+    slot_index const least = least_slots(steps);
     if (slots < least)
       throw invalid_plan{"cairn::uniform",
                          "too few slots for evenly spaced checkpoints",

@@ -2,6 +2,7 @@
 #include <cairn/plan/text/chain_svg.hpp>
 #include <cairn/plan/text/drawn_actions.hpp>
 #include <cairn/plan/text/chain_text.hpp>
+#include <cairn/plan/text/figure_text.hpp>
 #include <cairn/plan/text/chain_words.hpp>
 
 #include <algorithm>
@@ -310,10 +311,23 @@ TEST_CASE("tables of plans say memory, time, and how far they are from the best"
   CHECK(chain_pareto_text({}) == "memory  makespan  of store-all  above bound  planner\n");
   CHECK(chain_plan_text(slow) == "persistent: 1.333 times the time of storing everything, peak 36 bytes; it takes 2.6 % more than a bound for every persistent plan");
   CHECK(chain_plan_text(fast) == "persistent: 1 times the time of storing everything, peak 68 bytes; no schedule of any kind is faster");
+  CHECK(slow.slowdown() == Approx(4.0 / 3));
+  CHECK(slow.store_all_time() == fast.cost.makespan);
+  CHECK(fast.slowdown() == 1);
   slow.proof.class_bound_time = 120, slow.proof.of = chain_class::non_persistent;
   CHECK(chain_gap_text(slow) == "no non-persistent plan is faster");
   slow.proof = {};
   CHECK(chain_gap_text(slow) == "nothing is proven of its time");
+}
+
+TEST_CASE("figures are said in the words of all texts", "[plan][text]") {
+  CHECK(cairn::percent_text(0.12) == "12 %");
+  CHECK(cairn::percent_text(0.004) == "0.4 %");
+  CHECK(cairn::percent_text(2.5) == "250 %");
+  CHECK(cairn::percent_text(1234567.891) == "123456789 %");
+  CHECK(cairn::exact_bytes_text(1) == "1 byte");
+  CHECK(cairn::exact_bytes_text(1023) == "1023 bytes");
+  CHECK(cairn::exact_bytes_text(2048) == "2048 bytes (2.00 KiB)");
 }
 
 TEST_CASE("what makes a budget too small is said in bytes", "[plan][chain]") {

@@ -46,35 +46,42 @@ inline constexpr chain_member chain_members[]{
     {"b", "b", "position in b", &chain::b},  {"uf", "u", "position in uf", &chain::u},
     {"ub", "v", "position in ub", &chain::v}};
 
+}  // namespace detail
+
 /// Builds a chain from the events of a JSON reader, without a tree in between: numbers are stored directly, and ignored
-/// members take no memory, however deeply they are nested. Members outside the chain are passed to `outer`.
-class chain_events : public nlohmann::json::json_sax_t {
+/// members take no memory, however deeply they are nested. Members outside the chain are passed to `outer`, for formats
+/// that hold more than a chain. Pass it to `nlohmann::json::sax_parse`, then call `take`.
+class chain_json_reader : public nlohmann::json::json_sax_t {
  public:
-  using json = nlohmann::json;
+  using json = nlohmann::json;  ///< whose events it takes
 
+  /// \param who  what errors begin with, with static storage
   /// \param bare  whether the outermost object may be the chain itself
-  chain_events(char const* who, bool bare) noexcept : who_{who}, bare_{bare} {}
+  chain_json_reader(char const* who, bool bare) noexcept : who_{who}, bare_{bare} {}
 
-  bool null() override { return value(nullptr); }
-  bool boolean(bool claim) override { return value(claim); }
-  bool number_integer(json::number_integer_t number) override { return value(number); }
-  bool number_unsigned(json::number_unsigned_t number) override { return value(number); }
+  bool null() override { return value(nullptr); }  ///< a value
+  bool boolean(bool claim) override { return value(claim); }  ///< a value
+  bool number_integer(json::number_integer_t number) override { return value(number); }  ///< a value
+  bool number_unsigned(json::number_unsigned_t number) override { return value(number); }  ///< a value
+  /// A value.
   bool number_float(json::number_float_t number, json::string_t const&) override { return value(number); }
-  bool string(json::string_t& text) override { return value(std::move(text)); }
-  bool binary(json::binary_t&) override { return value(nullptr); }
+  bool string(json::string_t& text) override { return value(std::move(text)); }  ///< a value
+  bool binary(json::binary_t&) override { return value(nullptr); }  ///< refused as no number
+  /// The name of the next member.
   bool key(json::string_t& name) override {
     if (ignored_ == 0) key_ = name;
     return true;
   }
-  bool start_object(std::size_t) override { return open(json::object()); }
-  bool end_object() override { return close(); }
-  bool start_array(std::size_t) override { return open(json::array()); }
-  bool end_array() override { return close(); }
+  bool start_object(std::size_t) override { return open(json::object()); }  ///< an object begins
+  bool end_object() override { return close(); }  ///< an object ends
+  bool start_array(std::size_t) override { return open(json::array()); }  ///< a list begins
+  bool end_array() override { return close(); }  ///< a list ends
+  /// \throws parse_error   with the number of the byte
   bool parse_error(std::size_t position, std::string const&, json::exception const& found) override {
     constexpr int number_out_of_range = 406;
     if (found.id == number_out_of_range)
-      refuse_chain(who_, "a number that is too large for any type", {{"byte", position}}, "");
-    refuse_chain(who_, "this is not JSON", {{"byte", position}}, "");
+      detail::refuse_chain(who_, "a number that is too large for any type", {{"byte", position}}, "");
+    detail::refuse_chain(who_, "this is not JSON", {{"byte", position}}, "");
   }
   /// A text, a number, a boolean or null.
   bool value(json const& is) {
@@ -90,8 +97,8 @@ class chain_events : public nlohmann::json::json_sax_t {
       stages_ = whole(is).value_or(-1);
     } else if (key_ == "self_contained_tape") {
       if (!is.is_boolean())
-        refuse_chain(who_, "self_contained_tape is neither true nor false", {},
-                     "it says of all tapes that adjoints need nothing beside them");
+        detail::refuse_chain(who_, "self_contained_tape is neither true nor false", {},
+                             "it says of all tapes that adjoints need nothing beside them");
       chain_.self_contained_tape = is.get<bool>();
     } else if (auto const* const known = list_called(key_); known && !is.is_null()) {
       refuse_list(*known);
@@ -100,11 +107,11 @@ class chain_events : public nlohmann::json::json_sax_t {
   }
   /// Returns the chain; call once.   \throws parse_error, invalid_plan, overflow_error   if it is not a valid chain
   [[nodiscard]] chain take() {
-    if (!is_given(chain_members[0])) refuse_shape();
+    if (!is_given(detail::chain_members[0])) refuse_shape();
     if (stages_ && *stages_ != chain_.stages())
-      refuse_chain(who_, "L is not the number of stages that x has", {{"numbers in x", chain_.x.size()}},
-                   "give one less than x has numbers, or leave L out");
-    check_chain(chain_, who_);
+      detail::refuse_chain(who_, "L is not the number of stages that x has", {{"numbers in x", chain_.x.size()}},
+                           "give one less than x has numbers, or leave L out");
+    detail::check_chain(chain_, who_);
     return std::move(chain_);
   }
 
@@ -122,15 +129,15 @@ class chain_events : public nlohmann::json::json_sax_t {
     if (!is.is_number_integer() || is.get<std::int64_t>() < 0) return {};
     return is.get<std::int64_t>();
   }
-  [[nodiscard]] static chain_member const* list_called(std::string_view name) noexcept {
-    for (auto const& known : chain_members)
+  [[nodiscard]] static detail::chain_member const* list_called(std::string_view name) noexcept {
+    for (auto const& known : detail::chain_members)
       if (name == known.name || name == known.other_name) return &known;
     return nullptr;
   }
   /// Whether a value inside that many containers is a member of the chain.
   [[nodiscard]] bool in_chain(int depth) const noexcept { return nested_ ? depth == 2 : bare_ && depth == 1; }
-  [[nodiscard]] bool is_given(chain_member const& list) const noexcept {
-    return (given_ >> (&list - chain_members) & 1u) != 0;
+  [[nodiscard]] bool is_given(detail::chain_member const& list) const noexcept {
+    return (given_ >> (&list - detail::chain_members) & 1u) != 0;
   }
 
   bool open(json const& empty) {
@@ -149,9 +156,9 @@ class chain_events : public nlohmann::json::json_sax_t {
     } else if (auto const* const known = list_called(key_)) {
       if (!empty.is_array()) refuse_list(*known);
       if (is_given(*known))
-        refuse_chain(who_, "a list of this chain is given twice", {{known->place, (chain_.*known->numbers).size()}},
-                     "give it once; u is uf, and v is ub");
-      given_ |= 1u << (known - chain_members);
+        detail::refuse_chain(who_, "a list of this chain is given twice",
+                             {{known->place, (chain_.*known->numbers).size()}}, "give it once; u is uf, and v is ub");
+      given_ |= 1u << (known - detail::chain_members);
       list_ = known;
     } else {
       if (key_ == "L") stages_ = -1;
@@ -174,26 +181,27 @@ class chain_events : public nlohmann::json::json_sax_t {
       if (problem == std::errc{} && end == digits.data() + digits.size() && number >= 0) return number;
     }
     if (is.is_number_unsigned() || (is.is_number_float() && is.get<double>() >= 0x1p63))
-      refuse_chain(who_, "a number of this chain is larger than 2^63-1", {{place, position}},
-                   "give sizes in KiB, or times in a larger unit");
+      detail::refuse_chain(who_, "a number of this chain is larger than 2^63-1", {{place, position}},
+                           "give sizes in KiB, or times in a larger unit");
     if (is.is_number_integer())
-      refuse_chain(who_, "a number of this chain is negative", {{place, position}, {"value", is.get<std::int64_t>()}},
-                   "sizes and times are 0 or more");
+      detail::refuse_chain(who_, "a number of this chain is negative",
+                           {{place, position}, {"value", is.get<std::int64_t>()}}, "sizes and times are 0 or more");
     if (is.is_number_float())
-      refuse_chain(who_, "a number of this chain is not written as a whole one", {{place, position}},
-                   "give whole bytes, and times in a unit that makes them whole");
+      detail::refuse_chain(who_, "a number of this chain is not written as a whole one", {{place, position}},
+                           "give whole bytes, and times in a unit that makes them whole");
     refuse_entry(place, position);
   }
   [[noreturn]] void refuse_entry(char const* place, std::size_t position) const {
-    refuse_chain(who_, "an entry of this chain is no number", {{place, position}}, "lists of a chain hold numbers");
+    detail::refuse_chain(who_, "an entry of this chain is no number", {{place, position}},
+                         "lists of a chain hold numbers");
   }
-  [[noreturn]] void refuse_list(chain_member const& list) const {
-    refuse_chain(who_, "a member of this chain is no list of numbers", {{list.place, 0}},
-                 "x, g, s, f, b, uf and ub are lists, as in \"x\": [8, 8, 8]");
+  [[noreturn]] void refuse_list(detail::chain_member const& list) const {
+    detail::refuse_chain(who_, "a member of this chain is no list of numbers", {{list.place, 0}},
+                         "x, g, s, f, b, uf and ub are lists, as in \"x\": [8, 8, 8]");
   }
   [[noreturn]] void refuse_shape() const {
-    refuse_chain(who_, "this is no chain", {},
-                 "give an object with lists x, s and uf, or one whose member chain is that, once");
+    detail::refuse_chain(who_, "this is no chain", {},
+                         "give an object with lists x, s and uf, or one whose member chain is that, once");
   }
 
   char const* who_;
@@ -201,14 +209,12 @@ class chain_events : public nlohmann::json::json_sax_t {
   bool nested_ = false;  ///< the chain is the member `chain`
   int depth_ = 0;        ///< open containers
   int ignored_ = 0;      ///< containers that were open when an ignored one began; 0 outside ignored ones
-  chain_member const* list_ = nullptr;
-  unsigned given_ = 0;  ///< bit k is set if chain_members[k] was present
+  detail::chain_member const* list_ = nullptr;
+  unsigned given_ = 0;  ///< bit k is set if detail::chain_members[k] was present
   std::optional<std::int64_t> stages_;  ///< from `L`; -1 if it is not a valid number of stages
   std::string key_;
   chain chain_;
 };
-
-}  // namespace detail
 
 /// A chain as a JSON object that `chain_from_json` reads; empty lists of the chain are omitted.
 [[nodiscard]] inline nlohmann::json chain_json(chain const& work) {
@@ -223,7 +229,7 @@ class chain_events : public nlohmann::json::json_sax_t {
 /// \throws parse_error   with the list and the position in it, from 0   \throws invalid_plan, overflow_error   for
 ///   invalid numbers of a chain, such as lists of different lengths
 [[nodiscard]] inline chain chain_from_json(nlohmann::json const& object) {
-  detail::chain_events events{"cairn::chain_from_json", true};
+  chain_json_reader events{"cairn::chain_from_json", true};
   auto const& work = object.is_object() && object.contains("chain") ? object["chain"] : object;
   if (!work.is_object()) events.value(nullptr);
   events.start_object(0);
@@ -254,7 +260,7 @@ class chain_events : public nlohmann::json::json_sax_t {
 /// \throws parse_error   with the position in bytes, or the list and the position in it   \throws invalid_plan,
 ///   overflow_error   for invalid numbers of a chain
 [[nodiscard]] inline chain read_chain_json(std::string_view text) {
-  detail::chain_events events{"cairn::read_chain_json", true};
+  chain_json_reader events{"cairn::read_chain_json", true};
   nlohmann::json::sax_parse(text, &events);
   return events.take();
 }

@@ -72,6 +72,14 @@ struct chain_plan {
   std::int64_t left_out = 0;  ///< of a curve: budgets from the plan before it on, and behind the last plan, that the
                               ///< limit of work left without a plan
 
+  /// Time of the sweep that stores everything: every stage and every adjoint once.
+  [[nodiscard]] std::int64_t store_all_time() const noexcept {
+    return cost.makespan - cost.extra_forward - cost.transfer;
+  }
+  /// Its makespan over that of storing everything; 1 where nothing takes time.
+  [[nodiscard]] double slowdown() const noexcept {
+    return store_all_time() > 0 ? double(cost.makespan) / double(store_all_time()) : 1;
+  }
   /// The larger of the two bounds on the makespan.
   [[nodiscard]] std::int64_t bound() const noexcept {
     return (std::max)(proof.lower_bound_time, proof.class_bound_time);

@@ -14,6 +14,9 @@ inline constexpr char const* slots_note = "Slots count the initial state.";
 /// One line such as "revolve with 16 slots in memory: 4.86 s and 2861 step calls in 1.81 MiB".
 [[nodiscard]] CAIRN_DECL std::string plan_text(planned const& plan);
 
+/// The distance of the plan from the lower bound within the same memory, in one sentence.
+[[nodiscard]] CAIRN_DECL std::string gap_text(planned const& plan);
+
 /// Why the advised plan is the best choice, in one sentence.
 [[nodiscard]] CAIRN_DECL std::string reason_text(advice const& given);
 

@@ -27,11 +27,6 @@ namespace cairn::detail {
     if (seconds >= in.size * (in.size > 1 ? 2 : 1)) return number_text(seconds / in.size, 3) + in.name;
   return seconds > 0 ? number_text(seconds * 1e9, 3) + " ns" : "0 s";
 }
-/// "12 %", "0.4 %", "250 %".
-[[nodiscard]] inline std::string percent_text(double share) {
-  if (!(share >= 10 && share <= 1e15)) return number_text(100 * share, 2 + (share >= 1 ? 1 : 0)) + " %";
-  return digits_of(wide(100 * share + 0.5)) + " %";
-}
 [[nodiscard]] inline std::string bytes_text(wide bytes) { return to_short_text(bytes).c_str(); }
 
 }  // namespace cairn::detail

@@ -15,11 +15,12 @@
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/replay.hpp>
 #include <cairn/plan/text/chain_text.hpp>
-#include <cairn/plan/text/detail/chain_figures.hpp>
 #include <cairn/plan/text/detail/memory_axes.hpp>
+#include <cairn/plan/text/detail/quantities.hpp>
 #include <cairn/plan/text/detail/plan_words.hpp>
 #include <cairn/plan/text/detail/svg_chart.hpp>
 #include <cairn/plan/text/drawn_actions.hpp>
+#include <cairn/plan/text/figure_text.hpp>
 
 namespace cairn {
 namespace detail {
@@ -87,7 +88,7 @@ CAIRN_DECL std::string chain_memory_svg(chain const& work, std::span<action cons
     for (std::size_t k = 0; k < curve.moments.size(); ++k) curve.moments[k].begin = k, curve.moments[k].end = k + 1;
   wide const all = curve.moments.back().end, most = wide(curve.peak);
   std::string const what = "Memory of a plan for a chain of " + detail::plural(wide(work.stages()), "stage");
-  std::string const peak = "peak " + detail::exact_bytes(curve.peak) + " in " +
+  std::string const peak = "peak " + exact_bytes_text(curve.peak) + " in " +
                            detail::chain_action_words(actions[curve.summit], work.stages());
   std::vector<detail::legend_entry> const legend{{"all that is held", "held", detail::line_sample},
                                                  {"states and tapes that stand", "kept", detail::area_sample},
@@ -134,7 +135,7 @@ CAIRN_DECL std::string chain_pareto_svg(std::span<chain_plan const> front, std::
   std::string note = "no plan";
   if (!front.empty()) {
     auto const part = [&](chain_plan const& plan) {
-      return detail::number_text(detail::slowdown(plan)) + " times store-all's time in " +
+      return detail::number_text(plan.slowdown()) + " times store-all's time in " +
              detail::bytes_text(memory(plan.cost.peak));
     };
     note = detail::plural(front.size(), "plan") + ", from " + part(front.front()) + " to " + part(front.back());

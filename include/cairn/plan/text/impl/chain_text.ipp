@@ -9,9 +9,10 @@
 #include <cairn/plan/text/chain_text.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
-#include <cairn/plan/text/detail/chain_figures.hpp>
+#include <cairn/plan/text/detail/aligned.hpp>
 #include <cairn/plan/text/detail/plan_words.hpp>
 #include <cairn/plan/text/detail/quantities.hpp>
+#include <cairn/plan/text/figure_text.hpp>
 
 namespace cairn {
 
@@ -22,12 +23,12 @@ CAIRN_DECL std::string chain_gap_text(chain_plan const& plan) {
                                                               : "non-persistent plan";
   if (plan.exact()) return "no " + which + " is faster";
   if (plan.bound() <= 0) return "nothing is proven of its time";
-  return "it takes " + detail::percent_text(plan.gap()) + " more than a bound for every " + which;
+  return "it takes " + percent_text(plan.gap()) + " more than a bound for every " + which;
 }
 
 CAIRN_DECL std::string chain_plan_text(chain_plan const& plan) {
-  return std::string{name_of(plan.by)} + ": " + detail::number_text(detail::slowdown(plan)) +
-         " times the time of storing everything, peak " + detail::exact_bytes(plan.cost.peak) + "; " +
+  return std::string{name_of(plan.by)} + ": " + detail::number_text(plan.slowdown()) +
+         " times the time of storing everything, peak " + exact_bytes_text(plan.cost.peak) + "; " +
          chain_gap_text(plan);
 }
 
@@ -35,9 +36,9 @@ CAIRN_DECL std::string chain_pareto_text(std::span<chain_plan const> front, std:
   std::vector<std::vector<std::string>> rows{{"memory", "makespan", "of store-all", "above bound", "planner"}};
   for (auto const& plan : front)
     rows.push_back({detail::bytes_text(wide(plan.cost.peak) + wide(beside)),
-                    detail::digits_of(wide(plan.cost.makespan)), detail::number_text(detail::slowdown(plan)),
+                    detail::digits_of(wide(plan.cost.makespan)), detail::number_text(plan.slowdown()),
                     plan.exact()       ? "0"
-                    : plan.bound() > 0 ? detail::percent_text(plan.gap())
+                    : plan.bound() > 0 ? percent_text(plan.gap())
                                        : "-",
                     name_of(plan.by)});
   std::int64_t const missing = left_out_of(front);

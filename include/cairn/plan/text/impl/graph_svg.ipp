@@ -11,10 +11,11 @@
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/replay.hpp>
-#include <cairn/plan/text/detail/chain_figures.hpp>
+#include <cairn/plan/text/detail/quantities.hpp>
 #include <cairn/plan/text/detail/memory_axes.hpp>
 #include <cairn/plan/text/detail/plan_words.hpp>
 #include <cairn/plan/text/detail/svg_chart.hpp>
+#include <cairn/plan/text/figure_text.hpp>
 #include <cairn/plan/text/drawn_actions.hpp>
 
 namespace cairn {
@@ -69,7 +70,7 @@ CAIRN_DECL std::string graph_memory_svg(operation_graph const& graph, std::span<
   wide const all = moments.back().end, most = wide(cost.peak);
   std::string const what = "Memory of a plan for a graph of " + detail::plural(wide(graph.size()), "operation");
   std::string const peak =
-      "peak " + detail::exact_bytes(cost.peak) + " in " + detail::graph_action_words(shown[summit]);
+      "peak " + exact_bytes_text(cost.peak) + " in " + detail::graph_action_words(shown[summit]);
   std::vector<detail::legend_entry> const legend{{"all that is held", "held", detail::line_sample},
                                                  {"values and tapes that stand", "kept", detail::area_sample},
                                                  {"peak", "peak", detail::line_sample}};

@@ -4,6 +4,7 @@
 #include <cairn/plan/loop/planning_options.hpp>
 #include <cairn/plan/text/detail/planned_words.hpp>
 #include <cairn/plan/text/detail/quantities.hpp>
+#include <cairn/plan/text/figure_text.hpp>
 #include <cairn/plan/text/plan_text.hpp>
 
 namespace cairn {
@@ -24,12 +25,6 @@ namespace detail {
   double const more = is_timed(plan) ? other.cost.seconds : double(other.cost.step_calls);
   return least > 0 ? more / least - 1 : 0;
 }
-[[nodiscard]] inline std::string gap_words(planned const& plan) {
-  double const gap = is_timed(plan) ? plan.proof.seconds_gap() : plan.proof.step_calls_gap();
-  std::string const what = is_timed(plan) ? "time" : "number of step calls";
-  if (gap <= 0) return "No plan within the same memory has a smaller " + what + ".";
-  return "That is " + percent_text(gap) + " above a bound that no plan within the same memory can go below.";
-}
 [[nodiscard]] inline std::string parts_words(sweep_parts const& parts) {
   std::string words;
   auto const add = [&](wide bytes, char const* what) {
@@ -49,6 +44,14 @@ CAIRN_DECL std::string plan_text(planned const& plan) {
   return std::string{name_of(plan.by)} + detail::parameter_words(plan) + ": " + detail::figures_words(plan);
 }
 
+CAIRN_DECL std::string gap_text(planned const& plan) {
+  bool const timed = detail::is_timed(plan);
+  double const gap = timed ? plan.proof.seconds_gap() : plan.proof.step_calls_gap();
+  std::string const what = timed ? "time" : "number of step calls";
+  if (gap <= 0) return "No plan within the same memory has a smaller " + what + ".";
+  return "That is " + percent_text(gap) + " above a bound that no plan within the same memory can go below.";
+}
+
 CAIRN_DECL std::string reason_text(advice const& given) {
   std::string const best = name_of(given.best.by);
   std::string const what =
@@ -57,12 +60,12 @@ CAIRN_DECL std::string reason_text(advice const& given) {
   planned const& next = given.runners_up.front();
   double const more = detail::excess(next, given.best);
   if (more <= 0) return best + " and " + name_of(next.by) + " are equally good, and " + best + " takes no more memory.";
-  return best + " is " + what + ": " + name_of(next.by) + ", the next one, takes " + detail::percent_text(more) +
+  return best + " is " + what + ": " + name_of(next.by) + ", the next one, takes " + percent_text(more) +
          " more.";
 }
 
 CAIRN_DECL std::string advice_text(advice const& given) {
-  std::string text = plan_text(given.best) + "\n" + reason_text(given) + " " + detail::gap_words(given.best) + "\n";
+  std::string text = plan_text(given.best) + "\n" + reason_text(given) + " " + gap_text(given.best) + "\n";
   for (auto const& other : given.runners_up) text += "  " + plan_text(other) + "\n";
   for (auto const& skipped : given.skipped) {
     text += std::string{"  "} + name_of(skipped.by) + ": ";
@@ -81,12 +84,12 @@ CAIRN_DECL std::string advice_text(advice const& given) {
 }
 
 CAIRN_DECL std::string explanation_text(explanation const& of) {
-  std::string text = plan_text(of.plan) + "\n" + detail::gap_words(of.plan) + "\n";
+  std::string text = plan_text(of.plan) + "\n" + gap_text(of.plan) + "\n";
   auto const compared = [&](planned const& other) {
     double const more = detail::excess(other, of.plan);
-    std::string const change = more > 0 ? detail::percent_text(more) + " more"
+    std::string const change = more > 0 ? percent_text(more) + " more"
                                : more < 0
-                                   ? detail::percent_text(-more) + (detail::is_timed(of.plan) ? " less" : " fewer")
+                                   ? percent_text(-more) + (detail::is_timed(of.plan) ? " less" : " fewer")
                                    : "the same";
     return plan_text(other) + ", " + change + (detail::is_timed(of.plan) ? " time" : " step calls");
   };

@@ -1,0 +1,22 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <cairn/core/bytes.hpp>
+#include <cairn/plan/text/detail/plan_words.hpp>
+#include <cairn/plan/text/detail/quantities.hpp>
+#include <cairn/plan/text/detail/ticks.hpp>
+#include <cairn/plan/text/figure_text.hpp>
+
+namespace cairn {
+
+CAIRN_DECL std::string percent_text(double share) {
+  if (!(share >= 10 && share <= 1e15)) return detail::number_text(100 * share, 2 + (share >= 1 ? 1 : 0)) + " %";
+  return detail::digits_of(wide(100 * share + 0.5)) + " %";
+}
+
+CAIRN_DECL std::string exact_bytes_text(std::int64_t bytes) {
+  std::string const exact = detail::plural(wide(bytes), "byte");
+  return bytes < 1024 ? exact : exact + " (" + detail::bytes_text(wide(bytes)) + ")";
+}
+
+}  // namespace cairn
