@@ -6,6 +6,8 @@
     "cairn: <cairn/impl/src.hpp> is for programs that define CAIRN_SEPARATE_COMPILATION in all their files; without it, headers hold the bodies"
 #endif
 
+#include <cairn/plan/block/impl/block_planner.ipp>
+#include <cairn/plan/block/impl/block_replay.ipp>
 #include <cairn/plan/chain/impl/chain_planner.ipp>
 #include <cairn/plan/graph/impl/graph_planner.ipp>
 #include <cairn/plan/graph/impl/liveness.ipp>
@@ -21,8 +23,10 @@
 #include <cairn/plan/text/impl/figure_text.ipp>
 #include <cairn/plan/text/impl/graph_svg.ipp>
 #include <cairn/plan/text/impl/graph_words.ipp>
+#include <cairn/plan/text/impl/memory_curve.ipp>
 #include <cairn/plan/text/impl/pareto_text.ipp>
 #include <cairn/plan/text/impl/plan_text.ipp>
+#include <cairn/plan/text/impl/space_time.ipp>
 #include <cairn/schedule/impl/disk_revolve.ipp>
 #include <cairn/schedule/impl/hrevolve.ipp>
 #include <cairn/schedule/impl/multistage.ipp>

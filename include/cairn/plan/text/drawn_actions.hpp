@@ -1,10 +1,12 @@
 #pragma once
 /// \file drawn_actions.hpp  The actions of a schedule for a picture: checked one by one, and limited in number.
 #include <cstddef>
+#include <string>
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/loop/verify.hpp>
+#include <cairn/plan/text/detail/plan_words.hpp>
 
 namespace cairn {
 
@@ -18,6 +20,16 @@ namespace detail {
                      "too many actions for a picture",
                      {{"steps", steps}, {name, actions}, {"most actions drawn", most_drawn_actions}},
                      "draw a shorter loop within the same slots: its pattern is the same"};
+}
+
+inline constexpr int least_columns = 24, most_columns = 1'000, most_rows = 10'000;
+
+inline void check_text_size(char const* who, int columns, int rows) {
+  if (columns < least_columns || columns > most_columns || rows < 1 || rows > most_rows)
+    throw invalid_plan{who,
+                       "no picture has this size",
+                       {{"columns", columns}, {"rows", rows}},
+                       "give 24 to 1000 columns and 1 to 10000 rows"};
 }
 
 /// The actions of the plan before `done`.   \param who  the public name that draws them
@@ -39,6 +51,18 @@ template <schedule Plan>
   };
   accepted(interpret(plan, interpreter{limits_of(plan)}, take), who);
   return all;
+}
+
+/// What a picture shows of a loop: all that it asks a schedule for, so that what draws is no template.
+struct drawn_loop {
+  std::vector<action> actions;  ///< as of `drawn_actions`
+  std::string words;            ///< the plan in a few of them
+  step_index steps = 0;
+  bool has_tapes = false;
+};
+template <schedule Plan>
+[[nodiscard]] drawn_loop drawn_loop_of(Plan const& plan, char const* who) {
+  return {drawn_actions(plan, who), plan_words(plan), plan.steps(), tapes_of(plan) > 0};
 }
 
 }  // namespace detail

@@ -3,40 +3,21 @@
 /// the width.
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-#include <cairn/core/error.hpp>
 #include <cairn/plan/text/detail/ticks.hpp>
+#include <cairn/plan/text/glyphs.hpp>
 
-namespace cairn {
-
-/// The character set of a picture for a terminal.
-enum class glyphs : std::uint8_t {
-  utf8,  ///< lines and blocks of Unicode, in UTF-8
-  ascii  ///< for terminals without Unicode
-};
-
-namespace detail {
+namespace cairn::detail {
 
 /// The character of a cell in both sets; each takes one column.
 struct glyph {
   char const* utf8 = " ";
   char const* ascii = " ";
 };
-
-inline constexpr int least_columns = 24, most_columns = 1'000, most_rows = 10'000;
-
-inline void check_text_size(char const* who, int columns, int rows) {
-  if (columns < least_columns || columns > most_columns || rows < 1 || rows > most_rows)
-    throw invalid_plan{who,
-                       "no picture has this size",
-                       {{"columns", columns}, {"rows", rows}},
-                       "give 24 to 1000 columns and 1 to 10000 rows"};
-}
 
 /// The parts in order, in lines of at most `columns` characters. \pre no part is longer
 [[nodiscard]] inline std::string flowed(std::vector<std::string> const& parts, std::string_view between,
@@ -135,5 +116,4 @@ class text_chart {
   std::vector<std::string> labels_;
 };
 
-}  // namespace detail
-}  // namespace cairn
+}  // namespace cairn::detail
