@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <utility>
 #include <vector>
 #include <cairn/core/chain.hpp>
@@ -12,6 +11,7 @@
 #include <cairn/core/wide.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
+#include <cairn/plan/chain/detail/tier_cells.hpp>
 #include <cairn/plan/chain/replay.hpp>
 #include <cairn/plan/chain/slot_division.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
@@ -48,32 +48,29 @@ class tier_chain_table {
   ///        \throws too_much_work
   tier_chain_table(chain_model const& model, std::int64_t budget, std::vector<chain_tier> tiers,
                    slot_division division = {}, std::int64_t tier_slots = 0, work_meter* meter = nullptr)
-      : model_{model}, tiers_{std::move(tiers)}, ends_{model.stages + 1}, scale_{0, 1, rounding::up, who} {
-    (void)chain_interpreter{model, tiers_, who};  // refuses tiers that cannot be
-    if (tier_slots < 0)
-      throw invalid_plan{who,
-                         "a number of slots or bytes a slot is negative",
-                         {{"slots of a tier", tier_slots}},
-                         "give 1 or more, or 0 to leave the choice to the planner"};
+      : model_{model},
+        tiers_{checked(model, std::move(tiers), tier_slots)},
+        ends_{model.stages + 1},
+        scale_{0, 1, rounding::up, who},
+        cells_{model, tiers_, tier_slots} {
     if (budget < 0) return;
     for (auto& one : tiers_) {
       one.write.resize(std::size_t(ends_), 0);
       one.read.resize(std::size_t(ends_), 0);
     }
-    divide_tiers(tier_slots);
     scale_ = {budget, unit(budget, division), rounding::up, who};
     width_ = std::size_t(scale_.slots()) + 1;
-    wide const bytes = intervals() * wide(tiers_.size() + 2) * wide(cells_) * wide(width_) * sizeof(std::int64_t);
+    wide const bytes = rows_wanted() * wide(cells_.count()) * wide(width_) * sizeof(std::int64_t);
     check_chain_table(model, scale_, bytes, usual_table_bytes, who);
     for (std::int64_t i = 0; i < ends_; ++i) {
       x_.push_back(i == 0 ? 0 : std::size_t(scale_.size(model.x[std::size_t(i)])));
       s_.push_back(std::size_t(scale_.size(model.s[std::size_t(i)])));
     }
-    rows_.resize(std::size_t(intervals()) * (tiers_.size() + 2));
+    rows_.resize(std::size_t(rows_wanted()));
     for (std::int64_t s = ends_; s-- > 0;)
       for (std::int64_t t = s; t < ends_; ++t) {
         fill(s, t);
-        count_work(meter, wide(t - s + 1) * wide(tiers_.size() + 1) * wide(cells_) * wide(width_),
+        count_work(meter, wide(t - s + 1) * wide(tiers_.size() + 1) * wide(cells_.count()) * wide(width_),
                    [&] { return double(ends_ - s) / double(ends_); });
       }
   }
@@ -82,11 +79,7 @@ class tier_chain_table {
   /// Time of the whole sweep, saves and loads included.   \pre feasible()
   [[nodiscard]] std::int64_t makespan() const noexcept { return model_.store_all_time() + added(); }
   /// The plan; empty where there is none.
-  [[nodiscard]] std::vector<action> actions() const {
-    std::vector<action> plan;
-    if (feasible()) write(plan);
-    return plan;
-  }
+  [[nodiscard]] std::vector<action> actions() const;
   /// Bytes of memory that the table takes.
   [[nodiscard]] std::size_t bytes() const noexcept {
     std::size_t sum = 0;
@@ -96,19 +89,28 @@ class tier_chain_table {
 
  private:
   static constexpr char const* who = "cairn::chain_planner";
+
+  /// Tiers that can be.
+  [[nodiscard]] static std::vector<chain_tier> checked(chain_model const& model, std::vector<chain_tier> tiers,
+                                                       std::int64_t tier_slots) {
+    (void)chain_interpreter{model, tiers, who};
+    if (tier_slots < 0)
+      throw invalid_plan{who,
+                         "a number of slots or bytes a slot is negative",
+                         {{"slots of a tier", tier_slots}},
+                         "give 1 or more, or 0 to leave the choice to the planner"};
+    return tiers;
+  }
   static constexpr std::int64_t usual_bytes = std::int64_t{1} << 28;  ///< of a table whose slots are chosen here
 
   /// Times by cell and, within a cell, by slots free in memory. A cell is one choice of the slots free on each tier
   /// with a limit.
   using row = value_list<std::int64_t>;
-  /// A tier with a limit: a state takes so many cells' numbers, and there is room for it while the tier's slots free
-  /// are as many.
-  struct limit {
-    std::size_t stride = 0, slots = 0;  ///< 0 slots' stride where there is no limit
-    value_list<std::size_t> sizes;     ///< slots of each state
-  };
 
-  [[nodiscard]] wide intervals() const noexcept { return wide(ends_) * wide(ends_ + 1) / 2; }
+  /// Three kinds of rows for each interval of stages, one of them for each tier.
+  [[nodiscard]] wide rows_wanted() const noexcept {
+    return wide(ends_) * wide(ends_ + 1) / 2 * wide(tiers_.size() + 2);
+  }
   [[nodiscard]] std::int64_t added() const noexcept {
     return rows_.empty() ? endless : row_in_memory(0, ends_ - 1).back();
   }
@@ -123,38 +125,11 @@ class tier_chain_table {
     return rows_[number(s, t, 2 + k)];
   }
 
-  [[gnu::cold]] void divide_tiers(std::int64_t wanted) {
-    std::int64_t all = 0, common = 0;
-    for (std::size_t i = 1; i < std::size_t(ends_); ++i) all += model_.x[i], common = std::gcd(common, model_.x[i]);
-    auto const is_limited = [all](chain_tier const& one) { return one.bytes >= 0 && one.bytes < all; };
-    auto const limited = std::count_if(tiers_.begin(), tiers_.end(), is_limited);
-    std::int64_t const most = wanted > 0 ? wanted : limited == 1 ? 15 : limited == 2 ? 7 : 3;
-    for (auto const& one : tiers_) {
-      limit has;
-      if (is_limited(one)) {
-        std::int64_t const least = std::max<std::int64_t>(1, one.bytes / most + (one.bytes % most != 0));
-        slot_scale const scale{one.bytes, (std::max)(common, least), rounding::up, who};
-        has.stride = cells_;
-        has.slots = std::size_t(scale.slots());
-        for (auto const bytes : model_.x) has.sizes.push_back(std::size_t(scale.size(bytes)));
-        cells_ *= has.slots + 1;
-      }
-      limits_.push_back(std::move(has));
-    }
-  }
   [[nodiscard]] std::int64_t unit(std::int64_t budget, slot_division division) const {
     if (division.unit == 0 && division.slots == 0)
-      division.slots = std::int64_t(std::clamp<wide>(
-                           wide(usual_bytes) / (8 * intervals() * wide(tiers_.size() + 2) * wide(cells_)), 17, 501)) -
-                       1;
+      division.slots =
+          std::int64_t(std::clamp<wide>(wide(usual_bytes) / (8 * rows_wanted() * wide(cells_.count())), 17, 501)) - 1;
     return unit_of(division, model_, budget, rounding::up, who);
-  }
-  /// The cell after state i was saved to tier k; `cells_` where it does not fit.
-  [[nodiscard]] std::size_t after_save(std::size_t cell, std::size_t k, std::int64_t i) const noexcept {
-    limit const& has = limits_[k];
-    if (has.stride == 0) return cell;
-    std::size_t const size = has.sizes[std::size_t(i)];
-    return cell / has.stride % (has.slots + 1) < size ? cells_ : cell - size * has.stride;
   }
 
   /// Bytes for the recorded run of stage s beside the adjoint of state t+1, and for its adjoint, without state s.
@@ -186,7 +161,7 @@ class tier_chain_table {
 
   /// out[m] = min(out[m], time + less[m - taken]) in all cells, for m >= need
   void lower(row& out, row const& less, std::size_t taken, std::size_t need, std::int64_t time) const noexcept {
-    for (std::size_t cell = 0; cell < cells_; ++cell) {
+    for (std::size_t cell = 0; cell < cells_.count(); ++cell) {
       std::int64_t* const to = out.data() + cell * width_;
       std::int64_t const* const from = less.data() + cell * width_;
       for (std::size_t m = (std::max)(need, taken); m < width_; ++m) to[m] = (std::min)(to[m], time + from[m - taken]);
@@ -194,18 +169,18 @@ class tier_chain_table {
   }
   /// out[m] = min(out[m], time + left[m] + right[m]) in all cells, for m >= need
   void lower(row& out, row const& left, row const& right, std::size_t need, std::int64_t time) const noexcept {
-    for (std::size_t cell = 0; cell < cells_; ++cell) {
+    for (std::size_t cell = 0; cell < cells_.count(); ++cell) {
       std::size_t const at = cell * width_;
       for (std::size_t m = at + need; m < at + width_; ++m) out[m] = (std::min)(out[m], time + left[m] + right[m]);
     }
   }
   void fill(std::int64_t s, std::int64_t t) {
-    std::size_t const i = std::size_t(s), size = cells_ * width_;
+    std::size_t const i = std::size_t(s), size = cells_.count() * width_;
     std::int64_t const adjoint = model_.g[std::size_t(t) + 1];
     row memory(size, endless);
     if (s == t) {
       std::size_t const need = s == model_.stages ? std::size_t(scale_.need(model_.b[i])) : tape_need(s, t);
-      for (std::size_t cell = 0; cell < cells_; ++cell)
+      for (std::size_t cell = 0; cell < cells_.count(); ++cell)
         for (std::size_t m = need; m < width_; ++m) memory[cell * width_ + m] = 0;
     } else {
       lower(memory, row_in_memory(s + 1, t), s_[i], tape_need(s, t), 0);
@@ -230,9 +205,9 @@ class tier_chain_table {
         if (need >= width_) break;
         lower(there, row_on_tier(k, s, j - 1), just_made(j, t), need, model_.run(s, j) + tiers_[k].read[i]);
       }
-      for (std::size_t cell = 0; cell < cells_; ++cell) {
-        std::size_t const after = after_save(cell, k, s);
-        if (after == cells_) continue;
+      for (std::size_t cell = 0; cell < cells_.count(); ++cell) {
+        std::size_t const after = cells_.after_save(cell, k, s);
+        if (after == cells_.count()) continue;
         for (std::size_t m = 0; m < width_; ++m)
           made[cell * width_ + m] = (std::min)(made[cell * width_ + m], tiers_[k].write[i] + there[after * width_ + m]);
       }
@@ -242,6 +217,37 @@ class tier_chain_table {
     rows_[number(s, t, 1)] = std::move(made);
   }
 
+  friend class tier_plan_writer;
+
+  chain_model const& model_;
+  std::vector<chain_tier> tiers_;
+  std::int64_t ends_;  ///< stages with the loss
+  slot_scale scale_;
+  tier_cells cells_;
+  std::size_t width_ = 0;
+  value_list<std::size_t> x_, s_;  ///< in slots
+  std::vector<row> rows_;           ///< E, R and each H of all intervals
+};
+
+/// Writes the plan: follows the least times down the table.
+class tier_plan_writer {
+ public:
+  /// \pre there is a plan
+  explicit tier_plan_writer(tier_chain_table const& table) : table_{table}, in_memory_{table.tiers_.size()} {}
+
+  [[nodiscard, gnu::cold]] std::vector<action> written() {
+    write_stages(0, table_.ends_ - 1, table_.cells_.count() - 1, table_.width_ - 1, in_memory_);
+    while (!open_.empty()) {
+      part const now = open_.back();
+      open_.pop_back();
+      if (now.is_action) plan_.push_back(now.then);
+      else if (now.from == table_.model_.stages) plan_.push_back(chain_actions::turn(now.from));
+      else write(now);
+    }
+    return std::move(plan_);
+  }
+
+ private:
   /// What is left to write: an action, or stages from..to. `on` is the tier that keeps state `from`, or that many tiers
   /// where memory does.
   struct part {
@@ -250,99 +256,105 @@ class tier_chain_table {
     std::int64_t from = 0, to = 0;
     std::size_t cell = 0, slots = 0, on = 0;
   };
-  [[gnu::cold]] void write(std::vector<action>& plan) const {
-    std::size_t const in_memory = tiers_.size();
-    value_list<part> open{{false, {}, 0, ends_ - 1, cells_ - 1, width_ - 1, in_memory}};
-    auto const later = [&](action const& then) { open.push_back({true, then}); };
-    auto const stages = [&](std::int64_t from, std::int64_t to, std::size_t cell, std::size_t slots, std::size_t on) {
-      open.push_back({false, {}, from, to, cell, slots, on});
-    };
-    while (!open.empty()) {
-      part const now = open.back();
-      open.pop_back();
-      if (now.is_action) {
-        plan.push_back(now.then);
-        continue;
-      }
-      std::int64_t const s = now.from, t = now.to;
-      std::size_t const i = std::size_t(s), at = now.cell * width_ + now.slots;
-      if (s == model_.stages) {
-        plan.push_back(chain_actions::turn(s));
-        continue;
-      }
-      bool const elsewhere = now.on != in_memory;
-      std::int64_t const wanted = elsewhere ? row_on_tier(now.on, s, t)[at] : row_in_memory(s, t)[at];
-      if (elsewhere && now.slots >= x_[i] && row_in_memory(s, t)[at - x_[i]] == wanted) {
-        later(chain_actions::drop(s));
-        stages(s, t, now.cell, now.slots - x_[i], in_memory);
-        continue;
-      }
-      bool const records =
-          s == t || (now.slots >= (std::max)(s_[i], elsewhere ? reloaded_tape_need(s, t) : tape_need(s, t)) &&
-                     row_in_memory(s + 1, t)[at - s_[i]] + (elsewhere ? reload_time(now.on, s) : 0) == wanted);
-      if (records) {
-        plan.push_back(chain_actions::record(s));
-        bool const reloads = elsewhere && !model_.self_contained_tape;
-        if (elsewhere) plan.push_back(chain_actions::drop(s));
-        if (reloads) later(chain_actions::drop(s));
-        later(chain_actions::reverse(s));
-        if (reloads) later(chain_actions::load(s, tiers_[now.on].where));
-        if (s < t) stages(s + 1, t, now.cell, now.slots - s_[i], in_memory);
-        continue;
-      }
-      std::int64_t const j = split_of(now, wanted);
-      if (elsewhere) {
-        for (std::int64_t k = s; k < j; ++k) {
-          plan.push_back(chain_actions::advance(k));
-          plan.push_back(chain_actions::drop(k));
-        }
-      } else {
-        append_run(plan, s, j);
-      }
-      stages(s, j - 1, now.cell, now.slots, now.on);
-      if (elsewhere) later(chain_actions::load(s, tiers_[now.on].where));
-      std::size_t const x = x_[std::size_t(j)];
-      std::int64_t const right = just_made(j, t)[at];
-      if (now.slots >= x && row_in_memory(j, t)[at - x] == right) {
-        if (j < model_.stages) later(chain_actions::drop(j));
-        stages(j, t, now.cell, now.slots - x, in_memory);
-        continue;
-      }
-      std::size_t k = 0, after = 0;
-      for (;; ++k) {
-        after = after_save(now.cell, k, j);
-        if (after != cells_ &&
-            tiers_[k].write[std::size_t(j)] + row_on_tier(k, j, t)[after * width_ + now.slots] == right)
-          break;
-      }
-      plan.push_back(chain_actions::save(j, tiers_[k].where));
-      later(chain_actions::drop(j, tiers_[k].where));
-      stages(j, t, after, now.slots, k);
+
+  void write_later(action const& then) { open_.push_back({true, then}); }
+  void write_stages(std::int64_t from, std::int64_t to, std::size_t cell, std::size_t slots, std::size_t on) {
+    open_.push_back({false, {}, from, to, cell, slots, on});
+  }
+  [[nodiscard]] std::size_t at(part const& now) const noexcept { return now.cell * table_.width_ + now.slots; }
+  [[nodiscard]] bool is_elsewhere(part const& now) const noexcept { return now.on != in_memory_; }
+
+  [[gnu::cold]] void write(part const& now) {
+    std::int64_t const s = now.from, t = now.to;
+    std::size_t const x = table_.x_[std::size_t(s)];
+    bool const elsewhere = is_elsewhere(now);
+    std::int64_t const wanted =
+        elsewhere ? table_.row_on_tier(now.on, s, t)[at(now)] : table_.row_in_memory(s, t)[at(now)];
+    if (elsewhere && now.slots >= x && table_.row_in_memory(s, t)[at(now) - x] == wanted) {
+      write_later(chain_actions::drop(s));
+      write_stages(s, t, now.cell, now.slots - x, in_memory_);
+    } else if (records(now, wanted)) {
+      write_record(now);
+    } else {
+      write_split(now, split_of(now, wanted));
     }
   }
+  [[nodiscard]] bool records(part const& now, std::int64_t wanted) const noexcept {
+    std::int64_t const s = now.from, t = now.to;
+    std::size_t const tape = table_.s_[std::size_t(s)];
+    bool const elsewhere = is_elsewhere(now);
+    return s == t ||
+           (now.slots >= (std::max)(tape, elsewhere ? table_.reloaded_tape_need(s, t) : table_.tape_need(s, t)) &&
+            table_.row_in_memory(s + 1, t)[at(now) - tape] + (elsewhere ? table_.reload_time(now.on, s) : 0) == wanted);
+  }
+  /// The first stage is recorded.
+  [[gnu::cold]] void write_record(part const& now) {
+    std::int64_t const s = now.from;
+    bool const elsewhere = is_elsewhere(now), reloads = elsewhere && !table_.model_.self_contained_tape;
+    plan_.push_back(chain_actions::record(s));
+    if (elsewhere) plan_.push_back(chain_actions::drop(s));
+    if (reloads) write_later(chain_actions::drop(s));
+    write_later(chain_actions::reverse(s));
+    if (reloads) write_later(chain_actions::load(s, table_.tiers_[now.on].where));
+    if (s < now.to) write_stages(s + 1, now.to, now.cell, now.slots - table_.s_[std::size_t(s)], in_memory_);
+  }
+  /// State j is kept next.
+  [[gnu::cold]] void write_split(part const& now, std::int64_t j) {
+    std::int64_t const s = now.from;
+    if (is_elsewhere(now)) {
+      for (std::int64_t k = s; k < j; ++k) {
+        plan_.push_back(chain_actions::advance(k));
+        plan_.push_back(chain_actions::drop(k));
+      }
+    } else {
+      append_run(plan_, s, j);
+    }
+    write_stages(s, j - 1, now.cell, now.slots, now.on);
+    if (is_elsewhere(now)) write_later(chain_actions::load(s, table_.tiers_[now.on].where));
+    std::size_t const x = table_.x_[std::size_t(j)];
+    std::int64_t const right = table_.just_made(j, now.to)[at(now)];
+    if (now.slots >= x && table_.row_in_memory(j, now.to)[at(now) - x] == right) {
+      if (j < table_.model_.stages) write_later(chain_actions::drop(j));
+      write_stages(j, now.to, now.cell, now.slots - x, in_memory_);
+      return;
+    }
+    std::size_t k = 0, after = 0;
+    for (;; ++k) {
+      after = table_.cells_.after_save(now.cell, k, j);
+      if (after != table_.cells_.count() &&
+          table_.tiers_[k].write[std::size_t(j)] +
+                  table_.row_on_tier(k, j, now.to)[after * table_.width_ + now.slots] ==
+              right)
+        break;
+    }
+    plan_.push_back(chain_actions::save(j, table_.tiers_[k].where));
+    write_later(chain_actions::drop(j, table_.tiers_[k].where));
+    write_stages(j, now.to, after, now.slots, k);
+  }
   [[nodiscard, gnu::cold]] std::int64_t split_of(part const& now, std::int64_t wanted) const noexcept {
-    bool const elsewhere = now.on != tiers_.size();
-    std::size_t const at = now.cell * width_ + now.slots;
+    bool const elsewhere = is_elsewhere(now);
+    std::int64_t const held = elsewhere ? table_.model_.x[std::size_t(now.from)] : 0;
     std::int64_t run = 0;
     for (std::int64_t j = now.from + 1; j < now.to; ++j) {
-      run = run_bytes(run, now.from, j, elsewhere ? model_.x[std::size_t(now.from)] : 0);
-      if (now.slots < std::size_t(scale_.need(model_.g[std::size_t(now.to) + 1] + run))) break;
-      std::int64_t const left =
-          elsewhere ? tiers_[now.on].read[std::size_t(now.from)] + row_on_tier(now.on, now.from, j - 1)[at]
-                    : row_in_memory(now.from, j - 1)[at];
-      if (model_.run(now.from, j) + left + just_made(j, now.to)[at] == wanted) return j;
+      run = table_.run_bytes(run, now.from, j, held);
+      if (now.slots < std::size_t(table_.scale_.need(table_.model_.g[std::size_t(now.to) + 1] + run))) break;
+      std::int64_t const left = elsewhere ? table_.tiers_[now.on].read[std::size_t(now.from)] +
+                                                table_.row_on_tier(now.on, now.from, j - 1)[at(now)]
+                                          : table_.row_in_memory(now.from, j - 1)[at(now)];
+      if (table_.model_.run(now.from, j) + left + table_.just_made(j, now.to)[at(now)] == wanted) return j;
     }
     return now.to;
   }
 
-  chain_model const& model_;
-  std::vector<chain_tier> tiers_;
-  std::int64_t ends_;  ///< stages with the loss
-  slot_scale scale_;
-  std::vector<limit> limits_;
-  std::size_t cells_ = 1, width_ = 0;
-  value_list<std::size_t> x_, s_;  ///< in slots
-  std::vector<row> rows_;           ///< E, R and each H of all intervals
+  tier_chain_table const& table_;
+  std::size_t in_memory_;  ///< stands for the memory where a tier is asked for
+  std::vector<action> plan_;
+  value_list<part> open_;
 };
+
+inline std::vector<action> tier_chain_table::actions() const {
+  if (!feasible()) return {};
+  return tier_plan_writer{*this}.written();
+}
 
 }  // namespace cairn::detail
