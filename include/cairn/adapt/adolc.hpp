@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <utility>
+#include <vector>
 #include <unistd.h>
 #include <adolc/adolc.h>
 #include <cairn/adapt/ad/tape.hpp>
@@ -21,8 +23,9 @@ namespace cairn {
 /// `trace_off(1)`, after which 2.7.2 crashes, is never called. The first two recordings, those of a seed and of a leaf,
 /// have ADOL-C's usual buffers. Later buffers have twice the largest size that was filled, which saves small leaves
 /// most of the memory and half of the time. ADOL-C writes what does not fit to files `*.tap` in the working directory,
-/// whose names contain the tag, and reads it back; the next buffers are larger. Processes that share a working
-/// directory, such as the ranks of MPI, therefore need different tags: by default the tag is made from the process id.
+/// whose names contain the tag, and reads it back; the next buffers are larger, and what is to be replayed is recorded
+/// again for that. Processes that share a working directory, such as the ranks of MPI, therefore need different tags: by
+/// default the tag is made from the process id.
 /// If the model divides by a constant c, ADOL-C multiplies by 1 / c, which may differ from double in the last bit.
 class adolc_tape {
  public:
@@ -46,7 +49,9 @@ class adolc_tape {
     if (isTaping())
       throw invalid_call{"cairn::adolc_tape", "ADOL-C is recording already, and has one recording at a time",
                          {{"tag", tag_}}, "end the other recording first"};
+    ++recordings_;
     inputs_ = results_ = 0;
+    varying_.clear();
     trace_on(tag_, 1, entries_[0], entries_[1], entries_[2], entries_[3]);
     traced_ = true;
   }
@@ -55,8 +60,12 @@ class adolc_tape {
     v <<= value;
     ++inputs_;
   }
-  /// Does nothing.
-  void record() noexcept {}
+  /// The next number that a replay may change.
+  void varies(adouble& v, double value) { varying_.emplace_back(&v, value); }
+  /// What varies gets into place, behind the independent variables.
+  void record() {
+    for (auto const& [v, value] : varying_) *v <<= value;
+  }
   /// The next result: a copy, because ADOL-C takes one seed for each variable.
   void dependent(adouble const& v) {
     double value = 0;
@@ -68,14 +77,28 @@ class adolc_tape {
   void end() {
     trace_off();
     tapestats(tag_, stats_);
-    spilled_ = spilled_ || stats_[TAY_STACK_SIZE] > stats_[TAY_BUFFER_SIZE];
+    in_memory_ = stats_[TAY_STACK_SIZE] <= stats_[TAY_BUFFER_SIZE];
+    spilled_ = spilled_ || !in_memory_;
+    for (StatEntries const file : {OP_FILE_ACCESS, LOC_FILE_ACCESS, VAL_FILE_ACCESS})
+      in_memory_ = in_memory_ && stats_[file] == 0;
     for (std::size_t k = 0; k < 4; ++k) {
       most_[k] = (std::max)(most_[k], stats_[filled[k]]);
-      entries_[k] = recordings_ == 0 ? first_ : 1024;
+      entries_[k] = measured_ == 0 ? first_ : 1024;
       while (entries_[k] < 2 * most_[k] && entries_[k] < (1u << 30)) entries_[k] *= 2;
     }
-    ++recordings_;
+    ++measured_;
   }
+  /// The values of the last recording again, for other numbers. What went to files is recorded anew, with larger
+  /// buffers. Behind this ADOL-C warns of comparisons again, if it was told not to.
+  [[nodiscard]] bool replay(double const* numbers) {
+    if (inputs_ == 0 || results_ == 0 || !in_memory_) return false;
+    values_.resize(results_);
+    disableBranchSwitchWarnings();
+    int const answer = zos_forward(tag_, int(results_), int(inputs_ + varying_.size()), 1, numbers, values_.data());
+    enableBranchSwitchWarnings();
+    return answer >= 0;
+  }
+  [[nodiscard]] std::uint64_t recordings() const noexcept { return recordings_; }  ///< begun so far
   /// \throws invalid_call   if ADOL-C cannot reverse its record
   void reverse(double const* seeds, double* bars) {
     if (inputs_ == 0) return;
@@ -83,7 +106,10 @@ class adolc_tape {
       std::fill(bars, bars + inputs_, 0.0);
       return;
     }
-    int const answer = fos_reverse(tag_, int(results_), int(inputs_), const_cast<double*>(seeds), bars);
+    bars_.resize(varying_.empty() ? 0 : inputs_ + varying_.size());
+    int const answer = fos_reverse(tag_, int(results_), int(inputs_ + varying_.size()), const_cast<double*>(seeds),
+                                   varying_.empty() ? bars : bars_.data());
+    if (!varying_.empty()) std::copy_n(bars_.begin(), inputs_, bars);
     if (answer < 0)
       throw invalid_call{"cairn::adolc_tape", "ADOL-C could not reverse its recording", {{"answer", answer}},
                          "look for what the model computes that has no derivative"};
@@ -101,7 +127,8 @@ class adolc_tape {
       (void)std::remove(name);
     }
     traced_ = spilled_ = false;
-    recordings_ = 0;
+    inputs_ = results_ = 0;
+    measured_ = 0;
     for (unsigned& each : entries_) each = first_;
     for (std::size_t& each : most_) each = 0;
   }
@@ -124,10 +151,13 @@ class adolc_tape {
 
   short tag_;
   unsigned first_, entries_[4];
-  std::size_t inputs_ = 0, results_ = 0, recordings_ = 0, most_[4] = {};
-  bool traced_ = false, spilled_ = false;
+  std::size_t inputs_ = 0, results_ = 0, measured_ = 0, most_[4] = {};
+  std::vector<std::pair<adouble*, double>> varying_;  // in a recording, one behind the other, as they were named
+  std::vector<double> values_, bars_;
+  std::uint64_t recordings_ = 0;
+  bool traced_ = false, spilled_ = false, in_memory_ = true;
   std::size_t stats_[STAT_SIZE] = {};
 };
-static_assert(ad_tape<adolc_tape>);
+static_assert(replaying_tape<adolc_tape>);
 
 }  // namespace cairn

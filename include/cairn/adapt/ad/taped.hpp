@@ -1,6 +1,8 @@
 #pragma once
 /// \file taped.hpp  A step written once for any scalar, and its adjoint by a tape of a few steps.
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -54,15 +56,20 @@ struct params_parts<with_controls<Params, Control>> {
 /// A model whose steps depend on numbers from its `at(i)`, and not on their index.
 template <class Model>
 concept has_step_data = requires(Model const& model, step_index i) { model.at(i); };
-template <class Model>
-struct step_data_of { using type = step_index; };
-template <has_step_data Model>
-struct step_data_of<Model> { using type = std::remove_cvref_t<decltype(std::declval<Model const&>().at(0))>; };
+/// Stands in the index's place for a model whose steps are all the same.
+struct no_index {};
 
-/// Calls the model's step in the form that its parameters require. \param i  the index, or the result of `at(i)`
+/// Calls the model's step in the form that its parameters require. \param i  the index, the result of `at(i)`, or
+/// `no_index`
 template <class Model, class X, class P, class U, class Index>
-decltype(auto) call_model(Model const& model, X& x, P const& p, [[maybe_unused]] U const& u, Index const& i) {
-  if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>) return model(x, i);
+decltype(auto) call_model(Model const& model, X& x, P const& p, [[maybe_unused]] U const& u,
+                          [[maybe_unused]] Index const& i) {
+  if constexpr (std::is_same_v<Index, no_index>) {
+    if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>) return model(x);
+    else if constexpr (std::is_same_v<P, no_params>) return model(x, u);
+    else if constexpr (std::is_same_v<U, no_params>) return model(x, p);
+    else return model(x, p, u);
+  } else if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>) return model(x, i);
   else if constexpr (std::is_same_v<P, no_params>) return model(x, u, i);
   else if constexpr (std::is_same_v<U, no_params>) return model(x, p, i);
   else return model(x, p, u, i);
@@ -70,7 +77,15 @@ decltype(auto) call_model(Model const& model, X& x, P const& p, [[maybe_unused]]
 /// Whether it can be called in this form.
 template <class Model, class X, class P, class U, class Index>
 [[nodiscard]] consteval bool is_model() {
-  if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>)
+  if constexpr (std::is_same_v<Index, no_index>) {
+    if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>)
+      return requires(Model const& model, X& x) { model(x); };
+    else if constexpr (std::is_same_v<P, no_params>)
+      return requires(Model const& model, X& x, U const& u) { model(x, u); };
+    else if constexpr (std::is_same_v<U, no_params>)
+      return requires(Model const& model, X& x, P const& p) { model(x, p); };
+    else return requires(Model const& model, X& x, P const& p, U const& u) { model(x, p, u); };
+  } else if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>)
     return requires(Model const& model, X& x, Index const& i) { model(x, i); };
   else if constexpr (std::is_same_v<P, no_params>)
     return requires(Model const& model, X& x, U const& u, Index const& i) { model(x, u, i); };
@@ -78,6 +93,20 @@ template <class Model, class X, class P, class U, class Index>
     return requires(Model const& model, X& x, P const& p, Index const& i) { model(x, p, i); };
   else return requires(Model const& model, X& x, P const& p, U const& u, Index const& i) { model(x, p, u, i); };
 }
+
+/// What a step is told of its number: what the model's `at(i)` gives; the index; the index as a number of the model's
+/// own scalar, where it takes it so, as `T const& i`; or nothing.
+template <class Model, class X, class P, class U>
+[[nodiscard]] consteval auto find_step_data() {
+  if constexpr (has_step_data<Model>)
+    return std::type_identity<std::remove_cvref_t<decltype(std::declval<Model const&>().at(0))>>{};
+  else if constexpr (is_model<Model, X, P, U, step_index>()) return std::type_identity<step_index>{};
+  else if constexpr (is_model<Model, X, P, U, double>()) return std::type_identity<double>{};
+  else if constexpr (is_model<Model, X, P, U, no_index>()) return std::type_identity<no_index>{};
+  else return std::type_identity<step_index>{};
+}
+template <class Model, class X, class P, class U>
+using step_data_of = typename decltype(find_step_data<Model, X, P, U>())::type;
 
 /// Ends a recording that an exception interrupts.
 template <class Tool>
@@ -106,10 +135,12 @@ class open_recording {
 /// one of three: an adjoint of the final state, for the gradient by the initial state alone; `bar(that adjoint)`, for
 /// the gradient by the parameters, too; or `seed()`, for the gradient of the objective.
 ///
-/// If steps differ only by a few numbers, the model may have a member `at(i)` that returns them as `data<double>`; it
-/// is then called with `data<T>` in place of the index. If in addition the tool is a `replaying_tape` (CppAD), the
-/// state consists of scalars only and the objective has no term inside the leaf, one recording serves all leaves of a
-/// loop.
+/// A model says what its steps have of their numbers. One whose steps are all the same leaves the index out,
+/// `model(x, params)`; one that computes with the index takes it as a number, `T const& i`; and one whose steps differ
+/// by a few numbers may have a member `at(i)` that gives these, `data<double>`, and is then called with `data<T>` in
+/// the index's place. Where the tool is a `replaying_tape` (ADOL-C, CppAD), the state is nothing but scalars and no
+/// term falls into the leaf, one recording then serves all leaves of a loop, as long as comparisons come out as they
+/// did. The 1st, 2nd, 4th, 8th ... replay is held against a recording of the same leaf.
 ///
 /// Gradients are bit for bit the same for every plan, store and number of slots; also for every length of leaves if the
 /// tool's arithmetic has the bits of double (ADOL-C multiplies by 1 / c if the model divides by a constant c). Memory:
@@ -127,7 +158,7 @@ class taped {
   using parts = detail::params_parts<Params>;
   using own_params = typename parts::own;
   using control = typename parts::control;
-  using step_data = typename detail::step_data_of<Model>::type;  // the index if the model has no `at(i)`
+  template <class State> using step_data = detail::step_data_of<Model, State, own_params, control>;
   template <class T> using all = detail::scalars_of<T, scalar>;
   template <class T> using active = rebound_scalar<T, scalar>;
 
@@ -135,7 +166,7 @@ class taped {
   /// Whether the model can step these states and the tool can differentiate them.
   template <class State>
   static constexpr bool steps = differentiable_by<State, scalar> &&
-                                detail::is_model<Model, State, own_params, control, step_data>();
+                                detail::is_model<Model, State, own_params, control, step_data<State>>();
 
   /// \param tool  an rvalue is moved in; an lvalue must outlive the object   \param model  the step, for any scalar
   /// \param params  the point at which the model is evaluated and differentiated   \param objective  terms, by default
@@ -255,16 +286,19 @@ class taped {
     active<State> x{};
     active<own_params> p{};
     std::vector<active<control>> u;
-    std::vector<active<step_data>> data;
-    std::vector<double> values, seeds;
+    std::vector<active<step_data<State>>> data;
+    std::vector<double> values, seeds, replayed;
     recorded_leaf recorded;
+    std::uint64_t replays = 0;
   };
-  static constexpr bool controlled = parts::controlled, has_data = detail::has_step_data<Model>;
+  static constexpr bool controlled = parts::controlled;
+  template <class State>
+  static constexpr bool has_data = detail::has_step_data<Model> || !std::is_same_v<step_data<State>, step_index>;
   /// The recording of a leaf is valid for other leaves with as many steps: nothing in it depends on the index or on
   /// passive parts.
   template <class State>
-  static constexpr bool can_replay = replaying_tape<tool_type> && has_data && all<State>::all_active() &&
-                                     all<control>::only_scalars() && all<step_data>::all_active();
+  static constexpr bool can_replay = replaying_tape<tool_type> && has_data<State> && all<State>::all_active() &&
+                                     all<control>::only_scalars() && all<step_data<State>>::all_active();
 
   template <class P>
   [[nodiscard]] static auto& own(P& params) noexcept {
@@ -284,9 +318,11 @@ class taped {
       return none;
     }
   }
-  [[nodiscard]] step_data data_at(step_index i) const {
-    if constexpr (has_data) return model_.at(i);
-    else return i;
+  template <class State>
+  [[nodiscard]] step_data<State> data_at([[maybe_unused]] step_index i) const {
+    if constexpr (detail::has_step_data<Model>) return model_.at(i);
+    else if constexpr (std::is_same_v<step_data<State>, detail::no_index>) return {};
+    else return static_cast<step_data<State>>(i);
   }
   [[nodiscard]] Params zero_params() const {
     Params zero = params_;
@@ -302,7 +338,7 @@ class taped {
     auto const add = [this](auto const& term) { running_ += double(term); };
     bool const first_time = i == stepped_;
     if (first_time && i == 0) objective_.running(std::as_const(x), own(std::as_const(params_)), 0, add);
-    detail::call_model(model_, x, own(std::as_const(params_)), control_at(i), data_at(i));
+    detail::call_model(model_, x, own(std::as_const(params_)), control_at(i), data_at<State>(i));
     if (!first_time) return;
     stepped_ = i + 1;
     objective_.running(std::as_const(x), own(std::as_const(params_)), i + 1, add);
@@ -340,24 +376,27 @@ class taped {
       }
     }
     std::size_t const of_inputs = gradient != nullptr ? r.values.size() : of_state;
-    if constexpr (has_data) {
+    if constexpr (has_data<State>) {
       if (r.data.size() < std::size_t(last - first)) r.data.resize(std::size_t(last - first));
       for (step_index i = first; i < last; ++i) {
-        step_data const data = data_at(i);
-        all<step_data>::shape(data, r.data[std::size_t(i - first)]);
-        all<step_data>::visit(data, note);
+        step_data<State> const data = data_at<State>(i);
+        all<step_data<State>>::shape(data, r.data[std::size_t(i - first)]);
+        all<step_data<State>>::visit(data, note);
       }
     }
     recorded_leaf wanted{last - first, r.values.size(), gradient != nullptr, loops_, 0};
     if constexpr (replaying_tape<tool_type>) wanted.recording = tool_.recordings();
     bool const lasting = can_replay<State> && gradient != nullptr && !ending && !has_terms(first, last);
+    r.replayed.clear();
     if constexpr (can_replay<State>) {
       if (lasting && r.recorded == wanted && all<State>::count(bar) == of_state && tool_.replay(r.values.data())) {
         r.seeds.clear();
         auto const seed = [&r](double const& v) { r.seeds.push_back(v); };
         all<State>::visit(std::as_const(bar), seed);
         all<own_params>::visit(std::as_const(own(*gradient)), seed);
-        return answer(r, x, bar, gradient, of_state, first, last);
+        if (!std::has_single_bit(++r.replays)) return answer(r, x, bar, gradient, of_state, first, last);
+        r.replayed.resize(of_inputs);  // and is recorded, too
+        tool_.reverse(r.seeds.data(), r.replayed.data());
       }
     }
     r.recorded = {};
@@ -369,14 +408,14 @@ class taped {
     auto const fix = [&](scalar& v) { v = scalar(r.values[k++]); };
     all<State>::visit(r.x, enter);
     each_param(r, first, last, [&](scalar& v) { gradient != nullptr ? enter(v) : fix(v); });
-    if constexpr (has_data) {
+    if constexpr (has_data<State>) {
       auto const varies = [&](scalar& v) {
         if constexpr (replaying_tape<tool_type>) {
           if (lasting) return tool_.varies(v, r.values[k++]);
         }
         fix(v);
       };
-      for (step_index i = first; i < last; ++i) all<step_data>::visit(r.data[std::size_t(i - first)], varies);
+      for (step_index i = first; i < last; ++i) all<step_data<State>>::visit(r.data[std::size_t(i - first)], varies);
     }
     tool_.record();
     r.seeds.clear();
@@ -388,7 +427,7 @@ class taped {
     if (first == 0 && (ending || first < last)) objective_.running(std::as_const(r.x), std::as_const(r.p), 0, emit);
     for (step_index i = first; i < last; ++i) {
       auto const move_on = [&](auto const& u) {
-        if constexpr (has_data)
+        if constexpr (has_data<State>)
           detail::call_model(model_, r.x, std::as_const(r.p), u, std::as_const(r.data[std::size_t(i - first)]));
         else detail::call_model(model_, r.x, std::as_const(r.p), u, i);
       };
@@ -420,6 +459,7 @@ class taped {
   void answer(room<State>& r, State const& x, State& bar, Params* gradient, std::size_t of_state, step_index first,
               step_index last) {
     tool_.reverse(r.seeds.data(), r.values.data());
+    check_replayed(r.replayed, r.values, first);
     most_bytes_ = (std::max)(most_bytes_, wide(tool_.bytes()) + bytes_of_room(r));
     if (all<State>::count(bar) != of_state) copy_state(x, bar);
     std::size_t k = 0;
@@ -441,6 +481,23 @@ class taped {
     all<own_params>::visit(r.p, f);
     if constexpr (controlled)
       for (step_index i = first; i < last; ++i) all<control>::visit(r.u[std::size_t(i - first)], f);
+  }
+  /// The 1st, 2nd, 4th, 8th ... replay is held against a recording: a model that lives on more than it was given would
+  /// have a wrong gradient without a word. The compiler may round the tool's two ways otherwise.
+  static void check_replayed(std::vector<double> const& replayed, std::vector<double> const& recorded,
+                             step_index first) {
+    double largest = 0, gap = 0;
+    for (std::size_t k = 0; k < replayed.size(); ++k) {
+      if (!std::isfinite(replayed[k]) || !std::isfinite(recorded[k])) continue;
+      largest = (std::max)(largest, std::abs(recorded[k]));
+      gap = (std::max)(gap, std::abs(replayed[k] - recorded[k]));
+    }
+    if (gap > 1e-7 * largest)
+      throw invalid_call{"cairn::taped",
+                         "a recording of some steps does not hold for others: the model reads more than it is given",
+                         {{"first step", first}},
+                         "let its at(i) name all numbers that differ from step to step, or let the model take the "
+                         "index as a cairn::step_index"};
   }
   static void check_bar(std::size_t given, std::size_t behind) {
     if (given != behind)

@@ -1,0 +1,214 @@
+#pragma once
+// What a recording that is run again for other leaves has to keep, whatever tool replays it.
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+#include <cairn/adapt/ad.hpp>
+#include <cairn/adapt/ad/tape.hpp>
+#include <cairn/cairn.hpp>
+#include "adapt/ad/cases.hpp"
+#include "adapt/ad/conformance.hpp"
+#include "support/catch.hpp"
+
+namespace ad_test {
+
+template <class T>
+using vec = std::vector<T>;
+
+/// One step by its index; by the one number that it makes of it; by the index as a number.
+struct by_index {
+  template <class T>
+  void operator()(vec<T>& x, T const& a, cairn::step_index i) const {
+    for (auto& v : x) v = v + a * std::cos(0.1 * double(i)) * v * v;
+  }
+};
+struct by_data {
+  double at(cairn::step_index i) const { return std::cos(0.1 * double(i)); }
+  template <class T>
+  void operator()(vec<T>& x, T const& a, T const& wave) const {
+    for (auto& v : x) v = v + a * wave * v * v;
+  }
+};
+struct by_number {
+  template <class T>
+  void operator()(vec<T>& x, T const& a, T const& i) const {
+    using std::cos;
+    T const wave = cos(0.1 * i);
+    for (auto& v : x) v = v + a * wave * v * v;
+  }
+};
+/// Steps that are all the same, without and with an index.
+struct always {
+  template <class T>
+  void operator()(vec<T>& x, T const& a) const {
+    for (auto& v : x) v = v + a * v * v;
+  }
+};
+struct always_by_index {
+  template <class T>
+  void operator()(vec<T>& x, T const& a, cairn::step_index) const { always{}(x, a); }
+};
+/// A step that turns around at 1.
+struct branching {
+  double at(cairn::step_index i) const { return 0.1 * double(i % 5 + 1); }
+  template <class T>
+  void operator()(vec<T>& x, T const& a, T const& size) const {
+    if (x[0] > 1.0) x[0] = x[0] - a * size * x[0] * x[0];
+    else x[0] = x[0] + a * size;
+  }
+};
+/// A step that turns around by its number, and not by its state.
+struct branching_by_data {
+  double at(cairn::step_index i) const { return double(i % 7) - 3.0; }
+  template <class T>
+  void operator()(vec<T>& x, T const& a, T const& size) const {
+    if (size >= 2.0) x[0] = x[0] - a * x[0] * x[0];
+    else if (size == 0.0) x[0] = x[0] * (1.0 + a * a);
+    else x[0] = x[0] + 0.01 * a * size;
+  }
+};
+struct branching_by_index {
+  template <class T>
+  void operator()(vec<T>& x, T const& a, cairn::step_index i) const {
+    double const size = branching_by_data{}.at(i);
+    if (size >= 2.0) x[0] = x[0] - a * x[0] * x[0];
+    else if (size == 0.0) x[0] = x[0] * (1.0 + a * a);
+    else x[0] = x[0] + 0.01 * a * size;
+  }
+};
+/// A step that reads what it was not given.
+struct hiding {
+  double const* factor;
+  template <class T>
+  void operator()(vec<T>& x, T const& a) const {
+    for (auto& v : x) v = v + a * *factor * v * v;
+  }
+};
+
+/// The independent variables come first in a replay, what varies behind them, in whatever order they were named.
+template <class Tape>
+void replays() {
+  using scalar = typename Tape::scalar;
+  Tape tape;
+  scalar x, y, c, d;
+  tape.begin(2);
+  tape.varies(c, 3);
+  tape.independent(x, 2);
+  tape.varies(d, 10);
+  tape.independent(y, 5);
+  tape.record();
+  scalar const first = c * x * x, second = d * x * y;
+  tape.dependent(first);
+  tape.dependent(second);
+  tape.end();
+  CHECK(reversed(tape, 2, {1, 0}) == numbers{12, 0});
+  CHECK(reversed(tape, 2, {0, 1}) == numbers{50, 20});
+  auto const at = [&tape](numbers const& values) { return tape.replay(values.data()); };
+  REQUIRE(at({4, 7, 2, 100}));  // x, y, c, d
+  CHECK(reversed(tape, 2, {1, 0}) == numbers{16, 0});
+  CHECK(reversed(tape, 2, {1, 1}) == numbers{716, 400});
+  REQUIRE(at({2, 5, 3, 10}));
+  CHECK(reversed(tape, 2, {0, 1}) == numbers{50, 20});
+  CHECK(tape.recordings() == 1u);
+
+  tape.clear();
+  CHECK_FALSE(at({4, 7, 2, 100}));
+  record_at(tape, {3, 5}, 2, [](auto& u, auto& v) {  // nothing varies
+    v[0] = u[0] * u[1];
+    if (u[0] > 1.0) v[0] = v[0] * 2.0;
+    v[1] = u[1];
+  });
+  CHECK(tape.recordings() == 2u);
+  REQUIRE(at({2, 7}));
+  CHECK(reversed(tape, 2, {1, 0}) == numbers{14, 4});
+  CHECK_FALSE(at({0.5, 7}));
+  record_at(tape, {3, 5}, 0, [](auto&, auto&) {});
+  CHECK_FALSE(at({3, 5}));
+}
+
+/// The recordings of the 1st, 2nd, 4th, 8th ... of so many replays.
+inline std::uint64_t checks_of(std::uint64_t replays) { return std::uint64_t(std::bit_width(replays)); }
+
+template <class Tape, class Replayed, class Recorded>
+void same_gradients(Replayed const& replayed, Recorded const& recorded) {
+  vec<double> const x0{0.7, 0.2};
+  auto const product = []<class T>(vec<T> const& x) -> T { return x[0] * x[1]; };
+  for (cairn::step_index const leaf : {1, 5, 30}) {
+    cairn::taped by_tape{Tape{}, recorded, 0.01, cairn::at_end{product}};
+    cairn::taped by_replay{Tape{}, replayed, 0.01, cairn::at_end{product}};
+    auto const plan = in_leaves(100, leaf, 3);
+    auto const known = cairn::differentiate(by_tape, x0, plan);
+    auto const found = cairn::differentiate(by_replay, x0, plan);
+    // recordings: the seed's, the leaves', and that of the last leaf, which is shorter
+    auto const lengths = 1u + (leaf == 30 ? 1u : 0u);
+    auto const leaves = std::uint64_t((100 + leaf - 1) / leaf);
+    CHECK(by_replay.tool().recordings() == 1u + lengths + checks_of(leaves - lengths));
+    CHECK(found.value == known.value);
+    CHECK(near_to(found.params, known.params, 1e-13));
+    CHECK(near_to(found.state[0], known.state[0], 1e-13));
+    CHECK(near_to(found.state[1], known.state[1], 1e-13));
+  }
+}
+template <class Tape>
+void one_recording() {
+  same_gradients<Tape>(by_data{}, by_index{});
+  same_gradients<Tape>(by_number{}, by_index{});
+  same_gradients<Tape>(always{}, always_by_index{});
+  // terms are recorded where they are
+  vec<double> const x0{0.7, 0.2};
+  auto const terms = cairn::at_every{7, []<class T>(vec<T> const& x, T const&, cairn::step_index i) -> T { return double(i) * x[0]; }};
+  auto const known = cairn::differentiate(Tape{}, by_index{}, x0, 0.01, cairn::revolve{100, 3}, terms);
+  auto const found = cairn::differentiate(Tape{}, by_data{}, x0, 0.01, cairn::revolve{100, 3}, terms);
+  CHECK(near_to(found.value, known.value));
+  CHECK(near_to(found.params, known.params));
+  CHECK(near_to(found.state[0], known.state[0]));
+}
+
+template <class Tape>
+void comparisons() {
+  auto const last = []<class T>(vec<T> const& x) -> T { return x[0]; };
+  auto const found = cairn::differentiate(Tape{}, branching{}, vec<double>{0.2}, 0.9, cairn::revolve{60, 4}, last);
+  double x = 0.2, by_x = 1, by_a = 0;
+  for (cairn::step_index i = 0; i < 60; ++i) {
+    double const size = branching{}.at(i);
+    if (x > 1) {
+      by_a = by_a * (1 - 2 * 0.9 * size * x) - size * x * x;
+      by_x *= 1 - 2 * 0.9 * size * x;
+      x = x - 0.9 * size * x * x;
+    } else {
+      by_a += size;
+      x = x + 0.9 * size;
+    }
+  }
+  CHECK(near_to(found.value, x));
+  CHECK(near_to(found.params, by_a, 1e-11));
+  CHECK(std::abs(found.state[0] - by_x) < 1e-12);
+
+  for (cairn::step_index const leaf : {1, 7, 10}) {
+    auto const plan = in_leaves(140, leaf, 4);
+    auto const by_numbers = cairn::differentiate(Tape{}, branching_by_data{}, vec<double>{0.6}, 0.05, plan, last);
+    auto const recorded = cairn::differentiate(Tape{}, branching_by_index{}, vec<double>{0.6}, 0.05, plan, last);
+    CHECK(by_numbers.value == recorded.value);
+    CHECK(near_to(by_numbers.params, recorded.params, 1e-13));
+    CHECK(near_to(by_numbers.state[0], recorded.state[0], 1e-13));
+  }
+}
+
+/// A model that reads what it was not given has no recording that holds for two leaves, and is refused.
+template <class Tape>
+void hidden_number() {
+  double factor = 1;
+  cairn::taped loop{Tape{}, hiding{&factor}, 0.01};
+  loop.begin();
+  auto bar = loop.bar(vec<double>{1, 0});
+  auto const back = [&](cairn::step_index i) {
+    factor = double(i);
+    loop.step_adjoint(vec<double>{0.7, 0.2}, bar, i);
+  };
+  back(3);
+  CHECK_THROWS_AS(back(2), cairn::invalid_call);
+}
+
+}  // namespace ad_test
