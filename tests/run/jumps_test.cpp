@@ -117,6 +117,49 @@ void check_forms(any_schedule const& plan, by_hand const& all, Jump const&... ju
   check(plan, with_jumps{step, adjoint, jump...}, all);
 }
 
+/// The same state in an object that stays where it is, with a bar in it for adjoints that take none. What an adjoint may move, it spoils.
+struct held {
+  held() = default;
+  held(held const&) = delete;
+  held& operator=(held const&) = delete;
+  [[nodiscard]] vec2 save() const { return x; }
+  void save(vec2& into) const { ++saved_again, into = x; }
+  void restore(vec2 const& snapshot) { x = snapshot; }
+  vec2 x = kernels::start, bar{};
+  static inline long saved_again = 0;
+};
+void spoil(held& h) { h.x = {std::nan(""), std::nan("")}; }
+auto const held_step = [](held& h, step_index i) { ++step_calls, kernels::step(h.x.data(), i); };
+auto const held_seed = [](held const& h) { return kernels::seed(h.x.data()); };
+auto const reads = [](held const& h, vec2& bar, step_index i) { kernels::adjoint(h.x.data(), bar.data(), i); };
+auto const moves = [](held& h, vec2& bar, step_index i) {
+  kernels::adjoint(h.x.data(), bar.data(), i);
+  spoil(h);
+};
+auto const moves_in_leaf = [](held& h, vec2& bar, step_index first, step_index last) {
+  leaf_adjoint(h.x, bar, first, last);
+  spoil(h);
+};
+auto const library_seed = [](held& h) { h.bar = kernels::seed(h.x.data()); };
+auto const in_library = [](held& h, step_index i) { moves(h, h.bar, i); };
+auto const leaf_in_library = [](held& h, step_index first, step_index last) { moves_in_leaf(h, h.bar, first, last); };
+/// The jumps of the object: some adjoints move it, some only read it.
+auto const held_bends = [](step_index i) {
+  return jump_at(
+      i, [](held& h, step_index at) { bend(h.x, at); },
+      [](held& h, vec2& bar, step_index at) { bend_back(h.x, bar, at), spoil(h); });
+};
+auto const held_swaps = [](step_index i) {
+  return jump_at(
+      i, [](held& h) { h.x = swap(h.x); }, [](held const& h, vec2 const& bar) { return swap_back(h.x, bar); });
+};
+auto const held_swaps_behind = [](step_index i) {
+  return jump_behind(
+      i, [](held& h) { h.x = swap(h.x); }, [](held& h, vec2& bar) { bar = swap_back(h.x, bar), spoil(h); });
+};
+auto const held_bounces = jump_when([](held const& h) { return low(h.x); }, [](held& h) { bounce(h.x); },
+                                    [](held const& h, vec2& bar) { bounce_back(h.x, bar); });
+
 auto const bends = [](step_index i) { return jump_at(i, bend, bend_back); };
 auto const swaps = [](step_index i) { return jump_at(i, swap, swap_back); };
 auto const swaps_behind = [](step_index i) { return jump_behind(i, swap, swap_back); };
@@ -322,4 +365,66 @@ TEST_CASE("a jump that no step of the loop would make is refused before any step
     refuses(with_jumps{step, adjoint, bounces, swaps_behind(n)}, n);
     refuses(with_jumps{step, adjoint, bends(n + 5)}, n);
   }
+}
+
+TEST_CASE("an object that stays where it is jumps, too, with the bits of a loop by hand for every plan and form of adjoint") {
+  std::size_t checked = 0;
+  for (step_index const n : {1, 9, 14})
+    each_any_plan(n, [&](any_schedule const& plan) {
+      step_index const late = n > 8 ? 8 : 0, third = n > 3 ? 3 : 0;
+      by_hand const all{n, {late == third ? std::vector<step_index>{0} : std::vector<step_index>{0, third, late}, {n - 1}, true}};
+      auto const with = [&](auto const& inner) {
+        auto const use = [&](auto const&... jump) {
+          with_jumps const loop{held_step, inner, held_bends(0), held_swaps(0), jump..., held_bounces, held_swaps_behind(n - 1)};
+          held x;
+          if (cairn::gradient(loop.step, x, plan, held_seed, loop.adjoint) != all.gradient) FAIL("another gradient");
+          held y;
+          auto run = cairn::checkpointed_loop(loop.step, y, plan);
+          if (y.x != all.last) FAIL("another final state");
+          for (int again = 0; again < 2; ++again)
+            if (run.reverse(held_seed, loop.adjoint) != all.gradient) FAIL("another gradient of a run");
+        };
+        if (late == third) use();
+        else use(held_bends(third), held_swaps(third), held_bends(late), held_swaps(late));
+      };
+      with(moves_in_leaf);
+      if (plan.leaf() == 1) with(reads), with(moves);
+      ++checked;
+    });
+  CHECK(checked > 100);
+}
+
+TEST_CASE("an object whose bar is in the library jumps, with hooks, and a warm sweep saves into old snapshots") {
+  by_hand const all{20, {{0, 7}, {7, 19}}};
+  auto const bend_in_library = [](step_index i) {
+    return jump_at(
+        i, [](held& h, step_index at) { bend(h.x, at); }, [](held& h, step_index at) { bend_back(h.x, h.bar, at), spoil(h); });
+  };
+  auto const swap_in_library = [](held& h) { h.bar = swap_back(h.x, h.bar); };
+  auto const swap_held = [](held& h) { h.x = swap(h.x); };
+  auto const try_with = [&](auto const& back, auto const& plan) {
+    with_jumps const loop{held_step, back, bend_in_library(0), jump_at(0, swap_held, swap_in_library), bend_in_library(7),
+                          jump_at(7, swap_held, swap_in_library), jump_behind(7, swap_held, swap_in_library), jump_behind(19, swap_held, swap_in_library)};
+    auto work = cairn::workspace_for<held>(plan);
+    for (int round = 0; round < 2; ++round) {
+      held h;
+      held::saved_again = 0;
+      (void)cairn::gradient(loop.step, h, plan, library_seed, loop.adjoint, work);
+      CHECK(h.bar == all.gradient);
+    }
+    CHECK(held::saved_again > 0);
+    return 0;
+  };
+  try_with(in_library, cairn::revolve{20, 3});
+  try_with(leaf_in_library, cairn::leaves{20, 6, cairn::revolve{4, 2}});
+
+  vec2 inside{}, outside{};
+  with_jumps const within{held_step, cairn::hooked(moves, [&](held const& h, vec2&, step_index i) { if (i == 7) inside = h.x; }), held_bends(7)};
+  held h;
+  (void)cairn::gradient(within.step, h, cairn::revolve{20, 3}, held_seed,
+                        cairn::hooked(within.adjoint, [&](held const& at, vec2&, step_index i) { if (i == 7) outside = at.x; }));
+  auto expected = kernels::states(7).back();
+  CHECK(outside == expected);
+  bend(expected, 7);
+  CHECK(inside == expected);
 }

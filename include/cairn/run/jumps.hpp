@@ -42,7 +42,7 @@ struct told_types {
   using bar = void;
 };
 template <class Step, class Adjoint, class State, class... After, class X, class Bar, class... Behind>
-  requires(copied_state<State> && copied_state<Bar> && std::is_same_v<std::remove_cvref_t<X>, State> &&
+  requires(state<State> && copied_state<Bar> && std::is_same_v<std::remove_cvref_t<X>, State> &&
            (shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step ||
             shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::leaf))
 struct told_types<Step, Adjoint, arguments<State&, After...>, arguments<X, Bar&, Behind...>> {
@@ -81,8 +81,9 @@ struct jump_maps {
     if constexpr (check_jump<State>()) move_on(jump, x, i);
   }
   /// \param x  the state before the jump
-  template <class State, class Bar>
-  void reverse(State const& x, Bar& bar, step_index const i) const {
+  template <class X, class Bar>
+  void reverse(X& x, Bar& bar, step_index const i) const {
+    using State = std::remove_const_t<X>;
     if constexpr (!check_adjoint<State, Bar>()) return;
     else pull_back_step<shape_of_adjoint<Adjoint, State, Bar>().indexed>(adjoint, bar, x, i);
   }
@@ -200,7 +201,8 @@ class jump_trail {
   }
   [[nodiscard]] std::size_t size() const noexcept { return used_; }
   [[nodiscard]] mark& operator[](std::size_t k) noexcept { return marks_[k]; }
-  [[nodiscard]] static State const& state_of(mark const& m) noexcept { return m.x != nullptr ? *m.x : *m.kept; }
+  /// The state where it was noted, for the way back.
+  [[nodiscard]] State const& back_at(mark const& m) const noexcept { return m.x != nullptr ? *m.x : *m.kept; }
 
  private:
   static void put(std::optional<State>& into, State const& x) {
@@ -213,6 +215,50 @@ class jump_trail {
   State const* start_ = nullptr;
   std::optional<State> live_;
   bool moved_ = false;
+};
+
+/// The same of an object, which is run itself and put back where each part of the way begins.
+template <saved_state State>
+class jump_trail<State> {
+ public:
+  static constexpr std::size_t of_steps = std::size_t(-1);
+  struct mark {
+    std::optional<kept_as<State>> kept;  // may be left from another call
+    bool moved_on = false;               // the object has gone on from there, and `kept` is where it was
+    std::size_t jump = of_steps;
+    step_index from = 0, to = 0;
+  };
+
+  void begin(State& x) noexcept {
+    used_ = 0;
+    live_ = &x;
+  }
+  [[nodiscard]] State const& here() const noexcept { return *live_; }
+  [[nodiscard]] State& live() noexcept { return *live_; }
+  void note(std::size_t jump, step_index from, bool ends = false) {
+    if (used_ == marks_.size()) marks_.emplace_back();
+    mark& made = marks_[used_++];
+    made.jump = jump;
+    made.from = made.to = from;
+    made.moved_on = !ends;
+    if (ends) return;
+    if constexpr (saves_into<State>) {
+      if (made.kept) return save_state(here(), *made.kept);
+    }
+    made.kept.reset();
+    emplace_by(made.kept, [this] { return taken_snapshot(here()); });
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return used_; }
+  [[nodiscard]] mark& operator[](std::size_t k) noexcept { return marks_[k]; }
+  [[nodiscard]] State& back_at(mark const& m) const {
+    if (m.moved_on) restore_state(*live_, *m.kept);
+    return *live_;
+  }
+
+ private:
+  std::vector<mark> marks_;
+  std::size_t used_ = 0;
+  State* live_ = nullptr;
 };
 
 }  // namespace detail
@@ -249,13 +295,14 @@ template <class Condition, class Jump, class Adjoint>
 ///
 /// The inner step is in place, and may return bool for `checkpointed_while`, or by value. The inner adjoint is one of a
 /// step, `(x, bar, i)`, or of a leaf, `(x, bar, first, last)`, which is then called for each run of steps between two
-/// jumps. The state must be copyable. Checkpoints, hooks and `keep_going` see state i before the jumps of `jump_at(i)`
-/// and `jump_when`, and after those of `jump_behind(i - 1)`.
+/// jumps. If a library holds bar, no adjoint takes one. Checkpoints, hooks and `keep_going` see state i before the jumps
+/// of `jump_at(i)` and `jump_when`, and after those of `jump_behind(i - 1)`.
 ///
 /// A step without a jump costs nothing extra. The adjoint of a step with jumps runs these jumps once more, on copies of
 /// the state whose memory is reused: one copy, and one more for each further jump; `jump_behind` also runs its step
-/// again. In a leaf the steps before its last jump run once more (with `jump_when` all but the last), and so do the
-/// jumps. Plans do not count these copies and runs.
+/// again. An object that cannot be copied jumps itself, and is put back from as many snapshots where an adjoint needs
+/// it. In a leaf the steps before its last jump run once more (with `jump_when` all but the last), and so do the jumps.
+/// Plans do not count these copies, snapshots and runs.
 ///
 /// Jumps at fixed steps are differentiated exactly. For a condition on the state the derivative is that of the branch
 /// taken: the step at which the condition comes true is a whole number and has no derivative. To differentiate the time
@@ -301,21 +348,42 @@ class with_jumps {
     mutable detail::cached_object memory;
 
     template <class State, class Bar>
-      requires(copied_state<State> && detail::shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
+    static constexpr adjoint_form form = detail::shape_of_adjoint<Adjoint, State, Bar>().form;
+    template <class State, class Bar>
+      requires(copied_state<State> && form<State, Bar> == adjoint_form::one_step)
     void operator()(State const& x, Bar& bar, step_index i) const { reverse(x, bar, i, i + 1); }
     template <class State, class Bar>
-      requires(copied_state<State> && detail::shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::leaf)
+      requires(copied_state<State> && form<State, Bar> == adjoint_form::leaf)
     void operator()(State const& x, Bar& bar, step_index first, step_index last) const { reverse(x, bar, first, last); }
+    template <class State, class Bar>
+      requires(saved_state<State> && form<State, Bar> == adjoint_form::one_step)
+    void operator()(State& x, Bar& bar, step_index i) const { reverse(x, bar, i, i + 1); }
+    template <class State, class Bar>
+      requires(saved_state<State> && form<State, Bar> == adjoint_form::leaf)
+    void operator()(State& x, Bar& bar, step_index first, step_index last) const { reverse(x, bar, first, last); }
+    template <class State>
+      requires(saved_state<State> && form<State, library_bar> == adjoint_form::one_step)
+    void operator()(State& x, step_index i) const {
+      library_bar bar;
+      reverse(x, bar, i, i + 1);
+    }
+    template <class State>
+      requires(saved_state<State> && form<State, library_bar> == adjoint_form::leaf)
+    void operator()(State& x, step_index first, step_index last) const {
+      library_bar bar;
+      reverse(x, bar, first, last);
+    }
 
    private:
-    template <class State, class Bar>
-    void reverse(State const& x, Bar& bar, step_index first, step_index last) const {
+    template <class X, class Bar>
+    void reverse(X& x, Bar& bar, step_index first, step_index last) const {
+      using State = std::remove_const_t<X>;
       auto& trail = memory.get<detail::jump_trail<State>>();
       trail.begin(x);
       walk(trail, first, last);
       for (std::size_t k = trail.size(); k-- > 0;) {
         auto const& mark = trail[k];
-        State const& at = trail.state_of(mark);
+        auto& at = trail.back_at(mark);
         if (mark.jump == trail.of_steps) reverse_steps(at, bar, mark.from, mark.to);
         else pick(mark.jump, [&](auto const& jump) { jump.reverse(at, bar, mark.from); });
       }
@@ -356,9 +424,9 @@ class with_jumps {
       });
       return found;
     }
-    template <class State, class Bar>
-    void reverse_steps(State const& x, Bar& bar, step_index const from, step_index const to) const {
-      constexpr auto shape = detail::shape_of_adjoint<Adjoint, State, Bar>();
+    template <class X, class Bar>
+    void reverse_steps(X& x, Bar& bar, step_index const from, step_index const to) const {
+      constexpr auto shape = detail::shape_of_adjoint<Adjoint, std::remove_const_t<X>, Bar>();
       if constexpr (shape.form == adjoint_form::leaf) detail::pull_back(back, bar, x, bar, from, to);
       else detail::pull_back_step<shape.indexed>(back, bar, x, from);
     }
