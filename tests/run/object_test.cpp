@@ -314,6 +314,66 @@ TEST_CASE("a nested loop over an object compares where it ends with the outer sw
   CHECK_THROWS_AS(cairn::gradient(bad.step, y, cairn::revolve{10, 10}, drifting_seed, bad.adjoint, verify), cairn::nondeterminism_error);
 }
 
+namespace {
+
+/// A snapshot that holds the library's adjoint as well: to restore it puts an old adjoint back.
+class holding {
+ public:
+  holding() = default;
+  holding(holding const&) = delete;
+  [[nodiscard]] std::vector<double> save() const {
+    auto all = v;
+    all.insert(all.end(), bar.begin(), bar.end());
+    return all;
+  }
+  void restore(std::vector<double> const& all) {
+    v.assign(all.begin(), all.begin() + 2);
+    bar.assign(all.begin() + 2, all.end());
+  }
+  numbers v = pendulum::start().v, bar{0, 0};
+};
+
+}  // namespace
+
+TEST_CASE("a replay check finds the library's adjoint in a snapshot, by the seed or by an adjoint that only reads the object") {
+  using Catch::Matchers::ContainsSubstring;
+  auto const swing = [](holding& x, step_index i) { pendulum::swing(x.v, x.v, i); };
+  auto const moves_it = [](holding& x, step_index) {
+    pendulum::swing_back(x.v, x.bar);
+    x.v.assign(2, nowhere);
+  };
+  auto const reads_it = [](holding const& x, step_index) { pendulum::swing_back(x.v, const_cast<numbers&>(x.bar)); };
+  auto const begins = [](holding& x) { x.bar = x.v; };
+  pendulum::stored const all{40};
+  for (auto const mode : {cairn::replay_check::checkpoints, cairn::replay_check::every_step}) {
+    cairn::sweep_options const verify{.verify = mode};
+    auto const refuses = [&](auto const& back, auto const& from, char const* state) {
+      holding x;
+      x.bar = {1, 0};
+      CHECK_THROWS_WITH((void)cairn::gradient(swing, x, cairn::revolve{40, 3}, from, back, verify),
+                        ContainsSubstring("has changed what its save() gives") && ContainsSubstring(state));
+    };
+    refuses(moves_it, begins, "40");
+    refuses(reads_it, begins, "40");
+    refuses(reads_it, cairn::library_bar{}, "39");
+    holding y;
+    auto run = cairn::checkpointed_loop(swing, y, cairn::revolve{40, 3}, verify);
+    CHECK_THROWS_AS(run.reverse(begins, moves_it), cairn::nondeterminism_error);
+
+    for (int form = 0; form < 3; ++form) {  // and nothing where it is elsewhere
+      solver x;
+      cairn::revolve const plan{40, 3};
+      if (form == 0) (void)cairn::gradient(step, x, plan, library_seed, in_library, verify);
+      if (form == 1) (void)cairn::gradient(step, x, plan, library_seed, [](solver const& s, step_index) { pendulum::swing_back(s.v, const_cast<numbers&>(s.bar)); }, verify);
+      if (form == 2) (void)cairn::gradient(step, x, plan, library_seed, recorded_in_library(x), verify);
+      CHECK(x.bar == all.gradient);
+    }
+  }
+  holding silent;
+  (void)cairn::gradient(swing, silent, cairn::revolve{40, 3}, begins, moves_it);
+  CHECK(silent.bar != all.gradient);  // what would come without a word
+}
+
 TEST_CASE("a replay check looks at an object through adjoints that move it") {
   pendulum::stored const all{40};
   for (auto const mode : {cairn::replay_check::checkpoints, cairn::replay_check::every_step}) {

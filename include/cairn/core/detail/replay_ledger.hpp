@@ -191,6 +191,12 @@ class replay_ledger {
     fail("a state that was brought back is not what was kept", {i, i, i}, where,
          "a copy must own all its data, restore(snapshot) bring back all that save() gives, and a store all bytes");
   }
+  /// The seed, or an adjoint that only reads the object, has changed what its `save()` gives in state i.
+  /// \throws nondeterminism_error
+  [[noreturn]] static void fail_apart(step_index i) {
+    fail("the seed or an adjoint that only reads the object has changed what its save() gives", {i, i, i}, {},
+         "leave the library's adjoint out of the snapshot: restore(snapshot) would put an old one back");
+  }
   /// The loop inside step i of nested loops was run again for its adjoint and ended in another state.
   /// \throws nondeterminism_error
   [[noreturn]] static void fail_inside(step_index i) {

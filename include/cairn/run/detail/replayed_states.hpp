@@ -119,6 +119,23 @@ class replayed_states {
     if (ledger_.on()) ledger_.end_is(status_.open - 1, hash_of_live(status_.open - 1));
     states_.live_becomes_next();
   }
+  /// A seed that puts the adjoint into the object in the final state, n, and leaves what a snapshot holds as it is.
+  template <class Fill>
+  void seed(step_index n, Fill fill) {
+    if (!ledger_.on()) return fill();
+    std::uint64_t const before = hash_of_final();
+    fill();
+    if (hash_of_final() != before) ledger_.fail_apart(n);
+  }
+  /// An adjoint that finds the object in state i and its bar in there, and only reads the state.
+  template <class Adjoint>
+  void read_by(step_index i, Adjoint adjoint) {
+    if (!ledger_.on()) return adjoint();
+    std::uint64_t const before = hash_of_live(i);
+    adjoint();
+    known_ = -1;
+    if (hash_of_live(i) != before) ledger_.fail_apart(i);
+  }
   void final_becomes_live() noexcept { states_.final_becomes_live(); }
 
  private:

@@ -96,6 +96,9 @@ class reversal {
   static constexpr bool needs_ends =
       tells_ends || shape.form == adjoint_form::with_next;  // a resumed sweep runs to x1 again
   using tape = typename tape_of<Adjoint, State, records>::type;
+  /// The library has the bar, and the adjoint leaves the object where it is.
+  static constexpr bool reads_object =
+      saved_state<State> && std::is_same_v<Bar, library_bar> && !moves_object<Adjoint, State, Bar>();
 
  public:
   static constexpr bool can_restart = restarts<Adjoint, State, tape>;
@@ -180,12 +183,16 @@ class reversal {
       auto& x = live_of(states);
       if constexpr (tells_ends && requires { states.end_behind_live(a.to); })
         adjoint_.ends_in(states.end_behind_live(a.to));
-      if constexpr (shape.form == adjoint_form::leaf) pull_back(adjoint_, *bar, x, *bar, from, std::as_const(a.to));
-      else if constexpr (shape.form == adjoint_form::with_next) {
-        pull_back(adjoint_, *bar, x, states.next(), *bar, from);
-        states.live_becomes_next();
-      }
-      else pull_back_step<shape.indexed>(adjoint_, *bar, x, from);
+      auto const call = [&] {
+        if constexpr (shape.form == adjoint_form::leaf) pull_back(adjoint_, *bar, x, *bar, from, std::as_const(a.to));
+        else if constexpr (shape.form == adjoint_form::with_next) {
+          pull_back(adjoint_, *bar, x, states.next(), *bar, from);
+          states.live_becomes_next();
+        }
+        else pull_back_step<shape.indexed>(adjoint_, *bar, x, from);
+      };
+      if constexpr (reads_object && requires { states.read_by(from, call); }) states.read_by(from, call);
+      else call();
       return ran;
     }
   }

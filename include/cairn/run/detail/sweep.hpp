@@ -113,8 +113,12 @@ class sweep {
   /// Called between the turn and the first reverse.
   template <class Bar, class Seed>
   void seed(std::optional<Bar>& bar, Seed&& from) {
-    annotate_failure(status(), phase::reverse, work_.steps_,
-                   [&] { fill_bar<State>(bar, std::forward<Seed>(from), states().final_state()); });
+    annotate_failure(status(), phase::reverse, work_.steps_, [&] {
+      auto const fill = [&] { fill_bar<State>(bar, std::forward<Seed>(from), states().final_state()); };
+      if constexpr (checked && saved_state<State> && std::is_same_v<Bar, library_bar>)
+        watched().seed(work_.steps_, fill);
+      else fill();
+    });
   }
   /// The sweep ended normally: it will not be resumed.
   void ended() {
