@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include <cairn/adapt/cppad.hpp>
 #include <cairn/adapt/ad.hpp>
+#include <cairn/adapt/cppad.hpp>
 
 #include "../support/child.hpp"
 #include "usage.hpp"

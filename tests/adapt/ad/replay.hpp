@@ -166,6 +166,34 @@ void one_recording() {
   CHECK(near_to(found.state[0], known.state[0]));
 }
 
+/// A term that is not told its number stands in a recording as the steps do; leaves with terms at other places have
+/// recordings of their own.
+template <class Tape>
+void replayed_terms() {
+  vec<double> const x0{0.7, 0.2};
+  auto const square = []<class T>(vec<T> const& x) -> T { return x[0] * x[0]; };
+  auto const other = []<class T>(vec<T> const& x, T const& a) -> T { return a * x[1]; };
+  auto const told = []<class T>(vec<T> const& x, T const&, cairn::step_index i) -> T { return double(i) * x[0]; };
+  auto const check = [&](auto const& terms, cairn::step_index leaf, std::uint64_t recordings) {
+    cairn::taped by_tape{Tape{}, by_index{}, 0.01, terms};
+    cairn::taped by_replay{Tape{}, by_data{}, 0.01, terms};
+    auto const plan = in_leaves(120, leaf, 3);
+    auto const known = cairn::differentiate(by_tape, x0, plan), found = cairn::differentiate(by_replay, x0, plan);
+    CHECK(by_replay.tool().recordings() == recordings);
+    CHECK(near_to(found.value, known.value, 1e-13));
+    CHECK(near_to(found.params, known.params, 1e-13));
+    for (std::size_t k = 0; k < 2; ++k) CHECK(near_to(found.state[k], known.state[k], 1e-13));
+  };
+  // the seed's recording, that of the first leaf to be reversed, and the checks of the others
+  check(cairn::at_every{1, square}, 1, 2 + checks_of(119));
+  check(cairn::at_every{1, square} + cairn::at_every{2, other}, 4, 2 + checks_of(29));
+  check(cairn::at_every{10, other} + cairn::at_end{square}, 10, 2 + checks_of(11));
+  check(cairn::at_states{{0, 120}, other}, 10, 4 + checks_of(10));             // the first and the last leaf are unlike the others
+  check(cairn::at_states{{0, 120, 120}, other}, 10, 4 + checks_of(10));
+  check(cairn::at_states{{7, 17, 18}, other} + cairn::at_states{{3}, square}, 10, 4 + checks_of(9));
+  check(cairn::at_every{1, told}, 1, 1 + 120);                                 // each by itself
+}
+
 template <class Tape>
 void comparisons() {
   auto const last = []<class T>(vec<T> const& x) -> T { return x[0]; };

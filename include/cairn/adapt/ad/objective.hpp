@@ -34,6 +34,10 @@ template <class F, class X, class P, class Scalar>
   }
 }
 
+/// The term is told the number of its state.
+template <class F, class X, class P>
+inline constexpr bool has_indexed_term = requires(F const& f, X const& x, P const& p, step_index i) { f(x, p, i); };
+
 struct objective_part {};
 
 }  // namespace detail
@@ -51,8 +55,12 @@ struct no_objective : detail::objective_part {
   /// The final state has no term, either.
   template <class X, class P, class Emit>
   void ending(X const&, P const&, step_index, Emit&&) const {}
-  /// Whether state i has a term, apart from the final state's own.
-  [[nodiscard]] bool runs_at(step_index) const noexcept { return false; }
+  /// No state but the last is to be asked for terms.
+  template <class Note>
+  void each_count(step_index, Note&&) const noexcept {}
+  /// Whether a term before the last state is told its number.
+  template <class X, class P>
+  static constexpr bool indexed = false;
   /// All states are accepted.
   template <class X, class P, class Scalar>
   static constexpr bool fits = true;
@@ -68,8 +76,12 @@ struct at_end : detail::objective_part {
   /// Only the last state has a term.
   template <class X, class P, class Emit>
   void running(X const&, P const&, step_index, Emit&&) const {}
-  /// Whether state i has a term, apart from the final state's own.
-  [[nodiscard]] bool runs_at(step_index) const noexcept { return false; }
+  /// No state but the last is to be asked for terms.
+  template <class Note>
+  void each_count(step_index, Note&&) const noexcept {}
+  /// Whether a term before the last state is told its number.
+  template <class X, class P>
+  static constexpr bool indexed = false;
   /// Passes the term of the final state to `emit`.
   template <class X, class P, class Emit>
   void ending(X const& x, P const& p, step_index n, Emit&& emit) const { emit(detail::call_term(f, x, p, n)); }
@@ -95,8 +107,12 @@ class at_every : public detail::objective_part {
   void running(X const& x, P const& p, step_index i, Emit&& emit) const {
     if (runs_at(i)) emit(detail::call_term(f_, x, p, i));
   }
-  /// Whether state i has a term.
-  [[nodiscard]] bool runs_at(step_index i) const noexcept { return i > 0 && i % every_ == 0; }
+  /// Tells `note` how many terms state i has.
+  template <class Note>
+  void each_count(step_index i, Note&& note) const { note(std::size_t{runs_at(i)}); }
+  /// Whether a term is told the number of its state.
+  template <class X, class P>
+  static constexpr bool indexed = detail::has_indexed_term<F, X, P>;
   /// The final state has no further term.
   template <class X, class P, class Emit>
   void ending(X const&, P const&, step_index, Emit&&) const {}
@@ -107,6 +123,8 @@ class at_every : public detail::objective_part {
   [[nodiscard]] step_index last_state() const noexcept { return 0; }
 
  private:
+  [[nodiscard]] bool runs_at(step_index i) const noexcept { return i > 0 && i % every_ == 0; }
+
   step_index every_;
   F f_;
 };
@@ -129,10 +147,15 @@ class at_states : public detail::objective_part {
     auto const [from, to] = std::equal_range(states_.begin(), states_.end(), i);
     for (auto at = from; at != to; ++at) emit(detail::call_term(f_, x, p, i));
   }
-  /// Whether state i has a term.
-  [[nodiscard]] bool runs_at(step_index i) const noexcept {
-    return std::binary_search(states_.begin(), states_.end(), i);
+  /// Tells `note` how many terms state i has.
+  template <class Note>
+  void each_count(step_index i, Note&& note) const {
+    auto const [from, to] = std::equal_range(states_.begin(), states_.end(), i);
+    note(std::size_t(to - from));
   }
+  /// Whether a term is told the number of its state.
+  template <class X, class P>
+  static constexpr bool indexed = detail::has_indexed_term<F, X, P>;
   /// The final state has no further term.
   template <class X, class P, class Emit>
   void ending(X const&, P const&, step_index, Emit&&) const {}
@@ -160,8 +183,15 @@ struct objective_sum : detail::objective_part {
     first.running(x, p, i, emit);
     second.running(x, p, i, emit);
   }
-  /// Whether state i has a term.
-  [[nodiscard]] bool runs_at(step_index i) const noexcept { return first.runs_at(i) || second.runs_at(i); }
+  /// Tells `note` how many terms state i has of each.
+  template <class Note>
+  void each_count(step_index i, Note&& note) const {
+    first.each_count(i, note);
+    second.each_count(i, note);
+  }
+  /// Whether a term of one of them is told the number of its state.
+  template <class X, class P>
+  static constexpr bool indexed = First::template indexed<X, P> || Second::template indexed<X, P>;
   /// Passes the terms of the final state to `emit`.
   template <class X, class P, class Emit>
   void ending(X const& x, P const& p, step_index n, Emit&& emit) const {

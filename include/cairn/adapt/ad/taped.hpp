@@ -138,9 +138,10 @@ class open_recording {
 /// A model says what its steps have of their numbers. One whose steps are all the same leaves the index out,
 /// `model(x, params)`; one that computes with the index takes it as a number, `T const& i`; and one whose steps differ
 /// by a few numbers may have a member `at(i)` that gives these, `data<double>`, and is then called with `data<T>` in
-/// the index's place. Where the tool is a `replaying_tape` (ADOL-C, CppAD), the state is nothing but scalars and no
-/// term falls into the leaf, one recording then serves all leaves of a loop, as long as comparisons come out as they
-/// did. The 1st, 2nd, 4th, 8th ... replay is held against a recording of the same leaf.
+/// the index's place. Where the tool is a `replaying_tape` (ADOL-C, CppAD) and the state nothing but scalars, one
+/// recording then serves all leaves of a loop that have terms at the same places, none of which is told its index, as
+/// long as comparisons come out as they did. The 1st, 2nd, 4th, 8th ... replay is held against a recording of the same
+/// leaf.
 ///
 /// Gradients are bit for bit the same for every plan, store and number of slots; also for every length of leaves if the
 /// tool's arithmetic has the bits of double (ADOL-C multiplies by 1 / c if the model divides by a constant c). Memory:
@@ -288,6 +289,7 @@ class taped {
     std::vector<active<control>> u;
     std::vector<active<step_data<State>>> data;
     std::vector<double> values, seeds, replayed;
+    std::vector<std::size_t> terms, recorded_terms;
     recorded_leaf recorded;
     std::uint64_t replays = 0;
   };
@@ -386,11 +388,14 @@ class taped {
     }
     recorded_leaf wanted{last - first, r.values.size(), gradient != nullptr, loops_, 0};
     if constexpr (replaying_tape<tool_type>) wanted.recording = tool_.recordings();
-    bool const lasting = can_replay<State> && gradient != nullptr && !ending && !has_terms(first, last);
+    bool lasting = can_replay<State> && gradient != nullptr && !ending;
     r.replayed.clear();
     if constexpr (can_replay<State>) {
-      if (lasting && r.recorded == wanted && all<State>::count(bar) == of_state && tool_.replay(r.values.data())) {
-        r.seeds.clear();
+      std::size_t const terms = lasting ? note_terms(r.terms, first, last) : 0;
+      lasting = lasting && (terms == 0 || !Objective::template indexed<active<State>, active<own_params>>);
+      if (lasting && r.recorded == wanted && r.terms == r.recorded_terms && all<State>::count(bar) == of_state &&
+          tool_.replay(r.values.data())) {
+        r.seeds.assign(terms, 1.0);
         auto const seed = [&r](double const& v) { r.seeds.push_back(v); };
         all<State>::visit(std::as_const(bar), seed);
         all<own_params>::visit(std::as_const(own(*gradient)), seed);
@@ -451,7 +456,10 @@ class taped {
     open.ended();
 
     if constexpr (replaying_tape<tool_type>) wanted.recording = tool_.recordings();
-    if (lasting && all<State>::count(r.x) == of_state) r.recorded = wanted;
+    if (lasting && all<State>::count(r.x) == of_state) {
+      r.recorded = wanted;
+      r.recorded_terms = r.terms;
+    }
     answer(r, x, bar, gradient, of_state, first, last);
   }
   /// Reverses the recording, and writes the adjoint of the state and the gradients.
@@ -470,11 +478,19 @@ class taped {
     if constexpr (controlled)
       for (step_index i = first; i < last; ++i) all<control>::visit(gradient->controls[std::size_t(i)], take);
   }
-  [[nodiscard]] bool has_terms(step_index first, step_index last) const {
-    if (first == 0 && objective_.runs_at(0)) return true;
-    for (step_index i = first; i < last; ++i)
-      if (objective_.runs_at(i + 1)) return true;
-    return false;
+  /// How many terms of each function the states of a leaf have, in their order, and how many there are: a recording
+  /// holds for leaves with the same terms at the same places.
+  [[nodiscard]] std::size_t note_terms(std::vector<std::size_t>& into, step_index first, step_index last) const {
+    std::size_t sum = 0;
+    into.clear();
+    auto const note = [&](std::size_t count) {
+      into.push_back(count);
+      sum += count;
+    };
+    if (first == 0) objective_.each_count(0, note);
+    if (sum == 0) into.clear();  // as for a leaf that begins elsewhere
+    for (step_index i = first; i < last; ++i) objective_.each_count(i + 1, note);
+    return sum;
   }
   template <class Room, class F>
   void each_param(Room& r, [[maybe_unused]] step_index first, [[maybe_unused]] step_index last, F f) {
