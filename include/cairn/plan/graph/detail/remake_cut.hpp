@@ -43,15 +43,8 @@ class remake_cut {
  public:
   /// \param model  must outlive it
   remake_cut(graph_model const& model, remake_moment const& at)
-      : model_{model},
-        count_{at.is_free.size()},
-        is_read_{at.is_read},
-        matters_(count_),
-        chosen_(count_),
-        keep_(count_, none),
-        tape_(count_, none),
-        run_(count_, none),
-        net_{2 * count_ + 2} {
+      : model_{model}, count_{at.is_free.size()}, is_read_{at.is_read}, matters_(count_), chosen_(count_),
+        keep_(count_, none), tape_(count_, none), run_(count_, none), net_{2 * count_ + 2} {
     for (std::size_t v = count_; v-- > 0;) {
       if (at.is_read[v]) endless_.push_back(net_.connect(source(), there(v), max_flow::endless));
       if (at.is_read[v] || at.tape_is_read[v]) matters_[v] = 1;

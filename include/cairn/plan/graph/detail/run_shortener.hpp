@@ -1,0 +1,100 @@
+#pragma once
+/// \file run_shortener.hpp  Makes plans for a graph faster: runs are left out whose value can stay instead.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+#include <cairn/plan/graph/detail/graph_model.hpp>
+#include <cairn/plan/graph/detail/run_judge.hpp>
+#include <cairn/plan/graph/detail/run_order.hpp>
+
+namespace cairn::detail {
+
+/// Shortens orders until nothing of the kind is left.
+class run_shortener {
+ public:
+  /// \param judge  must outlive it
+  explicit run_shortener(run_judge& judge) : judge_{judge} {}
+
+  /// Leaves out runs whose value was made before and can stay.
+  void shorten(run_order& runs) {
+    bool again = true;
+    while (again && judge_.effort > 0) {
+      again = false;
+      std::int64_t const time = judge_.measure.cost(runs).time;
+      for (std::size_t const i : judge_.runs_again(runs)) {
+        run_order fewer = runs;
+        fewer.erase(fewer.begin() + std::ptrdiff_t(i));
+        judge_.measure.strip(fewer);
+        run_cost const cost = judge_.cost_of(fewer);
+        if (cost.peak > judge_.budget || cost.time >= time) continue;
+        runs = std::move(fewer);
+        again = true;
+        break;
+      }
+    }
+  }
+  /// As `shorten`, but looks first whether there is room for the value while it would wait.
+  void shorten_soon(run_order& runs) {
+    for (bool again = true; again && judge_.effort > 0;) {
+      again = false;
+      std::int64_t const time = judge_.cost_of(runs).time;
+      reached_ = judge_.measure.reached();
+      find_gaps(runs);
+      for (auto const& one : gaps_) {
+        if (!has_room(one)) continue;
+        run_order fewer = runs;
+        fewer.erase(fewer.begin() + std::ptrdiff_t(one.run));
+        judge_.measure.strip(fewer);
+        run_cost const cost = judge_.cost_of(fewer);
+        if (cost.peak > judge_.budget || cost.time >= time) continue;
+        runs = std::move(fewer);
+        again = true;
+        break;
+      }
+    }
+  }
+
+ private:
+  /// A run whose value was made before, and from where to where more would have to wait without it.
+  struct gap {
+    std::size_t run, made, read, until;
+    std::int64_t bytes, tape;
+  };
+  /// Fills gaps_ in an order drawn at random.
+  void find_gaps(run_order const& runs) {
+    constexpr std::size_t nowhere = std::size_t(-1);
+    made_at_.assign(judge_.model.count + 1, nowhere);
+    gaps_.clear();
+    std::size_t first = 0;  // of the runs in a row that are looked at
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (runs[i].kind != action_kind::advance) {
+        first = i + 1;
+        continue;
+      }
+      std::size_t const v = std::size_t(runs[i].from), before = std::exchange(made_at_[v], i);
+      if (before == nowhere) continue;
+      gaps_.push_back({i, before, judge_.measure.last_read(before), first, judge_.model.bytes[v],
+                       judge_.measure.makes_tape(i) ? judge_.model.tape[v] : 0});
+    }
+    for (std::size_t k = gaps_.size(); k > 1; --k) std::swap(gaps_[k - 1], gaps_[judge_.draw(k)]);
+  }
+  [[nodiscard]] bool has_room(gap const& of) {
+    judge_.spend(1 + (of.until - std::min(of.until, of.made)) / 16);
+    auto const most = [this](std::size_t from, std::size_t to) {
+      std::int64_t bytes = 0;
+      for (std::size_t i = from; i < to; ++i) bytes = (std::max)(bytes, reached_[i]);
+      return bytes;
+    };
+    return most(of.read + 1, of.until) + of.bytes + of.tape <= judge_.budget &&
+           (of.tape == 0 || most(of.made, std::min(of.read + 1, of.until)) + of.tape <= judge_.budget);
+  }
+
+  run_judge& judge_;
+  std::vector<std::size_t> made_at_;
+  std::vector<std::int64_t> reached_;
+  std::vector<gap> gaps_;
+};
+
+}  // namespace cairn::detail
