@@ -221,6 +221,10 @@ TEST_CASE("what no graph can say is refused with the reason, and the tracer is o
     std::thread([&] { y = t.exp() * 2; }).join();
     return y.mm(w);
   }, "makes a tensor around LibTorch's operators");
+  auto own = at::detail::createCPUGenerator(3);
+  auto const stood = own.get_state();
+  says([&](Tensor const& t) { return t.sigmoid().bernoulli(own).mm(w); }, "names the generator");
+  CHECK(torch::equal(own.get_state(), stood));
   CHECK_THAT(refusal([&](tensor_list const& in) { return tensor_list{in[0].mm(w), Tensor{}}; }, {x}), ContainsSubstring("undefined"));
   CHECK_THAT(refusal(one([&](Tensor const& t) { return t * 2; }), {x.to_sparse()}), ContainsSubstring("no memory of its own"));
 }

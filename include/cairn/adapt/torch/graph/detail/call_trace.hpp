@@ -5,12 +5,14 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 #include <ATen/TracerMode.h>
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
@@ -156,8 +158,19 @@ class call_trace {
       if (name == one && !(name == "aten::equal" && is_known(inputs_of(f))))
         return flaw("the program reads a value of a tensor by " + std::string{name} +
                     ", so that what it does may depend on data");
-    for (auto const& value : inputs_of(f))
+    for (auto const& value : inputs_of(f)) {
       visit_tensors(value, [&](at::Tensor const& t) { if (!state_->hasValue(t)) add_leaf(t); });
+      if (value.isGenerator()) add_generator(value.toGenerator());
+    }
+  }
+  void add_generator(at::Generator generator) {
+    if (!generator.defined()) return;
+    flaw("it names the generator from which it draws random numbers");
+    for (auto const& [known, state] : generators_) if (known == generator) return;
+    at::DisableRecordFunctionGuard const unseen;
+    at::tracer::impl::NoTracerDispatchMode const untraced;
+    std::lock_guard const lock{generator.mutex()};
+    generators_.emplace_back(generator, generator.get_state());
   }
   /// Whether two tensors are equal, or not, whatever their values: attention asks that of its arguments.
   [[nodiscard]] static bool is_known(c10::ArrayRef<c10::IValue const> both) {
@@ -315,8 +328,14 @@ class call_trace {
       if (one->schema().overload_name() == overload) return one->getOperation();
     throw capture_refused{std::string{"LibTorch has no operator "} + name};
   }
-  /// Puts back what stood in buffers; those that did not change are only read, as other threads may.
-  void restore_buffers() const {
+  /// Puts back what stood in buffers, and generators that the call names. Buffers that did not change are only read:
+  /// other threads may read them, too.
+  void restore() const {
+    for (auto const& [known, state] : generators_) {
+      auto generator = known;
+      std::lock_guard const lock{generator.mutex()};
+      generator.set_state(state);
+    }
     at::NoGradGuard const no_grad;
     for (std::size_t k = 0; k < before_.size(); ++k)
       if (before_[k].defined() && !program_.is_constant[k] && !program_.leaves[k].equal(before_[k]))
@@ -329,6 +348,7 @@ class call_trace {
   call_program program_;
   tensor_list results_, before_;
   std::vector<std::int64_t> versions_;
+  std::vector<std::pair<at::Generator, at::Tensor>> generators_;  ///< that the call names, and where they stood
   std::string flaw_;  ///< the first one that was seen
   std::unordered_map<torch::jit::Node const*, bool> records_;
   std::unordered_map<torch::jit::Value const*, std::int32_t> numbers_;

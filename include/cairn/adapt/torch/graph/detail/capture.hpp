@@ -107,7 +107,7 @@ class call_capture {
     explicit buffers_as_before(call_trace const& trace) : of{trace} {}
     buffers_as_before(buffers_as_before const&) = delete;
     buffers_as_before& operator=(buffers_as_before const&) = delete;
-    ~buffers_as_before() { of.restore_buffers(); }
+    ~buffers_as_before() { of.restore(); }
     call_trace const& of;
   };
 
