@@ -7,13 +7,8 @@ mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 shift
 "$here/environment.sh" "$folder"
-include="$here/../../include"
-torch="$folder/packages/torch"
-flags="-I$include -isystem $torch/include -isystem $torch/include/torch/csrc/api/include"
-links="$torch/lib/libtorch_cpu.so $torch/lib/libc10.so"
-for libraries in "$torch/lib" "$folder"/packages/nvidia/*/lib; do
-  links="$links -Wl,-rpath,$libraries -Wl,-rpath-link,$libraries"
-done
+# shellcheck source=flags.sh
+. "$here/flags.sh"
 # shellcheck disable=SC2086  # words
 "${CXX:-g++}" -std=c++20 -O2 '-DCAIRN_BENCHMARK_FLAGS="-O2"' $flags "$here/loops.cpp" -o "$folder/loops" -Wl,--no-as-needed $links
 status=0

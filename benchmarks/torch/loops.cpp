@@ -20,28 +20,16 @@
 #include <torch/version.h>
 #include <cairn/adapt/torch.hpp>
 #include <cairn/version.hpp>
+#include "noise.hpp"
 #include "regions.hpp"
 
 namespace cl = cairn::libtorch;
 
 namespace {
 
+using benchmark::noise;
 using torch::Tensor;
 using state = std::tuple<Tensor, Tensor>;
-
-/// Between -0.5 and 0.5, exactly the same in every program.
-float noise(std::uint32_t k) {
-  std::uint32_t mixed = k * 2654435761u + 1013904223u;
-  mixed = (mixed ^ (mixed >> 16)) * 2246822519u;
-  mixed ^= mixed >> 13;
-  return float(mixed >> 8) / 16777216.0f - 0.5f;
-}
-Tensor noise(std::int64_t first, at::IntArrayRef sizes) {
-  Tensor made = torch::empty(sizes);
-  float* const into = made.data_ptr<float>();
-  for (std::int64_t k = 0; k < made.numel(); ++k) into[k] = noise(std::uint32_t(first + k));
-  return made;
-}
 
 /// A loop, and what is differentiated.
 struct problem {
