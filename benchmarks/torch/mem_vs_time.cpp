@@ -26,6 +26,7 @@
 #include <torch/torch.h>
 #include <torch/version.h>
 #include <cairn/adapt/torch.hpp>
+#include <cairn/adapt/torch/graph/checkpoint_module.hpp>
 #include <cairn/version.hpp>
 #include "../../examples/support/json.hpp"
 #include "../../examples/torch/models/gpt.hpp"
@@ -33,10 +34,6 @@
 #include "allocation_log.hpp"
 #include "noise.hpp"
 
-#if __has_include(<cairn/adapt/torch/graph/checkpoint_module.hpp>)
-#include <cairn/adapt/torch/graph/checkpoint_module.hpp>
-#define HAS_CHECKPOINT_MODULE
-#endif
 #ifndef CAIRN_BENCHMARK_FLAGS
 #define CAIRN_BENCHMARK_FLAGS "as a test"
 #endif
@@ -47,13 +44,19 @@ namespace {
 
 using torch::Tensor;
 
+/// A way to call a model, and what it is, said behind the first call.
+struct way {
+  std::function<Tensor()> forward;
+  std::function<std::string()> words;
+};
+
 /// A model, and the ways to call it.
 struct workload {
   std::shared_ptr<torch::nn::Module> module;
   std::size_t blocks;
   std::function<Tensor()> plain;
   std::function<Tensor(std::size_t checkpointed, std::size_t segment)> in_regions;
-  std::function<std::function<Tensor()>(std::int64_t limit)> within;
+  std::function<way(std::int64_t limit)> within;
 };
 
 /// The first `checkpointed` blocks in regions of `segment` each, the others as they are.
@@ -77,17 +80,24 @@ Tensor in_regions(Net net, Tensor const& x, std::size_t checkpointed, std::size_
   return net->behind(y);
 }
 
+/// What a plan is.
+std::string words_of(cl::ModuleReport const& report) {
+  if (!report.notice.empty()) return "not planned: " + report.notice;
+  auto const operations = report.graph.size();
+  char words[160];
+  std::snprintf(words, sizeof words, "%lld operations, %lld run again; %.2f MB predicted; gap %.1f %%",
+                static_cast<long long>(operations), static_cast<long long>(report.plan.cost.runs - operations),
+                double(report.predicted_peak) / 1e6, 100 * report.gap());
+  return words;
+}
+
 template <class Net>
 workload workload_of(Net net, Tensor const& input) {
   return {net.ptr(), net->blocks().size(), [net, input]() mutable { return net->forward(input); },
           [net, input](std::size_t regions, std::size_t segment) { return in_regions(net, input, regions, segment); },
-          [net, input](std::int64_t limit) -> std::function<Tensor()> {
-#ifdef HAS_CHECKPOINT_MODULE
-            auto const planned = cl::checkpoint_module(net, cairn::byte_size{cairn::wide(limit)});
-            return [planned, input]() mutable { return planned(input); };
-#else
-            throw std::runtime_error{"there is no checkpoint_module for " + std::to_string(limit) + " bytes"};
-#endif
+          [net, input](std::int64_t limit) -> way {
+            auto const within = cl::checkpoint_module(net, cairn::byte_size{cairn::wide(limit)});
+            return {[within, input] { return within(input); }, [within] { return words_of(within.report()); }};
           }};
 }
 
@@ -179,14 +189,10 @@ class training {
   Tensor seed_;
 };
 
-/// A way to call it, and what it is.
-struct way {
-  std::function<Tensor()> forward;
-  std::string words;
-};
-
-std::string regions_of(std::size_t blocks, std::size_t all, std::size_t segment) {
-  return std::to_string(blocks) + " of " + std::to_string(all) + " blocks in regions of " + std::to_string(segment);
+std::function<std::string()> regions_of(std::size_t blocks, std::size_t all, std::size_t segment) {
+  return [=] {
+    return std::to_string(blocks) + " of " + std::to_string(all) + " blocks in regions of " + std::to_string(segment);
+  };
 }
 
 /// As few blocks in regions as keep within the limit, and as small regions.
@@ -212,13 +218,14 @@ way way_of(workload const& work, std::string const& mode) {
   auto const colon = mode.find(':');
   std::string const name = mode.substr(0, colon);
   auto const limit = colon == std::string::npos ? 0 : std::strtoll(mode.c_str() + colon + 1, nullptr, 10);
-  if (mode == "naive") return {work.plain, "all is kept"};
+  if (mode == "naive") return {work.plain, [] { return std::string{"all is kept"}; }};
   if (mode == "checkpoint") {
     auto const segment = std::size_t(std::ceil(std::sqrt(double(work.blocks))));
-    return {[&work, segment] { return work.in_regions(work.blocks, segment); }, regions_of(work.blocks, work.blocks, segment)};
+    return {[&work, segment] { return work.in_regions(work.blocks, segment); },
+            regions_of(work.blocks, work.blocks, segment)};
   }
   if (name == "blocks" && limit > 0) return blocks_within(work, limit);
-  if (name == "tiny" && limit > 0) return {work.within(limit), "planned"};
+  if (name == "tiny" && limit > 0) return work.within(limit);
   throw std::runtime_error{"no such mode: " + mode};
 }
 
@@ -244,7 +251,7 @@ int serve(std::string const& model, std::string const& mode, char const* file, s
   auto const bytes = steps.count();
   support::json_object answer;
   answer.add("rss_bytes", rise).add("bytes", bytes.beside_gradients).add("bytes_with_gradients", bytes.all);
-  answer.add("kept_bytes", bytes.kept).add("words", chosen.words).add("bytes_are", "tensors");
+  answer.add("kept_bytes", bytes.kept).add("words", chosen.words()).add("bytes_are", "tensors");
   answer.add("version", "cairn " CAIRN_VERSION_STRING ", LibTorch " TORCH_VERSION ", " CAIRN_BENCHMARK_FLAGS);
   std::printf("%s\n", answer.text().c_str());
   std::fflush(stdout);

@@ -156,6 +156,7 @@ log.log_end.restype = ctypes.c_int64
 
 
 def counted():
+    """The most bytes of tensors at once in a step, beside the gradients of parameters."""
     for p in parameters:
         p.grad = None
     log.log_begin()
@@ -185,5 +186,8 @@ if mode != "naive":
     checkpointed = enough
     words = f"{checkpointed} of {n} blocks in regions of {segment}"
 step()
+for p in parameters:
+    p.grad = None
+ctypes.CDLL(None).malloc_trim(0)
 peer.serve(step, lambda y: [y.detach().numpy(), *(p.grad.numpy() for p in parameters)], file,
            lambda: {"bytes": counted(), "words": words, "bytes_are": "tensors", "version": f"torch {torch.__version__}"})
