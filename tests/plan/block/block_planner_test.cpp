@@ -1,6 +1,11 @@
 // Blocks of a chain: every plan is replayed, cuts by bytes are the best there are, and what a user's planner answers is
 // checked.
 #include <cairn/plan/block/block_planner.hpp>
+#include <cairn/plan/block/block_replay.hpp>
+#include <cairn/plan/block/detail/block_cuts.hpp>
+#include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/detail/lower_bounds.hpp>
+#include <cairn/plan/chain/replay.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -20,6 +20,11 @@ struct schedule_limits {
 };
 
 /// Obeys actions on step numbers and says at the first wrong one what is wrong with it. Memory: O(slots in use).
+///
+/// These are the rules of loops alone. Those of chains (`chain_walk`) and graphs (`graph_interpreter`) are no special
+/// case of them, nor the other way round: here one live state moves from step to step, a slot takes any state, and the
+/// live one is what `reverse` needs. There nothing is live, each value has one place of its own, a run makes the next
+/// value beside those it reads, and what must be at hand is a set. All that they share is that adjoints come in order.
 class interpreter {
  public:
   /// At the start of a sweep: the initial state is live, nothing is kept.
