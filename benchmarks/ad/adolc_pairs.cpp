@@ -35,7 +35,8 @@ double full_in_memory() {
   trace_off();
   std::size_t stats[STAT_SIZE];
   tapestats(1, stats);
-  bool const in_memory = stats[OP_FILE_ACCESS] + stats[LOC_FILE_ACCESS] + stats[VAL_FILE_ACCESS] == 0 && stats[TAY_STACK_SIZE] <= stats[TAY_BUFFER_SIZE];
+  bool const in_memory = stats[OP_FILE_ACCESS] + stats[LOC_FILE_ACCESS] + stats[VAL_FILE_ACCESS] == 0 &&
+                         stats[TAY_STACK_SIZE] <= stats[TAY_BUFFER_SIZE];
   fos_reverse(1, 1, int(cells + 1), &seed, gradient_of);
   return in_memory ? gradient_of[cells] : 0;
 }
@@ -104,6 +105,6 @@ int main() {
     used const next = alone(own_checkpoints);
     if (next.seconds + next.system < own.seconds + own.system) own = next;
   }
-  std::printf("ADOL-C    its own checkpoints, 22: user %.2f s, user and system %.2f s  %.1f MB\n", own.seconds, own.seconds + own.system,
-              own.megabytes - base.megabytes);
+  std::printf("ADOL-C    its own checkpoints, 22: user %.2f s, user and system %.2f s  %.1f MB\n", own.seconds,
+              own.seconds + own.system, own.megabytes - base.megabytes);
 }

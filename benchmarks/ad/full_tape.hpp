@@ -97,8 +97,9 @@ void compare(char const* called, Full full, Tool make) {
     keep(one, alone([&] { return cairn::differentiate(make(), Model{}, start(), viscosity, cairn::revolve{length, 22}, final_sum{}).params; }));
   }
   auto const line = [&](char const* how, used const& at) {
-    std::printf("%-9s %-17s user %5.2f s (%.2f)  user and system %5.2f s (%.2f)  %7.1f MB (1/%.0f)  [%s]\n", called, how, at.seconds, at.seconds / whole.seconds,
-                at.seconds + at.system, (at.seconds + at.system) / (whole.seconds + whole.system), at.megabytes - base.megabytes,
+    std::printf("%-9s %-17s user %5.2f s (%.2f)  user and system %5.2f s (%.2f)  %7.1f MB (1/%.0f)  [%s]\n", called,
+                how, at.seconds, at.seconds / whole.seconds, at.seconds + at.system,
+                (at.seconds + at.system) / (whole.seconds + whole.system), at.megabytes - base.megabytes,
                 (whole.megabytes - base.megabytes) / (at.megabytes - base.megabytes), CAIRN_BENCHMARK_FLAGS);
   };
   line("full tape", whole);

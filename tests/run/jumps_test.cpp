@@ -117,7 +117,8 @@ void check_forms(any_schedule const& plan, by_hand const& all, Jump const&... ju
   check(plan, with_jumps{step, adjoint, jump...}, all);
 }
 
-/// The same state in an object that stays where it is, with a bar in it for adjoints that take none. What an adjoint may move, it spoils.
+/// The same state in an object that stays where it is, with a bar in it for adjoints that take none. What
+/// an adjoint may move, it spoils.
 struct held {
   held() = default;
   held(held const&) = delete;
@@ -367,15 +368,18 @@ TEST_CASE("a jump that no step of the loop would make is refused before any step
   }
 }
 
-TEST_CASE("an object that stays where it is jumps, too, with the bits of a loop by hand for every plan and form of adjoint") {
+TEST_CASE(
+    "an object that stays where it is jumps, too, with the bits of a loop by hand for every plan and form of adjoint") {
   std::size_t checked = 0;
   for (step_index const n : {1, 9, 14})
     each_any_plan(n, [&](any_schedule const& plan) {
       step_index const late = n > 8 ? 8 : 0, third = n > 3 ? 3 : 0;
-      by_hand const all{n, {late == third ? std::vector<step_index>{0} : std::vector<step_index>{0, third, late}, {n - 1}, true}};
+      by_hand const all{
+          n, {late == third ? std::vector<step_index>{0} : std::vector<step_index>{0, third, late}, {n - 1}, true}};
       auto const with = [&](auto const& inner) {
         auto const use = [&](auto const&... jump) {
-          with_jumps const loop{held_step, inner, held_bends(0), held_swaps(0), jump..., held_bounces, held_swaps_behind(n - 1)};
+          with_jumps const loop{held_step, inner,        held_bends(0),           held_swaps(0),
+                                jump...,   held_bounces, held_swaps_behind(n - 1)};
           held x;
           if (cairn::gradient(loop.step, x, plan, held_seed, loop.adjoint) != all.gradient) FAIL("another gradient");
           held y;
@@ -398,13 +402,20 @@ TEST_CASE("an object whose bar is in the library jumps, with hooks, and a warm s
   by_hand const all{20, {{0, 7}, {7, 19}}};
   auto const bend_in_library = [](step_index i) {
     return jump_at(
-        i, [](held& h, step_index at) { bend(h.x, at); }, [](held& h, step_index at) { bend_back(h.x, h.bar, at), spoil(h); });
+        i, [](held& h, step_index at) { bend(h.x, at); },
+        [](held& h, step_index at) { bend_back(h.x, h.bar, at), spoil(h); });
   };
   auto const swap_in_library = [](held& h) { h.bar = swap_back(h.x, h.bar); };
   auto const swap_held = [](held& h) { h.x = swap(h.x); };
   auto const try_with = [&](auto const& back, auto const& plan) {
-    with_jumps const loop{held_step, back, bend_in_library(0), jump_at(0, swap_held, swap_in_library), bend_in_library(7),
-                          jump_at(7, swap_held, swap_in_library), jump_behind(7, swap_held, swap_in_library), jump_behind(19, swap_held, swap_in_library)};
+    with_jumps const loop{held_step,
+                          back,
+                          bend_in_library(0),
+                          jump_at(0, swap_held, swap_in_library),
+                          bend_in_library(7),
+                          jump_at(7, swap_held, swap_in_library),
+                          jump_behind(7, swap_held, swap_in_library),
+                          jump_behind(19, swap_held, swap_in_library)};
     auto work = cairn::workspace_for<held>(plan);
     for (int round = 0; round < 2; ++round) {
       held h;
@@ -419,10 +430,17 @@ TEST_CASE("an object whose bar is in the library jumps, with hooks, and a warm s
   try_with(leaf_in_library, cairn::leaves{20, 6, cairn::revolve{4, 2}});
 
   vec2 inside{}, outside{};
-  with_jumps const within{held_step, cairn::hooked(moves, [&](held const& h, vec2&, step_index i) { if (i == 7) inside = h.x; }), held_bends(7)};
+  with_jumps const within{held_step,
+                          cairn::hooked(moves,
+                                        [&](held const& h, vec2&, step_index i) {
+                                          if (i == 7) inside = h.x;
+                                        }),
+                          held_bends(7)};
   held h;
   (void)cairn::gradient(within.step, h, cairn::revolve{20, 3}, held_seed,
-                        cairn::hooked(within.adjoint, [&](held const& at, vec2&, step_index i) { if (i == 7) outside = at.x; }));
+                        cairn::hooked(within.adjoint, [&](held const& at, vec2&, step_index i) {
+                          if (i == 7) outside = at.x;
+                        }));
   auto expected = kernels::states(7).back();
   CHECK(outside == expected);
   bend(expected, 7);

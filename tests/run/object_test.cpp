@@ -335,7 +335,9 @@ class holding {
 
 }  // namespace
 
-TEST_CASE("a replay check finds the library's adjoint in a snapshot, by the seed or by an adjoint that only reads the object") {
+TEST_CASE(
+    "a replay check finds the library's adjoint in a snapshot, by the seed or by an adjoint that only reads the "
+    "object") {
   using Catch::Matchers::ContainsSubstring;
   auto const swing = [](holding& x, step_index i) { pendulum::swing(x.v, x.v, i); };
   auto const moves_it = [](holding& x, step_index) {
@@ -364,7 +366,10 @@ TEST_CASE("a replay check finds the library's adjoint in a snapshot, by the seed
       solver x;
       cairn::revolve const plan{40, 3};
       if (form == 0) (void)cairn::gradient(step, x, plan, library_seed, in_library, verify);
-      if (form == 1) (void)cairn::gradient(step, x, plan, library_seed, [](solver const& s, step_index) { pendulum::swing_back(s.v, const_cast<numbers&>(s.bar)); }, verify);
+      if (form == 1)
+        (void)cairn::gradient(
+            step, x, plan, library_seed,
+            [](solver const& s, step_index) { pendulum::swing_back(s.v, const_cast<numbers&>(s.bar)); }, verify);
       if (form == 2) (void)cairn::gradient(step, x, plan, library_seed, recorded_in_library(x), verify);
       CHECK(x.bar == all.gradient);
     }

@@ -24,8 +24,8 @@ namespace cairn {
 /// have ADOL-C's usual buffers. Later buffers have twice the largest size that was filled, which saves small leaves
 /// most of the memory and half of the time. ADOL-C writes what does not fit to files `*.tap` in the working directory,
 /// whose names contain the tag, and reads it back; the next buffers are larger, and what is to be replayed is recorded
-/// again for that. Processes that share a working directory, such as the ranks of MPI, therefore need different tags: by
-/// default the tag is made from the process id.
+/// again for that. Processes that share a working directory, such as the ranks of MPI, therefore need different tags:
+/// by default the tag is made from the process id.
 /// If the model divides by a constant c, ADOL-C multiplies by 1 / c, which may differ from double in the last bit.
 class adolc_tape {
  public:

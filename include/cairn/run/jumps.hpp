@@ -295,8 +295,8 @@ template <class Condition, class Jump, class Adjoint>
 ///
 /// The inner step is in place, and may return bool for `checkpointed_while`, or by value. The inner adjoint is one of a
 /// step, `(x, bar, i)`, or of a leaf, `(x, bar, first, last)`, which is then called for each run of steps between two
-/// jumps. If a library holds bar, no adjoint takes one. Checkpoints, hooks and `keep_going` see state i before the jumps
-/// of `jump_at(i)` and `jump_when`, and after those of `jump_behind(i - 1)`.
+/// jumps. If a library holds bar, no adjoint takes one. Checkpoints, hooks and `keep_going` see state i before the
+/// jumps of `jump_at(i)` and `jump_when`, and after those of `jump_behind(i - 1)`.
 ///
 /// A step without a jump costs nothing extra. The adjoint of a step with jumps runs these jumps once more, on copies of
 /// the state whose memory is reused: one copy, and one more for each further jump; `jump_behind` also runs its step

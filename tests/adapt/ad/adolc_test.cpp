@@ -1,10 +1,10 @@
 // ADOL-C's tape.
-#include <cairn/adapt/adolc.hpp>
 #include "adapt/ad/cases.hpp"
 #include "adapt/ad/conformance.hpp"
 #include "adapt/ad/replay.hpp"
 #include "adapt/ad/second_order.hpp"
 #include "support/catch.hpp"
+#include <cairn/adapt/adolc.hpp>
 
 namespace {
 

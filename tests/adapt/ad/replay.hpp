@@ -1,5 +1,8 @@
 #pragma once
 // What a recording that is run again for other leaves has to keep, whatever tool replays it.
+#include "adapt/ad/cases.hpp"
+#include "adapt/ad/conformance.hpp"
+#include "support/catch.hpp"
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -8,9 +11,6 @@
 #include <cairn/adapt/ad.hpp>
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/cairn.hpp>
-#include "adapt/ad/cases.hpp"
-#include "adapt/ad/conformance.hpp"
-#include "support/catch.hpp"
 
 namespace ad_test {
 
@@ -48,7 +48,9 @@ struct always {
 };
 struct always_by_index {
   template <class T>
-  void operator()(vec<T>& x, T const& a, cairn::step_index) const { always{}(x, a); }
+  void operator()(vec<T>& x, T const& a, cairn::step_index) const {
+    always{}(x, a);
+  }
 };
 /// A step that turns around at 1.
 struct branching {
@@ -158,7 +160,8 @@ void one_recording() {
   same_gradients<Tape>(always{}, always_by_index{});
   // terms are recorded where they are
   vec<double> const x0{0.7, 0.2};
-  auto const terms = cairn::at_every{7, []<class T>(vec<T> const& x, T const&, cairn::step_index i) -> T { return double(i) * x[0]; }};
+  auto const terms =
+      cairn::at_every{7, []<class T>(vec<T> const& x, T const&, cairn::step_index i) -> T { return double(i) * x[0]; }};
   auto const known = cairn::differentiate(Tape{}, by_index{}, x0, 0.01, cairn::revolve{100, 3}, terms);
   auto const found = cairn::differentiate(Tape{}, by_data{}, x0, 0.01, cairn::revolve{100, 3}, terms);
   CHECK(near_to(found.value, known.value));
@@ -188,10 +191,10 @@ void replayed_terms() {
   check(cairn::at_every{1, square}, 1, 2 + checks_of(119));
   check(cairn::at_every{1, square} + cairn::at_every{2, other}, 4, 2 + checks_of(29));
   check(cairn::at_every{10, other} + cairn::at_end{square}, 10, 2 + checks_of(11));
-  check(cairn::at_states{{0, 120}, other}, 10, 4 + checks_of(10));             // the first and the last leaf are unlike the others
+  check(cairn::at_states{{0, 120}, other}, 10, 4 + checks_of(10));  // the first and the last leaf are unlike the others
   check(cairn::at_states{{0, 120, 120}, other}, 10, 4 + checks_of(10));
   check(cairn::at_states{{7, 17, 18}, other} + cairn::at_states{{3}, square}, 10, 4 + checks_of(9));
-  check(cairn::at_every{1, told}, 1, 1 + 120);                                 // each by itself
+  check(cairn::at_every{1, told}, 1, 1 + 120);  // each by itself
 }
 
 template <class Tape>

@@ -116,8 +116,8 @@ auto differentiate(taped<Tool, Model, Params, Objective>& loop, X0 const& x0, Pl
 /// The value of an objective of the loop `model(x, params, i)`, i = 0..n-1, and its gradient by x0 and by params.
 ///
 /// \param tool  an `ad_tape`, such as `adolc_tape{}`; an lvalue keeps its memory for the next call
-/// \param model  `template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`; without i, or
-///   with `T const& i`, one recording of ADOL-C or CppAD serves all leaves: see `taped`
+/// \param model  `template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`; without
+///   i, or with `T const& i`, one recording of ADOL-C or CppAD serves all leaves: see `taped`
 /// \param x0  the initial state   \param params  the point at which the gradient is taken; `no_params{}` for none,
 ///   `with_controls{params, controls}` if each step has its own control
 /// \param plan  a schedule, the number of steps, or `budget_of{steps, "64MiB"}`: then leaves of different lengths are

@@ -37,13 +37,14 @@ def load(folder):
 def flags_of(clang, include):
     """Options of clang's compiler proper: those folders in which CLANG looks for headers."""
     try:
-        said = subprocess.run([clang, "-std=c++20", "-E", "-v", "-x", "c++", "/dev/null"], capture_output=True, text=True)
+        said = subprocess.run([clang, "-std=c++20", "-E", "-v", "-x", "c++", "/dev/null"], capture_output=True,
+                              text=True)
     except OSError:
         skip("no clang++ (Debian: clang)")
     lines = said.stderr.split("#include <...> search starts here:")[1].split("End of search list.")[0].split()
     resources = subprocess.run([clang, "-print-resource-dir"], capture_output=True, text=True).stdout.strip()
-    flags = ["-resource-dir", resources, "-std=c++20", "-O1", "-fgnuc-version=4.2.1", "-fcxx-exceptions", "-fexceptions",
-             f"-I{include}"]
+    flags = ["-resource-dir", resources, "-std=c++20", "-O1", "-fgnuc-version=4.2.1", "-fcxx-exceptions",
+             "-fexceptions", f"-I{include}"]
     for folder in lines:
         c_alone = folder.startswith("/usr/include") and "c++" not in folder
         flags += ["-internal-externc-isystem" if c_alone else "-internal-isystem", folder]
@@ -56,8 +57,10 @@ def run(enzyme, number, inputs, results):
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype, api.PyCapsule_GetPointer.restype = ctypes.c_char_p, ctypes.c_void_p
     address = api.PyCapsule_GetPointer(capsule, ctypes.c_char_p(api.PyCapsule_GetName(capsule)))
-    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)(address)
-    which, given, out = ctypes.c_int64(number), (ctypes.c_double * len(inputs))(*inputs), (ctypes.c_double * results)()
+    pointer = ctypes.c_void_p
+    call = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, ctypes.c_size_t, pointer)(address)
+    which = ctypes.c_int64(number)
+    given, out = (ctypes.c_double * len(inputs))(*inputs), (ctypes.c_double * results)()
     arguments = (ctypes.c_void_p * 2)(ctypes.addressof(which), ctypes.addressof(given))
     call(ctypes.addressof(out), ctypes.addressof(arguments), None, 0, None)
     return list(out)
@@ -70,8 +73,8 @@ def main():
     for library in ("libstdc++.so.6", "libgcc_s.so.1"):  # what compiled code calls is looked up in this process
         ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
     source = pathlib.Path(__file__).with_name("glue.cpp").read_text(encoding="utf-8")
-    number, _ = enzyme.create_enzyme_kernel(source, "both", [("double", [12])], [("double", [3])], flags, enzyme.ABI.Primal,
-                                            enzyme.Language.CPP, False, "", "cpu")
+    number, _ = enzyme.create_enzyme_kernel(source, "both", [("double", [12])], [("double", [3])], flags,
+                                            enzyme.ABI.Primal, enzyme.Language.CPP, False, "", "cpu")
     found = run(enzyme, number, [1, 1, 1], 12)
     by_enzyme, by_hand = found[:6], found[6:]
     print("by Enzyme", *by_enzyme)

@@ -1,6 +1,6 @@
-// The adjoint of a step by Enzyme, as docs/adjoints.md writes it, in a loop of 200 steps of Lorenz-63 under checkpoints;
-// beside it an adjoint by hand over stored states. Enzyme's clang compiles it, and puts its `enzyme::tensor` in front:
-// see enzyme.py.
+// The adjoint of a step by Enzyme, as docs/adjoints.md writes it, in a loop of 200 steps of Lorenz-63 under
+// checkpoints; beside it an adjoint by hand over stored states. Enzyme's clang compiles it, and puts its
+// `enzyme::tensor` in front: see enzyme.py.
 #include <array>
 #include <cmath>
 #include <vector>
@@ -64,7 +64,7 @@ void both(enzyme::tensor<double, 12>& out, enzyme::tensor<double, 3> const& in) 
   bar_type const seed{{1, 0, 0}, {0, 0, 0}};
   unsigned k = 0;
   for (bar_type const& bar : {by_enzyme(p, x0, seed), by_hand(p, x0, seed)})
-    for (double const each : {bar.of_state[0], bar.of_state[1], bar.of_state[2], bar.of_params.sigma,
-                              bar.of_params.rho, bar.of_params.beta})
+    for (double const each : {bar.of_state[0], bar.of_state[1], bar.of_state[2], bar.of_params.sigma, bar.of_params.rho,
+                              bar.of_params.beta})
       out[k++] = each;
 }
