@@ -412,7 +412,8 @@ class program_groups {
     groups_ = std::move(joined);
   }
   /// Joins neighbours where that keeps nothing more: the value of the first is read by the second alone, no adjoint
-  /// reads it, and it is tiny or no smaller than what comes of it.
+  /// reads it, and it is tiny or no smaller than what comes of it. What else the second reads must be kept for some
+  /// adjoint anyway: that of the joined operation may read one input, and then all are there for it.
   bool join_cheap() {
     constexpr std::int64_t tiny = 4096;
     auto const readers = group_readers();
@@ -431,6 +432,9 @@ class program_groups {
         for (auto const k : groups_[g]) joins = joins && !saves(k, memory);
         for (auto const k : groups_[(std::max)(g, std::size_t(1)) - 1]) joins = joins && !saves(k, memory);
       }
+      for (auto const value : inputs_of(groups_[g]))
+        joins = joins && (is_leaf(value) || std::find(before.begin(), before.end(), value) != before.end() ||
+                          is_saved(facts_.memory[std::size_t(value)]));
       if (joins) append(joined.back(), groups_[g]);
       else joined.push_back(groups_[g]);
       any = any || joins;
@@ -482,6 +486,11 @@ class program_groups {
   [[nodiscard]] bool saves(std::size_t op, std::int32_t memory) const {
     auto const& all = facts_.operators[op].saves;
     return std::find(all.begin(), all.end(), memory) != all.end();
+  }
+
+  [[nodiscard]] bool is_saved(std::int32_t memory) const {
+    for (std::size_t k = 0; k < live_.size(); ++k) if (live_[k] && saves(k, memory)) return true;
+    return false;
   }
 
   [[nodiscard]] std::string name_of(std::vector<std::size_t> const& group) const {
