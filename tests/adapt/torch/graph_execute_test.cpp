@@ -59,7 +59,8 @@ struct hand_made {
 
 constexpr std::int64_t rows = 64, columns = 32, value_bytes = rows * columns * 4;
 
-/// x -> a = x w; b = tanh(a); c = dropout(b) b w; d = c + b + a; chunks of d; e = first * second * w' (w used twice).
+/// Values read by several operations, and twice by one whose adjoint adds to what others have added; a weight used
+/// twice, random numbers, a value of two tensors.
 hand_made network(std::shared_ptr<int> runs = std::make_shared<int>(0)) {
   hand_made net;
   auto const count = [runs](tensors made) {
@@ -77,8 +78,8 @@ hand_made network(std::shared_ptr<int> runs = std::make_shared<int>(0)) {
   net.graph.operations.back().draws = true;
   auto const c = net.add("mm", {{m, 0}, {-1, 1}}, [=](tensors const& in) { return count({in[0].mm(in[1])}); }, keeps_inputs);
   auto const d = net.add("add", {{c, 0}, {b, 0}, {a, 0}}, [=](tensors const& in) { return count({in[0] + in[1] + in[2] * 0.3}); }, keeps_nothing);
-  auto const s = net.add("square", {{d, 0}, {b, 0}}, [=](tensors const& in) { return count({in[0] * in[1], in[0].exp()}); },
-                         {.bytes = 2 * value_bytes, .time = 1}, 2);
+  auto const s = net.add("square", {{d, 0}, {b, 0}}, [=](tensors const& in) { return count({in[0] * in[1] * in[1], in[0].exp()}); },
+                         {.bytes = 2 * value_bytes, .time = 1, .tape_bytes = value_bytes}, 2);
   auto const e = net.add("mul", {{s, 0}, {s, 1}, {b, 0}}, [=](tensors const& in) { return count({in[0] * in[1] * in[2] * in[2]}); },
                          {.bytes = value_bytes, .time = 2, .tape_bytes = 2 * value_bytes, .adjoint_needs_output = false});
   net.graph.results = {{e, 0}, {d, 0}};
