@@ -2,6 +2,7 @@
 #include "support/torch.hpp"
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -208,6 +209,39 @@ TEST_CASE("automatic casts are those of the call, and none are left behind", "[t
   CHECK(same_bits(plain, train([&] { return limited(tokens); })));
   CHECK(same_bits(plain, train([&] { return limited(tokens); })));
   CHECK(limited.notice().empty());
+}
+
+TEST_CASE("a checkpointed module within another is a part of its graph, and still plans its own calls", "[torch][graph]") {
+  seeded const seed{8};
+  auto const w = torch::randn({8, 8}).requires_grad_();
+  auto const inner = cl::checkpoint_module([w](Tensor const& x) { return torch::tanh(x.mm(w)); }, "1MiB");
+  auto const f = [inner, w](Tensor const& x) { return inner(inner(x)) * x; };
+  auto const outer = cl::checkpoint_module(f, "1MiB");
+  auto const x = torch::randn({8, 8}).requires_grad_();
+  auto const grads = [&](auto const& call) { return torch::autograd::grad({call(x).sum()}, {x, w}); };
+  auto const wanted = grads([&](Tensor const& in) { return torch::tanh(torch::tanh(in.mm(w)).mm(w)) * in; });
+  CHECK(same_bits(grads(outer), wanted));
+  CHECK(outer.notice().empty());
+  CHECK(inner.report().captures == 0);
+  CHECK(same_bits(grads(f), wanted));
+  CHECK(inner.notice().empty());
+  CHECK(inner.report().captures > 0);
+}
+
+TEST_CASE("what a module throws comes through, captured or not", "[torch][graph]") {
+  bool throws = true;
+  auto const f = cl::checkpoint_module(
+      [&](Tensor const& x) {
+        if (throws) throw std::length_error{"mine"};
+        return x.sin();
+      },
+      "1MiB", cl::ModuleOptions().notice([](std::string const&) {}));
+  auto const x = torch::randn({8, 8}).requires_grad_();
+  CHECK_THROWS_AS(f(x), std::length_error);
+  throws = false;
+  f.replan();
+  CHECK(same_bits(f(x), x.sin()));
+  CHECK(f.notice().empty());
 }
 
 TEST_CASE("several threads train one checkpointed module", "[torch][graph]") {

@@ -15,6 +15,7 @@
 #include <vector>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/nn/module.h>
 #include <torch/nn/modules/container/any.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -123,7 +124,7 @@ class HCModuleImpl : public torch::nn::Module {
   /// \throws as `checkpoint_sequential`; invalid_plan   for a block size that cannot be, and for blocks of the
   ///        planner's that are none
   [[nodiscard]] at::Tensor forward(at::Tensor const& x) {
-    if (!at::GradMode::is_enabled()) return plainly(x);
+    if (!at::GradMode::is_enabled() || torch::jit::tracer::isTracing()) return plainly(x);
     if (is_captured()) return call(x);
     configure(x);
     if (executor_.plan_.actions.empty()) return plainly(x);
@@ -137,7 +138,8 @@ class HCModuleImpl : public torch::nn::Module {
   /// \param inputs  tensors, tuples, vectors ... of them, and scalars, of the very types that the model takes
   template <class Result = at::Tensor, class... Inputs>
   [[nodiscard]] Result call(Inputs const&... inputs) {
-    if (!is_captured() || !at::GradMode::is_enabled()) return plain_call<Result>(inputs...);
+    bool const is_part = torch::jit::tracer::isTracing();
+    if (!is_captured() || is_part || !at::GradMode::is_enabled()) return plain_call<Result>(inputs...);
     configure_call<Result>(inputs...);
     auto const& planned = *executor_.call_->planned;
     if (!planned.program) return plain_call<Result>(inputs...);

@@ -18,6 +18,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/arg.h>
+#include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/nn/module.h>
 #include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
 #include <cairn/adapt/torch/checkpoint/region.hpp>
@@ -137,7 +138,8 @@ class CheckpointedModule {
                   "cairn: the module must return a tensor, or tuples, vectors, dictionaries or optionals of tensors");
     auto limit = of_->limit;
     if (!limit) if (auto const of_process = memory_limit()) limit = byte_budget{*of_process};
-    if (!limit || !at::GradMode::is_enabled()) return result(detail::call_region(f, inputs...));
+    bool const is_part = torch::jit::tracer::isTracing();  // of a call that is captured, whose plan is for all of it
+    if (!limit || is_part || !at::GradMode::is_enabled()) return result(detail::call_region(f, inputs...));
     tensor_list all;
     std::vector<std::int64_t> constants;
     auto const note = [&](auto const& one) {
