@@ -99,6 +99,29 @@ TEST_CASE("each operation has what its adjoint needs", "[torch][graph]") {
   CHECK(measured.outputs == std::vector<cairn::step_index>{measured.size() - 1});
 }
 
+/// Products: (x w) u v + (x w), twice read, and a sum that no adjoint reads.
+struct TwiceReadImpl : torch::nn::Module {
+  Tensor w = register_parameter("w", torch::rand({16, 16})), u = register_parameter("u", torch::rand({16, 16}));
+  Tensor forward(Tensor const& x) {
+    auto const a = x.mm(w);
+    return a.mm(u).mm(u) + a;
+  }
+};
+TORCH_MODULE(TwiceRead);
+
+TEST_CASE("what an adjoint adds to one that is there counts as its work", "[torch][graph]") {
+  TwiceRead net;
+  auto const x = torch::rand({32, 16});
+  auto const graph = captured(net, {x});
+  auto const measured = measured_graph(*graph, {x}, 1);
+  std::vector<std::int64_t> works;
+  for (auto const& one : measured.operations) works.push_back(one.adjoint_work);
+  REQUIRE(works.size() >= 3);
+  REQUIRE(measured.operations[1].inputs == std::vector<cairn::step_index>{0});
+  CAPTURE(works);
+  CHECK(works[1] == works[2] + measured.operations[0].bytes);  // the sum has made the adjoint of value 0
+}
+
 TEST_CASE("a capture and its measuring hold less than the plain call", "[torch][graph]") {
   torch::manual_seed(3);
   models::ResNet net(14);

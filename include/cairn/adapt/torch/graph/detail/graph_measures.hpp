@@ -61,6 +61,7 @@ class graph_probe {
                                        found.outputs.end())
         found.outputs.push_back(source.operation);
     std::sort(found.outputs.begin(), found.outputs.end());
+    count_contributions(found);
     generators.restore();
     return found;
   }
@@ -78,6 +79,17 @@ class graph_probe {
     std::vector<at::Tensor>& all;
     at::Tensor kept;
   };
+
+  /// Adjoints run from the last operation to the first. The adjoint of a value that a later operation or the caller
+  /// reads, too, is there already, and what an adjoint adds to it lies beside it first.
+  static void count_contributions(operation_graph& found) {
+    std::vector<bool> is_there(found.operations.size());
+    for (step_index const v : found.outputs) is_there[std::size_t(v)] = true;
+    for (auto one = found.operations.rbegin(); one != found.operations.rend(); ++one)
+      for (step_index const input : one->inputs)
+        if (is_there[std::size_t(input)]) one->adjoint_work += found.operations[std::size_t(input)].adjoint_bytes;
+        else is_there[std::size_t(input)] = true;
+  }
 
   [[nodiscard]] static std::int64_t since(clock::time_point start, at::Tensor const& result) {
     if (result.defined() && !result.is_cpu())
