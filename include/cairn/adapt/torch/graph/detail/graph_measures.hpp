@@ -62,6 +62,7 @@ class graph_probe {
         found.outputs.push_back(source.operation);
     std::sort(found.outputs.begin(), found.outputs.end());
     count_contributions(found);
+    count_copies(found);
     generators.restore();
     return found;
   }
@@ -89,6 +90,20 @@ class graph_probe {
       for (step_index const input : one->inputs)
         if (is_there[std::size_t(input)]) one->adjoint_work += found.operations[std::size_t(input)].adjoint_bytes;
         else is_there[std::size_t(input)] = true;
+  }
+
+  /// What operations change in place is copied for second runs, and the copies stay: beside whatever runs.
+  void count_copies(operation_graph& found) const {
+    std::int64_t bytes = 0;
+    for (auto const& one : graph_.operations)
+      for (auto const k : one.changing)
+        if (auto const from = one.inputs[std::size_t(k)]; from.operation < 0)
+          bytes += std::int64_t(leaves_[std::size_t(from.output)].nbytes());
+    for (auto& one : found.operations) {
+      one.work += bytes;
+      one.adjoint_work += bytes;
+    }
+    found.loss_work += bytes;
   }
 
   [[nodiscard]] static std::int64_t since(clock::time_point start, at::Tensor const& result) {
