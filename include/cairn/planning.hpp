@@ -21,6 +21,7 @@
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/bptt.hpp>
 #include <cairn/schedule/disk_revolve.hpp>
+#include <cairn/schedule/fingerprint.hpp>
 #include <cairn/schedule/hrevolve.hpp>
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/mixed.hpp>

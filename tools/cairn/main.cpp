@@ -16,6 +16,7 @@
 #include <cairn/plan/loop/why_infeasible.hpp>
 #include <cairn/plan/text/pareto_text.hpp>
 #include <cairn/plan/text/plan_text.hpp>
+#include <cairn/schedule/fingerprint.hpp>
 #include <cairn/version.hpp>
 
 #include "actions.hpp"
@@ -71,7 +72,7 @@ struct written {
 
 /// Where and how a plan is shown.
 struct outputs {
-  bool batch = false, json = false, csv = false, json_actions = false, picture = false;
+  bool batch = false, json = false, csv = false, json_actions = false, picture = false, fingerprint = false;
   std::string svg, memory_svg;
 
   void add_to(CLI::App& command) {
@@ -79,6 +80,7 @@ struct outputs {
     command.add_flag("--csv", csv, "the actions, one a line, instead of a table");
     command.add_flag("--json-actions", json_actions, "the actions as JSON instead of a table");
     command.add_flag("--picture", picture, "the schedule in characters, after the table");
+    command.add_flag("--fingerprint", fingerprint, "32 digits over all actions, the same for plans that do the same");
     command.add_option("--svg", svg, "the schedule as a space-time diagram")->type_name("FILE");
     command.add_option("--memory-svg", memory_svg, "memory over time as a diagram")->type_name("FILE");
     command.add_flag("--batch", batch, "requests from standard input, one JSON object a line; one answer a line");
@@ -86,11 +88,12 @@ struct outputs {
 };
 
 void plan(written<request> const& written, outputs const& wanted) {
-  if (wanted.json + wanted.csv + wanted.json_actions + wanted.picture > 1)
-    throw wrong_request{"json, csv, json_actions and picture are ways of writing the answer; give one of them"};
+  if (wanted.json + wanted.csv + wanted.json_actions + wanted.picture + wanted.fingerprint > 1)
+    throw wrong_request{
+        "json, csv, json_actions, picture and fingerprint are ways of writing the answer; give one of them"};
   if (wanted.batch) {
-    if (!written.empty() || wanted.json || wanted.csv || wanted.json_actions || wanted.picture || !wanted.svg.empty() ||
-        !wanted.memory_svg.empty())
+    if (!written.empty() || wanted.json || wanted.csv || wanted.json_actions || wanted.picture ||
+        wanted.fingerprint || !wanted.svg.empty() || !wanted.memory_svg.empty())
       throw wrong_request{"batch takes no other options; each line of standard input is a request of its own"};
     return answer_lines(std::cin, std::cout);
   }
@@ -102,7 +105,8 @@ void plan(written<request> const& written, outputs const& wanted) {
   if (wanted.json_actions) refuse_long_list(found.plan, "json_actions", most_json_steps);
   if (!wanted.svg.empty()) write_file(wanted.svg, schedule_file);
   if (!wanted.memory_svg.empty()) write_file(wanted.memory_svg, memory_file);
-  if (wanted.csv) write_actions_csv(std::cout, found.plan);
+  if (wanted.fingerprint) std::cout << cairn::fingerprint(found.plan).text() << '\n';
+  else if (wanted.csv) write_actions_csv(std::cout, found.plan);
   else if (wanted.json_actions) write_actions_json(std::cout, found.plan);
   else std::cout << (wanted.json ? '{' + json_members(found) + "}\n" : table(found) + drawn);
 }

@@ -28,5 +28,6 @@
 #include <cairn/plan/text/impl/plan_text.ipp>
 #include <cairn/plan/text/impl/space_time.ipp>
 #include <cairn/schedule/impl/disk_revolve.ipp>
+#include <cairn/schedule/impl/fingerprint.ipp>
 #include <cairn/schedule/impl/hrevolve.ipp>
 #include <cairn/schedule/impl/multistage.ipp>

@@ -135,6 +135,11 @@ class any_schedule {
   /// Whether the plan knows its totals in closed form.
   [[nodiscard]] bool is_counted() const noexcept { return plan_->counted; }
   [[nodiscard]] cursor const& walk() const noexcept { return plan_->start; }  ///< the start; valid as long as the plan
+  /// The plan inside if it is of that type, otherwise null; valid as long as this one.
+  template <schedule Plan>
+  [[nodiscard]] Plan const* target() const noexcept {
+    return plan_->kind == &model_of<Plan>::tag ? &static_cast<model_of<Plan> const&>(*plan_).plan : nullptr;
+  }
 
  private:
   struct model : detail::shared_object {
@@ -152,12 +157,15 @@ class any_schedule {
     wide table_bytes = 0, shared_table_bytes = 0;
     reserved_memory reserved;
     cursor start;
+    void const* kind = nullptr;  // an address that identifies the type of the plan
   };
   template <class Plan>
   struct model_of final : model {
     using cursor_type = detail::any_cursor_of<cursor_of<Plan>>;
+    static constexpr char tag = 0;
     template <class From>
     [[gnu::cold]] explicit model_of(From&& from) : model{new cursor_type{from.walk()}}, plan{std::forward<From>(from)} {
+      kind = &tag;
       steps = plan.steps();
       leaf = plan.leaf();
       slots = plan.slots();

@@ -26,6 +26,8 @@ class leaves {
         start_{over_.walk(), over_.steps(), steps, size} {}
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return steps_; }  ///< loop length
+  /// Steps of a leaf, as given.
+  [[nodiscard]] constexpr step_index size() const noexcept { return size_; }
   [[nodiscard]] constexpr slot_index slots() const { return over_.slots(); }  ///< most states kept at once
   /// The most steps of one `reverse`: those of a leaf, or of the loop if it is shorter.
   [[nodiscard]] constexpr step_index leaf() const {

@@ -1,0 +1,261 @@
+#include <cairn/schedule/fingerprint.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <unordered_map>
+#include <vector>
+#include <cairn/plan/block/block_plan.hpp>
+#include <cairn/plan/chain/chain_plan.hpp>
+#include <cairn/plan/graph/graph_plan.hpp>
+#include <cairn/plan/text/actions_csv.hpp>
+#include "support/catch.hpp"
+#include "support/plans.hpp"
+
+using namespace cairn;
+
+namespace {
+
+constexpr step_index longest = std::numeric_limits<step_index>::max();
+
+/// a * b modulo 2^127 - 1 by doubling, with none of the library's arithmetic.
+wide slow_product(wide a, wide b) {
+  constexpr wide prime = (wide{1} << 127) - 1;
+  wide sum = 0;
+  for (int bit = 126; bit >= 0; --bit) {
+    sum = sum * 2 % prime;
+    if (b >> bit & 1) sum = (sum + a) % prime;
+  }
+  return sum;
+}
+
+template <class Plan>
+plan_fingerprint walked(Plan const& plan) {
+  detail::action_hash hash;
+  detail::each_action(plan, [&](action const& a) { hash.add(a); });
+  return detail::fingerprint_of(hash.value());
+}
+
+/// Whether the plan's fingerprint is that of its actions, and of the same actions in other hands.
+template <class Plan>
+bool is_that_of_its_actions(Plan const& plan) {
+  auto const print = fingerprint(plan);
+  return print == walked(plan) && fingerprint(any_schedule{plan}) == print;
+}
+
+/// Hands over each plan of many kinds for loops of up to `longest_loop` steps, as an any_schedule.
+template <class See>
+void each_plan(step_index longest_loop, slot_index most_slots, See see) {
+  for (step_index n = 0; n <= longest_loop; ++n) {
+    for (slot_index s = 1; s <= most_slots; ++s) {
+      see(any_schedule{revolve{n, s}});
+      see(any_schedule{revolve{n, s - 1, {.free_initial = true}}});
+      see(any_schedule{online{s}.stopping_at(n)});
+      see(any_schedule{multistage{n, s, 2}});
+      see(any_schedule{hrevolve{n, {{.slots = s}, {.slots = 2, .write = 2, .read = 1}}}});
+      see(any_schedule{disk_revolve{n, s, {.disk_write = 3, .disk_read = 2}}});
+      see(any_schedule{mixed{n, s, {.tape_units = 2}}});
+      see(any_schedule{bptt{n, s, {.tape_units = 2}}});
+      see(any_schedule{runge_kutta{n, s, {.stages = 2}}});
+      see(any_schedule{two_level{n, s, 2}});
+      see(any_schedule{two_level{n, s + 3, s - 1, {.periods_on = tier::host, .extra_on = tier::device}}});
+      if (s <= std::max<step_index>(n, 1)) see(any_schedule{uniform{n, {.block = s}}});
+      if (s <= n) see(any_schedule{uniform{n, {.checkpoints = s}}});
+      for (step_index const k : {2, 3}) see(any_schedule{leaves{n, k, revolve{(n + k - 1) / k, s}}});
+    }
+    see(any_schedule{store_all(n)});
+    see(any_schedule{all_tapes(n)});
+  }
+}
+
+struct key_spread {
+  std::size_t operator()(std::pair<std::uint64_t, std::uint64_t> const& key) const noexcept {
+    return std::size_t(key.first ^ key.second);
+  }
+};
+
+/// All plans of `each_plan`: those with equal fingerprints have equal actions, and the other way round. Returns how
+/// many pairs of different plans were compared.
+wide compared_pairs(step_index longest_loop, slot_index most_slots) {
+  std::unordered_map<std::string, plan_fingerprint> by_actions;
+  std::unordered_map<std::pair<std::uint64_t, std::uint64_t>, std::string, key_spread> by_print;
+  each_plan(longest_loop, most_slots, [&](any_schedule const& plan) {
+    std::string actions;
+    detail::each_action(plan, [&](action const& a) {
+      for (std::int64_t const part : {std::int64_t(a.kind), std::int64_t(a.where), std::int64_t(a.what), a.slot, a.from,
+                                      a.to})
+        actions.append(reinterpret_cast<char const*>(&part), sizeof part);
+    });
+    auto const print = fingerprint(plan);
+    auto const [with_actions, is_new] = by_actions.try_emplace(actions, print);
+    REQUIRE(with_actions->second == print);
+    auto const [with_print, is_new_print] = by_print.try_emplace(std::pair{print.high, print.low}, actions);
+    REQUIRE(with_print->second == actions);
+    REQUIRE(is_new == is_new_print);
+  });
+  return wide(by_actions.size()) * (by_actions.size() - 1) / 2;
+}
+
+}  // namespace
+
+TEST_CASE("residues are those modulo 2^127 - 1", "[schedule][fingerprint]") {
+  constexpr wide prime = (wide{1} << 127) - 1;
+  std::vector<wide> const numbers{0, 1, 2, prime - 1, prime - 2, prime / 2, wide{1} << 64, (wide{1} << 64) - 1,
+                                  wide{1} << 63, detail::hash_point.value(), detail::hash_to.value()};
+  auto const residue_of = [](wide number) {
+    return detail::residue{std::uint64_t(number >> 64), std::uint64_t(number)};
+  };
+  for (wide const a : numbers)
+    for (wide const b : numbers) {
+      REQUIRE((residue_of(a) * residue_of(b)).value() == slow_product(a, b));
+      REQUIRE((residue_of(a) + residue_of(b)).value() == (a + b) % prime);
+    }
+  REQUIRE((detail::residue{-1} + detail::residue{1}).value() == 0);
+  REQUIRE((detail::residue{std::numeric_limits<std::int64_t>::min()} + detail::residue{longest} + detail::residue{1})
+              .value() == 0);
+}
+
+TEST_CASE("a revolve's closed form is the fingerprint of its actions", "[schedule][fingerprint]") {
+  for (step_index n = 0; n <= 300; n += n < 60 ? 1 : 7)
+    for (slot_index s = 1; s <= 12; ++s) {
+      REQUIRE(is_that_of_its_actions(revolve{n, s}));
+      REQUIRE(is_that_of_its_actions(revolve{n, s - 1, {.free_initial = true}}));
+    }
+  for (auto const& [n, s] : {std::pair{20'000, 3}, {5'000, 200}, {5'000, 4'999}, {3'000, 1}, {40'000, 2}})
+    REQUIRE(is_that_of_its_actions(revolve{n, s}));
+}
+
+TEST_CASE("a uniform's closed form is the fingerprint of its actions", "[schedule][fingerprint]") {
+  for (step_index n = 0; n <= 90; ++n) {
+    REQUIRE(is_that_of_its_actions(uniform{n}));
+    for (step_index k = 0; k <= n; ++k) {
+      REQUIRE(is_that_of_its_actions(uniform{n, {.checkpoints = k}}));
+      REQUIRE(is_that_of_its_actions(uniform{n, {.block = k + 1}}));
+    }
+    for (slot_index s = uniform::least_slots(n); s < n; ++s) REQUIRE(is_that_of_its_actions(uniform{n, {.slots = s}}));
+  }
+}
+
+TEST_CASE("a two_level's closed form is the fingerprint of its actions", "[schedule][fingerprint]") {
+  for (step_index n = 0; n <= 60; ++n)
+    for (step_index p = 1; p <= n + 2; p += p < 10 ? 1 : 5)
+      for (slot_index s = 0; s <= 5; ++s) {
+        REQUIRE(is_that_of_its_actions(two_level{n, p, s}));
+        REQUIRE(is_that_of_its_actions(two_level{n, p, s, {.periods_on = tier::memory, .extra_on = tier::host}}));
+      }
+}
+
+TEST_CASE("leaves have the closed form of the plan inside", "[schedule][fingerprint]") {
+  for (step_index n = 0; n <= 60; ++n)
+    for (step_index k = 1; k <= n + 2; ++k) {
+      step_index const count = (n + k - 1) / k;
+      REQUIRE(is_that_of_its_actions(leaves{n, k, revolve{count, 3}}));
+      REQUIRE(is_that_of_its_actions(leaves{n, k, uniform{count}}));
+      REQUIRE(is_that_of_its_actions(leaves{n, k, two_level{count, 4, 1}}));
+      REQUIRE(is_that_of_its_actions(leaves{n, k, any_schedule{leaves{count, 2, revolve{(count + 1) / 2, 2}}}}));
+    }
+}
+
+TEST_CASE("all closed forms are the fingerprints of the actions, all lengths", "[.soak][fingerprint]") {
+  for (step_index n = 0; n <= 300; ++n)
+    for (slot_index s = 1; s <= 12; ++s) {
+      REQUIRE(is_that_of_its_actions(revolve{n, s}));
+      REQUIRE(is_that_of_its_actions(revolve{n, s - 1, {.free_initial = true}}));
+      REQUIRE(is_that_of_its_actions(two_level{n, 2 * s + 5, s - 1}));
+      for (step_index k = 2; k <= 9; ++k) REQUIRE(is_that_of_its_actions(leaves{n, k, revolve{(n + k - 1) / k, s}}));
+    }
+}
+
+TEST_CASE("plans of different makers with the same actions have the same fingerprint", "[schedule][fingerprint]") {
+  each_plan(14, 4, [](any_schedule const& plan) {
+    auto const print = fingerprint(plan);
+    auto const all = actions_of(plan);
+    REQUIRE(fingerprint(action_list_from(plan)) == print);
+    REQUIRE(fingerprint(all.data(), all.size()) == print);
+    REQUIRE(fingerprint(all.data(), all.size() - 1) == print);  // without `done`
+    REQUIRE(fingerprint(verified{plan}) == print);
+    REQUIRE(fingerprint(read_actions_csv(actions_csv(plan))) == print);
+  });
+  REQUIRE(fingerprint(verified{revolve{500, 6}}) == fingerprint(revolve{500, 6}));
+  REQUIRE(fingerprint(store_all(longest)) == fingerprint(revolve{longest, longest}));
+  REQUIRE(fingerprint(leaves{longest, longest, revolve{1, 1}}) == fingerprint(leaves{longest, longest, uniform{1}}));
+}
+
+TEST_CASE("the longest loops have fingerprints at once", "[schedule][fingerprint]") {
+  std::vector<plan_fingerprint> seen;
+  for (step_index const n : {longest, longest - 1, longest / 2, step_index{1'000'000'000'000'000'000}}) {
+    for (slot_index const s : {slot_index{1}, slot_index{10}, slot_index{60}, slot_index{1000}, n - 1}) {
+      seen.push_back(fingerprint(revolve{n, s}));
+      REQUIRE(fingerprint(any_schedule{revolve{n, s}}) == seen.back());
+      if (s > 1 && s < 2000) seen.push_back(fingerprint(revolve{n, s, {.free_initial = true}}));
+    }
+    seen.push_back(fingerprint(uniform{n}));
+    seen.push_back(fingerprint(uniform{n, {.block = 1'000'003}}));
+    seen.push_back(fingerprint(two_level{n, 1'000'000'007, 20}));
+    seen.push_back(fingerprint(leaves{n, 3, revolve{n / 3 + (n % 3 != 0), 40}}));
+  }
+  for (std::size_t k = 0; k < seen.size(); ++k)
+    for (std::size_t j = 0; j < k; ++j) REQUIRE(!(seen[j] == seen[k]));
+}
+
+TEST_CASE("a fingerprint is over each member of each action", "[schedule][fingerprint]") {
+  auto const all = actions_of(revolve{12, 3});
+  auto const print = fingerprint(all.data(), all.size());
+  for (std::size_t k = 0; k + 1 < all.size(); ++k) {
+    auto const differs = [&](auto change) {
+      auto other = all;
+      change(other[k]);
+      return !(fingerprint(other.data(), other.size()) == print);
+    };
+    REQUIRE(differs([](action& a) { ++a.slot; }));
+    REQUIRE(differs([](action& a) { ++a.from; }));
+    REQUIRE(differs([](action& a) { --a.to; }));
+    REQUIRE(differs([](action& a) { a.where = tier::disk; }));
+    REQUIRE(differs([](action& a) { a.what = content::tape; }));
+    REQUIRE(differs([](action& a) { a.kind = action_kind(7 - int(a.kind)); }));
+    REQUIRE(differs([](action& a) { a = {}; }));  // a list that ends there
+    auto other = all;
+    std::swap(other[k], other[k + 1]);
+    REQUIRE(!(fingerprint(other.data(), other.size()) == print));
+  }
+}
+
+TEST_CASE("different plans have different fingerprints", "[schedule][fingerprint]") {
+  REQUIRE(compared_pairs(25, 5) > 500'000);
+}
+
+TEST_CASE("very many different plans have different fingerprints", "[.soak][fingerprint]") {
+  REQUIRE(compared_pairs(120, 12) > 100'000'000);
+}
+
+TEST_CASE("plans for chains, graphs and blocks have the fingerprint of their actions", "[schedule][fingerprint]") {
+  chain_plan chain;
+  graph_plan graph;
+  chain.actions = graph.actions = actions_of(revolve{9, 3});
+  REQUIRE(fingerprint(chain) == fingerprint(revolve{9, 3}));
+  REQUIRE(fingerprint(graph) == fingerprint(revolve{9, 3}));
+  block_plan const equal = block_plan::equal(10, 4), listed{{{0, 4}, {4, 8}, {8, 10}}}, other = block_plan::equal(10, 3);
+  std::vector<action> all;
+  auto cursor = equal.walk();
+  do all.push_back(cursor.next());
+  while (all.back().kind != action_kind::done);
+  REQUIRE(fingerprint(equal) == fingerprint(all.data(), all.size()));
+  REQUIRE(fingerprint(equal) == fingerprint(listed));
+  REQUIRE(!(fingerprint(equal) == fingerprint(other)));
+}
+
+TEST_CASE("a fingerprint that takes too much work is refused", "[schedule][fingerprint]") {
+  auto const list = action_list_from(revolve{100, 3});
+  REQUIRE_THROWS_AS(fingerprint(list, {.most_sums = 99}), too_much_work);
+  REQUIRE_THROWS_AS(fingerprint(list, {.most_sums = list.size() - 1}), too_much_work);
+  REQUIRE(fingerprint(list, {.most_sums = list.size()}) == fingerprint(list));
+  REQUIRE_THROWS_AS(fingerprint(revolve{longest, 2}, {.most_sums = 1'000'000}), too_much_work);
+  REQUIRE_THROWS_AS(fingerprint(revolve{longest, longest - 2}, {.most_sums = 1'000'000}), too_much_work);
+  REQUIRE_THROWS_AS(fingerprint(online{3}.stopping_at(longest)), too_much_work);
+}
+
+TEST_CASE("the digits of a fingerprint stay as they are", "[schedule][fingerprint]") {
+  REQUIRE(plan_fingerprint{0x0123456789abcdef, 0xfedcba9876543210}.text() == "0123456789abcdeffedcba9876543210");
+  REQUIRE(fingerprint(revolve{1000, 10}).text() == "cea4c2537996a79b2a1dc1cc5d982d44");
+}
