@@ -127,7 +127,8 @@ concept lists_actions = !schedule<Plan> && requires(Plan const& plan) {
 /// with different ones have different fingerprints but for a chance of (actions) / 2^127. Only actions count: not how
 /// many slots a plan may use, nor what it remarks.
 /// Cost: O(log steps) for `uniform` and `store_all`; O(slots * repetition number) time and memory for `revolve`
-/// (10^18 steps: milliseconds with 10 to 1000 slots, refused with 2), and the same for a period of `two_level`; either over `leaves`, in `verified` or in an `any_schedule` is the same. All
+/// (10^18 steps: milliseconds with 10 to 1000 slots, refused with 2), and the same for a period of `two_level`;
+/// either over `leaves`, in `verified` or in an `any_schedule` is the same. All
 /// other plans are walked: O(actions), some 10^7 to 10^8 per second.
 /// \param limit  most work; by default 10^9, see `fingerprint_limit`
 /// \throws too_much_work   if that is passed; at once where a plan that has to be walked has too many steps

@@ -275,21 +275,21 @@ CAIRN_DECL plan_fingerprint fingerprint_of(residue hash) noexcept {
 }
 
 inline constexpr char const* fingerprint_advice = "allow more, or give fewer steps";
-inline constexpr char const* fingerprint_is_too_long = "the fingerprint of this plan takes too much work";
 
 CAIRN_DECL work_meter fingerprint_meter(step_index steps, work_limit const& limit) {
   return {"cairn::fingerprint",
           {"steps", steps},
           limit,
           fingerprint_advice,
-          work_words{fingerprint_is_too_long, "the fingerprint of this plan was stopped", "percent of the actions"}};
+          work_words{"the fingerprint of this plan takes too much work",
+                     "the fingerprint of this plan was stopped", "percent of the actions"}};
 }
 
 CAIRN_DECL void check_least_walk(step_index steps, step_index leaf, work_limit const& limit) {
   wide const least = wide(steps < 0 ? 0 : steps) / wide(leaf < 1 ? 1 : leaf);
   if (least > limit.most_sums)
     throw too_much_work{"cairn::fingerprint",
-                        fingerprint_is_too_long,
+                        "the fingerprint of this plan takes too much work",
                         {{"steps", steps}, {"least actions", least}, {"most sums", limit.most_sums}},
                         fingerprint_advice};
 }
