@@ -235,7 +235,8 @@ TEST_CASE("plans for chains, graphs and blocks have the fingerprint of their act
   chain.actions = graph.actions = actions_of(revolve{9, 3});
   REQUIRE(fingerprint(chain) == fingerprint(revolve{9, 3}));
   REQUIRE(fingerprint(graph) == fingerprint(revolve{9, 3}));
-  block_plan const equal = block_plan::equal(10, 4), listed{{{0, 4}, {4, 8}, {8, 10}}}, other = block_plan::equal(10, 3);
+  block_plan const equal = block_plan::equal(10, 4), listed{{{0, 4}, {4, 8}, {8, 10}}};
+  block_plan const other = block_plan::equal(10, 3);
   std::vector<action> all;
   auto cursor = equal.walk();
   do all.push_back(cursor.next());
