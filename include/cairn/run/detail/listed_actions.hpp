@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <type_traits>
 #include <cairn/core/action.hpp>
+#include <cairn/run/detail/execute.hpp>
+#include <cairn/run/sweep_failure.hpp>
 
 namespace cairn::detail {
 
@@ -36,5 +38,20 @@ class list_cursor {
   action const* at_;
   action const* end_;
 };
+
+/// One sweep by a list. Notes an exception in `failure` and rethrows it.   \pre states and user can obey the plan
+template <class Actions, class States, class Step, class User, class Observer>
+void obey_list(Actions const& actions, States& states, Step& step, User& user, Observer& observer,
+               sweep_failure& failure) {
+  list_cursor walk{actions};
+  sweep_status status;
+  struct note {
+    sweep_failure& failure;
+    sweep_status const& status;
+    ~note() { failure = status.failure; }
+  } const noted{failure, status};
+  while (execute(walk, states, step, user, observer, status) != stop_reason::done) {
+  }
+}
 
 }  // namespace cairn::detail

@@ -128,15 +128,7 @@ void obey_chain_plan(Memory& memory, Stages& stages, Actions const& actions, See
                      Observer& observer, sweep_failure& failure, Replay& replay) {
   chain_states<Memory, Store, Replay> states{memory, store, Memory::count_of(stages), replay};
   chain_reversal<Seed> user{std::forward<Seed>(seed)};
-  list_cursor walk{actions};
-  sweep_status status;
-  struct note {
-    sweep_failure& failure;
-    sweep_status const& status;
-    ~note() { failure = status.failure; }
-  } const noted{failure, status};
-  while (execute(walk, states, stages, user, observer, status) != stop_reason::done) {
-  }
+  obey_list(actions, states, stages, user, observer, failure);
 }
 
 }  // namespace cairn::detail

@@ -1,5 +1,5 @@
 #pragma once
-/// \file sweep.hpp  What a graph brings to the one loop of all sweeps: its values, and its way back.
+/// \file sweep.hpp  What a graph supplies to `execute`: its values, and its way back.
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
@@ -76,15 +76,7 @@ template <class Memory, class Actions, class Observer>
 void obey_graph_plan(Memory& memory, Actions const& actions, Observer& observer, sweep_failure& failure) {
   graph_states<Memory> states{memory};
   graph_reversal<Memory> user;
-  list_cursor walk{actions};
-  sweep_status status;
-  struct note {
-    sweep_failure& failure;
-    sweep_status const& status;
-    ~note() { failure = status.failure; }
-  } const noted{failure, status};
-  while (execute(walk, states, memory, user, observer, status) != stop_reason::done) {
-  }
+  obey_list(actions, states, memory, user, observer, failure);
 }
 
 }  // namespace cairn::detail
