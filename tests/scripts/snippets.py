@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """Compiles every ```cpp fence of a Markdown file, and runs those with a main().
 
-    snippets.py COMPILER FILE [FLAG...]
+    snippets.py COMPILER FILE [--together] [FLAG...]
 
 A fence is a translation unit. A ```text output fence that follows is what the program prints, to the letter. A fence
 that needs ADOL-C, Eigen, LibTorch or CUDA is passed over where there is none (no flag names it).
+
+--together compiles the programs that include the same headers of cairn as one, each in a namespace, because what they
+instantiate alike costs g++ most. Each still runs in a process of its own. One that does not do there what it should
+is compiled alone, and that decides.
 """
 import os
 import pathlib
@@ -17,21 +21,71 @@ SIGNS = {"ADOLC": "adolc", "Eigen": "igen", "Torch": "torch", "CUDA": "cuda_runt
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```[ \t]*$", re.M | re.S)
 
 
-def build_and_run(compiler, flags, code, scratch):
-    source, program = os.path.join(scratch, "snippet.cpp"), os.path.join(scratch, "snippet")
+MAIN = re.compile(r"^int main\(\) \{", re.M)
+INCLUDE = re.compile(r"^#include .*\n", re.M)
+
+
+def compiled(compiler, flags, code, scratch, how):
+    source = os.path.join(scratch, "snippet.cpp")
     pathlib.Path(source).write_text(code)
-    how = ["-o", program] if re.search(r"\bint\s+main\s*\(", code) else ["-fsyntax-only"]
     done = subprocess.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", *flags, source, *how], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode == 0 and "-o" in how:
-        done = subprocess.run([program], text=True, cwd=scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return done.returncode, done.stdout
+
+
+def run(command, scratch):
+    done = subprocess.run(command, text=True, cwd=scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout
+
+
+def build_and_run(compiler, flags, code, scratch):
+    program = os.path.join(scratch, "snippet")
+    how = ["-o", program] if re.search(r"\bint\s+main\s*\(", code) else ["-fsyntax-only"]
+    status, said = compiled(compiler, flags, code, scratch, how)
+    return run([program], scratch) if status == 0 and "-o" in how else (status, said)
+
+
+def alike(codes):
+    """The numbers of the programs that can stand in a namespace, in groups that include the same headers of cairn."""
+    groups = {}
+    for number, code in codes.items():
+        if len(MAIN.findall(code)) == 1 and not re.search(r"^(#(?!include)|namespace cairn|template <>)", code, re.M):
+            headers = frozenset(re.findall(r"^#include <cairn/.*", code, re.M))
+            groups.setdefault(headers, []).append(number)
+    return [numbers for numbers in groups.values() if len(numbers) > 1]
+
+
+def united(codes):
+    """One program, whose argument is the number of the one to run. A main() becomes void: it ends without a return."""
+    included = dict.fromkeys(line for code in codes.values() for line in INCLUDE.findall(code))
+    text = "".join(included) + "#include <cstdlib>\n"
+    for number, code in codes.items():
+        text += f"namespace snippet_{number} {{\n{MAIN.sub('void run() {', INCLUDE.sub('', code))}}}\n"
+    text += "int main(int, char** words) {\n  switch (std::atoi(words[1])) {\n"
+    text += "".join(f"    case {number}: return snippet_{number}::run(), 0;\n" for number in codes)
+    return text + "  }\n  return 1;\n}\n"
+
+
+def answers_together(compiler, flags, codes):
+    """For each program that compiles with others: its exit status and what it prints."""
+    answers = {}
+    for numbers in alike(codes):
+        with tempfile.TemporaryDirectory() as scratch:
+            program = os.path.join(scratch, "snippet")
+            together = united({number: codes[number] for number in numbers})
+            if compiled(compiler, flags, together, scratch, ["-o", program])[0] == 0:
+                answers.update((number, run([program, str(number)], scratch)) for number in numbers)
+    return answers
 
 
 def main():
     compiler, file, *flags = sys.argv[1:]
+    together = flags[:1] == ["--together"]
+    flags = flags[together:]
     text = pathlib.Path(file).read_text()
     fences = list(FENCE.finditer(text))
+    codes = {at: fence[3] for at, fence in enumerate(fences) if fence[1] == "cpp"}
+    answers = answers_together(compiler, flags, codes) if together else {}
     checked, wrong = 0, 0
     for at, fence in enumerate(fences):
         language, _, code = fence.groups()
@@ -42,14 +96,17 @@ def main():
         if lacking:
             print(f"{where}: passed over, no {lacking[0]}")
             continue
-        with tempfile.TemporaryDirectory() as scratch:
-            status, printed = build_and_run(compiler, flags, code, scratch)
         after = fences[at + 1].groups() if at + 1 < len(fences) else ("", "", "")
+        told = after[2] if after[0] == "text" and "output" in after[1] else None
+        status, printed = answers.get(at, (1, ""))
+        if status != 0 or told not in (None, printed):
+            with tempfile.TemporaryDirectory() as scratch:
+                status, printed = build_and_run(compiler, flags, code, scratch)
         checked += 1
         if status != 0:
             wrong += 1
             print(f"{where}: failed ({status})\n{printed}")
-        elif after[0] == "text" and "output" in after[1] and printed != after[2]:
+        elif told not in (None, printed):
             wrong += 1
             print(f"{where}: prints\n{printed}but the text says\n{after[2]}")
     print(f"{checked} snippets of {file}, {wrong} wrong")
