@@ -112,7 +112,7 @@ concept walkable = !schedule<Plan> && requires(Plan const& plan) {
 };
 /// A plan with a list of its actions, as plans for chains and graphs are.
 template <class Plan>
-concept lists_actions = !schedule<Plan> && requires(Plan const& plan) {
+concept has_action_list = !schedule<Plan> && requires(Plan const& plan) {
   { plan.actions.data() } -> std::convertible_to<action const*>;
   { plan.actions.size() } -> std::convertible_to<std::size_t>;
 };
@@ -142,7 +142,7 @@ template <schedule Plan>
 }
 
 /// The same for a plan for a chain or a graph.   Cost: O(actions)
-template <detail::lists_actions Plan>
+template <detail::has_action_list Plan>
 [[nodiscard]] plan_fingerprint fingerprint(Plan const& plan) noexcept {
   return fingerprint(plan.actions.data(), plan.actions.size());
 }
