@@ -1,5 +1,5 @@
 #pragma once
-/// \file advise.hpp  The cheapest plan over all planners and tiers, and what else there was.
+/// \file advise.hpp  The cheapest plan over all planners and tiers, with the alternatives.
 #include <vector>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/workload.hpp>
@@ -9,13 +9,13 @@
 
 namespace cairn {
 
-/// The plan to take, and the others; `advice_text` says it in words.
+/// The plan to take, and the alternatives; `advice_text` puts it in words.
 struct advice {
-  planned best;                          ///< the cheapest; of equal ones that with the fewest bytes
-  std::vector<planned> runners_up;       ///< the best of each other planner, the cheapest first
-  std::vector<skipped_planner> skipped;  ///< planners that suit the workload and have no plan, and why
-  /// By which part of the best plan's seconds, or step calls where there are no times, the next one takes more; 0 where
-  /// there is no other.
+  planned best;                          ///< the cheapest plan; of equally cheap ones the one with the fewest bytes
+  std::vector<planned> runners_up;       ///< the best plan of each other planner, the cheapest first
+  std::vector<skipped_planner> skipped;  ///< planners that suit the workload but have no plan, with the reason
+  /// How much more the next plan takes than the best, as a fraction of the best plan's seconds (of its step calls if
+  /// the workload has no times); 0 if there is no next plan.
   [[nodiscard]] double lead() const noexcept {
     if (runners_up.empty()) return 0;
     bool const timed = best.cost.seconds > 0;
@@ -25,13 +25,13 @@ struct advice {
   }
 };
 
-/// The plan of the fewest predicted seconds within `budget` bytes of memory and the tiers of the workload (see
-/// `workload::tiers`): the best of store-all, uniform, Revolve, mixed where the adjoint records, and two-level,
-/// H-Revolve, multistage, Disk-Revolve where there is a tier beside memory. Storing everything is one plan among
-/// others: it is taken where it is the fastest by the times given. Cost: milliseconds for loops of up to some hundred
-/// steps; tables are made for up to `options.most_table_cells`.
-/// \throws infeasible_budget   that says the least feasible bytes   \throws invalid_plan, overflow_error   for a
-///        workload that cannot be, or that lacks its steps or the bytes of a state
+/// The plan with the fewest predicted seconds within `budget` bytes of memory and the tiers of the workload (see
+/// `workload::tiers`). It is the best of store-all, uniform, Revolve, mixed (if the adjoint records) and, if there is a
+/// tier beside memory, two-level, H-Revolve, multistage and Disk-Revolve. Storing everything is one plan among others:
+/// it is chosen if it is the fastest by the given times. Cost: milliseconds for loops of up to some hundred steps;
+/// tables are made for up to `options.most_table_cells`.
+/// \throws infeasible_budget   with the least feasible bytes   \throws invalid_plan, overflow_error   for an impossible
+///   workload, or one without steps or without the bytes of a state
 [[nodiscard]] CAIRN_DECL advice advise(byte_size budget, workload const& work, planning_options const& options = {});
 
 }  // namespace cairn

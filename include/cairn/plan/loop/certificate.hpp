@@ -1,5 +1,5 @@
 #pragma once
-/// \file certificate.hpp  How far a plan is from what no plan can go below.
+/// \file certificate.hpp  How far a plan is from a lower bound on all plans.
 #include <limits>
 #include <cairn/core/action.hpp>
 #include <cairn/plan/loop/detail/lower_bound.hpp>
@@ -8,24 +8,24 @@
 
 namespace cairn {
 
-/// What a plan costs, and for each figure a bound that holds for every plan: of those within the same bytes of memory
-/// for calls and seconds, and of those with as few calls for bytes. The comments of `plan/loop/detail/lower_bound.hpp`
-/// prove them.
+/// The cost of a plan, and for each figure a lower bound that holds for every plan: for calls and seconds, every plan
+/// within the same bytes of memory; for bytes, every plan with as few calls. The comments of
+/// `plan/loop/detail/lower_bound.hpp` prove the bounds.
 struct certificate {
   wide step_calls = 0;        ///< of the plan
-  wide least_step_calls = 0;  ///< of any plan
+  wide least_step_calls = 0;  ///< lower bound for any plan
   double seconds = 0;         ///< of the plan
-  double least_seconds = 0;   ///< of any plan
+  double least_seconds = 0;   ///< lower bound for any plan
   wide bytes = 0;             ///< of the plan, in memory
-  wide least_bytes = 0;       ///< of any plan
+  wide least_bytes = 0;       ///< lower bound for any plan
 
-  /// By which part of the bound the plan has more step calls; 0.05 is five percent.
+  /// How much the plan's step calls exceed the bound, as a fraction of the bound; 0.05 is five percent.
   [[nodiscard]] constexpr double step_calls_gap() const noexcept {
     return gap(double(step_calls), double(least_step_calls));
   }
-  /// By which part of the bound the plan takes longer.
+  /// How much the plan's seconds exceed the bound, as a fraction of the bound.
   [[nodiscard]] constexpr double seconds_gap() const noexcept { return gap(seconds, least_seconds); }
-  /// By which part of the bound the plan takes more memory.
+  /// How much the plan's bytes exceed the bound, as a fraction of the bound.
   [[nodiscard]] constexpr double bytes_gap() const noexcept { return gap(double(bytes), double(least_bytes)); }
 
  private:
@@ -34,9 +34,9 @@ struct certificate {
   }
 };
 
-/// The certificate of a plan with that cost on that workload.
-/// \param within  bytes that plans may take: those that this one takes, or the budget it was made for
-/// Cost: some thousand evaluations of a closed form where there are leaves or other tiers than memory, else some ten.
+/// The certificate of a plan with this cost on this workload.
+/// \param within  the bytes that plans may take: those of this plan, or the budget that it was made for
+/// Cost: some thousand evaluations of a closed form if there are leaves or tiers other than memory, else some ten.
 [[nodiscard]] constexpr certificate certify(cost const& sum, workload const& work, wide within) {
   wide const elsewhere = detail::far_states(work);
   certificate proof;
@@ -48,7 +48,7 @@ struct certificate {
   proof.least_bytes = detail::least_memory(work, sum.steps, sum.step_calls, elsewhere, sum.memory_bytes);
   return proof;
 }
-/// The same within the bytes that the plan itself takes.
+/// The same, for plans within the bytes that this plan takes.
 [[nodiscard]] constexpr certificate certify(cost const& sum, workload const& work) {
   return certify(sum, work, sum.memory_bytes);
 }

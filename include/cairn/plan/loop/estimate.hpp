@@ -1,5 +1,5 @@
 #pragma once
-/// \file estimate.hpp  What a plan costs on a workload, before anything runs.
+/// \file estimate.hpp  Predicts the cost of a plan on a workload before anything runs.
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -15,39 +15,40 @@
 
 namespace cairn {
 
-/// Where the counts of a `cost` come from: every action was played and checked, or the plan knows its totals.
+/// Where the counts of a `cost` come from: a walk that checked every action, or totals that the plan knows.
 enum class counted : std::uint8_t { by_walk, in_closed_form };
 
 /// The cost of one whole sweep. Counts are exact and equal to those of the sweep; bytes are for a store in memory.
 struct cost {
   step_index steps = 0;  ///< loop length
-  slot_index slots = 0;                     ///< that the plan reserves
+  slot_index slots = 0;                     ///< slots that the plan reserves
   schedule_counts counts;  ///< the schedule's own totals
   wide step_calls = 0;                      ///< calls of the user's step, or of its `record`
   wide extra_steps = 0;                     ///< step_calls - steps; 0 for store-all
-  wide advances = 0;                        ///< unrecorded runs, as the literature counts them
+  wide advances = 0;                        ///< steps run without recording, as the literature counts them
   wide reversals = 0;                       ///< steps reversed
   wide forward_steps = 0;                   ///< advances + the recorded run of each step
-  wide saves = 0;  ///< states kept
-  wide loads = 0;  ///< states brought back
+  wide saves = 0;  ///< states saved
+  wide loads = 0;  ///< states loaded
   slot_index peak_slots = 0;                ///< most checkpoints at once
-  slot_index peak_states = 0;               ///< most states at once, those in work included
-  bool peak_is_exact = false;  ///< of peak_states and peak_bytes; else they may be one or two states too high
-  wide stored_bytes = 0;                    ///< of the checkpoints, at most
-  wide peak_bytes = 0;    ///< of everything: states, adjoint, tapes, tables, and the caller's initial state
-  wide memory_bytes = 0;  ///< of these, what is in memory where the states of other tiers live elsewhere
-  wide tier_bytes[tier_count] = {};         ///< of the checkpoints on each tier, at most
+  slot_index peak_states = 0;               ///< most states at once, including those being worked on
+  bool peak_is_exact = false;  ///< whether peak_states and peak_bytes are exact; if not, they may be one or two states
+                               ///< too high
+  wide stored_bytes = 0;                    ///< most bytes of checkpoints
+  wide peak_bytes = 0;    ///< most bytes of everything: states, adjoint, tapes, tables, and the caller's initial state
+  wide memory_bytes = 0;  ///< most bytes in memory if the states of other tiers are stored elsewhere
+  wide tier_bytes[tier_count] = {};         ///< most bytes of checkpoints on each tier
   double forward_evaluations_per_step = 0;  ///< step_calls / steps; 1 for store-all, 0 for no steps
-  double transfer_seconds = 0;              ///< of saves and loads on all tiers
-  double seconds = 0;                       ///< of calls, reversals, transfers and new frames at the workload's times
+  double transfer_seconds = 0;              ///< saves and loads on all tiers
+  double seconds = 0;                       ///< calls, reversals, transfers and new frames at the workload's times
   cairn::counted counted = cairn::counted::by_walk;  ///< where the counts come from
-  char const* remark = "";  ///< what the plan says of what it was asked for, as "more slots than the loop has states:
-                            ///< are steps and slots swapped?"
+  char const* remark = "";  ///< the plan's remark on its parameters, such as "more slots than the loop has states: are
+                            ///< steps and slots swapped?"
 };
 
-/// The longest loop whose schedule `estimate` is willing to walk, for counts that the plan does not know.
+/// The longest loop whose schedule `estimate` walks to get counts that the plan does not know.
 inline constexpr step_index most_walked_steps = 10'000'000;
-/// The longest loop that `estimate` walks for an exact peak; some milliseconds.
+/// The longest loop that `estimate` walks for an exact peak; this takes some milliseconds.
 inline constexpr step_index most_tallied_steps = 100'000;
 
 namespace detail {
@@ -67,13 +68,15 @@ template <schedule Plan>
   return verify(plan);
 }
 
-/// The kept run of a plan that learns its length is taken for that of `checkpointed_while`.
+/// Slots and tables of a sweep. A kept run of a plan that learns its length is assumed to be run by
+/// `checkpointed_while`.
 template <schedule Plan>
 [[nodiscard]] constexpr reserved_memory reserved_for(Plan const& plan, sweep_form form) {
   if (form.keeps_run && learns_length(plan)) return reserved_of(plan);
   return {plan.slots(), table_bytes_of(plan)};
 }
-/// The hashes of a replay check. That of an object is taken of one more snapshot, whose heap stands for as long.
+/// Bytes of the hashes of a replay check. An object is hashed from one more snapshot, whose heap memory is counted
+/// here.
 template <schedule Plan>
 [[nodiscard]] constexpr wide check_bytes_of(Plan const& plan, workload const& work, slot_index slots) {
   if (work.verify == replay_check::off) return 0;
@@ -85,7 +88,7 @@ template <schedule Plan>
 template <schedule Plan>
 [[nodiscard, gnu::cold]] constexpr sweep_needs needs_of(Plan const& plan, schedule_counts const& counts,
                                              workload const& work = {}) {
-  constexpr slot_index most_slots = INT64_MAX - 16;  // room for the states in work
+  constexpr slot_index most_slots = INT64_MAX - 16;  // leaves room for the states being worked on
   reserved_memory const reserved = reserved_for(plan, work.form);
   if (reserved.slots > most_slots)
     throw overflow_error{"cairn::estimate",
@@ -98,7 +101,7 @@ template <schedule Plan>
           counts.reversals > 0, shared_table_bytes_of(plan), check_bytes_of(plan, work, reserved.slots)};
 }
 
-/// The same where only the slots in memory hold frames. A table of all slots stays.
+/// The same when only slots in memory hold frames. The table still covers all slots.
 [[nodiscard]] constexpr sweep_needs needs_in_memory(sweep_needs needs, schedule_counts const& counts) noexcept {
   slot_index const here = counts.on(tier::memory).peak;
   needs.table += wide(needs.slots - here) * bytes_a_slot;
@@ -106,13 +109,13 @@ template <schedule Plan>
   return needs;
 }
 
-/// What stands at most, and what stands when the most bytes do.
+/// The most states at once, and the contents at the moment with the most bytes.
 struct sweep_peak {
   slot_index states = 0;
   heaviest_moment heaviest;
 };
-/// To the byte by a walk, or one or two states more. Without tapes to keep, states and the tape of an adjoint call are
-/// taken to meet.
+/// Exact to the byte by a walk; otherwise up to one or two states too high. If no tapes are kept, the most states and
+/// the tape of an adjoint call are assumed to coincide.
 template <schedule Plan>
 [[nodiscard, gnu::cold]] constexpr sweep_peak peak_of(Plan const& plan, sweep_form form, sweep_needs const& needs,
                                            sweep_sizes const& sizes, bool by_walk, bool other_tiers_apart) {
@@ -132,7 +135,7 @@ template <schedule Plan>
            double(counts.on(where).loads) * work.tiers[where].read_seconds;
   return sum;
 }
-/// Seconds of a sweep that does what `counts` says.   \param frames  states that stand at once
+/// Seconds of a sweep with these counts.   \param frames  states in memory at once
 [[nodiscard]] constexpr double seconds_of(schedule_counts const& counts, workload const& work, wide frames) noexcept {
   wide const records =
       work.form.adjoint == adjoint_form::recorded ? counts.recorded + counts.reversals - counts.taped : 0;
@@ -141,7 +144,7 @@ template <schedule Plan>
          transfer_seconds_of(counts, work) + double(frames) * work.frame_seconds;
 }
 
-/// A plan's cost, and what its bytes in memory are for.
+/// A plan's cost, with its bytes in memory itemised.
 struct itemised_cost {
   cost sum;
   sweep_parts memory;
@@ -203,13 +206,13 @@ template <schedule Plan>
 
 }  // namespace detail
 
-/// The cost of `plan` on `work`; counts alone where no sizes and times are given.
-/// Cost: one walk for up to `most_tallied_steps` steps; for longer loops O(1) where the plan has `counts()`, else one
+/// The cost of `plan` on `work`; only counts if the workload has no sizes and times.
+/// Cost: one walk for up to `most_tallied_steps` steps; for longer loops O(1) if the plan has `counts()`, else one
 /// walk.
-/// \throws invalid_plan   for a plan without `counts()` of more than `most_walked_steps` steps, and where work.steps is
-///        another number
-/// \throws invalid_schedule   where the walk finds a flaw   \throws overflow_error   for sizes of 2^62 bytes or more,
-///        for seconds beyond a double, and where the slots and the states in work together are 2^63 or more
+/// \throws invalid_plan   if a plan without `counts()` has more than `most_walked_steps` steps, and if work.steps is
+///   given and differs from the plan's   \throws invalid_schedule   if the walk finds a flaw   \throws overflow_error
+///   for sizes of 2^62 bytes or more, for seconds that do not fit a double, and if the slots and the states being
+///   worked on are together 2^63 or more
 template <schedule Plan>
 [[nodiscard]] constexpr cost estimate(Plan const& plan, workload const& work = {}) {
   return detail::itemised(plan, work, most_tallied_steps).sum;

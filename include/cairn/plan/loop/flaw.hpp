@@ -7,29 +7,29 @@ namespace cairn {
 /// Why an executor could not obey an action.
 enum class flaw : std::uint8_t {
   none,
-  impossible_plan,      ///< steps, slots or tapes < 0, leaf < 1, or a position that is not one of this plan
-  unknown_action,       ///< a kind or content that is none of those declared
-  nothing_live,         ///< it reads live, but a reverse has used it up and no load came after
-  wrong_live,           ///< it starts from another state than live
+  impossible_plan,      ///< steps, slots or tapes < 0, leaf < 1, or a position that does not belong to this plan
+  unknown_action,       ///< an undeclared kind or content
+  nothing_live,         ///< the action reads live, but a reverse has used it up and no load has followed
+  wrong_live,           ///< the action starts from a state other than live
   empty_range,          ///< no step in [from, to)
-  past_the_end,         ///< it runs steps that do not exist or are already reversed
-  longer_than_leaf,     ///< more steps at once than the plan's leaf
+  past_the_end,         ///< the action runs steps that do not exist or are already reversed
+  longer_than_leaf,     ///< more steps at once than the plan's leaf allows
   no_such_slot,
   slot_taken,
   slot_empty,
   unknown_tier,
-  wrong_tier,           ///< the plan says that the slot lies on another tier
-  cannot_restart,       ///< a load from a tape that brings no state back
+  wrong_tier,           ///< the plan places the slot on another tier
+  cannot_restart,       ///< a load from a tape that does not restore a state
   over_budget,          ///< states and tapes together take more units than the plan has
-  wrong_content,        ///< the slot holds another state or tape, or holds it on another tier
+  wrong_content,        ///< the slot holds another state or tape, or is on another tier
   second_turn,
   turn_not_to_the_end,
   reverse_before_turn,
-  reverse_out_of_order, ///< the last open step is not the one that is reversed
+  reverse_out_of_order, ///< a step other than the last open one is reversed
   done_before_turn,
   done_with_steps_open,
   done_with_slots_full,
-  no_progress           ///< more actions without a reverse than any sensible schedule needs
+  no_progress           ///< more actions without a reverse than a sensible schedule needs
 };
 
 /// The flaw as a sentence, with static storage.

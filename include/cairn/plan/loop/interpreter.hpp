@@ -1,5 +1,5 @@
 #pragma once
-/// \file interpreter.hpp  What each action means, on step numbers; the one place that says it.
+/// \file interpreter.hpp  The only definition of what each action means, in terms of step numbers.
 #include <cstddef>
 #include <cairn/core/action.hpp>
 #include <cairn/plan/loop/detail/slot_map.hpp>
@@ -8,28 +8,29 @@
 
 namespace cairn {
 
-/// What a plan promises, and what the interpreter holds it to.
+/// The limits that a plan declares and the interpreter enforces.
 struct schedule_limits {
   step_index steps = 0;  ///< loop length
-  slot_index slots = 0;  ///< states kept at once, at most
-  slot_index tapes = 0;  ///< tapes kept at once, at most
-  step_index leaf = 1;  ///< steps of one `record` or `reverse`, at most
-  bool initial_is_free = false;  ///< `load` of `no_slot` brings the initial state back
-  bool tapes_restart = false;  ///< `load` may bring back the state behind a tape
-  unit_budget budget = {};  ///< what states and tapes may take together
+  slot_index slots = 0;  ///< most states kept at once
+  slot_index tapes = 0;  ///< most tapes kept at once
+  step_index leaf = 1;  ///< most steps of one `record` or `reverse`
+  bool initial_is_free = false;  ///< a `load` of `no_slot` restores the initial state
+  bool tapes_restart = false;  ///< a `load` from a tape may restore the state after its steps
+  unit_budget budget = {};  ///< the units that states and tapes may take together
 };
 
-/// Obeys actions on step numbers and says at the first wrong one what is wrong with it. Memory: O(slots in use).
+/// Obeys actions on step numbers and reports the first flaw. Memory: O(slots in use).
 ///
-/// These are the rules of loops alone. Those of chains (`chain_walk`) and graphs (`graph_interpreter`) are no special
-/// case of them, nor the other way round: here one live state moves from step to step, a slot takes any state, and the
-/// live one is what `reverse` needs. There nothing is live, each value has one place of its own, a run makes the next
-/// value beside those it reads, and what must be at hand is a set. All that they share is that adjoints come in order.
+/// These rules apply to loops only. The rules of chains (`chain_walk`) and of graphs (`graph_interpreter`) are neither
+/// special nor more general cases of them. In a loop, one live state moves from step to step, a slot takes any state,
+/// and `reverse` needs the live state. In a chain or graph nothing is live: each value has a place of its own, a run
+/// makes the next value beside the values it reads, and several values may have to be present at once. The only common
+/// rule is that adjoints come in order.
 class interpreter {
  public:
-  /// At the start of a sweep: the initial state is live, nothing is kept.
+  /// The beginning of a sweep: the initial state is live, and nothing is kept.
   constexpr explicit interpreter(schedule_limits const& limits) noexcept : limits_{limits}, open_{limits.steps} {}
-  /// In the middle of a sweep: nothing is live. What is wrong with the position is the flaw of the first action.
+  /// The middle of a sweep: nothing is live. A wrong position is reported as the flaw of the first action.
   constexpr interpreter(schedule_limits const& limits, sweep_position const& position)
       : limits_{limits}, open_{position.open}, live_{nothing}, turned_{position.turned} {
     misplaced_ = open_ < 0 || open_ > limits.steps || (!turned_ && open_ != limits.steps);
@@ -47,7 +48,7 @@ class interpreter {
     counts_.peak_slots = states_.size();
   }
 
-  /// Obeys one action. After a flaw the interpreter is not to be used again.
+  /// Obeys one action. After a flaw the interpreter must not be used again.
   [[nodiscard]] constexpr flaw obey(action const& a) {
     if (impossible()) return flaw::impossible_plan;
     if (++since_reverse_ > patience()) return flaw::no_progress;
@@ -63,7 +64,7 @@ class interpreter {
     }
     return flaw::unknown_action;
   }
-  /// What the actions obeyed so far have done.
+  /// Totals of the actions obeyed so far.
   [[nodiscard]] constexpr schedule_counts const& counts() const noexcept { return counts_; }
   /// Steps [0, open()) are not yet reversed.
   [[nodiscard]] constexpr step_index open() const noexcept { return open_; }
@@ -74,7 +75,7 @@ class interpreter {
   [[nodiscard]] constexpr bool impossible() const noexcept {
     return misplaced_ || limits_.steps < 0 || limits_.slots < 0 || limits_.tapes < 0 || limits_.leaf < 1;
   }
-  /// A few times what running, saving, loading and dropping everything once would take.
+  /// A few times the actions needed to run, save, load and drop everything once.
   [[nodiscard]] constexpr wide patience() const noexcept {
     return 8 * (wide(limits_.steps) + wide(limits_.slots) + wide(limits_.tapes)) + 64;
   }
@@ -191,7 +192,7 @@ class interpreter {
     since_reverse_ = 0;
     return flaw::none;
   }
-  /// The adjoint may change or replace live: nothing is live until the next load.
+  /// The adjoint may change or replace live, so nothing is live until the next load.
   constexpr flaw from_state(action const& a) noexcept {
     if (a.what != content::state) return flaw::unknown_action;
     auto const bad = starts_from_live(a.from);

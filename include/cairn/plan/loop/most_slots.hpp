@@ -1,5 +1,5 @@
 #pragma once
-/// \file most_slots.hpp  The most slots whose plan fits a budget, for any kind of plan.
+/// \file most_slots.hpp  The most slots of any kind of plan that fit a budget.
 #include <limits>
 #include <utility>
 #include <cairn/core/action.hpp>
@@ -9,17 +9,17 @@
 
 namespace cairn {
 
-/// How many slots fit.
+/// How many slots fit a budget.
 struct slot_fit {
-  bool fits = false;      ///< whether a plan fits at all
-  slot_index slots = 0;   ///< the most that fit, or else the least that there may be
-  wide bytes = 0;         ///< that the plan with so many takes in memory
+  bool fits = false;      ///< whether any plan fits
+  slot_index slots = 0;   ///< the most slots that fit; if none fits, the least number allowed
+  wide bytes = 0;         ///< bytes of memory of the plan with so many slots
 };
 
 /// The most slots for which `make(slots)` fits the budget.
-/// \param make  a kind of plan: `make(slots)` is a schedule, `make.least()` and `make.most()` are the fewest and the
-///        most slots that it takes; more slots never take fewer bytes
-/// Cost: about five plans and estimates of them.   \throws what `make` and `estimate` throw
+/// \param make  a kind of plan: `make(slots)` is a schedule; `make.least()` and `make.most()` are the fewest and the
+///   most slots that it takes; more slots must never take fewer bytes
+/// Cost: makes and estimates about five plans.   \throws what `make` and `estimate` throw
 template <class Make>
 [[nodiscard, gnu::cold]] slot_fit most_slots_within(byte_size budget, workload const& work, Make const& make) {
   constexpr slot_index most_estimated = (std::numeric_limits<slot_index>::max)() - 16;
@@ -34,8 +34,8 @@ template <class Make>
   if (high <= low) return {true, low, low_bytes};
   wide high_bytes = bytes_with(high);
   if (high_bytes <= most) return {true, high, high_bytes};
-  // Bytes are nearly proportional to slots, so a guess by proportion is nearly right; halving every third time bounds
-  // what it takes.
+  // Bytes are nearly proportional to slots, so linear interpolation is a good guess; bisection in every third round
+  // bounds the number of rounds.
   for (int round = 0; high - low > 1; ++round) {
     slot_index const wide_apart = high - low;
     auto guess =

@@ -1,5 +1,5 @@
 #pragma once
-/// \file pareto.hpp  What memory buys: the plans of which none is both smaller and faster than another.
+/// \file pareto.hpp  What memory buys: the plans that no other plan beats in both memory and time.
 #include <cstddef>
 #include <vector>
 #include <cairn/core/workload.hpp>
@@ -9,14 +9,14 @@
 
 namespace cairn {
 
-/// The most plans that `pareto` lists unless it is told otherwise.
+/// The most plans that `pareto` lists by default.
 inline constexpr std::size_t usual_pareto_points = 40;
 
-/// Plans over all planners and tiers from the smallest to the largest of use, each faster than all that are smaller
-/// (fewer step calls where the workload has no times). All there are in loops of few steps, where these are no more
-/// than `most_points`; else some, at budgets of about equal ratios.   \param most_points  >= 2
-/// Cost: that of `advise` for each of them.   \throws invalid_plan, overflow_error   for a workload that cannot be, or
-/// that lacks its steps or the bytes of a state
+/// Plans over all planners and tiers, from the smallest to the largest that is of use; each is faster than all smaller
+/// ones (has fewer step calls if the workload has no times). For loops of few steps these are all such plans if there
+/// are at most `most_points`; otherwise a selection at budgets of about equal ratios.   \param most_points  >= 2
+/// Cost: that of `advise` per plan.   \throws invalid_plan, overflow_error   for an impossible workload, or one without
+/// steps or without the bytes of a state
 [[nodiscard]] CAIRN_DECL std::vector<planned> pareto(workload const& work,
                                                      std::size_t most_points = usual_pareto_points,
                                                      planning_options const& options = {});

@@ -1,5 +1,5 @@
 #pragma once
-/// \file plan_within.hpp  From a budget in bytes to the cheapest plan that keeps all in memory.
+/// \file plan_within.hpp  From a budget in bytes to the cheapest plan that keeps everything in memory.
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/workload.hpp>
 #include <cairn/detail/linkage.hpp>
@@ -8,13 +8,13 @@
 
 namespace cairn {
 
-/// The plan of the fewest predicted seconds, or step calls where the workload has no times, that takes no more than
-/// `budget` bytes of memory: `plan_within("512MiB", work)`. Chooses planner, slots, and where the adjoint takes leaves
-/// (`adjoint_form::leaf`) their length. States lie in memory alone unless `options.only` is a planner that keeps some
-/// elsewhere. Cost: milliseconds for loops of up to some thousand steps, where peaks are exact; above
-/// `most_tallied_steps` closed forms, to 2^63-1.
-/// \throws infeasible_budget   that says the least feasible bytes   \throws invalid_plan, overflow_error   for a
-///        workload that cannot be, or that lacks its steps or the bytes of a state
+/// The plan with the fewest predicted seconds (step calls if the workload has no times) that takes at most `budget`
+/// bytes of memory: `plan_within("512MiB", work)`. Chooses the planner, the slots and, if the adjoint takes leaves
+/// (`adjoint_form::leaf`), their length. All states are in memory unless `options.only` names a planner that stores
+/// some elsewhere. Cost: milliseconds for loops of up to some thousand steps, whose peaks are exact; above
+/// `most_tallied_steps` closed forms, up to 2^63-1 steps.
+/// \throws infeasible_budget   with the least feasible bytes   \throws invalid_plan, overflow_error   for an impossible
+///   workload, or one without steps or without the bytes of a state
 [[nodiscard]] CAIRN_DECL planned plan_within(byte_size budget, workload const& work,
                                              planning_options const& options = {});
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file planned.hpp  A plan with all that is known of it before any step runs.
+/// \file planned.hpp  A plan with everything that is known of it before any step runs.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -14,10 +14,10 @@ namespace cairn {
 
 /// The schedules that planning chooses from.
 enum class planner : std::uint8_t { store_all, uniform, revolve, two_level, hrevolve, multistage, disk_revolve, mixed };
-/// How many there are.
+/// The number of planners.
 inline constexpr std::size_t planner_count = 8;
 
-/// Its name, as `cairn plan --schedule` writes it.
+/// The planner's name, as `cairn plan --schedule` writes it.
 [[nodiscard]] constexpr char const* name_of(planner by) noexcept {
   switch (by) {
     case planner::store_all: return "store_all";
@@ -32,34 +32,34 @@ inline constexpr std::size_t planner_count = 8;
   return "mixed";
 }
 
-/// What a schedule was made with; what does not belong to its planner is 0.
+/// The parameters that a schedule was made with; 0 if they do not apply to its planner.
 struct plan_parameters {
-  slot_index slots = 0;       ///< in memory; of `two_level`, inside a period
-  slot_index far_slots = 0;   ///< on other tiers than memory; `unlimited_slots` where there is no limit
+  slot_index slots = 0;       ///< slots in memory; for `two_level`, inside a period
+  slot_index far_slots = 0;   ///< slots on tiers other than memory; `unlimited_slots` if there is no limit
   step_index leaf = 1;        ///< steps of one adjoint call
   step_index period = 0;      ///< of `two_level`
   wide units = 0;             ///< of `mixed`
-  wide tape_units = 0;        ///< of `mixed`, for one tape
-  bool free_initial = false;  ///< the initial state stands outside the slots
-  /// The slots with that of the initial state among them, as texts and tables say it: those of
-  /// `revolve{steps, slots_said()}`.
+  wide tape_units = 0;        ///< of `mixed`: the units of one tape
+  bool free_initial = false;  ///< the initial state is not in a slot
+  /// The slots including that of the initial state, as texts and tables show them; the same plan is `revolve{steps,
+  /// slots_said()}`.
   [[nodiscard]] constexpr slot_index slots_said() const noexcept {
     return slots + (free_initial && units == 0 ? 1 : 0);
   }
 };
 
-/// A plan and its predicted cost, the parts of its memory, and how far it is from any other.
+/// A plan, its predicted cost, the parts of its memory, and its distance from the lower bounds.
 struct planned {
-  any_schedule schedule;    ///< for `gradient`, `checkpointed_loop`, and all that takes a schedule
-  planner by = planner::revolve;  ///< what made it
-  plan_parameters with;     ///< made with these
-  cairn::cost cost;         ///< of one sweep
-  sweep_parts memory;       ///< what `cost.memory_bytes` is for
-  certificate proof;        ///< how far it is from the least possible
+  any_schedule schedule;    ///< for `gradient`, `checkpointed_loop`, and everything else that takes a schedule
+  planner by = planner::revolve;  ///< the planner that made it
+  plan_parameters with;     ///< its parameters
+  cairn::cost cost;         ///< cost of one sweep
+  sweep_parts memory;       ///< the parts of `cost.memory_bytes`
+  certificate proof;        ///< its distance from the least possible cost
 };
 
-/// Whether a sweep that costs `a` is the better one: fewer seconds where the workload has times, else fewer step calls;
-/// then fewer bytes in memory, then fewer bytes elsewhere.
+/// Whether a sweep that costs `a` is better than one that costs `b`: fewer seconds if the workload has times, else
+/// fewer step calls; then fewer bytes in memory, then fewer bytes elsewhere.
 [[nodiscard]] constexpr bool is_cheaper(cost const& a, cost const& b, workload const& work) noexcept {
   if (detail::has_times(work) && a.seconds != b.seconds) return a.seconds < b.seconds;
   if (!detail::has_times(work) && a.step_calls != b.step_calls) return a.step_calls < b.step_calls;
@@ -69,7 +69,7 @@ struct planned {
 
 namespace detail {
 
-/// \param most_tallied  as of `itemised`
+/// \param most_tallied  as in `itemised`
 template <schedule Plan>
 [[nodiscard]] planned plan_of(Plan&& made, workload const& work, planner by, plan_parameters const& with,
                               step_index most_tallied = most_tallied_steps) {

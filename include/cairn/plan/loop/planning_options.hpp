@@ -1,5 +1,5 @@
 #pragma once
-/// \file planning_options.hpp  What planning may try, and what it says of planners that it did not use.
+/// \file planning_options.hpp  What planning may try, and why it skipped a planner.
 #include <cstdint>
 #include <optional>
 #include <cairn/core/action.hpp>
@@ -11,28 +11,28 @@ namespace cairn {
 
 /// What `plan_within`, `advise` and `pareto` may try.
 struct planning_options {
-  std::optional<planner> only = {};     ///< this planner; all that suit the workload where it is not given
-  /// Leaves of this length, >= 1; any length where it is not given. Adjoints of one step have 1.
+  std::optional<planner> only = {};     ///< use only this planner; by default all that suit the workload
+  /// Leaves of this length, >= 1; by default any length. Adjoints of one step have leaf 1.
   std::optional<step_index> leaf = {};
-  /// Steps times slots of tables; planners with larger ones get fewer slots, or are left out.
+  /// Most cells (steps times slots) of a table; planners that need more get fewer slots or are skipped.
   wide most_table_cells = 200'000;
-  wide most_table_bytes = detail::most_table_bytes;  ///< what one table may take
-  work_limit limit = {};  ///< how much work one table may be; planners with more are left out, unless `stop` throws
+  wide most_table_bytes = detail::most_table_bytes;  ///< most bytes of one table
+  work_limit limit = {};  ///< most work for one table; planners that need more are skipped, unless `stop` throws
 };
 
-/// Why a planner has no plan among those found.
+/// Why a planner has no plan in the result.
 enum class skip_reason : std::uint8_t {
   budget,  ///< its smallest plan does not fit
   table,   ///< its table would be too large
   work,    ///< its table would take too much work
-  length   ///< it does not know its totals, and the loop is too long to walk
+  length   ///< the planner does not know its totals, and the loop is too long to walk
 };
 
 /// A planner without a plan.
 struct skipped_planner {
-  planner by = planner::revolve;             ///< which one
-  skip_reason reason = skip_reason::budget;  ///< why
-  wide least_bytes = 0;                      ///< that its smallest plan takes, for `skip_reason::budget`
+  planner by = planner::revolve;             ///< the planner
+  skip_reason reason = skip_reason::budget;  ///< the reason
+  wide least_bytes = 0;                      ///< bytes of its smallest plan, for `skip_reason::budget`
 };
 
 }  // namespace cairn

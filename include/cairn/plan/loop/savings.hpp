@@ -11,23 +11,23 @@
 
 namespace cairn {
 
-/// What k checkpoints save against keeping every state of an n-step loop.
-/// `recomputation_factor` is n / k, the steps between two checkpoints: it counts no recomputed step and is kept because
-/// people know the number (32.3 for n = 1000). What is really run is `forward_evaluations_per_step`, 1.94 there.
+/// What k checkpoints save compared with keeping every state of a loop of n steps. `recomputation_factor` is n / k, the
+/// number of steps between two checkpoints. It does not count recomputed steps; it is given because the number is well
+/// known (32.3 for n = 1000). The steps really run are `forward_evaluations_per_step`, 1.94 for n = 1000.
 struct memory_savings {
   wide without_checkpointing = 0;           ///< n states, or their bytes
   wide with_checkpointing = 0;              ///< k states, or their bytes
   double savings_percent = 0;               ///< 100 (1 - k / n)
   double savings_ratio = 1;                 ///< n / k
-  step_index num_checkpoints = 0;           ///< k, the initial state not counted
+  step_index num_checkpoints = 0;           ///< k, without the initial state
   double recomputation_factor = 0;          ///< n / k; see above
-  double forward_evaluations_per_step = 0;  ///< calls of the step in `uniform{n, {.checkpoints = k}}`, over n
+  double forward_evaluations_per_step = 0;  ///< calls of the step in `uniform{n, {.checkpoints = k}}`, divided by n
   slot_index peak_states = 0;               ///< most states kept at once by that schedule; 62 for n = 1000
   double peak_savings_percent = 0;          ///< 100 (1 - peak_states / n)
 };
 
 /// The states that `uniform` keeps as checkpoints, in order: 31, 62, 93 ... for 1000 and 31.
-/// \param num_checkpoints  0 .. seq_length, floor(sqrt(seq_length)) where not given; the final state is never one
+/// \param num_checkpoints  0 .. seq_length, by default floor(sqrt(seq_length)); the final state is never one
 /// \throws invalid_plan
 [[nodiscard]] inline std::vector<step_index> compute_checkpoint_positions(
     step_index seq_length, std::optional<step_index> num_checkpoints = {}) {
@@ -38,9 +38,9 @@ struct memory_savings {
   return positions;
 }
 
-/// \param num_checkpoints  0 .. seq_length, floor(sqrt(seq_length)) where not given
+/// \param num_checkpoints  0 .. seq_length, by default floor(sqrt(seq_length))
 /// \param state_bytes      the size of one state; with 1, memory is counted in states
-/// \throws invalid_plan   \throws overflow_error   where state_bytes is 2^62 or more
+/// \throws invalid_plan   \throws overflow_error   if state_bytes is 2^62 or more
 [[nodiscard]] constexpr memory_savings get_memory_savings(step_index seq_length,
                                                           std::optional<step_index> num_checkpoints = {},
                                                           wide state_bytes = 1) {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file verified.hpp  A schedule of your own, checked before it may drive a sweep.
+/// \file verified.hpp  A user's own schedule, checked before a sweep uses it.
 #include <concepts>
 #include <type_traits>
 #include <utility>
@@ -8,10 +8,10 @@
 
 namespace cairn {
 
-/// Any type that is a `schedule`, for example a cursor of your own or a list of actions that was read from a file:
-/// played once from beginning to end when it is made, so that no flaw is left for the sweep to find. Walks and answers
-/// as the plan inside does, and knows its totals from that walk.   Cost: one walk, O(slots in use) memory meanwhile;
-/// afterwards that of the plan inside.
+/// Holds any type that is a `schedule`, for example a user's own, or a list of actions read from a file. The
+/// constructor walks it once from beginning to end, so that a sweep cannot meet a flaw. Walks and answers like the plan
+/// inside, and knows its totals from that walk.
+/// Cost: one walk, with O(slots in use) memory for its duration; afterwards that of the plan inside.
 template <class Plan>
 class verified {
   static_assert(
@@ -19,10 +19,10 @@ class verified {
       "cairn: a schedule needs steps(), slots(), leaf(), and walk() that gives a copyable cursor with next()");
 
  public:
-  /// \throws invalid_schedule   with number, range and slot of the first action that no executor could obey
+  /// \throws invalid_schedule   with the number, range and slot of the first action that no executor could obey
   template <class Given>
   requires std::same_as<std::remove_cvref_t<Given>,
-                        Plan>  // nothing that a Plan could be made of, as any_schedule can of a verified one
+                        Plan>  // refuses types that a Plan can be made of, as any_schedule can of a verified one
   constexpr verified(Given&& plan) : plan_{std::forward<Given>(plan)}, counts_{checked(plan_)} {}
 
   [[nodiscard]] constexpr step_index steps() const { return plan_.steps(); }  ///< loop length
@@ -49,10 +49,10 @@ class verified {
   [[nodiscard]] constexpr char const* remark() const { return remark_of(plan_); }  ///< see `remark_of`
   /// See `shared_table_bytes_of`.
   [[nodiscard]] constexpr wide shared_table_bytes() const { return shared_table_bytes_of(plan_); }
-  /// What the walk of the check counted.
+  /// Totals of the walk of the check.
   [[nodiscard]] constexpr schedule_counts counts() const noexcept { return counts_; }
   [[nodiscard]] constexpr Plan const& inner() const noexcept { return plan_; }  ///< the plan inside
-  /// The start, as the plan inside gives it.
+  /// A cursor at the beginning, made by the plan inside.
   [[nodiscard]] constexpr decltype(auto) walk() const { return plan_.walk(); }
 
  private:
@@ -63,7 +63,7 @@ class verified {
   Plan plan_;
   schedule_counts counts_;
 };
-/// Over a plan of that type.
+/// Deduces the type of the plan.
 template <class Plan>
 verified(Plan) -> verified<Plan>;
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file verify.hpp  Plays a whole schedule on step numbers: the oracle for every schedule.
+/// \file verify.hpp  Walks a whole schedule on step numbers: the reference for every schedule.
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/loop/interpreter.hpp>
@@ -7,12 +7,12 @@
 
 namespace cairn {
 
-/// What `check` found: the totals of a sound schedule, or the first action that no executor could obey.
+/// The result of `check`: the totals of a sound schedule, or the first action that no executor could obey.
 struct verdict {
-  flaw reason = flaw::none;  ///< what is wrong, if anything is
-  wide number = 0;         ///< of the action last played, counted from 0
+  flaw reason = flaw::none;  ///< what is wrong, or `none`
+  wide number = 0;         ///< number of the last action, counted from 0
   action culprit;          ///< that action; `done` for a sound schedule
-  schedule_counts counts;  ///< up to there
+  schedule_counts counts;  ///< totals up to that action
   /// Whether the schedule is sound.
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return reason == flaw::none; }
 };
@@ -25,14 +25,14 @@ template <schedule Plan>
           initial_is_free(plan), tapes_restart(plan), units_of(plan)};
 }
 
-/// Whether the action names the tier on which the plan says that the slot lies; a plan that does not say may use any.
+/// Whether the action names the tier on which the plan places the slot; if the plan does not say, any tier will do.
 template <schedule Plan>
 [[nodiscard]] constexpr bool on_its_tier(Plan const& plan, action const& a) {
   return a.kind != action_kind::save || !has_slot_tiers(plan) || slot_tier(plan, a.slot) == a.where;
 }
 
-/// Plays a plan: the one walk with an interpreter. Whoever writes, draws or counts on the way folds by
-/// `see(number, action)`, which is called for each action that can be obeyed, `done` included.
+/// Walks a plan with an interpreter. All code that writes, draws or counts actions uses this walk: `see(number,
+/// action)` is called for each action that can be obeyed, including `done`.
 template <schedule Plan, class See>
 [[nodiscard]] constexpr verdict interpret(Plan const& plan, interpreter machine, See see) {
   cursor_of<Plan> cursor = plan.walk();
@@ -64,12 +64,12 @@ constexpr schedule_counts accepted(verdict const& found, char const* who, char c
 
 }  // namespace detail
 
-/// Plays the plan to its end or to its first flaw. Cost: O(actions) time, O(slots in use) memory.
+/// Walks the plan to its end or to its first flaw. Cost: O(actions) time, O(slots in use) memory.
 template <schedule Plan>
 [[nodiscard]] constexpr verdict check(Plan const& plan) {
   return detail::interpret(plan, interpreter{detail::limits_of(plan)});
 }
-/// The same for a plan that takes over a sweep at `position`; its first action may not need a live state.
+/// The same for a plan that takes over a sweep at `position`; its first action must not need a live state.
 template <schedule Plan>
 [[nodiscard]] constexpr verdict check(Plan const& plan, sweep_position const& position) {
   return detail::interpret(plan, interpreter{detail::limits_of(plan), position});

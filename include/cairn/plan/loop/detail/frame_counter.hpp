@@ -1,6 +1,6 @@
 #pragma once
-/// \file frame_counter.hpp  How many states and tapes stand at once in a sweep, counted action by action as executors
-/// over a store in memory do.
+/// \file frame_counter.hpp  Counts the states and tapes that a sweep holds at once, action by action as executors over
+/// a store in memory do.
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/frames_needed.hpp>
@@ -8,32 +8,32 @@
 
 namespace cairn::detail {
 
-/// What a sweep has at the moment when it holds the most bytes.
+/// The contents of a sweep at the moment with the most bytes.
 struct heaviest_moment {
-  slot_index states = 0;  ///< frames that have been filled so far: their memory stays
-  wide tapes = 0;         ///< that stand, that of an adjoint call included
+  slot_index states = 0;  ///< frames filled so far: they keep their memory
+  wide tapes = 0;         ///< tapes held, including that of an adjoint call
   wide weight = 0;        ///< of both
 };
 
-/// How the parts of a sweep are weighed.
+/// The weights of the parts of a sweep.
 struct frame_weights {
   wide state = 1;
   wide tape = 0;
-  bool other_tiers_apart = false;  ///< states on other tiers than memory are no frames
+  bool other_tiers_apart = false;  ///< states on tiers other than memory are not frames
 };
 
-/// What the counter has to know of a plan.
+/// The properties of a plan that the counter uses.
 struct counted_plan {
   bool initial_apart = false;
   bool runs_ahead = false;
-  slot_index frames = 0;       ///< that a kept run may fill on its way forward
-  slot_index frames_back = 0;  ///< and from its first adjoint on
+  slot_index frames = 0;       ///< frames that a kept run may fill on its way forward
+  slot_index frames_back = 0;  ///< frames that it may fill from its first adjoint on
 };
 
-/// Follows the frames of one sweep: those in slots, live, the final state, x1 and a run's initial state, each counted
-/// once where two of them are the same frame. A step that is not in place, or whose frame is kept, writes into a frame
-/// of its own. In a kept run the frames that hold states at the turn lapse when they are given up: they stay as they
-/// are until no other is left.
+/// Follows the frames of one sweep: those in slots, live, the final state, x1 and a run's initial state. Frames that
+/// coincide are counted once. A step that is not in place, or whose frame must be kept, writes into a frame of its own.
+/// In a kept run, frames that hold states at the turn "lapse" when they are released: they are reused only when no
+/// other frame is left.
 class frame_counter {
  public:
   constexpr frame_counter(sweep_form form, counted_plan const& plan, frame_weights weights = {}) noexcept
@@ -56,7 +56,7 @@ class frame_counter {
     note(others() + (live_is_alone() ? 1 : 0));
     weigh();
   }
-  /// The moment with the most weight so far. Frames keep their memory to the end, tapes give theirs back.
+  /// The moment with the most weight so far. Frames keep their memory to the end; tapes release theirs.
   [[nodiscard]] constexpr heaviest_moment const& heaviest() const noexcept { return heaviest_; }
   /// The most tapes at once while the last action was obeyed.
   [[nodiscard]] constexpr wide standing_tapes() const noexcept { return tapes_now_; }
@@ -132,12 +132,12 @@ class frame_counter {
   [[nodiscard]] constexpr slot_index others() const noexcept {
     return kept_ + (pinned_ ? 1 : 0) + (final_ ? 1 : 0) + (next_ && next_slot_ == no_slot ? 1 : 0);
   }
-  /// The snapshot of an object's initial state stays to the end.
+  /// The snapshot of an object's initial state is kept to the end.
   [[nodiscard]] constexpr bool holds_initial() const noexcept {
     return form_.keeps_run || form_.ends == object_ends::at_initial;
   }
   [[nodiscard]] constexpr bool lapses() const noexcept { return form_.keeps_run; }
-  /// A slot that was full at the turn is dropped.
+  /// Called when a slot is dropped that was full at the turn.
   constexpr void lapse(slot_index slot) noexcept {
     at_turn_.erase(slot);
     if (!turned_) return;
@@ -157,7 +157,7 @@ class frame_counter {
     live_slot_ = no_slot;
     live_is_pinned_ = false;
   }
-  /// Steps beside what `others` hold; `keeps_live` leaves the frame of live where it is.
+  /// Runs steps beside the frames that `others` counts; with `keeps_live` the frame of live is kept.
   constexpr void run(step_index length, bool keeps_live = false) noexcept {
     if (form_.snapshots) return;
     bool const alone = live_is_alone() && !keeps_live;
@@ -175,7 +175,7 @@ class frame_counter {
   constexpr void turn(step_index from, step_index length) noexcept {
     turned_ = true;
     if (form_.snapshots) {
-      bool const parks = length > 0 && (from > 0 || !holds_initial());  // else there is a snapshot
+      bool const parks = length > 0 && (from > 0 || !holds_initial());  // if false, a snapshot of the state exists
       final_ = form_.ends == object_ends::at_final;
       demand(parks ? 1 : 0);
       live_lapses_ = lapses() && parks;
@@ -212,16 +212,16 @@ class frame_counter {
   counted_plan plan_;
   frame_weights weights_;
   slot_index frames_;
-  slot_map at_turn_;  // of a kept run: the slots that are full at the turn, and are still
+  slot_map at_turn_;  // in a kept run: the slots that have been full since the turn
   bool pinned_;
   bool live_is_pinned_;
   bool live_ = true, final_ = false, next_ = false, turned_ = false;
-  bool live_is_shared_ = false;  // live is the final state, or x1
+  bool live_is_shared_ = false;  // live shares its frame with the final state or with x1
   bool live_lapses_ = false, next_lapses_ = false;
   slot_index lapsed_ = 0, kept_ = 0, peak_ = 0, standing_ = 0;
   slot_index live_slot_ = no_slot, next_slot_ = no_slot, initial_slot_ = no_slot;
   wide tapes_ = 0, tapes_now_ = 0;
-  bool last_tape_ = false;  // a recording adjoint's turn keeps its tape until that step is reversed
+  bool last_tape_ = false;  // the turn of a recording adjoint keeps its tape until that step is reversed
   heaviest_moment heaviest_;
 };
 

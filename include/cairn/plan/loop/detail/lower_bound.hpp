@@ -1,5 +1,6 @@
 #pragma once
-/// \file lower_bound.hpp  What no plan can go below, whatever it does: step calls and seconds for a number of bytes.
+/// \file lower_bound.hpp  Lower bounds that hold for every plan: the fewest step calls and seconds within a number of
+/// bytes.
 #include <cairn/core/action.hpp>
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/plan/loop/detail/next_candidate.hpp>
@@ -8,7 +9,8 @@
 
 namespace cairn::detail {
 
-/// T(n, s), the fewest advances (Griewank & Walther 2000), for any s: at least one state, no more than of use.
+/// T(n, s), the fewest advances (Griewank & Walther 2000). Any s is accepted: it is raised to one state, and cut to the
+/// most that are of use.
 [[nodiscard]] constexpr wide fewest_runs(step_index steps, wide slots) noexcept {
   if (steps < 2) return 0;
   wide const useful = wide(steps) - 1;
@@ -17,10 +19,10 @@ namespace cairn::detail {
 
 [[nodiscard]] constexpr wide least_of(wide a, wide b) noexcept { return a < b ? a : b; }
 [[nodiscard]] constexpr wide most_of(wide a, wide b) noexcept { return a < b ? b : a; }
-/// a - b, or 0.
+/// a - b, at least 0.
 [[nodiscard]] constexpr wide beyond(wide a, wide b) noexcept { return a > b ? a - b : 0; }
 
-/// States that fit on the tiers beside memory.
+/// The number of states that fit on the tiers other than memory.
 [[nodiscard]] constexpr wide far_states(workload const& work) noexcept {
   wide sum = 0;
   for (tier const where : all_tiers) {
@@ -33,13 +35,13 @@ namespace cairn::detail {
   return sum;
 }
 
-/// Most states that matter, the initial one included, to a sweep of one-step adjoints that never holds more than
-/// `bytes` in memory. What matters is what stands while an adjoint is called: the states it needs later, live, the
-/// adjoint, its tape, and the caller's own initial state, in whose place no other can be. (Between two calls the
-/// shortest way to the next live state is a straight run, so that states which come and go between them help nobody;
-/// nor do those that come and go before the seed.) Live is none of those needed later; the initial state is needed, and
-/// stands outside. So as many states as fit beside adjoint, tape and initial state matter; where live is the user's own
-/// object, one more.
+/// The most states that matter, including the initial one, to a sweep of one-step adjoints that never holds more than
+/// `bytes` in memory. States matter if they are held while an adjoint is called. Held are then the states needed later,
+/// live, the adjoint, its tape, and the caller's own initial state, whose place no other state can take. (Between two
+/// calls the shortest way to the next live state is a straight run, so states that are made and dropped between them do
+/// not help; nor do states that are made and dropped before the seed.) Live is not one of the states needed later; the
+/// initial state is one, but has a place of its own. So the number of states that matter is the number that fits beside
+/// adjoint, tape and initial state; one more if live is the user's own object.
 [[nodiscard]] constexpr wide states_that_matter(workload const& work, wide bytes, step_index leaf) noexcept {
   wide const initial = work.initial_bytes ? *work.initial_bytes : work.state_bytes;
   wide const room = beyond(bytes, initial + work.adjoint_bytes + tape_of_leaf(work, leaf));
@@ -47,10 +49,10 @@ namespace cairn::detail {
   return room / work.state_bytes + (work.form.snapshots ? 1 : 0);
 }
 
-/// For recording adjoints, which may keep tapes. Let each kept tape be a kept state instead: that in front of its step
-/// and, where a tape brings back the state behind it, that one, too. Then every step is recorded once more at most, and
-/// the sweep is one that keeps states only, of which none has fewer than T + n calls. So no sweep with tapes has fewer
-/// than T, nor fewer than n.
+/// For recording adjoints, which may keep tapes. Replace each kept tape by a kept state: the state before its step and,
+/// if the tape restores the state after the step, that state too. Then every step is recorded at most once more, and
+/// the sweep keeps states only; every such sweep has at least T + n calls. So a sweep with tapes has at least T calls,
+/// and at least n.
 [[nodiscard]] constexpr wide fewest_recorded_calls(workload const& work, step_index steps, wide bytes,
                                                    wide elsewhere) noexcept {
   wide const initial = work.initial_bytes ? *work.initial_bytes : work.state_bytes;
@@ -59,17 +61,16 @@ namespace cairn::detail {
   return most_of(wide(steps), fewest_runs(steps, 1 + (work.tapes_restart ? 2 : 1) * (items + elsewhere)));
 }
 
-/// For leaves of `longest` steps at most. Count the runs of the steps i with i = r modulo `longest`: an adjoint call
-/// reverses one of these at most, and where the steps between them are counted as nothing, the sweep is one over those
-/// steps alone. So it runs them T + 1 times at least: T for the way back, and the last one for the final state. These
-/// are the sums of that over all r.
+/// For leaves of at most `longest` steps. Count the runs of the steps i with i = r modulo `longest`. An adjoint call
+/// reverses at most one of them. Ignoring the steps between them leaves a sweep over these steps alone, which runs them
+/// at least T + 1 times: T for the way back, and the last one for the final state. The bound is the sum over all r.
 [[nodiscard]] constexpr wide fewest_leaf_calls(step_index steps, step_index longest, wide slots) noexcept {
   step_index const each = steps / longest, more = steps % longest;
   wide const usual = each > 0 ? fewest_runs(each, slots) + 1 : 0;
   return wide(more) * (more > 0 ? fewest_runs(each + 1, slots) + 1 : 0) + wide(longest - more) * usual;
 }
 
-/// The fewest calls of the step of any plan within `bytes` of memory, with `far` states on other tiers.
+/// The fewest step calls of any plan within `bytes` of memory, with `elsewhere` states on other tiers.
 [[nodiscard, gnu::cold]] constexpr wide fewest_calls(workload const& work, step_index steps, wide bytes,
                                                      wide elsewhere) noexcept {
   if (steps < 1) return 0;
@@ -77,7 +78,7 @@ namespace cairn::detail {
   if (work.form.adjoint != adjoint_form::leaf)
     return fewest_runs(steps, states_that_matter(work, bytes, 1) + elsewhere) + 1;
   if (work.tape_step_bytes == 0) return wide(steps);
-  // Of the plans whose longest leaf has a to b steps none has more states than leaves of a steps leave room for.
+  // A plan whose longest leaf has a to b steps has at most as many states as fit beside leaves of a steps.
   wide least = ~wide{0};
   wide const room = beyond(bytes, tape_of_leaf(work, 0)) / work.tape_step_bytes;
   step_index const longest = room < 1 ? 1 : room < wide(steps) ? step_index(room) : steps;
@@ -91,8 +92,8 @@ namespace cairn::detail {
   return most_of(least, wide(steps));
 }
 
-/// Less memory than this is not enough for so few calls, to a thousandth.
-/// \param enough  bytes with which a plan is known to do with that many
+/// A lower bound, to a thousandth, on the memory that so few calls need.
+/// \param enough  bytes with which a plan with that many calls is known
 [[nodiscard, gnu::cold]] constexpr wide least_memory(workload const& work, step_index steps, wide calls, wide elsewhere,
                                           wide enough) noexcept {
   wide const always =
@@ -106,9 +107,9 @@ namespace cairn::detail {
   return below + 1;
 }
 
-/// The fewest seconds of any plan within `bytes`. Where no more than h states stand at once on other tiers, each of
-/// them that is of use has been written and read once, and the steps are run as often as with that many states more at
-/// least; the least over all h is what remains.
+/// The fewest seconds of any plan within `bytes`. If at most h states are on other tiers at once, each useful one of
+/// them is written and read at least once, and the steps run at least as often as with h more states in memory. The
+/// bound is the minimum over all h.
 [[nodiscard, gnu::cold]] constexpr double least_seconds(workload const& work, step_index steps, wide bytes) noexcept {
   if (steps < 1) return 0;
   double const adjoints = double(steps) * work.adjoint_seconds;

@@ -20,7 +20,7 @@ namespace cairn::detail {
 [[nodiscard]] constexpr step_index leaves_in(step_index steps, step_index leaf) noexcept {
   return steps / leaf + (steps % leaf != 0 ? 1 : 0);
 }
-/// A plan over leaves as one over steps.
+/// Turns a plan over leaves into a plan over steps.
 template <schedule Plan>
 [[nodiscard]] any_schedule over_leaves(step_index steps, step_index leaf, Plan const& over) {
   if (leaf == 1) return over;
@@ -60,7 +60,7 @@ struct two_level_factory {
   [[nodiscard]] two_level as_is(slot_index slots) const { return {steps, period, slots, {.periods_on = periods_on}}; }
   [[nodiscard]] any_schedule operator()(slot_index slots) const { return as_is(slots); }
 };
-/// Memory, and as many slots on the other tiers as there is room for.
+/// Slots in memory, and as many slots on the other tiers as there is room for.
 struct hrevolve_factory {
   workload const& work;
   step_index steps;
@@ -137,7 +137,7 @@ struct mixed_factory {
   }
 };
 
-/// Any of these, by reference: what tries plans is compiled once, and not once for each.
+/// Refers to any of these factories, so that code that tries plans is compiled once and not once per factory.
 class any_factory {
  public:
   /// \param make  must outlive this

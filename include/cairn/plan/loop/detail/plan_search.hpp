@@ -25,8 +25,8 @@ namespace cairn::detail {
   return *work.steps;
 }
 
-/// Asks one planner after the other for its cheapest plan that fits. What is asked few times is compiled for size, as
-/// `gnu::cold` says: every user's file pays for it. Walks and tables are not.
+/// Asks each planner in turn for its cheapest plan that fits. Functions that are called rarely are compiled for size
+/// (`gnu::cold`), because every user's file compiles them. Walks and tables are not.
 class plan_search {
  public:
   plan_search(workload const& work, byte_size budget, planning_options const& options, bool other_tiers,
@@ -41,14 +41,14 @@ class plan_search {
     on_tiers();
   }
 
-  std::vector<planned> found;            ///< at most one of each planner, the cheapest first
+  std::vector<planned> found;            ///< at most one plan of each planner, the cheapest first
   std::vector<skipped_planner> skipped;  ///< the other planners that suit the workload
 
  private:
   [[nodiscard]] bool is_wanted(planner by) const { return !options_.only || *options_.only == by; }
   [[nodiscard]] bool is_leaf_form() const { return work_.form.adjoint == adjoint_form::leaf; }
 
-  /// The best plan of one planner so far, and the least that any of its plans takes.
+  /// The best plan of one planner so far, and the fewest bytes of any of its plans.
   struct contest {
     std::vector<planned> best;
     wide least = ~wide{0};
@@ -61,8 +61,8 @@ class plan_search {
     enter(so_far, plan_of(make(fit.slots), work_, by, with));
     return true;
   }
-  /// Where it takes time to keep a state in memory, fewer of them may be faster than as many as fit.   \pre make(slots)
-  /// knows its totals
+  /// If keeping a state in memory takes time, fewer slots may be faster than as many as fit.   \pre make(slots) knows
+  /// its totals
   [[gnu::cold]] void try_narrower(contest& so_far, planner by, plan_parameters with, any_factory make) {
     slot_index const most = most_slots_within(budget_, work_, make).slots;
     auto const seconds = [&](slot_index slots) {
@@ -94,22 +94,23 @@ class plan_search {
       skipped.push_back({by, reason, reason == skip_reason::budget && so_far.least != ~wide{0} ? so_far.least : 0});
     else enlist(std::move(so_far.best[0]));
   }
-  /// Among equal ones the first stays in front. By hand, because a compiler takes long for a standard sort of plans.
+  /// Inserts a plan behind all plans that are cheaper or equal. A sort by hand, because std::sort of plans is slow to
+  /// compile.
   [[gnu::cold]] void enlist(planned&& plan) {
     found.push_back(std::move(plan));
     for (std::size_t k = found.size() - 1; k > 0 && is_cheaper(found[k].cost, found[k - 1].cost, work_); --k)
       std::swap(found[k], found[k - 1]);
   }
 
-  /// Plans with leaves of one length.
+  /// Tries plans with leaves of one length.
   template <class Maker>
   [[gnu::cold]] void try_leaf(contest& so_far, planner by, step_index leaf) {
     Maker const make{steps_, leaf};
     plan_parameters const with{.leaf = leaf, .free_initial = by == planner::revolve};
     if (try_widest(so_far, by, with, make) && memory_costs()) try_narrower(so_far, by, with, make);
   }
-  /// Leaves of all lengths that fit: each up to 64 steps, above that some of them, and then all those near the best
-  /// one.
+  /// Tries the leaf lengths that fit: every length up to 64 steps, above that a selection, and then all lengths near
+  /// the best one.
   [[gnu::cold]] void in_memory(planner by, void (plan_search::*try_one)(contest&, planner, step_index)) {
     if (!is_wanted(by)) return;
     contest so_far;
@@ -131,14 +132,14 @@ class plan_search {
     close(std::move(so_far), by);
   }
 
-  /// How many slots a table over all steps may have; 0 where it may not have one.
+  /// The most slots of a table over all steps; 0 if no table is allowed.
   [[nodiscard]] slot_index most_in_table() const {
     wide const rows = options_.most_table_cells / wide(std::max<step_index>(steps_, 1));
     return slot_index((std::min)(rows, wide(useful_slots(steps_))));
   }
   [[nodiscard]] bool is_walkable() const { return steps_ <= most_walked_steps; }
-  /// The widest plan of one planner by a table, with so many slots elsewhere: fewer of them leave more room for slots
-  /// in memory.
+  /// The plan of one planner by a table with the most slots in memory, given so many slots elsewhere. Fewer slots
+  /// elsewhere leave more room for slots in memory.
   [[gnu::cold]] void try_table(contest& so_far, planner by, slot_index elsewhere) {
     plan_parameters const with{.far_slots = elsewhere};
     wide const allowed = options_.most_table_bytes;
@@ -152,7 +153,7 @@ class plan_search {
       try_widest(so_far, by, with, disk_revolve_factory{work_, steps_, allowed, options_.limit});
     }
   }
-  /// The best plan of one planner by a table: there is none where the table has no room.
+  /// The best plan of one planner by a table; none if the table would be too large.
   [[gnu::cold]] void by_table(planner by, slot_index most_far) {
     contest so_far;
     skip_reason reason = skip_reason::budget;
@@ -169,7 +170,7 @@ class plan_search {
     close(std::move(so_far), by, reason);
   }
 
-  /// A unit is a state; tapes take as many of them as they need.
+  /// Plans in units: a unit is a state, and a tape takes as many units as it needs.
   [[gnu::cold]] void by_units() {
     if (work_.form.adjoint != adjoint_form::recorded || work_.form.keeps_run || work_.form.snapshots ||
         !is_wanted(planner::mixed))
@@ -183,7 +184,7 @@ class plan_search {
       return mixed_factory{steps_, tape_units, most, work_.tapes_restart, options_.most_table_bytes, options_.limit};
     };
     auto const all = slot_index(std::min<wide>(wide(steps_) * wide(tape_units), wide{1} << 40));
-    enter_units(so_far, with, make(all), all);  // the tapes of all steps need no table
+    enter_units(so_far, with, make(all), all);  // keeping the tapes of all steps needs no table
     skip_reason reason = most_in_table() > 0 ? skip_reason::budget : skip_reason::table;
     if (slot_index const rows = most_in_table(); so_far.best.empty() && rows > 0) {
       try {
@@ -202,7 +203,7 @@ class plan_search {
     try {
       enter(so_far, plan_of(make(units), work_, planner::mixed, with));
     } catch (invalid_plan const&) {
-      // this many need a table that is too large
+      // The table for this many units is too large.
     }
   }
 
@@ -233,7 +234,7 @@ class plan_search {
     if (!refused(planner::disk_revolve)) by_table(planner::disk_revolve, unlimited_slots);
   }
 
-  /// Periods from the shortest that there is room for; each with as many states inside as fit.
+  /// Tries periods from the shortest that there is room for, each with as many states inside as fit.
   [[gnu::cold]] void two_levels() {
     if (!is_wanted(planner::two_level)) return;
     contest so_far;
@@ -260,7 +261,7 @@ class plan_search {
       while (!try_widest(so_far, planner::two_level, {.far_slots = leaves_in(steps_, best), .period = best},
                          two_level_factory{steps_, best, where}) &&
              best < steps_)
-        best = best > steps_ / 2 ? steps_ : 2 * best;  // fewer slots to be numbered
+        best = best > steps_ / 2 ? steps_ : 2 * best;  // halves the slots on the other tier, and so the table of slots
     }
     close(std::move(so_far), planner::two_level);
   }
@@ -301,15 +302,15 @@ class plan_search {
   return plan;
 }
 
-/// \param least  that the planners asked could do with
+/// \param least  the fewest bytes of the planners that were tried
 [[noreturn, gnu::cold]] inline void refuse_budget(char const* who, workload const& work, byte_size budget, wide least) {
   throw infeasible_budget{who,
                           "no plan fits the budget",
                           {{"budget", budget.count()}, {"least bytes", least}, {"state bytes", work.state_bytes}},
                           "give the least bytes, or more; cairn::why_infeasible says what they are for"};
 }
-/// The least that any of the planners asked could do with.   \throws too_much_work   where one was left out for its
-/// work: it may have had a plan
+/// The fewest bytes of the planners that were tried.   \throws too_much_work   if a planner was skipped for its work:
+/// it might have had a plan
 [[nodiscard, gnu::cold]] inline wide least_asked(plan_search const& search, workload const& work, char const* who) {
   wide least = ~wide{0};
   for (auto const& skipped : search.skipped)

@@ -1,5 +1,5 @@
 #pragma once
-/// \file slot_map.hpp  What is in which slot, in memory that grows with the slots in use and not with their numbers.
+/// \file slot_map.hpp  The contents of slots, in memory that grows with the slots in use and not with the slot numbers.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -8,19 +8,20 @@
 
 namespace cairn::detail {
 
-/// What the interpreter knows of a slot: state `from` (to = from), or the tape of steps [from, to).
+/// The interpreter's record of a slot: state `from` (to = from), or the tape of steps [from, to).
 struct slot_content {
   step_index from = 0;
   step_index to = 0;
   tier where = tier::memory;
 };
 
-/// Slot number -> content; open addressing with linear probing, at most half full. Slot numbers are >= 0.
+/// Hash map from slot number to content, with open addressing and linear probing, at most half full. Slot numbers are
+/// >= 0.
 class slot_map {
  public:
   [[nodiscard]] constexpr slot_index size() const noexcept { return size_; }
 
-  /// The content of the slot, or nullptr where it is empty; valid until the map is changed.
+  /// The content of the slot, or nullptr if it is empty; valid until the map changes.
   [[nodiscard]] constexpr slot_content const* find(slot_index slot) const noexcept {
     if (size_ == 0) return nullptr;
     std::size_t const at = place(slot);
@@ -39,7 +40,7 @@ class slot_map {
     for (std::size_t k = (hole + 1) & mask; entries_[k].slot != no_slot; k = (k + 1) & mask) {
       std::size_t const home = hash(entries_[k].slot) & mask;
       if (((k - home) & mask) < ((k - hole) & mask))
-        continue;  // its home lies behind the hole: it is found without moving
+        continue;  // its home lies after the hole: it is found without moving
       entries_[hole] = entries_[k];
       hole = k;
     }
@@ -52,12 +53,12 @@ class slot_map {
     slot_index slot = no_slot;
     slot_content held;
   };
-  /// Consecutive slot numbers, the usual ones, stay apart: an odd multiplier permutes them.
+  /// An odd multiplier permutes the numbers, so that consecutive slots, the usual case, do not collide.
   [[nodiscard]] static constexpr std::size_t hash(slot_index slot) noexcept {
     std::uint64_t const mixed = std::uint64_t(slot) * 0x9E3779B97F4A7C15u;
     return std::size_t(mixed ^ (mixed >> 32));
   }
-  /// Where the slot is, or where it would be put.
+  /// The index of the slot, or the index where it would be inserted.
   [[nodiscard]] constexpr std::size_t place(slot_index slot) const noexcept {
     std::size_t const mask = entries_.size() - 1;
     std::size_t at = hash(slot) & mask;

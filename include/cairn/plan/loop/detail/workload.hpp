@@ -1,5 +1,5 @@
 #pragma once
-/// \file workload.hpp  The sizes and times of a workload, checked.
+/// \file workload.hpp  Checks and derives the sizes and times of a workload.
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/sweep_bytes.hpp>
@@ -10,7 +10,7 @@ namespace cairn::detail {
 /// All tiers, for loops over them.
 inline constexpr tier all_tiers[tier_count] = {tier::memory, tier::device, tier::host, tier::disk};
 
-/// The largest size that any plan of up to 2^63-1 slots can be multiplied by within 128 bits.
+/// Sizes below this can be multiplied by up to 2^63-1 slots within 128 bits.
 inline constexpr wide most_bytes = wide{1} << 62;
 
 constexpr void check_times(workload const& work) {
@@ -21,9 +21,9 @@ constexpr void check_times(workload const& work) {
   if (!sound) throw invalid_plan{"cairn::workload", "a time is negative or not a number", {}, ""};
 }
 
-/// Of states whose bytes are not told any number would fit a budget.
+/// If the bytes of a state were unknown, any number of states would fit a budget.
 constexpr void check_state_bytes(workload const& work, char const* who) {
-  if (work.state_bytes == 0)  // an object without members has a byte, too
+  if (work.state_bytes == 0)  // an object without members has one byte, too
     throw invalid_plan{who,
                        "the workload does not say how many bytes a state holds",
                        {{"state bytes", work.state_bytes}},
@@ -31,7 +31,7 @@ constexpr void check_state_bytes(workload const& work, char const* who) {
                        "state that holds nothing"};
 }
 
-/// What one adjoint call keeps, or one `record`: that of a leaf grows with its length.   \throws overflow_error
+/// Bytes that one adjoint call or one `record` keeps; for a leaf they grow with its length.   \throws overflow_error
 [[nodiscard]] constexpr wide tape_of_leaf(workload const& work, step_index leaf) {
   if (work.form.adjoint != adjoint_form::leaf || work.tape_step_bytes == 0) return work.tape_bytes;
   if (work.tape_step_bytes >= most_bytes)
@@ -74,7 +74,7 @@ constexpr void check_state_bytes(workload const& work, char const* who) {
   return work.record_seconds ? *work.record_seconds : work.step_seconds;
 }
 
-/// Whether there is anything that takes time beside adjoints, which every plan runs alike.
+/// Whether anything has a time beside adjoints, which every plan runs equally often.
 [[nodiscard]] constexpr bool has_times(workload const& work) noexcept {
   bool told = work.step_seconds > 0 || record_seconds(work) > 0 || work.frame_seconds > 0;
   for (tier const where : all_tiers)

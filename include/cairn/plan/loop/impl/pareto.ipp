@@ -14,9 +14,9 @@
 namespace cairn {
 namespace detail {
 
-/// The best plans of budgets that fall by `ratio`, or to below the last plan's bytes where that is less; the smallest
-/// is the last.
-/// \param most  no more than these; fewer than there are only where they are not enough
+/// The best plans for falling budgets; the smallest plan comes last. Each budget is the previous plan's bytes divided
+/// by `ratio`, but at least one byte less than them.
+/// \param most  at most so many plans; the last of two or more has the least bytes
 [[nodiscard]] inline std::vector<planned> plans_downward(workload const& work, planning_options const& options,
                                                          wide least, double ratio, std::size_t most) {
   std::vector<planned> plans;
