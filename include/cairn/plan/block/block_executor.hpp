@@ -1,5 +1,5 @@
 #pragma once
-/// \file block_executor.hpp  Drives an engine of the user's, block by block, forward and backward.
+/// \file block_executor.hpp  Drives a user's engine block by block, forward and backward.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -13,54 +13,57 @@
 
 namespace cairn {
 
-/// What an engine does when it is told to, over stages [first, last). Each forward run begins at a state that the
-/// engine has: that of the run before it, or the first state of an earlier run. It keeps the first state of each run
-/// until `run_backward` has been over that stage. Every run whose tapes are wanted is followed at once by
-/// `run_backward` of the same stages; before the first of these the engine makes the adjoint of the last state.
+/// The work of an engine over stages [first, last). Each forward run begins at a state that the engine has: the last
+/// state of the previous run, or the first state of an earlier run. The engine keeps the first state of each run until
+/// `run_backward` has reversed that stage. Each recorded run is followed immediately by `run_backward` of the same
+/// stages; before the first `run_backward` the engine makes the adjoint of the last state.
 struct execution_callbacks {
   std::function<void(step_index first, step_index last)> run_forward;   ///< runs the stages
-  std::function<void(step_index first, step_index last)> run_backward;  ///< runs their adjoints, the last stage first
-  /// Runs the stages and keeps their tapes; where empty, `run_forward` is called.
+  std::function<void(step_index first, step_index last)> run_backward;  ///< runs the adjoints of the stages, the last
+                                                                        ///< stage first
+  /// Runs the stages and keeps their tapes; if empty, `run_forward` is called instead.
   std::function<void(step_index first, step_index last)> run_recorded = {};
 };
 
-/// Where a sweep over blocks failed.
+/// Where the last sweep over blocks failed.
 struct block_failure {
   bool failed = false;  ///< whether a callback threw
   action what;          ///< the action under way
-  std::uint64_t returned = 0;  ///< callbacks that had come back before
+  std::uint64_t returned = 0;  ///< callbacks that had returned before
 };
 
-/// Runs a chain or a loop forward and backward by callbacks into the user's own engine, in the order of a block plan,
-/// which it makes, keeps and makes anew when the chain is another one. Where no plan can be made, everything is run
+/// Runs a chain or a loop forward and backward by callbacks into the user's own engine, in the order of a block plan.
+/// It makes and keeps the plan, and makes a new one if the chain changes. If no plan can be made, it runs everything
 /// forward once and backward once, as one block, and a notice says why. Exceptions of the callbacks pass through;
-/// `failure()` says where, and the executor can be used again. It is no sweep of `run/`: states, adjoints and the turn
-/// are the engine's, and it holds none of them.
+/// `failure()` says where, and the executor can be used again. It does not use the executor of `run/`, because states,
+/// adjoints and the turn belong to the engine.
 class block_executor {
  public:
   block_executor() = default;
-  /// \param options  for what is run by `backward(work, callbacks)`
+  /// \param options  used by `backward(work, callbacks)`
   explicit block_executor(block_options options) : options_{std::move(options)} {}
   block_executor(block_executor const&) = delete;
   block_executor& operator=(block_executor const&) = delete;
 
-  /// Plans a loop of which only the number of stages is known, also where it is the same as before.
-  /// \throws as `plan_blocks`; then nothing has changed
+  /// Plans a loop of which only the number of stages is known, even if it is unchanged.
+  /// \throws as `plan_blocks`; the executor is then unchanged
   block_plan const& configure(step_index stages, block_options options = {}) {
     return replan(stages, std::move(options));
   }
-  /// Plans a chain, also where it is the same as before.
-  /// \throws as `plan_blocks`, but where no plan can be made only without `plain_fallback`; then nothing has changed
+  /// Plans a chain, even if it is unchanged.
+  /// \throws as `plan_blocks`, but for a plan that cannot be made only without `plain_fallback`; the executor is then
+  ///   unchanged
   block_plan const& configure(chain work, block_options options = {}) {
     return replan(std::move(work), std::move(options));
   }
-  /// The plan of a loop: the one there is if it was made for as many stages, else a new one by the options last given.
+  /// The plan of a loop: the present one if it was made for as many stages, else a new one with the options given last.
   /// \throws as `configure`
   block_plan const& plan_for(step_index stages) { return is_for(stages) ? plan_ : replan(stages, options_); }
-  /// The plan of a chain: the one there is if it was made for an equal chain, else a new one by the options last given.
+  /// The plan of a chain: the present one if it was made for an equal chain, else a new one with the options given
+  /// last.
   /// \throws as `configure`
   block_plan const& plan_for(chain const& work) { return is_for(work) ? plan_ : replan(work, options_); }
-  /// The plan there is.   \throws invalid_call   where there is none
+  /// The present plan.   \throws invalid_call   if there is none
   [[nodiscard]] block_plan const& plan() const {
     if (!planned_)
       throw invalid_call{"cairn::block_executor",
@@ -69,37 +72,37 @@ class block_executor {
                          "call configure with a chain or a number of stages, or hand it to backward"};
     return plan_;
   }
-  /// Forgets the plan; options and workload stay, and the next `backward` plans anew.
+  /// Forgets the plan; keeps options and workload, so the next `backward` makes a new plan.
   void reset() {
     check_idle();
     planned_ = false;
   }
 
-  /// Forward and backward over what was configured.
-  /// \throws invalid_call   before anything runs, where nothing was configured or a callback is missing
-  ///        \throws whatever a callback throws
+  /// Runs the configured work forward and backward.
+  /// \throws invalid_call   before anything runs, if nothing was configured or a callback is missing
+  /// \throws whatever a callback throws
   void backward(execution_callbacks const& callbacks) {
     check_idle();
     if (!planned_ && std::holds_alternative<chain>(work_)) replan(std::get<chain>(work_), options_);
     else if (!planned_ && std::holds_alternative<step_index>(work_)) replan(std::get<step_index>(work_), options_);
     sweep(plan(), callbacks);
   }
-  /// The same for a loop of this many stages, planned if it has to be.
+  /// The same for a loop of so many stages, planned if necessary.
   void backward(step_index stages, execution_callbacks const& callbacks) {
     check_idle();
     sweep(plan_for(stages), callbacks);
   }
-  /// The same for a chain, planned if it has to be.
+  /// The same for a chain, planned if necessary.
   void backward(chain const& work, execution_callbacks const& callbacks) {
     check_idle();
     sweep(plan_for(work), callbacks);
   }
 
-  /// Why everything is run as one block; empty where a plan was made.
+  /// Why everything is run as one block; empty if a plan was made.
   [[nodiscard]] char const* notice() const noexcept { return notice_.c_str(); }
-  /// Where the last sweep failed, if it did.
+  /// Where the last sweep failed, if it failed.
   [[nodiscard]] block_failure const& failure() const noexcept { return failure_; }
-  /// How often a plan was made, those of one block that stand for none included.
+  /// How many plans were made, including plans of one block for work that could not be planned.
   [[nodiscard]] std::uint64_t plans_made() const noexcept { return plans_made_; }
 
  private:
@@ -138,7 +141,7 @@ class block_executor {
     detail::weigh_blocks(plan, model, who);
     return plan;
   }
-  /// Takes its arguments by value: they may be the executor's own.
+  /// Takes its arguments by value because they may be the executor's own members.
   template <class Work>
   block_plan const& replan(Work work, block_options options) {
     check_idle();

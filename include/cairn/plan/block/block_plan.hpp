@@ -1,6 +1,5 @@
 #pragma once
-/// \file block_plan.hpp  A chain or loop cut into blocks that follow each other, and the order in which they are run
-/// and reversed.
+/// \file block_plan.hpp  A chain or loop cut into consecutive blocks, and the order in which they are run and reversed.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,26 +14,26 @@ namespace cairn {
 
 /// Stages [first, last).
 struct stage_range {
-  step_index first = 0;  ///< the first of them
-  step_index last = 0;   ///< one past the last
+  step_index first = 0;  ///< the first stage
+  step_index last = 0;   ///< one past the last stage
   friend constexpr bool operator==(stage_range, stage_range) = default;
 };
 
-/// Blocks of equal size that follow each other.
+/// Consecutive blocks of equal size.
 struct block_run {
-  step_index first = 0;  ///< the first stage of the first of them
-  step_index count = 0;  ///< how many
-  step_index size = 0;   ///< stages of each; 0 where a planner gave a block that has none
+  step_index first = 0;  ///< the first stage of the first block
+  step_index count = 0;  ///< number of blocks
+  step_index size = 0;   ///< stages of each block; 0 for an empty block made by a planner
   friend constexpr bool operator==(block_run, block_run) = default;
 };
 
-/// What cut a chain into blocks.
+/// How a chain was cut into blocks.
 enum class block_method : std::uint8_t {
   square_root,  ///< blocks of ceil(n^(1/(levels+1))) stages, the default
   block_size,   ///< blocks of a given size
-  bytes,        ///< cuts for the fewest extra runs under a budget
-  custom,       ///< a planner of the user's
-  plain         ///< one block, because no plan could be made
+  bytes,        ///< the cuts with the fewest extra runs within a budget
+  custom,       ///< a user's planner
+  plain         ///< one block, because no other plan could be made
 };
 
 /// Its name.
@@ -49,34 +48,33 @@ enum class block_method : std::uint8_t {
   return "plain";
 }
 
-/// What is known of a block plan before it runs.
+/// Properties of a block plan that are known before it runs.
 struct block_meta {
-  block_method by = block_method::custom;  ///< what made them
-  int levels = 1;              ///< how often a stage is run forward again without its tape, at most
-  step_index num_blocks = 0;   ///< how many blocks
-  std::vector<block_run> sizes;  ///< the blocks, neighbours of equal size together
-  step_index largest = 0;      ///< stages of the largest block: the most tapes at once
-  step_index peak_checkpoints = 0;  ///< the most first states of blocks kept at once, without state 0
-  wide extra_runs = 0;         ///< stages run again
+  block_method by = block_method::custom;  ///< how the blocks were made
+  int levels = 1;              ///< the most times that a stage is run again without its tape
+  step_index num_blocks = 0;   ///< number of blocks
+  std::vector<block_run> sizes;  ///< the blocks; consecutive ones of equal size are one entry
+  step_index largest = 0;      ///< stages of the largest block, which is the most tapes at once
+  step_index peak_checkpoints = 0;  ///< most first states of blocks kept at once, without state 0
+  wide extra_runs = 0;         ///< number of stages run again
   std::optional<std::int64_t>
-      peak_bytes;  ///< predicted, by `replay`, state 0 not counted; nothing where sizes are not known
-  std::optional<std::int64_t> extra_forward;  ///< time of the stages run again; nothing where times are not known
+      peak_bytes;  ///< as predicted by `replay`, without state 0; empty if sizes are unknown
+  std::optional<std::int64_t> extra_forward;  ///< time of the stages run again; empty if times are unknown
 };
 
-/// The actions of block plans, over stages [first, last). States stand as the engine keeps them; the tapes of one block
-/// live at a time, in tape slot 0. There is no turn: the engine makes the adjoint of the last state before the first
-/// `reverse`.
+/// The actions of block plans, over stages [first, last). The engine keeps the states. Tapes of one block exist at a
+/// time, in tape slot 0. There is no turn: the engine makes the adjoint of the last state before the first `reverse`.
 namespace block_actions {
 
-/// Run the stages without keeping tapes; the first state stays.
+/// Runs the stages without keeping tapes; the first state is kept.
 [[nodiscard]] constexpr action advance(step_index first, step_index last) noexcept {
   return {action_kind::advance, tier::memory, content::state, no_slot, first, last};
 }
-/// Run the stages and keep their tapes; the first state stays.
+/// Runs the stages and keeps their tapes; the first state is kept.
 [[nodiscard]] constexpr action record(step_index first, step_index last) noexcept {
   return {action_kind::record, tier::memory, content::tape, 0, first, last};
 }
-/// Run the adjoints of the stages, last stage first; their tapes and the first state are not needed again.
+/// Runs the adjoints of the stages, the last stage first; their tapes and the first state are not needed afterwards.
 [[nodiscard]] constexpr action reverse(step_index first, step_index last) noexcept {
   return {action_kind::reverse, tier::memory, content::tape, 0, first, last};
 }
@@ -106,16 +104,15 @@ namespace detail {
 class block_cursor;
 namespace detail { struct block_notes; }
 
-/// Contiguous half-open blocks over stages 0..n-1. The forward sweep keeps the first state of each; on the way back
-/// each block but the last is run again, now with its tapes, and reversed (Chen, Xu, Zhang, Guestrin 2016). With
-/// `levels` > 1, blocks are gathered in groups of about count^(1/levels), these in groups of groups, and so on: the
-/// first states inside a group are kept only while that group is reversed. Equal blocks take no memory, whatever their
-/// number.
+/// Contiguous half-open blocks over stages 0..n-1. The forward sweep keeps the first state of each block. On the way
+/// back each block but the last is run again, now with its tapes, and reversed (Chen, Xu, Zhang, Guestrin 2016). With
+/// `levels` > 1, blocks form groups of about count^(1/levels), these form larger groups, and so on: the first states
+/// inside a group are kept only while that group is reversed. Equal blocks take no memory, whatever their number.
 class block_plan {
  public:
-  /// No blocks, of no stages.
+  /// An empty plan: no blocks and no stages.
   block_plan() = default;
-  /// Any blocks, one level; whether they follow each other is checked before they are used.   Cost: O(blocks)
+  /// Any blocks, with one level; whether they are consecutive is checked before they are used.   Cost: O(blocks)
   explicit block_plan(std::vector<stage_range> const& blocks) {
     step_index end = 0;
     bool follow = true;
@@ -127,8 +124,8 @@ class block_plan {
     }
     finish(1, follow);
   }
-  /// Blocks of `size` stages, the last one as long as is left.
-  /// \param levels  0 to 62; 0 is for one block that is never run again
+  /// Blocks of `size` stages; the last block has the remaining stages.
+  /// \param levels  0 to 62; 0 means one block that is never run again
   /// \throws invalid_plan
   [[nodiscard]] static block_plan equal(step_index stages, step_index size, int levels = 1) {
     constexpr char const* who = "cairn::block_plan::equal";
@@ -150,7 +147,7 @@ class block_plan {
                          "give 1 level or more, or no block size"};
     return of(detail::equal_blocks(stages, size), levels);
   }
-  /// `count` blocks that differ by one stage at most, the short ones first.
+  /// `count` blocks whose sizes differ by at most one stage, the shorter ones first.
   /// \throws invalid_plan
   [[nodiscard]] static block_plan balanced(step_index stages, step_index count) {
     constexpr char const* who = "cairn::block_plan::balanced";
@@ -163,25 +160,25 @@ class block_plan {
     return of(detail::balanced_blocks(stages, stages > 0 ? count : 1), 1);
   }
 
-  [[nodiscard]] block_meta const& meta() const noexcept { return meta_; }  ///< what is known of it
-  /// For a custom planner: the peak will not be above that. Checked before anything runs.
+  [[nodiscard]] block_meta const& meta() const noexcept { return meta_; }  ///< sizes, peak and cost
+  /// For custom planners: promises that the peak is at most `bytes`. The promise is checked before anything runs.
   void promise_peak(std::int64_t bytes) noexcept { meta_.peak_bytes = bytes; }
-  [[nodiscard]] step_index stages() const noexcept { return meta_.sizes.empty() ? 0 : start(size()); }  ///< n
-  [[nodiscard]] step_index size() const noexcept { return meta_.num_blocks; }  ///< how many blocks
+  [[nodiscard]] step_index stages() const noexcept { return meta_.sizes.empty() ? 0 : start(size()); }  ///< in total
+  [[nodiscard]] step_index size() const noexcept { return meta_.num_blocks; }  ///< number of blocks
   /// Block j.   \pre 0 <= j < size()   Cost: O(log of the number of different sizes)
   [[nodiscard]] stage_range operator[](step_index j) const noexcept { return {start(j), start(j + 1)}; }
-  /// The first state of block j; n where j is size().   \pre 0 <= j <= size(), and there is a block
+  /// The first state of block j; the number of stages if j is size().   \pre 0 <= j <= size(), and there is a block
   [[nodiscard]] step_index start(step_index j) const noexcept {
     std::size_t const k =
         (std::min)(meta_.sizes.size() - 1,
                    std::size_t(std::upper_bound(before_.begin() + 1, before_.end(), j) - before_.begin() - 1));
     return meta_.sizes[k].first + (j - before_[k]) * meta_.sizes[k].size;
   }
-  /// Blocks of one group of the next level; those of a plan of one level are one group.
+  /// Number of children of a group: blocks or smaller groups. A plan of one level is one group.
   [[nodiscard]] step_index fan_out() const noexcept { return fan_out_; }
   /// A cursor at the beginning. The plan must outlive it.
   [[nodiscard]] block_cursor walk() const& noexcept;
-  void walk() const&& = delete;  ///< the plan would be gone
+  void walk() const&& = delete;  ///< a temporary plan would not outlive its cursor
 
  private:
   friend struct detail::block_notes;
@@ -220,11 +217,12 @@ class block_plan {
     meta_.peak_checkpoints = peak_checkpoints();
     meta_.extra_runs = extra_runs();
   }
-  /// One group of a level is `group` blocks; of the next, `fan_out_` such groups, or all blocks.
+  /// A group of one level has `group` blocks; the result is the size of a group of the next level: `fan_out_` times
+  /// that, or all blocks.
   [[nodiscard]] step_index next_group(step_index group) const noexcept {
     return group > size() / fan_out_ ? size() : group * fan_out_;
   }
-  /// A stage is run without its tape once in each level where its group is not the last child of the group around it.
+  /// At each level, a stage is run once without its tape unless its group is the last child of the group around it.
   [[nodiscard]] wide extra_runs() const noexcept {
     wide sum = 0;
     bool const last_alone_differs = meta_.sizes.size() == 1 || (meta_.sizes.size() == 2 && meta_.sizes[1].count == 1);
@@ -244,11 +242,12 @@ class block_plan {
     }
     return sum;
   }
-  /// Blocks in the last of the groups that `blocks` are made of.
+  /// Blocks in the last of the groups into which `blocks` blocks are divided.
   [[nodiscard]] static step_index last_child(step_index blocks, step_index group) noexcept {
     return (blocks - 1) % group + 1;
   }
-  /// Down the way to the last block, and at each level down the one beside it, whose groups are all full.
+  /// The maximum over the way to the last block, and at each level over the group beside that way, all of whose groups
+  /// are full.
   [[nodiscard]] step_index peak_checkpoints() const noexcept {
     std::vector<step_index> groups;
     for (step_index group = 1; group < size(); group = next_group(group)) groups.push_back(group);
@@ -263,23 +262,23 @@ class block_plan {
   }
 
   block_meta meta_;
-  std::vector<step_index> before_{0};  ///< blocks in front of each run, and all blocks at the end
+  std::vector<step_index> before_{0};  ///< blocks before each run, and at the end all blocks
   step_index fan_out_ = 1;
 };
 
 namespace detail {
 
-/// Where planners write down what they know of a plan.
+/// Lets planners write the properties that they know into a plan.
 struct block_notes {
   [[nodiscard]] static block_meta& of(block_plan& plan) noexcept { return plan.meta_; }
 };
 
 }  // namespace detail
 
-/// Walks over a block plan, an action at a time. Copy it to look ahead.   Cost: O(levels) an action
+/// Walks over a block plan, one action at a time. Copy it to look ahead.   Cost: O(levels) per action
 class block_cursor {
  public:
-  /// The next action; `done` for ever once all are given.
+  /// The next action; after the last one always `done`.
   [[nodiscard]] action next() noexcept {
     if (plan_ == nullptr) return {};
     if (at_ == open_) {
@@ -301,7 +300,8 @@ class block_cursor {
   explicit block_cursor(block_plan const& plan) noexcept
       : plan_{plan.size() > 0 ? &plan : nullptr}, open_{plan.size() - 1} {}
   [[nodiscard]] step_index fan_out() const noexcept { return plan_->fan_out(); }
-  /// On to the block in front, from the largest group that ends there: its first state is the one that is kept.
+  /// Moves to the block before, starting at the largest group that ends there: of that group only the first state is
+  /// kept.
   void close() noexcept {
     if (open_ == 0) {
       plan_ = nullptr;
@@ -314,7 +314,7 @@ class block_cursor {
   }
 
   block_plan const* plan_;
-  step_index at_ = 0;  ///< the block whose first state is at hand
+  step_index at_ = 0;  ///< the block whose first state is available
   step_index open_;    ///< the block to be reversed next
   bool recorded_ = false;
 };

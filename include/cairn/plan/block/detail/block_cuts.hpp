@@ -1,5 +1,5 @@
 #pragma once
-/// \file block_cuts.hpp  Where to cut a chain into blocks so that a budget holds and the least is run again.
+/// \file block_cuts.hpp  Cuts a chain into blocks within a budget so that the least is run again.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace cairn::detail {
 
-/// The best blocks of one level, exact in bytes. What is run again is all in front of the last block, so the earliest
-/// last block that fits is the best. A block [a, b) needs bytes of its own besides the kept first states of all blocks
-/// up to it, whose least sum K(b) = x_b + min K(a) is found over the a from which [a, b) fits. The same model as
-/// `replay`; the tests compare with all cuts there are.
+/// Finds the best blocks of one level, exact in bytes. All stages before the last block are run again, so of the cuts
+/// that fit, the best is the one whose last block begins earliest. A block [a, b) needs bytes of its own beside the
+/// kept first states of all blocks up to it. K(b) = x_b + min K(a), over all a for which [a, b) fits, is the least sum
+/// of these states. The model is that of `replay`; the tests compare with all possible cuts.
 class block_cuts {
  public:
   /// \param c  must outlive this
@@ -22,15 +22,15 @@ class block_cuts {
     std::int64_t need = c.b[std::size_t(c.stages)], first_run = 0;
     last_need_[std::size_t(c.stages)] = need;
     for (std::size_t i = std::size_t(c.stages); i-- > 0;) {
-      // What the record of the rest and all adjoints need beside state i, and what the record of stage i needs while
-      // state i must stand.
+      // `need`: bytes beside state i for recording the rest and for all adjoints. `first_run`: bytes for recording
+      // stage i while state i must be kept.
       need = (std::max)({c.s[i] + c.f[i], c.s[i] + c.g[i + 1] + c.b[i], c.s[i] + need});
       first_run = c.s[i] + c.f[i];
       last_need_[i] = (std::max)(need - given_up(i), first_run);
     }
   }
 
-  /// The blocks whose peak is at most `budget` and that run the least again; nothing where no blocks of one level do.
+  /// The blocks with a peak of at most `budget` that run the least again; empty if no blocks of one level fit.
   /// Cost: O(stages * stages that fit into the budget)
   [[nodiscard]] std::optional<std::vector<stage_range>> within(std::int64_t budget) const {
     std::size_t const stages = std::size_t(c_.stages);
@@ -48,7 +48,7 @@ class block_cuts {
     }
     return {};
   }
-  /// The least budget for which `within` finds blocks.   Cost: 40 or so calls of it
+  /// The least budget for which `within` finds blocks.   Cost: about 40 calls of `within`
   [[nodiscard]] std::int64_t least_budget() const {
     std::int64_t low = least_peak_bound(c_), high = (std::max)(low, c_.store_all_peak());
     while (low < high) {
@@ -60,12 +60,12 @@ class block_cuts {
   }
 
  private:
-  /// What a self-contained first tape frees: the state that it was made from.
+  /// Bytes that a self-contained first tape frees: those of the state it was made from.
   [[nodiscard]] std::int64_t given_up(std::size_t first) const noexcept {
     return c_.self_contained_tape && first > 0 ? c_.x[first] : 0;
   }
 
-  /// All blocks [a, b) that fit, b < stages.
+  /// Tries all blocks [a, b) that fit, b < stages.
   void extend(std::size_t a, std::int64_t budget, std::vector<std::int64_t>& kept,
               std::vector<std::size_t>& from) const {
     std::int64_t const room = budget - kept[a], given_up_later = given_up(a);
@@ -95,7 +95,8 @@ class block_cuts {
   }
 
   chain_model const& c_;
-  std::vector<std::int64_t> last_need_;  ///< of a last block that begins at stage i, beside the states kept up to it
+  std::vector<std::int64_t> last_need_;  ///< bytes of a last block that begins at stage i, beside the states kept up to
+                                         ///< it
 };
 
 }  // namespace cairn::detail
