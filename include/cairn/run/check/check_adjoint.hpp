@@ -1,6 +1,6 @@
 #pragma once
-/// \file check_adjoint.hpp  Whether an adjoint is the adjoint of its step, told before it is believed. For tests, and
-/// not in <cairn/cairn.hpp>.
+/// \file check_adjoint.hpp  Checks whether an adjoint is the adjoint of its step. For tests; not part of
+/// <cairn/cairn.hpp>.
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -21,21 +21,22 @@ namespace cairn {
 
 /// How much `check_adjoint` does.
 struct check_options {
-  /// Steps tested: all of a loop of no more, else as many spread over it, the first and the last among them.
+  /// Steps tested: all steps of a loop of at most this many; else this many, spread over the loop, including the first
+  /// and the last.
   step_index most_steps = 64;
   int directions = 2;             ///< random directions at each tested step
   std::uint64_t random_seed = 1;  ///< the same directions for the same seed
   bool whole = true;              ///< whether the Taylor remainder of the whole gradient is tested, too
 };
 
-/// A step with its tangent, to be checked with: `tangent(x, dx, i)` makes of dx, a State that holds a direction, the
-/// step's derivative at x times it.
+/// A step with its tangent, for the check: `tangent(x, dx, i)` replaces dx, a State that holds a direction, by the
+/// step's derivative at x times dx.
 template <class Step, class Tangent>
 struct with_tangent {
   Step step;        ///< in any form
   Tangent tangent;  ///< `tangent(x, dx, i)`
 };
-/// Its types are those of what it is made of.
+/// Deduces the types of step and tangent.
 template <class Step, class Tangent>
 with_tangent(Step, Tangent) -> with_tangent<Step, Tangent>;
 
@@ -55,8 +56,8 @@ template <class F>
 template <class T>
 inline constexpr bool numbers_on_device = on_device<T>() && !numbered<T>;
 
-/// Walks along the loop, tests steps on the way, and the whole at the end.
-/// \tparam All  which numbers are differentiated where none are taken as constants
+/// Walks along the loop, tests steps on the way, and the whole loop at the end.
+/// \tparam All  which numbers are differentiated, before any are taken as constants
 template <class State, class Bar, class Step, class Tangent, class Adjoint, class Seed, class All>
 class adjoint_check {
   using loop_type = checked_loop<State, Bar, Step, Adjoint, Seed, numbers_without<All>>;
@@ -99,7 +100,7 @@ class adjoint_check {
     loop_.report().put_in_words("cairn::check_adjoint");
     return loop_.report();
   }
-  /// What was found wrong by `found`, judged anew where constants that nobody named may have been taken for wrong.
+  /// Checks again after `found` reported a fault: unnamed constants may have been mistaken for wrong adjoints.
   /// \pre this check has not run
   adjoint_report without_constants(adjoint_report found, State const& x0, step_index n) {
     find_part(x0, n);
@@ -129,7 +130,7 @@ class adjoint_check {
     if constexpr (requires { requires All::has_part; } && numbered<State>)
       loop_.which().all.part = n > 0 && numbers_of(loop_.made_bar(x0)).size() < numbers_of(x0).size();
   }
-  /// Notes how large and how tiny numbers get along the loop, and the last state that has one with all its bits.
+  /// Notes the largest and the tiniest numbers along the loop, and the last state that has a number with all its bits.
   void visit(State const& x, step_index i) {
     loop_.which()(x, [&](auto const* run, std::size_t count) {
       using T = std::remove_cvref_t<decltype(*run)>;
@@ -150,48 +151,52 @@ class adjoint_check {
   check_options options_;
   loop_type loop_;
   step_test<loop_type, Tangent> steps_;
-  magnitudes met_, span_;        // of numbers in all states, in those up to the last normal one
+  magnitudes met_, span_;        // of numbers in all states; in the states up to the last normal one
   step_index last_normal_ = -1;  // the last state that has a number with all its bits
 };
 
 }  // namespace detail
 
-/// Whether `adjoint` is the adjoint of `step` along the loop from x0: the first wrong step, and how wrong it is,
-/// without a word of trust.
+/// Checks whether `adjoint` is the adjoint of `step` along the loop from x0; reports the first wrong step and its
+/// error.
 ///
-/// At every tested step: the step gives the same bits twice, also where a step (x, x1, i) finds other numbers in x1, or
-/// the first state with its integers;
-/// what the adjoint makes of bar is linear in it; and <adjoint(w), v> is <w, derivative times v> for random v and w, by
-/// central differences with an error estimate, or by the tangent of `with_tangent{step, tangent}`. Then the Taylor
-/// remainder of the whole gradient must fall with the square of the distance. What the adjoint adds to bar by itself
-/// (the derivative of a running objective) is taken out first, and parameters are not varied: see `check_gradient` for
-/// both. Adjoints that sum into an object of the user's do so here, too.
+/// At every tested step:
+/// - the step must give the same bits twice; a step (x, x1, i) must do so even if x1 holds other numbers, or the first
+///   tested state with its integers;
+/// - the result of the adjoint must be linear in bar;
+/// - <adjoint(w), v> must equal <w, derivative times v> for random v and w, by central differences with an error
+///   estimate, or by the tangent of `with_tangent{step, tangent}`.
 ///
-/// Varied are all numbers of the state that `visit_numbers` hands out, and the adjoint's first numbers are theirs, in
-/// the same order. An adjoint with fewer numbers, of the type of one member of the state, belongs to that member.
-/// Constants of the loop are named in `with_constants{x0, &state::t}`. What is not varied is listed in
-/// `report.undifferentiated`; no derivative goes through it.
+/// Then the Taylor remainder of the whole gradient must fall with the square of the distance. Terms that the adjoint
+/// adds to bar on its own (the derivative of a running objective) are subtracted first, and parameters are not varied:
+/// see `check_gradient` for both. An adjoint that sums into a user's object does so during the check, too.
 ///
-/// An adjoint that leaves a number alone at every step is not called wrong for it where the step makes that number of
-/// no differentiated one: passes it on, adds to it or sets it by what is a constant itself. Such a time, step size or
-/// coefficient, if others depend on it, is taken as a constant and listed in `report.taken_as_constants`, and the line
-/// of text says so; `with_constants{x0}`, with the names of constants or without one, has all others checked. Part of
-/// an array is undecided, because one that is forgotten looks the same. Numbers of types that have a `visit_numbers` of
-/// their own are never taken.
+/// The check varies all numbers of the state that `visit_numbers` visits; the first numbers of the adjoint belong to
+/// them, in the same order. An adjoint with fewer numbers that has the type of one member of the state belongs to that
+/// member. Name constants of the loop in `with_constants{x0, &state::t}`. Numbers that are not varied are listed in
+/// `report.undifferentiated`; no derivative goes through them.
 ///
-/// Numbers too tiny to have all their bits, or to be told from 0, are judged by what arithmetic may be off by there: a
-/// right adjoint is not called wrong for it. Where neither their own distances nor larger ones decide, the step is
-/// undecided, as it is at a kink, and the check goes on. The whole gradient is then that by the last state with a
-/// number that has all its bits.
+/// An adjoint may leave a number alone at every step if the step makes that number from no differentiated one: it
+/// passes the number on, or adds to it or sets it from constants only. If other numbers depend on such a time, step
+/// size or coefficient, it is taken as a constant and listed in `report.taken_as_constants`, and the line of text says
+/// so. With `with_constants{x0}`, with or without names of constants, all other numbers are checked. If only a part of
+/// an array is left alone, the check is undecided, because a forgotten part looks the same. Numbers of types with a
+/// `visit_numbers` of their own are never taken as constants.
+///
+/// Numbers too tiny to have all their bits, or to be distinguished from 0, are judged with the absolute error that
+/// arithmetic may have there, so that a right adjoint is not called wrong for it. If neither distances of their own
+/// magnitude nor larger ones decide, the step is undecided, as at a kink, and the check goes on. The whole gradient is
+/// tested only up to the last state that has a number with all its bits.
 /// \param x0  the initial state, or `with_constants{x0, ...}`
 /// \param n  steps, 0 or more   \param seed  an adjoint or `seed(x)`, for its type and shape. By default the adjoint is
-///        a State
-/// Cost: n steps in the loop, and n for each of about 20 distances (9 for floats; twice with constants) and a
-/// `gradient` twice if `options.whole`; at each tested step and direction about 20 steps and 3 adjoints; about 6 states
-/// of memory beside those of `gradient`. Where an adjoint is found wrong, constants are looked for by some 15 steps and
-/// 3 adjoints at each of the n as long as there may be any, and with constants left out the check runs once more.
-/// \throws invalid_plan  for n < 0   \throws invalid_call  where there is nothing to vary or the adjoint is too tiny;
-///        and what user code throws
+///   a State
+/// Cost: n steps in the loop; if `options.whole`, n more for each of about 20 distances (9 for floats; twice as many
+/// with constants), and `gradient` twice; at each tested step and direction about 20 steps and 3 adjoints; about 6
+/// states of memory beside those of `gradient`. If an adjoint is found wrong, the search for constants takes some 15
+/// steps and 3 adjoints at each of the n steps while there may be any; if it finds constants, the check runs once more
+/// without them.
+/// \throws invalid_plan  for n < 0   \throws invalid_call  if there is nothing to vary or the adjoint is too tiny; and
+///   what user code throws
 template <class Step, class Adjoint, class X0, class Seed>
 [[nodiscard]] adjoint_report check_adjoint(Step&& step, Adjoint&& adjoint, X0 const& x0, step_index n, Seed&& seed,
                                            check_options const& options) {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file check_gradient.hpp  The Taylor test of a gradient that somebody computed.
+/// \file check_gradient.hpp  The Taylor test of a gradient, however it was computed.
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -23,7 +23,7 @@ namespace detail {
   for (; exponent > 0; --exponent) x *= 2;
   return x;
 }
-/// Of the power of two at or below x. \pre 0 < x and finite
+/// The exponent of the largest power of two that is at most x. \pre 0 < x and finite
 [[nodiscard]] constexpr int exponent_of(double x) noexcept {
   int exponent = 0;
   for (int bit = 512; bit > 0; bit /= 2) {
@@ -45,11 +45,11 @@ namespace detail {
   return whole;
 }
 
-/// Numbers for directions, the same on every machine (Steele, Lea & Flood 2014: SplitMix).
+/// Random numbers for directions, the same on every machine (Steele, Lea & Flood 2014: SplitMix).
 class random_numbers {
  public:
   explicit random_numbers(std::uint64_t seed) noexcept : at_{seed} {}
-  /// Between 1/2 and 1, of either sign: no component of a direction is nearly lost.
+  /// A number of magnitude 1/2 to 1, of either sign, so that no component of a direction is nearly lost.
   [[nodiscard]] double next() noexcept {
     std::uint64_t z = at_ += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -71,8 +71,8 @@ template <class X, class Which = every_number>
   });
   return all;
 }
-/// The first values.size() numbers of x become `values`, rounded to the numbers' type and brought into its range; what
-/// they are then is written back.
+/// Sets the first values.size() numbers of x to `values`, rounded to the numbers' type and clamped to its range; writes
+/// the results back to `values`.
 template <class X, class Which = every_number>
 void set_numbers(X& x, std::vector<double>& values, Which const& which = {}) {
   std::size_t next = 0;
@@ -87,9 +87,9 @@ void set_numbers(X& x, std::vector<double>& values, Which const& which = {}) {
     }
   });
 }
-/// The magnitude that each number may be varied by: halfway, in powers of two, between its own and the largest of its
-/// run, because one run may hold quantities of several units; the largest where a number is 0, and 1 where all of a run
-/// is.
+/// The magnitude by which each number may be varied: the geometric mean, in powers of two, of its own magnitude and the
+/// largest of its run, because one run may hold quantities of several units. If the number is 0, the largest of its
+/// run; if all of the run are 0, 1.
 template <class X, class Which = every_number>
 [[nodiscard]] std::vector<double> scales_of(X const& x, Which const& which = {}) {
   std::vector<double> all;
@@ -104,18 +104,18 @@ template <class X, class Which = every_number>
   });
   return all;
 }
-/// What arithmetic may be off by however small the result is, beside its relative error: a subnormal number has no bits
-/// below the smallest one, and a processor that is told to, as -ffast-math does, makes 0 of what is below the smallest
-/// normal one.
+/// The absolute error that arithmetic may have beside its relative error, however small the result is. A subnormal
+/// number has no bits below the smallest one; a processor set to flush to zero, as by -ffast-math, replaces results
+/// below the smallest normal number by 0.
 template <class T>
 [[nodiscard]] double underflow_of() noexcept {
   using narrow = std::conditional_t<(std::numeric_limits<T>::digits < std::numeric_limits<double>::digits), T,
-                                    double>;  // they are read as doubles
+                                    double>;  // wider numbers are read as doubles
   narrow const volatile least = (std::numeric_limits<narrow>::min)();
   narrow const volatile half = least / 2;
   return double(half > 0 ? std::numeric_limits<narrow>::denorm_min() : (std::numeric_limits<narrow>::min)());
 }
-/// `underflow_of` each number.
+/// `underflow_of` the type of each number.
 template <class X, class Which = every_number>
 [[nodiscard]] std::vector<double> underflows_of(X const& x, Which const& which = {}) {
   std::vector<double> all;
@@ -160,12 +160,12 @@ template <class X, class Which = every_number>
   return scales;
 }
 
-/// Halves the distance twice a time and follows the remainder |J(x + h v) - J(x) - h <g, v>| until rounding takes over;
-/// how much that is, the shorter half of the distances tells.
-/// Errors of the gradient below the root of the machine's precision are none: in rounding there are slopes of every
-/// kind.
-/// \param remainder  the remainder at a distance h   \param rounding  of the terms of J, the least to be expected
-/// \param rate  errors of <g, v> up to this are none
+/// Divides the distance by four each time and follows the remainder |J(x + h v) - J(x) - h <g, v>| until rounding
+/// dominates; the shorter half of the distances shows how large rounding is.
+/// Errors of the gradient below the square root of the machine precision are ignored, because in rounding there are
+/// slopes of every kind.
+/// \param remainder  the remainder at a distance h   \param rounding  the least rounding to expect of the terms of J
+/// \param rate  errors of <g, v> up to this are ignored
 template <class Remainder>
 void taylor_test(adjoint_report& report, int bits, double rounding, double rate, Remainder&& remainder) {
   std::vector<double> at;
@@ -177,17 +177,17 @@ void taylor_test(adjoint_report& report, int bits, double rounding, double rate,
   for (std::size_t k = at.size() / 2; k < at.size(); ++k) noise = at[k] > noise ? at[k] : noise;
   double per_distance = 0;
   for (;;) {
-    std::size_t clear = 0;  // remainders that rounding does not touch
+    std::size_t clear = 0;  // number of remainders that are clear of rounding
     while (clear < at.size() && at[clear] > 32 * noise) ++clear;
     if (clear < 2) return void(report.linear = true);
     report.slope = log2_of(at[clear - 2] / at[clear - 1]) / 2;
-    if (clear > 2) {  // a remainder that changes its sign dips
+    if (clear > 2) {  // a remainder dips where it changes its sign
       double const wider = log2_of(at[clear - 3] / at[clear - 1]) / 4;
       report.slope = wider > report.slope ? wider : report.slope;
     }
     per_distance = at[clear - 1] * power_of_two(bits / 6 + 2 * int(clear - 1));
     if (report.slope > 0.5) break;
-    noise = at[clear - 1];  // a right gradient's remainder falls, and so does a wrong one's
+    noise = at[clear - 1];  // the remainder of any gradient falls, right or wrong, so this is noise
     report.slope = 0;
   }
   if (report.slope >= 1.5) return;
@@ -197,11 +197,12 @@ void taylor_test(adjoint_report& report, int bits, double rounding, double rate,
 
 }  // namespace detail
 
-/// Whether `gradient` is the derivative of `objective` at p: the Taylor remainder along a random direction must fall
-/// with the square of the distance. For gradients with respect to anything: parameters, controls, the initial state.
-/// \param objective  `objective(p)` gives a floating-point number, called about 20 times for doubles and 9 for floats
-/// \param p  where   \param gradient  as many floating-point numbers as p has, in the same order
-/// \throws invalid_call   where p has no floating-point numbers, or gradient not as many; and what objective throws
+/// Checks whether `gradient` is the derivative of `objective` at p: the Taylor remainder along a random direction must
+/// fall with the square of the distance. For gradients with respect to anything: parameters, controls, the initial
+/// state.
+/// \param objective  `objective(p)` returns a floating-point number; called about 20 times for doubles and 9 for floats
+/// \param p  the point   \param gradient  as many floating-point numbers as p has, in the same order
+/// \throws invalid_call   if p has no floating-point numbers, or gradient has not as many; and what objective throws
 template <class Objective, class P, class G>
 [[nodiscard]] adjoint_report check_gradient(Objective&& objective, P const& p, G const& gradient,
                                             std::uint64_t random_seed = 1) {

@@ -14,11 +14,12 @@
 
 namespace cairn {
 
-/// An initial state for `check_adjoint` with the members that are constants of the loop, as
-/// `with_constants{x0, &state::t, &state::dt}`: times, coefficients, whatever nobody wants a derivative by. Their
-/// numbers are neither varied nor read from adjoints; a member of any type can be named. All other numbers are checked:
-/// none of them is taken as a constant, so that `with_constants{x0}`, of any state, has all of them checked. The state
-/// is an aggregate of at most 24 members; other types hand out what is differentiated in `visit_numbers`.
+/// An initial state for `check_adjoint` that names the members that are constants of the loop, as in
+/// `with_constants{x0, &state::t, &state::dt}`: times, coefficients, anything whose derivative is not wanted. Their
+/// numbers are neither varied nor read from adjoints; a member of any type can be named. All other numbers are checked
+/// and none of them is taken as a constant, so `with_constants{x0}`, which works for any state, has all numbers
+/// checked. The state must be an aggregate of at most 24 members; other types choose what is differentiated in
+/// `visit_numbers`.
 template <class State, class... Members>
 struct with_constants {
   State x0;                                   ///< a copy of the initial state
@@ -44,13 +45,13 @@ template <class Part, class... T>
   return (std::size_t{0} + ... +
           (std::is_same_v<std::remove_const_t<T>, Part> ? 1 : count_of_parts<Part, std::remove_const_t<T>>()));
 }
-/// How many members of `T`, and members of members, are of type `Part`.
+/// The number of members of `T`, including members of members, that have type `Part`.
 template <class Part, class T>
 [[nodiscard]] consteval std::size_t count_of_parts() {
   if constexpr (range_like<T> || !has_members<T>) return 0;
   else return count_among<Part>(member_types<T>{});
 }
-/// Calls f with each of them.
+/// Calls f with each of these members.
 template <class Part, class X, class F>
 constexpr void for_parts_of_type(X& x, F& f) {
   for_each_part(x, [&](auto& part) {
@@ -60,16 +61,16 @@ constexpr void for_parts_of_type(X& x, F& f) {
   });
 }
 
-/// Whose members can be named as constants: what is handed out of it is handed out member by member.
+/// Types whose members can be named as constants: their numbers are visited member by member.
 template <class T>
 concept named_in_members = has_members<T> && !range_like<T> && !traited_numbers<T const> && !member_numbers<T const>;
 
-/// Every number there is.
+/// All numbers.
 struct every_number {
   template <class X, class F>
   void operator()(X& x, F&& f) const { visit_numbers(x, f); }
 };
-/// Those of a state whose adjoint is a `Bar`: of the one member that is of that type, where `part` says so.
+/// The numbers of a state whose adjoint is a `Bar`; if `part` is true, only those of the one member of that type.
 template <class State, class Bar>
 struct numbers_by_adjoint {
   static constexpr bool has_part = count_of_parts<Bar, State>() == 1;
@@ -80,7 +81,7 @@ struct numbers_by_adjoint {
   void operator()(X& x, F&& f) const {
     parts(x, [&](auto& found) { visit_numbers(found, f); });
   }
-  /// Calls f with each part of x whose numbers they are.
+  /// Calls f with each part of x that holds such numbers.
   template <class X, class F>
   void parts(X& x, F const& f) const {
     if constexpr (has_part) {
@@ -91,7 +92,7 @@ struct numbers_by_adjoint {
 };
 template <class X>
 [[nodiscard]] void const* place_of(X const& x) noexcept { return &reinterpret_cast<unsigned char const&>(x); }
-/// All but those of the named members.
+/// All numbers except those of the named members.
 template <class State, class... Members>
 struct numbers_but {
   static constexpr bool constants_are_named = true;
@@ -111,12 +112,13 @@ struct numbers_but {
   }
 };
 
-/// Of the numbers that `Which` hands out, those that were not taken as constants; or only these.
+/// The numbers that `Which` visits, without those taken as constants; with `only_constants`, only those taken as
+/// constants.
 template <class Which>
 struct numbers_without {
   using all_type = Which;
   Which all{};
-  std::vector<bool> constants{};  // in the order of `all`; numbers behind its end are none
+  std::vector<bool> constants{};  // in the order of `all`; numbers past its end are not constants
   bool only_constants = false;
 
   template <class X, class F>
@@ -141,7 +143,7 @@ struct numbers_without {
   }
 };
 
-/// Where a number lies, to be told from others and compared by bits.
+/// The address and size of a number, to identify it and to compare its bits.
 struct number_at {
   void const* at;
   std::size_t bytes;
@@ -155,7 +157,8 @@ template <class X, class Which = every_number>
   });
   return all;
 }
-/// The first number in which two states differ in bits, -1 if none: the number of those they share where one has more.
+/// The index of the first number in which two states differ in bits; -1 if there is none. If one state has more numbers
+/// and the shared ones are equal, the number of shared ones.
 template <class X, class Which>
 [[nodiscard]] std::int64_t first_other_number(X const& a, X const& b, Which const& which) {
   auto const ours = numbers_at(a, which), theirs = numbers_at(b, which);
@@ -164,7 +167,7 @@ template <class X, class Which>
     if (std::memcmp(ours[k].at, theirs[k].at, ours[k].bytes) != 0) return std::int64_t(k);
   return ours.size() == theirs.size() ? -1 : std::int64_t(shared);
 }
-/// Which of the numbers of x that `all` hands out `which` does, too.
+/// The positions of the numbers that `which` visits among those that `all` visits.
 template <class X, class Which, class All>
 [[nodiscard]] std::vector<std::int64_t> places_of(X const& x, Which const& which, All const& all) {
   auto const chosen = numbers_at(x, which), those = numbers_at(x, all);
@@ -173,8 +176,9 @@ template <class X, class Which, class All>
     if (those[k].at == chosen[places.size()].at) places.push_back(std::int64_t(k));
   return places;
 }
-/// Calls f(count, asked) for the numbers of x that belong together, in their order: those of one member, or of one
-/// member's member, which may be an array. `asked`: a type says itself which numbers are differentiated.
+/// Calls f(count, asked) for each group of numbers of x that belong together, in their order: those of one member, or
+/// of a member's member, which may be an array. `asked` is true if a type chooses itself which numbers are
+/// differentiated.
 template <class X, class F>
 void for_each_group(X const& x, F const& f) {
   if constexpr (traited_numbers<X const> || member_numbers<X const>) f(numbers_at(x).size(), true);
@@ -182,7 +186,7 @@ void for_each_group(X const& x, F const& f) {
     for_each_part(x, [&](auto const& part) { for_each_group(part, f); });
   else f(numbers_at(x).size(), false);
 }
-/// Which member of an aggregate holds a number, -1 where it is none.
+/// Which member of an aggregate holds a number; -1 if the type is not an aggregate.
 template <class X>
 [[nodiscard]] std::int64_t member_with(X const& x, std::int64_t number) {
   if constexpr (numbered<X> && named_in_members<X>) {

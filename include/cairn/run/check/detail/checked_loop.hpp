@@ -15,12 +15,12 @@
 
 namespace cairn::detail {
 
-/// In the place of a seed: the adjoint is a State.
+/// Stands for a missing seed: the adjoint is a State.
 struct state_is_bar {};
 
-/// Runs steps and adjoints one by one, reads and writes their numbers, and keeps the report.
-/// \tparam Which  which numbers of a state are differentiated, a `numbers_without`; the same of an adjoint that is a
-///        State, and of others the first ones
+/// Runs steps and adjoints one by one, reads and writes their numbers, and holds the report.
+/// \tparam Which  which numbers of a state are differentiated, a `numbers_without`. The same numbers of an adjoint that
+///   is a State are read; of other adjoints the first ones
 template <class State, class Bar, class Step, class Adjoint, class Seed, class Which>
 class checked_loop {
   static constexpr bool bar_is_state = std::is_same_v<Bar, State>;
@@ -39,7 +39,7 @@ class checked_loop {
   [[nodiscard]] Adjoint& adjoint() noexcept { return adjoint_; }
   [[nodiscard]] random_numbers& random() noexcept { return random_; }
   [[nodiscard]] adjoint_report& report() noexcept { return report_; }
-  /// Whether there are parts of the state that are not differentiated.
+  /// Whether some parts of the state are not differentiated.
   [[nodiscard]] bool has_constants() const noexcept { return has_constants_; }
 
   void fail(adjoint_fault fault, step_index i) {
@@ -50,7 +50,7 @@ class checked_loop {
     report_.number = number;
     report_.member = number < 0 ? -1 : member_with(x, number);
   }
-  /// Which numbers of x, as the report counts them, are differentiated.
+  /// The positions of the differentiated numbers of x, as the report counts them.
   [[nodiscard]] std::vector<std::int64_t> places(State const& x) const { return places_of(x, which_, all_which()); }
   void list_undifferentiated(State const& x0) {
     report_.numbers = std::int64_t(numbers_at(x0, all_which()).size());
@@ -89,7 +89,7 @@ class checked_loop {
       else call_lending(step_, from, x);
     }
   }
-  /// bar of state i+1 becomes that of state i.
+  /// Turns bar of state i+1 into bar of state i.
   void pull(State const& x, Bar& bar, step_index i) {
     static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
     if constexpr (shape.form == adjoint_form::recorded) {
@@ -113,8 +113,8 @@ class checked_loop {
     else bar.emplace(copy_of(seed_));
     return std::move(*bar);
   }
-  /// An adjoint of state x whose numbers, as many as are differentiated in x, are w. Those of named constants are 0;
-  /// those taken as constants get some of w, because no adjoint may read them.
+  /// An adjoint of state x whose numbers, as many as are differentiated in x, are w. Numbers of named constants are 0;
+  /// those taken as constants get values of w, because no adjoint may read them.
   Bar bar_with(State const& x, std::vector<double> w) {
     Bar bar = made_bar(x);
     (void)cut(bar, w.size());
@@ -131,13 +131,13 @@ class checked_loop {
     }
     return bar;
   }
-  /// What the adjoint of step i makes of bar = w, cut to the numbers of x.
+  /// The result of the adjoint of step i for bar = w, cut to the numbers of x.
   std::vector<double> pulled(State const& x, State const& x1, std::vector<double> w, step_index i) {
     Bar bar = bar_with(x1, std::move(w));
     pull(x, bar, i);
     return cut(bar, numbers_of(x, which_).size());
   }
-  /// Its numbers which are those of the state's adjoint.
+  /// The first `size` numbers of bar, which belong to the differentiated numbers of the state.
   std::vector<double> cut(Bar const& bar, std::size_t size) const {
     auto all = numbers_of(bar, bar_which());
     if (all.size() < size)
@@ -157,8 +157,8 @@ class checked_loop {
     if constexpr (numbered<State>) return {};
     else return which_.all;
   }
-  /// An adjoint for numbers of these scales, all of its terms of one magnitude. \param reach  magnitudes of the states
-  /// that it is led through
+  /// Random weights for numbers of these scales, so that all terms of the adjoint have one magnitude. \param reach
+  /// magnitudes of the states that the adjoint passes through
   std::vector<double> random_weights(State const& x, std::vector<double> scales, magnitudes const& reach) {
     int range = most_terms_exponent;
     Bar const sample = made_bar(x);
@@ -176,7 +176,7 @@ class checked_loop {
     if constexpr (shape_of_step<Step, State>().indexed) call_lending(step_, x, x1, std::as_const(i));
     else call_lending(step_, x, x1);
   }
-  /// Another number of the same sign and magnitude in the place of each.
+  /// Replaces each number by another one of the same sign and magnitude.
   void refill(State& x) const {
     constexpr double golden = 1.6180339887498949;
     auto others = numbers_of(x, all_which());
@@ -184,12 +184,13 @@ class checked_loop {
     set_numbers(x, others, all_which());
   }
 
-  /// The step of a loop that has begun: its records are to be repeated.
+  /// The step of a loop that has already begun: its recorded choices are repeated.
   decltype(auto) begun_step() {
     if constexpr (told_of_loops<Step>) return in_place([this](State& x, step_index i) { step_(x, i); });
     else return (step_);
   }
-  /// x through n steps, with what is not differentiated taken from another run: no derivative goes through it.
+  /// Runs x through n steps; numbers that are not differentiated come from a second run, that of `other`, so that no
+  /// derivative goes through them.
   void run_beside(State& x, State other, step_index n) {
     for (step_index i = 0; i < n; ++i) {
       advance(x, i);

@@ -1,5 +1,5 @@
 #pragma once
-/// \file constants_search.hpp  Which numbers of a state are constants of its loop, though nobody named them.
+/// \file constants_search.hpp  Finds the numbers of a state that are constants of its loop, though they were not named.
 #include <cstddef>
 #include <limits>
 #include <type_traits>
@@ -11,14 +11,14 @@
 
 namespace cairn::detail {
 
-/// Looks for numbers that an adjoint may leave alone on purpose, though others depend on them: times, step sizes,
+/// Finds numbers that an adjoint may leave alone on purpose, though others depend on them: times, step sizes,
 /// coefficients. At every step of the loop
-/// - the adjoint leaves them as they are, to the bit, whatever the others are, or makes 0 of each;
-/// - the step makes them of each other, and of no number that is differentiated: it passes them on, adds to them what
-///   depends on other constants only (a time), or sets them to what depends on these only.
-/// Nothing differentiated flows into them, so that the derivatives by all others do not go through them. Numbers of one
-/// array are told apart only by the caller: see `split`. Types that say themselves what is differentiated are taken at
-/// their word.
+/// - the adjoint leaves them as they are, to the bit, whatever the others are, or sets each of them to 0;
+/// - the step makes them only from each other, and from no differentiated number: it passes them on, adds to them an
+///   amount that depends only on other constants (a time), or sets them to a value that depends only on constants.
+/// Since no differentiated number flows into them, the derivatives by all other numbers do not go through them. Within
+/// one array a constant and a forgotten number look the same; the caller must tell them apart: see `split`. Types that
+/// choose themselves what is differentiated are trusted.
 template <class Loop>
 class constants_search {
   using State = typename Loop::state_type;
@@ -27,12 +27,13 @@ class constants_search {
  public:
   explicit constants_search(Loop& loop) noexcept : loop_{loop} {}
 
-  /// Which numbers are constants and have a derivative that is not 0; none if empty. \pre nothing is taken in the loop
+  /// Which numbers are constants with a derivative other than 0; empty if there are none. \pre the loop takes no number
+  /// as a constant yet
   [[nodiscard]] std::vector<bool> run(State const& x0, step_index n) {
     list_groups(x0);
     for (auto* const all : {&left_unchanged_, &left_as_0_, &left_alone_, &passes_on_, &is_set_})
       all->assign(may_be_.size(), true);
-    // Who is found to be none makes others, which depend on it, none at earlier steps.
+    // A number that is ruled out also rules out numbers that depend on it at earlier steps, hence several passes.
     constexpr int most_passes = 8;
     bool settled = false;
     for (int pass = 0; pass < most_passes && !settled; ++pass) {
@@ -45,12 +46,13 @@ class constants_search {
       }
     }
     if (!settled || !count(may_be_)) return {};
-    if (count(left_alone_) == left_alone_.size()) return {};  // an adjoint that makes nothing of anything tells nothing
+    if (count(left_alone_) == left_alone_.size()) return {};  // an adjoint that leaves all alone proves nothing
     spare_unread(x0, n);
     if (count(may_be_) == may_be_.size()) return {};
     return may_be_;
   }
-  /// Whether they are a part of an array, not all of it: then nobody can tell a constant from what is forgotten.
+  /// Whether the constants are a part of an array, but not all of it: then a constant cannot be told from a forgotten
+  /// number.
   [[nodiscard]] bool split(std::size_t number) const {
     auto const [first, size] = groups_[group_of(number)];
     for (std::size_t k = first; k < first + size; ++k)
@@ -83,7 +85,7 @@ class constants_search {
     });
   }
 
-  /// A step from x, and what is needed to vary it.
+  /// A step from x, with the data needed to vary it.
   struct one_step {
     State const& x;
     std::vector<double> from, to, scales;
@@ -100,8 +102,8 @@ class constants_search {
     });
     return here;
   }
-  /// Leaves in `may_be_` what step i and its adjoint leave a constant, and moves x one step on. False where none is
-  /// left.
+  /// Keeps in `may_be_` only numbers that step i and its adjoint allow to be constants, and moves x one step on. False
+  /// if none is left.
   [[nodiscard]] bool narrow(State& x, step_index i) {
     State x1 = copy_of(x);
     loop_.advance(x1, i);
@@ -135,11 +137,11 @@ class constants_search {
     keep(w);
     for (std::size_t k = 0; k < w.size(); ++k)
       if (may_be_[k]) w[k] = 0;
-    keep(w);  // small terms of the others are seen beside 0
+    keep(w);  // beside weights of 0, small terms of the other numbers show
   }
 
-  /// What the step makes of numbers moved by up to 2^-level of their magnitude, those in `still` left out. False where
-  /// it makes more or fewer.
+  /// Runs the step on numbers moved by up to 2^-level of their magnitude, except those in `still`. False if the step
+  /// then has more or fewer numbers.
   [[nodiscard]] bool vary(one_step const& here, mask const& still, int level, std::vector<double>& from,
                           std::vector<double>& to) {
     from = here.from;
@@ -151,7 +153,7 @@ class constants_search {
     to = numbers_of(x, loop_.which());
     return to.size() == here.to.size();
   }
-  /// Whether number k moved as far as before the step, but for rounding.
+  /// Whether number k moved as far as before the step, except for rounding.
   [[nodiscard]] static bool moved_along(one_step const& here, std::vector<double> const& from,
                                         std::vector<double> const& to, std::size_t k) {
     double const size =
@@ -162,7 +164,7 @@ class constants_search {
     int const bits = bits_of(here.x, loop_.which());
     std::vector<double> from, to;
     mask constants(may_be_.size(), false);
-    // Constants that are made of no number; then those made of these; and so on.
+    // First the constants that depend on no number; then those that depend only on these; and so on.
     for (bool more = true; more && constants != may_be_;) {
       mask next = may_be_, passes_on = passes_on_, is_set = is_set_;
       for (int draw = 0; draw < 4; ++draw) {
@@ -174,7 +176,7 @@ class constants_search {
           next[k] = next[k] && (constants[k] || passes_on[k] || is_set[k]);
         }
       }
-      // Rounding hides nothing where the constants themselves stand still.
+      // While the candidates are not moved, rounding hides no change of their results.
       for (int draw = 0; draw < 2; ++draw) {
         if (!vary(here, next, bits / 6, from, to)) return may_be_.assign(next.size(), false);
         for (std::size_t k = 0; k < next.size(); ++k) next[k] = next[k] && to[k] == here.to[k];
@@ -190,9 +192,9 @@ class constants_search {
     may_be_ = std::move(constants);
   }
 
-  /// Leaves out those that no other number depends on: what the adjoint makes of them is right.
+  /// Drops candidates that no other number depends on: the adjoint handles these correctly.
   void spare_unread(State const& x0, step_index n) {
-    constexpr std::size_t most_units = 64;  // one step each at every step of the loop
+    constexpr std::size_t most_units = 64;  // each costs one step at every step of the loop
     std::vector<mask> unread;
     for (auto const [first, size] : groups_) {
       mask unit(may_be_.size(), false);
@@ -231,10 +233,10 @@ class constants_search {
 
   Loop& loop_;
   std::vector<group> groups_;
-  mask may_be_;                      // not found to be none as yet
+  mask may_be_;                      // not ruled out so far
   mask left_unchanged_, left_as_0_;  // by the adjoint, at every step so far
-  mask left_alone_;                  // one of both
-  mask passes_on_, is_set_;          // by the step, from its own number, or from none that may be differentiated
+  mask left_alone_;                  // one of the two
+  mask passes_on_, is_set_;          // by the step: made from its own number, or from none that may be differentiated
 };
 
 }  // namespace cairn::detail

@@ -1,5 +1,5 @@
 #pragma once
-/// \file magnitudes.hpp  How large and how tiny the numbers of states are that an adjoint is led through.
+/// \file magnitudes.hpp  The largest and the tiniest numbers of the states that an adjoint passes through.
 #include <cstddef>
 #include <limits>
 #include <vector>
@@ -7,25 +7,25 @@
 
 namespace cairn::detail {
 
-/// No terms of an adjoint are made larger than 2^ this.
+/// Terms of an adjoint are never made larger than 2 to this power.
 inline constexpr int most_terms_exponent =
     std::numeric_limits<double>::max_exponent - 2 * std::numeric_limits<double>::digits;
 
-/// Magnitudes of numbers, from the least to the most.
+/// The range of magnitudes of numbers, from the least to the largest.
 struct magnitudes {
   double least = 0, most = 0;
   void add(double size) noexcept {
     if (least == 0 || size < least) least = size;
     if (size > most) most = size;
   }
-  /// Magnitudes below this have no adjoint within numbers of 2^-range to 2^range beside that of the most.
+  /// The least magnitude whose adjoint fits into numbers of 2^-range to 2^range beside that of the largest.
   [[nodiscard]] double least_within(int range) const noexcept {
     if (least == 0) return 0;
     int const low = exponent_of(least), lowest = exponent_of(most) - 2 * range;
     return power_of_two(low > lowest ? low : lowest);
   }
-  /// What the terms of an adjoint of such states sum to, so that it is large beside what an objective of the same
-  /// magnitude adds to it on the way, and stays within numbers of 2^-range to 2^range.
+  /// The magnitude to give the terms of an adjoint of such states: large beside the terms that an objective of the same
+  /// magnitude adds on the way, and within numbers of 2^-range to 2^range.
   [[nodiscard]] double of_terms(int range) const noexcept {
     if (least == 0) return 1;
     int const low = exponent_of(least_within(range)), high = exponent_of(most);
@@ -38,7 +38,7 @@ struct magnitudes {
   }
 };
 
-/// Scales below `limits` times 2^bits raised to that.
+/// The scales, raised to at least `limits` times 2^bits.
 [[nodiscard]] inline std::vector<double> raised(std::vector<double> scales, std::vector<double> const& limits,
                                                 int bits) {
   for (std::size_t k = 0; k < scales.size(); ++k)

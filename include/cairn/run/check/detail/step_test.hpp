@@ -1,5 +1,5 @@
 #pragma once
-/// \file step_test.hpp  One step against its adjoint: by central differences, or by a tangent.
+/// \file step_test.hpp  Compares one step with its adjoint: by central differences, or by a tangent.
 #include <cstddef>
 #include <optional>
 #include <type_traits>
@@ -13,10 +13,10 @@
 
 namespace cairn::detail {
 
-/// In the place of a tangent: differences tell.
+/// Stands for a missing tangent: differences are used.
 struct no_tangent {};
 
-/// Tests steps of a `checked_loop` one by one; what it finds stands in the loop's report.
+/// Tests steps of a `checked_loop` one by one; writes the results to the loop's report.
 template <class Loop, class Tangent>
 class step_test {
   using State = typename Loop::state_type;
@@ -24,11 +24,11 @@ class step_test {
   using Step = typename Loop::step_type;
 
  public:
-  /// \param directions  random ones, at each tested step
+  /// \param directions  number of random directions at each tested step
   step_test(Loop& loop, Tangent& tangent, int directions) noexcept
       : loop_{loop}, tangent_{tangent}, directions_{directions} {}
 
-  /// The first step that differences could not decide about; -1 where there is none.
+  /// The first step that differences could not decide; -1 if there is none.
   [[nodiscard]] step_index undecided() const noexcept { return undecided_; }
 
   /// Tests step i, and moves x one step on.
@@ -67,7 +67,7 @@ class step_test {
       };
       auto const v = along(scales);
       auto w = loop_.random_weights(x1, to_scales, reach);
-      // Kept in w is what the adjoint's numbers can hold of it.
+      // Replaces w by what is left of it after rounding to the adjoint's numbers.
       Bar const probe = loop_.bar_with(x1, w);
       w = loop_.cut(probe, w.size());
       auto bar_small = underflows_of(probe, loop_.bar_which());
@@ -75,11 +75,12 @@ class step_test {
       int const bar_bits = bits_of(probe, loop_.bar_which());
       std::vector<double> none(w.size()), twice = w;
       for (double& number : twice) number *= 2;
-      // What it adds by itself, as the derivative of a running objective, is no part of the step's derivative.
+      // Terms that the adjoint adds on its own, as the derivative of a running objective, are not part of the step's
+      // derivative.
       auto const alone = loop_.pulled(x, x1, std::move(none), i),
                  doubled = less(loop_.pulled(x, x1, std::move(twice), i), alone);
       auto const once = loop_.pulled(x, x1, w, i), adjoint = less(once, alone);
-      auto terms = once;  // of which the adjoint is the difference
+      auto terms = once;  // magnitudes of the terms whose difference is the adjoint
       for (std::size_t m = 0; m < terms.size(); ++m) terms[m] = magnitude(once[m]) + magnitude(alone[m]);
       double off = 0, most = 0;
       for (std::size_t m = 0; m < from.size(); ++m) {
@@ -94,8 +95,8 @@ class step_test {
       tested_step const here{x, x1, from, to, w, adjoint, terms, i};
       if constexpr (std::is_same_v<Tangent const, no_tangent const>) {
         auto const found = by_differences(here, v);
-        // Numbers too tiny for their own magnitude to tell are varied like a number that is 0: that can clear an
-        // adjoint, and never accuse it, for between such a number and 0 the step may have a kink.
+        // Numbers too tiny to be tested at their own magnitude are varied like a number that is 0. This can clear an
+        // adjoint but never accuse it, because the step may have a kink between such a number and 0.
         if (found.fault == adjoint_fault::undecided)
           if (auto const wide_v = raised(scales, tiny, 2 * bits); wide_v != scales)
             if (auto const farther = by_differences(here, along(wide_v)); farther.fault == adjoint_fault::none) {
@@ -111,27 +112,27 @@ class step_test {
   }
 
  private:
-  /// Whether step i makes something else of x than x1 where it finds the first tested state in its target, as it does
-  /// when frames are used again. Unlike numbers, which become any others, integers keep a meaning there: they may be
-  /// sizes. \param again  what it makes then
+  /// Whether step i makes a result other than x1 from x if its target holds the first tested state, as it may when
+  /// frames are reused. Other numbers are tried by `refill`; integers in a target must keep a meaning, because they may
+  /// be sizes. \param again  receives that result
   [[nodiscard]] bool differs_over_first_state(State const& x, State const& x1, State& again, step_index i) {
     if (!first_) return first_.emplace(copy_of(x)), false;
-    if (!same_capacity(x, *first_)) return false;  // such a frame is not used
+    if (!same_capacity(x, *first_)) return false;  // such a frame is not reused
     again = copy_of(*first_);
     loop_.run_out_of_place(x, again, i);
     if constexpr (hashable<State>) return hash_of(x1) != hash_of(again);
     else return first_other_number(x1, again, loop_.all_which()) >= 0;
   }
 
-  /// Step i from state x to x1, with w pulled back through it. `drift` is what rounding may make of each number of the
-  /// adjoint.
+  /// Step i from state x to x1, with w pulled back through it. `drift` is the most that rounding may change each number
+  /// of the adjoint.
   struct tested_step {
     State const& x;
     State const& x1;
     std::vector<double> const &from, &to, &w, &adjoint, &drift;
     step_index i;
   };
-  /// <w, f(x + h v) - f(x - h v)> and the same by the adjoint.
+  /// <w, f(x + h v) - f(x - h v)>, and the same by the adjoint.
   struct difference {
     double h = 0, forward = 0, adjoint = 0, terms = 0, bend = 0;  // bend: <w, f(x + h v) - 2 f(x) + f(x - h v)>
     [[nodiscard]] double error() const noexcept { return (forward - adjoint) / (2 * h); }
@@ -144,7 +145,7 @@ class step_test {
   void take(verdict const& found, tested_step const& here) {
     if (found.resolution > loop_.report().resolution) loop_.report().resolution = found.resolution;
     if (found.fault == adjoint_fault::none) return;
-    if (found.fault == adjoint_fault::undecided) {  // something may still be found that is wrong
+    if (found.fault == adjoint_fault::undecided) {  // a real fault may still be found
       if (undecided_ < 0) undecided_ = here.i;
       return;
     }
@@ -155,8 +156,8 @@ class step_test {
     loop_.report().relative_error = found.relative_error;
   }
 
-  /// Central differences at distances from eps^(1/6) to eps^(1/2): between truncation and rounding there is a distance
-  /// where the error changes least, and what it changes by there is what cannot be trusted.
+  /// Central differences at distances from eps^(1/6) to eps^(1/2). Between truncation and rounding there is a distance
+  /// where the error changes least; the size of this change is the uncertainty.
   verdict by_differences(tested_step const& here, std::vector<double> const& v) {
     int const bits = bits_of(here.x, loop_.which());
     double const rounding = sum_of_terms(here.w, here.to) * power_of_two(2 - bits) +
@@ -168,7 +169,7 @@ class step_test {
     }
     if (all.size() < 5) return {adjoint_fault::undecided, {}, 1, 0};
     auto const change = [&](std::size_t k) { return magnitude(all[k].error() - all[k - 1].error()); };
-    double noise = rounding;  // times 1/h: what the shortest distances tell, where nothing else is left
+    double noise = rounding;  // times 1/h; estimated from the shortest distances, where only rounding is left
     for (std::size_t k = all.size() - 4; k < all.size(); ++k)
       noise = change(k) * all[k].h > noise ? change(k) * all[k].h : noise;
     auto const doubt = [&](std::size_t k) {
@@ -176,15 +177,15 @@ class step_test {
     };
     double least = doubt(1);
     for (std::size_t k = 2; k < all.size(); ++k) least = doubt(k) < least ? doubt(k) : least;
-    // Any distance nearly as good as the best may speak for the adjoint: rounding that is the same at several distances
-    // looks like an error.
+    // The best result at any distance that is nearly as good as the best counts for the adjoint, because rounding that
+    // is the same at several distances looks like an error.
     std::size_t best = 0;
     for (std::size_t k = 1; k < all.size(); ++k) {
       if (doubt(k) > 16 * least) continue;
       if (best == 0 || magnitude(all[k].error()) < magnitude(all[best].error())) best = k;
     }
     auto found = judged(all[best], 64 * (least + sum_of_terms(here.drift, v)), rounding * power_of_two(bits / 2));
-    // Where the slopes to both sides differ by the same at every short distance, the step has a kink at x, and any
+    // If the slopes on both sides differ by the same amount at every short distance, the step has a kink at x, and any
     // slope between them is right.
     double sharp = 0, blunt = 0;
     for (std::size_t k = all.size() / 2; k < all.size(); ++k) {
@@ -231,7 +232,7 @@ class step_test {
     return {h, dot(here.w, apart), dot(here.adjoint, less(std::move(up), down)), sum_of_terms(here.w, apart),
             dot(here.w, less(less(high, here.to), less(here.to, low)))};
   }
-  /// \param doubt  errors up to this mean nothing   \param least  magnitude below which a sum of terms counts as 0
+  /// \param doubt  errors up to this are ignored   \param least  magnitude below which a sum of terms counts as 0
   static verdict judged(difference const& found, double doubt, double least) {
     double size = found.terms / (2 * found.h);
     if (magnitude(found.adjoint) / (2 * found.h) > size) size = magnitude(found.adjoint) / (2 * found.h);
@@ -259,13 +260,13 @@ class step_test {
         here.adjoint[found_at] == 0 || (found_at < here.w.size() && here.adjoint[found_at] == here.w[found_at]);
   }
 
-  static constexpr std::size_t most_numbers = 4096;  // of a state whose worst number is looked for, two steps a number
+  static constexpr std::size_t most_numbers = 4096;  // in larger states the worst number is not sought
 
   Loop& loop_;
   Tangent& tangent_;
   int directions_;
   step_index undecided_ = -1;
-  std::optional<State> first_;  // the first tested state, of out-of-place steps
+  std::optional<State> first_;  // the first tested state, for out-of-place steps
 };
 
 }  // namespace cairn::detail

@@ -1,5 +1,5 @@
 #pragma once
-/// \file whole_test.hpp  The gradient of a whole loop against its Taylor remainder.
+/// \file whole_test.hpp  Compares the gradient of a whole loop with its Taylor remainder.
 #include <utility>
 #include <vector>
 #include <cairn/run/check/check_gradient.hpp>
@@ -9,9 +9,9 @@
 
 namespace cairn::detail {
 
-/// The Taylor test of the first n steps: all, or where nothing is left in the end but numbers too tiny to have all
-/// their bits, those before.
-/// \param last  the state behind them   \param reach  magnitudes of the states that they go through
+/// The Taylor test of the first n steps: all of them or, if at the end only numbers too tiny to have all their bits are
+/// left, the steps before that.
+/// \param last  the state after n steps   \param reach  magnitudes of the states on the way
 template <class Loop>
 void test_whole(Loop& loop, typename Loop::state_type const& x0, typename Loop::state_type const& last, step_index n,
                 magnitudes const& reach) {
@@ -26,8 +26,8 @@ void test_whole(Loop& loop, typename Loop::state_type const& x0, typename Loop::
   w = loop.cut(probe, w.size());
   int const bar_bits = bits_of(probe, loop.bar_which());
   bits = bar_bits < bits ? bar_bits : bits;
-  // What numbers too tiny to have all their bits may be off by, on the way there and back, changes the sum and its
-  // derivative by this.
+  // The most by which errors in numbers too tiny to have all their bits, forward and back, change the sum and its
+  // derivative.
   double lost = 2 * sum_of_terms(w, underflows_of(last, loop.which())), lost_rate = 0;
   auto const capture = [&](State const& x, Bar& bar, step_index i) {
     loop.pull(x, bar, i);
