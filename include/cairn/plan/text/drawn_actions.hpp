@@ -53,10 +53,10 @@ template <schedule Plan>
   return all;
 }
 
-/// What a picture shows of a loop: all that it asks a schedule for, so that what draws is no template.
+/// All that a picture of a loop needs of its schedule, so that drawing code is not a template.
 struct drawn_loop {
-  std::vector<action> actions;  ///< as of `drawn_actions`
-  std::string words;            ///< the plan in a few of them
+  std::vector<action> actions;  ///< as returned by `drawn_actions`
+  std::string words;            ///< the plan in a few words
   step_index steps = 0;
   bool has_tapes = false;
 };

@@ -1,15 +1,16 @@
 #pragma once
-/// \file figure_text.hpp  Single figures as all texts of cairn say them.
+/// \file figure_text.hpp  Single figures in the form that all texts of cairn use.
 #include <cstdint>
 #include <string>
 #include <cairn/detail/linkage.hpp>
 
 namespace cairn {
 
-/// A share in per cent: "12 %" of 0.12, "0.4 %", "250 %".
+/// A share in per cent: "12 %" for 0.12, "0.4 %", "250 %".
 [[nodiscard]] CAIRN_DECL std::string percent_text(double share);
 
-/// Bytes to the last one, from 1024 on with their short form: "17 bytes", "2048 bytes (2.00 KiB)".   \param bytes  >= 0
+/// The exact number of bytes, from 1024 on followed by a short form: "17 bytes", "2048 bytes (2.00 KiB)".
+/// \param bytes  >= 0
 [[nodiscard]] CAIRN_DECL std::string exact_bytes_text(std::int64_t bytes);
 
 }  // namespace cairn

@@ -8,11 +8,11 @@
 
 namespace cairn {
 
-/// Memory over time as an SVG: a line for all that is held, an area for the values and tapes that stand meanwhile, and
-/// the peak. Actions that take no time are vertical; where none takes time each is drawn as wide as the next.
-/// \param title  of the picture; what it shows where it is empty
+/// Memory over time as an SVG: a line for all memory held, an area for the values and tapes that exist before each
+/// action, and the peak. Actions that take no time are vertical; if no action takes time, all are drawn equally wide.
+/// \param title  title of the picture; by default it says what is shown
 /// \throws invalid_plan   for more than `most_drawn_actions` actions   \throws invalid_schedule, invalid_plan,
-///        overflow_error   as `replay`
+///   overflow_error   as `replay`
 [[nodiscard]] CAIRN_DECL std::string graph_memory_svg(operation_graph const& graph, std::span<action const> actions,
                                                       std::string_view title = {});
 

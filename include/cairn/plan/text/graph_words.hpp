@@ -3,10 +3,10 @@
 ///
 ///     F0 R1 Drop0 F2 Loss3 B2 F0 B1 B0
 ///
-/// | word | is |
+/// | word | means |
 /// |---|---|
-/// | `Fi`, `Ri` | operation i is run; it is recorded, with its tape |
-/// | `Dropi`, `DropTapei` | value i, or the tape of operation i, is forgotten |
+/// | `Fi`, `Ri` | operation i is run; operation i is run and its tape is recorded |
+/// | `Dropi`, `DropTapei` | value i, or the tape of operation i, is freed |
 /// | `Lossi` | the adjoints of the outputs are made; i is the number of operations |
 /// | `Bi` | the adjoint of operation i is run |
 #include <span>
@@ -18,12 +18,12 @@
 
 namespace cairn {
 
-/// The actions as one line of words. `read_graph_words` gives the same actions back.   Cost: O(actions)
-/// \pre each is one of `graph_actions`, as in every plan that `replay` takes
+/// The actions as one line of words. `read_graph_words` returns the same actions.   Cost: O(actions)
+/// \pre each is one of `graph_actions`, as in every plan that `replay` accepts
 [[nodiscard]] CAIRN_DECL std::string graph_words(std::span<action const> actions);
 
-/// The actions that such a line says, separated by spaces. They are read, not played: `replay` and `graph_gradient`
-/// check them.   Cost: O(length)
+/// The actions of such a line; words are separated by spaces. The actions are read but not checked: use `replay` or
+/// `graph_gradient` for that.   Cost: O(length)
 /// \throws parse_error   with the number of the word, from 0
 [[nodiscard]] CAIRN_DECL std::vector<action> read_graph_words(std::string_view line);
 

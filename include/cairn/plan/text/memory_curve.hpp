@@ -15,7 +15,7 @@
 
 namespace cairn {
 
-/// What a sweep holds during each of its actions; the most at once if that changes during the action.
+/// Memory that a sweep holds during each of its actions; the most at once if it changes during the action.
 struct memory_curve {
   bool in_bytes = false;   ///< in bytes of everything that `cost::peak_bytes` counts; otherwise in states, including
                            ///< those in use
@@ -27,7 +27,7 @@ struct memory_curve {
 
 namespace detail {
 
-/// What a sweep is measured by, beside its actions: all that a curve asks a schedule for.
+/// All that a curve needs to know of a sweep beside its actions.
 struct curve_measures {
   counted_plan counted;
   sweep_form form;

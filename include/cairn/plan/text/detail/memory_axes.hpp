@@ -1,5 +1,5 @@
 #pragma once
-/// \file memory_axes.hpp  Axes of pictures of memory: times in a unit that nobody says, and bytes.
+/// \file memory_axes.hpp  Axes of pictures of memory: times in an unnamed unit, and bytes.
 #include <string>
 #include <cairn/core/wide.hpp>
 #include <cairn/plan/text/detail/svg_chart.hpp>

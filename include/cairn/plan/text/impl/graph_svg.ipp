@@ -21,7 +21,7 @@
 namespace cairn {
 namespace detail {
 
-// What one action of a plan for a graph holds, and when.
+// The time and the memory of one action of a plan for a graph.
 struct graph_moment {
   wide begin, end;
   std::int64_t held, standing;
@@ -49,7 +49,7 @@ CAIRN_DECL std::string graph_memory_svg(operation_graph const& graph, std::span<
   detail::graph_model const model{graph, who};
   detail::graph_interpreter player{model, who};
   std::vector<detail::graph_moment> moments;
-  std::vector<action> shown;  // but drops
+  std::vector<action> shown;  // without drops
   wide now = 0;
   for (action const& a : actions) {
     std::int64_t const standing = player.kept();
@@ -86,7 +86,7 @@ CAIRN_DECL std::string graph_memory_svg(operation_graph const& graph, std::span<
   };
   for (auto const& at : moments) {
     detail::hundredths const high = chart.up(wide(at.held), most);
-    if (at.end > at.begin || high < held_at) level(held, held_at, high);  // of what takes no time only peaks are seen
+    if (at.end > at.begin || high < held_at) level(held, held_at, high);  // actions without duration show only as peaks
     if (at.end > at.begin) level(kept, kept_at, chart.up(wide(at.standing), most));
     if (detail::hundredths const end = chart.across(at.end, all); end != x) {
       x = end;

@@ -19,7 +19,7 @@ namespace detail {
   if (elsewhere > 0) words += ", " + bytes_text(elsewhere) + " elsewhere";
   return words;
 }
-/// By what fraction `other` takes more than `plan`.
+/// How much more `other` takes than `plan`, as a fraction of `plan`.
 [[nodiscard]] inline double excess(planned const& other, planned const& plan) {
   double const least = is_timed(plan) ? plan.cost.seconds : double(plan.cost.step_calls);
   double const more = is_timed(plan) ? other.cost.seconds : double(other.cost.step_calls);

@@ -16,8 +16,8 @@
 
 namespace cairn::detail {
 
-/// How long a slot held something: from the action that filled it to the one that dropped it. Drawn at `twice_at` half
-/// steps.
+/// The actions between which a slot held something: from the one that filled it to the one that dropped it. Drawn at
+/// `twice_at` half steps.
 struct slot_lifetime {
   content what = content::state;
   tier where = tier::memory;
@@ -89,7 +89,7 @@ class space_time_marks {
   wide steps_;
 };
 
-/// What the marks of a picture mean. \param far  whether a state is kept elsewhere than in memory
+/// The legend of a picture. \param far  whether a state is kept on a tier other than memory
 [[nodiscard]] inline std::vector<legend_entry> space_time_legend(bool has_tapes, bool far) {
   std::vector<legend_entry> legend{{"advance", "advance", line_sample}, {"turn", "turn", line_sample}};
   if (has_tapes) legend.push_back({"record", "record", line_sample});
@@ -134,13 +134,13 @@ CAIRN_DECL std::string space_time_svg_of(drawn_loop const& drawn, std::string_vi
   return std::move(chart).finish();
 }
 
-/// Marks of the picture for a terminal; of two in one cell the later one is seen.
+/// Marks of the picture for a terminal; if two marks share a cell, the later one is shown.
 enum space_time_rank : unsigned char {
   rank_kept = 1, rank_kept_far, rank_advance, rank_record, rank_turn, rank_drop, rank_load, rank_save, rank_reverse
 };
 
-/// Puts the lives of slots and the actions into the cells.
-/// \param column  where twice a step stands
+/// Puts the lifetimes of slots and the actions into the cells.
+/// \param column  the column for twice a step number
 template <class Column>
 void put_marks(text_chart& chart, std::size_t height, drawn_loop const& drawn, std::vector<slot_lifetime> const& lives,
                Column const& column) {
@@ -168,7 +168,7 @@ void put_marks(text_chart& chart, std::size_t height, drawn_loop const& drawn, s
   }
 }
 
-/// What the marks mean.
+/// The legend of the picture for a terminal.
 [[nodiscard]] inline std::vector<std::string> space_time_key(text_chart const& chart, bool has_tapes, bool far) {
   std::vector<std::string> key;
   auto const explain = [&](unsigned char rank, char const* name) { key.push_back(chart.mark(rank) + " " + name); };
