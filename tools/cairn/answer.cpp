@@ -13,7 +13,7 @@ namespace {
 
 using cairn::wide;
 
-/// The key of what schedules with several places for states keep in the one that is chosen.
+/// The key for the slots that are chosen, in schedules that have several kinds of slots.
 char const* own_slots(schedule_kind kind) noexcept {
   switch (kind) {
     case schedule_kind::two_level: return "extra_slots";

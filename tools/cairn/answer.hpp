@@ -5,15 +5,15 @@
 
 namespace tool {
 
-/// The members of the JSON object, without its braces. What does not apply to the schedule is null; bytes are there
-/// where a state's size is.
+/// The members of the JSON object, without its braces. Members that do not apply to the schedule are null; bytes are
+/// included only if the size of a state is given.
 [[nodiscard]] std::string json_members(planned const& found);
 /// "revolve, 1,000 steps, 10 slots".
 [[nodiscard]] std::string title(planned const& found);
 [[nodiscard]] std::string table(planned const& found);
-/// Whether its slots, or its units, count the initial state; the last line of what is said of a plan.
+/// The last line of an answer: whether slots, or units, count the initial state.
 [[nodiscard]] std::string slots_line(planned const& found);
-/// What the plan remarks on what was asked for, as a line; empty where it does not.
+/// The plan's remark on the request, as a line; empty if there is none.
 [[nodiscard]] std::string note(planned const& found);
 
 }  // namespace tool

@@ -24,7 +24,7 @@ cairn::chain_method method_of(std::string_view name, std::string_view text) {
           (text == cairn::name_of(tiers) ? "; places beside memory are for programs, in chain_options::tiers" : ""));
 }
 
-/// No chain has more than 2^62 bytes, so that every size of 2^63 and more is as good as another.
+/// No chain has more than 2^62 bytes, so all sizes of 2^63 and more mean the same.
 std::int64_t budget_of(std::string_view name, std::string_view text) {
   return std::int64_t(
       std::min<std::uint64_t>(size_of(name, text).count(), std::uint64_t(std::numeric_limits<std::int64_t>::max())));

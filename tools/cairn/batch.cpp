@@ -24,11 +24,11 @@ using json = nlohmann::json;
 
 constexpr std::size_t longest_line = 65'536;
 
-/// Takes a request out of one flat JSON object while it is parsed, without a tree in between.
+/// Reads a request from one flat JSON object during parsing, without building a tree.
 class request_reader final : public json::json_sax_t {
  public:
   request asked;
-  std::string id;  ///< as JSON; empty where there is none
+  std::string id;  ///< as JSON; empty if there is none
 
   bool null() override { return value("null"); }
   bool boolean(bool flag) override { return value(flag ? "true" : "false"); }

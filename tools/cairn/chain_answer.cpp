@@ -29,7 +29,7 @@ namespace {
 chain_desk::chain_desk(cairn::chain work, asked_chain const& asked)
     : memory_{asked.memory}, time_{asked.time}, deadline_{asked.time_limit.value_or(usual_time_limit)}, planner_{std::move(work), limited(asked.options, deadline_)} {}
 
-/// Says in the words of the tool that the time was over.
+/// Turns the exception for too much work into the tool's message that the time is over.
 template <class Work>
 auto chain_desk::in_time(Work const& work) {
   try {

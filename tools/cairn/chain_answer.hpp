@@ -11,29 +11,29 @@
 
 namespace tool {
 
-/// A chain that is planned as it was asked for.
+/// A chain and a request, with the planner that answers it.
 class chain_desk {
  public:
-  /// \param asked  its memory does not count state 0   \throws cairn::error   for options that cannot be
+  /// \param asked  its memory does not include state 0   \throws cairn::error   for impossible options
   chain_desk(cairn::chain work, asked_chain const& asked);
 
-  /// The plan that is asked for, or the best that was found in time.   \throws cairn::infeasible_budget   \pre memory
-  /// or time is given \throws wrong_request   where the time was over before one was found
+  /// The requested plan, or the best one found in time.   \pre memory or time is given
+  /// \throws cairn::infeasible_budget   \throws wrong_request   if the time was over before a plan was found
   [[nodiscard]] cairn::chain_plan plan();
   /// \throws wrong_request   as `plan`
   [[nodiscard]] std::vector<cairn::chain_plan> pareto(std::size_t most_points);
-  /// Nothing where the memory would do.   \throws wrong_request   as `plan`
+  /// Empty if the memory is enough.   \throws wrong_request   as `plan`
   [[nodiscard]] std::optional<cairn::chain_infeasibility> why_infeasible();
 
   [[nodiscard]] cairn::chain_planner const& planner() const noexcept { return planner_; }
   [[nodiscard]] cairn::chain const& work() const noexcept { return planner_.work(); }
-  /// Of state 0, which the caller keeps.
+  /// Bytes of state 0, which the caller keeps.
   [[nodiscard]] std::int64_t initial_bytes() const noexcept { return work().x.front(); }
 
   /// The members of the JSON object of a plan, without its braces.
   [[nodiscard]] std::string json_members(cairn::chain_plan const& plan) const;
   [[nodiscard]] std::string table(cairn::chain_plan const& plan) const;
-  /// What memory buys, as a table or as a JSON array.
+  /// Plans over all budgets, as a table or as a JSON array.
   [[nodiscard]] std::string pareto_table(std::vector<cairn::chain_plan> const& front) const;
   [[nodiscard]] std::string pareto_json(std::vector<cairn::chain_plan> const& front) const;
 

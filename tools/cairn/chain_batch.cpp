@@ -28,7 +28,7 @@ class chain_request_reader final : public cairn::chain_json_reader {
   chain_request_reader() : chain_json_reader{"cairn::chain", false} {}
 
   asked_chain asked;
-  std::string id;  ///< as JSON; empty where there is none
+  std::string id;  ///< as JSON; empty if there is none
 
   bool parse_error(std::size_t position, std::string const&, json::exception const&) override {
     throw wrong_request{"the line is no JSON at character " + std::to_string(position) + "; give one object, " + example};

@@ -1,5 +1,5 @@
 #pragma once
-/// \file chain_batch.hpp  Chains to plan, one request a line, one answer a line.
+/// \file chain_batch.hpp  Answers requests for plans of chains, line by line.
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace tool {
 
-/// As `answer_lines`, of requests {"chain":{...},"memory":BYTES,...} of up to `longest_chain_text` characters, whose
-/// memory does not count state 0. Where the memory is too small the answer holds `least_feasible_memory` beside the
+/// Like `answer_lines`, for requests {"chain":{...},"memory":BYTES,...} of up to `longest_chain_text` characters, whose
+/// memory does not include state 0. If the memory is too small, the answer holds `least_feasible_memory` beside the
 /// error.
 void answer_chain_lines(std::istream& from, std::ostream& to);
 
-/// A chain, and how it is to be planned.
+/// A chain, with the request for its plan.
 struct chain_request {
   cairn::chain work;
   asked_chain how;
 };
-/// What a line asks for; nothing where it cannot be read.
+/// The request on a line; empty if it cannot be read.
 [[nodiscard]] std::optional<chain_request> read_chain_request(std::string const& line);
 
 }  // namespace tool

@@ -38,7 +38,7 @@ std::int64_t points_of(chain_outputs const& wanted, std::int64_t usual) {
   return points;
 }
 
-/// What the chain needs at least and at most.
+/// The least and the most memory that the chain needs, in words.
 std::string limits(chain_desk const& desk, std::vector<cairn::chain_plan> const& front) {
   auto const bytes = [&](std::int64_t count) { return cairn::exact_bytes_text(count + desk.initial_bytes()); };
   std::string text = counted(wide(desk.work().stages()), "stage") + ", store-all takes " + grouped(wide(desk.planner().store_all_time())) + " within " + bytes(desk.planner().store_all_peak()) + '\n';

@@ -1,20 +1,20 @@
 #pragma once
-/// \file chain_command.hpp  A chain from a file: its plan, or what memory buys.
+/// \file chain_command.hpp  Plans a chain from a file, or lists its plans over all budgets.
 #include <iosfwd>
 #include <string>
 #include "asked_chain.hpp"
 
 namespace tool {
 
-/// Where and how the answer is written.
+/// Where and in which form the answer is written.
 struct chain_outputs {
   bool json = false, csv = false, actions = false, pareto = false;
   std::string points, svg, pareto_svg;
 };
 
-/// Answers for the chain in `file`, - for standard input. The memory that is asked for counts state 0.
-/// \throws wrong_request, cairn::error   for what is no chain, what does not go together, and a budget that is too
-/// small, with the least that would do
+/// Answers for the chain in `file`, or in standard input for "-". The requested memory includes state 0.
+/// \throws wrong_request, cairn::error   for text that is not a chain, for options that exclude each other, and for a
+///   budget that is too small, with the least feasible one
 void answer_chain(std::ostream& to, std::string const& file, asked_chain asked, chain_outputs const& wanted);
 
 }  // namespace tool

@@ -1,5 +1,5 @@
 #pragma once
-/// \file deadline_timer.hpp  The time that an answer may take, and a word on standard error where it takes long.
+/// \file deadline_timer.hpp  The time limit of an answer, and progress reports on standard error.
 #include <chrono>
 #include <concepts>
 #include <string>
@@ -10,25 +10,25 @@
 
 namespace tool {
 
-/// Of a request that names no limit, in seconds.
+/// The limit, in seconds, of a request that gives none.
 inline constexpr double usual_time_limit = 60;
 
-/// Runs from its making on. Says how far the work is after 2 s, and then each time that twice as long has passed.
+/// Starts when it is made. Reports progress after 2 s, and then each time the elapsed time has doubled.
 class deadline_timer {
  public:
   /// \param seconds  infinite for no limit
   explicit deadline_timer(double seconds) : limit_{seconds} {}
   deadline_timer(deadline_timer const&) = delete;
 
-  /// To hand to what makes tables.   \pre this outlives them
+  /// A limit for code that makes tables.   \pre this outlives that code
   [[nodiscard]] cairn::work_limit limit() noexcept { return {.stop = &check_table, .context = this}; }
-  /// The same for what answers with the best that is found when the time is over: it is told to stop.   \pre this
-  /// outlives it
+  /// A limit for code that returns the best answer found in time: it is told to stop, without an exception.
+  /// \pre this outlives that code
   [[nodiscard]] cairn::work_limit soft_limit() noexcept { return {.stop = &is_late, .context = this}; }
-  /// \param what  is under way   \param share  of it that is done; below 0 where nobody knows   \throws out_of_time
-  /// when the time is over
+  /// \param what  the work that is under way   \param share  the share of it that is done; below 0 if unknown
+  /// \throws out_of_time   if the time is over
   void check(char const* what, double share = -1);
-  /// Whether the time is over; if not, says how far the work is.
+  /// Whether the time is over; if not, reports progress when that is due.
   [[nodiscard]] bool is_over(char const* what = "", double share = -1);
   /// "time_limit is 0.300 s".
   [[nodiscard]] std::string text() const;
@@ -49,7 +49,7 @@ class deadline_timer {
   double next_word_ = 2;
 };
 
-/// A plan whose cursors ask for the time now and then.
+/// A plan whose cursors check the time at intervals.
 template <class Plan>
 struct timed_plan : Plan {
   timed_plan(Plan const& plan, deadline_timer* deadline) : Plan{plan}, by{deadline} {}
@@ -60,12 +60,12 @@ struct timed_plan : Plan {
     unsigned actions = 0;
     [[nodiscard]] cairn::action next() {
       if (++actions % (1u << 10) == 0 && by)
-        by->check("the walk");  // an action of `online` takes as long as there are slots
+        by->check("the walk");  // an action of `online` takes time proportional to its slots
       return inner.next();
     }
   };
   [[nodiscard]] cursor walk() const { return {Plan::walk(), by}; }
-  /// `online` plays its way forward for its totals, which is watched, too.
+  /// `online` walks its forward run for its totals, so this walk checks the time, too.
   [[nodiscard]] cairn::schedule_counts counts() const
     requires cairn::counted_schedule<Plan>
   {

@@ -36,7 +36,8 @@ std::string calls(planned const& found) {
          (found.sizes ? ", " + bytes(*found.sizes) : "");
 }
 
-/// beta(s, t) of Griewank & Walther 2000: the longest loop that s slots reverse while no step is run more than t times unrecorded.
+/// beta(s, t) of Griewank & Walther 2000: the longest loop that s slots can reverse if no step is run more than t times
+/// without recording.
 std::string beta(slot_index slots, step_index times) {
   constexpr auto most = std::numeric_limits<step_index>::max();
   std::string const name = "beta(" + grouped(wide(slots)) + ", " + grouped(wide(times)) + ")";
@@ -44,7 +45,7 @@ std::string beta(slot_index slots, step_index times) {
   return name + (value < most ? " = " + grouped(wide(value)) : " >= 2^63-1");
 }
 
-/// Of plans that keep states only.
+/// The fewest advances possible, compared with the plan; for plans that keep only states.
 std::string least_advances(planned const& found) {
   bool const leaves = found.kind == schedule_kind::revolve && found.asked.block;
   step_index const count = leaves ? *found.blocks : found.plan.steps();
@@ -74,7 +75,7 @@ std::string lower_bound(planned const& found) {
 
 std::string not_planned(deadline_timer const& deadline) { return "not planned, " + deadline.text() + " for all plans.\n"; }
 
-/// What another plan would cost, where there is one.
+/// The cost of another plan, or why there is none.
 std::string cost_of(request const& asked) {
   try {
     return calls(plan_of(asked)) + ".\n";
@@ -91,7 +92,8 @@ std::string alternative(std::string const& name, request const& asked) {
   return name + name_of(asked.schedule()) + " with " + amount(asked) + ": " + cost_of(asked);
 }
 
-/// How far a plan that keeps all in memory is from the least possible within its bytes, and the best plans of half and of twice as many.
+/// For a plan that keeps everything in memory: its distance from the least possible cost within its bytes, and the best
+/// plans with half and with twice as many bytes.
 std::string what_the_memory_could_do(planned const& found) {
   auto work = workload_of(found.asked);
   work.steps = found.plan.steps();

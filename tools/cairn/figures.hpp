@@ -1,6 +1,6 @@
 #pragma once
-/// \file figures.hpp  The figures of a plan, and the most slots that a budget has room for; what the functions that
-/// make plans share.
+/// \file figures.hpp  The figures of a plan, and the most slots that fit a budget; shared by the functions that make
+/// plans.
 #include <string>
 
 #include <cairn/plan/loop/most_slots.hpp>
@@ -13,7 +13,8 @@
 
 namespace tool {
 
-/// A checked walk keeps a table of the slots in use; where they are very many the actions are counted only.
+/// Counts a plan by a checked walk. The check keeps a table of the slots in use; plans with very many slots are counted
+/// without it.
 template <class Plan>
 [[nodiscard]] cairn::schedule_counts walk(Plan const& plan) {
   constexpr cairn::slot_index most_checked = 100'000;
@@ -28,7 +29,7 @@ inline void refuse_walk(request const& asked, cairn::step_index steps) {
                         "; give fewer"};
 }
 
-/// \throws wrong_request   for a long plan whose totals only a walk tells
+/// \throws wrong_request   for a long plan whose totals only a walk can tell
 template <class Plan>
 [[nodiscard]] planned figures(request const& asked, Plan const& plan, cairn::slot_index slots) {
   planned found{
@@ -43,15 +44,15 @@ template <class Plan>
   return found;
 }
 
-/// Adds what a walk tells beside the totals: the repetition number of plans that were walked, and the first split
-/// unless that is known or a cursor would take very much memory.   Cost: one walk, 4 bytes a step while it lasts; else
-/// a few actions
+/// Adds what a walk shows beside the totals: for plans that were walked, the repetition number; and the first split,
+/// unless it is known or a cursor would take very much memory.   Cost: one walk, and 4 bytes per step during it; else a
+/// few actions
 void add_walked(planned& found);
 
-/// \throws wrong_request   saying the least bytes
+/// \throws wrong_request   always, with the least bytes
 [[noreturn]] void refuse_budget(request const& asked, cairn::wide least);
 
-/// A kind of plan whose plans ask for the time as they are made and walked.
+/// A kind of plan that checks the time while its plans are made and walked.
 template <class Make>
 struct timed_factory : Make {
   deadline_timer* by;
@@ -61,8 +62,7 @@ struct timed_factory : Make {
   }
 };
 
-/// The most that the budget has room for of what `make` takes; see `cairn::most_slots_within`.   \throws wrong_request
-/// where nothing fits
+/// The most slots of `make` that fit the budget; see `cairn::most_slots_within`.   \throws wrong_request   if none fit
 template <class Make>
 [[nodiscard]] cairn::slot_index most_slots(request const& asked, Make const& make) {
   auto const fit =

@@ -1,5 +1,5 @@
 #pragma once
-/// \file files.hpp  Whole files, and standard input, as text.
+/// \file files.hpp  Reads and writes whole files, and reads standard input, as text.
 #include <cstddef>
 #include <fstream>
 #include <iostream>
@@ -19,8 +19,8 @@ inline void write_file(std::string const& name, std::string const& text) {
                         "\" cannot be written; give a file in a folder that is there and may be written to"};
 }
 
-/// \param name  of a file, or - for standard input   \throws wrong_request   for what cannot be read, and for more than
-/// `most` bytes
+/// \param name  a file, or "-" for standard input   \throws wrong_request   if the file cannot be read or has more than
+///   `most` bytes
 [[nodiscard]] inline std::string read_file(std::string const& name, std::size_t most) {
   std::ifstream file;
   if (name != "-") file.open(name, std::ios::binary);

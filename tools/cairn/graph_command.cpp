@@ -37,7 +37,7 @@ cairn::operation_graph graph_of(asked_graph const& asked) {
 std::string short_bytes(std::int64_t bytes) { return cairn::to_short_text(wide(bytes)).c_str(); }
 std::int64_t largest(std::vector<std::int64_t> const& bytes) { return *std::max_element(bytes.begin(), bytes.end()); }
 
-/// No graph has more than 2^62 bytes, so that every size of 2^63 and more is as good as another.
+/// No graph has more than 2^62 bytes, so all sizes of 2^63 and more mean the same.
 std::int64_t budget_of(asked_graph const& asked) {
   auto const most = wide((std::numeric_limits<std::int64_t>::max)());
   return std::int64_t(std::min(wide(size_of("memory", asked.memory).count()), most));

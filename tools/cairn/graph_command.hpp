@@ -1,26 +1,28 @@
 #pragma once
-/// \file graph_command.hpp  A graph of operations from a file: its plan, what is known of it, and a picture.
+/// \file graph_command.hpp  Answers for a graph of operations from a file: its plan, its properties, and a picture.
 #include <iosfwd>
 #include <string>
 
 namespace tool {
 
-/// What is asked of a graph, as it was written.
+/// A request about a graph, as written on the command line.
 struct asked_graph {
-  std::string file;           ///< - for standard input
-  std::string memory;         ///< budget; what is stored without one where it is empty
-  std::string points;         ///< plans of a curve at most
-  std::string svg;            ///< where a picture goes
+  std::string file;           ///< "-" for standard input
+  std::string memory;         ///< the budget; without one, `plan` lists all budgets and `svg` stores everything
+  std::string points;         ///< the most plans of a curve
+  std::string svg;            ///< the file for the picture
   bool json = false, actions = false;
 };
 
-/// The fastest plan within a budget, or what memory buys.
-/// \throws wrong_request, cairn::error   for what is no graph, and a budget that is too small, with the least that
-/// would do
+/// The fastest plan within a budget, or the plans over all budgets.
+/// \throws wrong_request, cairn::error   for text that is not a graph, and for a budget that is too small, with the
+///   least feasible one
 void plan_graph(std::ostream& to, asked_graph const& asked);
-/// What a graph takes at least and at most, and its values that lie idle with the most bytes.   \throws as `plan_graph`
+/// The least and the most memory of a graph, and the values that occupy the most bytes while idle.
+/// \throws as `plan_graph`
 void explain_graph(std::ostream& to, asked_graph const& asked);
-/// Memory over time of the plan within a budget, or of one that stores everything, as an SVG.   \throws as `plan_graph`
+/// Memory over time as an SVG, for the plan within a budget or for the one that stores everything.
+/// \throws as `plan_graph`
 void draw_graph(std::ostream& to, asked_graph const& asked);
 
 }  // namespace tool

@@ -1,5 +1,5 @@
 #pragma once
-/// \file keys.hpp  Words of a command and what they set: options on the command line, keys in JSON.
+/// \file keys.hpp  The keys of a request: options on the command line, keys in JSON.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -7,31 +7,30 @@
 
 namespace tool {
 
-/// One word about a thing that is asked for. In JSON it is the key, on the command line the option --key with '-' for
-/// '_'.
+/// One key of a request. In JSON it is written as is, on the command line as the option --key with '-' for '_'.
 template <class Asked>
 struct key_of {
   std::string_view name;
-  char const* value;  ///< what to write after it; nullptr for a flag, which is true or false
+  char const* value;  ///< the form of its value; nullptr for a flag, which is true or false
   char const* help;
   void (*set)(Asked& asked, std::string_view name, std::string_view text);
 };
 
-/// The text in quotes, cut where it is long.
+/// The text in quotes, shortened if it is long.
 [[nodiscard]] std::string quoted(std::string_view text);
 
-/// \throws wrong_request   always: the key, what it got, what to give
+/// \throws wrong_request   always: with the key, the given value, and a value that would work
 [[noreturn]] void refuse_value(std::string_view name, std::string_view text, std::string const& what_would_work);
 
-/// \param least  0 or 1   \throws wrong_request   for a text that is no whole number from `least` to 2^63-1
+/// \param least  0 or 1   \throws wrong_request   unless the text is a whole number from `least` to 2^63-1
 [[nodiscard]] std::int64_t count_of(std::string_view name, std::string_view text, std::int64_t least);
 /// A finite number, 0 or more.   \throws wrong_request
 [[nodiscard]] double number_of(std::string_view name, std::string_view text);
-/// Seconds, infinite for the word unlimited.   \throws wrong_request
+/// Seconds; infinite for the word "unlimited".   \throws wrong_request
 [[nodiscard]] double seconds_of(std::string_view name, std::string_view text);
-/// \throws wrong_request   for what is no size
+/// \throws wrong_request   unless the text is a size
 [[nodiscard]] cairn::byte_size size_of(std::string_view name, std::string_view text);
-/// \throws wrong_request   for what is neither true nor false
+/// \throws wrong_request   unless the text is true or false
 [[nodiscard]] bool truth_of(std::string_view name, std::string_view text);
 
 }  // namespace tool

@@ -1,5 +1,5 @@
 #pragma once
-/// \file kinds.hpp  The schedules there are: their names, and the keys of a request that go with each.
+/// \file kinds.hpp  The kinds of schedules: their names, and the keys of a request that apply to each.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -25,8 +25,8 @@ enum class schedule_kind : std::uint8_t {
 struct kind_words {
   schedule_kind kind;
   char const* name;
-  std::span<std::string_view const> keys;  ///< beside those that go with every schedule
-  char const* least;  ///< what it needs of these, and what to give; nullptr where it can do without
+  std::span<std::string_view const> keys;  ///< beside those that apply to every schedule
+  char const* least;  ///< the keys it needs, as a message names them; nullptr if it needs none
 };
 
 [[nodiscard]] std::span<kind_words const> schedule_kinds() noexcept;
@@ -36,7 +36,7 @@ struct kind_words {
 /// "revolve, uniform, ... or action_list".
 [[nodiscard]] std::string kind_names();
 
-/// Whether the key says something about every schedule.
+/// Whether the key applies to every schedule.
 [[nodiscard]] bool goes_with_all(std::string_view key) noexcept;
 
 }  // namespace tool

@@ -1,5 +1,5 @@
 #pragma once
-/// \file lines.hpp  Reads lines of bounded length, so that no input makes a program grow.
+/// \file lines.hpp  Reads lines of bounded length, so that no input can make the program's memory grow.
 #include <cstddef>
 #include <istream>
 #include <ostream>
@@ -9,7 +9,7 @@ namespace tool {
 
 enum class line_kind : unsigned char { whole, too_long, none };
 
-/// The next line, without its end; of one that is too long the first `most` characters. The last line need not end.
+/// The next line, without its end; if it is too long, its first `most` characters. The last line may lack a line end.
 [[nodiscard]] inline line_kind read_line(std::istream& from, std::string& line, std::size_t most) {
   using traits = std::istream::traits_type;
   auto& buffer = *from.rdbuf();
@@ -25,7 +25,7 @@ enum class line_kind : unsigned char { whole, too_long, none };
   return too_long ? line_kind::too_long : line_kind::whole;
 }
 
-/// Writes `answer(line, kind)` for each line in order. Answers are handed on before the input is waited for.
+/// Writes `answer(line, kind)` for each line in order. Answers are flushed before the next input is awaited.
 template <class Answer>
 void answer_each_line(std::istream& from, std::ostream& to, std::size_t most, Answer answer) {
   std::string line;

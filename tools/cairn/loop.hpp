@@ -1,5 +1,5 @@
 #pragma once
-/// \file loop.hpp  What a loop weighs, as `advise` and `pareto` are asked about it.
+/// \file loop.hpp  The sizes and times of a loop, as given to `advise` and `pareto`.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,11 +21,11 @@ using loop_key = key_of<asked_loop>;
 
 [[nodiscard]] std::span<loop_key const> loop_keys() noexcept;
 
-/// \throws wrong_request   for a key that there is not, and a text that is no value of it
+/// \throws wrong_request   for an unknown key, and for a text that is not a value of the key
 void set(asked_loop& asked, std::string_view name, std::string_view text);
 
-/// Fills in what was left open.   \throws wrong_request   for what does not go together
-/// \param with_memory  whether a budget has to be given, or else may not be
+/// Fills in the defaults.   \throws wrong_request   for keys that exclude each other
+/// \param with_memory  whether a budget must be given; if false, it must not be given
 [[nodiscard]] asked_loop completed(asked_loop asked, bool with_memory);
 
 }  // namespace tool

@@ -1,4 +1,4 @@
-// cairn: plans for reversing a loop, from the command line.
+// cairn: plans for reversing a loop, on the command line.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -39,7 +39,7 @@
 namespace tool {
 namespace {
 
-/// The options of a command as they were written.
+/// The options of a command, as written by the user.
 template <class Asked>
 struct written {
   struct entry {
@@ -70,7 +70,7 @@ struct written {
   }
 };
 
-/// Where and how a plan is shown.
+/// Where and in which form a plan is shown.
 struct outputs {
   bool batch = false, json = false, csv = false, json_actions = false, picture = false, fingerprint = false;
   std::string svg, memory_svg;
@@ -123,7 +123,7 @@ void advise(written<asked_loop> const& written, bool json) {
   }
 }
 
-/// How many plans are listed, and where.
+/// How many plans are listed, and in which form.
 struct comparison {
   std::string points, svg;
   bool csv = false, json = false;
@@ -150,7 +150,7 @@ void compare(written<asked_loop> const& written, comparison const& wanted) {
                               : cairn::pareto_text(front) + cairn::slots_note + '\n');
 }
 
-/// A chain, as a file or as lines.
+/// A chain from a file, or requests from lines.
 struct chain_words {
   std::string file;
   chain_outputs outputs;
@@ -183,7 +183,7 @@ void chain(written<asked_chain> const& written, chain_words const& wanted) {
   answer_chain_lines(std::cin, std::cout);
 }
 
-/// A graph and what is asked of it.
+/// A graph and the request about it.
 struct graph_words {
   asked_graph to_plan, to_explain, to_draw;
 

@@ -1,4 +1,4 @@
-// Schedules that are read from a file.
+// Schedules read from a file.
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -14,7 +14,7 @@
 namespace tool {
 namespace {
 
-/// Where action `number` stands in a list that has been read, as a message speaks of it.
+/// The place of action `number` in a list, as a message names it.
 std::string place_of(std::string_view text, bool csv, cairn::wide number) {
   if (!csv) return "action " + digits(number);
   cairn::wide rows = 0, line = 0;
@@ -54,7 +54,7 @@ planned action_list_plan(request const& asked) {
                         cairn::describe(found.reason) + "; make it a list that an executor can obey"};
   auto result = figures(asked, cairn::verified{read}, read.slots());
   add_walked(result);
-  result.walked = true;  // when it was checked, however long the loop
+  result.walked = true;  // the check walked it, however long the loop is
   return result;
 }
 

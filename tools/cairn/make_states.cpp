@@ -21,7 +21,7 @@ using cairn::step_index;
 
 using cairn::useful_slots;
 
-/// A kind of plan: the fewest and the most slots that it takes, and the plan with a number of them.
+/// A kind of plan: the fewest and the most slots that it takes, and a plan with a given number of slots.
 struct revolve_factory {
   step_index steps;
   slot_index least() const { return 1; }
@@ -107,7 +107,7 @@ planned two_level_plan(request const& asked) {
 }
 
 planned online_plan(request const& asked) {
-  refuse_walk(asked, *asked.steps);  // its way forward is always played
+  refuse_walk(asked, *asked.steps);  // its forward run is always walked
   online_factory const make{*asked.steps, asked.eager};
   slot_index const slots = asked.slots ? *asked.slots : most_slots(asked, make);
   need_one(slots, "online");

@@ -1,4 +1,4 @@
-// Schedules that keep tapes beside states.
+// Schedules that keep tapes as well as states.
 #include <string>
 
 #include <cairn/schedule/bptt.hpp>
@@ -18,7 +18,7 @@ planned walked_figures(request const& asked, Plan const& plan) {
   return found;
 }
 
-/// Kinds for which the initial state stands in one way only.
+/// For kinds that support only one way to keep the initial state.
 void refuse_other_initial(request const& asked, initial_state only, char const* name) {
   if (asked.initial && *asked.initial != only)
     throw wrong_request{std::string{"the initial state of "} + name_of(asked.schedule()) + " is " + name +

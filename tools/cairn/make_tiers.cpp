@@ -1,4 +1,4 @@
-// Schedules that keep states in several places.
+// Schedules that keep states on several tiers.
 #include <algorithm>
 #include <vector>
 
@@ -15,7 +15,7 @@ namespace {
 using cairn::slot_index;
 using cairn::step_index;
 
-/// As those of plans in one place; slots are those in memory.
+/// Kinds of plans, as for schedules with one tier; slots are those in memory.
 struct multistage_factory {
   step_index steps;
   slot_index disk_slots;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file members.hpp  The members of a JSON object, one after the other.
+/// \file members.hpp  Collects the members of a JSON object.
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,7 +14,7 @@ class members {
     text_.append(1, '"').append(name).append("\":").append(json);
   }
   void add(std::string_view name, cairn::wide number) { add(name, json_number(number)); }
-  /// Without braces.
+  /// The members, without braces.
   [[nodiscard]] std::string take() { return std::move(text_); }
 
  private:

@@ -23,30 +23,30 @@ namespace tool {
   return text;
 }
 
-/// 1 step, 2 steps.
+/// A number with its noun: 1 step, 2 steps.
 [[nodiscard]] inline std::string counted(cairn::wide number, char const* noun) {
   return grouped(number) + ' ' + noun + (number == 1 ? "" : "s");
 }
 
-/// With three decimals; very large ones with four digits.
+/// With three decimals; very large numbers with four digits.
 [[nodiscard]] inline std::string fixed(double number) {
   char text[64];
   std::snprintf(text, sizeof text, number < 1e6 ? "%.3f" : "%.4g", number);
   return text;
 }
 
-/// Exact for every reader: above 2^53, where readers that know doubles only begin to round, a string of digits.
+/// Exact for every reader: numbers above 2^53, which readers that use doubles would round, are strings of digits.
 [[nodiscard]] inline std::string json_number(cairn::wide number) {
   return number >> 53 == 0 || number == cairn::wide{1} << 53 ? digits(number) : '"' + digits(number) + '"';
 }
-/// The shortest text that is read back as the same number; null for what JSON has no number for.
+/// The shortest text that reads back as the same number; null for numbers that JSON cannot hold.
 [[nodiscard]] inline std::string json_number(double number) {
   if (!std::isfinite(number)) return "null";
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }
 
-/// A cost, 0 or more: whole ones without a point or an exponent, like counts.
+/// Whether a cost, 0 or more, is a whole number: it is then written like a count, without a point or an exponent.
 [[nodiscard]] inline bool is_whole(double cost) noexcept { return cost < 0x1p127 && cost == double(cairn::wide(cost)); }
 [[nodiscard]] inline std::string json_cost(double cost) {
   return is_whole(cost) ? json_number(cairn::wide(cost)) : json_number(cost);

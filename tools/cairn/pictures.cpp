@@ -6,7 +6,7 @@
 namespace tool {
 namespace {
 
-/// What a terminal of the usual size has room for.
+/// What fits on a terminal of the usual size.
 constexpr int columns = 78, rows = 30;
 
 cairn::workload sizes_of(planned const& found) {

@@ -17,7 +17,7 @@ namespace {
 
 using factory = planned (*)(request const&);
 
-/// In the order of the enumeration of kinds.
+/// In the order of the enumeration `schedule_kind`.
 constexpr factory factories[] = {revolve_plan,  uniform_plan,      uniform_plan, two_level_plan, online_plan, multistage_plan,
                             hrevolve_plan, disk_revolve_plan, mixed_plan,   bptt_plan,      runge_kutta_plan, action_list_plan};
 
@@ -113,7 +113,7 @@ void add_walked(planned& found) {
     found.first_split = a.to;
     return;
   }
-  std::vector<std::int32_t> starts(std::size_t(found.plan.steps()) + 1);  // runs that start at a step, less those that end there
+  std::vector<std::int32_t> starts(std::size_t(found.plan.steps()) + 1);  // starts less ends of runs, by step
   auto cursor = timed_plan{found.plan, found.asked.deadline}.walk();
   for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) {
     if (a.kind != action_kind::advance) continue;

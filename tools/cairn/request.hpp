@@ -1,5 +1,5 @@
 #pragma once
-/// \file request.hpp  What a plan is asked for: the same words on the command line and in a line of JSON.
+/// \file request.hpp  A request for a plan: the same words on the command line and in a line of JSON.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,14 +15,14 @@ namespace tool {
 
 class deadline_timer;
 
-/// What holds states beside others: slots, and what a write and a read cost.
+/// One of several tiers that hold states: its slots, and the cost of a write and a read.
 struct asked_tier {
   cairn::slot_index slots = 0;
   double write = 0, read = 0;
 };
-/// Whether the initial state takes a slot that can be given up, or stands outside the budget.
+/// Whether the initial state takes a slot that can be released, or is kept outside the budget.
 enum class initial_state : std::uint8_t { releasable, pinned_free };
-/// What may be kept of a loop whose steps are recorded.
+/// What a plan may keep of a loop whose steps are recorded.
 enum class keep_choice : std::uint8_t { states, tapes, both };
 
 struct request {
@@ -30,7 +30,7 @@ struct request {
   std::optional<cairn::slot_index> slots;
   std::optional<cairn::byte_size> memory, state, adjoint, tape;
   bool out_of_place = false;
-  std::optional<schedule_kind> named;  ///< by `schedule`
+  std::optional<schedule_kind> named;  ///< the value of `schedule`
   std::optional<cairn::step_index> block, period;
   std::optional<cairn::slot_index> extra_slots, ram_slots, disk_slots;
   std::optional<double> disk_write, disk_read;
@@ -41,12 +41,12 @@ struct request {
   bool tape_restarts = false, stiffly_accurate = true, eager = false;
   std::optional<initial_state> initial;
   keep_choice keep = keep_choice::both;
-  std::string actions;      ///< the name of a file
-  std::optional<double> time_limit;  ///< in seconds, infinite for none; usual_time_limit where it is not given
-  deadline_timer* deadline = nullptr;       ///< on the answer that is under way, which it outlives
-  std::uint64_t given = 0;  ///< bit k is set where request_keys()[k] was
+  std::string actions;      ///< the name of the file
+  std::optional<double> time_limit;  ///< in seconds, infinite for no limit; usual_time_limit if not given
+  deadline_timer* deadline = nullptr;       ///< of the current answer; must outlive it
+  std::uint64_t given = 0;  ///< bit k is set if request_keys()[k] was given
 
-  /// The kind that is named; else the one that the given keys mean.
+  /// The named kind; else the kind that the given keys imply.
   [[nodiscard]] schedule_kind schedule() const noexcept {
     return named ? *named : actions.empty() ? schedule_kind::revolve : schedule_kind::action_list;
   }
@@ -56,11 +56,10 @@ using request_key = key_of<request>;
 
 [[nodiscard]] std::span<request_key const> request_keys() noexcept;
 
-/// \throws wrong_request   for a key that there is not, and a text that is no value of it
+/// \throws wrong_request   for an unknown key, and for a text that is not a value of the key
 void set(request& asked, std::string_view name, std::string_view text);
 
-/// \throws wrong_request   where a key was given that the asked kind of schedule knows nothing of, saying which keys it
-/// has
+/// \throws wrong_request   if a given key does not apply to the requested kind of schedule, with the keys that do
 void refuse_foreign_keys(request const& asked);
 
 }  // namespace tool

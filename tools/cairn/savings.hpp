@@ -1,5 +1,5 @@
 #pragma once
-/// \file savings.hpp  What evenly spaced checkpoints save, as a table.
+/// \file savings.hpp  A table of what evenly spaced checkpoints save.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace tool {
 
-/// One row for each number of steps.   \param checkpoints  floor(sqrt n) where not given
+/// One row for each number of steps.   \param checkpoints  by default floor(sqrt n)
 /// \throws cairn::invalid_plan
 [[nodiscard]] std::string savings_table(std::span<cairn::step_index const> lengths,
                                         std::optional<cairn::step_index> checkpoints);

@@ -9,7 +9,7 @@
 namespace tool {
 namespace {
 
-/// Slots, steps run and their number per step of the loop.
+/// A row of slots, steps run, and steps run per step of the loop.
 std::string row(char const* name, cairn::step_index steps, cairn::slot_index slots) {
   auto const forward = cairn::revolve{steps, slots}.counts().advances + cairn::wide(steps);
   char text[160];

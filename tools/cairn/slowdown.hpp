@@ -1,11 +1,11 @@
 #pragma once
-/// \file slowdown.hpp  The fewest slots for a wanted slow-down, in words.
+/// \file slowdown.hpp  The fewest slots for a given slow-down, in words.
 #include <string>
 #include <cairn/core/action.hpp>
 
 namespace tool {
 
-/// \throws cairn::invalid_plan   for a slow-down that no number of slots reaches
+/// \throws cairn::invalid_plan   for a slow-down that no number of slots can reach
 [[nodiscard]] std::string slots_text(cairn::step_index steps, double slowdown);
 
 }  // namespace tool

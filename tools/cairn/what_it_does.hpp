@@ -1,5 +1,5 @@
 #pragma once
-/// \file what_it_does.hpp  What a plan keeps and when, in a sentence or two.
+/// \file what_it_does.hpp  Describes in a sentence or two what a plan keeps, and when.
 #include <string>
 #include "planning.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file wrong_request.hpp  What the tool cannot do as asked.
+/// \file wrong_request.hpp  Errors for requests that the tool cannot fulfil.
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -7,8 +7,7 @@
 
 namespace tool {
 
-/// The text on one line and in full: zeros, which would end it, and other characters that a terminal obeys are written
-/// as \x00.
+/// The whole text on one line: zeros, which would end it, and other control characters are written as \x00.
 [[nodiscard]] inline std::string plain(std::string_view text) {
   constexpr char const* digits = "0123456789abcdef";
   std::string line;
@@ -20,17 +19,17 @@ namespace tool {
   return line;
 }
 
-/// The message says which option is wrong, the value given and what would work.
+/// The message says which option is wrong, the given value, and what would work.
 struct wrong_request : std::invalid_argument {
   explicit wrong_request(std::string_view text) : std::invalid_argument{plain(text)} {}
 };
 
-/// The time that an answer may take is over.
+/// The time limit of an answer is over.
 struct out_of_time : wrong_request {
   using wrong_request::wrong_request;
 };
 
-/// The library's own words, without its namespace in front.
+/// The library's message, without its namespace in front.
 [[nodiscard]] inline std::string message_of(cairn::error const& problem) {
   std::string_view text = problem.what();
   if (text.starts_with("cairn::")) text.remove_prefix(7);
