@@ -1,5 +1,5 @@
 #pragma once
-/// \file chain_options.hpp  How a chain is planned.
+/// \file chain_options.hpp  Options of planners for chains.
 #include <cstdint>
 #include <vector>
 #include <cairn/core/chain.hpp>
@@ -9,17 +9,17 @@
 
 namespace cairn {
 
-/// How a chain is planned; the usual values are for `automatic`.
+/// Options of planners for chains. The defaults are for `automatic`.
 struct chain_options {
-  chain_method by = chain_method::automatic;  ///< how plans are found
-  double gap = 0.01;         ///< that `automatic` is content with: (makespan - bound) / bound, >= 0
-  double effort = 1e10;  ///< that `automatic` may spend on a plan, in sums of two table entries, > 0; some 5e9 take a
-                         ///< second. a chain of 1000 stages may take it all
-  std::int64_t slots = 0;    ///< of methods that divide the budget into slots; chosen where 0
-  std::vector<chain_tier> tiers = {};  ///< for `tiers`: where else states may be kept, fast ones first
-  chain_launcher launch = {};          ///< runs parts of tables at once; one after the other where empty
-  work_limit limit = {};  ///< how much work one call of the planner may be, whatever the method; then it answers the
-                          ///< best plan found, or throws too_much_work
+  chain_method by = chain_method::automatic;  ///< the method that finds plans
+  double gap = 0.01;         ///< the gap at which `automatic` stops: (makespan - bound) / bound, >= 0
+  double effort = 1e10;  ///< the most work that `automatic` spends on a plan, in sums of two table entries, > 0; about
+                         ///< 5e9 take a second. A chain of 1000 stages may use all of it
+  std::int64_t slots = 0;    ///< slots of methods that divide the budget into slots; 0 lets the planner choose
+  std::vector<chain_tier> tiers = {};  ///< for `tiers`: where states may be kept besides memory, fast tiers first
+  chain_launcher launch = {};          ///< runs parts of tables in parallel; if empty, one after the other
+  work_limit limit = {};  ///< the most work of one call of the planner, for any method. A call that reaches it returns
+                          ///< the best plan found, or throws too_much_work
 };
 
 }  // namespace cairn

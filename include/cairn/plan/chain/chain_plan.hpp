@@ -1,5 +1,5 @@
 #pragma once
-/// \file chain_plan.hpp  A plan for a chain with what it costs and how far it is from the best.
+/// \file chain_plan.hpp  A plan for a chain, its cost, and how far it is from the optimum.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -8,22 +8,22 @@
 
 namespace cairn {
 
-/// How plans for chains are found.
+/// Methods that find plans for chains.
 enum class chain_method : std::uint8_t {
-  automatic,       ///< the method that fits the chain, and as many slots as the wanted gap takes
+  automatic,       ///< the method that fits the chain, with as many slots as the wanted gap needs
   store_all,       ///< every tape is kept
   revolve,         ///< the closed form for stages that are all alike
-  persistent,      ///< the optimum among plans that keep a state until its adjoint is made, exact in bytes
-  slots,           ///< the same in slots: sizes rounded up
-  non_persistent,  ///< states may also be given up early and come back on the way of others
+  persistent,      ///< the optimum among plans that keep a state until its adjoint is made; exact in bytes
+  slots,           ///< the same optimum in slots: sizes are rounded up
+  non_persistent,  ///< plans may also drop a state early and make it again on the way to another state
   own_tapes,       ///< a tape lives only during its own adjoint
-  tiers,           ///< states may be kept on other tiers
+  tiers,           ///< states may be kept on other tiers, too
   sqrt,            ///< segments of equal length (Chen, Xu, Zhang, Guestrin 2016)
-  greedy,          ///< segments of about equal bytes (the same)
-  single_level     ///< the best segments of which each is run again once
+  greedy,          ///< segments of about equal bytes (same paper)
+  single_level     ///< the best segments, each of which is run again once
 };
 
-/// Its name, as `cairn chain --planner` writes it.
+/// The name of the method, as `cairn chain --planner` takes it.
 [[nodiscard]] constexpr char const* name_of(chain_method by) noexcept {
   switch (by) {
     case chain_method::automatic: return "auto";
@@ -41,10 +41,10 @@ enum class chain_method : std::uint8_t {
   return "single_level";
 }
 
-/// Among which plans nothing is faster than a bound says.
+/// A class of plans for which a bound holds.
 enum class chain_class : std::uint8_t { every_schedule, persistent, non_persistent };
 
-/// Its name.
+/// The name of the class.
 [[nodiscard]] constexpr char const* name_of(chain_class of) noexcept {
   switch (of) {
     case chain_class::every_schedule: return "every_schedule";
@@ -54,29 +54,30 @@ enum class chain_class : std::uint8_t { every_schedule, persistent, non_persiste
   return "non_persistent";
 }
 
-/// What is proven of a chain at a budget.
+/// What is proven for a chain at a budget.
 struct chain_certificate {
   std::int64_t lower_bound_time = 0;  ///< no schedule of any kind has a shorter makespan
   std::int64_t lower_bound_peak = 0;  ///< no schedule of any kind has a lower peak, at any time
-  std::int64_t class_bound_time = 0;  ///< no plan of the class `of` has a shorter makespan; 0 where nothing was proven
+  std::int64_t class_bound_time = 0;  ///< no plan of the class `of` has a shorter makespan; 0 if nothing is proven
   chain_class of = chain_class::every_schedule;  ///< the class of `class_bound_time`
 };
 
 /// A plan for a chain at a budget.
 struct chain_plan {
   std::vector<action> actions;  ///< by `chain_actions`, for `replay` and the executor of chains
-  chain_cost cost;                    ///< by playing them
-  std::int64_t budget = 0;            ///< bytes it was made for, state 0 not counted
-  chain_method by = chain_method::automatic;  ///< what found it; never `automatic`
-  chain_certificate proof;            ///< how far it is from the best
-  std::int64_t left_out = 0;  ///< of a curve: budgets from the plan before it on, and behind the last plan, that the
-                              ///< limit of work left without a plan
+  chain_cost cost;                    ///< what `replay` says of `actions`
+  std::int64_t budget = 0;            ///< bytes the plan was made for, without state 0
+  chain_method by = chain_method::automatic;  ///< the method that found the plan; never `automatic`
+  chain_certificate proof;            ///< bounds that say how far the plan is from the optimum
+  std::int64_t left_out = 0;  ///< in a curve: the number of budgets that have no plan because the limit of work was
+                              ///< reached. These are the budgets between the previous plan and this one, and those
+                              ///< after the last plan
 
   /// Time of the sweep that stores everything: every stage and every adjoint once.
   [[nodiscard]] std::int64_t store_all_time() const noexcept {
     return cost.makespan - cost.extra_forward - cost.transfer;
   }
-  /// Its makespan over that of storing everything; 1 where nothing takes time.
+  /// The makespan divided by that of storing everything; 1 if nothing takes time.
   [[nodiscard]] double slowdown() const noexcept {
     return store_all_time() > 0 ? double(cost.makespan) / double(store_all_time()) : 1;
   }
@@ -88,11 +89,11 @@ struct chain_plan {
   [[nodiscard]] chain_class bound_class() const noexcept {
     return proof.class_bound_time > proof.lower_bound_time ? proof.of : chain_class::every_schedule;
   }
-  /// (makespan - bound) / bound; 0 where the plan is the best of its class.
+  /// (makespan - bound) / bound; 0 if the plan is the best of its class.
   [[nodiscard]] double gap() const noexcept {
     return bound() > 0 ? double(cost.makespan - bound()) / double(bound()) : 0;
   }
-  /// Whether nothing of `bound_class` is faster.
+  /// Whether no plan of `bound_class` is faster.
   [[nodiscard]] bool exact() const noexcept { return cost.makespan <= bound(); }
 };
 

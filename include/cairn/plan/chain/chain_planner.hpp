@@ -1,5 +1,5 @@
 #pragma once
-/// \file chain_planner.hpp  From a chain and a budget to the fastest plan, with its proof.
+/// \file chain_planner.hpp  Finds the fastest plan for a chain and a budget, and a bound that says how good it is.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,89 +16,90 @@ namespace detail {
 class chain_search;
 }  // namespace detail
 
-/// Why no plan keeps within a budget.
+/// Why no plan fits a budget.
 struct chain_infeasibility {
-  std::int64_t budget = 0;       ///< that was given
-  std::int64_t least_bytes = 0;  ///< the least for which the method finds a plan
-  std::int64_t lower_bound = 0;  ///< below it no schedule of any kind exists
-  step_index stage = 0;          ///< the stage that needs the most at once; L for the loss
-  bool is_backward = false;      ///< whether its adjoint needs it, or its recorded run
-  std::int64_t state = 0;        ///< of `lower_bound`: the state that is read then
-  std::int64_t tape = 0;         ///< of `lower_bound`: the tape of the stage
-  std::int64_t adjoint = 0;      ///< of `lower_bound`: the adjoint that is read then
-  std::int64_t work = 0;         ///< of `lower_bound`: working bytes
+  std::int64_t budget = 0;       ///< the budget asked for
+  std::int64_t least_bytes = 0;  ///< the least budget for which the method finds a plan
+  std::int64_t lower_bound = 0;  ///< no schedule of any kind exists below this budget
+  step_index stage = 0;          ///< the stage that needs the most bytes at one time; L for the loss
+  bool is_backward = false;      ///< whether that is at its adjoint; if false, at its recorded run
+  std::int64_t state = 0;        ///< part of `lower_bound`: the state that is read then
+  std::int64_t tape = 0;         ///< part of `lower_bound`: the tape of the stage
+  std::int64_t adjoint = 0;      ///< part of `lower_bound`: the adjoint that is read then
+  std::int64_t work = 0;         ///< part of `lower_bound`: working bytes
 };
 
-/// Plans one chain, for as many budgets as one likes: what is found for one helps the next. Not for several threads at
-/// once.
+/// Plans one chain for any number of budgets. Results for one budget speed up the next. One thread at a time may use a
+/// planner.
 class chain_planner {
  public:
-  /// \throws invalid_plan, overflow_error   for a chain or options that cannot be
+  /// \throws invalid_plan, overflow_error   for an invalid chain or invalid options
   CAIRN_DECL explicit chain_planner(chain work, chain_options options = {});
   chain_planner(chain_planner&& from) noexcept
-      : search_{std::exchange(from.search_, nullptr)} {}     ///< takes the place of `from`
-  chain_planner& operator=(chain_planner&& from) noexcept {  ///< changes places with `from`
+      : search_{std::exchange(from.search_, nullptr)} {}     ///< takes over the plans of `from`
+  chain_planner& operator=(chain_planner&& from) noexcept {  ///< swaps with `from`
     std::swap(search_, from.search_);
     return *this;
   }
   CAIRN_DECL ~chain_planner();
 
-  /// The fastest plan that the method finds whose peak is at most `budget`, state 0 not counted.
-  /// \param budget  a size, "512MiB", where the chain is in bytes; or a number in the unit of the chain
-  /// Cost: see `chain_options::effort`, `chain_options::limit` and the methods. Where the limit is passed, the best
-  /// plan found by then: its gap says what is proven.
-  /// \throws infeasible_budget   that says the least feasible bytes   \throws too_much_work   where no plan was found
-  ///        before the limit was passed
+  /// The fastest plan found by the method whose peak is at most `budget`, without state 0.
+  /// \param budget  a size, "512MiB", if the chain is in bytes; or a number in the unit of the chain
+  /// Cost: see `chain_options::effort`, `chain_options::limit` and the methods. If the limit is reached, this returns
+  /// the best plan found so far; its gap says what is proven.
+  /// \throws infeasible_budget   with the least feasible bytes   \throws too_much_work   if the limit was reached
+  ///   before any plan was found
   [[nodiscard]] CAIRN_DECL chain_plan plan(byte_budget budget);
 
-  /// The plan of the smallest budget at which the method's makespan is at most `time`; where the optimum is not exact,
-  /// to 1/1000 of that budget. Where the limit of work is passed, the smallest found by then.
-  /// \throws infeasible_budget   where `time` is less than storing everything takes, and where the method finds no plan
-  ///        so fast, saying its fastest
-  /// \throws too_much_work   where no plan so fast was found before the limit was passed
+  /// The plan with the smallest budget at which the method's makespan is at most `time`; if the optimum is not exact,
+  /// within 1/1000 of that budget. If the limit of work is reached, the plan with the smallest budget found so far.
+  /// \throws infeasible_budget   if `time` is less than storing everything takes, or if the method finds no plan that
+  ///   fast; the message then says its fastest
+  /// \throws too_much_work   if the limit was reached before a plan that fast was found
   [[nodiscard]] CAIRN_DECL chain_plan min_memory(std::int64_t time);
 
-  /// Plans from the least feasible budget to that of storing everything, each faster than all that are smaller, at
-  /// budgets of equal ratios. Where the limit of work is passed, those found by then and that of storing everything;
-  /// `chain_plan::left_out` says how many are missing where. Cost: that of one plan in all, or a little more
+  /// Plans from the least feasible budget to that of storing everything, at budgets of equal ratios. Each plan is
+  /// faster than all plans with smaller budgets. If the limit of work is reached, the plans found so far and the one
+  /// that stores everything; `chain_plan::left_out` counts the missing ones. Cost: of all plans together, that of one
+  /// plan or a little more
   /// \param most_points  >= 2
-  /// \throws infeasible_budget   where the method finds no plan at any budget   \throws too_much_work   where no plan
-  ///        was found before the limit was passed
+  /// \throws infeasible_budget   if the method finds no plan at any budget   \throws too_much_work   if the limit was
+  ///   reached before any plan was found
   [[nodiscard]] CAIRN_DECL std::vector<chain_plan> pareto(std::size_t most_points = 40);
 
-  /// What binds where no plan keeps within the budget; nothing where one does.
-  /// \throws infeasible_budget   where the method finds no plan at any budget   \throws too_much_work   where the limit
-  ///        is passed before that is known
+  /// Why no plan fits the budget; nothing if one does.
+  /// \throws infeasible_budget   if the method finds no plan at any budget   \throws too_much_work   if the limit is
+  ///   reached before the answer is known
   [[nodiscard]] CAIRN_DECL std::optional<chain_infeasibility> why_infeasible(byte_budget budget);
 
-  /// The least budget for which the method finds a plan. Where it works in slots or tries segments, to 1/1000.
-  /// \throws infeasible_budget   where the method finds no plan at any budget   \throws too_much_work   where the limit
-  ///        is passed before that is known
+  /// The least budget for which the method finds a plan; within 1/1000 for methods that work in slots or try segments.
+  /// \throws infeasible_budget   if the method finds no plan at any budget   \throws too_much_work   if the limit is
+  ///   reached before the answer is known
   [[nodiscard]] CAIRN_DECL std::int64_t least_bytes();
-  /// The budget from which on everything is stored; more buys nothing.
+  /// The peak of storing everything; larger budgets give no faster plan.
   [[nodiscard]] CAIRN_DECL std::int64_t store_all_peak() const noexcept;
-  /// The makespan of storing everything; none is shorter.
+  /// The makespan of storing everything; no plan has a shorter one.
   [[nodiscard]] CAIRN_DECL std::int64_t store_all_time() const noexcept;
-  /// The chain that is planned.
+  /// The chain that this planner plans.
   [[nodiscard]] CAIRN_DECL chain const& work() const noexcept;
 
  private:
   static constexpr char const* who = "cairn::chain_planner";
 
-  /// The least budget that is found to do.   \throws infeasible_budget   where none does
+  /// The least budget found for which there is a plan.   \throws infeasible_budget   if there is none
   [[nodiscard]] CAIRN_DECL std::int64_t least_budget();
   [[noreturn]] CAIRN_DECL void refuse_all() const;
-  /// The same, proven to be the least.
+  /// The least budget, proven to be the least.
   [[nodiscard]] CAIRN_DECL std::int64_t proven_least();
-  /// A plan of a call that has others to answer with: nothing where the limit is passed first.
+  /// The plan for a budget within a call that has other plans to return; nothing if the limit is reached first.
   [[nodiscard]] CAIRN_DECL std::optional<chain_plan> planned_so_far(std::int64_t budget, double effort);
-  /// A plan within `time`, from the budget of storing everything on: slots round up, and some methods never store
-  /// everything. Few slots may fit the sizes of a smaller budget better, so these come last.
+  /// A plan within `time`, at the budget of storing everything or above: slots round up, and some methods never store
+  /// everything. Last it tries smaller budgets, whose sizes may fit few slots better.
   /// \throws infeasible_budget, too_much_work
   [[nodiscard]] CAIRN_DECL chain_plan fast_enough(std::int64_t time);
   [[nodiscard]] CAIRN_DECL chain_infeasibility reason(std::int64_t budget);
 
-  detail::chain_search* search_;  ///< its own; complete in impl/ only
+  detail::chain_search* search_;  ///< owned; its type is complete only in impl/
 };
 
 }  // namespace cairn

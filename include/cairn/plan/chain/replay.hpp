@@ -1,5 +1,5 @@
 #pragma once
-/// \file replay.hpp  What a plan for a chain does, action by action: the one judge of all planners.
+/// \file replay.hpp  Plays a plan for a chain action by action and counts its cost; all planners are measured by it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,29 +12,29 @@
 
 namespace cairn {
 
-/// What a plan costs, by playing it.
+/// The cost of a plan, counted by playing it.
 struct chain_cost {
-  std::int64_t peak = 0;           ///< most bytes in memory at once; state 0 and its adjoint not counted
-  std::int64_t makespan = 0;       ///< all times, those of saves and loads included
-  std::int64_t extra_forward = 0;  ///< times of stages run more than once
+  std::int64_t peak = 0;           ///< most bytes in memory at one time, without state 0 and its adjoint
+  std::int64_t makespan = 0;       ///< the sum of all times, saves and loads included
+  std::int64_t extra_forward = 0;  ///< time of stages beyond the first run of each
   std::int64_t transfer = 0;       ///< times of saves and loads
-  step_index stage_runs = 0;       ///< stages run, recorded or not; L where nothing is run twice
+  step_index stage_runs = 0;       ///< stage runs, recorded or not; L if no stage runs twice
   friend constexpr bool operator==(chain_cost const&, chain_cost const&) = default;
 };
 
 namespace detail {
 
-/// Plays a plan on numbers of states and tapes. One object, one sweep.
+/// Plays a plan on numbers of states and tapes. One object plays one sweep.
 class chain_interpreter {
  public:
-  /// \param elsewhere  tiers that saves and loads may name   \param model, far  must outlive the player
+  /// \param elsewhere  tiers that saves and loads may name   \param model, elsewhere  must outlive the interpreter
   chain_interpreter(chain_model const& model, std::span<chain_tier const> elsewhere, char const* who)
       : model_{model},
         far_{elsewhere},
         walk_{model.stages, checked(model, elsewhere, who), who},
         far_bytes_(elsewhere.size()) {}
 
-  /// \throws invalid_schedule   where the plan asks for what is not there
+  /// \throws invalid_schedule   if the action needs a state, tape or adjoint that is not there
   void obey(action const& a) {
     walk_.check(a, !model_.self_contained_tape);
     std::size_t const i = std::size_t(a.from);
@@ -82,19 +82,19 @@ class chain_interpreter {
     }
     walk_.apply(a);
   }
-  /// \throws invalid_schedule   where an adjoint is missing
+  /// \throws invalid_schedule   if an adjoint is missing
   [[nodiscard]] chain_cost finish() {
     walk_.finish();
     cost_.extra_forward = cost_.makespan - cost_.transfer - model_.store_all_time();
     return cost_;
   }
-  /// Bytes in memory after what was played so far.
+  /// Bytes in memory after the actions played so far.
   [[nodiscard]] std::int64_t live() const noexcept { return live_; }
-  /// The most so far.
+  /// The largest number of bytes so far.
   [[nodiscard]] std::int64_t peak() const noexcept { return cost_.peak; }
 
  private:
-  /// The names of the tiers.   \throws invalid_plan   for tiers that cannot be
+  /// The names of the tiers.   \throws invalid_plan   for invalid tiers
   [[nodiscard]] static named_tiers checked(chain_model const& model, std::span<chain_tier const> elsewhere,
                                            char const* who) {
     named_tiers named;
@@ -140,7 +140,7 @@ class chain_interpreter {
     cost_.makespan += times[i];
     cost_.transfer += times[i];
   }
-  /// \pre the walk knows the tier
+  /// \pre the walk has checked the tier
   [[nodiscard]] std::size_t tier_of(tier where) const noexcept {
     std::size_t k = 0;
     while (far_[k].where != where) ++k;
@@ -164,10 +164,10 @@ class chain_interpreter {
 
 }  // namespace detail
 
-/// Plays a plan for a chain and answers what it costs.   Cost: O(1) an action.
-/// \param elsewhere  tiers beside memory that the plan saves to
-/// \throws invalid_schedule   at the first action that cannot be obeyed, or where the plan ends early
-///        \throws invalid_plan, overflow_error   for a chain that cannot be
+/// Plays a plan for a chain and returns its cost.   Cost: O(1) per action.
+/// \param elsewhere  tiers besides memory that the plan saves to
+/// \throws invalid_schedule   at the first invalid action, or if the plan ends early
+/// \throws invalid_plan, overflow_error   for an invalid chain
 [[nodiscard]] inline chain_cost replay(chain const& work, std::span<action const> actions,
                                        std::span<chain_tier const> elsewhere = {}) {
   constexpr char const* who = "cairn::replay";

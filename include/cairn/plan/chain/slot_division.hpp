@@ -1,6 +1,6 @@
 #pragma once
-/// \file slot_division.hpp  A budget of bytes divided into slots: how sizes and needs are rounded, and how large a slot
-/// is best.
+/// \file slot_division.hpp  Divides a budget of bytes into slots: rounds sizes and needs, and chooses the size of a
+/// slot.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,24 +15,25 @@
 
 namespace cairn {
 
-/// How a budget is divided into slots. Where both are 0, a number of slots is chosen that fits the chain.
+/// How a budget is divided into slots. If both are 0, a number of slots that fits the chain is chosen.
 struct slot_division {
-  std::int64_t unit = 0;   ///< bytes of a slot; 0 where `slots` says how many there are
-  std::int64_t slots = 0;  ///< at most so many
+  std::int64_t unit = 0;   ///< bytes of a slot; 0 if `slots` gives the number of slots
+  std::int64_t slots = 0;  ///< the most slots
 };
 
 namespace detail {
 
-/// Up: sizes take at least what they are, and plans keep within the budget. Down: at most, and costs bound those of
-/// every plan from below.
+/// `up`: sizes are rounded up, so plans keep within the budget. `down`: sizes are rounded down, so costs are lower
+/// bounds for every plan.
 enum class rounding : std::uint8_t { up, down };
 
-/// A budget of M bytes as K = floor(M / unit) slots and a residue. Sizes are rounded once, needs are compared with the
-/// residue in hand: with k slots free, residue + k unit bytes are. So where the unit divides every size, all is exact
-/// in bytes, whatever M and the needs are.
+/// A budget of M bytes as K = floor(M / unit) slots and a residue. Only sizes are rounded. Needs are compared with the
+/// exact free bytes: k free slots are residue + k unit bytes. So if the unit divides every size, everything is exact in
+/// bytes, whatever M and the needs are.
 class slot_scale {
  public:
-  static constexpr std::int64_t most_slots = std::int64_t{1} << 29;  ///< two of them and a size add up within 31 bits
+  static constexpr std::int64_t most_slots = std::int64_t{1} << 29;  ///< the sum of two such numbers and a size fits 31
+                                                                     ///< bits
 
   /// \pre budget >= 0, unit >= 1
   /// \throws invalid_plan   for more slots than `most_slots`
@@ -48,18 +49,18 @@ class slot_scale {
 
   [[nodiscard]] std::int64_t unit() const noexcept { return unit_; }       ///< bytes of a slot
   [[nodiscard]] std::int32_t slots() const noexcept { return slots_; }     ///< K
-  [[nodiscard]] std::int64_t residue() const noexcept { return residue_; } ///< bytes of the budget beside its slots
-  [[nodiscard]] rounding direction() const noexcept { return by_; }        ///< of sizes
-  /// Slots of what is kept: a state or a tape. K + 1 stands for all that fits in no budget.
+  [[nodiscard]] std::int64_t residue() const noexcept { return residue_; } ///< bytes of the budget that fill no slot
+  [[nodiscard]] rounding direction() const noexcept { return by_; }        ///< how sizes are rounded
+  /// Slots of a state or a tape that is kept. K + 1 means that it fits no budget.
   [[nodiscard]] std::int32_t size(std::int64_t bytes) const noexcept {
     return clamped(bytes / unit_ + (by_ == rounding::up && bytes % unit_ != 0));
   }
-  /// The least number of free slots in which so many bytes fit; K + 1 where they fit in none.
+  /// The least number of free slots that hold so many bytes; K + 1 if no number does.
   [[nodiscard]] std::int32_t need(std::int64_t bytes) const noexcept {
     std::int64_t const above = bytes - residue_;
     return above <= 0 ? 0 : clamped(above / unit_ + (above % unit_ != 0));
   }
-  /// Bytes free where so many slots are.
+  /// The free bytes with so many free slots.
   [[nodiscard]] std::int64_t bytes(std::int64_t slots) const noexcept { return residue_ + slots * unit_; }
 
  private:
@@ -73,9 +74,9 @@ class slot_scale {
   rounding by_;
 };
 
-/// Bytes that a table of a planner may take unless it is told otherwise.
+/// The default limit for the bytes of a planner's table.
 inline constexpr std::int64_t usual_table_bytes = std::int64_t{1} << 31;
-/// Before anything is allocated.   \throws invalid_plan   where the table takes more than it may
+/// Checks the size of a table before it is allocated.   \throws invalid_plan   if the table is larger than its limit
 inline void check_chain_table(chain_model const& c, slot_scale const& scale, wide bytes, std::int64_t most,
                               char const* who) {
   if (bytes > wide(most))
@@ -86,7 +87,7 @@ inline void check_chain_table(chain_model const& c, slot_scale const& scale, wid
         "give fewer slots, or more bytes a slot"};
 }
 
-/// The largest unit for which slots are exact: it divides every size that is kept. 0 where all are 0.
+/// The largest unit for which slots are exact: the greatest common divisor of all sizes that are kept. 0 if all are 0.
 [[nodiscard]] inline std::int64_t exact_unit(chain_model const& c) noexcept {
   std::int64_t unit = 0;
   for (std::int64_t i = 0; i < c.stages; ++i)
@@ -94,12 +95,12 @@ inline void check_chain_table(chain_model const& c, slot_scale const& scale, wid
   return unit;
 }
 
-/// Among units of `least` .. `most` bytes that divide some size into whole slots, the one by which rounding changes all
-/// sizes the least. Cost: up to 2^17 divisions; where there are more pairs of size and unit, only every n-th unit is
+/// The unit of `least` .. `most` bytes for which rounding changes the sizes least in total. Candidates divide some size
+/// into whole slots. Cost: up to 2^17 divisions; if there are more pairs of size and unit, only every n-th unit is
 /// tried.
 [[nodiscard]] inline std::int64_t tuned_unit(chain_model const& c, std::int64_t least, std::int64_t most, rounding by) {
   constexpr auto rising = [](std::int64_t one, std::int64_t other) { return one < other; };
-  // Tapes count twice: more of them are held for long.
+  // Tapes count twice, because more of them are held for a long time.
   struct size {
     std::int64_t bytes;
     double count;
@@ -141,12 +142,12 @@ inline void check_chain_table(chain_model const& c, slot_scale const& scale, wid
   return best;
 }
 
-/// Bytes of a slot for a budget. Where a number of slots is given: the exact unit if it gives no more slots, else one
-/// tuned to the sizes that gives 4/5 of them or more. Where nothing is given: so for 25 slots a stage in all bytes of a
-/// sweep that stores everything, since a plan wastes up to a slot with each item it keeps; measured, plan and bound are
-/// then within 1 %. At least 500, and fewer where a table of 2 GiB would not hold them.
+/// Bytes of a slot for a budget. If a number of slots is given: the exact unit, if it gives no more slots than that;
+/// else a unit tuned to the sizes that gives at least 4/5 of them. If nothing is given: the same for 25 slots per stage
+/// in all bytes of a sweep that stores everything. A plan wastes up to a slot with each item it keeps; measured, plan
+/// and bound are then within 1 %. At least 500 slots, and fewer if a table of 2 GiB would not hold them.
 /// \pre budget >= 0
-/// \throws invalid_plan   for numbers below 0
+/// \throws invalid_plan   for negative numbers
 [[nodiscard]] inline std::int64_t unit_of(slot_division division, chain_model const& c, std::int64_t budget,
                                           rounding by, char const* who) {
   if (division.unit < 0 || division.slots < 0)

@@ -1,5 +1,5 @@
 #pragma once
-/// \file best_chain_plan.hpp  The fastest plan of a chain found so far at one budget, with what is proven of it.
+/// \file best_chain_plan.hpp  The fastest plan found so far for a chain at one budget, and what is proven about it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,11 +19,11 @@ namespace cairn::detail {
 /// Keeps the best of the plans that methods find, and the best of the bounds that they prove.
 class best_chain_plan {
  public:
-  /// All of them must outlive this.
+  /// The arguments must outlive this object.
   best_chain_plan(chain_model const& model, chain_options const& options, work_meter& meter)
       : model_{model}, options_{options}, meter_{meter} {}
 
-  /// Forgets what was found at another budget.
+  /// Forgets the results of another budget.
   void begin(std::int64_t budget) {
     budget_ = budget;
     best_.reset();
@@ -33,10 +33,10 @@ class best_chain_plan {
   [[nodiscard]] std::int64_t budget() const noexcept { return budget_; }
   [[nodiscard]] bool exists() const noexcept { return best_.has_value(); }
   [[nodiscard]] bool is_by(chain_method method) const noexcept { return best_ && best_->by == method; }
-  /// Whether the plan that was certified last is the best of its class, so that less memory is never faster.
+  /// Whether the plan that was certified last is the best of its class; if it is, less memory is never faster.
   [[nodiscard]] bool is_exact() const noexcept { return is_exact_; }
 
-  /// Takes a plan that keeps within the budget, if it is faster than what there is, or as fast with a lower peak.
+  /// Keeps a plan that fits the budget if it is faster than the current one, or equally fast with a lower peak.
   void consider(std::vector<action> actions, chain_method by) {
     chain_cost const cost = replay(model_, actions, options_.tiers, "cairn::chain_planner");
     if (cost.peak > budget_ || (best_ && (best_->cost.makespan < cost.makespan ||
@@ -44,19 +44,19 @@ class best_chain_plan {
       return;
     best_ = chain_plan{std::move(actions), cost, budget_, by, {}};
   }
-  /// No persistent plan runs stages again for less time.
+  /// States a bound: no persistent plan runs stages again for less time.
   void prove_persistent(std::int64_t extra) noexcept { persistent_bound_ = (std::max)(persistent_bound_, extra); }
-  /// No non-persistent plan does.
+  /// States a bound: no non-persistent plan runs stages again for less time.
   void prove_non_persistent(std::int64_t extra) noexcept {
     non_persistent_bound_ = (std::max)(non_persistent_bound_, extra);
   }
-  /// Whether the best plan is as near to what is proven as is wanted.
+  /// Whether the gap between the best plan and the bound is as small as wanted.
   [[nodiscard]] bool is_good() {
     if (!best_) return false;
     double const bound = double(model_.store_all_time() + (std::max)(persistent_bound_, any_bound()));
     return double(best_->cost.makespan) <= bound * (1 + options_.gap);
   }
-  /// Writes into the plan how far it is from the best.   \pre exists()
+  /// Writes the bounds into the plan.   \pre exists()
   void certify() {
     std::int64_t const all = model_.store_all_time();
     auto& proof = best_->proof;
@@ -74,9 +74,9 @@ class best_chain_plan {
  private:
   static constexpr std::int64_t usual_visits = 4'000'000;
   static constexpr std::size_t few_windows = 20'000;           // some hundredths of a second
-  static constexpr std::int64_t most_stages_bounded = 20'000;  // the same
+  static constexpr std::int64_t most_stages_bounded = 20'000;  // some hundredths of a second
 
-  /// Bound on the extra forward time of every schedule.
+  /// A bound on the extra forward time of every schedule.
   [[nodiscard]] std::int64_t any_bound() {
     if (options_.by == chain_method::tiers) return 0;
     if (any_bound_ >= 0) return any_bound_;
@@ -92,7 +92,7 @@ class best_chain_plan {
   work_meter& meter_;
   std::int64_t budget_ = 0;
   std::optional<chain_plan> best_;
-  /// On the extra forward time; -1 where nothing is proven.
+  /// Bounds on the extra forward time; -1 if nothing is proven.
   std::int64_t persistent_bound_ = -1, non_persistent_bound_ = -1, any_bound_ = -1;
   bool is_exact_ = false;
 };

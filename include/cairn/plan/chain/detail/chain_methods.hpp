@@ -1,5 +1,5 @@
 #pragma once
-/// \file chain_methods.hpp  Asks each planning method of a chain for its plan, and what it proves.
+/// \file chain_methods.hpp  Runs each planning method for a chain and collects its plan and its bound.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,15 +24,15 @@
 
 namespace cairn::detail {
 
-/// Each `try_` puts what its method finds into `best`, at the budget that `best` has. Exact searches stay from one
-/// budget to the next: what they know serves it.
+/// Each `try_` runs a method at the budget of `best` and puts its result there. Exact searches live on from one budget
+/// to the next, because later searches use earlier results.
 class chain_methods {
  public:
-  /// All of them must outlive this.
+  /// The arguments must outlive this object.
   chain_methods(chain_model const& model, chain_options const& options, work_meter& meter, best_chain_plan& best)
       : model_{model}, options_{options}, meter_{meter}, best_{best} {}
 
-  /// Whether tables of plans that may give states up are not needed.
+  /// Whether the chain is so small that tables of non-persistent plans are not needed.
   [[nodiscard]] bool is_small() const noexcept { return model_.stages <= most_exact_non_persistent; }
   [[nodiscard]] persistent_optimum& optimum() {
     if (!optimum_) optimum_.emplace(model_, &meter_);
@@ -47,7 +47,7 @@ class chain_methods {
     if (best_.budget() >= model_.store_all_peak())
       best_.consider(segments_plan(model_, {}), chain_method::store_all);
   }
-  /// Whether the plan is the best of persistent ones.
+  /// Whether the plan is the best persistent plan.
   [[nodiscard]] bool try_uniform() {
     if (!is_uniform(model_)) return false;
     auto const found = uniform_plan(model_, best_.budget());
@@ -62,7 +62,7 @@ class chain_methods {
     if (found->is_exact()) best_.prove_persistent(found->extra_forward());
     return found->is_exact();
   }
-  /// Whether the search came to an end.   \param visits  after which it gives up; 0 for never
+  /// Whether the search finished.   \param visits  the search stops after so many; 0 for no limit
   bool try_exact(double visits) {
     auto& exact = optimum();
     exact.limit_effort(visits > 0 ? std::size_t((std::min)(visits, 1e18)) : ~std::size_t{0});
@@ -73,7 +73,7 @@ class chain_methods {
     best_.consider(exact.actions(best_.budget()), chain_method::persistent);
     return true;
   }
-  /// The same behind a table of slots, which shows what need not be looked at.
+  /// The same search after a table of slots, which shows what need not be visited.
   bool try_exact_pruned(double visits) {
     if (best_.budget() < optimum().least_budget()) return true;
     slot_table const table{model_,          at_least_0(), {}, rounding::down, options_.launch, {.meter = &meter_}};
@@ -83,7 +83,7 @@ class chain_methods {
     optimum().prune_by(nullptr);
     return ended;
   }
-  /// \param slots  chosen by the table where 0   \param with_bound  and a bound on all persistent plans
+  /// \param slots  0 lets the table choose   \param with_bound  also proves a bound on all persistent plans
   void try_slots(std::int64_t slots, bool with_bound) {
     std::int64_t const budget = best_.budget();
     if (budget < 0) return;
@@ -127,12 +127,12 @@ class chain_methods {
     if (auto plan = chen_greedy(model_, best_.budget(), 64, &meter_))
       best_.consider(std::move(*plan), chain_method::greedy);
   }
-  /// \param choices  that are kept at a state
+  /// \param choices  most choices kept at a state
   void try_single_level(std::size_t choices = 4096) {
     single_level const found{model_, best_.budget(), choices, &meter_};
     if (found.feasible()) best_.consider(found.actions(), chain_method::single_level);
   }
-  /// Some persistent plan, once the limit is passed: little work, which nobody counts.
+  /// Finds some persistent plan after the limit is reached: little work, which is not counted.
   void take_the_nearest() {
     if (auto plan = chen_greedy(model_, best_.budget(),
                                 std::size_t(std::clamp<std::int64_t>(few_plays / (model_.stages + 1), 2, 64))))
@@ -144,7 +144,7 @@ class chain_methods {
 
  private:
   static constexpr char const* who = "cairn::chain_planner";
-  static constexpr std::int64_t few_plays = std::int64_t{1} << 22;  // of stages: some hundredths of a second
+  static constexpr std::int64_t few_plays = std::int64_t{1} << 22;  // stages; some hundredths of a second
   static constexpr std::int64_t most_stages_at_once = 500;
   static constexpr std::int64_t most_runs_listed = usual_table_bytes / std::int64_t(2 * sizeof(action));
   static constexpr std::int64_t most_exact_non_persistent = 64;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file chain_model.hpp  A checked chain with what planners ask of it again and again.
+/// \file chain_model.hpp  A checked chain with the sums that planners read repeatedly.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace cairn::detail {
 
-/// More than any sum of a chain, and four of it still fit.
+/// Larger than any sum of a chain; four times this value does not overflow.
 inline constexpr std::int64_t endless = (std::numeric_limits<std::int64_t>::max)() / 4;
 
-/// A chain with its usual values filled in; stage L is the loss, with u = s = f = 0. State L+1 and its adjoint have no
+/// A chain with its defaults filled in. Stage L is the loss, with u = s = f = 0. State L+1 and its adjoint have no
 /// bytes.
 struct chain_model {
   std::int64_t stages;  ///< L
@@ -20,7 +20,7 @@ struct chain_model {
   value_list<std::int64_t> sum_u;  ///< sum_u[i]: times of all stages before i, 0..L+1
   bool self_contained_tape;
 
-  /// \throws invalid_plan, overflow_error   as `check_chain`
+  /// \throws invalid_plan, overflow_error   as `check_chain` does
   chain_model(chain const& from, char const* who)
       : stages{(check_chain(from, who), from.stages())}, self_contained_tape{from.self_contained_tape} {
     auto const filled = [](std::vector<std::int64_t> const& given, std::size_t size) {
@@ -49,7 +49,7 @@ struct chain_model {
     for (auto const one : v) sum += one;
     return sum;
   }
-  /// Peak bytes of a sweep that keeps every tape; budgets above it buy nothing.
+  /// Peak bytes of a sweep that keeps every tape; larger budgets give no faster plan.
   [[nodiscard]] std::int64_t store_all_peak() const noexcept {
     std::int64_t peak = b[std::size_t(stages)];
     for (std::size_t i = std::size_t(stages); i-- > 0;)

@@ -1,5 +1,5 @@
 #pragma once
-/// \file chain_search.hpp  Tries the methods for one chain, and keeps the fastest plan with what is proven of it.
+/// \file chain_search.hpp  Tries the methods for one chain and keeps the fastest plan and the best bound.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace cairn::detail {
 
-/// \throws invalid_plan   for options that cannot be, or that do not suit the chain
+/// \throws invalid_plan   for invalid options, or options that do not suit the chain
 inline void check_options(chain_options const& options, chain_model const& model) {
   constexpr char const* who = "cairn::chain_planner";
   if (!(options.gap >= 0))
@@ -44,8 +44,8 @@ inline void check_options(chain_options const& options, chain_model const& model
                        "plan by chain_method::automatic"};
 }
 
-/// What several budgets of one chain share, and in which order methods are asked. Its parts refer to each other, so
-/// that it stays where it is made.
+/// What several budgets of one chain share, and the order in which methods are tried. Its parts refer to each other, so
+/// the object cannot be moved.
 class chain_search {
  public:
   chain_search(chain work, chain_options options)
@@ -60,31 +60,31 @@ class chain_search {
   [[nodiscard]] chain const& work() const noexcept { return work_; }
   [[nodiscard]] chain_options const& options() const noexcept { return options_; }
   [[nodiscard]] chain_model const& model() const noexcept { return model_; }
-  /// Whether the last plan is the best of its class, so that less memory is never faster.
+  /// Whether the last plan is the best of its class; if it is, less memory is never faster.
   [[nodiscard]] bool is_exact() const noexcept { return best_.is_exact(); }
 
-  /// What follows is one call of the planner, whose work is counted from 0 on.
+  /// Begins a call of the planner: its work is counted from 0.
   void start() { meter_ = {who, {"stages", model_.stages}, options_.limit, advice}; }
-  /// Whether the work since `start` passed the limit: what is asked then is answered from what is found at once.
+  /// Whether the work since `start` reached the limit. Later questions are then answered at once, from what is known.
   [[nodiscard]] bool has_stopped() const noexcept { return meter_.has_stopped(); }
 
-  /// The best plan of the method; nothing where it finds none.   \param effort  as of `chain_options`
-  /// \throws too_much_work   where none was found before the limit was passed
+  /// The best plan of the method; nothing if it finds none.   \param effort  as in `chain_options`
+  /// \throws too_much_work   if the limit was reached before any plan was found
   [[nodiscard]] std::optional<chain_plan> plan(std::int64_t budget, double effort) {
     auto found = attempt(budget, effort, true);
     if (found) return found;
-    // Slots of one budget may fit the sizes worse than those of a smaller one.
+    // The sizes may fit the slots of a smaller budget better.
     if (auto const least = least_bytes(); least && budget > *least && (found = attempt(*least, effort, true)))
       found->budget = budget;
     return found;
   }
 
-  /// The least budget for which `plan` finds one; nothing where it finds none at any. Where the limit is passed, one
-  /// that is known to do.
-  /// \throws too_much_work   where none was found before the limit was passed
+  /// The least budget for which `plan` finds a plan; nothing if there is none. If the limit is reached, the least
+  /// budget known to be enough.
+  /// \throws too_much_work   if the limit was reached before any plan was found
   [[nodiscard]] std::optional<std::int64_t> least_bytes() {
     if (knows_least_) return least_;
-    std::int64_t high = -1;  // known to do; below 0 where none is
+    std::int64_t high = -1;  // known to be enough; negative if none is known
     try {
       knows_least_ = find_least(high);
     } catch (too_much_work const&) {
@@ -92,14 +92,14 @@ class chain_search {
     }
     return least_ = high < 0 ? std::nullopt : std::optional{high};
   }
-  /// Whether the last answer of `least_bytes` is the least.
+  /// Whether the last answer of `least_bytes` is the least budget.
   [[nodiscard]] bool knows_least() const noexcept { return knows_least_; }
-  /// No larger budget gives the method a plan that this one does not. With k slots nothing changes from the budget on
-  /// at which each item takes one, so that k times all bytes are enough; where a method takes more slots for more
-  /// bytes, rounding is a few percent.
+  /// A budget from which on larger ones give the method no further plan. With k slots nothing changes once each item
+  /// takes one slot, so k times all bytes are enough; for a method that takes more slots for more bytes, rounding is a
+  /// few percent.
   [[nodiscard]] std::int64_t most_bytes(std::int64_t first) const noexcept {
     bool const few_slots = options_.by == chain_method::own_tapes ||
-                           options_.by == chain_method::tiers;  // 501 at most, however many bytes there are
+                           options_.by == chain_method::tiers;  // at most 501 slots, however large the budget is
     return std::int64_t(
         (std::min)(wide(first) * wide(std::max<std::int64_t>(options_.slots, few_slots ? 512 : 4)), wide(endless)));
   }
@@ -110,7 +110,7 @@ class chain_search {
   /// A visit of a state takes as long as so many sums of a table.
   static constexpr double visits_for_effort = 1.0 / 256;
 
-  /// \param with_proof  of how far it is from the best
+  /// \param with_proof  also proves how far the plan is from the best
   [[nodiscard]] std::optional<chain_plan> attempt(std::int64_t budget, double effort, bool with_proof) {
     best_.begin(budget);
     try {
@@ -123,7 +123,7 @@ class chain_search {
     if (best_.exists() && with_proof) best_.certify();
     return best_.take();
   }
-  /// Asks the method.   \throws too_much_work   where the limit is passed; what is found by then stands in `best_`
+  /// Runs the method.   \throws too_much_work   if the limit is reached; `best_` then holds what was found
   void search(double effort, bool with_proof) {
     switch (options_.by) {
       case chain_method::automatic: try_all(effort); break;
@@ -141,7 +141,8 @@ class chain_search {
       case chain_method::single_level: methods_.try_single_level(); break;
     }
   }
-  /// Lowers `high` to the least budget that does; leaves it below 0 where none does. Answers whether it came to an end.
+  /// Lowers `high` to the least budget that is enough; leaves it negative if there is none. Returns whether the search
+  /// finished.
   bool find_least(std::int64_t& high) {
     std::int64_t const all = model_.store_all_peak();
     bool const stores_all = options_.by == chain_method::store_all || options_.by == chain_method::persistent ||
@@ -156,7 +157,7 @@ class chain_search {
       return true;
     }
     auto const does = [&](std::int64_t budget) { return attempt(budget, options_.effort / 32, false).has_value(); };
-    // Of methods whose plans may not fit into what storing everything takes.
+    // For methods whose plans may not fit the bytes of storing everything.
     std::int64_t const most = most_bytes(std::max<std::int64_t>(all, 1));
     for (std::int64_t budget = all; high < 0; budget = (std::min)(most, 2 * std::max<std::int64_t>(budget, 1))) {
       if (does(budget)) high = budget;
@@ -170,11 +171,11 @@ class chain_search {
     return !has_stopped();
   }
 
-  /// Choices at a state for which the best single level takes so many sums.
+  /// The number of choices per state for which the best single level takes so many sums.
   [[nodiscard]] std::size_t choices_for(double effort) const noexcept {
     return std::size_t(std::clamp(effort / double(model_.stages) / double(model_.stages), 16.0, 1024.0));
   }
-  /// Sums of a table of persistent plans with so many slots, at worst.
+  /// The most sums of a table of persistent plans with so many slots.
   [[nodiscard]] double sums(double slots) {
     if (rows_ == 0) {
       std::int64_t const quantum = model_.sum_u.back() / (std::int64_t{1} << 26) + 1;
@@ -193,11 +194,11 @@ class chain_search {
       return;
     }
     if (!done && !methods_.try_exact((std::min)(1e6, effort * visits_for_effort))) refine(effort);
-    // Eight sums a split, for the plan and for its bound.
+    // Eight sums per split, for the plan and for its bound.
     if (methods_.is_small() || 16 * sums((std::max)(500.0, 8 * double(model_.stages))) <= effort)
       methods_.try_non_persistent(0, true);
   }
-  /// Tables of more and more slots until the gap is as wanted, then the exact search behind one of them.
+  /// Makes tables of more and more slots until the gap is as wanted, then runs the exact search with one of the tables.
   void refine(double effort) {
     if (best_.budget() < methods_.optimum().least_budget()) return;
     double const stages = double(model_.stages) + 1, most_slots = most_table_slots / stages / stages;
@@ -213,16 +214,16 @@ class chain_search {
     }
     if (spent + sums(2'000) <= effort && methods_.try_exact_pruned((std::max)(1e6, effort * visits_for_effort)))
       return;
-    // Too little memory for slots: near the least bytes there are few choices to look at.
+    // There is too little memory for slots; near the least bytes few choices have to be visited.
     if (!best_.exists()) methods_.try_exact(0);
   }
-  /// More stages than tables are made for.
+  /// For chains with more stages than tables are made for.
   void try_long(double effort) {
     methods_.try_greedy();
     if (auto const choices = choices_for(effort); choices > 16) methods_.try_single_level(choices);
   }
 
-  /// Of two gigabytes, divided by the square of the stages.
+  /// From two gigabytes, divided by the square of the stages.
   static constexpr double most_table_slots = double(std::int64_t{1} << 30);
 
   chain work_;
@@ -233,7 +234,7 @@ class chain_search {
   chain_methods methods_{model_, options_, meter_, best_};
   std::optional<std::int64_t> least_;
   bool knows_least_ = false;
-  double rows_ = 0;  ///< of tables; 0 until they are counted
+  double rows_ = 0;  ///< of tables; 0 until counted
 };
 
 }  // namespace cairn::detail

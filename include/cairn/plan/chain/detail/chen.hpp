@@ -1,5 +1,5 @@
 #pragma once
-/// \file chen.hpp  The plans of Chen, Xu, Zhang and Guestrin (2016), to compare with: segments of equal length, and of
+/// \file chen.hpp  The plans of Chen, Xu, Zhang and Guestrin (2016), for comparison: segments of equal length, and of
 /// about equal bytes.
 #include <algorithm>
 #include <cmath>
@@ -18,8 +18,8 @@
 
 namespace cairn::detail {
 
-/// Segments of ceil(sqrt(L)) stages, balanced: their lengths differ by 1 at most. The last one keeps its tapes on the
-/// first way.
+/// Segments of ceil(sqrt(L)) stages, balanced: their lengths differ by at most 1. The last segment keeps its tapes in
+/// the forward run.
 [[nodiscard]] inline std::vector<action> chen_sqrt(chain_model const& c) {
   value_list<chain_segment> again;
   std::int64_t length = std::int64_t(std::sqrt(double(c.stages)));
@@ -29,7 +29,7 @@ namespace cairn::detail {
   return segments_plan(c, again);
 }
 
-/// Segments that are closed where the bytes of their tapes pass `most`; the last one keeps its tapes on the first way.
+/// Segments that end where the bytes of their tapes exceed `most`; the last one keeps its tapes in the forward run.
 [[nodiscard]] inline std::vector<action> chen_greedy_at(chain_model const& c, std::int64_t most) {
   value_list<chain_segment> again;
   std::int64_t first = 0, bytes = 0;
@@ -43,16 +43,16 @@ namespace cairn::detail {
   return segments_plan(c, again);
 }
 
-/// The fastest of `chen_greedy_at` that keeps within the budget, and of those the one with the lowest peak; nothing
-/// where none does. Segments change only where the bytes at which they are closed are a sum of neighbouring tapes: all
-/// such sums are tried, or where there are more than `most_tries` so many of them, from the smallest tape to all tapes
-/// in equal ratios. Cost: O(L) for each, by playing it   \param meter  counts the work; null for no limit
+/// The fastest `chen_greedy_at` that keeps within the budget, and among equally fast ones the one with the lowest peak;
+/// nothing if none fits. Segments change only where `most` is a sum of neighbouring tapes. All such sums are tried; if
+/// there are more than `most_tries`, so many values are tried in equal ratios, from the smallest tape to all tapes.
+/// Cost: O(L) for each, by playing it   \param meter  counts the work; null for no limit
 /// \throws too_much_work
 [[nodiscard]] inline std::optional<std::vector<action>> chen_greedy(chain_model const& c, std::int64_t budget,
                                                                     std::size_t most_tries = 64,
                                                                     work_meter* meter = nullptr) {
   std::size_t const stages = std::size_t(c.stages);
-  // Below every sum, segments are single stages; it is the candidate before the first.
+  // Below every sum each segment is one stage: this is the first candidate.
   value_list<std::int64_t> closings{-1};
   if (stages * (stages + 1) / 2 <= most_tries) {
     for (std::size_t i = 0; i < stages; ++i)

@@ -1,5 +1,5 @@
 #pragma once
-/// \file knapsack.hpp  The most value that fits a capacity, exactly or from above, in integers.
+/// \file knapsack.hpp  The most value that fits a capacity, exactly or as an upper bound, in integers.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,22 +8,23 @@
 
 namespace cairn::detail {
 
-/// A thing to keep: what it is worth and what it takes, both >= 0.
+/// An item of a knapsack; both numbers are >= 0.
 struct knapsack_item {
-  std::int64_t value = 0;   ///< what keeping it saves
+  std::int64_t value = 0;   ///< time that keeping it saves
   std::int64_t weight = 0;  ///< bytes
 };
 
-/// Worth more a byte; items without bytes come first. A strict weak order: two of no value and no weight are alike.
+/// Whether an item has more value per byte; items without bytes come first. A strict weak order, in which two items of
+/// no value and no weight are equivalent.
 [[nodiscard]] inline bool denser(knapsack_item const& one, knapsack_item const& other) noexcept {
   if ((one.weight == 0) != (other.weight == 0)) return one.weight == 0;
   return wide(one.value) * wide(other.weight) > wide(other.value) * wide(one.weight);
 }
 
-/// The items of one knapsack, the densest first, with sums of the first ones.
+/// The items of one knapsack, densest first, with prefix sums.
 class knapsack {
  public:
-  /// \param sorted  by `denser`; those that never fit are left out   \param capacity  bytes, >= 0   Cost: O(items)
+  /// \param sorted  by `denser`; items that never fit are left out   \param capacity  bytes, >= 0   Cost: O(items)
   knapsack(value_list<knapsack_item> const& sorted, std::int64_t capacity) : capacity_{capacity} {
     weight_before_.push_back(0);
     value_before_.push_back(0);
@@ -33,11 +34,12 @@ class knapsack {
       value_before_.push_back(value_before_.back() + item.value);
     }
   }
-  /// What no choice is worth more than: the densest items that fit and the part of the next one, rounded down (Dantzig
-  /// 1957).
+  /// An upper bound on the value of any choice: the densest items that fit and a fraction of the next one, rounded down
+  /// (Dantzig 1957).
   [[nodiscard]] std::int64_t relaxed() const noexcept { return relaxed(0, capacity_); }
-  /// The most that any choice is worth, by branch and bound (Horowitz and Sahni 1974).
-  /// Where `effort` is spent before that is proven, `relaxed()`.   \param effort  visits left, is counted down
+  /// The largest value of any choice, by branch and bound (Horowitz and Sahni 1974). If `effort` is spent first,
+  /// `relaxed()`.
+  /// \param effort  visits left; counted down
   [[nodiscard]] std::int64_t most(std::int64_t& effort) const {
     std::int64_t best = 0, value = 0, capacity = capacity_;
     std::size_t next = 0;
@@ -82,23 +84,23 @@ class knapsack {
   value_list<std::int64_t> weight_before_, value_before_;
 };
 
-/// Items that come one by one, each with its place in an order by density that is known before; `relaxed` in O(log
+/// A knapsack whose items are added one by one, each with a known place in an order by density. `relaxed` costs O(log
 /// items).
 class growing_knapsack {
  public:
-  /// \param order  all items that may come, by `denser`; must outlive this
+  /// \param order  all items that may be added, by `denser`; must outlive this object
   explicit growing_knapsack(value_list<knapsack_item> const& order)
       : order_{order}, weights_(order.size() + 1), values_(order.size() + 1) {
     while (2 * top_ <= order.size()) top_ *= 2;
   }
-  /// Forgets what came.
+  /// Removes all items.
   void clear() noexcept {
     std::fill(weights_.begin(), weights_.end(), 0);
     std::fill(values_.begin(), values_.end(), 0);
     places_.clear();
     largest_ = 0;
   }
-  /// \param place  of the item in the order, not yet added
+  /// \param place  the item's place in the order; not yet added
   void add(std::size_t place) {
     auto const& item = order_[place];
     for (std::size_t k = place + 1; k < weights_.size(); k += k & (0 - k))
@@ -106,9 +108,9 @@ class growing_knapsack {
     places_.insert(std::lower_bound(places_.begin(), places_.end(), place), place);
     largest_ = (std::max)(largest_, item.value);
   }
-  /// The largest value of an item that came; the best choice is worth at least `relaxed` less this.
+  /// The largest value of an added item; the best choice is worth at least `relaxed` minus this.
   [[nodiscard]] std::int64_t largest() const noexcept { return largest_; }
-  /// What no choice is worth more than.   \param capacity  >= 0
+  /// An upper bound on the value of any choice.   \param capacity  >= 0
   [[nodiscard]] std::int64_t relaxed(std::int64_t capacity) const noexcept {
     std::size_t cut = 0;
     std::int64_t value = 0;
@@ -118,11 +120,11 @@ class growing_knapsack {
         capacity -= weights_[cut];
         value += values_[cut];
       }
-    // The descent passes places that hold nothing, so the item at `cut` is the first that came and does not fit whole.
+    // The descent skips places without an item, so the item at `cut` is the first added one that does not fit whole.
     if (cut == order_.size()) return value;
     return value + std::int64_t(wide(order_[cut].value) * wide(capacity) / wide(order_[cut].weight));
   }
-  /// The most that any choice is worth, or `relaxed` where effort runs out first.   Cost: O(items) and the effort
+  /// The largest value of any choice, or `relaxed` if the effort is spent first.   Cost: O(items) and the effort
   [[nodiscard]] std::int64_t most(std::int64_t capacity, std::int64_t& effort) const {
     value_list<knapsack_item> sorted;
     sorted.reserve(places_.size());
@@ -134,7 +136,7 @@ class growing_knapsack {
 
  private:
   value_list<knapsack_item> const& order_;
-  value_list<std::int64_t> weights_, values_;  // sums over the places, as a tree (Fenwick 1994)
+  value_list<std::int64_t> weights_, values_;  // prefix sums over the places, as a tree (Fenwick 1994)
   value_list<std::size_t> places_;
   std::size_t top_ = 1;
   std::int64_t largest_ = 0;

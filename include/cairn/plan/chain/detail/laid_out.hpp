@@ -1,5 +1,5 @@
 #pragma once
-/// \file laid_out.hpp  Large tables whose memory is used for the first time under the eyes of a limit.
+/// \file laid_out.hpp  Allocates large tables under a limit of work.
 #include <algorithm>
 #include <cstddef>
 #include <cairn/core/wide.hpp>
@@ -8,8 +8,8 @@
 
 namespace cairn::detail {
 
-/// Makes `table` so many equal entries long, piece by piece: memory that is used for the first time takes as long as
-/// half a sum a byte, which is seconds for gigabytes.   \param meter  counts that; null for no limit
+/// Resizes `table` to so many equal entries, piece by piece. Memory takes time when it is first used, about half a sum
+/// per byte, which is seconds for gigabytes.   \param meter  counts that work; null for no limit
 /// \throws too_much_work
 template <class T>
 void lay_out(value_list<T>& table, std::size_t count, work_meter* meter, T const& value = {}) {

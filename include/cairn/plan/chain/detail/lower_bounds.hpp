@@ -1,6 +1,5 @@
 #pragma once
-/// \file lower_bounds.hpp  What no schedule of a chain goes below, whatever it keeps: bytes, and times of stages run
-/// again.
+/// \file lower_bounds.hpp  Lower bounds for every schedule of a chain: peak bytes, and time of stages run again.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,19 +13,19 @@
 
 namespace cairn::detail {
 
-/// What must stand at one moment of every sweep.
+/// Bytes that every sweep needs at some moment.
 struct peak_need {
-  std::int64_t stage = 0;    ///< whose run it is; L for the loss
-  bool is_backward = false;  ///< its adjoint, or the loss; its recorded run where false
+  std::int64_t stage = 0;    ///< the stage that runs; L for the loss
+  bool is_backward = false;  ///< whether this is its adjoint, or the loss; if false, its recorded run
   std::int64_t state = 0;    ///< bytes of the state that is read
   std::int64_t tape = 0;     ///< bytes of its tape
   std::int64_t adjoint = 0;  ///< bytes of the adjoint that is read
   std::int64_t work = 0;     ///< working bytes
-  std::int64_t bytes = 0;    ///< all of them
+  std::int64_t bytes = 0;    ///< the sum of the above
 };
 
-/// The moment that needs the most: the loss, or the recorded run or the adjoint of a stage, the first of those that
-/// need as much. A state that is not kept by itself is at hand in the tape before it, which is no smaller.   Cost: O(L)
+/// The moment that needs the most bytes: the loss, or the recorded run or the adjoint of a stage; among equals the
+/// first. A state that is not kept by itself is held in the tape before it, which is no smaller.   Cost: O(L)
 [[nodiscard]] inline peak_need binding_need(chain_model const& c) {
   peak_need most{.stage = -1, .bytes = -1};
   auto const consider = [&](std::int64_t stage, bool is_backward, std::int64_t state, std::int64_t tape,
@@ -45,35 +44,35 @@ struct peak_need {
   return most;
 }
 
-/// No schedule of any kind has a lower peak (state 0 not counted).   Cost: O(L)
+/// A lower bound on the peak of every schedule, without state 0.   Cost: O(L)
 [[nodiscard]] inline std::int64_t least_peak_bound(chain_model const& c) { return binding_need(c).bytes; }
 
-/// Bounds from below what is run again, window by window.
+/// Lower bounds on the time of stages run again, window by window.
 ///
-/// Let T_L be the start of the loss, and T_a that of the adjoint of stage a. Before T_L every stage ran once, or state
-/// L were not there. So whatever runs after T_L runs again, and for L = a_0 > a_1 > ... > a_n = 0 the windows [T_a_0,
-/// T_a_1), [T_a_1, T_a_2), ... have nothing in common: bounds on what runs in each of them add up. Let W(a, b) bound
-/// window [T_a, T_b), b < a. The adjoints of a-1, ..., b+1 run in it, and tape b stands at its end, so each stage in
-/// [b, a) runs in it unless its tape stands at T_a. What stands then shares
-///   R = budget - (tape a, adjoint a+1, working bytes of the adjoint of a), or budget - (working bytes of the loss) for
-///   a = L, and state a is part of it (not so for self-contained tapes and a < L): by itself, x_a, or in tape a-1,
-///   s_a-1. Both are tried; in the second, stage a-1 need not run. With the rest of R,
-///   - tape b stands: the stages after b run, less those whose tapes fit into R - s_b;
-///   - or it does not: stage b runs, and needs state b. Let k <= b be the last state at hand at T_a: no stage from k to
-///   b-1 can be spared.
-///     It stands by itself, or in tape k-1, which has no fewer bytes and is none of [b, a); state 0 is free. So k..b
-///     run, and the stages after b, less those whose tapes fit into R - x_k. Of the states k only those smaller than
-///     all between them and b matter.
-/// The least of these cases is W; where none fits the budget is infeasible for all, and anything is true. What fits is
-/// a knapsack with times as values, bytes as weights, taken from above. So D(a) = max over b < a of W(a, b) + D(b),
-/// D(0) = 0, bounds all that is run again from T_a on.
+/// Let T_L be the start of the loss, and T_a that of the adjoint of stage a. Every stage has run once before T_L,
+/// because state L exists then. So everything that runs after T_L runs again. For L = a_0 > a_1 > ... > a_n = 0 the
+/// windows [T_a_0, T_a_1), [T_a_1, T_a_2), ... do not overlap, so bounds on what runs in each of them add up. Let W(a,
+/// b) be such a bound for the window [T_a, T_b), b < a. The adjoints of a-1, ..., b+1 run in it, and tape b is there at
+/// its end, so each stage in [b, a) runs in it unless its tape is kept at T_a. All that is kept at T_a shares
+/// R = budget - (tape a, adjoint a+1, working bytes of the adjoint of a), or budget - (working bytes of the loss) for a
+/// = L. State a is part of it, except with self-contained tapes and a < L: by itself, x_a, or in tape a-1, s_a-1. Both
+/// cases are tried; in the second, stage a-1 need not run. With the rest of R there are two cases for tape b:
+/// - It is kept: the stages after b run, except those whose tapes fit into R - s_b.
+/// - It is not: stage b runs and needs state b. Let k <= b be the last state at hand at T_a; then every stage from k to
+///   b-1 has to run.
+/// State k is kept by itself, or in tape k-1, which has no fewer bytes and is none of [b, a); state 0 is free. So k..b
+/// run, and the stages after b, except those whose tapes fit into R - x_k. Only those k matter whose state is smaller
+/// than all states between it and b.
+/// W is the least of these cases. If none fits, the budget is infeasible for every schedule, and any value is a valid
+/// bound. Which tapes fit is a knapsack with times as values and bytes as weights, bounded from above. So D(a) = max
+/// over b < a of W(a, b) + D(b), D(0) = 0, is a lower bound on all that is run again from T_a on.
 class window_bound {
  public:
-  static constexpr std::size_t usual_windows = 4'000'000;  ///< a second or so
+  static constexpr std::size_t usual_windows = 4'000'000;  ///< about a second
 
-  /// \param effort  visits of knapsacks in all, after which they are relaxed; the bound then is lower, and still one
-  /// \param most_windows  that are looked at; fewer make a lower bound   \param meter  counts the work; null for no
-  ///        limit
+  /// \param effort  visits of all knapsacks together; after that they are relaxed, and the bound is lower but valid
+  /// \param most_windows  most windows visited; fewer make a lower bound   \param meter  counts the work; null for no
+  ///   limit
   window_bound(chain_model const& c, std::int64_t budget, std::int64_t effort, std::size_t most_windows = usual_windows,
                work_meter* meter = nullptr)
       : c_{c},
@@ -93,7 +92,8 @@ class window_bound {
     }
   }
 
-  /// D(L). Of long chains only from some states on: what is run again from T_a on is no less than from a later T on.
+  /// D(L). For long chains only windows after some state are visited: what is run again from T_a on is no less than
+  /// from a later T on.
   /// Cost: O(min(L^2, most_windows) log L) for each of the states that matter as sources, and the effort; O(L) memory
   /// \throws too_much_work
   [[nodiscard]] std::int64_t extra_forward() {
@@ -105,12 +105,12 @@ class window_bound {
   }
 
  private:
-  /// One way in which state a may be at hand at T_a.
+  /// One way in which state a may be held at T_a.
   struct shelf {
-    growing_knapsack tapes;    ///< of the stages after b that may stand and are not there for state a
-    std::int64_t capacity = -1;  ///< for them, for tape b and for a source
-    std::int64_t spared = 0;   ///< time of stage a-1 where its tape stands for state a
-    std::size_t end = 0;       ///< of the stages in `tapes`
+    growing_knapsack tapes;    ///< of the stages after b whose tape may be kept, without one that holds state a
+    std::int64_t capacity = -1;  ///< bytes for these tapes, tape b and a source
+    std::int64_t spared = 0;   ///< time of stage a-1 if its tape holds state a
+    std::size_t end = 0;       ///< one past the last of the stages in `tapes`
   };
 
   /// All tapes; fills `place_`.
@@ -149,7 +149,8 @@ class window_bound {
       std::int64_t const roughly =
           window(a, b, [](shelf const& one, std::int64_t free) { return one.tapes.relaxed(free); });
       std::int64_t least = roughly;
-      // A knapsack is worth at least its relaxation less one item: where even that does not help, do not look closer.
+      // A knapsack is worth at least its relaxation minus one item. If even that does not improve the bound, skip the
+      // exact value.
       if (allowance > 0 && roughly + alone_.tapes.largest() + 1 > gain_wanted)
         least = window(a, b, [&](shelf const& one, std::int64_t free) {
           std::int64_t visits = (std::min)(allowance, most_visits);
@@ -165,7 +166,7 @@ class window_bound {
     effort_ += allowance;
   }
 
-  /// W(a, b). \param kept  the time that tapes within so many bytes spare, from above
+  /// W(a, b). \param kept  returns an upper bound on the time saved by tapes within so many bytes
   template <class Kept>
   [[nodiscard]] std::int64_t window(std::size_t a, std::size_t b, Kept kept) {
     constexpr std::int64_t none = (std::numeric_limits<std::int64_t>::max)();
@@ -173,7 +174,7 @@ class window_bound {
     std::int64_t const from_b = c_.run(std::int64_t(b), std::int64_t(a)), after_b = from_b - c_.u[b];
     for (auto const* one : {&alone_, &in_tape_}) {
       if (one->capacity < 0) continue;
-      if (b == one->end) return 0;  // the tape that stands for state a is tape b
+      if (b == one->end) return 0;  // the tape that holds state a is tape b
       if (c_.s[b] <= one->capacity)
         least = (std::min)(least, after_b - one->spared - kept(*one, one->capacity - c_.s[b]));
       std::int64_t const at_best = from_b - one->spared - one->tapes.relaxed(one->capacity);
@@ -190,25 +191,25 @@ class window_bound {
   }
 
   static constexpr std::int64_t most_visits = 20'000;  // of one knapsack
-  static constexpr wide sums_of_a_source = 32;  // that take as long
+  static constexpr wide sums_of_a_source = 32;  // a source takes as long as so many sums
 
   chain_model const& c_;
   std::int64_t budget_, effort_;
   std::size_t most_windows_;
   work_meter* meter_;
-  wide sources_ = 0;  // looked at for the window at hand
-  value_list<std::size_t> place_;    // of a stage's tape in `order_`
+  wide sources_ = 0;  // visited for the current window
+  value_list<std::size_t> place_;    // place of a stage's tape in `order_`
   value_list<knapsack_item> order_;  // tapes by density
-  value_list<std::size_t> lighter_;  // the last state before this one that has fewer bytes, or 0
+  value_list<std::size_t> lighter_;  // for each state the last one before it that has fewer bytes, or 0
   value_list<std::int64_t> again_;   // D
   shelf alone_, in_tape_;
 };
 
-/// No schedule of any kind within `budget` bytes runs stages again for less time than this (`window_bound` says why):
-/// with `store_all_time` a bound on every makespan. 0 where the budget is below `least_peak_bound`: nothing then is to
-/// be bounded.
-/// \param effort  visits of knapsacks   \param most_windows, meter  as of `window_bound`   Cost: O(min(L^2,
-///        most_windows) log L) and the effort   \throws too_much_work
+/// A lower bound on the time in which any schedule within `budget` bytes runs stages again; see `window_bound`. Adding
+/// `store_all_time` gives a lower bound on every makespan. 0 if the budget is below `least_peak_bound`, where no
+/// schedule exists.
+/// \param effort  visits of knapsacks   \param most_windows, meter  as for `window_bound`   Cost: O(min(L^2,
+///   most_windows) log L) and the effort   \throws too_much_work
 [[nodiscard]] inline std::int64_t extra_forward_bound(chain_model const& c, std::int64_t budget,
                                                       std::int64_t effort = 4'000'000,
                                                       std::size_t most_windows = window_bound::usual_windows,

@@ -1,5 +1,5 @@
 #pragma once
-/// \file non_persistent.hpp  The fastest plan that may give states up early, with a budget in slots.
+/// \file non_persistent.hpp  The fastest plan among those that may drop states early, with a budget in slots.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -21,18 +21,18 @@
 
 namespace cairn::detail {
 
-/// Times of all segments of a chain for all budgets that can come up, in slots. Rounded up, its plan keeps within the
-/// budget in bytes; rounded down, its time bounds that of every plan of the class from below. Where the unit divides
-/// all x_1.. and s_i both are exact in bytes. Cost: O(L^3 slots) time, eight sums of rows for each two ends and a
-/// middle (two where tapes are self-contained) against one of persistent plans; O(L^2 slots) memory in four tables
-/// (two). Stages that are alike share rows.
+/// Times of all segments of a chain for every budget that can occur, in slots. If sizes are rounded up, the plan keeps
+/// within the budget in bytes; if they are rounded down, its time is a lower bound for every plan of the class. Both
+/// are exact in bytes if the unit divides all x_1.. and s_i. Cost: O(L^3 slots) time. For each two ends and a middle
+/// that is eight sums of rows (two if tapes are self-contained), where persistent plans take one. O(L^2 slots) memory
+/// in four tables (two). Equal stages share rows.
 class non_persistent_table {
  public:
-  /// \param model  must outlive the table   \param budget  bytes, state 0 not counted   \param table_limit_bytes  that
-  ///        the table may take
+  /// \param model  must outlive the table   \param budget  bytes, without state 0   \param table_limit_bytes  most
+  ///   bytes of the table
   /// \param meter  counts the work; null for no limit
-  /// \throws invalid_plan   for a division that cannot be, and where the table would take more than it may
-  ///        \throws too_much_work
+  /// \throws invalid_plan   for an invalid division, and if the table would exceed its limit
+  /// \throws too_much_work
   non_persistent_table(chain_model const& model, std::int64_t budget, slot_division division, rounding by,
                        std::int64_t table_limit_bytes = usual_table_bytes, work_meter* meter = nullptr)
       : model_{model},
@@ -49,7 +49,7 @@ class non_persistent_table {
       sizes_.s.push_back(scale_.size(model.s[i]));
     }
     fill(most_quanta);
-    // A plan has fewer than 2 L splits, each of which runs the whole chain once at most.
+    // A plan has fewer than 2 L splits, and each runs the whole chain at most once.
     if (feasible() && time_of(rules_.whole(), scale_.slots()) >= most_time)
       fill(std::max<std::int64_t>(1, most_time / (2 * (model.stages + 1))));
     if (!feasible()) return;
@@ -62,51 +62,52 @@ class non_persistent_table {
     }
   }
 
-  /// Whether a plan exists in slots. Rounded up: one does in bytes. Rounded down: where not, no plan of the class
-  /// exists in bytes.
+  /// Whether a plan exists in slots. If sizes are rounded up, one exists in bytes, too. If they are rounded down and
+  /// this is false, no plan of the class exists in bytes.
   [[nodiscard]] bool feasible() const noexcept { return is_possible_ && at(rules_.whole()).first <= scale_.slots(); }
-  /// Time of stages run more than once; `endless` where nothing is feasible. Rounded up: of `actions`. Rounded down: no
-  /// plan of the class takes less.
+  /// Time of stages run more than once; `endless` if there is no plan. Rounded up: the time of `actions`. Rounded down:
+  /// no plan of the class takes less.
   [[nodiscard]] std::int64_t extra_forward() const noexcept { return extra_forward_; }
-  /// The plan, where sizes were rounded up; its peak is at most the budget, in bytes. Empty where nothing is feasible.
+  /// The plan, if sizes were rounded up; its peak is at most the budget, in bytes. Empty if there is none.
   [[nodiscard]] std::vector<action> const& actions() const noexcept { return actions_; }
   /// How the budget is divided.
   [[nodiscard]] slot_scale const& scale() const noexcept { return scale_; }
-  /// Time that rows are counted in; bounds lose less than that for each stage run.
+  /// The unit of time in rows; bounds lose less than this for each stage run.
   [[nodiscard]] std::int64_t quantum() const noexcept { return quantum_; }
   /// Bytes that the table holds.
   [[nodiscard]] std::int64_t bytes() const noexcept { return std::int64_t(rows_.size() * sizeof(row)) + block_bytes_; }
 
  private:
-  /// Times of one segment by the slots free besides its first state: none below `first`, 0 from `zero` on.
+  /// Times of one segment by the free slots besides its first state: `never` below `first`, 0 from `zero` on.
   struct row {
     std::int32_t first = never, zero = never;
-    std::int32_t best = 0;  ///< the least of them
-    std::int32_t const* times = nullptr;  ///< of first, first + 1, ..
+    std::int32_t best = 0;  ///< the shortest time
+    std::int32_t const* times = nullptr;  ///< for first, first + 1, .. free slots
 
     [[nodiscard]] std::int32_t at(std::int32_t free) const noexcept {
       return free < first ? never : free >= zero ? 0 : times[free - first];
     }
   };
-  /// A row while it is made.
+  /// A row under construction.
   struct draft {
     bool open = false;  ///< whether further splits may lower it
     std::int32_t low = never, top = -1,
-                 zero = never;  ///< times of low..top are known; no split is looked for from zero on
-    std::int64_t base = 0;   ///< bytes that stand through a forward run
-    std::int32_t held = 0;   ///< slots of a first state that is its own
-    std::int32_t need = 0;   ///< slots that the run to the state at hand takes
+                 zero = never;  ///< times of low..top are known; no split is tried from `zero` on
+    std::int64_t base = 0;   ///< bytes that are held during a whole forward run
+    std::int32_t held = 0;   ///< slots of the first state, if the segment owns it
+    std::int32_t need = 0;   ///< slots needed by the run to the current state
     value_list<std::int32_t> times;
   };
   static constexpr char const* who = "cairn::chain_planner";
   static constexpr std::int32_t never = std::int32_t{1}
-                                        << 30;  ///< more than any number of slots, and with one of them still in range
-  /// Times stop there; two of these and all stages once are below 2^31.
+                                        << 30;  ///< more than any number of slots; adding a number of slots does not
+                                                ///< overflow
+  /// The largest time; the sum of two of these and of all stages once is below 2^31.
   static constexpr std::int32_t most_time = std::int32_t{1} << 29;
   static constexpr std::int64_t most_quanta = std::int64_t{1} << 26;
   static constexpr std::size_t block_numbers = std::size_t{1} << 18;
 
-  /// Rows of one start stand together, which is how splits read them.
+  /// The place of a row. Rows with the same start are neighbours, because splits read them in this order.
   [[nodiscard]] std::size_t place(std::int64_t from, std::int64_t to) const noexcept {
     std::size_t const i = std::size_t(from), j = std::size_t(to);
     return classes_.shared() ? classes_.of(i, j) : i * (2 * classes_.stages() - i + 1) / 2 + (j - i);
@@ -123,12 +124,12 @@ class non_persistent_table {
   [[nodiscard]] std::int32_t held(segment const& of) const noexcept {
     return is_released(of.kind) ? std::int32_t(sizes_.x[std::size_t(of.from)]) : 0;
   }
-  /// Slots besides the first state in which so many bytes fit, those of a first state of its own included.
+  /// Slots besides the first state that hold so many bytes; the bytes include a first state that the segment owns.
   [[nodiscard]] std::int32_t need(std::int64_t bytes, std::int32_t held) const noexcept {
     return (std::max)(0, scale_.need(bytes) - held);
   }
 
-  /// \param quanta  most that all stages run once may take
+  /// \param quanta  the most quanta that all stages run once may take
   void fill(std::int64_t quanta) {
     std::size_t const count = std::size_t(model_.stages) + 1;
     std::int64_t const all = model_.sum_u.back();
@@ -139,19 +140,20 @@ class non_persistent_table {
       times[i] = std::int32_t(model_.u[i] / quantum_);
       sum_u_[i + 1] = sum_u_[i] + times[i];
     }
-    check_bytes(wide(count) * wide(count) * 2);  // of which rows are shared
+    check_bytes(wide(count) * wide(count) * 2);  // the numbers that say which rows are shared
     classes_ = interval_classes{stage_types(model_, times, true), meter_};
     blocks_.clear();
     block_bytes_ = 0;
     check_bytes(wide(classes_.count()) * 4 * sizeof(row) + (wide(scale_.slots()) + 1) * 4 * sizeof(std::int32_t));
-    // Where state `from` stands, at most the tapes before it stand beside the segment's own.
+    // While state `from` is kept, at most the tapes before it are held besides the bytes of the segment.
     std::int64_t before = 0;
     value_list<std::int32_t> least_from(count);
     for (std::size_t i = 0; i < count; ++i) {
       least_from[i] = std::int32_t(std::max<std::int64_t>(0, scale_.slots() - before));
       before += sizes_.s[i];
     }
-    // A row that several starts share is made once, from the least slots of all of them: those of the last one.
+    // A row that several starts share is made once, for the least slots of all of them, which are those of the last
+    // start.
     value_list<std::int32_t> least;
     value_list<char> done;
     if (classes_.shared()) {
@@ -205,7 +207,7 @@ class non_persistent_table {
     for (int kind = 0; kind < 4; ++kind)
       if (segment const of{segment_kind(kind), from, to}; rules_.exists(of)) keep(drafts[std::size_t(kind)], of, high);
   }
-  /// Records the first stage where that is possible.
+  /// Records the first stage if that is possible.
   void start(draft& d, segment const& of, std::int32_t low, std::int32_t high) {
     row const& rest = at(rules_.rest(of));
     std::int32_t const shift = std::int32_t(sizes_.after_record(of, 0)),
@@ -230,7 +232,7 @@ class non_persistent_table {
         auto& d = drafts[std::size_t(kind)];
         if (!d.open) continue;
         if (run_need != last_need) d.need = (std::max)(low, need(d.base + run_need, d.held));
-        // Needs and runs only grow with k.
+        // Needs and times of runs only grow with k.
         if (d.need > d.top || (d.low <= d.need && time >= d.times[std::size_t(d.need)])) {
           d.open = false;
           continue;
@@ -247,13 +249,13 @@ class non_persistent_table {
       if (!any_open) return;
     }
   }
-  /// Lowers a row to what one split costs.
+  /// Lowers a row to the cost of one split.
   void lower(draft& d, row const& left, row const& right, std::int32_t size, std::int32_t time) {
     std::int32_t const low = (std::max)({d.need, left.first, right.first + size});
     sums_ += 8;
     if (low > d.top) return;
     d.low = (std::min)(d.low, low);
-    // Times never grow with the budget: the split's least is at the top, the row's most at the low end.
+    // Times never grow with the budget: the least time of the split is at the top, the most of the row at the low end.
     std::int32_t const most = d.times[std::size_t(low)];
     if (time + left.best + right.best >= most || time + left.at(d.top) + right.at(d.top - size) >= most) return;
     sums_ += wide(d.top - low + 1);
@@ -271,7 +273,7 @@ class non_persistent_table {
       kernel_.one(out + both_end, right.times + (both_end - size - right.first), time, count(both_end, right_end));
     for (std::int32_t m = (std::max)(left_end, right_end); m <= d.top && out[m] > time; ++m) out[m] = time;
   }
-  /// Puts a finished row away.
+  /// Stores a finished row.
   void keep(draft const& d, segment const& of, std::int32_t high) {
     row& made = rows_[4 * place(of.from, of.to) + std::size_t(of.kind)];
     made.zero = d.zero;
@@ -316,18 +318,18 @@ class non_persistent_table {
   non_persistent_rules rules_;
   std::int64_t most_bytes_;
   work_meter* meter_;
-  wide sums_ = 0;  ///< of the rows at hand
-  bool is_possible_;  ///< the budget is no debt
+  wide sums_ = 0;  ///< of the rows made since the last report to the meter
+  bool is_possible_;  ///< the budget is not negative
   slot_scale scale_;
   slot_kernel const& kernel_ = usual_kernel();
   std::int64_t quantum_ = 1;
   std::int64_t extra_forward_ = endless;
   std::vector<action> actions_;
-  held_sizes sizes_;  ///< in slots, state 0 of none
+  held_sizes sizes_;  ///< in slots; state 0 takes none
   value_list<std::int32_t> sum_u_;
   interval_classes classes_;
-  value_list<row> rows_;  ///< four a class, by kind
-  std::vector<value_list<std::int32_t>> blocks_;  ///< where rows' times live; never moved
+  value_list<row> rows_;  ///< four per class, by kind
+  std::vector<value_list<std::int32_t>> blocks_;  ///< hold the times of rows; never moved
   std::int64_t block_bytes_ = 0;
 };
 

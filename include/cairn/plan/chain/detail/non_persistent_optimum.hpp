@@ -1,6 +1,6 @@
 #pragma once
-/// \file non_persistent_optimum.hpp  The fastest plan that may give states up early, exact in bytes; for chains of few
-/// stages or few sizes.
+/// \file non_persistent_optimum.hpp  The fastest plan among those that may drop states early, exact in bytes; for
+/// chains of few stages or few sizes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,13 +15,13 @@
 
 namespace cairn::detail {
 
-/// Times of segments as step functions of their budgets, found where they are asked for; what one budget takes serves
-/// the next. Cost: O(L^3) to construct; then as many pieces as the sizes make different sums, each O(L): milliseconds
-/// for 10 stages, minutes for 100 whose sizes all differ.
+/// Times of segments as step functions of their budgets, computed on demand; results for one budget serve the next.
+/// Cost: O(L^3) to construct; then as many pieces as the sizes have different sums, each O(L): milliseconds for 10
+/// stages, minutes for 100 stages whose sizes all differ.
 class non_persistent_optimum {
  public:
-  /// \param model  must outlive the optimum   \param meter  counts the work of all searches, must outlive them; null
-  ///        for no limit
+  /// \param model  must outlive the optimum   \param meter  counts the work of all searches and must outlive them; null
+  ///   for no limit
   explicit non_persistent_optimum(chain_model const& model, work_meter* meter = nullptr)
       : model_{model},
         meter_{meter},
@@ -36,14 +36,14 @@ class non_persistent_optimum {
           if (segment const of{segment_kind(kind), from, to}; rules_.exists(of)) least_[place(of)] = least_of(of);
   }
 
-  /// Bytes below which there is no plan of this class.
+  /// The fewest bytes for which this class has a plan.
   [[nodiscard]] std::int64_t least_budget() const noexcept { return least_[place(rules_.whole())]; }
-  /// Stops a search after so many steps of it; 0 for no limit.
+  /// Stops each later search after so many of its steps; 0 for no limit.
   void limit_effort(std::size_t steps) noexcept { limit_ = steps; }
-  /// Whether the last search was stopped by the limit.
+  /// Whether the limit stopped the last search.
   [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
 
-  /// Time of stages run again by the fastest plan; nothing where there is none, or where the limit of effort is hit.
+  /// Time of stages run again by the fastest plan; nothing if there is none, or if the limit of effort is reached.
   /// \throws too_much_work
   [[nodiscard]] std::optional<std::int64_t> extra_forward(std::int64_t budget) {
     begin();
@@ -51,7 +51,7 @@ class non_persistent_optimum {
     if (gave_up_ || found.time >= endless) return {};
     return found.time;
   }
-  /// The fastest plan; empty where there is none, or where the limit of effort is hit.
+  /// The fastest plan; empty if there is none, or if the limit of effort is reached.
   [[nodiscard, gnu::cold]] std::vector<action> actions(std::int64_t budget) {
     std::vector<action> plan;
     if (!extra_forward(budget)) return plan;
@@ -62,17 +62,17 @@ class non_persistent_optimum {
   }
 
  private:
-  /// The time is the same for all budgets in [low, high).
+  /// A piece of a step function: the time is the same for all budgets in [low, high).
   struct piece {
     std::int64_t low, high, time;
   };
   static constexpr std::int64_t any = -endless;
-  static constexpr wide sums_of_a_choice = 64;  ///< that take as long
+  static constexpr wide sums_of_a_choice = 64;  ///< a choice takes as long
 
   [[nodiscard]] std::size_t place(segment const& of) const noexcept {
     return (std::size_t(of.kind) * count_ + std::size_t(of.from)) * count_ + std::size_t(of.to);
   }
-  /// Of a budget besides the first state.
+  /// The least budget besides the first state.
   [[nodiscard]] std::int64_t least_of(segment const& of) const {
     std::int64_t const held = rules_.held(of);
     if (of.from == of.to) return rules_.last_need(of) - held;
@@ -87,7 +87,7 @@ class non_persistent_optimum {
     });
     return least;
   }
-  /// Calls visit(choice, least budget besides the first state for its run) until that answers false.
+  /// Calls visit(choice, least budget besides the first state for its run) until it returns false.
   template <class Visit>
   void each_split(segment const& of, Visit const& visit) const {
     std::int64_t const base = rules_.forward_base(of) - rules_.held(of);
@@ -177,7 +177,7 @@ class non_persistent_optimum {
   non_persistent_rules rules_;
   held_sizes sizes_;
   std::size_t count_;
-  std::vector<value_list<piece>> pieces_;  ///< by kind, from and to; sorted, apart
+  std::vector<value_list<piece>> pieces_;  ///< by kind, from and to; sorted, without overlap
   value_list<std::int64_t> least_;         ///< by kind, from and to: least budget besides the first state
   std::size_t limit_ = 0, steps_ = 0;
   bool gave_up_ = false;

@@ -18,22 +18,23 @@
 
 namespace cairn::detail {
 
-/// What Griewank and Walther (2000) and their followers plan with, for stages that differ: states are kept, and a stage
-/// is recorded only when its adjoint comes next. With E(s, t, m) the least time that stages s..t run more than once,
-/// state s kept by others and m slots free:
+/// The kind of plan of Griewank and Walther (2000) and their followers, for stages that differ: states are kept, and a
+/// stage is recorded only when its adjoint comes next. Let E(s, t, m) be the least time of runs of stages s..t beyond
+/// the first, with m free slots, where state s is kept by the caller:
 ///
 ///     E(s, s, m) = 0  if its tape and the working bytes of its run and its adjoint fit
 ///     E(s, t, m) = min over j of  u_s + .. + u_(j-1) + E(j, t, m - x_j) + E(s, j-1, m)  if the runs from s to j fit
 ///
-/// Only states are kept, so that slots are exact in bytes where the unit divides the x alone; then it is chosen if it
-/// gives no more slots than allowed. Rounded up, the plan keeps within the budget in bytes; rounded down, its time
-/// bounds that of every such plan from below. Times are exact. Cost: O(L^3 slots) time, 8 L^2 slots / 2 bytes at most.
+/// Only states are kept, so slots are exact in bytes if the unit divides all x. That unit is chosen if it gives no more
+/// slots than allowed. If sizes are rounded up, the plan keeps within the budget in bytes; if they are rounded down,
+/// its time is a lower bound for every such plan. Times are exact. Cost: O(L^3 slots) time, 8 L^2 slots / 2 bytes at
+/// most.
 class own_tape_table {
  public:
-  /// \param model  must outlive the table   \param budget  bytes, state 0 not counted   \param meter  counts the work;
-  ///        null for no limit
-  /// \throws invalid_plan   for a division that cannot be, and where the table takes more than 2 GiB
-  ///        \throws too_much_work
+  /// \param model  must outlive the table   \param budget  bytes, without state 0   \param meter  counts the work; null
+  ///   for no limit
+  /// \throws invalid_plan   for an invalid division, and if the table would take more than 2 GiB
+  /// \throws too_much_work
   own_tape_table(chain_model const& model, std::int64_t budget, slot_division division = {}, rounding by = rounding::up,
                  work_meter* meter = nullptr)
       : model_{model},
@@ -52,19 +53,19 @@ class own_tape_table {
         count_work(meter, fill(s, t), [&] { return double(ends_ - s) / double(ends_); });
   }
 
-  /// Whether there is a plan; rounded down, whether one is not excluded.
+  /// Whether there is a plan; if sizes are rounded down, whether a plan may exist.
   [[nodiscard]] bool feasible() const noexcept { return extra_forward() < endless; }
-  /// Time of stages run again; `endless` where nothing is feasible. Rounded up: of the plan. Rounded down: no plan of
-  /// the kind takes less.
+  /// Time of stages run again; `endless` if there is no plan. Rounded up: the time of the plan. Rounded down: no plan
+  /// of this kind takes less.
   [[nodiscard]] std::int64_t extra_forward() const noexcept {
     return rows_.empty() ? endless : time(0, ends_ - 1, scale_.slots());
   }
-  /// Whether no plan of the kind is faster.
+  /// Whether no plan of this kind is faster.
   [[nodiscard]] bool is_exact() const noexcept {
     return std::all_of(model_.x.begin() + 1, model_.x.end(),
                        [this](std::int64_t bytes) { return bytes % scale_.unit() == 0; });
   }
-  /// The plan; empty where there is none.   \pre rounded up
+  /// The plan; empty if there is none.   \pre sizes are rounded up
   [[nodiscard, gnu::cold]] std::vector<action> actions() const {
     std::vector<action> plan;
     if (!feasible()) return plan;
@@ -101,7 +102,7 @@ class own_tape_table {
  private:
   static constexpr char const* who = "cairn::chain_planner";
 
-  /// Times of one interval by slots free: none is possible below `least`.
+  /// Times of one interval by free slots; below `least` there is no plan.
   struct row {
     std::int64_t least = 0;
     value_list<std::int64_t> times;
@@ -119,7 +120,7 @@ class own_tape_table {
     if (exact == 0) return std::max<std::int64_t>(1, budget);
     return budget / exact <= division.slots ? exact : unit_of(division, c, budget, by, who);
   }
-  /// The slots that can be free where state s is the first one, least and most.
+  /// The least and the most slots that can be free if state s is the first one.
   [[nodiscard]] std::int64_t bottom(std::int64_t s) const noexcept { return s == 0 ? scale_.slots() : 0; }
   [[nodiscard]] std::int64_t top(std::int64_t s) const noexcept {
     return std::int64_t{scale_.slots()} - x_[std::size_t(s)];
@@ -134,7 +135,7 @@ class own_tape_table {
     row const& of = at(s, t);
     return slots < of.least ? endless : of.times[std::size_t(slots - of.least)];
   }
-  /// Bytes for stage s alone, or the loss.
+  /// Bytes of stage s alone, or of the loss.
   [[nodiscard]] std::int64_t own_need(std::int64_t s) const noexcept {
     std::size_t const i = std::size_t(s);
     return s == model_.stages ? model_.b[i] : model_.g[i + 1] + model_.s[i] + (std::max)(model_.f[i], model_.b[i]);
@@ -145,7 +146,7 @@ class own_tape_table {
     return (i == s ? 0 : model_.x[k]) + model_.x[k + 1] + model_.f[k];
   }
 
-  /// Answers how many sums it took.
+  /// Returns how many sums it took.
   wide fill(std::int64_t s, std::int64_t t) {
     std::int64_t const low = bottom(s), high = top(s);
     row& out = at(s, t);
@@ -194,7 +195,7 @@ class own_tape_table {
   }
 
   chain_model const& model_;
-  std::int64_t ends_;  ///< stages with the loss
+  std::int64_t ends_;  ///< number of stages, with the loss
   slot_scale scale_;
   value_list<std::int64_t> x_;  ///< in slots
   std::vector<row> rows_;

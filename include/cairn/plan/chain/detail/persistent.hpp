@@ -19,63 +19,61 @@
 
 namespace cairn::detail {
 
-/// The optimum among persistent plans: those that keep a state, or a tape, until its adjoint is made (Beaumont,
-/// Eyraud-Dubois, Herrmann, Joly, Shilova 2019, theorem 1, with needs that are exact in bytes). With E(s, t, m) the
-/// least time that stages s..t run more than once, where state s is kept by others and m bytes are free for all else,
-/// the adjoint of state t+1 among it:
+/// The optimum among persistent plans, which keep a state or a tape until its adjoint is made (Beaumont, Eyraud-Dubois,
+/// Herrmann, Joly, Shilova 2019, theorem 1, with needs that are exact in bytes). Let E(s, t, m) be the least time of
+/// runs of stages s..t beyond the first, where the caller keeps state s and m bytes are free for all else, including
+/// the adjoint of state t+1:
 ///
 ///     E(s, t, m) = min( E(s+1, t, m - s_s)  if `record_need` fits in m,
 ///                       min over s < j <= t of  u_s + .. + u_(j-1) + E(s, j-1, m) + E(j, t, m - x_j)
 ///                           if each run and adjoint t+1 fit in m )
 ///
-/// The second need is one of the stretch and of no choice: whatever is chosen, each stage from s to t-1 runs while
-/// adjoint t+1 lives, beside its own state or a tape that holds it. `sub_chains::least` covers it, and below that
-/// nothing is asked for. E falls in steps as m grows. What is found at one m is kept for all bytes between which it
-/// cannot change, and serves every later budget. Choices are evaluated only where bounds on their parts, from steps
-/// known at more bytes and from a table of slots, leave room for an improvement. Cost: O(L) a question; how many there
-/// are depends on the sizes, and is far below their number for chains whose sizes repeat. No recursion.
+/// The second condition depends on the stretch and not on j: in every plan each stage from s to t-1 runs while adjoint
+/// t+1 lives, beside its own state or a tape that holds it. `sub_chains::least` covers it, and fewer bytes are never
+/// asked for. E falls in steps as m grows. A value found at one m is stored for the range of bytes in which it cannot
+/// change, and serves every later budget. A choice is evaluated only if bounds on its parts allow an improvement; these
+/// bounds come from steps known at more bytes and from a table of slots. Cost: O(L) per question; the number of
+/// questions depends on the sizes, and is small for chains whose sizes repeat. No recursion.
 class persistent_optimum {
  public:
-  static constexpr std::int64_t most_stages = 2000;  ///< memory grows with their square: about 100 MB
+  static constexpr std::int64_t most_stages = 2000;  ///< memory grows with the square of the stages: about 100 MB
 
-  /// \param c  must outlive this   \param meter  counts the work of this and of all searches, must outlive them; null
-  ///        for no limit
-  /// \throws invalid_plan   for more than `most_stages` stages   \throws too_much_work   as searches do, which may be
-  ///        asked again then
+  /// \param c  must outlive this object   \param meter  counts the work of the constructor and of all searches and must
+  ///   outlive them; null for no limit
+  /// \throws invalid_plan   for more than `most_stages` stages   \throws too_much_work   as searches do; a search may
+  ///   be repeated after that
   explicit persistent_optimum(chain_model const& c, work_meter* meter = nullptr)
       : c_{c}, meter_{meter}, parts_{checked(c), meter}, known_(parts_.count()) {}
 
   /// The fewest bytes for which there is a plan.
   [[nodiscard]] std::int64_t least_budget() const noexcept { return parts_.least(parts_.number(0, c_.stages)); }
-  /// Bytes from which on nothing runs again: those of storing everything.
+  /// The fewest bytes for which nothing runs again: those of storing everything.
   [[nodiscard]] std::int64_t enough_budget() const noexcept { return parts_.enough(parts_.number(0, c_.stages)); }
 
-  /// Ends every later search after so many visits of a state that could be kept; a second sees some 10 to 30 million of
-  /// them.
+  /// Stops each later search after so many visits of a state that could be kept; a second is enough for some 10 to 30
+  /// million of them.
   void limit_effort(std::size_t visits) noexcept { limit_ = visits; }
-  /// Whether the last search ended that way. What it found serves the next one.
+  /// Whether this limit stopped the last search. Its results serve the next one.
   [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
-  /// Looks of all searches.
+  /// Visits of all searches.
   [[nodiscard]] std::size_t effort() const noexcept { return visits_; }
-  /// Steps of costs that are known, 32 bytes each.
+  /// Number of known steps of costs, 32 bytes each.
   [[nodiscard]] std::size_t known() const noexcept {
     std::size_t sum = 0;
     for (auto const& one : known_) sum += one.size();
     return sum;
   }
-  /// Bounds from below what stretches cost, for later searches. \param table  of the same chain, rounded down; null for
-  /// none; must outlive them
+  /// Sets a table of lower bounds on the cost of stretches, for later searches. \param table  of the same chain,
+  /// rounded down, must outlive the searches; null for none
   void prune_by(slot_table const* table) noexcept { table_ = table; }
 
-  /// The least time that is run again within `budget` bytes; nothing where there is no plan, or where the search gave
-  /// up.
+  /// The least time that is run again within `budget` bytes; nothing if there is no plan, or if the search gave up.
   [[nodiscard]] std::optional<std::int64_t> extra_forward(std::int64_t budget) {
     auto const found = plateau_at(budget);
     if (!found) return {};
     return found->cost;
   }
-  /// The same with the bytes [from, end) around the budget for which it was proven; the plan of `actions` needs `from`
-  /// bytes.
+  /// The same with the range [from, end) of bytes for which it is proven; the plan of `actions` needs `from` bytes.
   [[nodiscard]] std::optional<plateau> plateau_at(std::int64_t budget) {
     gave_up_ = false;
     if (budget < least_budget()) return {};
@@ -83,7 +81,7 @@ class persistent_optimum {
     if (gave_up_) return {};
     return found(0, c_.stages, budget);
   }
-  /// A plan of that time, whose peak is at most `budget`; empty where there is none.   Cost: O(1) an action after
+  /// A plan with this time whose peak is at most `budget`; empty if there is none.   Cost: O(1) per action after
   /// `extra_forward`
   [[nodiscard, gnu::cold]] std::vector<action> actions(std::int64_t budget) {
     std::vector<action> plan;
@@ -106,7 +104,7 @@ class persistent_optimum {
         plan.push_back(chain_actions::turn(now.from));
         continue;
       }
-      // At the fewest bytes of a step its choice was looked at, and so were its parts.
+      // The choice of a step was evaluated at its fewest bytes, and so were its parts.
       auto const step = found(now.from, now.to, now.bytes);
       std::int64_t const bytes = step.from, j = now.from + step.choice;
       if (step.choice == 0) {
@@ -129,13 +127,13 @@ class persistent_optimum {
   struct stretch {
     std::int64_t from, to, bytes;
   };
-  /// A stretch in bytes for which its cost is sought.
+  /// A stretch and a number of bytes whose cost is sought.
   struct question {
     stretch of;
     std::size_t number;
     std::int64_t floor, floor_end;  ///< no choice costs less than `floor` in fewer bytes than `floor_end`
-    plateau best;                   ///< of the choices seen
-    std::int64_t next;              ///< state to look at
+    plateau best;                   ///< the best of the choices seen so far
+    std::int64_t next;              ///< the next state to visit
   };
 
   [[nodiscard]] static chain_model const& checked(chain_model const& c) {
@@ -147,13 +145,13 @@ class persistent_optimum {
     return c;
   }
 
-  /// What is known of a stretch. \pre its bytes are enough for some plan
+  /// What is known about a stretch. \pre its bytes are enough for some plan
   [[nodiscard]] cost_bound bound(std::size_t number, std::int64_t bytes) const noexcept {
     std::int64_t const enough = parts_.enough(number);
     if (bytes >= enough) return {0, no_end, true};
     return known_[number].bound(bytes, enough);
   }
-  /// \pre it was sought
+  /// \pre its cost was sought
   [[nodiscard]] plateau found(std::int64_t from, std::int64_t to, std::int64_t bytes) const noexcept {
     std::size_t const number = parts_.number(from, to);
     std::int64_t const enough = parts_.enough(number);
@@ -184,13 +182,13 @@ class persistent_optimum {
     auto const above = bound(number, of.bytes);
     if (above.exact) return;
     question one{of, number, above.cost, above.end, {of.bytes, above.end, none, -1}, of.from};
-    // The step below is possible here, too.
+    // The choice of the step below is possible here, too.
     if (auto const* below = known_[number].last(of.bytes))
       one.best.from = below->from, one.best.cost = below->cost, one.best.choice = below->choice;
     open_.push_back(one);
   }
 
-  /// Looks at choices until the answer is found, or the cost of a part is needed first, which is returned.
+  /// Visits choices until the answer is found, or until the cost of a part is needed first; then returns that part.
   [[nodiscard]] std::optional<stretch> evaluate(question& q, std::size_t end) {
     auto const [from, to, bytes] = q.of;
     if (q.next == from) {
@@ -210,7 +208,7 @@ class persistent_optimum {
       ++q.next;
     }
     for (; q.next <= to; ++q.next) {
-      // Nothing costs less up to the step above: the rest need not be looked at.
+      // Nothing costs less up to the step above, so the other choices need no visit.
       if (q.best.cost == q.floor) {
         q.best.end = q.floor_end;
         return {};
@@ -244,7 +242,7 @@ class persistent_optimum {
     if (q.best.cost == q.floor) q.best.end = q.floor_end;
     return {};
   }
-  /// \param from  bytes from which on the parts have their costs
+  /// \param from  the fewest bytes at which the parts have these costs
   void improve(question& q, std::int64_t cost, std::int64_t choice, std::int64_t from) const noexcept {
     if (cost >= q.best.cost) return;
     q.best.from = (std::max)(from, parts_.least(q.number));
@@ -270,7 +268,7 @@ class persistent_optimum {
     return end == no_end ? no_end : end + bytes;
   }
 
-  static constexpr wide sums_of_a_visit = 256;  // that take as long
+  static constexpr wide sums_of_a_visit = 256;  // a visit takes as long
   static constexpr std::size_t none_left = (std::numeric_limits<std::size_t>::max)();
 
   chain_model const& c_;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file plateaus.hpp  What is known of a cost that falls in steps as bytes grow.
+/// \file plateaus.hpp  The known values of a cost that falls in steps as bytes grow.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,41 +8,41 @@
 
 namespace cairn::detail {
 
-/// No bytes are as many.
+/// More than any number of bytes.
 inline constexpr std::int64_t no_end = (std::numeric_limits<std::int64_t>::max)();
 
-/// Bytes [from, end) at which one choice is the best, at one cost.
+/// A range [from, end) of bytes in which one choice is the best, at one cost.
 struct plateau {
   std::int64_t from = 0;    ///< the choice has this cost from here on
-  std::int64_t end = 0;     ///< nothing is proven to cost less before here
-  std::int64_t cost = 0;    ///< of the choice
-  std::int32_t choice = 0;  ///< whatever the owner means by it
+  std::int64_t end = 0;     ///< nothing is proven to cost less at fewer bytes than this
+  std::int64_t cost = 0;    ///< the cost of the choice
+  std::int32_t choice = 0;  ///< its meaning is up to the owner
 };
 
-/// What is known of the least cost at some bytes.
+/// A lower bound on the least cost at some number of bytes.
 struct cost_bound {
   std::int64_t cost = 0;  ///< not more than the least cost
-  std::int64_t end = 0;   ///< true of all bytes from those asked for to here
-  bool exact = false;     ///< is the least cost
+  std::int64_t end = 0;   ///< the bound holds from the bytes asked for up to here
+  bool exact = false;     ///< whether it is the least cost
 };
 
-/// The plateaus found so far of a cost that never rises with bytes and is 0 from some bytes on. They lie apart, and
-/// each costs less than those below.
+/// The plateaus found so far of a cost that never rises with bytes and is 0 from some number on. They do not overlap,
+/// and each costs less than those below it.
 class plateaus {
  public:
-  /// \param enough  bytes from which on the cost is 0   \pre bytes < enough   Cost: O(log size)
+  /// \param enough  bytes at which the cost becomes 0   \pre bytes < enough   Cost: O(log size)
   [[nodiscard]] cost_bound bound(std::int64_t bytes, std::int64_t enough) const noexcept {
     auto const above = first_above(bytes);
     if (above != known_.begin() && bytes < above[-1].end) return {above[-1].cost, above[-1].end, true};
     if (above == known_.end()) return {0, enough, false};
     return {above->cost, above->from, false};
   }
-  /// The last plateau that starts at `bytes` or below; null where none is known.
+  /// The last plateau that starts at `bytes` or below; null if none is known.
   [[nodiscard]] plateau const* last(std::int64_t bytes) const noexcept {
     auto const above = first_above(bytes);
     return above == known_.begin() ? nullptr : &above[-1];
   }
-  /// Adds what was found. Plateaus of one cost are one: between them the cost is the same.
+  /// Adds a plateau. Plateaus of the same cost are merged, because the cost between them is the same.
   void add(plateau found) {
     if (found.cost == 0) found.end = no_end;
     auto const at =

@@ -1,5 +1,6 @@
 #pragma once
-/// \file segments.hpp  Plans of one level: stages are recorded on the first way or run again once, in segments.
+/// \file segments.hpp  Plans of one level: each stage is recorded in the forward run, or run again once as part of a
+/// segment.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -9,7 +10,7 @@
 
 namespace cairn::detail {
 
-/// Appends the runs that lead from state `from`, which stays, to state `to`; those between are forgotten.
+/// Appends the runs from state `from`, which stays, to state `to`; the states between are dropped.
 inline void append_run(std::vector<action>& plan, std::int64_t from, std::int64_t to) {
   for (std::int64_t i = from; i < to; ++i) {
     plan.push_back(chain_actions::advance(i));
@@ -22,18 +23,18 @@ inline void append_records(std::vector<action>& plan, std::int64_t from, std::in
   for (std::int64_t i = from; i < to; ++i) plan.push_back(chain_actions::record(i));
 }
 
-/// Appends the adjoints of stages [from, to), whose tapes live.
+/// Appends the adjoints of stages [from, to), whose tapes exist.
 inline void append_adjoints(std::vector<action>& plan, std::int64_t from, std::int64_t to) {
   for (std::int64_t i = to; i-- > from;) plan.push_back(chain_actions::reverse(i));
 }
 
-/// Stages [first, last) of which only the first state is kept on the first way.
+/// Stages [first, last) of which the forward run keeps only the first state.
 struct chain_segment {
   std::int64_t first, last;
 };
 
-/// The plan that keeps all tapes but those of some segments, each of which is run again once.
-/// \param again  not empty each, in order and apart, within 0..L
+/// The plan that keeps all tapes except those of some segments, each of which is run again once.
+/// \param again  the segments: none empty, in order, without overlap, within 0..L
 [[nodiscard]] inline std::vector<action> segments_plan(chain_model const& c, value_list<chain_segment> const& again) {
   std::vector<action> plan;
   std::int64_t at = 0;
@@ -48,7 +49,7 @@ struct chain_segment {
   for (std::size_t k = again.size(); k-- > 0;) {
     auto const [first, last] = again[k];
     append_adjoints(plan, last, at);
-    // State `last` stood alone since the first way. The loss forgets state L itself.
+    // State `last` has been kept by itself since the forward run. The loss drops state L itself.
     if (last < c.stages) plan.push_back(chain_actions::drop(last));
     append_records(plan, first, last);
     at = last;

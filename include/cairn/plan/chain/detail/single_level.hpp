@@ -1,6 +1,5 @@
 #pragma once
-/// \file single_level.hpp  The best plan in which no stage is run more than once again: which segments give up their
-/// tapes.
+/// \file single_level.hpp  The best plan in which each stage is run again at most once: which segments keep no tapes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,17 +12,17 @@
 
 namespace cairn::detail {
 
-/// On the first way each stage either keeps its tape or lies in a segment of which only the first state is kept, and
-/// which is recorded when its adjoint comes. Of all choices that keep within a budget, the one with the least time of
-/// stages in segments.
+/// In the forward run each stage either keeps its tape, or lies in a segment of which only the first state is kept; the
+/// segment is recorded when its adjoints come. The best choice within a budget has the least time of stages in
+/// segments.
 ///
-/// At each state, what was chosen so far matters only by the bytes it holds and the time that will be run again;
-/// choices with more of both are dropped. Cost: O(L^2 n) time and O(L n) memory for at most n choices a state. Where
-/// there are more, n spread over them are kept, and `is_exact` says so.
+/// At each state, earlier choices matter only by the bytes they hold and the time that will be run again; a choice that
+/// has more of both than another is dropped. Cost: O(L^2 n) time and O(L n) memory for at most n choices per state. If
+/// there are more, n choices spread over them are kept, and `is_exact` is false.
 class single_level {
  public:
-  /// \param model  must outlive the object   \param most_choices  kept at each state, >= 2   \param meter  counts the
-  ///        work; null for no limit   \throws too_much_work
+  /// \param model  must outlive the object   \param most_choices  most choices kept at each state, >= 2   \param meter
+  ///   counts the work; null for no limit   \throws too_much_work
   single_level(chain_model const& model, std::int64_t budget, std::size_t most_choices = 4096,
                work_meter* meter = nullptr)
       : model_{model}, budget_{budget}, most_choices_{most_choices}, fronts_(std::size_t(model.stages) + 1) {
@@ -38,7 +37,7 @@ class single_level {
   }
 
   [[nodiscard]] bool feasible() const noexcept { return !fronts_.back().empty(); }  ///< whether there is such a plan
-  /// Whether it is proven to be the best.
+  /// Whether the plan is proven to be the best of its kind.
   [[nodiscard]] bool is_exact() const noexcept { return is_exact_; }
   /// Time of stages run again.   \pre feasible()
   [[nodiscard]] std::int64_t extra_forward() const noexcept { return fronts_.back().back().again; }
@@ -60,20 +59,20 @@ class single_level {
   struct choice {
     std::int64_t held = 0;    ///< bytes of tapes and kept states
     std::int64_t again = 0;   ///< time of stages without a tape
-    std::int64_t from = -1;   ///< the state that the last tape or segment leads from
-    std::size_t number = 0;   ///< of the choice there
+    std::int64_t from = -1;   ///< the state at which the last tape or segment begins
+    std::size_t number = 0;   ///< the number of the choice at `from`
     bool is_tape = false;
   };
 
-  /// Choices from those at a state to the later ones.
+  /// Extends the choices at a state to the later ones.
   void leave(std::int64_t at, work_meter* meter) {
     std::size_t const a = std::size_t(at);
     auto const& front = fronts_[a];
     if (front.empty()) return;
     std::int64_t const tape = model_.s[a] + (std::max)(model_.f[a], model_.g[a + 1] + model_.b[a]);
     extend(a, a + 1, tape, model_.s[a], 0, true);
-    // Of the segment from `at` to e: bytes of its tapes, of its recorded run without the adjoint of state e, and of its
-    // adjoints. The first way takes no more than the recorded run, since tapes hold the states.
+    // For the segment from `at` to e: bytes of its tapes, of its recorded run without the adjoint of state e, and of
+    // its adjoints. The forward run takes no more than the recorded run, because tapes hold the states.
     std::int64_t tapes = 0, recorded = 0, adjoints = 0;
     for (std::size_t e = a + 1; e < fronts_.size(); ++e) {
       std::size_t const i = e - 1;
@@ -91,7 +90,7 @@ class single_level {
       fronts_[to].push_back({front[k].held + held, front[k].again + again, std::int64_t(at), k, is_tape});
     if (fronts_[to].size() > 4 * most_choices_) sift(fronts_[to]);
   }
-  /// Leaves the choices that no other beats: the more bytes, the less time.
+  /// Keeps the choices that no other one beats: with more bytes, the time falls.
   static void sift(value_list<choice>& front) {
     sort_values(front, [](choice const& one, choice const& other) {
       return one.held != other.held ? one.held < other.held : one.again < other.again;
@@ -109,12 +108,12 @@ class single_level {
     front.resize(most_choices_);
   }
 
-  static constexpr wide sums_of_a_choice = 16;  // that take as long
+  static constexpr wide sums_of_a_choice = 16;  // a choice takes as long
 
   chain_model const& model_;
   std::int64_t budget_;
   std::size_t most_choices_;
-  std::vector<value_list<choice>> fronts_;  ///< at each state, fewest bytes first
+  std::vector<value_list<choice>> fronts_;  ///< at each state, with the fewest bytes first
   bool is_exact_ = true;
 };
 

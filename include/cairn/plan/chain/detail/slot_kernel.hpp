@@ -1,5 +1,5 @@
 #pragma once
-/// \file slot_kernel.hpp  The inner loop of tables in slots: the least sum of two rows, in AVX2 where the processor has
+/// \file slot_kernel.hpp  The inner loop of tables in slots: the least sum of two rows, in AVX2 if the processor has
 /// it.
 #include <cstddef>
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace cairn::detail {
 
-/// Functions that lower `row` to what one choice costs, for `count` slots. All give the same bits; `row` overlaps no
-/// part.
+/// Functions that lower `row` to the cost of one choice, for `count` slots. All versions give the same bits; `row`
+/// overlaps neither part.
 struct slot_kernel {
   /// row[k] = min(row[k], time + left[k] + right[k])
   void (*both)(std::int32_t* row, std::int32_t const* left, std::int32_t const* right, std::int32_t time,
@@ -17,7 +17,7 @@ struct slot_kernel {
   void (*one)(std::int32_t* row, std::int32_t const* part, std::int32_t time, std::size_t count);
 };
 
-/// For every processor.
+/// For any processor.
 inline constexpr slot_kernel plain_kernel{
     [](std::int32_t* row, std::int32_t const* left, std::int32_t const* right, std::int32_t time, std::size_t count) {
       for (std::size_t k = 0; k < count; ++k) {
@@ -51,7 +51,7 @@ __attribute__((target("avx2"))) inline void lower_eight(std::int32_t* row, std::
   before = a < before ? a : before;
   std::memcpy(row, &before, sizeof before);
 }
-// The last eight slots overlap those before: to lower twice is to lower once.
+// The last eight slots overlap those before: lowering a slot twice gives the same result.
 __attribute__((target("avx2"))) inline void lower_by_both_avx2(std::int32_t* row, std::int32_t const* left,
                                                                std::int32_t const* right, std::int32_t time,
                                                                std::size_t count) {
@@ -71,13 +71,13 @@ __attribute__((target("avx2"))) inline void lower_by_one_avx2(std::int32_t* row,
   lower_eight(row + count - 8, part + count - 8, time);
 }
 
-/// For this processor: AVX2 where it has it.
+/// The kernel for this processor: AVX2 if it has it.
 [[nodiscard]] inline slot_kernel const& usual_kernel() noexcept {
   static constexpr slot_kernel avx2{lower_by_both_avx2, lower_by_one_avx2};
   return __builtin_cpu_supports("avx2") ? avx2 : plain_kernel;
 }
 #else
-/// For this processor.
+/// The kernel for this processor.
 [[nodiscard]] inline slot_kernel const& usual_kernel() noexcept { return plain_kernel; }
 #endif
 

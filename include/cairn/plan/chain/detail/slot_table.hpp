@@ -1,6 +1,6 @@
 #pragma once
-/// \file slot_table.hpp  The fastest persistent plan of a chain in slots: sizes rounded up for a plan, down for a bound
-/// on all plans.
+/// \file slot_table.hpp  The fastest persistent plan of a chain in slots: sizes are rounded up for a plan, down for a
+/// lower bound on all plans.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -22,40 +22,40 @@
 
 namespace cairn::detail {
 
-/// How a slot_table is made; its answers do not depend on it.
+/// How a slot_table is computed; its results do not depend on these options.
 struct slot_table_options {
-  std::int64_t most_bytes = usual_table_bytes;  ///< that the table may take
-  bool share_rows = true;                           ///< one row for all intervals of stages that read the same
-  slot_kernel const* kernel = nullptr;              ///< that of this processor where null
-  work_meter* meter = nullptr;  ///< counts the work, as if no choice could be skipped; null for no limit
+  std::int64_t most_bytes = usual_table_bytes;  ///< most bytes of the table
+  bool share_rows = true;                           ///< one row for all equal intervals of stages
+  slot_kernel const* kernel = nullptr;              ///< null for the kernel of this processor
+  work_meter* meter = nullptr;  ///< counts the work as if no choice could be skipped; null for no limit
 };
 
-/// What is known of an interval of stages from..to with m slots free, its right adjoint among them, its first state
-/// kept by others.
+/// What is known about stages from..to with m free slots, which also hold the adjoint at the right end; the caller
+/// keeps the first state.
 struct slot_row {
-  std::int32_t least = 0;   ///< below so many slots nothing is possible
-  std::int32_t enough = 0;  ///< from so many on every tape is kept, and nothing runs twice
-  std::int32_t first = 0, last = -1;  ///< the slots m between that are reached, and in the table
-  std::ptrdiff_t at = 0;    ///< where m = 0 would stand in the table
+  std::int32_t least = 0;   ///< below so many slots there is no plan
+  std::int32_t enough = 0;  ///< from so many slots on every tape is kept, and nothing runs twice
+  std::int32_t first = 0, last = -1;  ///< the slots m between these that can occur and are in the table
+  std::ptrdiff_t at = 0;    ///< the place in the table that m = 0 would have
 };
 
 /// The table of Beaumont, Eyraud-Dubois, Herrmann, Joly and Shilova (2019, theorem 1) with needs that are exact in
-/// bytes. With E(s, t, m) the least time that stages s..t run more than once:
+/// bytes. Let E(s, t, m) be the least time of runs of stages s..t beyond the first:
 ///
 ///     E(s, t, m) = min( E(s+1, t, m - s_s)  if the tape of s and the working bytes of its run and its adjoint fit,
 ///                       min over j of  u_s + .. + u_(j-1) + E(j, t, m - x_j) + E(s, j-1, m) )
 ///
-/// where it is possible at all. Whatever is kept, the first pass runs each stage k of s..t-1 beside the right adjoint,
-/// state k and state k+1: if these fit for all k, they fit for every choice of j, so that runs are checked once an
-/// interval and not once a choice. Rows are kept where they are reached and neither impossible nor 0. Times are whole
-/// quanta, each stage's rounded down, so that costs bound those of every plan from below whichever way sizes go; a
-/// plan's own time is told as it is. Cost: O(L^3 K) at worst, in blocks that stay in the cache; 4 bytes an interval and
-/// slot that is reached. See `stage_classes.hpp` for chains that repeat.
+/// if there is a plan at all. Whatever is kept, the first pass runs each stage k of s..t-1 beside the right adjoint,
+/// state k and state k+1. If these fit for all k, they fit for every j, so runs are checked once per interval and not
+/// once per choice. A row holds only the slots that can occur and whose cost is neither infinite nor 0. Times are whole
+/// quanta, each stage's rounded down, so costs are lower bounds for every plan even where sizes are rounded up; the
+/// time of a plan itself is exact. Cost: O(L^3 K) at worst, in blocks that stay in the cache; 4 bytes per interval and
+/// slot that can occur. See `stage_classes.hpp` for chains that repeat.
 class slot_table {
  public:
-  /// \param launch  runs parts of the table at once; one after the other where empty
-  /// \throws invalid_plan   where the table takes more than it may; nothing is allocated for it then
-  ///        \throws too_much_work
+  /// \param launch  runs parts of the table in parallel; if empty, one after the other
+  /// \throws invalid_plan   if the table would exceed its limit; nothing is allocated then
+  /// \throws too_much_work
   /// \pre budget >= 0; the model outlives the table
   slot_table(chain_model const& c, std::int64_t budget, slot_division division, rounding by,
              chain_launcher const& launch = {}, slot_table_options options = {})
@@ -76,8 +76,8 @@ class slot_table {
         return unit * (times / unit / most + (times / unit % most != 0));
       };
       make((std::max)(unit, quantum(c.sum_u.back(), most_quanta)), launch, options);
-      // Costs stop at `never`, which a plan of little memory may pass: then in quanta for which no plan can. No stage
-      // runs more than L times.
+      // Costs stop at `never`, which a plan with little memory may exceed. Then the table is made again with quanta so
+      // long that no plan can: no stage runs more than L times.
       if (feasible() && cost() == never) {
         std::int64_t most = 0;
         for (std::size_t i = 0; i < count_; ++i) most += c.u[i] * (c.stages - std::int64_t(i));
@@ -88,17 +88,18 @@ class slot_table {
     else find_plan();
   }
 
-  /// Whether a plan exists in slots. Rounded up: one does in bytes. Rounded down: where not, no persistent plan exists
-  /// in bytes.
+  /// Whether a plan exists in slots. If sizes are rounded up, one exists in bytes, too. If they are rounded down and
+  /// this is false, no persistent plan exists in bytes.
   [[nodiscard]] bool feasible() const noexcept { return stores_all_ || row(0, count_ - 1).least <= scale_.slots(); }
-  /// Time of stages run more than once; `endless` where nothing is feasible. Rounded up: of `actions`. Rounded down: no
-  /// persistent plan takes less.
+  /// Time of stages run more than once; `endless` if there is no plan. Rounded up: the time of `actions`. Rounded down:
+  /// no persistent plan takes less.
   [[nodiscard]] std::int64_t extra_forward() const noexcept { return extra_forward_; }
-  /// The plan, where sizes were rounded up; its peak is at most the budget, in bytes. Empty where nothing is feasible.
+  /// The plan, if sizes were rounded up; its peak is at most the budget, in bytes. Empty if there is none.
   [[nodiscard]] std::vector<action> const& actions() const noexcept { return actions_; }
-  /// Where sizes were rounded down: no persistent plan of stages from..to runs stages again for less time with so many
-  /// bytes free, its right adjoint among them and its first state not; `endless` where none exists, 0 where the table
-  /// knows nothing. The same for all bytes above those of `scale().bytes(k - 1)` up to `scale().bytes(k)`.
+  /// A lower bound, if sizes were rounded down: no persistent plan of stages from..to runs stages again for less time
+  /// with so many free bytes, which hold the adjoint at the right end but not the first state. `endless` if there is no
+  /// plan, 0 if the table knows nothing. The bound is the same for all bytes above `scale().bytes(k - 1)` up to
+  /// `scale().bytes(k)`.
   /// \pre 0 <= from <= to <= L
   [[nodiscard]] std::int64_t bound(std::int64_t from, std::int64_t to, std::int64_t bytes) const noexcept {
     if (stores_all_) return 0;
@@ -113,22 +114,23 @@ class slot_table {
   }
   /// How the budget is divided.
   [[nodiscard]] slot_scale const& scale() const noexcept { return scale_; }
-  /// Time that costs are counted in; bounds lose less than that for each stage run.
+  /// The unit of time in costs; bounds lose less than this for each stage run.
   [[nodiscard]] std::int64_t quantum() const noexcept { return quantum_; }
   /// Bytes that the table holds.
   [[nodiscard]] std::size_t bytes() const noexcept {
     return costs_.size() * sizeof(std::int32_t) + rows_.size() * sizeof(slot_row);
   }
-  /// Rows that it has: one an interval of stages, fewer where stages repeat.
+  /// Number of rows: one per interval of stages, fewer if stages repeat.
   [[nodiscard]] std::size_t rows() const noexcept { return rows_.size(); }
-  /// All costs, for comparison of tables.
+  /// All costs, to compare tables.
   [[nodiscard]] value_list<std::int32_t> const& costs() const noexcept { return costs_; }
 
  private:
   static constexpr char const* who = "cairn::chain_planner";
-  static constexpr std::int32_t never = std::int32_t{1} << 29;  ///< two of these and all stages once are below 2^31
+  static constexpr std::int32_t never = std::int32_t{1} << 29;  ///< the sum of two of these and of all stages once is
+                                                                ///< below 2^31
   static constexpr std::int64_t most_quanta = std::int64_t{1} << 26;
-  static constexpr std::size_t tile = 8;           ///< starts and ends of intervals that are done together
+  static constexpr std::size_t tile = 8;           ///< starts and ends of intervals that are computed together
   static constexpr std::int32_t slots_at_once = 512;
 
   void check_bytes(wide bytes, slot_table_options const& options) const {
@@ -144,7 +146,7 @@ class slot_table {
   }
   [[nodiscard]] std::int64_t cost() const noexcept { return stores_all_ ? 0 : value(0, count_ - 1, scale_.slots()); }
   [[nodiscard]] std::int32_t run(std::size_t from, std::size_t to) const noexcept { return sum_u_[to] - sum_u_[from]; }
-  /// Slots that keeping the tape of `from` needs while the adjoint of stage `to` + 1 is live.
+  /// Slots needed to keep the tape of `from` while the adjoint of stage `to` + 1 lives.
   [[nodiscard]] std::int32_t tape_need(std::size_t from, std::size_t to) const noexcept {
     if (from + 1 == count_) return scale_.need(c_.b[from]);
     return scale_.need(c_.s[from] + (std::max)(c_.g[to + 1] + c_.f[from], c_.g[from + 1] + c_.b[from]));
@@ -160,7 +162,7 @@ class slot_table {
       sum_u_[i + 1] = sum_u_[i] + times[i];
     }
     classes_ = options.share_rows ? interval_classes{stage_types(c_, times, false), meter_} : interval_classes{count_};
-    // Tiles need neighbours, so sharing must save more than they do.
+    // Tiles need neighbours, so sharing rows must save more work than tiles do.
     if (classes_.count() > count_ * (count_ + 1) / 4) classes_ = interval_classes{count_};
     measure();
     if (!feasible()) return;
@@ -169,17 +171,17 @@ class slot_table {
     else fill_by_tiles(launch);
   }
 
-  /// Which slots each row has.
+  /// Finds out which slots each row has.
   void measure() {
     detail::lay_out(rows_, classes_.count(), meter_);
     std::int32_t const beyond = scale_.slots() + 1;
-    // What is least, by starts and by ends, so that both are read in order.
+    // The least slots, by starts and by ends, so that both are read in order.
     value_list<std::int32_t> by_start, by_end;
     detail::lay_out(by_start, count_ * count_, meter_);
     detail::lay_out(by_end, count_ * count_, meter_);
     value_list<std::int64_t> widest(count_,
-                                     0);  // bytes of the run from a start to the stages so far that takes the most
-    // Free slots at a start: what is kept before it is at most all tapes, and at least its own state.
+                                     0);  // for each start the bytes of the largest run so far
+    // Free slots at a start: what is kept before it is at most all tapes, and at least the state of the start.
     value_list<std::int32_t> fewest(count_), most(count_);
     std::int64_t tapes = 0;
     for (std::size_t s = 0; s < count_; ++s) {
@@ -239,14 +241,14 @@ class slot_table {
     }
     detail::lay_out(costs_, std::size_t(next), meter_, never);
   }
-  /// Lowers the costs of `out` from slot `from` to `to` by those of keeping state j: `left` and, with `size` slots
-  /// less, `right`.
+  /// Lowers the costs of `out` from slot `from` to `to` to those of keeping state j: `left` plus `right` with `size`
+  /// fewer slots.
   void lower(slot_row const& out, std::int32_t time, slot_row const& left, slot_row const& right, std::int32_t size,
              std::int32_t from, std::int32_t to) noexcept {
     from = (std::max)({from, left.least, right.least + size});
     if (from > to) return;
     std::int32_t* const costs = costs_.data();
-    // Costs fall with slots: the most that is there now against the least that can come.
+    // Costs fall with slots: compare the highest current cost with the lowest new one.
     std::int32_t const dearest = costs[out.at + from];
     if (time >= dearest) return;
     std::int32_t const cheapest = time + (to >= left.enough ? 0 : costs[left.at + to]) +
@@ -267,7 +269,7 @@ class slot_table {
     }
     for (std::int32_t m = one_end; m < end && costs[out.at + m] > time; ++m) costs[out.at + m] = time;
   }
-  /// Lowers the costs of stages s..t by those of keeping the first tape.
+  /// Lowers the costs of stages s..t to those of keeping the first tape.
   void keep_tape(std::size_t s, std::size_t t) noexcept {
     slot_row const& out = row(s, t);
     if (out.first > out.last) return;
@@ -278,7 +280,7 @@ class slot_table {
       kernel_.one(costs_.data() + (out.at + from), costs_.data() + (rest.at + from - s_[s]), 0,
                   std::size_t(end - from));
   }
-  /// The same by those of keeping state j, j0 <= j < j1, for slots from..to.
+  /// Lowers the costs of stages s..t to those of keeping state j, j0 <= j < j1, for slots from..to.
   void keep_state(std::size_t s, std::size_t t, std::size_t j0, std::size_t j1, std::int32_t from,
                   std::int32_t to) noexcept {
     slot_row const& out = row(s, t);
@@ -287,7 +289,7 @@ class slot_table {
       lower(out, run(s, j), row(s, j - 1), row(j, t), x_[j], from, to);
   }
 
-  /// All tiles of a diagonal at once: they need only those nearer the main one.
+  /// Fills all tiles of a diagonal in parallel: they read only tiles nearer to the main diagonal.
   void fill_by_tiles(chain_launcher const& launch) {
     std::size_t const tiles = (count_ + tile - 1) / tile;
     for (std::size_t d = 0; d < tiles; ++d) {
@@ -297,7 +299,7 @@ class slot_table {
           (double(d) + 1) / double(tiles));
     }
   }
-  /// Intervals that start and end in one tile.
+  /// Fills intervals that start and end in one tile.
   void fill_corner(std::size_t s0) noexcept {
     std::size_t const end = (std::min)(s0 + tile, count_);
     for (std::size_t t = s0; t < end; ++t)
@@ -306,8 +308,9 @@ class slot_table {
         keep_state(s, t, s + 1, t + 1, 0, scale_.slots());
       }
   }
-  /// Intervals that start in s0.. and end in t0..: first all states between the two tiles, whose parts are done, so
-  /// many slots at a time that the rows stay in the cache; then those inside them, interval by interval.
+  /// Fills intervals that start in s0.. and end in t0..: first with all states between the two tiles, whose parts are
+  /// finished, so many slots at a time that the rows stay in the cache; then with the states inside the tiles, interval
+  /// by interval.
   void fill_tile(std::size_t s0, std::size_t t0) noexcept {
     std::size_t const s1 = s0 + tile, t1 = (std::min)(t0 + tile, count_);
     std::int32_t low = scale_.slots() + 1, high = -1;
@@ -340,7 +343,7 @@ class slot_table {
       }
     }
   }
-  /// All rows of a length at once: they need only shorter ones.
+  /// Fills all rows of a length in parallel: they read only shorter ones.
   void fill_by_length(chain_launcher const& launch) {
     for (std::size_t length = 1; length < count_; ++length) {
       std::size_t const first = classes_.first(length);
@@ -366,7 +369,7 @@ class slot_table {
         sums += sums_of_row(row(s, t), t - s);
     return sums;
   }
-  /// \param sums  of f(k)   \param length  of the rows, of the longest
+  /// \param sums  the sums that f(k) takes   \param length  of the longest of the rows, as a fraction of all stages
   template <class F, class Sums>
   void each(std::size_t count, F const& f, chain_launcher const& launch, Sums const& sums, double length) const {
     auto const share = [length] { return length * length * (3 - 2 * length); };
@@ -378,7 +381,7 @@ class slot_table {
     }
   }
 
-  /// Follows the least costs down the table; a tape is kept where that is as good as any state.
+  /// Follows the least costs down the table; keeps a tape if that is as good as any state.
   [[gnu::cold]] void find_plan() {
     extra_forward_ = endless;
     if (!feasible()) return;
@@ -417,7 +420,7 @@ class slot_table {
       open.push_back({j, now.to, now.slots - x_[j], false, {}});
     }
   }
-  /// Which state is kept; `from` where the tape is.
+  /// The state that is kept; `from` if the tape is.
   [[nodiscard]] std::size_t split_of(std::size_t from, std::size_t to, std::int32_t slots) const noexcept {
     if (stores_all_ || from == to || slots >= row(from, to).enough) return from;
     std::int32_t const wanted = value(from, to, slots);
@@ -432,12 +435,12 @@ class slot_table {
   }
 
   chain_model const& c_;
-  std::size_t count_;  ///< stages with the loss
+  std::size_t count_;  ///< number of stages, with the loss
   slot_scale scale_;
   slot_kernel const& kernel_;
   work_meter* meter_;
   interval_classes classes_;
-  bool stores_all_;  ///< the budget is that of keeping every tape, and no table is made
+  bool stores_all_;  ///< the budget is that of keeping every tape, so no table is made
   std::int64_t quantum_ = 1, extra_forward_ = 0;
   value_list<std::int32_t> x_, s_;  ///< in slots
   value_list<std::int32_t> sum_u_;  ///< in quanta

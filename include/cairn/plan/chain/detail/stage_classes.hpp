@@ -1,5 +1,5 @@
 #pragma once
-/// \file stage_classes.hpp  Runs of stages that are alike: tables need one row for all of them.
+/// \file stage_classes.hpp  Finds runs of equal stages, for which tables need only one row.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -14,11 +14,12 @@
 
 namespace cairn::detail {
 
-/// A number for each stage 0..L, equal where stages are: in tape, working bytes, time, the state and adjoint that they
-/// make, and whether they are the loss. What a persistent plan of stages from..to costs depends on these alone.
-/// \param times  of stages 0..L, as the table counts them   \param with_inputs  stages differ also where the states
-///        they run on do, state 0 from all others;
-/// for tables whose states may be released   Cost: O(L log L).
+/// A number for each stage 0..L, the same for equal stages: equal in tape, working bytes, time, in the state and
+/// adjoint that they make, and in whether they are the loss. The cost of a persistent plan of stages from..to depends
+/// on nothing else.
+/// \param times  of stages 0..L, as the table counts them   \param with_inputs  stages also differ if the states they
+///   read do, and state 0 differs from all others; for tables whose states may be released
+/// Cost: O(L log L).
 [[nodiscard]] inline value_list<std::int32_t> stage_types(chain_model const& c, std::span<std::int32_t const> times,
                                                            bool with_inputs) {
   std::size_t const count = std::size_t(c.stages) + 1;
@@ -35,23 +36,23 @@ namespace cairn::detail {
   return types;
 }
 
-/// Which intervals of stages read the same. Classes are numbered by length, those of one length by where they first
-/// stand, so that a class's parts always have lower numbers than itself.
-/// Cost: O(n^2) time; 4 bytes an interval where there are equal ones, else O(n).
+/// Which intervals of stages are equal. Classes are numbered by length, and for one length by their first interval, so
+/// the parts of a class always have lower numbers than the class.
+/// Cost: O(n^2) time; 4 bytes per interval if some are equal, else O(n).
 class interval_classes {
  public:
-  /// Each of the n (n + 1) / 2 intervals is a class of its own.
+  /// Makes each of the n (n + 1) / 2 intervals a class of its own.
   explicit interval_classes(std::size_t stages) : stages_{stages}, first_of_length_(stages + 1) {
     for (std::size_t d = 0; d <= stages; ++d) first_of_length_[d] = start(d);
   }
-  /// \param types  one a stage   \param meter  counts the work; null for no limit   \throws too_much_work
+  /// \param types  one per stage   \param meter  counts the work; null for no limit   \throws too_much_work
   explicit interval_classes(std::span<std::int32_t const> types, work_meter* meter = nullptr)
       : interval_classes{types.size()} {
-    // Each start: the longest run that also stands before it, and where.
+    // For each start: the longest run that also occurs earlier, and where.
     value_list<std::size_t> alike(stages_ + 1, 0), longest(stages_, 0), at(stages_, 0);
     for (std::size_t s = stages_; s-- > 0;) {
       for (std::size_t before = 0; before < s; ++before) {
-        // alike[before + 1] still is that of s + 1 with before + 1.
+        // alike[before + 1] still belongs to s + 1 and before + 1.
         alike[before] = types[before] == types[s] ? 1 + (s + 1 < stages_ ? alike[before + 1] : 0) : 0;
         if (alike[before] > longest[s]) longest[s] = alike[before], at[s] = before;
       }
@@ -74,22 +75,22 @@ class interval_classes {
     std::size_t const number = start(to - from) + from;
     return numbers_.empty() ? number : std::size_t(numbers_[number]);
   }
-  /// How many classes there are.
+  /// Number of classes.
   [[nodiscard]] std::size_t count() const noexcept { return first_of_length_[stages_]; }
   /// Whether some intervals share a class.
   [[nodiscard]] bool shared() const noexcept { return !numbers_.empty(); }
-  /// How many stages there are.
+  /// Number of stages.
   [[nodiscard]] std::size_t stages() const noexcept { return stages_; }
-  /// The first class of intervals of so many stages and one; those up to first(more + 1) are of the same length.
+  /// The first class of intervals of `more` + 1 stages; those before first(more + 1) have the same length.
   /// \pre more <= stages
   [[nodiscard]] std::size_t first(std::size_t more) const noexcept { return first_of_length_[more]; }
-  /// Where a class of intervals of so many stages and one first stands.
+  /// Where a class of intervals of `more` + 1 stages first occurs.
   [[nodiscard]] std::size_t from(std::size_t number, std::size_t more) const noexcept {
     return starts_.empty() ? number - start(more) : std::size_t(starts_[number]);
   }
 
  private:
-  /// Intervals of at most so many stages.
+  /// Number of intervals of at most `length` stages.
   [[nodiscard]] std::size_t start(std::size_t length) const noexcept {
     return length * stages_ - length * (length - 1) / 2;
   }

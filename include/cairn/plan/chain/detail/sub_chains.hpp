@@ -1,6 +1,6 @@
 #pragma once
-/// \file sub_chains.hpp  The stretches of a chain that persistent plans are made of: which are alike, and what they
-/// need.
+/// \file sub_chains.hpp  The stretches of a chain that persistent plans are made of: which are equal, and the bytes
+/// they need.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace cairn::detail {
 
-/// Stages [from, to] of a chain, the loss being stage L, with a caller that holds state `from`. What a persistent plan
-/// does with them in so many bytes does not depend on where they lie, so that stretches of the same stages share one
-/// number. All bytes are those free for everything but state `from`; the adjoint of state to+1 lives within them on the
-/// way back.
+/// Stretches of stages [from, to] of a chain, where the loss is stage L and the caller holds state `from`. A persistent
+/// plan of a stretch in some number of bytes does not depend on its place, so stretches of equal stages share one
+/// number. Bytes are those free for everything but state `from`; they include the adjoint of state to+1 on the way
+/// back.
 class sub_chains {
  public:
-  /// \param c  must outlive this   \param meter  counts the work; null for no limit
-  /// Cost: 20 bytes a stretch; O(L^2) time, and O(L^3) where the least bytes are often above `floor`
+  /// \param c  must outlive this object   \param meter  counts the work; null for no limit
+  /// Cost: 20 bytes per stretch; O(L^2) time, and O(L^3) if the least bytes are often above `floor`
   /// \throws too_much_work
   explicit sub_chains(chain_model const& c, work_meter* meter = nullptr)
       : c_{c}, classes_{stage_types(c, ranks(c.u), false), meter}, least_(classes_.count()), enough_(classes_.count()) {
     std::size_t const count = classes_.stages();
-    // Of the stretches of one length, by where they start: bytes of the widest run before the last stage, and of what
-    // every stage after the first one needs.
+    // For the stretches of one length, by start: bytes of the largest run before the last stage, and of the largest
+    // need of a stage after the first one.
     value_list<std::int64_t> widest(count, 0), later(count, 0);
     for (std::size_t more = 0; more < count; ++more) {
       for (std::size_t s = 0; more > 0 && s + more < count; ++s) {
@@ -40,14 +40,14 @@ class sub_chains {
     }
   }
 
-  /// The number of stages [from, to].
+  /// The number of the stretch [from, to].
   [[nodiscard]] std::size_t number(std::int64_t from, std::int64_t to) const noexcept {
     return classes_.of(std::size_t(from), std::size_t(to));
   }
-  [[nodiscard]] std::size_t count() const noexcept { return classes_.count(); }  ///< how many numbers there are
+  [[nodiscard]] std::size_t count() const noexcept { return classes_.count(); }  ///< number of different stretches
   /// The fewest bytes in which a persistent plan reverses the stretch.
   [[nodiscard]] std::int64_t least(std::size_t number) const noexcept { return least_[number]; }
-  /// Bytes in which all its tapes stand, so that nothing runs again.
+  /// The bytes in which all tapes of the stretch fit, so that nothing runs again.
   [[nodiscard]] std::int64_t enough(std::size_t number) const noexcept { return enough_[number]; }
   /// Bytes to record stage `from` while the adjoint of state to+1 lives, and for its adjoint later.
   [[nodiscard]] std::int64_t record_need(std::int64_t from, std::int64_t to) const noexcept {
@@ -56,7 +56,7 @@ class sub_chains {
   }
 
  private:
-  /// Times as small numbers, equal where they are.
+  /// Times as small numbers, equal for equal times.
   [[nodiscard]] static value_list<std::int32_t> ranks(value_list<std::int64_t> const& times) {
     value_list<std::int64_t> sorted = times;
     sort_values(sorted, [](std::int64_t one, std::int64_t other) { return one < other; });
@@ -66,13 +66,12 @@ class sub_chains {
       answer.push_back(std::int32_t(std::lower_bound(sorted.begin(), sorted.end(), time) - sorted.begin()));
     return answer;
   }
-  /// Bytes of the recorded run of a stage and of its adjoint, whatever else lives.
+  /// Bytes of the recorded run of a stage and of its adjoint, without what else lives.
   [[nodiscard]] std::int64_t own_need(std::size_t i) const noexcept {
     return c_.s[i] + (std::max)(c_.f[i], c_.g[i + 1] + c_.b[i]);
   }
-  /// \param floor  what no plan of the stretch goes below: each stage but the last one runs while adjoint to+1 lives,
-  ///        beside its own state or a tape that holds
-  /// it, and each is recorded and has its adjoint made once
+  /// \param floor  a lower bound for all plans of the stretch: each stage but the last one runs while adjoint to+1
+  ///   lives, beside its own state or a tape that holds it, and each is recorded and has its adjoint made once
   void find_needs(std::size_t here, std::int64_t from, std::int64_t to, std::int64_t floor) {
     std::int64_t low = record_need(from, to), high = low;
     if (from < to) {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file tier_cells.hpp  How many slots are free on each tier that has a limit, as one number.
+/// \file tier_cells.hpp  The free slots of all tiers with a limit, as one number.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace cairn::detail {
 
-/// A cell is one choice of the slots free on each tier with a limit. The last one is that of empty tiers.
+/// A cell is one combination of free slots of the tiers with a limit. The last cell is that of empty tiers.
 class tier_cells {
  public:
-  /// \param wanted  at most so many slots of each tier with a limit; chosen where 0: 15 for one of them, 7 each for
-  ///        two, 3 each for more
+  /// \param wanted  most slots of each tier with a limit; 0 chooses 15 for one such tier, 7 each for two, 3 each for
+  ///   more
   tier_cells(chain_model const& model, std::vector<chain_tier> const& tiers, std::int64_t wanted) {
     std::int64_t all = 0, common = 0;
     for (std::size_t i = 1; i <= std::size_t(model.stages); ++i)
@@ -40,7 +40,7 @@ class tier_cells {
   }
 
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
-  /// The cell after state i was saved to tier k; `count()` where it does not fit.
+  /// The cell after state i is saved to tier k; `count()` if it does not fit.
   [[nodiscard]] std::size_t after_save(std::size_t cell, std::size_t k, std::int64_t i) const noexcept {
     limit const& has = limits_[k];
     if (has.stride == 0) return cell;
@@ -49,10 +49,10 @@ class tier_cells {
   }
 
  private:
-  /// A tier with a limit: a state takes so many cells' numbers, and there is room for it while the tier's slots free
-  /// are as many.
+  /// A tier with a limit: saving a state lowers the cell's number by `stride` for each slot it takes, and it fits if so
+  /// many slots of the tier are free.
   struct limit {
-    std::size_t stride = 0, slots = 0;  ///< 0 where there is no limit
+    std::size_t stride = 0, slots = 0;  ///< stride is 0 if there is no limit
     value_list<std::size_t> sizes;      ///< slots of each state
   };
 

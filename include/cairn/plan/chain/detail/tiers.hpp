@@ -1,6 +1,6 @@
 #pragma once
-/// \file tiers.hpp  The fastest plan of a chain whose states may also be kept on tiers beside the memory, with budgets
-/// in slots.
+/// \file tiers.hpp  The fastest plan of a chain whose states may also be kept on tiers besides memory, with budgets in
+/// slots.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,33 +19,33 @@
 
 namespace cairn::detail {
 
-/// Persistent plans in which a state that is kept lives in memory or on a tier until its adjoint is made. Tapes live in
-/// memory.
+/// Persistent plans in which a kept state is in memory or on a tier until its adjoint is made. Tapes are in memory.
 ///
 /// E(s, t, m) is the least time of runs, saves and loads beyond those of storing everything, for stages s..t with m
-/// slots free and state s in memory, kept by others. H_k(s, t, m) is the same where state s is kept on tier k, and a
-/// copy that counts within m stands in memory at the beginning. With R(j, t, m), what remains to the right of a state j
-/// that was just made, and r, w the times to load and save,
+/// free slots, where the caller keeps state s in memory. H_k(s, t, m) is the same if state s is kept on tier k and a
+/// copy of it, which counts within m, is in memory at the beginning. R(j, t, m) is the time of what remains to the
+/// right of a state j that was just made; r and w are the times to load and save:
 ///
 ///     R(j, t, m)   = min( E(j, t, m - x_j),  min over k of  w_k(j) + H_k(j, t, m) )
 ///     E(s, t, m)   = min( E(s+1, t, m - s_s),  min over j of  u_s + .. + u_(j-1) + R(j, t, m) + E(s, j-1, m) )
 ///     H_k(s, t, m) = min( E(s, t, m - x_s),  E(s+1, t, m - s_s) + r_k(s),
 ///                         min over j of  u_s + .. + u_(j-1) + R(j, t, m) + r_k(s) + H_k(s, j-1, m) )
 ///
-/// each choice if its bytes fit. In the second choice of H the copy goes while the tape stays, and state s is loaded
-/// once more for its adjoint. Beaumont, Herrmann, Pallez and Shilova (2020) plan so for stages that are alike. A tier
-/// with a limit adds its free slots to the arguments, and its states are rounded up as those in memory are. Transfers
-/// are not overlapped with runs. Plans keep within all limits in bytes; times are exact. Cost: O(L^3 (1 + tiers) cells)
-/// time and 4 L^2 (2 + tiers) cells bytes, of slots in memory times slots of each tier with a limit as many cells.
+/// where each choice is allowed if its bytes fit. In the second choice of H the copy is dropped while the tape stays,
+/// and state s is loaded once more for its adjoint. Beaumont, Herrmann, Pallez and Shilova (2020) plan this way for
+/// equal stages. A tier with a limit adds its free slots to the arguments; its states are rounded up as those in memory
+/// are. Transfers do not overlap with runs. Plans keep within all limits in bytes; times are exact. Cost: O(L^3 (1 +
+/// tiers) cells) time and 4 L^2 (2 + tiers) cells bytes, where the number of cells is the product of the slots in
+/// memory and of each tier with a limit.
 class tier_chain_table {
  public:
-  /// \param model  must outlive the table   \param budget  bytes of memory, state 0 not counted   \param tiers  any
-  ///        number, limited or not
-  /// \param tier_slots  at most so many of each tier with a limit; chosen where 0: 15 for one of them, 7 each for two,
-  ///        3 each for more
+  /// \param model  must outlive the table   \param budget  bytes of memory, without state 0   \param tiers  any number,
+  ///   limited or not
+  /// \param tier_slots  most slots of each tier with a limit; 0 chooses 15 for one such tier, 7 each for two, 3 each
+  ///   for more
   /// \param meter  counts the work; null for no limit
-  /// \throws invalid_plan   for tiers and divisions that cannot be, and where the table takes more than 2 GiB
-  ///        \throws too_much_work
+  /// \throws invalid_plan   for invalid tiers and divisions, and if the table would take more than 2 GiB
+  /// \throws too_much_work
   tier_chain_table(chain_model const& model, std::int64_t budget, std::vector<chain_tier> tiers,
                    slot_division division = {}, std::int64_t tier_slots = 0, work_meter* meter = nullptr)
       : model_{model},
@@ -78,7 +78,7 @@ class tier_chain_table {
   [[nodiscard]] bool feasible() const noexcept { return added() < endless; }  ///< whether there is a plan
   /// Time of the whole sweep, saves and loads included.   \pre feasible()
   [[nodiscard]] std::int64_t makespan() const noexcept { return model_.store_all_time() + added(); }
-  /// The plan; empty where there is none.
+  /// The plan; empty if there is none.
   [[nodiscard]] std::vector<action> actions() const;
   /// Bytes of memory that the table takes.
   [[nodiscard]] std::size_t bytes() const noexcept {
@@ -90,7 +90,7 @@ class tier_chain_table {
  private:
   static constexpr char const* who = "cairn::chain_planner";
 
-  /// Tiers that can be.
+  /// The tiers.   \throws invalid_plan   for invalid ones
   [[nodiscard]] static std::vector<chain_tier> checked(chain_model const& model, std::vector<chain_tier> tiers,
                                                        std::int64_t tier_slots) {
     (void)chain_interpreter{model, tiers, who};
@@ -101,13 +101,14 @@ class tier_chain_table {
                          "give 1 or more, or 0 to leave the choice to the planner"};
     return tiers;
   }
-  static constexpr std::int64_t usual_bytes = std::int64_t{1} << 28;  ///< of a table whose slots are chosen here
+  static constexpr std::int64_t usual_bytes = std::int64_t{1} << 28;  ///< of a table whose number of slots is chosen
+                                                                      ///< here
 
-  /// Times by cell and, within a cell, by slots free in memory. A cell is one choice of the slots free on each tier
+  /// Times by cell and, within a cell, by free slots in memory. A cell is one combination of free slots of the tiers
   /// with a limit.
   using row = value_list<std::int64_t>;
 
-  /// Three kinds of rows for each interval of stages, one of them for each tier.
+  /// The number of rows: for each interval of stages E, R and one H per tier.
   [[nodiscard]] wide rows_wanted() const noexcept {
     return wide(ends_) * wide(ends_ + 1) / 2 * wide(tiers_.size() + 2);
   }
@@ -132,7 +133,7 @@ class tier_chain_table {
     return unit_of(division, model_, budget, rounding::up, who);
   }
 
-  /// Bytes for the recorded run of stage s beside the adjoint of state t+1, and for its adjoint, without state s.
+  /// Bytes for the recorded run of stage s beside the adjoint of state t+1, without state s.
   [[nodiscard]] std::int64_t record_bytes(std::int64_t s, std::int64_t t) const noexcept {
     return model_.g[std::size_t(t) + 1] + model_.s[std::size_t(s)] + model_.f[std::size_t(s)];
   }
@@ -142,7 +143,7 @@ class tier_chain_table {
   [[nodiscard]] std::size_t tape_need(std::int64_t s, std::int64_t t) const noexcept {
     return std::size_t(scale_.need((std::max)(record_bytes(s, t), adjoint_bytes(s))));
   }
-  /// The same with the copy of state s, which is loaded again for the adjoint if that needs it.
+  /// The same for a tape made from a copy of state s, which is loaded again for the adjoint if that needs it.
   [[nodiscard]] std::size_t reloaded_tape_need(std::int64_t s, std::int64_t t) const noexcept {
     std::int64_t const x = model_.x[std::size_t(s)];
     return std::size_t(
@@ -151,7 +152,8 @@ class tier_chain_table {
   [[nodiscard]] std::int64_t reload_time(std::size_t k, std::int64_t s) const noexcept {
     return model_.self_contained_tape ? 0 : tiers_[k].read[std::size_t(s)];
   }
-  /// Bytes of the runs from state s to state j, without the adjoint; grows with j. \param before  that of j-1
+  /// Bytes of the runs from state s to state j, without the adjoint; grows with j. \param before  the bytes to state
+  /// j-1
   /// \param first  bytes of state s that count
   [[nodiscard]] std::int64_t run_bytes(std::int64_t before, std::int64_t s, std::int64_t j,
                                        std::int64_t first) const noexcept {
@@ -221,7 +223,7 @@ class tier_chain_table {
 
   chain_model const& model_;
   std::vector<chain_tier> tiers_;
-  std::int64_t ends_;  ///< stages with the loss
+  std::int64_t ends_;  ///< number of stages, with the loss
   slot_scale scale_;
   tier_cells cells_;
   std::size_t width_ = 0;
@@ -248,8 +250,8 @@ class tier_plan_writer {
   }
 
  private:
-  /// What is left to write: an action, or stages from..to. `on` is the tier that keeps state `from`, or that many tiers
-  /// where memory does.
+  /// A part of the plan still to be written: an action, or stages from..to. `on` is the tier that keeps state `from`,
+  /// or the number of tiers if memory does.
   struct part {
     bool is_action = false;
     action then = {};
@@ -287,7 +289,7 @@ class tier_plan_writer {
            (now.slots >= (std::max)(tape, elsewhere ? table_.reloaded_tape_need(s, t) : table_.tape_need(s, t)) &&
             table_.row_in_memory(s + 1, t)[at(now) - tape] + (elsewhere ? table_.reload_time(now.on, s) : 0) == wanted);
   }
-  /// The first stage is recorded.
+  /// Writes a plan that records the first stage.
   [[gnu::cold]] void write_record(part const& now) {
     std::int64_t const s = now.from;
     bool const elsewhere = is_elsewhere(now), reloads = elsewhere && !table_.model_.self_contained_tape;
@@ -298,7 +300,7 @@ class tier_plan_writer {
     if (reloads) write_later(chain_actions::load(s, table_.tiers_[now.on].where));
     if (s < now.to) write_stages(s + 1, now.to, now.cell, now.slots - table_.s_[std::size_t(s)], in_memory_);
   }
-  /// State j is kept next.
+  /// Writes a plan that keeps state j next.
   [[gnu::cold]] void write_split(part const& now, std::int64_t j) {
     std::int64_t const s = now.from;
     if (is_elsewhere(now)) {
@@ -347,7 +349,7 @@ class tier_plan_writer {
   }
 
   tier_chain_table const& table_;
-  std::size_t in_memory_;  ///< stands for the memory where a tier is asked for
+  std::size_t in_memory_;  ///< stands for memory where a tier is expected
   std::vector<action> plan_;
   value_list<part> open_;
 };

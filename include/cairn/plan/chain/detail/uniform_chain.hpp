@@ -1,5 +1,5 @@
 #pragma once
-/// \file uniform_chain.hpp  The fastest persistent plan of a chain whose stages are all alike, without a table.
+/// \file uniform_chain.hpp  The fastest persistent plan of a chain of equal stages, without a table.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace cairn::detail {
 
-/// Whether all stages have the same sizes and times, states 1..L and their adjoints too. The loss, state 0 and the
-/// times of adjoints may be anything.
+/// Whether all stages have the same sizes and times, and states 1..L and their adjoints the same sizes. The loss, state
+/// 0 and the times of adjoints may differ.
 [[nodiscard]] inline bool is_uniform(chain_model const& c) noexcept {
   for (std::size_t i = 1; i < std::size_t(c.stages); ++i)
     if (c.x[i + 1] != c.x[1] || c.g[i + 1] != c.g[1] || c.s[i] != c.s[0] || c.f[i] != c.f[0] || c.b[i] != c.b[0] ||
@@ -24,19 +24,19 @@ namespace cairn::detail {
   return true;
 }
 
-/// The fewest items that are worth `wanted` together, where item i is worth `worth[i]` and chains of items begin at
-/// `heads[i]` places: a chain that begins at i takes items i, i+1, .. for as long as one likes.
+/// The fewest items whose worth adds up to `wanted`. Item i is worth `worth[i]`. Items are taken in chains: a chain
+/// that begins at i takes items i, i+1, .. and may stop anywhere; `heads[i]` chains may begin at i.
 ///
-/// Takes stretches of the best worth an item, and then a shorter one that is just enough. If that is not as few items
-/// as the fractional optimum proves, the choices are searched in which each item is taken up to `reach` times more or
-/// less often. Cost: O(items log items), and O(items * length of a stretch) for the last one
+/// Takes stretches with the most worth per item, and then a shorter one that is just enough. If the fractional optimum
+/// proves no such small number of items, it searches the choices in which each item is taken up to `reach` times more
+/// or less often. Cost: O(items log items), and O(items * length of a stretch) for the last one
 class chain_cover {
  public:
   /// \param worth  each > 0
   chain_cover(value_list<std::int64_t> const& worth, value_list<std::int64_t> const& heads, std::int64_t wanted)
       : worth_{worth}, heads_{heads}, wanted_{wanted}, taken_(worth.size()), open_{heads} {
     std::size_t const count = worth.size();
-    // The stretch that begins at an item goes on while that raises its mean worth: the concave hull of the worths from
+    // The stretch that begins at an item grows while that raises its mean worth: the concave hull of the worths from
     // there on.
     value_list<stretch> from(count);
     for (std::size_t i = count; i-- > 0;) {
@@ -63,7 +63,8 @@ class chain_cover {
   }
 
   [[nodiscard]] value_list<std::int64_t> const& taken() const noexcept { return taken_; }  ///< how often each item is
-  /// Whether they are worth what was wanted; if not, all are taken.
+                                                                                           ///< taken
+  /// Whether the items taken are worth `wanted`; if not, all are taken.
   [[nodiscard]] bool is_enough() const noexcept { return wanted_ <= 0; }
   [[nodiscard]] bool is_least() const noexcept { return is_least_; }      ///< whether they are proven to be the fewest
 
@@ -82,7 +83,7 @@ class chain_cover {
   void take(std::size_t first, std::size_t end, std::int64_t times) {
     for (std::size_t i = first; i < end; ++i) taken_[i] += times;
   }
-  /// \param best  stretches of this kind are open and each worth more than what is still wanted
+  /// \param best  stretches of this kind are open, and each is worth more than what is still wanted
   void complete(stretch const& best) {
     std::int64_t const least =
         std::int64_t((wide(wanted_) * wide(best.items()) + wide(best.worth) - 1) / wide(best.worth));
@@ -100,13 +101,13 @@ class chain_cover {
     take(last.first, last.end, 1);
     wanted_ -= last.worth;
   }
-  /// Looks for `least` to `most` items more by which what is wanted is reached, those taken being changed by `reach`
-  /// each.
+  /// Looks for `least` to `most` further items that reach the wanted worth, where each count taken so far may change by
+  /// up to `reach`.
   [[nodiscard]] bool search(std::int64_t least, std::int64_t most) {
     constexpr std::int64_t ways = 2 * reach + 1, none = -endless;
     std::int64_t const side = most + 4 * reach, sums = 2 * side + 1, count = std::int64_t(worth_.size());
     if (count * ways * sums > most_cells) return false;
-    // By the last item's change and the sum of all: the most worth, and the change before.
+    // For each change of the last item and each sum of changes: the most worth, and the change of the item before.
     value_list<std::int64_t> now(std::size_t(ways * sums), none), next;
     value_list<std::int8_t> before(std::size_t(count * ways * sums));
     auto const at = [&](std::int64_t change, std::int64_t sum) {
@@ -115,7 +116,7 @@ class chain_cover {
     now[at(0, 0)] = 0;
     for (std::int64_t i = 0; i < count; ++i) {
       std::size_t const k = std::size_t(i);
-      // A chain that takes an item has taken the one before or begins here.
+      // A chain that takes an item has taken the item before, or begins here.
       std::int64_t const spare = (i > 0 ? taken_[k - 1] : 0) + heads_[k] - taken_[k];
       next.assign(now.size(), none);
       for (std::int64_t last = -reach; last <= reach; ++last)
@@ -147,21 +148,21 @@ class chain_cover {
   value_list<std::int64_t> const& worth_;
   value_list<std::int64_t> const& heads_;
   std::int64_t wanted_;
-  value_list<std::int64_t> taken_, open_;  ///< of items; chains that may go on at an item
+  value_list<std::int64_t> taken_, open_;  ///< counts of items; number of chains that may go on at an item
   bool is_least_ = true;
 };
 
 /// The fastest persistent plan of a uniform chain at a budget M.
 ///
-/// A tape that is built before anything is run again can as well be built later: E(n, m), the cost of n stages with m
-/// bytes free, is 0 where n <= tapes(m), all tapes fit, and else min over i of i u + E(i, m) + E(n-i, m-x). (Let the
-/// first tape go and run its stage on the way to the next kept state instead. If anything is run again to the right of
-/// that state, its s bytes save a run there; if nothing is, they hold the tape of one more stage on the right, and the
-/// way is no longer.) So m = M - k x with k states kept. A stretch that is split gains tapes(k+1) stages and loses
-/// tapes(k) - tapes(k+1), which is 0 or 1 since x <= s: a toll of one run. Splitting is Griewank and Walther's (2000)
-/// binomial tree, grown row by row of equal repetitions, with stretches of tapes for leaves; the last row takes the
-/// splits of the fewest tolls. With tapes that live only during their own adjoint, tapes(m) = 1 and there is no toll:
-/// it is Revolve.
+/// A tape that is made before anything is run again can be made later at the same cost. So E(n, m), the cost of n
+/// stages with m free bytes, is 0 if all tapes fit, n <= tapes(m), and else min over i of i u + E(i, m) + E(n-i, m-x).
+/// (Proof: drop the first tape and run its stage on the way to the next kept state instead. If anything is run again to
+/// the right of that state, its s bytes save a run there. If nothing is, they hold the tape of one more stage on the
+/// right, and the way is no longer.) So m = M - k x with k states kept. A stretch that is split gains tapes(k+1) stages
+/// and loses tapes(k) - tapes(k+1), which is 0 or 1 because x <= s: a toll of one run. Splitting gives Griewank and
+/// Walther's (2000) binomial tree, grown row by row of equal repetitions, with stretches of tapes as leaves; the last
+/// row takes the splits with the fewest tolls. If tapes live only during their own adjoint, tapes(m) = 1 and there is
+/// no toll: this is Revolve.
 class uniform_chain {
  public:
   /// \param keeps_tapes  whether tapes may outlive their own adjoint   \pre is_uniform(model)
@@ -179,11 +180,11 @@ class uniform_chain {
     choose();
   }
 
-  [[nodiscard]] bool feasible() const noexcept { return best_.runs >= 0; }  ///< whether any persistent plan is
+  [[nodiscard]] bool feasible() const noexcept { return best_.runs >= 0; }  ///< whether there is a persistent plan
   /// Time of stages run more than once.   \pre feasible()
   [[nodiscard]] std::int64_t extra_forward() const noexcept { return best_.runs * u_; }
-  /// Whether no persistent plan is faster; where tapes are not kept, no plan of that kind. Else it is one toll, or few,
-  /// from the least.
+  /// Whether no persistent plan is faster; if tapes are not kept, no plan of that kind. If false, the plan is one or a
+  /// few tolls above the least.
   [[nodiscard]] bool is_exact() const noexcept { return best_.is_least || u_ == 0; }
   /// Stages run more than once.   \pre feasible()
   [[nodiscard]] std::int64_t runs_again() const noexcept { return best_.runs; }
@@ -191,32 +192,32 @@ class uniform_chain {
   [[nodiscard]] std::vector<action> actions() const { return written(); }
 
  private:
-  /// No chain has more, so that larger budgets buy nothing and would overflow sums.
+  /// No chain has more bytes, so larger budgets are of no use and would overflow sums.
   static constexpr std::int64_t most_bytes = std::int64_t{1} << 62;
 
-  /// The tree of splits: `kept` states on the first way to the loss, each with a binomial tree to its left.
+  /// The tree of splits: `kept` states are kept in the forward run, each with a binomial tree to its left.
   struct shape {
-    std::int64_t kept = 0;   ///< states kept on the first way
-    std::int64_t rows = 0;   ///< full rows of splits; 0 where the first stretches are enough
+    std::int64_t kept = 0;   ///< states kept in the forward run
+    std::int64_t rows = 0;   ///< full rows of splits; 0 if the first stretches are enough
     std::int64_t rest = 0;   ///< stages of the row that is not full
-    std::int64_t runs = -1;  ///< stages run again; below 0 where there is no such plan
+    std::int64_t runs = -1;  ///< stages run again; negative if there is no such plan
     bool is_least = true;
     value_list<std::int64_t>
-        splits;  ///< of the row that is not full: how many with k states kept, where they have a toll
+        splits;  ///< for the row that is not full: the number of splits with k states kept, for each k with a toll
   };
   struct node {
     std::int64_t stages = 0;
-    std::size_t left = 0;  ///< number of the left part, the right one comes next; 0 for a stretch of tapes
+    std::size_t left = 0;  ///< number of the left part, after which the right one comes; 0 for a stretch of tapes
   };
 
   [[nodiscard]] std::int64_t remaining_bytes(std::int64_t kept) const noexcept { return budget_ - kept * x_; }
-  /// Stages whose tapes all fit beside `kept` states, with an adjoint to their right.
+  /// The number of stages whose tapes all fit beside `kept` states, with an adjoint to their right.
   [[nodiscard]] std::int64_t tapes(std::int64_t kept) const noexcept {
     std::int64_t const above = remaining_bytes(kept) - need_;
     return kept > last_ ? 0 : !keeps_tapes_ ? 1 : s_ == 0 ? stages_ : (std::min)(stages_, 1 + above / s_);
   }
   [[nodiscard]] std::int64_t toll(std::int64_t kept) const noexcept { return tapes(kept) - tapes(kept + 1); }
-  /// The same with the loss to their right; below 0 where not even the loss fits.
+  /// The same with the loss to their right; negative if not even the loss fits.
   [[nodiscard]] std::int64_t tail(std::int64_t kept) const noexcept {
     std::int64_t const above = remaining_bytes(kept) - loss_need_;
     if (above < 0) return -1;
@@ -224,9 +225,9 @@ class uniform_chain {
     return s_ == 0 ? stages_ : (std::min)({stages_, 1 + (remaining_bytes(kept) - tail_need_) / s_, above / s_});
   }
 
-  /// How many states to keep on the first way. Each more is a toll or none and gives another stretch to the left; it
-  /// pays while stages are run more than once more, but for a stretch of one tape and a toll of one. So few numbers
-  /// come into question.
+  /// Chooses how many states to keep in the forward run. Each further state costs at most one toll and gives another
+  /// stretch to the left. That pays off while stages are run again more than once, except for a stretch of one tape and
+  /// a toll of one. So only a few numbers have to be tried.
   void choose() {
     if (tail(0) < 0) return;
     if (tail(0) >= stages_) {
@@ -249,12 +250,12 @@ class uniform_chain {
     }
   }
   void better(shape other) {
-    // A number of states that seems worse may be better where its fewest tolls are not known.
+    // A number of states that seems worse may be better if its fewest tolls are not known.
     bool const is_least = best_.is_least && other.is_least;
     if (other.runs >= 0 && (best_.runs < 0 || other.runs < best_.runs)) best_ = std::move(other);
     best_.is_least = is_least;
   }
-  /// Rows of splits until all stages have a place.
+  /// Adds rows of splits until all stages have a place.
   [[nodiscard]] shape grown(std::int64_t kept, std::int64_t first_row) const {
     shape tree;
     tree.kept = kept;
@@ -265,7 +266,7 @@ class uniform_chain {
     value_list<std::int64_t> heads(places);
     for (std::size_t k = 0; k < places && std::int64_t(k) < kept; ++k) heads[k] = 1;
     for (std::int64_t runs = all;; ++tree.rows) {
-      // Sums stop at a number that is more than enough.
+      // Sums stop at a number that is certainly enough.
       std::int64_t gained = 0, tolls = 0, split = 0;
       auto next = heads;
       for (std::size_t k = 0; k < places; ++k) {
@@ -275,7 +276,7 @@ class uniform_chain {
             stages_, gained + std::int64_t((std::min)(wide(split) * wide(tapes(std::int64_t(k) + 1)), wide(stages_))));
         tolls += split * toll(std::int64_t(k));
       }
-      // A stage that is found room by the splits of row r is run r + 1 times again, of which `all` counts one.
+      // A stage placed by the splits of row r is run again r + 1 times, of which `all` counts one.
       if (gained >= tree.rest) {
         finish(tree, heads, runs + tree.rest * (tree.rows + 1));
         return tree;
@@ -285,8 +286,8 @@ class uniform_chain {
       heads = std::move(next);
     }
   }
-  /// The splits of the last row. Those without a toll come first; each toll opens a stretch of further splits without
-  /// one.
+  /// Chooses the splits of the last row. Those without a toll come first; each toll opens a stretch of further splits
+  /// without one.
   void finish(shape& tree, value_list<std::int64_t> const& heads, std::int64_t runs) const {
     value_list<std::int64_t> worth, starts;
     value_list<std::size_t> places;
@@ -315,7 +316,7 @@ class uniform_chain {
     }
   }
 
-  /// The tree to the left of the kept state `head`, in the order right before left.
+  /// The tree to the left of the kept state `head`, right parts before left ones.
   [[gnu::cold]] void grow(std::int64_t head, value_list<std::int64_t>& splits, std::int64_t& rest,
                           value_list<node>& tree) const {
     struct part { std::int64_t kept, row; std::size_t parent; std::int64_t stages; };
@@ -398,16 +399,17 @@ class uniform_chain {
 
   std::int64_t stages_, budget_;
   bool keeps_tapes_;
-  std::int64_t loss_need_;  ///< bytes that the loss takes
+  std::int64_t loss_need_;  ///< bytes of the loss
   std::int64_t x_ = 0, s_ = 0, u_ = 0;
   std::int64_t need_ = 0;       ///< bytes to record a stage and run its adjoint
   std::int64_t tail_need_ = 0;  ///< the same before the loss, with no adjoint beside the recorded run
-  std::int64_t last_ = -1;      ///< most states kept where a stage can still be recorded; below 0 where none can
+  std::int64_t last_ = -1;      ///< most states kept while a stage can still be recorded; negative if none can
   shape best_;
 };
 
-/// The fastest persistent plan of a uniform chain; nothing where none keeps within the budget. See `uniform_chain`.
-/// \pre is_uniform(model) Cost: O(L); its actions are written when they are asked for
+/// The fastest persistent plan of a uniform chain; nothing if none keeps within the budget. See `uniform_chain`.
+/// \pre is_uniform(model)
+/// Cost: O(L); the actions are written on demand
 /// \param keeps_tapes  whether tapes may outlive their own adjoint
 [[nodiscard]] inline std::optional<uniform_chain> uniform_plan(chain_model const& model, std::int64_t budget,
                                                                bool keeps_tapes = true) {

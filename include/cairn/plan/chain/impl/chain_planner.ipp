@@ -63,7 +63,7 @@ CAIRN_DECL std::vector<chain_plan> chain_planner::pareto(std::size_t most_points
   std::vector<chain_plan> front;
   std::int64_t const least = least_budget(), most = (std::max)(least, search_->model().store_all_peak());
   double const ratio = std::pow(double(most) / double(std::max<std::int64_t>(1, least)), 1 / double(most_points - 1));
-  // Behind a plan as fast as storing everything no budget has a faster one.
+  // Once a plan is as fast as storing everything, no larger budget has a faster one.
   auto const may_lack = [&] {
     return search_->has_stopped() && (front.empty() || front.back().cost.makespan > store_all_time());
   };
