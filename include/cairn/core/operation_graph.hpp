@@ -1,6 +1,6 @@
 #pragma once
-/// \file operation_graph.hpp  A graph of operations, such as a network with skip connections: what each makes, takes
-/// and reads.
+/// \file operation_graph.hpp  A graph of operations, such as a network with skip connections: the sizes, times and
+/// inputs of each operation.
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -14,39 +14,39 @@ namespace cairn {
 /// One operation and the adjoint of its value. Numbers are >= 0; sizes are in bytes, times in any one unit, such as
 /// nanoseconds.
 struct graph_operation {
-  /// Operations whose values it reads, each before it in the order; one named twice is read once.
+  /// Operations whose values it reads, each earlier in the order. An operation that is named twice is read once.
   std::vector<step_index> inputs = {};
   std::int64_t bytes = 0;               ///< of its value
   std::int64_t time = 0;                ///< to run it
   std::int64_t work = 0;                ///< bytes it takes while it runs, beside its inputs, its value and its tape
-  /// What its adjoint keeps of a run beside values: a mask, indices, statistics. Its adjoint needs no tape where 0.
+  /// Bytes that its adjoint needs of a run besides values: a mask, indices, statistics. 0 if its adjoint needs no tape.
   std::int64_t tape_bytes = 0;
-  std::int64_t adjoint_bytes = -1;      ///< of the adjoint of its value; as many as the value has where -1
+  std::int64_t adjoint_bytes = -1;      ///< of the adjoint of its value; -1 for as many as the value has
   std::int64_t adjoint_time = 0;        ///< to run its adjoint
   std::int64_t adjoint_work = 0;        ///< bytes its adjoint takes while it runs, beside values and adjoints
-  /// Its adjoint reads the values of its inputs, as that of a product does and that of a sum does not.
+  /// Whether its adjoint reads the values of its inputs: that of a product does, that of a sum does not.
   bool adjoint_needs_inputs = true;
-  /// Its adjoint reads its own value, as that of a softmax does and that of a convolution does not.
+  /// Whether its adjoint reads its own value: that of a softmax does, that of a convolution does not.
   bool adjoint_needs_output = true;
   friend bool operator==(graph_operation const&, graph_operation const&) = default;
 };
 
-/// n operations 0..n-1 in an order in which they can run, and a loss. Value v is what operation v makes. What the
-/// caller owns counts for nothing and is always there: the inputs of the graph, which are not listed, their adjoints,
-/// and parameters.
+/// n operations 0..n-1, in an order in which they can run, and a loss. Value v is what operation v makes. The caller
+/// owns the inputs of the graph, which are not listed, their adjoints, and parameters: these are always there, and
+/// their bytes are not counted.
 ///
-/// A sweep starts with no value, no tape and no adjoint. Forward, operation v runs while the values of its inputs are
-/// kept, and makes value v, and its tape where it is recorded; it may run as often as one likes until its adjoint has
-/// run. Values and tapes live and die separately: a tape holds none of the values that its adjoint reads beside it. The
-/// loss reads the values in `outputs` and makes their adjoints. Then the adjoints of operations n-1..0 run, in this
-/// order and once each: that of v reads what its two flags say, its tape where it has one, and the adjoint of value v;
-/// it makes the adjoints of its inputs that are not there yet and adds to the others; after it value v, tape v and the
-/// adjoint of v are forgotten. The bytes at a moment are those of kept values and tapes, of adjoints that are there,
-/// and of the work that runs; while v runs, value v counts, and its tape where it is recorded, and while its adjoint
-/// runs, all that it reads and makes.
+/// A sweep starts with no value, no tape and no adjoint. In the forward run, operation v runs while the values of its
+/// inputs are kept. It makes value v and, if it is recorded, its tape. It may run any number of times until its adjoint
+/// has run. Values and tapes are kept and dropped separately: a tape holds none of the values that its adjoint also
+/// reads. The loss reads the values in `outputs` and makes their adjoints. Then the adjoints of operations n-1..0 run,
+/// in this order and once each. The adjoint of operation v reads the values that the two flags of v name, the tape of v
+/// if it has one, and the adjoint of value v. It makes the adjoints of its inputs that do not exist yet and adds to the
+/// others. After it, value v, tape v and the adjoint of value v are dropped. The bytes at a moment are those of kept
+/// values and tapes, of existing adjoints, and of the work that runs. While v runs, value v counts, and its tape if it
+/// is recorded; while its adjoint runs, all that it reads and makes counts.
 struct operation_graph {
-  std::vector<graph_operation> operations;  ///< 0..n-1; there may be none
-  std::vector<step_index> outputs = {};     ///< values that the loss reads; those that no operation reads where empty
+  std::vector<graph_operation> operations;  ///< 0..n-1; may be empty
+  std::vector<step_index> outputs = {};     ///< values that the loss reads; if empty, those that no operation reads
   std::int64_t loss_time = 0;               ///< to run the loss with its adjoints
   std::int64_t loss_work = 0;               ///< bytes it takes while it runs, beside values and adjoints
 
@@ -54,24 +54,25 @@ struct operation_graph {
   friend bool operator==(operation_graph const&, operation_graph const&) = default;
 };
 
-/// The actions of plans for graphs. Each value and each tape has a place of the number of its operation and stays there
-/// until it is dropped; nothing is live. In each action `from` is the number of the operation; that of the loss is n.
+/// The actions of plans for graphs. Each value and each tape has a place with the number of its operation and stays
+/// there until it is dropped; there is no live state. In each action `from` is the number of the operation; the loss
+/// has number n.
 namespace graph_actions {
 
 /// Run operation v on the values of its inputs, which stay, and keep value v. It makes no tape.
 [[nodiscard]] constexpr action advance(step_index v) noexcept {
   return {action_kind::advance, tier::memory, content::state, v, v, v + 1};
 }
-/// Run operation v on the values of its inputs, which stay, and keep value v and its tape. Where value v is kept, the
-/// new one takes its place: the old one goes before the operation runs.
+/// Run operation v on the values of its inputs, which stay, and keep value v and its tape. If value v is kept already,
+/// the new one replaces it: the old one is dropped before the operation runs.
 [[nodiscard]] constexpr action record(step_index v) noexcept {
   return {action_kind::record, tier::memory, content::tape, v, v, v + 1};
 }
-/// Forget value v. The tape of v stays.
+/// Drop value v. The tape of v stays.
 [[nodiscard]] constexpr action drop(step_index v) noexcept {
   return {action_kind::drop, tier::memory, content::state, v, v, 0};
 }
-/// Forget the tape of operation v. Value v stays.
+/// Drop the tape of operation v. Value v stays.
 [[nodiscard]] constexpr action drop_tape(step_index v) noexcept {
   return {action_kind::drop, tier::memory, content::tape, v, v, 0};
 }
@@ -79,7 +80,7 @@ namespace graph_actions {
 [[nodiscard]] constexpr action turn(step_index operations) noexcept {
   return {action_kind::turn, tier::memory, content::state, no_slot, operations, operations};
 }
-/// Run the adjoint of operation v; value v and tape v, if kept, and the adjoint of v are forgotten.
+/// Run the adjoint of operation v; value v and tape v, if kept, and the adjoint of value v are dropped.
 [[nodiscard]] constexpr action reverse(step_index v) noexcept {
   return {action_kind::reverse, tier::memory, content::state, v, v, v + 1};
 }
@@ -88,9 +89,9 @@ namespace graph_actions {
 
 namespace detail {
 
-/// \throws invalid_plan   for inputs that do not come before their reader, for outputs that are not there, for values
-///        that nobody reads, and for negative numbers
-/// \throws overflow_error   where sums could pass 2^62
+/// \throws invalid_plan   for inputs that do not come before their reader, for outputs that do not exist, for values
+///   that nobody reads, and for negative numbers
+/// \throws overflow_error   if sums could exceed 2^62
 inline void check_graph(operation_graph const& graph, char const* who) {
   constexpr std::int64_t most = std::int64_t{1} << 62;
   constexpr char const* wanted = "give numbers of 0 or more";

@@ -36,9 +36,9 @@ void add_to(T& sum, T const& more) {
 
 }  // namespace detail
 
-/// The sum of what the readers of a value contribute to its adjoint, as adjoints of operations are handed it. There is
-/// none, and it takes no memory, until the first contribution. The readers come from the last one to the first in every
-/// plan, so that sums have the same bits for all plans.
+/// The sum of the contributions of all readers of a value to its adjoint, as the adjoints of operations receive it. It
+/// is empty, and takes no memory, until the first contribution. In every plan the readers contribute from the last one
+/// to the first, so sums have the same bits for all plans.
 template <class T>
 class graph_adjoint {
  public:
@@ -48,23 +48,23 @@ class graph_adjoint {
 
   /// Whether there is a contribution.
   [[nodiscard]] bool has_value() const noexcept { return place_.has_value(); }
-  /// The sum so far; where there is none, it is made as T(how...) first, which has to be zero.
+  /// The sum so far. If it is empty, it is first made as T(how...), which has to be zero.
   template <class... How>
   T& or_make(How const&... how) {
     if (!has_value()) place_ = stage_value::made_by([&]() -> T { return T(how...); });
     return place_.template get<T>();
   }
-  /// Adds a contribution, which becomes the sum where it is the first: by `+=` of T, or number by number of what has
-  /// data() and size().
-  /// \throws invalid_call   for another number of them than the sum has
+  /// Adds a contribution; the first one becomes the sum. Adds by `+=` of T, or element by element for types with data()
+  /// and size().
+  /// \throws invalid_call   if the contribution has another number of elements than the sum
   void operator+=(T more) {
     static_assert(detail::can_add<T>,
                   "cairn: adjoints of this type cannot be added; give it an operator+=, or use or_make(...)");
     if (!has_value()) place_ = stage_value{std::move(more)};
     else if constexpr (detail::can_add<T>) detail::add_to(place_.template get<T>(), more);
   }
-  /// The sum, T{} at first, for parameters `T&` of types of which that is zero: numbers, and structures and arrays of
-  /// them.
+  /// The sum, which begins as T{}. For parameters `T&` of types whose T{} is zero: numbers, and structures and arrays
+  /// of them.
   operator T&()
     requires(std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>)
   {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file builder.hpp  Builds a graph of operations, which are callables on values of any types.
+/// \file builder.hpp  Builds a graph of operations: callables on values of any types.
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -15,7 +15,7 @@
 
 namespace cairn {
 
-/// What the adjoint of an operation reads, beside the adjoint of its value: `adjoint_reads::inputs |
+/// What the adjoint of an operation reads besides the adjoint of its value: `adjoint_reads::inputs |
 /// adjoint_reads::tape<mask>`.
 namespace adjoint_reads {
 
@@ -24,16 +24,16 @@ template <bool Inputs, bool Output, class Tape>
 struct choice {
   static constexpr bool reads_inputs = Inputs;  ///< the values of its inputs
   static constexpr bool reads_output = Output;  ///< its own value
-  using tape_type = Tape;                       ///< what it keeps of a run beside values; void for none
+  using tape_type = Tape;                       ///< what it keeps of a run besides values; void for nothing
 };
-inline constexpr choice<false, false, void> nothing{};  ///< as that of a sum
-inline constexpr choice<true, false, void> inputs{};    ///< the values of its inputs, as that of a product
-inline constexpr choice<false, true, void> output{};    ///< its own value, as that of a softmax
-/// A tape of type Tape, default constructible, which the operation fills where it is recorded: a mask, indices.
+inline constexpr choice<false, false, void> nothing{};  ///< as for a sum
+inline constexpr choice<true, false, void> inputs{};    ///< the values of its inputs, as for a product
+inline constexpr choice<false, true, void> output{};    ///< its own value, as for a softmax
+/// A tape of type Tape, default constructible, which the operation fills when it is recorded: a mask, indices.
 template <class Tape>
 inline constexpr choice<false, false, Tape> tape{};
 
-/// Both.
+/// Reads what either of the two reads.
 template <bool Inputs, bool Output, class Tape, bool OtherInputs, bool OtherOutput, class OtherTape>
 [[nodiscard]] constexpr auto operator|(choice<Inputs, Output, Tape>, choice<OtherInputs, OtherOutput, OtherTape>) {
   static_assert(std::is_void_v<Tape> || std::is_void_v<OtherTape>, "cairn: an operation has one tape");
@@ -43,7 +43,8 @@ template <bool Inputs, bool Output, class Tape, bool OtherInputs, bool OtherOutp
 
 }  // namespace adjoint_reads
 
-/// What is told of an operation, where it is not measured. Numbers are >= 0; -1 for what `bytes_of` says.
+/// Sizes and times of an operation, if they are given and not measured. Numbers are >= 0; -1 for what `bytes_of`
+/// returns.
 struct graph_facts {
   std::int64_t bytes = -1;          ///< of its value
   std::int64_t tape_bytes = -1;     ///< of its tape; 1 or more
@@ -59,26 +60,27 @@ class graph_memory;
 }  // namespace detail
 
 /// A graph of operations on typed values, for `graph_probe` and `graph_gradient`. Operations are added in an order in
-/// which they can run; each value is known by the `graph_value` that is returned for it.
+/// which they can run; the `graph_value` that is returned names the value of an operation.
 class graph_builder {
  public:
   graph_builder() = default;
 
-  /// A value that each run is given: an input, a parameter. It is the caller's, and so is its adjoint; neither counts.
+  /// A value that is given to each run: an input, a parameter. The caller owns it and its adjoint; the bytes of neither
+  /// are counted.
   template <class T, class Bar = T>
   [[nodiscard]] graph_value<T, Bar> input() {
     ++inputs_;
     return graph_value<T, Bar>{add_entry(kind::input, inputs_ - 1, detail::mark_of<T>())};
   }
   /// An operation: its value is `forward(inputs...)`, of any type, movable or not. It may run more than once, and has
-  /// to give the same value then.
+  /// to give the same value each time.
   /// \param reads  what its adjoint reads, of `adjoint_reads`. With a tape, forward is called `forward(inputs..., Tape*
-  ///        tape)`; it fills the tape where it is not null
-  /// \param adjoint  adds to the adjoints of the inputs: called `adjoint(inputs..., value, tape, bar, sums...)`, of
-  ///        which the first three are there as `reads` says; `bar` is the adjoint of its value, and `sums` are a
-  ///        `graph_adjoint` an input, or `T&` for types of which T{} is zero
-  /// \param inputs  what it reads, of this builder; one may be named more than once
-  /// \tparam Bar  of the adjoint of its value; the type of the value where left out
+  ///   tape)` and fills the tape if the pointer is not null
+  /// \param adjoint  adds to the adjoints of the inputs; called `adjoint(inputs..., value, tape, bar, sums...)`. Of the
+  ///   first three only those that `reads` names are passed. `bar` is the adjoint of its value. Each of `sums` is a
+  ///   `graph_adjoint`, or a `T&` if T{} is zero, one per input
+  /// \param inputs  values of this builder that it reads; one may be named more than once
+  /// \tparam Bar  the type of the adjoint of its value; by default the type of the value
   template <class Bar = void, class Reads, class F, class Adjoint, class... In, class... InBar>
   auto add([[maybe_unused]] Reads reads, F&& forward, Adjoint&& adjoint, graph_value<In, InBar>... inputs) {
     using tape = typename Reads::tape_type;
@@ -121,11 +123,11 @@ class graph_builder {
     }
   }
   /// A view of a value, such as a part of it or another shape: it shares the bytes of that value and has none of its
-  /// own. Each operation that reads it calls `look(value)`, which is to be cheap; what that returns is good during the
+  /// own. Each operation that reads the view calls `look(value)`, which should be cheap; the result is valid during the
   /// call.
-  /// \param pull  called `pull(bar, sum)`: adds the adjoint of the view to that of the value, a `graph_adjoint`, behind
-  ///        the adjoint of each reader. The adjoint of the view lives as long
-  /// \tparam Bar  of the adjoint of the view; the type of the view where left out
+  /// \param pull  called `pull(bar, sum)` after the adjoint of each reader: adds the adjoint of the view to that of the
+  ///   value, a `graph_adjoint`. The adjoint of the view lives only that long
+  /// \tparam Bar  the type of the adjoint of the view; by default the type of the view
   template <class Bar = void, class Look, class Pull, class T, class TBar>
   auto view(Look&& look, Pull&& pull, graph_value<T, TBar> of) {
     constexpr bool looks = std::is_invocable_v<std::remove_cvref_t<Look>&, T const&>;
@@ -151,13 +153,13 @@ class graph_builder {
       }
     }
   }
-  /// Names a value that the loss reads. Where none is named, these are the values that no operation reads.
+  /// Names a value that the loss reads. If none is named, the loss reads the values that no operation reads.
   template <class T, class Bar>
   void output(graph_value<T, Bar> value) {
     check(value.number_, detail::mark_of<T>());
     outputs_.push_back(value.number_);
   }
-  /// Tells what is known of the operation that makes a value.
+  /// Gives sizes and times of the operation that makes a value.
   /// \throws invalid_call   for a value that no operation makes   \throws invalid_plan   for a negative number
   template <class T, class Bar>
   void describe(graph_value<T, Bar> value, graph_facts const& facts) {
@@ -175,10 +177,10 @@ class graph_builder {
     told.facts = facts;
   }
 
-  /// How many operations there are.
+  /// Number of operations.
   [[nodiscard]] step_index size() const noexcept { return step_index(operations_.size()); }
-  /// The graph as planners take it: who reads whom, and what is told. Bytes that are not told are those of the types,
-  /// without what their values allocate; `graph_probe` measures them.
+  /// The graph as planners take it: who reads whom, with the given sizes and times. Bytes that are not given are those
+  /// of the types, without what their values allocate; `graph_probe` measures them.
   [[nodiscard]] operation_graph graph() const {
     operation_graph made;
     for (operation const& of : operations_) {
@@ -206,7 +208,7 @@ class graph_builder {
   enum class kind : unsigned char { input, operation, view };
   struct entry {
     kind is;
-    std::int32_t at;  ///< the number of the input, the operation or the view
+    std::int32_t at;  ///< the number of the input, operation or view
     detail::type_mark type;
   };
   struct operation {
@@ -233,7 +235,7 @@ class graph_builder {
     throw invalid_plan{who_, "what is told of an operation is out of range", {{"operation", at}, {"value", number}},
                        "give numbers of 0 or more, and 1 or more for a tape; bytes that are not told are -1"};
   }
-  /// The operation whose bytes a value has; -1 for those of an input.
+  /// The operation that owns the bytes of a value; -1 for an input.
   [[nodiscard]] std::int32_t base_of(std::int32_t number) const noexcept {
     entry const* of = &entries_[std::size_t(number)];
     while (of->is == kind::view) of = &entries_[std::size_t(views_[std::size_t(of->at)].of)];

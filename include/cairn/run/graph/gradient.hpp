@@ -1,5 +1,5 @@
 #pragma once
-/// \file gradient.hpp  The adjoints of the inputs of a graph, by a plan within a memory budget. Not in
+/// \file gradient.hpp  The adjoints of the inputs of a graph, by a plan within a memory budget. Not included by
 /// <cairn/cairn.hpp>.
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace cairn {
 
-/// The adjoints of the inputs of a graph, as a run of a plan gives them.
+/// The adjoints of the inputs of a graph, made by one run of a plan.
 class graph_adjoints {
  public:
   /// Whether anything contributed to the adjoint of an input.
@@ -27,7 +27,7 @@ class graph_adjoints {
     std::int32_t const k = detail::graph_memory::input_of(*net_, input.number());
     return k >= 0 && bars_[std::size_t(k)].has_value();
   }
-  /// The adjoint of an input.   \throws invalid_call   for a value that is no input, and where there is none
+  /// The adjoint of an input.   \throws invalid_call   if the value is no input, or nothing contributed to its adjoint
   template <class T, class Bar>
   [[nodiscard]] Bar& of(graph_value<T, Bar> input) {
     if (!has(input))
@@ -37,9 +37,8 @@ class graph_adjoints {
                          "ask `has` before"};
     return bars_[std::size_t(detail::graph_memory::input_of(*net_, input.number()))].template get<Bar>();
   }
-  /// Most bytes that the run held at once, as they were counted while it ran: values, tapes, adjoints and what
-  /// operations said that they work with. What the plan costs by `replay` where the graph was measured by
-  /// `graph_probe`.
+  /// Most bytes that the run held at one time, counted while it ran: values, tapes, adjoints, and the work that
+  /// operations declare. Equals the peak that `replay` gives for the plan if the graph was measured by `graph_probe`.
   [[nodiscard]] std::int64_t peak_bytes() const noexcept { return peak_; }
 
   /// Made by `graph_gradient`.
@@ -54,21 +53,20 @@ class graph_adjoints {
 
 /// The adjoints of the inputs of a graph, by a plan.
 ///
-/// Obeys the plan action by action, as `replay` counts it: the same operations run, and the same bytes at the peak,
-/// where the plan's graph has the sizes of these values, tapes and adjoints (see `graph_probe`). Beside them it takes
-/// some 100 bytes an operation. Values are made in place and never copied. The adjoints have the same bits for every
-/// plan if operations that run again give the same bits. Nothing of a run is left in the builder: it may be run again,
-/// also after an exception, and at the same time in another thread if its callables allow it.
-/// \param net  must outlive what is returned
-/// \param plan  a list of `graph_actions`, or what has one called actions: a `graph_plan`
+/// Obeys the plan action by action, as `replay` counts it: the same operations run. The bytes at the peak are the same,
+/// too, if the plan's graph has the sizes of these values, tapes and adjoints (see `graph_probe`). The run takes some
+/// 100 bytes per operation in addition. Values are made in place and never copied. The adjoints have the same bits for
+/// every plan if operations that run again give the same bits. A run leaves nothing in the builder: the graph may be
+/// run again, also after an exception, and by several threads at the same time if its callables allow that.
+/// \param net  must outlive the result
+/// \param plan  a list of `graph_actions`, or an object with a member `actions`: a `graph_plan`
 /// \param inputs  a value for each input: `{x.is(x0), w.is(w0)}`
-/// \param seeds  an adjoint for each output, or what makes it of the output: `{y.seed(1.0)}`
-/// \param rest  in any order: an observer, called with an `event` around every action, in which operations are steps,
-///        and each value and tape has its number for a slot; a variable `sweep_failure`, which says where an exception
-///        came from
+/// \param seeds  for each output an adjoint, or a callable that makes it from the output: `{y.seed(1.0)}`
+/// \param rest  in any order: an observer, called with an `event` around every action, in which operations are steps
+///   and the number of a value or tape is its slot; a variable `sweep_failure`, which says where an exception came from
 /// \throws invalid_schedule, invalid_call, invalid_plan  before any operation runs, for a plan that the graph cannot
-///        obey, and for inputs and seeds that are not its own; what operations, adjoints, seeds and the observer throw,
-///        unchanged, when all that was held is released
+///   obey, and for inputs and seeds of another graph; exceptions of operations, adjoints, seeds and the observer pass
+///   through unchanged after everything held is released
 template <class Plan, class... Rest>
 [[nodiscard]] graph_adjoints graph_gradient(graph_builder const& net, Plan const& plan,
                                             std::vector<graph_binding> const& inputs,

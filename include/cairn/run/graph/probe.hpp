@@ -1,5 +1,5 @@
 #pragma once
-/// \file probe.hpp  What a graph of operations weighs, measured on real runs of them: the graph that planners take.
+/// \file probe.hpp  Measures a graph of operations on real runs: the sizes and times that planners take.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -15,7 +15,7 @@
 namespace cairn {
 namespace detail {
 
-/// The memory of a sweep that keeps everything, and a clock that looks at each operation.
+/// The memory of a sweep that keeps everything, with a clock for each operation.
 template <class Clock>
 class graph_measurement {
  public:
@@ -62,7 +62,7 @@ class graph_measurement {
     of(v).bytes = memory_.value_bytes(v);
     if (of(v).tape_bytes > 0) of(v).tape_bytes = memory_.tape_bytes(v);
   }
-  /// Median seconds of a call, so often at once that the clock can tell.
+  /// Median seconds of a call, repeated so often per measurement that the clock can tell.
   template <class Call>
   [[nodiscard]] double seconds_of(Call call) {
     constexpr std::size_t most = std::size_t{1} << 16;
@@ -82,24 +82,25 @@ class graph_measurement {
   graph_memory& memory_;
   operation_graph& into_;
   int tried_;
-  std::vector<double> forward_;  ///< seconds; of recorded operations what recording takes longer
+  std::vector<double> forward_;  ///< seconds; for recorded operations the extra time of recording
   clock_precision<Clock> clock_;
 };
 
 }  // namespace detail
 
-/// What a graph weighs on this machine, for `graph_planner` and `replay`: bytes of values, tapes and adjoints as
-/// `bytes_of` counts them, and median times of single calls in nanoseconds. What is told by `graph_builder::describe`
-/// stays, but times. A plan made for it has a peak of exactly what `graph_gradient` then holds. What recording takes
-/// longer than running is in the time of the adjoint: each operation is recorded once, mostly.
+/// The sizes and times of a graph on this machine, for `graph_planner` and `replay`: bytes of values, tapes and
+/// adjoints as `bytes_of` counts them, and median times of single calls in nanoseconds. Bytes given by
+/// `graph_builder::describe` are kept, times are not. For a plan made from it, `graph_gradient` holds exactly the
+/// plan's peak. The extra time of recording is part of the time of the adjoint, because most operations are recorded
+/// once.
 ///
-/// Each operation and each adjoint is called once before it is timed, and so often at once that the clock can tell, up
-/// to 65,536 times. Seeds are called once.
-/// \tparam Clock  has now() as the clocks of the standard library do:
-///        `graph_probe<std::chrono::steady_clock>(net, inputs, seeds)`
-/// \param net, inputs, seeds  as of `graph_gradient`   \param tried  times that each call is timed, >= 1
-/// Cost: a sweep that keeps everything, and `tried` + 1 calls of each operation and adjoint, more of short ones
-/// \throws invalid_plan, invalid_call; what operations, adjoints and seeds throw
+/// Each operation and each adjoint is called once before it is timed. Each measurement repeats the call until the clock
+/// can tell, up to 65,536 times. Seeds are called once.
+/// \tparam Clock  has now() as the clocks of the standard library do: `graph_probe<std::chrono::steady_clock>(net,
+///   inputs, seeds)`
+/// \param net, inputs, seeds  as for `graph_gradient`   \param tried  measurements of each call, >= 1
+/// Cost: a sweep that keeps everything, and `tried` + 1 calls of each operation and adjoint, more for short calls
+/// \throws invalid_plan, invalid_call; exceptions of operations, adjoints and seeds
 template <class Clock>
 [[nodiscard]] operation_graph graph_probe(graph_builder const& net, std::vector<graph_binding> const& inputs,
                                           std::vector<graph_seed> const& seeds, int tried = 3) {

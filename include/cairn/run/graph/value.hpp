@@ -1,5 +1,5 @@
 #pragma once
-/// \file value.hpp  What stands for a value of a graph while it is built, and what a run gives for it.
+/// \file value.hpp  Handles of a graph's values, and the inputs and seeds of a run.
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -13,33 +13,33 @@ namespace cairn {
 
 class graph_builder;
 
-/// An input of a graph and the value that a run gives for it; refers to that value. `graph_value::is` makes it.
+/// An input of a graph and its value in a run. Refers to that value. Made by `graph_value::is`.
 struct graph_binding {
   std::int32_t number;     ///< of the input
   detail::type_mark type;  ///< of the input
-  stage_view value;        ///< the caller's
+  stage_view value;        ///< the caller's value
 };
 
-/// An output of a graph and the adjoint that a run begins with there; refers to what it is made of. `graph_value::seed`
-/// makes it.
+/// An output of a graph and the adjoint with which a run begins there. Refers to its source. Made by
+/// `graph_value::seed`.
 struct graph_seed {
   std::int32_t number;       ///< of the output
   detail::type_mark type;    ///< of the output
-  void const* of;            ///< the caller's adjoint, or what makes it
-  void (*add)(void const* of, stage_view output, stage_value& into);  ///< adds the adjoint to what is there
+  void const* of;            ///< the caller's adjoint, or the callable that makes it
+  void (*add)(void const* of, stage_view output, stage_value& into);  ///< adds the adjoint to the sum so far
 };
 
-/// A value of type T in a graph that is being built: an input, what an operation makes, or a view. A number, copied
-/// freely.   \tparam Bar  the type of its adjoint
+/// A value of type T in a graph that is being built: an input, the value of an operation, or a view. It is a number and
+/// is copied freely.   \tparam Bar  the type of its adjoint
 template <class T, class Bar = T>
 class graph_value {
  public:
   using value_type = T;      ///< of the value
   using adjoint_type = Bar;  ///< of its adjoint
 
-  /// For an input: x is its value. Good as long as x.
+  /// For an input: its value is x. Valid as long as x.
   [[nodiscard]] graph_binding is(T const& x) const noexcept { return {number_, detail::mark_of<T>(), stage_view{x}}; }
-  /// For an output: its adjoint is `bar`, or what bar(value) returns, called once. Good as long as bar.
+  /// For an output: its adjoint is `bar`, or the result of bar(value), called once. Valid as long as bar.
   template <class Seed>
   [[nodiscard]] graph_seed seed(Seed const& bar) const noexcept {
     constexpr bool makes = std::is_invocable_r_v<Bar, Seed const&, T const&> || std::is_convertible_v<Seed const&, Bar>;

@@ -13,12 +13,13 @@
 
 namespace cairn::detail {
 
-/// One sweep. Bytes are counted where they are made: what is told of an operation, else what `bytes_of` says.
+/// The memory of one sweep. Bytes are counted when they are made: as given for an operation, else as `bytes_of`
+/// returns.
 class graph_memory {
   using kind = graph_builder::kind;
 
  public:
-  /// \throws invalid_call   for inputs and seeds that are not those of the graph
+  /// \throws invalid_call   for inputs and seeds of another graph
   /// \param net, inputs, seeds  must outlive the sweep
   graph_memory(graph_builder const& net, std::vector<graph_binding> const& inputs,
                std::vector<graph_seed> const& seeds, char const* who)
@@ -48,7 +49,7 @@ class graph_memory {
     at.tape = {};
     live_ -= std::exchange(at.tape_bytes, 0);
   }
-  /// The loss: adjoints of the outputs.
+  /// Runs the loss: makes the adjoints of the outputs.
   void turn() {
     std::int64_t transient = 0;
     for (graph_seed const& seed : seeds_) {
@@ -58,8 +59,8 @@ class graph_memory {
     count_bars(net_.size());
     reach(transient);
   }
-  /// The adjoint of operation v. Where nothing contributed to the adjoint of its value it has nothing to add, and is
-  /// not called.
+  /// Runs the adjoint of operation v. It is not called if nothing contributed to the adjoint of its value, because it
+  /// has nothing to add.
   void reverse(step_index v) {
     held& at = held_[std::size_t(v)];
     transient_ = 0;
@@ -75,13 +76,13 @@ class graph_memory {
     live_ -= std::exchange(at.bar_bytes, 0);
   }
 
-  /// Runs operation v once more for who measures it; nothing is kept.
+  /// Runs operation v once more to measure it; keeps nothing.
   void try_run(step_index v, bool with_tape) {
     std::vector<graph_operand> const read = operands(operation(v).inputs);
     stage_value tape;
     stage_value const value = operation(v).call->run(read.data(), with_tape ? &tape : nullptr);
   }
-  /// Runs its adjoint once more; nothing is kept.
+  /// Runs the adjoint of v once more to measure it; keeps nothing.
   void try_pull(step_index v) {
     if (!held_[std::size_t(v)].bar.has_value()) return;
     std::vector<stage_value> scratch(net_.entries_.size());
@@ -89,13 +90,13 @@ class graph_memory {
     pull(v, transient, [&](std::int32_t entry) { return &scratch[std::size_t(entry)]; });
   }
 
-  [[nodiscard]] std::size_t bytes() const noexcept { return std::size_t(live_); }  ///< of all that is held
+  [[nodiscard]] std::size_t bytes() const noexcept { return std::size_t(live_); }  ///< of everything held
   [[nodiscard]] std::int64_t reached() const noexcept { return reached_; }  ///< bytes during the last action that ran
-  [[nodiscard]] std::int64_t peak() const noexcept { return peak_; }        ///< the most of these
+  [[nodiscard]] std::int64_t peak() const noexcept { return peak_; }        ///< the largest `reached` so far
   [[nodiscard]] std::int64_t value_bytes(step_index v) const noexcept { return held_[std::size_t(v)].value_bytes; }
   [[nodiscard]] std::int64_t tape_bytes(step_index v) const noexcept { return held_[std::size_t(v)].tape_bytes; }
   [[nodiscard]] std::int64_t bar_bytes(step_index v) const noexcept { return held_[std::size_t(v)].bar_bytes; }
-  /// Bytes beside values, tapes and adjoints during the last action.
+  /// Bytes besides values, tapes and adjoints during the last action.
   [[nodiscard]] std::int64_t transient() const noexcept { return transient_; }
   bool visit(step_index v, event::sink sink, void* context) const {
     return std::size_t(v) < held_.size() && held_[std::size_t(v)].value.view().visit(sink, context);
@@ -172,7 +173,7 @@ class graph_memory {
     }
     reach(of.facts.work);
   }
-  /// What stands behind an entry; a view is made.
+  /// The value of an entry; a view is made now.
   [[nodiscard]] graph_operand operand(std::int32_t number) const {
     auto const& entry = net_.entries_[std::size_t(number)];
     if (entry.is == kind::input) return {inputs_[std::size_t(entry.at)], {}};
@@ -189,7 +190,7 @@ class graph_memory {
     for (std::int32_t const number : numbers) all.push_back(operand(number));
     return all;
   }
-  /// The place of the adjoint of an entry that is no view.
+  /// The place of the adjoint of an entry that is not a view.
   [[nodiscard]] stage_value& place_of(std::int32_t number) noexcept {
     auto const& entry = net_.entries_[std::size_t(number)];
     return entry.is == kind::input ? input_bars_[std::size_t(entry.at)] : held_[std::size_t(entry.at)].bar;
@@ -197,7 +198,8 @@ class graph_memory {
   [[nodiscard]] bool is_view(std::int32_t number) const noexcept {
     return net_.entries_[std::size_t(number)].is == kind::view;
   }
-  /// Has `add(place)` add to the adjoint of an entry. That of a view lives until the one of what it views has it.
+  /// Calls `add(place)` to add to the adjoint of an entry. The adjoint of a view lives until it is added to that of its
+  /// value.
   template <class Add>
   void pass_on(std::int32_t number, std::int64_t& transient, Add const& add) {
     if (!is_view(number)) return add(place_of(number));
@@ -215,7 +217,7 @@ class graph_memory {
     view.call->pull(bar, outer);
     pass_view_on(view.of, outer, transient, place);
   }
-  /// \param scratch  answers other places for adjoints, or null for those of the sweep
+  /// \param scratch  returns another place for an adjoint, or null for the place of the sweep
   template <class Scratch>
   void pull(step_index v, std::int64_t& transient, Scratch const& scratch) {
     auto const& of = operation(v);
@@ -234,7 +236,7 @@ class graph_memory {
     for (std::size_t k = 0; k < of.inputs.size(); ++k)
       if (is_view(of.inputs[k])) pass_view_on(of.inputs[k], viewed[k], transient, place);
   }
-  /// Counts the adjoints that operation v, or the loss, has made or added to.
+  /// Counts the bytes of the adjoints that operation v, or the loss, has made or added to.
   void count_bars(step_index v) {
     auto const count = [&](std::int32_t number) {
       std::int32_t const base = net_.base_of(number);

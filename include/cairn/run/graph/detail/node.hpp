@@ -1,5 +1,5 @@
 #pragma once
-/// \file node.hpp  The user's operations and views behind virtual functions.
+/// \file node.hpp  The user's operations and views as objects with virtual functions.
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -29,13 +29,13 @@ class owned {
   T* object_;
 };
 
-/// A value as an operation reads it: one that is kept, or a view made for this call.
+/// A value as an operation reads it: a kept one, or a view made for this call.
 struct graph_operand {
   stage_view seen;
   stage_value made;
 };
 
-/// Bytes of a value of type T; of one that cannot tell them, sizeof.
+/// Bytes of a value of type T; sizeof(T) if it cannot tell.
 template <class T>
 [[nodiscard]] std::int64_t bytes_within(stage_value const& value) {
   if (!value.has_value()) return 0;
@@ -43,7 +43,7 @@ template <class T>
   else return std::int64_t(sizeof(T));
 }
 
-/// What an operation makes and keeps, in bytes, before anything has run.
+/// The bytes that an operation makes and keeps, before anything has run.
 struct graph_sizes {
   std::int64_t value, tape, adjoint;
 };
@@ -51,9 +51,9 @@ struct graph_sizes {
 /// One operation.
 struct graph_node {
   virtual ~graph_node() = default;
-  /// Its value. \param tape  where its tape goes; null where none is kept
+  /// Makes its value. \param tape  where its tape goes; null if none is kept
   [[nodiscard]] virtual stage_value run(graph_operand const* inputs, stage_value* tape) = 0;
-  /// Adds to the adjoints of its inputs, each in its place. \param inputs  null where it reads none
+  /// Adds to the adjoints of its inputs, each in its place. \param inputs  null if it reads none
   virtual void pull(graph_operand const* inputs, stage_view value, stage_value const& tape, stage_value const& bar,
                     stage_value* const* bars) = 0;
   [[nodiscard]] virtual std::int64_t value_bytes(stage_value const& value) const = 0;
@@ -76,7 +76,7 @@ using arguments_if = std::conditional_t<Is, argument_list<A...>, argument_list<>
 template <class F, class List> inline constexpr bool takes_list = false;
 template <class F, class... A> inline constexpr bool takes_list<F, argument_list<A...>> = std::is_invocable_v<F&, A...>;
 
-/// Whether the last `count` parameters are references that can be written to: what was added to a copy would be lost.
+/// Whether the last `count` parameters are references to non-const: what is added to a copy would be lost.
 template <class List>
 [[nodiscard]] consteval bool ends_in_references(std::type_identity<List>, std::size_t) { return true; }
 template <class... A>
@@ -87,7 +87,7 @@ template <class... A>
                   (std::is_lvalue_reference_v<A> && !std::is_const_v<std::remove_reference_t<A>>))), ...);
   return all;
 }
-/// The same of a function of the user's; true of one that is generic or overloaded, whose parameters nobody knows.
+/// The same for a function of the user's; true if it is generic or overloaded, because its parameters are then unknown.
 template <class F, std::size_t Count>
 inline constexpr bool adds_in_place = ends_in_references(parameters_of<F>(), Count);
 
@@ -169,7 +169,7 @@ class graph_node_of<Reads, F, Adjoint, Value, Bar, std::tuple<In...>, std::tuple
   Adjoint adjoint_;
 };
 
-/// A view of a value: what its readers read in the place of the value.
+/// A view of a value: its readers read it in place of the value.
 struct graph_view {
   virtual ~graph_view() = default;
   [[nodiscard]] virtual stage_value look(stage_view of) = 0;

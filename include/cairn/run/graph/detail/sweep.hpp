@@ -1,5 +1,5 @@
 #pragma once
-/// \file sweep.hpp  What a graph supplies to `execute`: its values, and its way back.
+/// \file sweep.hpp  What a graph supplies to `execute`: its values and its adjoints.
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
@@ -12,7 +12,7 @@
 
 namespace cairn::detail {
 
-/// \throws invalid_schedule, invalid_plan, overflow_error   where the graph could not obey it
+/// \throws invalid_schedule, invalid_plan, overflow_error   if the graph cannot obey the plan
 template <class Actions>
 void check_graph_plan(operation_graph const& graph, Actions const& actions, char const* who) {
   graph_reads const reads{graph, who};
@@ -25,9 +25,9 @@ void check_graph_plan(operation_graph const& graph, Actions const& actions, char
   walk.finish();
 }
 
-/// The values of one sweep over a graph, each in the place of its number.   \tparam Memory  holds values, tapes and
-/// adjoints of some engine: advance(v), record(v), turn(), reverse(v), drop(v), drop_tape(v), bytes() and visit(v,
-/// sink, context)
+/// The values of one sweep over a graph, each in the place of its number.   \tparam Memory  holds the values, tapes and
+/// adjoints of an engine: advance(v), record(v), turn(), reverse(v), drop(v), drop_tape(v), bytes() and visit(v, sink,
+/// context)
 template <class Memory>
 class graph_states {
  public:
@@ -53,7 +53,7 @@ class graph_states {
   Memory& memory_;
 };
 
-/// The loss, the tapes and the way back of a graph, all of which its memory holds.
+/// The loss, the tapes and the adjoints of a graph, all held by its memory.
 template <class Memory>
 struct graph_reversal : no_hooks {
   std::uint64_t turn(graph_states<Memory>& states, action const&, step_index&) {
@@ -71,7 +71,8 @@ struct graph_reversal : no_hooks {
   void drop_tape(graph_states<Memory>& states, slot_index tape) { states.memory().drop_tape(tape); }
 };
 
-/// One sweep; what throws leaves through here, and is noted in `failure`.   \pre the graph can obey the plan
+/// Runs one sweep. Exceptions pass through it, and `failure` says where they came from.   \pre the graph can obey the
+/// plan
 template <class Memory, class Actions, class Observer>
 void obey_graph_plan(Memory& memory, Actions const& actions, Observer& observer, sweep_failure& failure) {
   graph_states<Memory> states{memory};
