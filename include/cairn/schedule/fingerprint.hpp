@@ -1,5 +1,5 @@
 #pragma once
-/// \file fingerprint.hpp  128 bits over what a plan will do.
+/// \file fingerprint.hpp  A 128-bit hash of all actions of a plan.
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -21,22 +21,22 @@ namespace cairn {
 template <class Plan>
 class verified;
 
-/// 128 bits that are equal if two plans do the same; made by `fingerprint`. The same on every machine.
+/// 128 bits that are equal for plans with the same actions; made by `fingerprint`. The same on every machine.
 struct plan_fingerprint {
   std::uint64_t high = 0;  ///< the first half
   std::uint64_t low = 0;   ///< the second half
-  /// 32 digits in base 16.
+  /// 32 hexadecimal digits.
   [[nodiscard]] CAIRN_DECL std::string text() const;
   friend constexpr bool operator==(plan_fingerprint const&, plan_fingerprint const&) = default;
 };
 
-/// How much work `fingerprint` does at most: 10^9 sums unless said otherwise. An action that is walked counts as one,
-/// a part of a `revolve` as 256 or, with one slot or one for each state, 4096.
+/// The default limit for the work of `fingerprint`: 10^9 sums. An action that is walked counts as one, a part of a
+/// `revolve` as 256 or, with one slot or one slot per state, 4096.
 inline constexpr work_limit fingerprint_limit{.most_sums = 1'000'000'000};
 
 namespace detail {
 
-/// How the steps of a plan become those of the loop: step i is `unit * i`, and the end is `end`.
+/// How the steps of a plan map to those of the loop: step i becomes `unit * i`, and the end becomes `end`.
 struct step_stretch {
   residue unit{1};
   step_index end = 0;
@@ -48,7 +48,7 @@ struct step_stretch {
 /// Spreads the residue over 128 bits; different residues stay different.
 [[nodiscard]] CAIRN_DECL plan_fingerprint fingerprint_of(residue hash) noexcept;
 [[nodiscard]] CAIRN_DECL work_meter fingerprint_meter(step_index steps, work_limit const& limit);
-/// \throws too_much_work   if as many actions as the plan has at least are too many
+/// \throws too_much_work   if the least number of actions of the plan exceeds the limit
 CAIRN_DECL void check_least_walk(step_index steps, step_index leaf, work_limit const& limit);
 
 /// The closed form of a plan of this type.
@@ -105,12 +105,12 @@ template <class Cursor>
   return hash.value();
 }
 
-/// A plan that is no schedule but has a cursor of its actions, as plans for blocks do.
+/// A plan that is no schedule but has a cursor over its actions, such as a plan for blocks.
 template <class Plan>
 concept walkable = !schedule<Plan> && requires(Plan const& plan) {
   requires cursor<std::remove_cvref_t<decltype(plan.walk())>>;
 };
-/// A plan with a list of its actions, as plans for chains and graphs are.
+/// A plan with a list of its actions, such as a plan for a chain or a graph.
 template <class Plan>
 concept has_action_list = !schedule<Plan> && requires(Plan const& plan) {
   { plan.actions.data() } -> std::convertible_to<action const*>;
@@ -119,19 +119,19 @@ concept has_action_list = !schedule<Plan> && requires(Plan const& plan) {
 
 }  // namespace detail
 
-/// 128 bits over what a list of actions does: over all members of all actions, in order, up to the first `done`.
+/// A 128-bit hash of a list of actions: of all members of all actions, in order, up to the first `done`.
 /// Cost: O(count).
 [[nodiscard]] CAIRN_DECL plan_fingerprint fingerprint(action const* actions, std::size_t count) noexcept;
 
-/// 128 bits over what a plan does: plans with the same actions have the same fingerprint, whoever made them, and plans
-/// with different ones have different fingerprints but for a chance of (actions) / 2^127. Only actions count: not how
-/// many slots a plan may use, nor what it remarks.
-/// Cost: O(log steps) for `uniform` and `store_all`; O(slots * repetition number) time and memory for `revolve`
-/// (10^18 steps: milliseconds with 10 to 1000 slots, refused with 2), and the same for a period of `two_level`;
-/// either over `leaves`, in `verified` or in an `any_schedule` is the same. All
-/// other plans are walked: O(actions), some 10^7 to 10^8 per second.
+/// A 128-bit hash of the actions of a plan. Plans with the same actions have the same fingerprint, whatever their
+/// types. Plans with different actions have different fingerprints, except with probability (actions) / 2^127. Only
+/// actions count, not the number of slots that a plan may use, nor its remarks.
+/// Cost: O(log steps) for `uniform` and `store_all`; O(slots * repetition number) time and memory for `revolve` (10^18
+/// steps: milliseconds with 10 to 1000 slots, refused with 2), and the same for a period of `two_level`. These costs
+/// hold over `leaves`, in `verified` and in an `any_schedule`, too. All other plans are walked: O(actions), some 10^7
+/// to 10^8 per second.
 /// \param limit  most work; by default 10^9, see `fingerprint_limit`
-/// \throws too_much_work   if that is passed; at once where a plan that has to be walked has too many steps
+/// \throws too_much_work   if the limit is exceeded; at once if a plan that has to be walked has too many steps
 template <schedule Plan>
 [[nodiscard]] plan_fingerprint fingerprint(Plan const& plan, work_limit const& limit = fingerprint_limit) {
   auto meter = detail::fingerprint_meter(plan.steps(), limit);

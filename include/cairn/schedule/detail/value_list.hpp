@@ -1,5 +1,5 @@
 #pragma once
-/// \file value_list.hpp  A list of plain values that grows, and its sort: light to compile.
+/// \file value_list.hpp  A growing list of plain values, and a stable sort; quick to compile.
 #include <cassert>
 #include <cstddef>
 #include <cstring>
@@ -10,7 +10,7 @@
 
 namespace cairn::detail {
 
-/// Memory for values of any type. Growth is here, once for all types of values.
+/// Memory for values of any type. Growth is implemented here once for all types.
 class value_memory {
  public:
   value_memory() = default;
@@ -24,7 +24,7 @@ class value_memory {
 
   [[nodiscard]] void* at() const noexcept { return at_; }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
-  /// Room for `count` values, of which the first `used` stay.   \throws std::bad_alloc   \pre count > capacity()
+  /// Makes room for `count` values; the first `used` stay.   \throws std::bad_alloc   \pre count > capacity()
   [[gnu::noinline]] void grow(std::size_t count, std::size_t used, std::size_t value_bytes) {
     if (count > ~std::size_t{0} / 2 / value_bytes) throw std::bad_alloc{};
     void* const next = ::operator new(count * value_bytes);
@@ -43,7 +43,8 @@ class value_memory {
   std::size_t capacity_ = 0;
 };
 
-/// What planners need of std::vector, in a quarter of its compile time: they have lists of about thirty types.
+/// The parts of std::vector that planners need, in a quarter of its compile time: planners have lists of about thirty
+/// types.
 template <class T>
 class value_list {
   static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
@@ -117,7 +118,7 @@ class value_list {
     check(size_ > 0);
     --size_;
   }
-  /// Before the value at `place`; those behind it move on by one. Answers where it is.
+  /// Inserts a value before `place`; later values move up by one. Returns its new place.
   T* insert(T const* place, T const& value) {
     T const copy = value;
     std::size_t const k = std::size_t(place - data()), moved = size_ - k;
@@ -138,7 +139,7 @@ class value_list {
       if (!is(data()[k])) data()[kept++] = data()[k];
     size_ = kept;
   }
-  /// Leaves the first of values in a row that are equal.
+  /// Keeps the first of each run of equal values.
   void remove_repeated() {
     std::size_t kept = 0;
     for (std::size_t k = 0; k < size_; ++k)
@@ -147,13 +148,13 @@ class value_list {
   }
 
  private:
-  /// Where std::vector looks at its places, so does this.
+  /// Checks a range in builds in which std::vector does.
   static void check([[maybe_unused]] bool in_range) noexcept {
 #ifdef _GLIBCXX_ASSERTIONS
     assert(in_range);
 #endif
   }
-  /// \param value  may be one of the list
+  /// \param value  may be an element of the list
   [[gnu::noinline]] void push_grown(T const value) {
     memory_.grow(size_ < 4 ? 8 : 2 * size_, size_, sizeof(T));
     data()[size_++] = value;
@@ -163,7 +164,7 @@ class value_list {
   std::size_t size_ = 0;
 };
 
-/// Sorts by `less`; those that are alike stay in their order. Merges runs of 1, 2, 4, ...: a standard sort takes six
+/// Sorts by `less`; equivalent values keep their order. Merges runs of 1, 2, 4, ..., because a standard sort takes six
 /// times as long to compile.   Cost: O(n log n), and as much memory again
 template <class T, class Less>
 void sort_values(value_list<T>& values, Less const& less) {

@@ -50,7 +50,7 @@ CAIRN_DECL double disk_revolve::fill(detail::tier_table& into, slot_index ram, d
   into.choices.assign(lengths, 0);
   detail::table<double> ahead(lengths);     // y u + read + P(y)
   detail::table<double> now(lengths);       // O(x)
-  detail::table<std::uint32_t> beside(lengths);  // states on disk that P(x) needs beside its own
+  detail::table<std::uint32_t> beside(lengths);  // states on disk that P(x) needs besides its own
   detail::table<std::uint32_t> most(lengths);    // states on disk that O(x) needs
   detail::repetition_run run{ram > 0 ? ram : 1, steps};
   step_index advances = 0;

@@ -11,13 +11,13 @@
 namespace cairn {
 namespace detail {
 
-/// The pieces of plans whose actions follow from numbers.
+/// Builds the pieces of plans whose actions follow from a few numbers.
 class hash_writer {
  public:
   explicit constexpr hash_writer(step_stretch const& by) noexcept : unit_{by.unit}, end_{by.end} {}
 
   static constexpr linear_form none{.one = residue{no_slot}};
-  /// Step i after the one at which the piece begins, and k more in turn k of a loop.
+  /// Step i after the step at which the piece begins, plus k times the iteration number of a loop.
   [[nodiscard]] constexpr linear_form at(step_index i, std::int64_t k = 0) const noexcept {
     return linear_form{.one = residue{i}, .base = residue{1}, .turn = residue{k}} * unit_;
   }
@@ -46,12 +46,12 @@ class hash_writer {
   step_index end_;
 };
 
-/// Which steps a part of a `revolve` is over, and with what.
+/// The steps and slots of a part of a `revolve`.
 struct hash_part {
   step_index steps = 0;
-  slot_index slots = 0;  // that of the first state included
-  bool last = false;     // ends at the end of the loop
-  bool root = false;     // its first state is that of the whole plan
+  slot_index slots = 0;  // includes the slot of the first state
+  bool last = false;     // whether it ends at the end of the loop
+  bool root = false;     // whether its first state is that of the whole plan
   friend constexpr bool operator==(hash_part const&, hash_part const&) = default;
 };
 struct hash_part_spread {
@@ -62,23 +62,23 @@ struct hash_part_spread {
   }
 };
 
-/// What the plans that divide by the binomial rule do differently.
+/// The differences between plans that divide by the binomial rule.
 struct binomial_style {
-  tier root_on = tier::memory;   // where the first state of all is
-  tier inner_on = tier::memory;  // where the others are
-  bool drops_root = true;        // whether its slot is freed at its last load
-  bool turns = true;             // whether the turn is right before the first reverse
+  tier root_on = tier::memory;   // tier of the first state of the loop
+  tier inner_on = tier::memory;  // tier of the other states
+  bool drops_root = true;        // whether the slot of the first state is freed at its last load
+  bool turns = true;             // whether the turn comes right before the first reverse
 };
 
-/// Hashes of what `revolve` does from where the first state of some steps is live and kept. The rule divides each part
-/// into two, whose actions depend on nothing but their steps and slots: a part with the same numbers is the same piece,
-/// moved. There are O(slots * repetition number) of them.
+/// Hashes the actions of `revolve` from the moment when the first state of some steps is live and kept. The rule
+/// divides each part into two whose actions depend only on their steps and slots; parts with the same numbers are the
+/// same piece, moved. There are O(slots * repetition number) different parts.
 class binomial_hash : hash_writer {
  public:
   binomial_hash(step_stretch const& by, binomial_style style, work_meter& meter) noexcept
       : hash_writer{by}, style_{style}, meter_{meter} {}
 
-  /// The whole of so many steps.   \pre steps >= 2
+  /// The actions for so many steps.   \pre steps >= 2
   [[nodiscard]] hash_piece whole(step_index steps, slot_index slots, bool last) {
     hash_part const all{steps, slots, last, true};
     begin({all, bracket_of(steps, slots)});
@@ -91,7 +91,8 @@ class binomial_hash : hash_writer {
     }
     return made_.find(all)->second;
   }
-  /// The same with the load of the first state in front; one step has no other actions than that.
+  /// The same, preceded by the load of the first state. For one step the actions are those of `lone_step`, which has
+  /// its own load.
   [[nodiscard]] hash_piece from_load(step_index steps, slot_index slots, bool last) {
     hash_part const all{steps, slots, last, true};
     return steps > 1 ? load(all) * whole(steps, slots, last) : lone_step(all);
@@ -109,7 +110,7 @@ class binomial_hash : hash_writer {
     made_.emplace(open_.back().part, made);
     open_.pop_back();
   }
-  /// Puts a part together from its two halves, or asks for them first.
+  /// Joins a part from its two halves, or asks for the halves first.
   void divide(task const& of) {
     auto const& [steps, slots, last, root] = of.part;
     bracket left = of.ahead, right;
@@ -139,24 +140,24 @@ class binomial_hash : hash_writer {
   [[nodiscard]] hash_piece load(hash_part const& part) const noexcept {
     return make(action_kind::load, tier_of(part), slot_of(part), at(0), {});
   }
-  /// The last step of a part, from where its state is live.
+  /// The actions of the last step of a part, whose state is live.
   [[nodiscard]] hash_piece first_reverse(hash_part const& part) const noexcept {
     linear_form const from = at(part.steps - 1), to = part.last ? end() : at(part.steps);
     return part.last && style_.turns ? turn(from, to) * reverse(from, to) : reverse(from, to);
   }
-  /// The first step, which is the last one that the kept state is for.
+  /// The actions of the first step, the last one that needs the kept state.
   [[nodiscard]] hash_piece lone_step(hash_part const& part) const noexcept {
     hash_piece const back = reverse(at(0), part.last && part.steps == 1 ? end() : at(1));
     bool const drops = !part.root || style_.drops_root;
     return drops ? load(part) * drop(tier_of(part), slot_of(part)) * back : load(part) * back;
   }
-  /// Each step is run to from the first state.
+  /// The actions with one slot: each step is reached from the first state.
   [[nodiscard]] hash_piece one_slot(hash_part const& part) const noexcept {
     hash_piece const again = load(part) * advance(at(0), at(1, 1)) * reverse(at(1, 1), at(2, 1));
     return advance(at(0), at(part.steps - 1)) * first_reverse(part) * repeated(again, part.steps - 2, false) *
            lone_step({1, part.slots, false, part.root});
   }
-  /// Each state has a slot.
+  /// The actions with a slot for each state.
   [[nodiscard]] hash_piece all_slots(hash_part const& part) const noexcept {
     linear_form const slot{.one = residue{1}, .slot = residue{1}, .turn = residue{1}};
     hash_piece const there =
@@ -215,7 +216,7 @@ CAIRN_DECL residue hash_of(uniform const& plan, step_stretch const& by) {
   if (steps == 0) return write.turn(write.at(0), write.end()).sum.one;
   if (steps == 1) return (write.turn(write.at(0), write.end()) * write.reverse(write.at(0), write.end())).sum.one;
   auto const start = [&](step_index j) { return j == 0 ? 0 : j == count ? steps : plan.checkpoint(j - 1); };
-  // Blocks [0, front) are as long as the first one, the others as the last one.
+  // Blocks [0, front) have the length of the first one, the others that of the last one.
   step_index const front_length = start(1), back_length = steps - start(count - 1);
   step_index front = count;
   if (front_length != back_length) {
@@ -234,7 +235,7 @@ CAIRN_DECL residue hash_of(uniform const& plan, step_stretch const& by) {
     return write.make(action_kind::load, tier::memory, slot, write.at(first, 1), {}) * write.drop(tier::memory, slot) *
            write.reverse(write.at(first, 1), write.at(first + 1, 1));
   };
-  // The first states of `blocks` blocks of one length on the way forward, and these blocks on the way back.
+  // The first states of `blocks` blocks of one length in the forward run, and these blocks on the way back.
   auto const forward = [&](step_index length, step_index blocks) {
     hash_piece const one = save(own, write.at(0)) * write.advance(write.at(0), write.at(length));
     return repeated(one.moving({.base = length, .slot = 1}), blocks, true);
@@ -264,7 +265,7 @@ CAIRN_DECL residue hash_of(uniform const& plan, step_stretch const& by) {
 }
 
 CAIRN_DECL plan_fingerprint fingerprint_of(residue hash) noexcept {
-  constexpr auto mix = wide{0xBA7C9045F12C7F99u} << 64 | 0x24A19947B3916CF7u;  // odd, so that products lose nothing
+  constexpr auto mix = wide{0xBA7C9045F12C7F99u} << 64 | 0x24A19947B3916CF7u;  // odd, so multiplication loses nothing
   wide bits = hash.value() + 1;
   for (int round = 0; round < 2; ++round) {
     bits ^= bits >> 65;

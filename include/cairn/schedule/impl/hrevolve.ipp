@@ -70,7 +70,7 @@ CAIRN_DECL void hrevolve::lay_out(detail::tier_table& table, step_index steps, d
     first += own.slots;
   }
   table.most_states = useful_slots(steps, first);
-  table.choices = {};  // before the new ones, so that no more than two tables exist at once
+  table.choices = {};  // freed before the new ones are made, so that no more than two tables exist at once
   table.choices = detail::table<detail::tier_choice>(choices);
 }
 

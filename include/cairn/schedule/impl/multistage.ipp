@@ -41,7 +41,7 @@ CAIRN_DECL void multistage::fill(detail::tier_table& into, slot_index ram, slot_
   step_index const steps = into.steps;
   std::size_t const lengths = std::size_t(steps) + 1;
   detail::row_meter meter{who, steps, wide(disk), limit,
-                          wide(disk) * wide(steps - 1 - ram)};  // one for each number that is made
+                          wide(disk) * wide(steps - 1 - ram)};  // one for each number in the tables
   into.choices.assign(lengths * std::size_t(disk), 0);
   detail::table<std::uint64_t> before(lengths);  // O(x, m - 1)
   detail::table<std::uint64_t> own(lengths);     // P(x, m)
