@@ -1,6 +1,5 @@
 #pragma once
-/// \file liveness.hpp  When the values of a graph are read, how long they lie idle, and what it takes to make them
-/// again.
+/// \file liveness.hpp  When the values of a graph are read, how long they are idle, and the cost of making them again.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,35 +10,37 @@
 
 namespace cairn {
 
-/// One value in a sweep in which everything is kept as long as it is read. Ranks count actions: operation v has rank v,
-/// the loss n, and the adjoint of v 2n - v.
+/// One value in a sweep that keeps everything as long as it is read. Ranks count actions: operation v has rank v, the
+/// loss n, and the adjoint of v 2n - v.
 struct value_liveness {
   std::int64_t bytes = 0;                         ///< of the value
   step_index created = 0;                         ///< rank of the operation
   step_index last_forward_use = 0;                ///< rank of the last operation that reads it, or the loss
-  std::optional<step_index> first_backward_use;   ///< rank of the first adjoint that reads it; nothing where none does
-  std::optional<step_index> last_backward_use;    ///< rank of the last
-  /// Between the end of its last use forward and the start of its first use backward; 0 where there is none.
+  std::optional<step_index> first_backward_use;   ///< rank of the first adjoint that reads it; nothing if none does
+  std::optional<step_index> last_backward_use;    ///< rank of the last adjoint that reads it; nothing if none does
+  /// Time from the end of its last use in the forward run to the start of its first use on the way back; 0 if there is
+  /// none.
   std::int64_t inactive_time = 0;
-  /// Of the operations that make it again for its first use backward, of the values that are kept then.
+  /// Time of the operations that make it again for its first use on the way back, from the values that are kept then.
   std::int64_t recompute_time = 0;
-  std::int64_t recompute_bytes = 0;  ///< most bytes that this takes at once beside those values, its own included
-  /// Bytes freed a unit of time: where it is large, the value is a good one to drop (mu-TWO's recompute ratio).
+  std::int64_t recompute_bytes = 0;  ///< most bytes that these operations take at one time besides the kept values, the
+                                     ///< value itself included
+  /// Bytes freed per unit of time: a value with a large ratio is a good one to drop (mu-TWO's recompute ratio).
   /// \pre recompute_time > 0
   [[nodiscard]] double ratio() const noexcept { return double(bytes) / double(recompute_time); }
   friend bool operator==(value_liveness const&, value_liveness const&) = default;
 };
 
-/// What is known of each value 0..n-1.   Cost: O(n^2).
-/// \param dropped  values that are not kept between their last use forward and their first use backward, so that until
-///        then nothing can be made from them
-/// \throws invalid_plan, overflow_error   for a graph that cannot be, and for values that are not there
+/// The liveness of each value 0..n-1.   Cost: O(n^2).
+/// \param dropped  values that are not kept between their last use in the forward run and their first use on the way
+///   back; in between nothing can be made from them
+/// \throws invalid_plan, overflow_error   for an invalid graph, and for numbers that are no values of it
 [[nodiscard]] CAIRN_DECL std::vector<value_liveness> liveness_of(operation_graph const& graph,
                                                                  std::span<step_index const> dropped = {});
 
 /// Bytes during each action, by rank, of the sweep that keeps every value as long as it is read: values, tapes,
-/// adjoints and work. There are 2n + 1 of them, and the largest is the peak of storing everything.
-/// \throws invalid_plan, overflow_error   for a graph that cannot be
+/// adjoints and work. There are 2n + 1 entries; the largest is the peak of storing everything.
+/// \throws invalid_plan, overflow_error   for an invalid graph
 [[nodiscard]] CAIRN_DECL std::vector<std::int64_t> live_bytes(operation_graph const& graph);
 
 }  // namespace cairn

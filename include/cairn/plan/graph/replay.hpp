@@ -1,5 +1,5 @@
 #pragma once
-/// \file replay.hpp  What a plan for a graph does, action by action: the one judge of all planners.
+/// \file replay.hpp  Plays a plan for a graph action by action and counts its cost; all planners are measured by it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,24 +12,24 @@
 
 namespace cairn {
 
-/// What a plan costs, by playing it.
+/// The cost of a plan, counted by playing it.
 struct graph_cost {
-  std::int64_t peak = 0;           ///< most bytes at once; what the caller owns is not counted
-  std::int64_t makespan = 0;       ///< all times
-  std::int64_t extra_forward = 0;  ///< makespan above that of a sweep that runs each operation once
-  step_index runs = 0;             ///< operations run forward; n where none is run twice
+  std::int64_t peak = 0;           ///< most bytes at one time, without what the caller owns
+  std::int64_t makespan = 0;       ///< the sum of all times
+  std::int64_t extra_forward = 0;  ///< makespan minus that of a sweep that runs each operation once
+  step_index runs = 0;             ///< operations run forward; n if none runs twice
   friend constexpr bool operator==(graph_cost const&, graph_cost const&) = default;
 };
 
 namespace detail {
 
-/// Plays a plan on numbers of values and tapes, and counts bytes and times. One object, one sweep.
+/// Plays a plan on numbers of values and tapes, and counts bytes and times. One object plays one sweep.
 class graph_interpreter {
  public:
-  /// \param model  must outlive the player
+  /// \param model  must outlive the interpreter
   graph_interpreter(graph_model const& model, char const* who) : model_{model}, walk_{model, who} {}
 
-  /// \throws invalid_schedule   where the plan asks for what is not there
+  /// \throws invalid_schedule   if the action needs a value, tape or adjoint that is not there
   void obey(action const& a) {
     walk_.check(a);
     std::size_t const v = std::size_t(a.from);
@@ -58,7 +58,7 @@ class graph_interpreter {
   [[nodiscard]] std::int64_t reached() const noexcept { return reached_; }
   /// Bytes of the values and tapes that are kept.
   [[nodiscard]] std::int64_t kept() const noexcept { return live_; }
-  /// \throws invalid_schedule   where an adjoint is missing
+  /// \throws invalid_schedule   if an adjoint is missing
   [[nodiscard]] graph_cost finish() {
     walk_.finish();
     cost_.extra_forward = cost_.makespan - model_.least_time();
@@ -102,9 +102,9 @@ class graph_interpreter {
 
 }  // namespace detail
 
-/// Plays a plan for a graph and answers what it costs.   Cost: O(reads) an action.
-/// \throws invalid_schedule   at the first action that cannot be obeyed, or where the plan ends early
-///        \throws invalid_plan, overflow_error   for a graph that cannot be
+/// Plays a plan for a graph and returns its cost.   Cost: O(reads) per action.
+/// \throws invalid_schedule   at the first invalid action, or if the plan ends early
+/// \throws invalid_plan, overflow_error   for an invalid graph
 [[nodiscard]] inline graph_cost replay(operation_graph const& graph, std::span<action const> actions) {
   constexpr char const* who = "cairn::replay";
   return detail::replay(detail::graph_model{graph, who}, actions, who);

@@ -1,6 +1,6 @@
 #pragma once
-/// \file block_search.hpp  What a few operations in a row can keep for their adjoints, and what each choice costs: all
-/// that is worth having.
+/// \file block_search.hpp  The options of a few operations in a row: what they can keep for their adjoints, and the
+/// cost of each choice.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -15,32 +15,32 @@
 
 namespace cairn::detail {
 
-/// One way to run operations [from, to) and, later, their adjoints. Values read from before are held by somebody else
+/// One way to run operations [from, to) and, later, their adjoints. Values from before the block are kept by the caller
 /// and not counted here.
 struct block_candidate {
   std::size_t from = 0, to = 0;
-  std::uint32_t keep = 0;          ///< bit k: value from + k stays for the adjoints; above those, tapes in order
-  std::int64_t kept = 0;           ///< bytes of those
-  std::int64_t forward_peak = 0;   ///< bytes while the operations run, no adjoint counted
-  std::int64_t backward_peak = 0;  ///< bytes while their adjoints run, all adjoints counted
-  std::int64_t time = 0;           ///< of all operations run, forward and to make again what is missing
+  std::uint32_t keep = 0;          ///< bit k: value from + k stays for the adjoints; the bits above are tapes in order
+  std::int64_t kept = 0;           ///< bytes of these values and tapes
+  std::int64_t forward_peak = 0;   ///< bytes while the operations run, without adjoints
+  std::int64_t backward_peak = 0;  ///< bytes while the adjoints run, with all adjoints
+  std::int64_t time = 0;           ///< of all operations run: forward, and again to make what is missing
 };
 
-/// The options of a block, of which none is worse in everything than another.
+/// The options of a block, without those that another option beats in everything.
 struct block_candidates {
-  std::vector<block_candidate> open;  ///< with all that is read behind the block kept
-  std::vector<block_candidate> closing;  ///< for a block after whose operations nothing runs but its adjoints
+  std::vector<block_candidate> open;  ///< options that keep all values read after the block
+  std::vector<block_candidate> closing;  ///< for a block whose adjoints come right after its operations
 };
 
-/// All ways through a block of a few operations. For each set of kept values and tapes: one forward pass in order,
-/// which drops what nobody reads any more, and the fastest way back under each limit on its peak, by search over every
-/// set.   Cost: some 2^w w a limit for w values and tapes.
+/// Finds all options of a block of a few operations. For each set of kept values and tapes: one forward run in order,
+/// which drops values after their last reader, and the fastest way back under each limit on its peak, by search over
+/// every set.   Cost: some 2^w w per limit for w values and tapes.
 class block_search {
  public:
   static constexpr std::size_t most_operations = 10;
   static constexpr std::int64_t most_limits = 64;
 
-  /// Operations of a block, and tapes, each of which counts as one more.
+  /// Number of operations and tapes of a block.
   [[nodiscard]] static std::size_t width_of(graph_model const& model, std::size_t from, std::size_t to) noexcept {
     std::size_t width = to - from;
     for (std::size_t v = from; v < to; ++v) width += model.tape[v] > 0;
@@ -50,7 +50,7 @@ class block_search {
   /// \param model  must outlive the search
   block_search(graph_model const& model, std::size_t from, std::size_t to)
       : model_{model}, from_{from}, to_{to}, width_{to - from}, inputs_(width_), needs_(width_), tapes_(width_) {
-    // The loss makes no value: it has a place in the order back, but no bit.
+    // The loss makes no value: it has a place in the order of adjoints, but no bit.
     values_ = items_ = (std::min)(to, model.count) - from;
     std::vector<std::int64_t> sizes;
     for (std::size_t k = 0; k < values_; ++k) sizes.push_back(model.bytes[from + k]);
@@ -71,7 +71,7 @@ class block_search {
   [[nodiscard]] block_candidates candidates() {
     block_candidates choice;
     set const sets = set{1} << items_;
-    set behind = 0;  // read behind the block
+    set behind = 0;  // values read after the block
     for (std::size_t k = 0; k < values_; ++k)
       if (model_.last_reader[from_ + k] >= to_) behind |= set{1} << k;
     std::vector<block_candidate> opens(sets), closings(sets);
@@ -101,13 +101,13 @@ class block_search {
     keep_the_best(choice.closing);
     return choice;
   }
-  /// The runs that make what an option keeps.
+  /// Appends the runs that make what an option keeps.
   void run_forward(block_candidate const& of, bool closing, run_order& runs) const {
     set const run = closing ? needed_for(of.keep) : all_values();
     for (std::size_t k = 0; k < values_; ++k)
       if (run >> k & 1u) runs.push_back(graph_actions::advance(step_index(from_ + k)));
   }
-  /// The runs of its adjoints and of what they miss.
+  /// Appends the adjoints, and the runs that make what they miss.
   void run_backward(block_candidate const& of, run_order& runs) {
     go_back_within(of.backward_peak);
     std::size_t left = width_;
@@ -135,7 +135,7 @@ class block_search {
 
   [[nodiscard]] std::size_t place(std::size_t left, set kept) const noexcept { return (left << items_) | kept; }
   [[nodiscard]] set all_values() const noexcept { return (set{1} << values_) - 1; }
-  /// Operations that must run to make these values and tapes.
+  /// The operations that must run to make these values and tapes.
   [[nodiscard]] set needed_for(set items) const noexcept {
     set values = items & all_values();
     for (std::size_t k = 0; k < values_; ++k)
@@ -159,8 +159,8 @@ class block_search {
     }
     return of;
   }
-  /// For every number of adjoints left and every set of kept values and tapes the least time to the end whose peak is
-  /// at most `limit`, and of those the least peak.
+  /// Finds the least time to the end for every number of adjoints left and every set of kept values and tapes, among
+  /// ways whose peak is at most `limit`; among equally fast ones the least peak.
   void go_back_within(std::int64_t limit) {
     time_.assign((width_ + 1) << items_, unreachable), peak_ = time_;
     move_.assign(time_.size(), goes_back);
@@ -199,7 +199,7 @@ class block_search {
             std::int64_t const higher =
                 (std::max)(peak, bytes_[kept] + model_.work[from_ + v] + model_.open[from_ + left]);
             reach(kept & ~bit, longer, higher, std::uint8_t(computes + v));
-            if (kept & tapes_[v]) {  // the run makes the tape, too, and may put its value in the place of another
+            if (kept & tapes_[v]) {  // the run also makes the tape, and its value may replace the kept one
               reach(kept & ~bit & ~tapes_[v], longer, higher, std::uint8_t(records + v));
               reach(kept & ~tapes_[v], longer, higher, std::uint8_t(records + v));
             }
@@ -227,7 +227,7 @@ class block_search {
   graph_model const& model_;
   std::size_t from_, to_, width_, values_ = 0, items_ = 0;
   std::vector<set> inputs_, needs_;
-  std::vector<set> tapes_;  ///< the bit of each tape, above those of values; 0 where there is none
+  std::vector<set> tapes_;  ///< the bit of each tape, above those of values; 0 if there is none
   std::vector<std::int64_t> bytes_, time_, peak_;
   std::vector<std::uint8_t> move_;
 };

@@ -15,19 +15,19 @@
 
 namespace cairn::detail {
 
-/// Shortest paths between places (adjoints still to run, set of kept values and tapes), guided by the time of what is
-/// yet to be read and is not kept.   Cost: up to (n + 2) 2^k places for k values and tapes, and k steps from each;
-/// loose budgets take few of them.
+/// Shortest paths between places, guided by a lower bound on the time left. A place is the number of adjoints still to
+/// run with the set of kept values and tapes; the bound is the time to make what is still to be read and not kept.
+/// Cost: up to (n + 2) 2^k places for k values and tapes, and k steps from each; loose budgets visit few of them.
 class exact_search {
  public:
   static constexpr std::size_t most_items = 18;  ///< values and tapes
 
-  /// Values and tapes of a graph.
+  /// Number of values and tapes of a graph.
   [[nodiscard]] static std::size_t items_of(graph_model const& model) noexcept {
     return model.count + std::size_t(std::count_if(model.tape.begin(), model.tape.end(), [](auto t) { return t > 0; }));
   }
   /// \pre items_of(model) <= most_items   \param model  must outlive the search   \param meter  counts the work; null
-  ///        where nobody does
+  /// for no limit
   explicit exact_search(graph_model const& model, work_meter* meter = nullptr)
       : model_{model}, meter_{meter}, count_{model.count}, items_{items_of(model)}, tapes_(model.count + 1) {
     std::vector<std::int64_t> sizes(model.bytes.begin(), model.bytes.begin() + std::ptrdiff_t(count_));
@@ -48,12 +48,12 @@ class exact_search {
     }
   }
 
-  /// The runs of a plan with the least makespan whose peak is at most `budget`; nothing where there is none.
+  /// The runs of a plan with the least makespan whose peak is at most `budget`; nothing if there is none.
   [[nodiscard]] std::optional<run_order> fastest(std::int64_t budget) {
     budget_ = budget, by_peak_ = false;
     return search();
   }
-  /// The runs of a plan with the least peak there is.
+  /// The runs of a plan with the least peak.
   [[nodiscard]] run_order leanest() {
     budget_ = unreachable, by_peak_ = true;
     return *search();
@@ -66,21 +66,21 @@ class exact_search {
 
  private:
   using set = std::uint32_t;
-  /// How a place was reached: an adjoint, whose value was kept or not; an item dropped; operation v run, run for its
-  /// tape, too, or run for that while its value was kept.
+  /// How a place was reached: by an adjoint, whose value was kept or not; by dropping an item; by running operation v
+  /// without its tape, with its tape, or for its tape while its value was kept.
   static constexpr std::uint8_t goes_back = 0, goes_back_kept = 1, drops = 2, computes = 32, records = 64,
                                 records_again = 96;
 
   [[nodiscard]] std::size_t place(std::size_t remaining, set kept) const noexcept {
     return (remaining << items_) | kept;
   }
-  /// No plan takes less time from here: what adjoints are yet to read must be made where it is not kept, and so must
-  /// what that is made of.
+  /// A lower bound on the time from here: values that adjoints are still to read must be made if they are not kept, and
+  /// so must the values that these are made from.
   [[nodiscard]] std::int64_t still(std::size_t remaining, set kept) const noexcept {
     if (by_peak_) return 0;
     std::int64_t sum = 0;
     set missing = to_read_[remaining] & ~kept;
-    if (items_ > count_) {  // a tape is made by its operation
+    if (items_ > count_) {  // the operation of a tape makes it
       set const tapes = missing >> count_ << count_;
       missing ^= tapes;
       for (std::size_t v = 0; v < count_; ++v)
@@ -125,7 +125,7 @@ class exact_search {
     return {};
   }
   void leave(std::size_t remaining, set kept, std::int64_t cost) {
-    bool is_short = by_peak_;  // of room: a drop can wait until something does not fit
+    bool is_short = by_peak_;  // whether something does not fit; until then a drop can wait
     std::size_t const next = remaining - 1;
     if ((needs_[next] & ~kept) == 0) {
       std::int64_t const peak = bytes_[kept] + model_.back_work[next];
@@ -179,7 +179,7 @@ class exact_search {
   graph_model const& model_;
   work_meter* meter_;
   std::size_t count_, items_;
-  std::vector<set> tapes_;  ///< the bit of each tape, above those of values; 0 where there is none
+  std::vector<set> tapes_;  ///< the bit of each tape, above those of values; 0 if there is none
   std::vector<set> inputs_, needs_, to_read_;
   std::vector<std::int64_t> bytes_, cost_;
   std::vector<std::uint8_t> step_;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file graph_blocks.hpp  Where a graph is divided to be planned, and what its parts can keep.
+/// \file graph_blocks.hpp  The places at which a graph is divided for planning, and the options of its blocks.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace cairn::detail {
 
-/// The places between which a graph is planned, and the options of its blocks. A place is a number of operations run, a
-/// lower set in the words of Kusumoto, Inoue, Watanabe, Akiba, Koyama (2019); its boundary is what is read behind it.
-/// Where the boundary is one value, the place is a cut, and between two cuts lies a block.
+/// The places between which a graph is planned, and the options of its blocks. A place is a number of operations run,
+/// which Kusumoto, Inoue, Watanabe, Akiba, Koyama (2019) call a lower set; its boundary is the set of values read after
+/// it. If the boundary is one value, the place is a cut, and a block lies between two cuts.
 struct graph_blocks {
   std::vector<std::size_t> places;          ///< 0 = first < ... < n, the place before the loss, and n + 1
-  std::vector<std::vector<block_candidate>> open, closing;  ///< by the place they begin at; `to` is an operation
+  std::vector<std::vector<block_candidate>> open, closing;  ///< by the place at which they begin; `to` is an operation
   std::size_t cuts = 0;                     ///< places that are cuts
 
-  /// \param most_block  operations of a block that is searched   \param most_places  beyond which some places are left
-  ///        out
-  /// \param meter  counts the work; null where nobody does
+  /// \param most_block  most operations of a block that is searched   \param most_places  with more places, some are
+  ///   left out
+  /// \param meter  counts the work; null for no limit
   graph_blocks(graph_model const& model, std::size_t most_block, std::size_t most_places, work_meter* meter = nullptr) {
     std::size_t const count = model.count;
     std::vector<std::int64_t> boundary(count + 1);
@@ -29,7 +29,7 @@ struct graph_blocks {
         if (model.last_reader[v] >= p) boundary[p] += model.bytes[v];
     std::size_t const apart = (count + most_places - 1) / std::max<std::size_t>(1, most_places);
     places.push_back(0);
-    for (std::size_t p = 1; p < count;) {  // of every so many places in a row the one with the least to keep
+    for (std::size_t p = 1; p < count;) {  // of `apart` places in a row the one with the smallest boundary
       std::size_t const end = (std::min)(count, p + apart);
       std::size_t best = p;
       for (std::size_t q = p; q < end; ++q)
@@ -63,7 +63,7 @@ struct graph_blocks {
     open[at].insert(open[at].end(), choice.open.begin(), choice.open.end());
     closing[at].insert(closing[at].end(), choice.closing.begin(), choice.closing.end());
   }
-  /// The one option of a long block: everything is kept.
+  /// Adds the only option of a long block: everything is kept.
   void add_store_all(graph_model const& model, std::size_t at, std::size_t to) {
     block_candidate all{.from = places[at], .to = to};
     for (std::size_t v = all.from; v < to; ++v) {

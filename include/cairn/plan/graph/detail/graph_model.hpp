@@ -1,5 +1,5 @@
 #pragma once
-/// \file graph_model.hpp  A checked graph with what planners ask of it again and again.
+/// \file graph_model.hpp  A checked graph with the sums that planners read repeatedly.
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -10,18 +10,18 @@
 
 namespace cairn::detail {
 
-/// More than any sum of a graph, and four of it still fit.
+/// Larger than any sum of a graph; four times this value does not overflow.
 inline constexpr std::int64_t unreachable = (std::numeric_limits<std::int64_t>::max)() / 4;
 
-/// The graph with the loss as operation `count`, whose value has no bytes, which takes no time forward, and whose
-/// adjoint is the loss.
+/// The graph with the loss as operation `count`: its value has no bytes, it takes no time forward, and its adjoint is
+/// the loss.
 struct graph_model : graph_reads {
   std::vector<std::int64_t> bytes, time, work, tape, adjoint, adjoint_time, adjoint_work;  ///< of 0..n
   std::vector<std::int64_t>
-      open;  ///< open[p], 0..n+1: bytes of the adjoints that are there once those of p..n have run
-  std::vector<std::int64_t> back_work;  ///< of 0..n: bytes beside values and tapes while the adjoint of v runs
+      open;  ///< open[p], 0..n+1: bytes of the adjoints that exist after those of p..n have run
+  std::vector<std::int64_t> back_work;  ///< of 0..n: bytes besides values and tapes while the adjoint of v runs
 
-  /// \throws invalid_plan, overflow_error   as `check_graph`
+  /// \throws invalid_plan, overflow_error   as `check_graph` does
   graph_model(operation_graph const& graph, char const* who) : graph_reads{graph, who} {
     std::size_t const all = count + 1;
     for (auto* list : {&bytes, &time, &work, &tape, &adjoint, &adjoint_time, &adjoint_work, &back_work})
@@ -40,7 +40,7 @@ struct graph_model : graph_reads {
     for (std::size_t v = 0; v <= count; ++v) back_work[v] = open[v] + adjoint[v] + adjoint_work[v];
   }
 
-  /// Time of a sweep that runs each operation and each adjoint once; none is faster.
+  /// Time of a sweep that runs each operation and each adjoint once; no sweep is faster.
   [[nodiscard]] std::int64_t least_time() const noexcept {
     std::int64_t sum = 0;
     for (std::size_t v = 0; v <= count; ++v) sum += time[v] + adjoint_time[v];
@@ -50,7 +50,7 @@ struct graph_model : graph_reads {
   [[nodiscard]] std::int64_t tape_bytes() const noexcept {
     return std::accumulate(tape.begin(), tape.end(), std::int64_t{0});
   }
-  /// Whether the values that are read across the gap before operation p are one alone, or none.
+  /// Whether at most one value is read across the gap before operation p.
   [[nodiscard]] bool is_cut(std::size_t p) const noexcept {
     std::size_t crossing = 0;
     for (std::size_t v = 0; v < p; ++v) crossing += last_reader[v] >= p;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file graph_search.hpp  What several budgets of one graph share, and the search for its plans.
+/// \file graph_search.hpp  The search for plans of one graph, with what several budgets share.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -22,10 +22,10 @@
 
 namespace cairn::detail {
 
-/// Asks the methods for one graph.
+/// Runs the methods for one graph.
 class graph_search {
  public:
-  /// \throws invalid_plan, overflow_error   for a graph or options that cannot be
+  /// \throws invalid_plan, overflow_error   for an invalid graph or invalid options
   explicit graph_search(operation_graph const& graph, graph_options options = {})
       : model_{graph, who_}, options_{options}, bound_{least_peak_bound(model_)} {
     auto const check = [](bool holds, step_index value) {
@@ -42,20 +42,22 @@ class graph_search {
     check(options.effort >= 0, options.effort);
   }
 
-  /// The fastest plan found whose peak is at most `budget` bytes; where the limit of work is passed, by then.
-  /// \throws infeasible_budget   below `least_budget`   \throws too_much_work   where none was found by then
+  /// The fastest plan found whose peak is at most `budget` bytes; if the limit of work is reached, the fastest found so
+  /// far.
+  /// \throws infeasible_budget   below `least_budget`   \throws too_much_work   if the limit was reached before any
+  ///   plan was found
   [[nodiscard]] graph_plan plan(std::int64_t budget) {
     start();
     return plan_on(budget);
   }
-  /// The least budget for which `plan` finds one; of all plans where the graph is planned exactly. Where the limit of
-  /// work is passed, the least that is known to do.
+  /// The least budget for which `plan` finds a plan; the least of all plans if the graph is planned exactly. If the
+  /// limit of work is reached, the least budget known to be enough.
   [[nodiscard]] std::int64_t least_budget() {
     start();
     return find_least();
   }
-  /// Plans from the least budget to that of storing everything, at budgets in equal steps, each faster than all that
-  /// are smaller.
+  /// Plans from the least budget to that of storing everything, at budgets in equal steps. Each plan is faster than all
+  /// plans with smaller budgets.
   /// \param most_points  >= 2
   [[nodiscard]] std::vector<graph_plan> pareto(std::size_t most_points = 20) {
     if (most_points < 2)
@@ -88,7 +90,7 @@ class graph_search {
   [[nodiscard]] bool is_small() const noexcept {
     return step_index(exact_search::items_of(model_)) <= options_.exact_operations;
   }
-  /// What follows is one call of the planner, whose work is counted from 0 on.
+  /// Begins a call of the planner: its work is counted from 0.
   void start() { meter_ = {who_, {"operations", model_.count}, options_.limit, advice_, words_}; }
 
   [[nodiscard]] graph_plan plan_on(std::int64_t budget) {
@@ -101,7 +103,7 @@ class graph_search {
       run_order const first = find_any(budget);
       std::int64_t const least = find_least();
       bool const is_cut_short = meter_.has_stopped() && budget < least;
-      if (is_cut_short && first.empty()) meter_.add(1);  // throws
+      if (is_cut_short && first.empty()) meter_.add(1);  // throws, because the limit is reached
       if (!is_cut_short && budget < least)
         throw infeasible_budget{who_,
                                 "no plan for this graph fits the budget",
@@ -120,7 +122,7 @@ class graph_search {
     found.is_exact = found.cost.makespan == found.lower_bound_time;
     return found;
   }
-  /// Some plan within the budget, for limits of little work; empty where none is found at once.
+  /// Some plan within the budget, for a limit of little work; empty if none is found at once.
   [[nodiscard]] run_order find_any(std::int64_t budget) {
     run_search search{model_, budget, std::uint64_t(options_.effort), &meter_};
     try {
@@ -128,7 +130,7 @@ class graph_search {
     } catch (too_much_work const&) {}
     return search.has_found() ? search.best() : run_order{};
   }
-  /// The fastest of all plans; false where the limit of work is passed.
+  /// Finds the fastest of all plans; false if the limit of work is reached.
   [[nodiscard]] bool find_exactly(std::int64_t budget, run_order& runs) {
     try {
       runs = exact_search{model_, &meter_}.fastest(budget).value_or(lean_);
@@ -152,7 +154,7 @@ class graph_search {
     } catch (too_much_work const&) {}
     return measure.cost(lean_).peak;
   }
-  /// Makes lean_ the leanest that is found.
+  /// Sets lean_ to the plan with the least peak that is found.
   void make_lean(run_measure& measure) {
     std::int64_t least = measure.cost(lean_).peak;
     lower_set_table table{model_, blocks(), 1, table_effort, &meter_};
@@ -160,7 +162,7 @@ class graph_search {
       run_order runs = table.runs(table.least_budget());
       if (std::int64_t const peak = measure.cost(runs).peak; peak < least) least = peak, lean_ = std::move(runs);
     }
-    // Halving: what cannot be found is not always not there, so the search ends above the true least.
+    // Bisection. A plan that is not found may still exist, so the search can end above the true least budget.
     for (std::int64_t low = bound_; low < least;) {
       std::int64_t const middle = low + (least - low) / 2;
       run_search search{model_, middle, std::uint64_t(options_.effort) / 16, &meter_};
@@ -174,12 +176,13 @@ class graph_search {
     if (!blocks_) blocks_.emplace(model_, std::size_t(options_.block_operations), most_places, &meter_);
     return *blocks_;
   }
-  /// \param bound  no plan is faster   \pre budget >= find_least()
+  /// \param bound  no plan is faster than this   \pre budget >= find_least()
   [[nodiscard]] run_order near_best(std::int64_t budget, std::int64_t bound) {
     run_search search{model_, budget, std::uint64_t(options_.effort), &meter_};
     try {
       for (std::int64_t const slots :
-           {std::int64_t{0}, std::int64_t{512}, std::int64_t{128}}) {  // exact in bytes where that is no great effort
+           {std::int64_t{0}, std::int64_t{512}, std::int64_t{128}}) {  // exact in bytes first; rounded to units only if
+                                                                       // that takes too much effort
         std::int64_t const unit = slots == 0 ? 1 : std::max<std::int64_t>(1, budget / slots);
         lower_set_table table{model_, blocks(), unit, table_effort, &meter_};
         bool const is_planned = table.time(budget).has_value();
@@ -194,9 +197,9 @@ class graph_search {
     } catch (too_much_work const&) {}
     return search.has_found() ? search.best() : lean_;
   }
-  /// Starts from the cheapest choices of what to keep at the loss, for less and less room.
+  /// Offers orders that keep the cheapest choice of values at the loss, with less and less room.
   void offer_cuts(run_search& search, std::int64_t budget) {
-    graph_model tilted = model_;  // of operations that cost the same, one is dropped first
+    graph_model tilted = model_;  // makes one of several operations with equal cost the first to be dropped
     for (std::size_t v = 0; v < model_.count; ++v)
       tilted.time[v] += tilted.time[v] / 100 * std::int64_t(v) / std::int64_t(model_.count);
     remake_cut cut{tilted, {model_, model_.count, 0}};
@@ -219,7 +222,7 @@ class graph_search {
   work_meter meter_{who_, {"operations", model_.count}, options_.limit, advice_, words_};
   std::int64_t bound_;                ///< no plan has a lower peak
   std::optional<std::int64_t> least_;
-  run_order lean_;            ///< a plan of the least budget
+  run_order lean_;            ///< a plan for the least budget
   std::optional<graph_blocks> blocks_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file lower_bounds.hpp  What no plan for a graph can undercut, in bytes and in time.
+/// \file lower_bounds.hpp  Lower bounds on bytes and time for every plan for a graph.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace cairn::detail {
 
-/// Bytes that the action in most need of them takes, whatever the plan.
+/// Bytes of the action that needs the most of them, in every plan.
 [[nodiscard]] inline std::int64_t least_peak_bound(graph_model const& model) {
   std::int64_t most = 0;
   auto const sum = [&](std::vector<std::size_t> const& values) {
@@ -26,17 +26,18 @@ namespace cairn::detail {
   return most;
 }
 
-/// Time that every plan within the budget spends on operations run again.
-/// When the adjoint of a starts, every operation below it has run. What the adjoints a-1..b read, that what a's own
-/// reads aside, is then kept, in what room there is, or made again before b's adjoint, from inputs of which the
-/// same holds; a cut at a price for each byte bounds that time (`remake_cut`). Such spans follow one another, so their
-/// bounds add. Cost: cuts for each pair of some places, all of them in graphs of up to 80 operations.
-/// Where the meter stops it, the bound of the one span from the loss to the end.
-/// \pre the budget is feasible   \param meter  counts the work; null where nobody does
+/// A lower bound on the time that every plan within the budget spends on operations run again.
+/// When the adjoint of a starts, every operation below it has run. A value that the adjoints a-1..b read, and that the
+/// adjoint of a does not read, is then either kept, within the free bytes, or made again before b's adjoint. It is made
+/// from inputs for which the same holds. A cut at a price per byte bounds that time (`remake_cut`). Such spans do not
+/// overlap, so their bounds add up.
+/// Cost: cuts for each pair of some places; all places in graphs of up to 80 operations.
+/// If the limit of the meter is reached, the bound of the one span from the loss to the end.
+/// \pre the budget is feasible   \param meter  counts the work; null for no limit
 [[nodiscard]] inline std::int64_t least_extra_time(graph_model const& model, std::int64_t budget,
                                                    work_meter* meter = nullptr) {
   std::size_t const count = model.count;
-  constexpr wide sums_for_span = 256;  // an operation
+  constexpr wide sums_for_span = 256;  // for each operation
   if (count == 0) return 0;
   std::size_t const wanted = std::size_t(std::sqrt(double(std::size_t{1} << 19) / double(count)));
   std::size_t const ends = std::clamp<std::size_t>(wanted, 8, (std::max<std::size_t>)(8, count));
@@ -49,7 +50,7 @@ namespace cairn::detail {
     return remake_cut{model, {model, a, b}}.least_time((std::max)(0.0, double(room)));
   };
   auto const rounded = [](double time) { return std::int64_t(std::ceil(time * (1 - 1e-9))); };
-  std::vector<double> most(places.size(), 0);  // of all spans from the loss to here
+  std::vector<double> most(places.size(), 0);  // the best bound for all spans from the loss to here
   double const whole = span(count, 0);
   try {
     for (std::size_t k = places.size(); k-- > 1;) {

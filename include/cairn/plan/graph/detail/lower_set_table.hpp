@@ -1,6 +1,6 @@
 #pragma once
-/// \file lower_set_table.hpp  The best plan for a graph among those that keep, of a range already run, what is read
-/// behind it.
+/// \file lower_set_table.hpp  The best plan for a graph among those that keep, for a range of operations that has run,
+/// the values read after it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,18 +15,19 @@
 
 namespace cairn::detail {
 
-/// Sub-problem (s, t, m) of the dynamic program: the boundary of place s is held by somebody else; m bytes are free, in
-/// which the adjoints count that are there before those of ranges t..s run. The least time to run them, over
-///   an option of a block from s:   its time + (to, t, m - kept);
-///   a place j, s < j <= t:   the ranges s..j-1 run once, with the boundary of j kept: their time + (j, t, m - new
-///   boundary) + (s, j-1, m). That is the recurrence of Beaumont et al. (2019) for chains, with boundaries for states;
-///   one level of it is the dynamic program over lower sets. Time is a step function of m, kept as its steps, found as
-///   asked for: exact in bytes.
+/// Sub-problem (s, t, m) of a dynamic program: the caller keeps the boundary of place s, and m bytes are free, which
+/// include the adjoints that exist before those of ranges t..s run. The least time to run these ranges is the minimum
+/// over
+/// - an option of a block from s: its time + (to, t, m - kept);
+/// - a place j, s < j <= t: the ranges s..j-1 run once and the boundary of j is kept: their time + (j, t, m - new
+///   boundary) + (s, j-1, m).
+/// This is the recurrence of Beaumont et al. (2019) for chains, with boundaries for states; one level of it is the
+/// dynamic program over lower sets. Time is a step function of m; its steps are stored and computed on demand, exact in
+/// bytes.
 class lower_set_table {
  public:
-  /// \param unit  bytes that sizes are rounded up to; 1 for none   \param effort  choices looked at, after which it
-  ///        gives up   \param model, blocks  must outlive the table   \param meter  counts the work; null where nobody
-  ///        does
+  /// \param unit  bytes that sizes are rounded up to; 1 for none   \param effort  the table gives up after visiting so
+  ///   many choices   \param model, blocks  must outlive the table   \param meter  counts the work; null for no limit
   lower_set_table(graph_model const& model, graph_blocks const& blocks, std::int64_t unit, std::uint64_t effort,
                   work_meter* meter = nullptr)
       : model_{model}, blocks_{blocks}, unit_{unit}, effort_{effort}, meter_{meter}, ranges_{blocks.places.size() - 1},
@@ -47,15 +48,16 @@ class lower_set_table {
       }
   }
 
-  /// The least budget that it finds a plan for.
+  /// The least budget for which it finds a plan.
   [[nodiscard]] std::int64_t least_budget() const noexcept { return least_[ranges_ - 1] * unit_; }
-  /// The least time within the budget, adjoints' times left out; nothing where no plan is found or the effort is spent.
+  /// The least time within the budget, without the times of adjoints; nothing if no plan is found or the effort is
+  /// spent.
   [[nodiscard]] std::optional<std::int64_t> time(std::int64_t budget) {
     found const best = find(0, ranges_ - 1, budget / unit_);
     if (gave_up_ || best.time >= unreachable) return {};
     return best.time;
   }
-  /// Whether the effort is spent; answers are those of smaller tables then.
+  /// Whether the effort is spent; results are then those of smaller tables.
   [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
   /// The runs of a plan within the budget. \pre time(budget)
   [[nodiscard]] run_order runs(std::int64_t budget) {
@@ -65,17 +67,18 @@ class lower_set_table {
   }
 
  private:
-  /// Times on [low, high) bytes are the same.
+  /// A step: the time is the same for all m in [low, high).
   struct found {
     std::int64_t time, low, high;
-    std::int32_t choice = 0;  ///< an option of block s, or -j for a place
+    std::int32_t choice = 0;  ///< the number of an option of block s, or -j for a place j
   };
 
   [[nodiscard]] std::int64_t units(std::int64_t bytes) const noexcept { return bytes / unit_ + (bytes % unit_ != 0); }
   [[nodiscard]] std::size_t at(std::size_t s, std::size_t t) const noexcept { return s * ranges_ + t; }
   [[nodiscard]] std::int64_t run(std::size_t s, std::size_t j) const noexcept { return sum_[j] - sum_[s]; }
 
-  /// boundary_(s, j): bytes kept of ranges s..j-1 that are read behind them. through_(s, j): bytes while they run.
+  /// boundary_(s, j): bytes of values of ranges s..j-1 that are read after these ranges. through_(s, j): bytes while
+  /// the ranges run.
   void measure() {
     std::vector<std::vector<std::size_t>> ends(model_.count + 1);
     for (std::size_t v = 0; v < model_.count; ++v) ends[model_.last_reader[v]].push_back(v);
@@ -102,8 +105,7 @@ class lower_set_table {
       }
     }
   }
-  /// The least m that is feasible, the least time there is, and an m that is enough for it. Calls for smaller ranges
-  /// come first.
+  /// Finds the least feasible m, the least time, and an m that is enough for it. Smaller ranges must be done first.
   void bound(std::size_t s, std::size_t t) {
     std::int64_t least = unreachable;
     found quick{unreachable, unreachable, unreachable};
@@ -223,7 +225,7 @@ class lower_set_table {
       block_search{model_, given.from, given.to}.run_backward(given, order);
   }
 
-  static constexpr unsigned sums_for_choice = 64;  ///< as long as it takes to look at one
+  static constexpr unsigned sums_for_choice = 64;  ///< a visit of a choice takes as long
 
   graph_model const& model_;
   graph_blocks const& blocks_;

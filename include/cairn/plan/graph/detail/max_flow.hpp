@@ -1,5 +1,5 @@
 #pragma once
-/// \file max_flow.hpp  The most that flows from one node of a network to another, and the cut that stops it.
+/// \file max_flow.hpp  The maximum flow from one node of a network to another, and its minimum cut.
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -7,14 +7,14 @@
 
 namespace cairn::detail {
 
-/// Dinic's method (1970) on real capacities. What it answers is never more than what can flow, but for rounding.
+/// Dinic's method (1970) with real capacities. Apart from rounding, the result is never above the true maximum.
 class max_flow {
  public:
   static constexpr double endless = std::numeric_limits<double>::infinity();
 
   explicit max_flow(std::size_t nodes) : first_(nodes, none), level_(nodes), next_(nodes) {}
 
-  /// An edge; answers its number.
+  /// Adds an edge; returns its number.
   std::size_t connect(std::size_t from, std::size_t to, double capacity) {
     edges_.push_back({to, first_[from], capacity});
     first_[from] = edges_.size() - 1;
@@ -22,12 +22,12 @@ class max_flow {
     first_[to] = edges_.size() - 1;
     return edges_.size() - 2;
   }
-  /// Gives an edge another capacity; the flow must be asked for again.
+  /// Changes the capacity of an edge; `flow` must be called again.
   void set(std::size_t number, double capacity) noexcept {
     edges_[number].left = capacity;
     edges_[number + 1].left = 0;
   }
-  /// From `from` to `to`, on all edges as they are left by `connect` and `set`.
+  /// The maximum flow from `from` to `to`. Begins with the residual capacities that `connect` and `set` have left.
   [[nodiscard]] double flow(std::size_t from, std::size_t to) {
     double sum = 0, most = 0;
     for (auto const& e : edges_)
@@ -39,7 +39,7 @@ class max_flow {
     }
     return sum;
   }
-  /// Whether a node is on the side of `from` in the cut of the last flow that is nearest to `from`.
+  /// Whether a node is on the side of `from` in the minimum cut of the last flow that is nearest to `from`.
   [[nodiscard]] bool is_before_cut(std::size_t node) const noexcept { return level_[node] != none; }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// \file remake_cut.hpp  What to keep at one moment of a sweep and what to make again behind it, at a price for each
+/// \file remake_cut.hpp  Chooses what to keep at one moment of a sweep and what to make again later, at a price per
 /// byte.
 #include <algorithm>
 #include <cmath>
@@ -13,17 +13,17 @@
 
 namespace cairn::detail {
 
-/// What there is at a moment, and what is read behind it, by operation.
+/// The values that exist at a moment and those that are read after it, by operation.
 struct remake_moment {
-  std::vector<char> is_free;   ///< values that stay anyhow
+  std::vector<char> is_free;   ///< values that stay in any case
   std::vector<char> is_there;  ///< values that may be kept
-  std::vector<char> is_read;   ///< values that must be kept or made again; free ones are left out
-  std::vector<char> tape_is_read;  ///< tapes, which are there, that must be kept or made again
+  std::vector<char> is_read;   ///< values that must be kept or made again; without the free ones
+  std::vector<char> tape_is_read;  ///< operations whose tape exists and must be kept or made again
 
   explicit remake_moment(std::size_t operations)
       : is_free(operations), is_there(operations), is_read(operations), tape_is_read(operations) {}
-  /// The moment before the adjoint of `from`, of a sweep in which every operation has run; read is what the adjoints
-  /// from-1..to read.
+  /// The moment before the adjoint of `from`, in a sweep in which every operation has run. The values read are those of
+  /// the adjoints from-1..to.
   remake_moment(graph_model const& model, std::size_t from, std::size_t to) : remake_moment{from} {
     is_there.assign(from, 1);
     for (std::size_t const v : model.needs[from])
@@ -35,13 +35,13 @@ struct remake_moment {
   }
 };
 
-/// What to keep at a moment, and what to make again behind it from inputs that are kept or made again, too. With a
-/// price for each byte that is kept, the cheapest choice is a minimum cut: value v is "there", or not, and its
-/// operation "runs", or not; who is there and does not run is kept for its bytes, who runs takes its time, has its
-/// inputs there and makes its tape.
+/// The cheapest choice of what to keep at a moment and what to make again later, from inputs that are kept or made
+/// again, too. With a price per kept byte the cheapest choice is a minimum cut. Each value v is on one side or the
+/// other for "v is there" and for "operation v runs again". A value that is there and not run again is kept, at the
+/// price of its bytes. An operation that runs again costs its time, needs its inputs to be there, and makes its tape.
 class remake_cut {
  public:
-  /// \param model  must outlive it
+  /// \param model  must outlive this object
   remake_cut(graph_model const& model, remake_moment const& at)
       : model_{model}, count_{at.is_free.size()}, is_read_{at.is_read}, matters_(count_), chosen_(count_),
         keep_(count_, none), tape_(count_, none), run_(count_, none), net_{2 * count_ + 2} {
@@ -63,13 +63,14 @@ class remake_cut {
     }
   }
 
-  /// A choice: bytes kept, and the time of what is made again.
+  /// A choice: the bytes kept, and the time of operations that run again.
   struct choice {
     double bytes = 0, time = 0;
   };
 
-  /// A lower bound on the time of any choice that keeps at most `room` bytes: the Lagrangian one, by prices that close
-  /// in on it. The choice behind it is the cheapest seen that keeps no more than `room`.   \pre room >= 0
+  /// A lower bound on the time of every choice that keeps at most `room` bytes: the Lagrangian bound, by prices that
+  /// approach the best one. `is_kept` and `is_run` then describe the cheapest choice seen that keeps at most `room`
+  /// bytes.   \pre room >= 0
   [[nodiscard]] double least_time(double room) {
     choice much{all_bytes_, 0}, little{0, all_time_};
     if (much.bytes <= room) {
@@ -96,14 +97,14 @@ class remake_cut {
     }
     return best;
   }
-  /// Whether the choice keeps a value. What is free, and what nobody asks for, is not kept by choice.
+  /// Whether the choice keeps a value. Free values, and values that nobody reads, are not kept by choice.
   [[nodiscard]] bool is_kept(std::size_t v) const noexcept { return chosen_[v] == kept; }
   /// Whether it runs an operation again.
   [[nodiscard]] bool is_run(std::size_t v) const noexcept { return chosen_[v] == run; }
 
  private:
   static constexpr int most_tries = 40;
-  static constexpr double rounding = 1e-10;  ///< more than that of sums of a network's flows, so that bounds hold
+  static constexpr double rounding = 1e-10;  ///< larger than the rounding error of a sum of flows, so that bounds hold
   static constexpr std::size_t none = std::size_t(-1);
 
   static constexpr char kept = 1, run = 2;
@@ -139,15 +140,15 @@ class remake_cut {
   graph_model const& model_;
   std::size_t count_;
   std::vector<char> is_read_;
-  std::vector<char> matters_;  ///< operations whose value or tape somebody may ask for
+  std::vector<char> matters_;  ///< operations whose value or tape may be read
   std::vector<char> chosen_;
   std::vector<std::size_t> keep_, tape_, run_, endless_;  ///< edges
   max_flow net_;
   double all_bytes_ = 0, all_time_ = 0, least_ = 0;
 };
 
-/// The sweep that keeps at the loss what a choice keeps, and makes everything else again just before it is read.
-/// \param chosen  the span from the loss to the end
+/// The sweep that keeps the values of a choice at the loss, and makes everything else again right before it is read.
+/// \param chosen  for the span from the loss to the end
 [[nodiscard]] inline run_order runs_of(graph_model const& model, remake_cut const& chosen) {
   run_order runs;
   std::size_t const count = model.count;

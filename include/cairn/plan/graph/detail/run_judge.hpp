@@ -1,6 +1,6 @@
 #pragma once
-/// \file run_judge.hpp  What all parts of a search for orders share: the budget, what an order costs, how much may
-/// still be looked at, and what is drawn at random.
+/// \file run_judge.hpp  What all parts of a search for orders share: the budget, the cost of an order, the effort left,
+/// and random numbers.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace cairn::detail {
 
-/// The same answers for the same questions in the same order.
+/// Deterministic: the same calls in the same order give the same results.
 struct run_judge {
-  static constexpr unsigned sums_for_action = 10;  ///< as long as it takes to look at one
+  static constexpr unsigned sums_for_action = 10;  ///< a visit of an action takes as long
 
-  graph_model const& model;  ///< must outlive it
+  graph_model const& model;  ///< must outlive this object
   std::int64_t budget;
-  std::uint64_t effort;      ///< actions that may still be looked at
-  work_meter* meter;         ///< counts the work; null where nobody does
+  std::uint64_t effort;      ///< actions that may still be visited
+  work_meter* meter;         ///< counts the work; null for no limit
   run_measure measure{model};
   std::mt19937_64 numbers{20240607};
 
@@ -33,7 +33,7 @@ struct run_judge {
     spend(runs.size());
     return measure.cost(runs);
   }
-  /// Runs whose value was made before, in an order drawn at random.
+  /// Runs whose value was made before, in random order.
   [[nodiscard]] std::vector<std::size_t> runs_again(run_order const& runs) {
     std::vector<std::size_t> again;
     std::vector<char> made(model.count + 1, 0);

@@ -1,5 +1,5 @@
 #pragma once
-/// \file run_mender.hpp  Makes plans for a graph fit a budget, by making values again in place of keeping them.
+/// \file run_mender.hpp  Makes plans for a graph fit a budget: values are made again instead of kept.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,14 +12,15 @@
 
 namespace cairn::detail {
 
-/// Where the budget is passed, something that nobody reads at that moment is made again before its next reader: one
-/// value or tape drawn at random, with a liking for many bytes and little time, or what the cheapest cut says.
+/// At a moment whose bytes exceed the budget, something that is not read then is dropped and made again before its next
+/// reader: one value or tape drawn at random, where many bytes and little time make a draw more likely, or those that
+/// the cheapest cut names.
 class run_mender {
  public:
-  /// \param judge  must outlive it
+  /// \param judge  must outlive this object
   explicit run_mender(run_judge& judge) : judge_{judge} {}
 
-  /// Splits where the budget is passed until it is kept; false where that leads nowhere.
+  /// Drops and makes again until the order keeps within the budget; false if that does not succeed.
   [[nodiscard]] bool mend(run_order& runs) {
     std::size_t const most = 16 * (judge_.model.count + 1) + runs.size();
     for (std::size_t steps = 0; steps < most; ++steps) {
@@ -32,7 +33,8 @@ class run_mender {
           std::find_if(reached.begin(), reached.end(), [this](std::int64_t bytes) { return bytes > judge_.budget; }) -
           reached.begin());
       find_waiting(runs, moment);
-      if (at_moment_.empty()) {  // nothing waits: what runs here must have run before, and stayed
+      if (at_moment_.empty()) {  // nothing can be dropped here: this operation must have run before, and its value has
+                                 // stayed
         if (runs[moment].kind != action_kind::advance || made_[std::size_t(runs[moment].from)] < 2) return false;
         runs.erase(runs.begin() + std::ptrdiff_t(moment));
         continue;
@@ -49,7 +51,7 @@ class run_mender {
     }
     return false;
   }
-  /// The same by the cheapest choice of what to keep, at the moment with the most bytes over the budget first.
+  /// The same with the cheapest choice of what to keep, first at the moment with the most bytes over the budget.
   [[nodiscard]] bool mend_by_cuts(run_order& runs) {
     for (std::size_t steps = 0; steps < most_cuts; ++steps) {
       judge_.measure.strip(runs);
@@ -91,7 +93,7 @@ class run_mender {
     }
     return mend(runs);
   }
-  /// Leaves out the runs of some operations in a row whose value was made before.
+  /// Removes repeated runs of some operations in a row.
   void keep_a_range(run_order& runs) {
     std::size_t const length = 2 + judge_.draw(18), from = judge_.draw(judge_.model.count), to = from + length;
     made_.assign(judge_.model.count + 1, 0);
@@ -101,7 +103,7 @@ class run_mender {
       return std::exchange(made_[v], char{1}) != 0 && v >= from && v < to;
     });
   }
-  /// Changes an order in one to three places: a value is kept, or made again.
+  /// Changes an order in one to three places: keeps a value, or makes one again.
   void disturb(run_order& runs) {
     std::size_t const changes = 1 + judge_.draw(3);
     for (std::size_t k = 0; k < changes; ++k) {
@@ -120,13 +122,14 @@ class run_mender {
  private:
   static constexpr std::size_t most_cuts = 200;
 
-  /// A value that waits through a moment, and who reads it next; or the tape of an operation, and its adjoint.
+  /// A value that waits through a moment and its next reader; or the tape of an operation and its adjoint.
   struct waiting {
     std::size_t value, reader;
     bool is_tape;
     double score;
   };
-  /// Fills at_moment_ with the values and tapes that wait through action `moment`.
+  /// Fills at_moment_ with the values and tapes that exist during action `moment`, are not read by it and are read
+  /// later.
   void find_waiting(run_order const& runs, std::size_t moment) {
     constexpr std::size_t nobody = std::size_t(-1);
     next_reader_.assign(judge_.model.count + 1, nobody), adjoint_.assign(judge_.model.count + 1, nobody);
@@ -150,15 +153,14 @@ class run_mender {
         at_moment_.push_back({v, next_reader_[v], false, 0});
     }
   }
-  /// What must run before action `reader` to have value v, which was dropped before `moment`: the inputs that do not
-  /// wait through it first.
+  /// Appends the runs that make value v again before action `reader`: first those of inputs that do not wait, too.
   void remake(std::size_t v, std::vector<char>& there, run_order& made) const {
     for (std::size_t const input : judge_.model.inputs[v])
       if (!there[input]) remake(input, there, made);
     there[v] = 1;
     made.push_back(graph_actions::advance(step_index(v)));
   }
-  /// Makes `what` again before its reader.
+  /// Drops `what` at `moment` and makes it again before its reader.
   void split(run_order& runs, std::size_t moment, waiting const& what) {
     there_.assign(judge_.model.count + 1, 0);
     for (auto const& other : at_moment_)

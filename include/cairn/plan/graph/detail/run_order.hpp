@@ -1,5 +1,5 @@
 #pragma once
-/// \file run_order.hpp  Plans for graphs as the order of what runs: when values are dropped follows from it.
+/// \file run_order.hpp  A plan for a graph as the order of its runs; the drops follow from it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace cairn::detail {
 
-/// Actions but drops, of a whole sweep. For any such order it is best to drop each value after its last reader before
-/// it is made again, and to make the tape of an operation at its last run before its adjoint.
+/// The actions of a whole sweep without drops. For any such order it is best to drop a value after its last reader
+/// before it is made again, and to make a tape at the operation's last run before its adjoint.
 using run_order = std::vector<action>;
 
 /// Bytes and time of an order.
@@ -18,12 +18,12 @@ struct run_cost {
   std::int64_t peak = unreachable, time = unreachable;
 };
 
-/// What is asked of orders again and again, with the room for it.
+/// Answers repeated questions about orders, and owns the memory for that.
 class run_measure {
  public:
   explicit run_measure(graph_model const& model) : model_{model}, at_(model.count + 1) {}
 
-  /// Takes out runs of which nobody reads the value or the tape.
+  /// Removes runs whose value and tape nobody reads.
   void strip(run_order& runs) {
     std::fill(at_.begin(), at_.end(), 0);  // whether a later action reads the value, or the tape
     kept_.assign(runs.size(), 1);
@@ -43,7 +43,7 @@ class run_measure {
       if (kept_[i]) runs[size++] = runs[i];
     runs.resize(size);
   }
-  /// Peak and time; unreachable where a value is read that is not made before. \pre every adjoint runs, in order
+  /// Peak and time; unreachable if a value is read that has not been made. \pre every adjoint runs, in order
   [[nodiscard]] run_cost cost(run_order const& runs) {
     if (!find_last_reads(runs)) return {};
     run_cost sum{0, 0};
@@ -71,8 +71,8 @@ class run_measure {
     }
     return sum;
   }
-  /// The plan: each value is dropped as soon as nobody reads it before it is made again. \pre all that is read is made
-  /// before
+  /// The plan: each value is dropped after its last reader before it is made again. \pre everything is made before it
+  /// is read
   [[nodiscard]] std::vector<action> with_drops(run_order runs) {
     strip(runs);
     (void)find_last_reads(runs);
@@ -90,23 +90,23 @@ class run_measure {
     }
     return actions;
   }
-  /// Values that an action reads.
+  /// The values that an action reads.
   [[nodiscard]] std::vector<std::size_t> const& reads(action const& a) const noexcept {
     return (a.kind == action_kind::advance ? model_.inputs : model_.needs)[std::size_t(a.from)];
   }
   /// Bytes during each action, by the last `cost`.
   [[nodiscard]] std::vector<std::int64_t> const& reached() const noexcept { return reached_; }
-  /// The last action that reads what run i made, i where there is none, by the last `cost`.
+  /// The last action that reads the result of run i, i if there is none, by the last `cost`.
   [[nodiscard]] std::size_t last_read(std::size_t i) const noexcept { return last_[i]; }
-  /// Whether run i makes the tape that its adjoint reads, by the last `cost`.
+  /// Whether run i makes the tape that the adjoint reads, by the last `cost`.
   [[nodiscard]] bool makes_tape(std::size_t i) const noexcept { return adjoint_[i] != 0; }
 
  private:
-  /// For each run of an order the last action that reads its value, the run itself where there is none, and the adjoint
-  /// that reads its tape, 0 where there is none; false where something is read that is not made.
+  /// For each run of an order, finds the last action that reads its value (the run itself if there is none) and the
+  /// adjoint that reads its tape (0 if there is none); false if something is read that has not been made.
   [[nodiscard]] bool find_last_reads(run_order const& runs) {
     constexpr std::size_t nowhere = std::size_t(-1);
-    std::fill(at_.begin(), at_.end(), nowhere);  // where the value was made last
+    std::fill(at_.begin(), at_.end(), nowhere);  // the last run that made each value
     last_.resize(runs.size()), adjoint_.assign(runs.size(), 0);
     for (std::size_t i = 0; i < runs.size(); ++i) {
       for (std::size_t const read : reads(runs[i])) {

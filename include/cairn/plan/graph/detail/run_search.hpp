@@ -1,5 +1,5 @@
 #pragma once
-/// \file run_search.hpp  Searches for faster plans of a graph by small changes from given ones.
+/// \file run_search.hpp  Searches for faster plans of a graph by small changes of given ones.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -12,33 +12,32 @@
 
 namespace cairn::detail {
 
-/// A search by small changes from given orders; every order it answers keeps within the budget. The same answers for
-/// the same arguments. An order is mended where it passes the budget, and shortened; the best one is disturbed and
-/// mended again and again.
+/// A search by small changes of given orders; every order that it returns keeps within the budget. Deterministic. An
+/// order that exceeds the budget is mended, then shortened; then the best one is disturbed and mended repeatedly.
 class run_search {
  public:
-  /// \param effort  actions looked at   \param model  must outlive the search
-  /// \param meter  counts the work; null where nobody does. What is found when it throws stays
+  /// \param effort  actions to visit   \param model  must outlive the search
+  /// \param meter  counts the work; null for no limit. If it throws, the search keeps what it has found
   run_search(graph_model const& model, std::int64_t budget, std::uint64_t effort, work_meter* meter = nullptr)
       : judge_{model, budget, effort, meter} {}
   run_search(run_search const&) = delete;
 
-  /// Starts from an order, too, which need not keep within the budget. Answers whether one was found that does.
+  /// Adds an order as a start; it may exceed the budget. Returns whether an order within the budget was made from it.
   bool offer(run_order runs) {
     if (!mender_.mend(runs)) return false;
     shortener_.shorten(runs);
     take(std::move(runs));
     return true;
   }
-  /// The same with the budget kept by cuts.
+  /// The same, but the order is mended by cuts.
   bool offer_to_cuts(run_order runs) {
     if (!mender_.mend_by_cuts(runs)) return false;
     shortener_.shorten_soon(runs);
     take(std::move(runs));
     return true;
   }
-  /// Goes on in the same way, with cuts and quicker steps, for so much effort more, until nothing can be faster.
-  /// \param bound  no order is faster
+  /// Continues like `search`, with cuts and quicker steps, for so much further effort, or until no order can be faster.
+  /// \param bound  no order is faster than this
   void refine(std::uint64_t effort, std::int64_t bound) {
     judge_.effort = effort;
     std::size_t const patience = 100 + 20 * judge_.model.count;
@@ -53,8 +52,8 @@ class run_search {
       take(std::move(runs));
     }
   }
-  /// Changes the best order until the effort is spent, or many changes in a row, more in longer graphs, led to nothing
-  /// faster.
+  /// Changes the best order until the effort is spent, or until many changes in a row, more in longer graphs, have
+  /// given no faster one.
   void search() {
     std::size_t const patience = 300 + 50 * judge_.model.count;
     std::int64_t fastest = cost_.time;
@@ -69,9 +68,9 @@ class run_search {
     }
   }
   [[nodiscard]] bool has_found() const noexcept { return !best_.empty(); }
-  /// The fastest so far. \pre has_found()
+  /// The fastest order so far. \pre has_found()
   [[nodiscard]] run_order const& best() const noexcept { return best_; }
-  /// What it costs.
+  /// The cost of the best order.
   [[nodiscard]] run_cost cost() const noexcept { return cost_; }
 
  private:

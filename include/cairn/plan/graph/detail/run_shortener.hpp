@@ -1,5 +1,5 @@
 #pragma once
-/// \file run_shortener.hpp  Makes plans for a graph faster: runs are left out whose value can stay instead.
+/// \file run_shortener.hpp  Makes plans for a graph faster: a value stays, and its repeated run is removed.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace cairn::detail {
 
-/// Shortens orders until nothing of the kind is left.
+/// Shortens orders until no further run can be removed.
 class run_shortener {
  public:
-  /// \param judge  must outlive it
+  /// \param judge  must outlive this object
   explicit run_shortener(run_judge& judge) : judge_{judge} {}
 
-  /// Leaves out runs whose value was made before and can stay.
+  /// Removes repeated runs whose value can stay.
   void shorten(run_order& runs) {
     bool again = true;
     while (again && judge_.effort > 0) {
@@ -35,7 +35,7 @@ class run_shortener {
       }
     }
   }
-  /// As `shorten`, but looks first whether there is room for the value while it would wait.
+  /// The same, but first checks whether there is room for the value while it waits.
   void shorten_soon(run_order& runs) {
     for (bool again = true; again && judge_.effort > 0;) {
       again = false;
@@ -57,17 +57,17 @@ class run_shortener {
   }
 
  private:
-  /// A run whose value was made before, and from where to where more would have to wait without it.
+  /// A repeated run, and the range of actions in which its value would have to wait without it.
   struct gap {
     std::size_t run, made, read, until;
     std::int64_t bytes, tape;
   };
-  /// Fills gaps_ in an order drawn at random.
+  /// Fills gaps_, in random order.
   void find_gaps(run_order const& runs) {
     constexpr std::size_t nowhere = std::size_t(-1);
     made_at_.assign(judge_.model.count + 1, nowhere);
     gaps_.clear();
-    std::size_t first = 0;  // of the runs in a row that are looked at
+    std::size_t first = 0;  // of the current sequence of runs
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (runs[i].kind != action_kind::advance) {
         first = i + 1;

@@ -46,7 +46,7 @@ CAIRN_DECL std::vector<value_liveness> liveness_of(operation_graph const& graph,
     if (!value.first_backward_use) continue;
     step_index const rank = *value.first_backward_use;
     value.inactive_time = before[std::size_t(rank)] - before[std::size_t(value.last_forward_use) + 1];
-    // The operations from which v follows and whose values are not there at that moment.
+    // The operations that v depends on whose values are not there at that moment.
     std::vector<char> runs(v + 1, 0);
     runs[v] = 1;
     for (std::size_t w = v + 1; w-- > 0;) {
@@ -58,7 +58,7 @@ CAIRN_DECL std::vector<value_liveness> liveness_of(operation_graph const& graph,
         if (!is_there) runs[input] = 1;
       }
     }
-    std::vector<std::size_t> last(v + 1, v);  // in the run again, who reads a value last
+    std::vector<std::size_t> last(v + 1, v);  // the last reader of each value among the operations that run again
     for (std::size_t w = 0; w < v; ++w)
       if (runs[w])
         for (std::size_t const input : model.inputs[w]) last[input] = w;
