@@ -27,7 +27,8 @@ namespace detail {
 /// Plays a plan on numbers of states and tapes. One object plays one sweep.
 class chain_interpreter {
  public:
-  /// \param elsewhere  tiers that saves and loads may name   \param model, elsewhere  must outlive the interpreter
+  /// \param model  must outlive the interpreter   \param elsewhere  tiers that saves and loads may name; must outlive
+  ///        the interpreter
   chain_interpreter(chain_model const& model, std::span<chain_tier const> elsewhere, char const* who)
       : model_{model},
         far_{elsewhere},

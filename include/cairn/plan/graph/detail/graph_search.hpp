@@ -181,8 +181,7 @@ class graph_search {
     run_search search{model_, budget, std::uint64_t(options_.effort), &meter_};
     try {
       for (std::int64_t const slots :
-           {std::int64_t{0}, std::int64_t{512}, std::int64_t{128}}) {  // exact in bytes first; rounded to units only if
-                                                                       // that takes too much effort
+           {std::int64_t{0}, std::int64_t{512}, std::int64_t{128}}) {  // exact in bytes unless that takes too much
         std::int64_t const unit = slots == 0 ? 1 : std::max<std::int64_t>(1, budget / slots);
         lower_set_table table{model_, blocks(), unit, table_effort, &meter_};
         bool const is_planned = table.time(budget).has_value();

@@ -33,8 +33,7 @@ class run_mender {
           std::find_if(reached.begin(), reached.end(), [this](std::int64_t bytes) { return bytes > judge_.budget; }) -
           reached.begin());
       find_waiting(runs, moment);
-      if (at_moment_.empty()) {  // nothing can be dropped here: this operation must have run before, and its value has
-                                 // stayed
+      if (at_moment_.empty()) {  // nothing can be dropped: the value must be there from an earlier run
         if (runs[moment].kind != action_kind::advance || made_[std::size_t(runs[moment].from)] < 2) return false;
         runs.erase(runs.begin() + std::ptrdiff_t(moment));
         continue;
