@@ -1,5 +1,5 @@
 #pragma once
-/// \file hc_config.hpp  How an HCModule cuts its model into blocks.
+/// \file hc_config.hpp  Options of an HCModule.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -12,33 +12,33 @@
 
 namespace cairn::libtorch {
 
-/// How an `HCModule` cuts its model into blocks. Left as it is: blocks of ceil(sqrt(number of nodes)).
+/// How an `HCModule` divides its model into blocks. By default: blocks of ceil(sqrt(number of nodes)).
 struct HCConfig {
-  /// Nodes of a block, which are operations where the model is no Sequential and no list of nodes is given; chosen
-  /// where 0.
+  /// Nodes per block; 0 for the default. Nodes are operations if the model is no Sequential and no list of nodes is
+  /// given.
   TORCH_ARG(std::int64_t, block_size) = 0;
-  /// Instead: a callable `plan(chain const& work)` that answers a `block_plan`. The chain is what the nodes took on the
-  /// example inputs.
+  /// A callable `plan(chain const& work)` that returns a `block_plan`, used in place of a block size. The chain holds
+  /// the sizes and times of the nodes, measured on the example inputs.
   TORCH_ARG(block_planner, planner) = {};
-  /// Told why the model runs without checkpoints, where it does; std::clog where empty.
+  /// Called with the reason if the model runs without checkpoints; if empty, the reason goes to std::clog.
   TORCH_ARG(std::function<void(char const*)>, notice) = {};
-  /// Whether a second run draws the random numbers of the first.
+  /// Whether a second run draws the same random numbers as the first.
   TORCH_ARG(Rng, rng) = Rng::Preserve;
-  /// How closely what a second run saves is compared with the first.
+  /// How closely the tensors that a second run saves are compared with those of the first.
   TORCH_ARG(Check, determinism) = Check::Metadata;
-  /// Which operators keep their results in the nodes that are run again, as in a region. The plan does not count these
-  /// bytes. Left out: all operators run again.
+  /// Operators that keep their results in the nodes that are run again, as in a region. The plan does not count these
+  /// bytes. By default all operators run again.
   TORCH_ARG(checkpoint_policy, policy) = {};
 
  public:
-  /// In place of blocks: bytes of values, what autograd saves, adjoints and working memory at once, as for
-  /// `checkpoint_module`. The fastest plan within it is taken, whatever the model is. Left out: the limit of
-  /// `set_memory_limit`, where there is one and neither a block size nor a planner is given.
+  /// A limit in place of blocks: bytes of values, of what autograd saves, of adjoints and of working memory at one
+  /// time, as for `checkpoint_module`. The fastest plan within it is used, for any model. By default: the limit of
+  /// `set_memory_limit`, if there is one and neither a block size nor a planner is given.
   HCConfig& memory_limit(byte_size limit) {
     memory_limit_ = limit;
     return *this;
   }
-  /// Nothing where there is none.
+  /// The limit; nothing if none is set.
   [[nodiscard]] std::optional<byte_size> memory_limit() const { return memory_limit_; }
 
  private:

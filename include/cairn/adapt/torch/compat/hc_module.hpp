@@ -43,11 +43,11 @@
 
 namespace cairn::libtorch {
 
-/// What an `HCModule` runs by: its blocks, and what they were made for.
+/// The blocks of an `HCModule` and the measurements they were planned from.
 class HCExecutor {
  public:
-  /// The blocks; its `meta()` has num_blocks, the largest block, the predicted peak_bytes and more.
-  /// \throws invalid_call   where nothing is planned, or by a limit, which `report` shows
+  /// The blocks. Its `meta()` has num_blocks, the largest block, the predicted peak_bytes and more.
+  /// \throws invalid_call   if nothing is planned, or if the plan was made for a limit; `report` shows that one
   [[nodiscard]] block_plan const& checkpoint_plan() const {
     if (call_ && !call_->blocks)
       throw invalid_call{"cairn::libtorch::HCModule",
@@ -58,11 +58,11 @@ class HCExecutor {
   }
   /// Bytes and nanoseconds of the nodes, measured on the example inputs.
   [[nodiscard]] chain const& work() const noexcept { return call_ ? call_->work : work_; }
-  /// Why the model runs without checkpoints; empty where a plan was made.
+  /// Why the model runs without checkpoints; empty if a plan was made.
   [[nodiscard]] char const* notice() const noexcept { return call_ ? call_->notice.c_str() : blocks_.notice(); }
   /// How often a plan was made.
   [[nodiscard]] std::uint64_t plans_made() const noexcept { return blocks_.plans_made() + limits_planned_; }
-  /// The operations and the plan of the last call of a model that was captured; empty for others.
+  /// The operations and the plan of the last call of a captured model; empty for other models.
   [[nodiscard]] ModuleReport report() const { return graphs_ ? graphs_->report() : ModuleReport{}; }
 
  private:
@@ -70,7 +70,7 @@ class HCExecutor {
   /// A kind of call that was captured.
   struct captured_kind {
     std::shared_ptr<detail::planned_call const> planned;
-    std::shared_ptr<block_plan const> blocks;  ///< null where it is planned by a limit
+    std::shared_ptr<block_plan const> blocks;  ///< null if it is planned by a limit
     chain work;
     std::string notice;
   };
@@ -81,48 +81,49 @@ class HCExecutor {
   std::vector<std::int64_t> key_;
   std::shared_ptr<detail::module_plans> graphs_;
   std::vector<std::shared_ptr<captured_kind const>> kinds_;
-  std::shared_ptr<captured_kind const> call_;  ///< that of the last call; null where the nodes are modules
+  std::shared_ptr<captured_kind const> call_;  ///< the kind of the last call
   std::uint64_t limits_planned_ = 0;
 };
 
-/// A model that runs by blocks: forward keeps the first state of each but the last, backward runs the blocks again. The
-/// nodes are the children of a Sequential or a list that is given; of another model, or within a limit, they are the
-/// operations of its call, which is captured as `checkpoint_module` does. A model that cannot be captured runs as it
-/// is, and a notice says why. A child that changes its input in place, or gives it or a view of it back, is one node
-/// with the child before. Gradients have the bits of the model. Parameters have the names of the model's behind
-/// "module.".
+/// A model that runs by blocks: forward keeps the first state of each block but the last, and backward runs the blocks
+/// again. The nodes are the children of a Sequential, or a list that is given. For another model, or within a limit,
+/// the nodes are the operations of its call, which is captured as `checkpoint_module` does. A model that cannot be
+/// captured runs without checkpoints, and a notice says why. A child that changes its input in place, or returns its
+/// input or a view of it, is one node with the child before. Gradients have the same bits as those of the model.
+/// Parameters have the names of the model's, with the prefix "module.".
 class HCModuleImpl : public torch::nn::Module {
  public:
-  /// What lists the nodes of a model.
+  /// A function that lists the nodes of a model.
   using list_of_nodes = std::function<std::vector<torch::nn::AnyModule>(torch::nn::AnyModule const& model)>;
 
   /// \param model  its children are the nodes
   explicit HCModuleImpl(torch::nn::Sequential model, HCConfig config = {}) : config_{std::move(config)} {
-    torch::nn::Module::train(model->is_training());  // before the child is there, which keeps modes of its own
+    torch::nn::Module::train(model->is_training());  // before the child is registered, which keeps its own modes
     sequential_ = register_module("module", std::move(model));
   }
-  /// \param model  a module of tensors, whose calls are captured
+  /// \param model  a module from tensors to tensors, whose calls are captured
   explicit HCModuleImpl(torch::nn::AnyModule model, HCConfig config = {})
       : config_{std::move(config)}, model_{std::move(model)} {
     torch::nn::Module::train(model_.ptr()->is_training());
     register_module("module", model_.ptr());
   }
-  /// \param model  whose parameters and modes count   \param nodes  modules of one tensor each, which one after the
-  ///        other are the model. A module that is made of such a list cannot be cloned
+  /// \param model  the module with the parameters and modes   \param nodes  modules of one tensor each, which give the
+  ///   model when they are called one after the other. An HCModule made from such a list cannot be cloned
   HCModuleImpl(torch::nn::AnyModule model, std::vector<torch::nn::AnyModule> nodes, HCConfig config = {})
       : HCModuleImpl(std::move(model), std::move(config)) {
     nodes_ = std::move(nodes);
   }
-  /// \param nodes_of  lists the nodes of the model, and those of a copied model when this module is cloned
+  /// \param nodes_of  lists the nodes of the model; called again for a copied model when this module is cloned
   HCModuleImpl(torch::nn::AnyModule model, list_of_nodes nodes_of, HCConfig config = {})
       : HCModuleImpl(std::move(model), std::move(config)) {
     nodes_of_ = std::move(nodes_of);
     nodes_ = nodes_of_(model_);
   }
 
-  /// The model's output. The first call measures the nodes on `x` and plans; so does one behind a change of the model.
-  /// \throws as `checkpoint_sequential`; invalid_plan   for a block size that cannot be, and for blocks of the
-  ///        planner's that are none
+  /// The model's output. The first call measures the nodes on `x` and plans; so does the first call after a change of
+  /// the model.
+  /// \throws as `checkpoint_sequential`; invalid_plan   for an invalid block size, and if the planner returns invalid
+  ///   blocks
   [[nodiscard]] at::Tensor forward(at::Tensor const& x) {
     if (!at::GradMode::is_enabled() || torch::jit::tracer::isTracing()) return plainly(x);
     if (is_captured()) return call(x);
@@ -133,9 +134,9 @@ class HCModuleImpl : public torch::nn::Module {
     auto const told = [callbacks, blocks](action const& a) { tell(*callbacks, *blocks, a); };
     return detail::run_chain(executor_.plan_, x, {config_.rng(), config_.determinism(), who, told, config_.policy()});
   }
-  /// The same of a model of several inputs.
+  /// The same for a model with several inputs.
   /// \tparam Result  what the model returns: a tensor, or a tuple, vector ... of tensors
-  /// \param inputs  tensors, tuples, vectors ... of them, and scalars, of the very types that the model takes
+  /// \param inputs  tensors, tuples, vectors ... of them, and scalars, of exactly the types that the model takes
   template <class Result = at::Tensor, class... Inputs>
   [[nodiscard]] Result call(Inputs const&... inputs) {
     bool const is_part = torch::jit::tracer::isTracing();
@@ -151,11 +152,11 @@ class HCModuleImpl : public torch::nn::Module {
     tensor_reader from{results};
     return read_tensors(std::any_cast<Result const&>(planned.like), from);
   }
-  /// `loss.backward()`.
+  /// Calls `loss.backward()`.
   void backward(at::Tensor const& loss) { loss.backward(); }
-  /// The same, and tells when blocks are run again and reversed: `run_forward(first, last)` before the nodes [first,
-  /// last) run again, `run_backward` before their adjoints. A block whose tapes forward has kept, such as the last, is
-  /// only reversed. What a callback throws ends the backward pass.
+  /// The same, and reports when blocks are run again and reversed: calls `run_forward(first, last)` before the nodes
+  /// [first, last) run again, and `run_backward` before their adjoints. A block whose tapes forward has kept, such as
+  /// the last one, is only reversed. An exception of a callback ends the backward pass.
   void backward(at::Tensor const& loss, execution_callbacks const& callbacks) {
     struct telling {
       execution_callbacks& to;
@@ -164,7 +165,7 @@ class HCModuleImpl : public torch::nn::Module {
     *block_told_ = -1;
     loss.backward();
   }
-  /// Measures the nodes on an input, and plans anew.
+  /// Measures the nodes on an input and makes a new plan.
   /// \throws as `forward`
   HCExecutor const& configure_executor(at::Tensor const& example_input) {
     executor_.key_.clear();
@@ -172,7 +173,7 @@ class HCModuleImpl : public torch::nn::Module {
     configure(example_input);
     return executor_;
   }
-  /// The same of a model of several inputs that is captured.
+  /// The same for a captured model with several inputs.
   template <class Result = at::Tensor, class... Inputs>
   HCExecutor const& configure_calls(Inputs const&... example_inputs) {
     if (executor_.graphs_) executor_.graphs_->clear();
@@ -186,10 +187,10 @@ class HCModuleImpl : public torch::nn::Module {
       throw invalid_call{who, "nothing is configured", {}, "call forward or configure_executor first"};
     return executor_;
   }
-  /// A copy of the model under the same config, also as a child of a module that is cloned. It plans at its own first
-  /// forward.
-  /// \throws invalid_call   where the nodes were given as a list: which modules of the copied model they are is not
-  ///        known
+  /// A copy of the model with the same config; also used when this module is a child of a module that is cloned. The
+  /// copy plans at its own first forward.
+  /// \throws invalid_call   if the nodes were given as a list, because the matching modules of the copied model are
+  ///   unknown
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
     if (!nodes_.empty() && !nodes_of_)
       throw invalid_call{who,
@@ -208,7 +209,7 @@ class HCModuleImpl : public torch::nn::Module {
  private:
   static constexpr char const* who = "cairn::libtorch::HCModule";
 
-  /// Becomes a copy of `other`, as LibTorch asks a child of a module that is cloned.
+  /// Makes this module a copy of `other`; LibTorch calls it for children of a module that is cloned.
   void clone_(torch::nn::Module& other, detail::device_choice const& device) override {
     auto const copy = std::dynamic_pointer_cast<HCModuleImpl>(other.clone(device));
     if (!copy)
@@ -277,7 +278,7 @@ class HCModuleImpl : public torch::nn::Module {
         executor_.call_ = known;
         return;
       }
-    if (kind->planned->program && !bytes && !kind->blocks) {  // its blocks were let go
+    if (kind->planned->program && !bytes && !kind->blocks) {  // its blocks have been discarded
       executor_.graphs_->clear();
       return configure_call<Result>(inputs...);
     }
@@ -308,7 +309,7 @@ class HCModuleImpl : public torch::nn::Module {
               tell_call(*callbacks, *told, *of, a);
             }};
   }
-  /// \param told  the block of which callbacks were told last that it runs again
+  /// \param told  the last block that was reported as running again
   static void tell_call(execution_callbacks const& callbacks, step_index& told, block_plan const& blocks,
                         action const& a) {
     for (step_index j = 0; j < blocks.size(); ++j) {
@@ -361,11 +362,11 @@ class HCModuleImpl : public torch::nn::Module {
   std::vector<torch::nn::AnyModule> nodes_;
   list_of_nodes nodes_of_;
   HCExecutor executor_;
-  /// Those of the backward under way.
+  /// The callbacks of the current backward pass.
   std::shared_ptr<execution_callbacks> callbacks_ = std::make_shared<execution_callbacks>();
   std::shared_ptr<step_index> block_told_ = std::make_shared<step_index>(-1);
 };
-/// Holds an `HCModuleImpl`, as LibTorch's modules are held.
+/// A holder of an `HCModuleImpl`, as for LibTorch's modules.
 TORCH_MODULE(HCModule);
 
 }  // namespace cairn::libtorch
