@@ -1,5 +1,5 @@
 #pragma once
-/// \file checkpoint_module.hpp  A model of any shape, as it is, within a memory limit.
+/// \file checkpoint_module.hpp  Runs a model of any shape, unchanged, within a memory limit.
 #include <any>
 #include <bit>
 #include <cstddef>
@@ -32,13 +32,13 @@
 
 namespace cairn::libtorch {
 
-/// How a module of any shape is checkpointed.
+/// Options of `checkpoint_module`.
 struct ModuleOptions {
   /// Whether operations that run again draw the same random numbers.
   TORCH_ARG(Rng, rng) = Rng::Preserve;
-  /// Told why calls cannot be planned, once for each reason; std::clog where empty.
+  /// Called with the reason if calls cannot be planned, once per reason; if empty, reasons go to std::clog.
   TORCH_ARG(std::function<void(std::string const& why)>, notice) = {};
-  /// Whose parameters, buffers and modes count, where a function is given in place of a module.
+  /// The module whose parameters, buffers and modes the function uses, if a function is given in place of a module.
   TORCH_ARG(std::shared_ptr<torch::nn::Module>, module) = nullptr;
 };
 
@@ -46,7 +46,7 @@ namespace detail {
 
 inline constexpr char const* checkpoint_module_name = "cairn::libtorch::checkpoint_module";
 
-/// A constant argument as numbers.
+/// Appends a constant argument as numbers.
 template <class T>
 void append_key(T const& x, std::vector<std::int64_t>& key) {
   auto const add = [&](auto const& value) { key.push_back(std::int64_t(value)); };
@@ -68,7 +68,7 @@ void append_key(T const& x, std::vector<std::int64_t>& key) {
   }
 }
 
-/// The module of a function, if it is one.
+/// The module, if `f` is one; null for a function.
 template <class F>
 [[nodiscard]] torch::nn::Module const* module_of(F& f) {
   if constexpr (pointed_module<F>) return &*f;
@@ -78,17 +78,17 @@ template <class F>
 
 }  // namespace detail
 
-/// A module or a function that runs within a memory limit. It is called as the module is, by `()` or `forward`, with as
-/// many inputs, and returns what that returns. Copies share their plans. Several threads may call one at once.
+/// A module or a function that runs within a memory limit. It is called like the module, by `()` or `forward`, with the
+/// same inputs, and returns what that returns. Copies share their plans. Several threads may call one at the same time.
 template <class F>
 class CheckpointedModule {
  public:
-  /// \param limit  none: that of the process, if there is one
+  /// \param limit  nothing for the limit of the process, if there is one
   CheckpointedModule(F f, std::optional<byte_budget> limit, ModuleOptions options)
       : of_{std::make_shared<parts>(std::move(f), limit, std::move(options))} {}
 
-  /// What the module returns. The first call of a kind is captured, measured and planned; others run by its plan.
-  /// \throws infeasible_budget   where the limit is too small, which says the least; what the module throws
+  /// The result of the module. The first call of a kind is captured, measured and planned; later ones run by its plan.
+  /// \throws infeasible_budget   if the limit is too small; it says the least limit; and exceptions of the module
   template <class... Inputs>
   auto operator()(Inputs const&... inputs) const {
     constexpr bool are_inputs = (detail::region_argument<Inputs> && ...);
@@ -107,12 +107,12 @@ class CheckpointedModule {
   template <class... Inputs>
   auto forward(Inputs const&... inputs) const { return (*this)(inputs...); }
 
-  [[nodiscard]] F& module() const noexcept { return of_->f; }  ///< what was given
-  /// Counts, and the plan of the last call; a copy.
+  [[nodiscard]] F& module() const noexcept { return of_->f; }  ///< the module or function that was given
+  /// Counts, and the plan of the last call. A copy.
   [[nodiscard]] ModuleReport report() const { return of_->plans.report(); }
-  /// Why calls could not be planned, so that each ran as one region; empty where all could.
+  /// Why calls could not be planned and ran as one region each; empty if all were planned.
   [[nodiscard]] std::string notice() const { return report().notice; }
-  /// Forgets captures and plans: the next call makes its own.
+  /// Discards captures and plans: the next call makes new ones.
   void replan() const { of_->plans.clear(); }
 
  private:
@@ -127,7 +127,7 @@ class CheckpointedModule {
     ModuleOptions options;
     detail::module_plans plans;
     std::mutex telling;
-    std::string told;  ///< the notice that was told last
+    std::string told;  ///< the last notice that was reported
   };
 
   template <class... Inputs>
@@ -138,7 +138,7 @@ class CheckpointedModule {
                   "cairn: the module must return a tensor, or tuples, vectors, dictionaries or optionals of tensors");
     auto limit = of_->limit;
     if (!limit) if (auto const of_process = memory_limit()) limit = byte_budget{*of_process};
-    bool const is_part = torch::jit::tracer::isTracing();  // of a call that is captured, whose plan is for all of it
+    bool const is_part = torch::jit::tracer::isTracing();  // of a captured call whose plan covers this module
     if (!limit || is_part || !at::GradMode::is_enabled()) return result(detail::call_region(f, inputs...));
     tensor_list all;
     std::vector<std::int64_t> constants;
@@ -194,24 +194,24 @@ class CheckpointedModule {
   std::shared_ptr<parts> of_;
 };
 
-/// A module that runs within a limit, whatever its forward is: its call is captured, its operations are measured one by
-/// one, and values and what autograd saves are kept or made again by the fastest plan within the limit. Nothing of the
-/// module is edited. Results, gradients, buffers and random numbers have the bits of the plain call. The first call of
-/// a kind (shapes, types, modes, parameters, automatic casts) takes a few runs more, and keeps no more than the values
-/// of one forward run meanwhile. A call that cannot be captured, such as one whose operations depend on values, runs as
-/// one region by `checkpoint`, and a notice says why. Hooks on parameters, inputs and results run as in the plain call;
-/// the module's own tensors in between are not seen. `create_graph` keeps everything at once.
+/// Runs a module of any shape within a memory limit: its call is captured, and its operations are measured one by one.
+/// Values, and what autograd saves, are kept or made again by the fastest plan within the limit. The module is not
+/// changed. Results, gradients, buffers and random numbers have the bits of the plain call. The first call of a kind
+/// (shapes, types, modes, parameters, automatic casts) takes a few extra runs, which keep no more than the values of
+/// one forward run. A call that cannot be captured, for example because its operations depend on values, runs as one
+/// region by `checkpoint`, and a notice says why. Hooks on parameters, inputs and results run as in the plain call;
+/// hooks do not see the module's own tensors in between. `create_graph` keeps everything at once.
 /// \param module  a holder such as `torch::nn::Linear` or one of your own, a std::shared_ptr to a module, an AnyModule,
-///        or a function of its inputs alone; with a function, `ModuleOptions().module(net)` says whose parameters and
-///        modes count
-/// \param limit  bytes of values, tapes, adjoints and working memory at once: "512MiB". Parameters, inputs, and their
-///        gradients are the caller's and count for nothing
-/// \throws infeasible_budget   in a call, where the limit is below the least; it says both
+///   or a function of its inputs alone; with a function, `ModuleOptions().module(net)` names the module with its
+///   parameters and modes
+/// \param limit  bytes of values, tapes, adjoints and working memory at one time: "512MiB". Parameters, inputs and
+///   their gradients belong to the caller and are not counted
+/// \throws infeasible_budget   in a call, if the limit is below the least possible one; it says both
 template <class F>
 [[nodiscard]] CheckpointedModule<F> checkpoint_module(F module, byte_budget limit, ModuleOptions options = {}) {
   return {std::move(module), limit, std::move(options)};
 }
-/// The same within the limit of `set_memory_limit`; without one it is the plain call.
+/// The same within the limit of `set_memory_limit`; without such a limit, the plain call.
 template <class F>
 [[nodiscard]] CheckpointedModule<F> checkpoint_module(F module, ModuleOptions options = {}) {
   return {std::move(module), std::nullopt, std::move(options)};

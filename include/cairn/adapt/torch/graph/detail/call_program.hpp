@@ -1,5 +1,5 @@
 #pragma once
-/// \file call_program.hpp  The operators of one call of a function of tensors, with their constants, in order.
+/// \file call_program.hpp  The operators of one call from tensors to tensors, with their constants, in order.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,13 +14,13 @@
 
 namespace cairn::libtorch::detail {
 
-/// What an operator takes at one place: a constant, a value, or a list of values.
+/// An argument of an operator: a constant, a value, or a list of values.
 struct program_operand {
   enum class kind : char { constant, tensor, tensors, optional_tensors };
 
   kind is = kind::constant;
   c10::IValue constant = {};
-  std::vector<std::int32_t> values = {};  ///< by number; -1 where there is none
+  std::vector<std::int32_t> values = {};  ///< by number; -1 for a missing one
 };
 
 /// One operator.
@@ -29,11 +29,12 @@ struct program_operator {
   std::string overload;  ///< of its schema, such as "Tensor"
   std::function<void(torch::jit::Stack&)> call;
   std::vector<program_operand> operands;
-  std::vector<std::int32_t> results;  ///< values by number, those of lists one by one; -1 where it is no tensor
-  std::vector<std::int32_t> writes;   ///< values that it changes in place, as its schema says
-  bool records = true;                ///< whether autograd was at work, and not switched off by the call
+  std::vector<std::int32_t> results;  ///< values by number, those of lists one by one; -1 for a result that is no
+                                      ///< tensor
+  std::vector<std::int32_t> writes;   ///< values that it changes in place, according to its schema
+  bool records = true;                ///< whether autograd recorded: it was enabled and not switched off by the call
 
-  /// Runs it.   \param values  by number; its results are put there
+  /// Runs the operator.   \param values  by number; its results are stored there
   void run(std::vector<at::Tensor>& values) const {
     at::AutoGradMode const mode{records && at::GradMode::is_enabled()};
     torch::jit::Stack stack;
@@ -50,7 +51,7 @@ struct program_operator {
       else ++place;
     }
   }
-  /// Visits the numbers of the values that it reads.
+  /// Visits the numbers of the values that the operator reads.
   template <class Visit>
   void visit_reads(Visit const& visit) const {
     for (auto const& one : operands)
@@ -79,16 +80,16 @@ struct program_operator {
   }
 };
 
-/// A call: values 0..leaves-1 are its leaves.
+/// The operators of a call. Values 0..leaves-1 are its leaves.
 struct call_program {
   std::vector<program_operator> operators;
-  std::size_t values = 0;                ///< that there are
-  std::vector<at::Tensor> leaves;        ///< inputs of the call, then what it found outside
-  std::vector<std::string> leaf_names;   ///< of parameters and buffers of its module; else empty
-  std::vector<char> is_watched;          ///< of each leaf: whether operators may change it, as they may a buffer
-  std::vector<char> is_constant;         ///< of each leaf: whether it is a number that the call itself made
-  std::size_t inputs = 0;                ///< how many leaves are inputs
-  std::vector<std::int32_t> results;     ///< tensors of the result in order, values by number
+  std::size_t values = 0;                ///< number of values
+  std::vector<at::Tensor> leaves;        ///< inputs of the call, then tensors that it found outside
+  std::vector<std::string> leaf_names;   ///< names of parameters and buffers of its module; empty for others
+  std::vector<char> is_watched;          ///< for each leaf: whether operators may change it, as they may a buffer
+  std::vector<char> is_constant;         ///< for each leaf: whether it is a number that the call itself made
+  std::size_t inputs = 0;                ///< number of leaves that are inputs
+  std::vector<std::int32_t> results;     ///< tensors of the result in order, as numbers of values
 };
 
 }  // namespace cairn::libtorch::detail

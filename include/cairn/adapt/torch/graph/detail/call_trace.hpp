@@ -1,5 +1,5 @@
 #pragma once
-/// \file call_trace.hpp  Lists the operators of a call by LibTorch's tracer, or says why that cannot be.
+/// \file call_trace.hpp  Lists the operators of a call with LibTorch's tracer, or says why that is impossible.
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -29,7 +29,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// A call of a module or a function, of tensors and to tensors.
+/// A call of a module or a function from tensors to tensors.
 using tensor_call = std::function<tensor_list(tensor_list const& inputs)>;
 
 /// A tensor that a module has registered.
@@ -44,14 +44,14 @@ struct capture_refused {
   std::string reason;
 };
 
-/// Runs a call once, and notes each operator with its constants. Nothing of the tracer's stays behind, exceptions
-/// included. Tensors from outside are found when an operator first reads them: parameters, buffers, masks.
+/// Runs a call once and records each operator with its constants. The tracer leaves nothing behind, even after an
+/// exception. Tensors from outside, such as parameters, buffers and masks, are found when an operator first reads them.
 class call_trace {
  public:
-  /// \param names  of tensors that a module has registered; outlives it
+  /// \param names  of tensors that a module has registered; must outlive the trace
   explicit call_trace(registered_tensors const& names) : names_{names} {}
-  /// \param inputs  leaves of their own; the same tensor at two places counts once
-  /// \throws capture_refused   with the reason; what the call throws becomes one, too
+  /// \param inputs  leaves that belong to the trace; the same tensor in two places counts once
+  /// \throws capture_refused   with the reason; exceptions of the call become one, too
   void run(tensor_call const& call, tensor_list const& inputs) {
     if (torch::jit::tracer::isTracing()) throw capture_refused{"a trace of LibTorch's is under way in this thread"};
     static bool const hears_of_nodes = (torch::jit::tracer::setRecordSourceLocation(&call_trace::at_node), true);
@@ -80,18 +80,18 @@ class call_trace {
   [[nodiscard]] call_program const& program() const noexcept { return program_; }
   /// What the call returned.
   [[nodiscard]] tensor_list const& results() const noexcept { return results_; }
-  /// What stood in the leaves that are watched before an operator first read them; by leaf, undefined for all others.
+  /// Contents of the watched leaves before an operator first read them; by leaf, undefined for all others.
   [[nodiscard]] tensor_list const& before() const noexcept { return before_; }
-  /// How often each leaf had been changed in place when it was found.
+  /// Version of each leaf, the count of its changes in place, when it was found.
   [[nodiscard]] std::vector<std::int64_t> const& versions() const noexcept { return versions_; }
 
  private:
-  /// The trace of this thread, as long as its call runs.
+  /// The trace of this thread while its call runs.
   [[nodiscard]] static call_trace*& at_work() {
     static thread_local call_trace* now = nullptr;
     return now;
   }
-  /// While it lives, this thread's operators are traced and looked at.
+  /// While it lives, this thread's operators are traced and observed.
   class scope {
    public:
     explicit scope(call_trace& trace)
@@ -142,7 +142,7 @@ class call_trace {
     using c10::DispatchKey;
     std::string_view const name{f.name()};
     if (f.scope() == at::RecordScope::TORCHSCRIPT_FUNCTION) {
-      // LibTorch runs a script of that name itself when it first looks at arguments with defaults.
+      // LibTorch itself runs a script of that name when it first parses arguments with defaults.
       if (name != "defaults") flaw("it runs TorchScript, which optimises itself");
       return;
     }
@@ -172,7 +172,8 @@ class call_trace {
     std::lock_guard const lock{generator.mutex()};
     generators_.emplace_back(generator, generator.get_state());
   }
-  /// Whether two tensors are equal, or not, whatever their values: attention asks that of its arguments.
+  /// Whether it is known, whatever their values, that two tensors are equal or that they are not: attention asks this
+  /// about its arguments.
   [[nodiscard]] static bool is_known(c10::ArrayRef<c10::IValue const> both) {
     if (both.size() != 2 || !both[0].isTensor() || !both[1].isTensor()) return false;
     auto const &a = both[0].toTensor(), &b = both[1].toTensor();
@@ -202,7 +203,7 @@ class call_trace {
     c10::impl::ExcludeDispatchKeyGuard off{c10::autocast_dispatch_keyset};
   };
 
-  /// Of what was found outside, all must be there in the next call, too.
+  /// Checks that everything found outside will also be there in the next call.
   void check_leaves() {
     for (std::size_t k = 0; k < program_.leaves.size(); ++k) {
       auto const& t = program_.leaves[k];
@@ -253,7 +254,7 @@ class call_trace {
     one.records = recorded == records_.end() || recorded->second;
     auto inputs = node.inputs();
     if (one.name == "aten::_convolution") {
-      // The call was aten::convolution, of which the tracer sees the kernel; that takes four more flags.
+      // The call was aten::convolution. The tracer shows only its kernel, which takes four more flags.
       one.name = "aten::convolution";
       inputs = inputs.slice(0, 9);
       one.call = operation_named("aten::convolution", "");
@@ -328,8 +329,8 @@ class call_trace {
       if (one->schema().overload_name() == overload) return one->getOperation();
     throw capture_refused{std::string{"LibTorch has no operator "} + name};
   }
-  /// Puts back what stood in buffers, and generators that the call names. Buffers that did not change are only read:
-  /// other threads may read them, too.
+  /// Restores buffers, and generators that the call names. Buffers that have not changed are only read, because other
+  /// threads may read them, too.
   void restore() const {
     for (auto const& [known, state] : generators_) {
       auto generator = known;
@@ -339,7 +340,7 @@ class call_trace {
     at::NoGradGuard const no_grad;
     for (std::size_t k = 0; k < before_.size(); ++k)
       if (before_[k].defined() && !program_.is_constant[k] && !program_.leaves[k].equal(before_[k]))
-        program_.leaves[k].variable_data().copy_(before_[k]);  // under a version counter of its own
+        program_.leaves[k].variable_data().copy_(before_[k]);  // does not change the version counter of the buffer
   }
 
  private:
@@ -348,8 +349,9 @@ class call_trace {
   call_program program_;
   tensor_list results_, before_;
   std::vector<std::int64_t> versions_;
-  std::vector<std::pair<at::Generator, at::Tensor>> generators_;  ///< that the call names, and where they stood
-  std::string flaw_;  ///< the first one that was seen
+  std::vector<std::pair<at::Generator, at::Tensor>> generators_;  ///< generators that the call names, with their states
+                                                                  ///< before it
+  std::string flaw_;  ///< the first reason for a refusal
   std::unordered_map<torch::jit::Node const*, bool> records_;
   std::unordered_map<torch::jit::Value const*, std::int32_t> numbers_;
   std::unordered_map<torch::jit::Value const*, c10::IValue> constants_;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file capture.hpp  From a call to its graph of operations, checked against the call.
+/// \file capture.hpp  Makes the graph of operations of a call, and checks it against the call.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,14 +24,15 @@
 
 namespace cairn::libtorch::detail {
 
-/// What came of a capture: a graph, or the reason why there is none.
+/// The result of a capture: a graph, or the reason why there is none.
 struct captured_call {
-  std::shared_ptr<captured_graph const> graph;  ///< null where it was refused
-  std::string refused;                          ///< one sentence without an end; empty where there is a graph
+  std::shared_ptr<captured_graph const> graph;  ///< null if the call was refused
+  std::string refused;                          ///< a sentence without its full stop; empty if there is a graph
 };
 
-/// Changes in place that stand far from what made their memory become operators that make new memory, where the old
-/// one is read no more: else all between were one operation.   \returns whether there are any
+/// Replaces changes in place by operators that make new memory, if the change stands far from the operator that made
+/// the memory and the old contents are not read again. Otherwise all operators in between would be one operation.
+/// \returns whether any was replaced
 inline bool put_out_of_place(call_program& program, program_facts const& facts) {
   bool any = false;
   std::vector<std::size_t> made_by(program.values, program.operators.size());
@@ -41,7 +42,7 @@ inline bool put_out_of_place(call_program& program, program_facts const& facts) 
     auto const& of = facts.operators[k];
     return !of.views.empty() && of.makes.empty() && of.writes.empty();
   };
-  std::unordered_map<std::int32_t, std::size_t> last_write;  // of memory
+  std::unordered_map<std::int32_t, std::size_t> last_write;  // for each memory
   for (std::size_t k = 0; k < program.operators.size(); ++k) {
     auto& one = program.operators[k];
     auto const& of = facts.operators[k];
@@ -56,7 +57,7 @@ inline bool put_out_of_place(call_program& program, program_facts const& facts) 
         one.operands.front().values != std::vector<std::int32_t>{value})
       continue;
     auto const first = facts.same[std::size_t(value)];
-    if (made_by[std::size_t(first)] != std::size_t(maker)) continue;  // a view
+    if (made_by[std::size_t(first)] != std::size_t(maker)) continue;  // the value is a view
     bool is_far = false, is_read = false;
     for (std::size_t between = before + 1; between < k; ++between) is_far = is_far || !is_view(between);
     auto const is_old = [&](std::int32_t other) {
@@ -83,9 +84,9 @@ inline bool put_out_of_place(call_program& program, program_facts const& facts) 
 /// Captures calls, one at a time.
 class call_capture {
  public:
-  /// The graph of a call, or why there is none. The call runs once, and its operators once or twice, without anything
-  /// being kept for backward; generators, buffers and inputs are as before afterwards.
-  /// \param module  whose names the operations have; may be null
+  /// The graph of a call, or why there is none. Runs the call once and its operators once or twice, and keeps nothing
+  /// for backward. Afterwards generators, buffers and inputs are as before.
+  /// \param module  gives the operations their names; may be null
   [[nodiscard]] static captured_call make(tensor_call const& call, tensor_list const& inputs,
                                           torch::nn::Module const* module) {
     try {
@@ -96,7 +97,7 @@ class call_capture {
   }
 
  private:
-  /// While it lives, casts that are made are not found by others.
+  /// While it lives, the call reuses no casts made before, and later calls reuse none of its casts.
   struct fresh_casts {
     fresh_casts() { at::autocast::clear_cache(); }
     fresh_casts(fresh_casts const&) = delete;
@@ -166,12 +167,12 @@ class call_capture {
         facts = observed(other, trace, generators);
         program = std::move(other);
       } catch (capture_refused const&) {
-        // Where the two differ, as in the type of a sum, the change stays in place.
+        // If the two differ, as in the type of a sum, the change stays in place.
       }
     }
     return program_groups{program, facts}.graph();
   }
-  /// Runs the operators and holds the results against those of the call.
+  /// Runs the operators and compares the results with those of the call.
   [[nodiscard]] static program_facts observed(call_program const& program, call_trace const& trace,
                                               generator_states const& generators) {
     generators.restore();

@@ -1,5 +1,5 @@
 #pragma once
-/// \file capture_cache.hpp  Captured calls, each by what it was captured for.
+/// \file capture_cache.hpp  Keeps captured calls under keys that say when a capture is valid.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -21,10 +21,10 @@
 
 namespace cairn::libtorch::detail {
 
-/// What a graph holds for, as numbers to be compared.
+/// The conditions under which a graph is valid, as numbers to compare.
 using capture_key = std::vector<std::int64_t>;
 
-/// Adds what a graph needs to know of a tensor besides its values.
+/// Appends the properties of a tensor on which a graph depends; its values are not among them.
 inline void add_to_key(capture_key& key, at::Tensor const& t) {
   auto const add = [&](auto const& value) { key.push_back(std::int64_t(value)); };
   add(t.defined());
@@ -40,8 +40,9 @@ inline void add_to_key(capture_key& key, at::Tensor const& t) {
   for (std::int64_t k = 0; k < t.dim(); ++k) add(t.size(k) > 1 ? t.stride(k) : 0);
 }
 
-/// Inputs by sizes, strides, type, device, gradient, and which of them are one; modules with their modes; parameters
-/// and buffers, by identity and as the inputs; automatic casts, grad mode, default type.
+/// The key of a call: sizes, strides, type, device and gradient of its inputs, and which inputs are the same tensor;
+/// modules with their modes; parameters and buffers, by identity and with the same properties; automatic casts, grad
+/// mode, default type.
 /// \param module  may be null
 [[nodiscard]] inline capture_key capture_key_of(tensor_list const& inputs, torch::nn::Module const* module) {
   capture_key key;
@@ -79,14 +80,13 @@ inline void add_to_key(capture_key& key, at::Tensor const& t) {
   return key;
 }
 
-/// The calls of one module or function that were captured, the newest ones. Threads may share it: one captures at a
-/// time.
+/// The most recent captured calls of one module or function. Threads may share a cache: one thread captures at a time.
 class capture_cache {
  public:
-  /// \param most  that are kept, >= 1
+  /// \param most  most calls kept, >= 1
   explicit capture_cache(std::size_t most = 8) : most_{most} {}
 
-  /// The graph of a call, or why there is none; captured where there is none for such a call yet.
+  /// The graph of a call, or why there is none. Captures the call if the cache has none of this kind.
   /// \param module  may be null
   [[nodiscard]] std::shared_ptr<captured_call const> of(tensor_call const& call, tensor_list const& inputs,
                                                         torch::nn::Module const* module) {
@@ -119,12 +119,12 @@ class capture_cache {
     std::lock_guard const lock{access_};
     return all_.size();
   }
-  /// How many calls were captured, or refused.
+  /// How many calls were captured or refused.
   [[nodiscard]] std::uint64_t captures() const {
     std::lock_guard const lock{access_};
     return captures_;
   }
-  /// How often a capture was found.
+  /// How often the cache had the capture.
   [[nodiscard]] std::uint64_t hits() const {
     std::lock_guard const lock{access_};
     return hits_;
@@ -134,7 +134,7 @@ class capture_cache {
   struct entry {
     capture_key key;
     std::shared_ptr<captured_call const> call;
-    std::vector<std::size_t> outside;  ///< leaves that somebody else had, too
+    std::vector<std::size_t> outside;  ///< leaves that had an owner besides the graph, too
     capture_key outside_key;
   };
 
@@ -143,8 +143,8 @@ class capture_cache {
     for (auto const k : one.outside) add_to_key(key, one.call->graph->leaves[k]);
     return key;
   }
-  /// Whether what the call read from outside looks as it did, and is still somebody else's: a mask that was replaced is
-  /// the graph's alone.
+  /// Whether the tensors that the call read from outside have the same properties as before and still have an owner
+  /// besides the graph. A mask that was replaced belongs to the graph alone.
   [[nodiscard]] static bool is_as_before(entry const& one) {
     return std::all_of(one.outside.begin(), one.outside.end(),
                        [&](std::size_t k) { return one.call->graph->leaves[k].use_count() > 1; }) &&

@@ -1,6 +1,5 @@
 #pragma once
-/// \file captured_graph.hpp  A call of a module or a function of tensors as a list of operations that can run one by
-/// one.
+/// \file captured_graph.hpp  A call from tensors to tensors as a list of operations that can run one by one.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,30 +12,31 @@
 
 namespace cairn::libtorch::detail {
 
-/// Where a tensor of a graph comes from.
+/// The place of a tensor in a graph.
 struct tensor_source {
-  std::int32_t operation = -1;  ///< whose value has it; -1: a leaf
+  std::int32_t operation = -1;  ///< the operation whose value contains it; -1 for a leaf
   std::int32_t output = 0;      ///< its number among the tensors of that value, or among the leaves
   friend bool operator==(tensor_source const&, tensor_source const&) = default;
 };
 
-/// One operator of LibTorch, or a few that stand in a row in the plain call. Its value is the bundle of all tensors
-/// that it returns. These may lie in one storage, but never in that of an input.
+/// One operator of LibTorch, or several that follow one another in the plain call. Its value is all tensors that it
+/// returns. These may share a storage, but never with an input.
 struct captured_operation {
   std::string name;                   ///< "aten::_convolution", or "aten::batch_norm+relu_" for a group
-  std::vector<tensor_source> inputs;  ///< tensors it reads, each once, in the order in which `run` takes them
-  std::int32_t results = 1;           ///< tensors its value has
+  std::vector<tensor_source> inputs;  ///< tensors it reads, each once, in the order of `run`'s argument
+  std::int32_t results = 1;           ///< number of tensors of its value
   /// Positions in `inputs` of leaves that this or another operation of the graph changes in place, such as running
-  /// means. The first run takes these leaves themselves. Each later one takes a copy of what they were before the
-  /// first.
+  /// means. The first run takes these leaves themselves. Each later run takes copies of their contents before the first
+  /// run.
   std::vector<std::int32_t> changing;
-  bool draws = false;                 ///< takes random numbers: a later run begins with the generators of the first
-  /// Runs it on tensors of which none is changed but the leaves above. Whether autograd records is the caller's grad
-  /// mode; automatic casts are operators of the graph and off in here.
+  bool draws = false;                 ///< whether it draws random numbers: a later run begins with the generator states
+                                      ///< of the first
+  /// Runs it on tensors; it changes none of them except the leaves above. Whether autograd records depends on the
+  /// caller's grad mode. Automatic casts are operators of the graph, and are switched off inside.
   std::function<std::vector<at::Tensor>(std::vector<at::Tensor> const& inputs)> run;
 };
 
-/// Tensors that copies share, so that the number of a tensor's owners tells whether somebody else still has it.
+/// Tensors that copies of this object share, so the use count of a tensor shows whether it has another owner.
 class shared_tensors {
  public:
   shared_tensors() = default;
@@ -52,14 +52,14 @@ class shared_tensors {
   std::shared_ptr<std::vector<at::Tensor>> all_ = std::make_shared<std::vector<at::Tensor>>();
 };
 
-/// A call as operations, each behind those whose values it reads. Their order is that of the plain call, so that
-/// adjoints in the opposite order add gradients as the plain call's engine does: where an operation reads a tensor in
-/// several places, it adds one place after the other to what later operations have added.
+/// A call as operations, each after those whose values it reads. The order is that of the plain call, so adjoints in
+/// the opposite order add gradients as the plain call's engine does: an operation that reads a tensor in several places
+/// adds one place after the other to what later operations have added.
 struct captured_graph {
   std::vector<captured_operation> operations;
-  shared_tensors leaves;               ///< undefined ones for inputs of a call, then parameters, buffers and others
-  std::size_t inputs = 0;              ///< how many leaves are inputs: each call puts its own there
-  std::vector<tensor_source> results;  ///< tensors of the result in order; a leaf where the call returns it as it is
+  shared_tensors leaves;               ///< undefined for inputs of a call, then parameters, buffers and others
+  std::size_t inputs = 0;              ///< number of leaves that are inputs: each call puts its own tensors there
+  std::vector<tensor_source> results;  ///< tensors of the result in order; a leaf if the call returns it unchanged
 };
 
 }  // namespace cairn::libtorch::detail

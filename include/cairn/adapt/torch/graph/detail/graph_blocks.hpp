@@ -1,6 +1,6 @@
 #pragma once
-/// \file graph_blocks.hpp  A graph that runs by blocks of operations: what passes between blocks is kept, and what lies
-/// inside of them is made again.
+/// \file graph_blocks.hpp  Plans that run a graph by blocks of operations: values that pass between blocks are kept,
+/// values inside a block are made again.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// The last operation that reads each value, n for the loss.
+/// The last operation that reads each value; n for the loss.
 [[nodiscard]] inline std::vector<step_index> last_readers(operation_graph const& graph) {
   std::vector<step_index> last(graph.operations.size(), -1);
   for (std::size_t v = 0; v < last.size(); ++v)
@@ -23,7 +23,8 @@ namespace cairn::libtorch::detail {
   return last;
 }
 
-/// The graph as a chain, to be cut into blocks: state i is all that operations i and later read of those before.
+/// The graph as a chain to divide into blocks: state i holds the values that operations i and later read from earlier
+/// ones.
 [[nodiscard]] inline chain chain_of(operation_graph const& graph) {
   chain work{.x = {0}, .s = {}, .u = {}};
   auto const last = last_readers(graph);
@@ -44,7 +45,7 @@ namespace cairn::libtorch::detail {
   return work;
 }
 
-/// The plan that runs a graph by blocks of its operations: the last one keeps what its adjoints read, the others run
+/// The plan that runs a graph by blocks of its operations: the last block keeps what its adjoints read, the others run
 /// again.
 /// \pre the blocks hold each operation once, in order
 [[nodiscard]] inline graph_plan plan_of_blocks(operation_graph const& graph, block_plan const& blocks) {
@@ -74,7 +75,7 @@ namespace cairn::libtorch::detail {
     if (!is_adjoint || one.adjoint_needs_inputs) for (auto const u : one.inputs) visit(u);
     if (is_adjoint && one.adjoint_needs_output) visit(a.from);
   };
-  // From the back: a run whose value nobody reads is left out, and the last reader drops a value.
+  // From the back: removes a run whose value nobody reads, and drops a value after its last reader.
   std::vector<char> is_read(graph.operations.size());
   std::vector<std::vector<action>> drops(runs.size());
   std::vector<char> stays(runs.size(), 1);

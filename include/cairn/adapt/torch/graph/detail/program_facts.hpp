@@ -1,5 +1,5 @@
 #pragma once
-/// \file program_facts.hpp  What is known of a call's operators once each has run: memory, views, what autograd saves,
+/// \file program_facts.hpp  What a run of a call's operators shows about them: memory, views, what autograd saves,
 /// random numbers, changes in place.
 #include <algorithm>
 #include <cstddef>
@@ -25,23 +25,23 @@
 
 namespace cairn::libtorch::detail {
 
-/// Saves nothing: a run that is never differentiated.
+/// Hooks that save nothing, for a run that is never differentiated.
 struct forgetful_hooks final : torch::autograd::SavedVariableHooks {
   void call_pack_hook(at::Tensor const&) override {}
   at::Tensor call_unpack_hook() override { return {}; }
 };
 
-/// Tells memory apart. An address is not used again while its weak reference stands.
+/// Numbers for pieces of memory. An address is not reused while a weak reference to its storage exists.
 class memory_numbers {
  public:
-  /// The number of the memory in which a tensor lies; a new one where it was not seen before.
+  /// The number of the memory in which a tensor lies; a new number if the memory is new.
   [[nodiscard]] std::int32_t of(at::Tensor const& t) {
     auto const* const key = t.storage().unsafeGetStorageImpl();
     auto const [place, is_new] = known_.try_emplace(key, std::int32_t(known_.size()));
     if (is_new) kept_.push_back(t.storage().getWeakStorageImpl());
     return place->second;
   }
-  /// The same, or -1.
+  /// The same, but -1 if the memory is new.
   [[nodiscard]] std::int32_t find(at::Tensor const& t) const {
     if (!t.defined() || !t.has_storage()) return -1;
     auto const found = known_.find(t.storage().unsafeGetStorageImpl());
@@ -54,26 +54,26 @@ class memory_numbers {
   std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> kept_;
 };
 
-/// Of one operator.
+/// Facts about one operator.
 struct operator_facts {
-  std::vector<std::int32_t> makes;   ///< memory, by number, that is new with it
-  std::vector<std::int32_t> views;   ///< memory from before in which a result lies, if it does not write there
-  std::vector<std::int32_t> writes;  ///< memory that it changes in place
-  std::vector<std::int32_t> saves;   ///< memory of values and leaves that autograd saves in it
-  bool draws = false;                ///< random numbers
-  bool gradient = false;             ///< whether a result requires one
+  std::vector<std::int32_t> makes;   ///< numbers of memory that it makes
+  std::vector<std::int32_t> views;   ///< numbers of earlier memory in which a result lies, if it does not write there
+  std::vector<std::int32_t> writes;  ///< numbers of memory that it changes in place
+  std::vector<std::int32_t> saves;   ///< numbers of memory of values and leaves that autograd saves in it
+  bool draws = false;                ///< whether it draws random numbers
+  bool gradient = false;             ///< whether a result requires a gradient
 };
 
-/// Of a call.
+/// Facts about a call.
 struct program_facts {
   std::vector<operator_facts> operators;
-  std::vector<std::int32_t> same;    ///< of each value: the first one that is the same tensor
-  std::vector<std::int32_t> memory;  ///< of each value: where it lies; -1 for undefined ones
-  std::vector<std::int64_t> bytes;   ///< of each memory
-  std::vector<std::int32_t> maker;   ///< of each memory: the operator that makes it; -1 where that is from outside
-  std::vector<char> changes;         ///< of each leaf: whether operators change it in place
-  std::vector<char> gradient;        ///< of each value: whether it requires one
-  std::vector<char> whole;           ///< of each value: whether it is all that lies in its memory
+  std::vector<std::int32_t> same;    ///< for each value: the first value that is the same tensor
+  std::vector<std::int32_t> memory;  ///< for each value: the number of its memory; -1 if it is undefined
+  std::vector<std::int64_t> bytes;   ///< for each memory
+  std::vector<std::int32_t> maker;   ///< for each memory: the operator that makes it; -1 for memory from outside
+  std::vector<char> changes;         ///< for each leaf: whether operators change it in place
+  std::vector<char> gradient;        ///< for each value: whether it requires a gradient
+  std::vector<char> whole;           ///< for each value: whether it is all of its memory
 };
 
 [[nodiscard]] inline bool have_same_bits(at::Tensor const& a, at::Tensor const& b) {
@@ -81,10 +81,11 @@ struct program_facts {
          hash_of_bits(a) == hash_of_bits(b);
 }
 
-/// Runs the operators of a call one after the other with gradients, of which nothing is kept, and looks.
+/// Runs the operators of a call one after the other, with gradients but without keeping anything for them, and collects
+/// facts.
 class program_observer {
  public:
-  /// \param program  outlives it
+  /// \param program  must outlive the observer
   explicit program_observer(call_program const& program) : program_{program} {
     facts_.operators.resize(program.operators.size());
     facts_.same.resize(program.values);
@@ -94,7 +95,7 @@ class program_observer {
     facts_.changes.resize(program.leaves.size());
   }
 
-  /// \throws capture_refused   for changes in place of what the caller owns
+  /// \throws capture_refused   if the call changes in place what the caller owns
   [[nodiscard]] program_facts run() {
     values_.resize(program_.values);
     for (std::size_t k = 0; k < program_.leaves.size(); ++k) note_value(std::int32_t(k), program_.leaves[k], -1);
@@ -108,7 +109,7 @@ class program_observer {
     for (auto const value : program_.results) results_.push_back(values_[std::size_t(value)]);
     return std::move(facts_);
   }
-  /// \pre it has run
+  /// \pre `run` has been called
   [[nodiscard]] tensor_list const& results() const noexcept { return results_; }
 
  private:
@@ -122,7 +123,7 @@ class program_observer {
   void keep_saved(at::Tensor const& t) {
     if (saved_.back() < 0 && t.has_storage()) saved_new_.push_back(t.storage().getWeakStorageImpl());
   }
-  /// Of each operator, the values that no later one reads and that are no results of the call.
+  /// For each operator, the values that no later one reads and that are not results of the call.
   [[nodiscard]] std::vector<std::vector<std::int32_t>> last_uses() const {
     std::vector<std::vector<std::int32_t>> last(program_.operators.size());
     std::vector<char> read(program_.values);
@@ -160,7 +161,7 @@ class program_observer {
   void step() {
     auto const& one = program_.operators[now_];
     auto& facts = facts_.operators[now_];
-    std::vector<std::pair<std::size_t, at::Tensor>> buffers;  // leaf, and what is there before
+    std::vector<std::pair<std::size_t, at::Tensor>> buffers;  // leaf, and its contents before
     std::vector<std::pair<std::size_t, std::int64_t>> versions;
     tensor_list read;
     one.visit_reads([&](std::int32_t value) {
@@ -235,17 +236,18 @@ class program_observer {
   program_facts facts_;
   std::vector<at::Tensor> values_;
   memory_numbers memory_;
-  std::unordered_map<std::int32_t, std::size_t> leaf_of_;  ///< the first leaf that lies in a memory
-  std::vector<std::int32_t> saved_;                        ///< memory that autograd saves now, or -1
+  std::unordered_map<std::int32_t, std::size_t> leaf_of_;  ///< the first leaf in a memory
+  std::vector<std::int32_t> saved_;                        ///< memory that autograd saves in the current operator, or
+                                                           ///< -1
   std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> saved_new_;
   tensor_list results_;
   std::size_t now_ = 0;
 };
 
-/// Holds what autograd recorded of two runs against each other.
+/// Compares what autograd recorded in two runs.
 class recorded_alike {
  public:
-  /// Empty, or how they differ.
+  /// How they differ; empty if they do not.
   [[nodiscard]] static std::string difference(tensor_list const& call, tensor_list const& again) {
     recorded_alike one;
     for (std::size_t k = 0; k < call.size(); ++k) {

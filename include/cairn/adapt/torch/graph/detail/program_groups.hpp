@@ -1,6 +1,6 @@
 #pragma once
-/// \file program_groups.hpp  Which operators of a call run as one: views and changes in place with what made their
-/// memory, cheap ones with their neighbours.
+/// \file program_groups.hpp  Decides which operators of a call run as one operation: views and changes in place with
+/// the operator that made their memory, cheap ones with their neighbours.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,10 +20,10 @@
 
 namespace cairn::libtorch::detail {
 
-/// A few operators that run one behind the other, with numbers of their own for the values they use.
+/// A few operators that run one after the other, with their own numbers for the values they use.
 class operator_run_list {
  public:
-  /// \param same  of each value, the first one that is the same tensor   \param inputs, results  values by number
+  /// \param same  for each value the first one that is the same tensor   \param inputs, results  numbers of values
   operator_run_list(call_program const& program, std::vector<std::int32_t> const& same,
                     std::vector<std::size_t> const& operators, std::vector<std::int32_t> const& inputs,
                     std::vector<std::int32_t> const& results) {
@@ -71,15 +71,15 @@ class operator_run_list {
   std::vector<program_operator> operators_;
   std::vector<std::pair<std::int32_t, at::Tensor>> constants_;
   std::vector<std::int32_t> inputs_, results_;
-  std::vector<std::vector<std::int32_t>> last_;  ///< of each operator: values that nobody needs behind it
+  std::vector<std::vector<std::int32_t>> last_;  ///< for each operator: values that are not needed after it
   std::unordered_map<std::int32_t, std::int32_t> numbers_;
 };
 
-/// Divides a call into operations. The order stays that of the call, but for views, which move where no sum of
-/// gradients gets another order by it.
+/// Divides a call into operations, in the order of the call. Only views may move, and only if no sum of gradients
+/// changes its order.
 class program_groups {
  public:
-  /// \param program, facts  outlive it
+  /// \param program, facts  must outlive this object
   program_groups(call_program const& program, program_facts const& facts) : program_{program}, facts_{facts} {
     find_live();
     find_readers();
@@ -90,14 +90,14 @@ class program_groups {
     while (repeat_small()) {}
   }
 
-  /// \throws capture_refused   where a result lies in the memory of a leaf
+  /// \throws capture_refused   if a result lies in the memory of a leaf
   [[nodiscard]] captured_graph graph() const {
     captured_graph made;
     made.leaves = shared_tensors{program_.leaves};
     made.inputs = program_.inputs;
     for (std::size_t k = 0; k < made.inputs; ++k) made.leaves[k] = at::Tensor{};
     auto const readers = group_readers();
-    std::vector<tensor_source> where(program_.values);  // of each value that passes between operations
+    std::vector<tensor_source> where(program_.values);  // for each value that passes between operations
     for (std::size_t k = 0; k < program_.leaves.size(); ++k) where[k] = {-1, std::int32_t(k)};
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       auto const inputs = inputs_of(groups_[g]);
@@ -143,7 +143,7 @@ class program_groups {
     program_.operators[k].visit_reads([&](std::int32_t value) { visit(same(value)); });
   }
 
-  /// What nobody reads is left out, unless it draws numbers or changes something.
+  /// Removes operators whose results nobody reads, unless they draw numbers or change something.
   void find_live() {
     live_.assign(program_.operators.size(), 0);
     std::vector<char> needed(program_.values);
@@ -173,8 +173,8 @@ class program_groups {
     auto const& facts = facts_.operators[k];
     return !facts.views.empty() && facts.makes.empty() && facts.writes.empty() && !facts.draws;
   }
-  /// The operators that read what a view gives, and are no views themselves; nothing where a result of the call is
-  /// among it, or one of them changes it in place.
+  /// Finds the operators other than views that read a view, directly or through further views. False if the view or one
+  /// of those views is a result of the call, or if a reader changes it in place.
   [[nodiscard]] bool ends_of_view(std::size_t view, std::vector<std::size_t>& ends) const {
     for (auto const value : program_.operators[view].results) {
       if (value < 0) continue;
@@ -206,7 +206,7 @@ class program_groups {
     });
     return found;
   }
-  /// Whether memory that the view lies in is changed in (first, last).
+  /// Whether an operator in (first, last) changes the memory of the view.
   [[nodiscard]] bool changed_between(std::size_t view, std::size_t first, std::size_t last) const {
     for (std::size_t k = first + 1; k < last; ++k)
       if (k != view && live_[k] && writes_memory_of(k, view)) return true;
@@ -215,14 +215,14 @@ class program_groups {
 
   struct item {
     std::size_t op;
-    bool joined;  ///< to the one before
+    bool joined;  ///< with the one before
   };
   [[nodiscard]] std::size_t place_of(std::size_t op) const {
     std::size_t found = order_.size();
     for (std::size_t k = order_.size(); k-- > 0;) if (order_[k].op == op) return k;
     return found;
   }
-  /// The end of the operation that has the operator at `place`, one past its last.
+  /// One past the last operator of the operation that contains the operator at `place`.
   [[nodiscard]] std::size_t end_of(std::size_t place) const {
     do ++place;
     while (place < order_.size() && order_[place].joined);
@@ -243,7 +243,7 @@ class program_groups {
       join_with_memory(k);
     }
   }
-  /// The views that wait for their readers and that this one needs, each once.
+  /// The views that wait for their readers and that this operator needs, each once.
   void waiting_views(std::size_t op, std::vector<std::size_t>& views) const {
     visit_reads(op, [&](std::int32_t value) {
       for (std::size_t k = op; k-- > 0;) {
@@ -256,7 +256,8 @@ class program_groups {
       }
     });
   }
-  /// Whether a view has been put with what made its memory, or waits for its readers.
+  /// Whether a view needs no place of its own now: it is put after the operator that made its memory, or waits for its
+  /// readers.
   bool goes_elsewhere(std::size_t view, std::size_t& joined_up_to) {
     std::int32_t made_by = -1;
     for (auto const memory : facts_.operators[view].views)
@@ -279,8 +280,8 @@ class program_groups {
     if (made_by < 0) joined_up_to = (std::max)(joined_up_to, ends.back() + 1);  // one operation up to its last reader
     return false;
   }
-  /// Whether a view may run at that place instead of now: all is there that it reads, nothing changes it between, and
-  /// nothing between adds to the gradients to which it adds.
+  /// Whether a view may run at that place instead of now: everything it reads exists there, and in between nothing
+  /// changes it or adds to the gradients to which it adds.
   [[nodiscard]] bool may_come_at(std::size_t view, std::size_t end) const {
     if (!reads_only_before(view, end)) return false;
     bool free = true;
@@ -296,7 +297,7 @@ class program_groups {
     for (std::size_t k = 0; k < view; ++k) free = free && (!live_[k] || !writes_memory_of(k, view) || is_before(k));
     return free;
   }
-  /// Whether all that it reads is there before that place.
+  /// Whether everything that an operator reads exists before that place.
   [[nodiscard]] bool reads_only_before(std::size_t op, std::size_t end) const {
     bool all = true;
     visit_reads(op, [&](std::int32_t value) {
@@ -309,7 +310,8 @@ class program_groups {
     });
     return all;
   }
-  /// What changes memory in place, or gives a view, is one operation with all from what made the memory on.
+  /// Joins an operator that changes memory in place or makes a view with all operators since the one that made the
+  /// memory.
   void join_with_memory(std::size_t op) {
     auto const join_from = [&](std::int32_t memory) {
       auto const maker = facts_.maker[std::size_t(memory)];
@@ -343,14 +345,14 @@ class program_groups {
     }
     return inputs;
   }
-  /// Of each value: the groups that read it from outside.
+  /// For each value: the groups that read it from outside.
   [[nodiscard]] std::vector<std::vector<std::size_t>> group_readers() const {
     std::vector<std::vector<std::size_t>> readers(program_.values);
     for (std::size_t g = 0; g < groups_.size(); ++g)
       for (auto const value : inputs_of(groups_[g])) readers[std::size_t(value)].push_back(g);
     return readers;
   }
-  /// The values of an operation that others read, or the caller.
+  /// The values of an operation that other operations or the caller read.
   [[nodiscard]] std::vector<std::int32_t> results_of(std::size_t g,
                                                      std::vector<std::vector<std::size_t>> const& readers) const {
     std::vector<std::int32_t> results;
@@ -394,7 +396,7 @@ class program_groups {
   static void append(std::vector<std::size_t>& group, std::vector<std::size_t> const& more) {
     for (auto const k : more) if (std::find(group.begin(), group.end(), k) == group.end()) group.push_back(k);
   }
-  /// What gives nothing to others, such as a count that goes up, is part of the operation behind it.
+  /// Joins an operation without a value for others, such as a counter that is incremented, with the next operation.
   void join_silent() {
     auto const readers = group_readers();
     std::vector<std::vector<std::size_t>> joined;
@@ -411,9 +413,9 @@ class program_groups {
     }
     groups_ = std::move(joined);
   }
-  /// Joins neighbours where that keeps nothing more: the value of the first is read by the second alone, no adjoint
-  /// reads it, and it is tiny or no smaller than what comes of it. What else the second reads must be kept for some
-  /// adjoint anyway: that of the joined operation may read one input, and then all are there for it.
+  /// Joins neighbours if no more bytes are kept then. Only the second may read the value of the first, no adjoint may
+  /// read it, and it has to be tiny or no smaller than the result. Everything else that the second reads must be kept
+  /// for some adjoint anyway: if the adjoint of the joined operation reads one input, all of them have to be there.
   bool join_cheap() {
     constexpr std::int64_t tiny = 4096;
     auto const readers = group_readers();
@@ -443,8 +445,8 @@ class program_groups {
     groups_ = std::move(joined);
     return any;
   }
-  /// Puts a small operation that reads leaves alone, such as a mask, into each of its readers: an adjoint that reads
-  /// the mask would else have to find all inputs of its operation.
+  /// Puts a small operation that reads only leaves, such as a mask, into each of its readers. Otherwise an adjoint that
+  /// reads the mask would need all inputs of its operation.
   bool repeat_small() {
     auto const readers = group_readers();
     for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -461,7 +463,7 @@ class program_groups {
         for (auto const reader : readers[std::size_t(value)])
           if (std::find(to.begin(), to.end(), reader) == to.end()) to.push_back(reader);
       }
-      constexpr std::int64_t share = 4;  // of the bytes of what its reader gives
+      constexpr std::int64_t share = 4;  // the result times this must not exceed the bytes of each reader's result
       for (auto const reader : to) moves = moves && bytes_of(results) * share <= bytes_of(results_of(reader, readers));
       if (!moves) continue;
       for (auto const reader : to) {
@@ -474,7 +476,7 @@ class program_groups {
     }
     return false;
   }
-  /// Whether it has a product of matrices or the like, of which an operation gets one at most.
+  /// Whether it contains a matrix product or the like; an operation gets at most one.
   [[nodiscard]] bool is_heavy(std::vector<std::size_t> const& group) const {
     for (auto const k : group)
       for (std::string_view const one :
