@@ -18,12 +18,12 @@ struct graph_operation {
   std::vector<step_index> inputs = {};
   std::int64_t bytes = 0;               ///< of its value
   std::int64_t time = 0;                ///< to run it
-  std::int64_t work = 0;                ///< bytes it takes while it runs, beside its inputs, its value and its tape
+  std::int64_t work = 0;                ///< bytes it takes while it runs, besides its inputs, its value and its tape
   /// Bytes that its adjoint needs of a run besides values: a mask, indices, statistics. 0 if its adjoint needs no tape.
   std::int64_t tape_bytes = 0;
   std::int64_t adjoint_bytes = -1;      ///< of the adjoint of its value; -1 for as many as the value has
   std::int64_t adjoint_time = 0;        ///< to run its adjoint
-  std::int64_t adjoint_work = 0;        ///< bytes its adjoint takes while it runs, beside values and adjoints
+  std::int64_t adjoint_work = 0;        ///< bytes its adjoint takes while it runs, besides values and adjoints
   /// Whether its adjoint reads the values of its inputs: that of a product does, that of a sum does not.
   bool adjoint_needs_inputs = true;
   /// Whether its adjoint reads its own value: that of a softmax does, that of a convolution does not.
@@ -48,7 +48,7 @@ struct operation_graph {
   std::vector<graph_operation> operations;  ///< 0..n-1; may be empty
   std::vector<step_index> outputs = {};     ///< values that the loss reads; if empty, those that no operation reads
   std::int64_t loss_time = 0;               ///< to run the loss with its adjoints
-  std::int64_t loss_work = 0;               ///< bytes it takes while it runs, beside values and adjoints
+  std::int64_t loss_work = 0;               ///< bytes it takes while it runs, besides values and adjoints
 
   [[nodiscard]] step_index size() const noexcept { return step_index(operations.size()); }  ///< n
   friend bool operator==(operation_graph const&, operation_graph const&) = default;

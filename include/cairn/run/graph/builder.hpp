@@ -49,8 +49,8 @@ struct graph_facts {
   std::int64_t bytes = -1;          ///< of its value
   std::int64_t tape_bytes = -1;     ///< of its tape; 1 or more
   std::int64_t adjoint_bytes = -1;  ///< of the adjoint of its value
-  std::int64_t work = 0;            ///< bytes it takes while it runs, beside its inputs, its value and its tape
-  std::int64_t adjoint_work = 0;    ///< bytes its adjoint takes while it runs, beside values, tapes and adjoints
+  std::int64_t work = 0;            ///< bytes it takes while it runs, besides its inputs, its value and its tape
+  std::int64_t adjoint_work = 0;    ///< bytes its adjoint takes while it runs, besides values, tapes and adjoints
   std::int64_t time = 0;            ///< to run it, in any one unit
   std::int64_t adjoint_time = 0;    ///< to run its adjoint
 };

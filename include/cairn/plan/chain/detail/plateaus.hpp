@@ -14,7 +14,7 @@ inline constexpr std::int64_t no_end = (std::numeric_limits<std::int64_t>::max)(
 /// A range [from, end) of bytes in which one choice is the best, at one cost.
 struct plateau {
   std::int64_t from = 0;    ///< the choice has this cost from here on
-  std::int64_t end = 0;     ///< nothing is proven to cost less at fewer bytes than this
+  std::int64_t end = 0;     ///< proven: with fewer bytes than this nothing costs less
   std::int64_t cost = 0;    ///< the cost of the choice
   std::int32_t choice = 0;  ///< its meaning is up to the owner
 };
