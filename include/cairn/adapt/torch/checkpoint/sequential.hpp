@@ -105,7 +105,7 @@ namespace detail {
   if (auto kept = place.find(key))
     return {joined_stages(stages_of(of), kept->joins), std::move(kept->actions), std::move(kept->joins)};
   auto plan = plan_sequential(stages_of(of), x, options, who);
-  stored_plan keeps{std::move(key), {}, plan.joins, plan.actions};
+  stored_plan keeps{{std::move(key), {}}, plan.joins, plan.actions};
   for (auto const& one : of.modules(false)) keeps.modules.push_back(one);
   place.keep(std::move(keeps));
   return plan;

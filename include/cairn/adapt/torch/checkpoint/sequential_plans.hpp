@@ -1,32 +1,21 @@
 #pragma once
 /// \file sequential_plans.hpp  Keeps the plans of Sequentials, so that children are measured once and not in each call.
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <list>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
-#include <torch/nn/module.h>
 #include <cairn/adapt/torch/checkpoint/detail/sequential_plan.hpp>
+#include <cairn/adapt/torch/state/detail/plan_key.hpp>
+#include <cairn/adapt/torch/state/detail/plan_store.hpp>
 #include <cairn/core/chain.hpp>
-#include <cairn/core/error.hpp>
 
 namespace cairn::libtorch {
 namespace detail {
 
 /// A plan without its stages, so that it keeps no module and no tensor alive.
-struct stored_plan {
-  std::vector<std::int64_t> key;
-  std::vector<std::weak_ptr<torch::nn::Module>> modules;  ///< the modules whose addresses are in the key
+struct stored_plan : plan_key {
   std::vector<bool> joins;
   std::vector<action> actions;
-
-  [[nodiscard]] bool expired() const {
-    return std::any_of(modules.begin(), modules.end(), [](auto const& one) { return one.expired(); });
-  }
 };
 
 }  // namespace detail
@@ -37,57 +26,26 @@ struct stored_plan {
 class SequentialPlans {
  public:
   /// \param most  most plans to keep, >= 1   \throws invalid_call   for less
-  explicit SequentialPlans(std::int64_t most = 16) : most_{checked(most)} {}
+  explicit SequentialPlans(std::int64_t most = 16) : plans_{"cairn::libtorch::SequentialPlans", most} {}
   SequentialPlans(SequentialPlans const&) = delete;
   SequentialPlans& operator=(SequentialPlans const&) = delete;
 
   /// How often children were measured and a plan was made, including plans that were dropped.
-  [[nodiscard]] std::int64_t made() const {
-    std::lock_guard const lock{access_};
-    return made_;
-  }
+  [[nodiscard]] std::int64_t made() const { return plans_.made(); }
   /// Number of plans it holds.
-  [[nodiscard]] std::int64_t size() const {
-    std::lock_guard const lock{access_};
-    return std::int64_t(plans_.size());
-  }
+  [[nodiscard]] std::int64_t size() const { return plans_.size(); }
   /// Drops all plans: the next call measures again.
-  void clear() {
-    std::lock_guard const lock{access_};
-    plans_.clear();
-  }
+  void clear() { plans_.clear(); }
 
   /// Private to cairn: the plan for this key, if there is one.
   [[nodiscard]] std::optional<detail::stored_plan> find(std::vector<std::int64_t> const& key) {
-    std::lock_guard const lock{access_};
-    plans_.remove_if([](detail::stored_plan const& one) { return one.expired(); });
-    auto const found =
-        std::find_if(plans_.begin(), plans_.end(), [&](detail::stored_plan const& one) { return one.key == key; });
-    if (found == plans_.end()) return {};
-    plans_.splice(plans_.begin(), plans_, found);
-    return plans_.front();
+    return plans_.find(key);
   }
   /// Private to cairn: stores a new plan.
-  void keep(detail::stored_plan plan) {
-    std::lock_guard const lock{access_};
-    plans_.remove_if([&](detail::stored_plan const& one) { return one.key == plan.key; });  // made by another thread
-    plans_.push_front(std::move(plan));
-    if (plans_.size() > std::size_t(most_)) plans_.pop_back();
-    ++made_;
-  }
+  void keep(detail::stored_plan plan) { plans_.keep(std::move(plan)); }
 
  private:
-  [[nodiscard]] static std::int64_t checked(std::int64_t most) {
-    if (most < 1)
-      throw invalid_call{
-          "cairn::libtorch::SequentialPlans", "it must be able to keep a plan", {{"most", most}}, "give one or more"};
-    return most;
-  }
-
-  std::int64_t most_;
-  mutable std::mutex access_;
-  std::list<detail::stored_plan> plans_;  ///< most recently used first
-  std::int64_t made_ = 0;
+  detail::plan_store<detail::stored_plan> plans_;
 };
 
 namespace detail {

@@ -15,8 +15,10 @@
 #include <torch/nn/cloneable.h>
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
+#include <cairn/adapt/torch/loop/detail/step_identity.hpp>
 #include <cairn/adapt/torch/loop/loop_estimate.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/adapt/torch/loop/loop_plans.hpp>
 #include <cairn/adapt/torch/loop/scan.hpp>
 #include <cairn/adapt/torch/loop/scan_estimate.hpp>
 #include <cairn/adapt/torch/state/detail/device_choice.hpp>
@@ -132,6 +134,8 @@ class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Ce
   }
   [[nodiscard]] CheckpointedCellOptions const& options() const { return options_; }  ///< as given
   [[nodiscard]] Cell const& cell() const { return cell_; }  ///< as given
+  /// How often the cell was measured for a memory limit; 0 if the options name the place where plans are kept.
+  [[nodiscard]] std::int64_t plans_made() const { return plans_->made(); }
 
  private:
   static constexpr char const* who = "cairn::libtorch::CheckpointedCell";
@@ -144,16 +148,21 @@ class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Ce
                          "give [T, batch, features], or [batch, T, features] with batch_first(true)"};
     return options_.batch_first() ? xs.transpose(0, 1) : xs;
   }
-  [[nodiscard]] auto step() const {
-    return [cell = cell_](State const& s, at::Tensor const& x) mutable {
+  struct step_of_cell {
+    Cell cell;
+
+    [[nodiscard]] std::pair<State, at::Tensor> operator()(State const& s, at::Tensor const& x) {
       State next = cell->forward(x, s);
       auto output = detail::tensors_of(next).front();
-      return std::pair{std::move(next), std::move(output)};
-    };
-  }
+      return {std::move(next), std::move(output)};
+    }
+    [[nodiscard]] detail::step_identity identity() const { return detail::identity_of(cell); }
+  };
+  [[nodiscard]] step_of_cell step() const { return {cell_}; }
   [[nodiscard]] LoopOptions loop() const {
     auto options = options_.loop();
     options.module(*cell_);
+    if (!options.plans()) options.plans(plans_);
     return options;
   }
   /// \param xs  [T, ...]
@@ -177,6 +186,7 @@ class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Ce
 
   CheckpointedCellOptions options_;
   Cell cell_;
+  std::shared_ptr<LoopPlans> plans_ = std::make_shared<LoopPlans>();
 };
 
 namespace detail {

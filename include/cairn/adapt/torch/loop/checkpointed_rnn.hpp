@@ -2,6 +2,7 @@
 /// \file checkpointed_rnn.hpp  torch::nn::LSTM, GRU and RNN under checkpoints, as modules with the same shapes and
 /// names.
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,8 +26,10 @@
 #include <cairn/adapt/torch/loop/detail/loop_limit.hpp>
 #include <cairn/adapt/torch/loop/detail/recurrent_estimate.hpp>
 #include <cairn/adapt/torch/loop/detail/recurrent_step.hpp>
+#include <cairn/adapt/torch/loop/detail/step_identity.hpp>
 #include <cairn/adapt/torch/loop/loop_estimate.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/adapt/torch/loop/loop_plans.hpp>
 #include <cairn/adapt/torch/loop/scan.hpp>
 #include <cairn/adapt/torch/loop/scan_estimate.hpp>
 #include <cairn/adapt/torch/state/detail/device_choice.hpp>
@@ -139,9 +142,32 @@ class CheckpointedLayersImpl : public Layer {
     stream << step::who << text.str().substr(text.str().find('('));
   }
   [[nodiscard]] LoopOptions const& loop() const { return loop_; }  ///< as given
+  /// How often layers were measured for a memory limit, each direction of a bidirectional layer by itself; 0 if the
+  /// options name the place where plans are kept.
+  [[nodiscard]] std::int64_t plans_made() const { return plans_->made(); }
 
  private:
   using step = detail::recurrent_step<Layer>;
+
+  struct step_of_layers {
+    step cell;
+    std::vector<detail::recurrent_weights> weights;
+    double share;  ///< of dropout between the layers
+    detail::step_identity of;
+
+    [[nodiscard]] std::pair<std::vector<tensor_list>, at::Tensor> operator()(std::vector<tensor_list> const& before,
+                                                                             at::Tensor const& x) const {
+      std::vector<tensor_list> next;
+      auto input = x;
+      for (std::size_t k = 0; k < weights.size(); ++k) {
+        if (k > 0) input = dropped(input, share, true);
+        next.push_back(cell.next(input, before[k], weights[k]));
+        input = next.back().front();
+      }
+      return {std::move(next), std::move(input)};
+    }
+    [[nodiscard]] detail::step_identity const& identity() const { return of; }
+  };
 
   [[nodiscard]] std::size_t layers() const { return std::size_t(this->options.num_layers()); }
   [[nodiscard]] std::size_t directions() const { return this->options.bidirectional() ? 2 : 1; }
@@ -211,6 +237,7 @@ class CheckpointedLayersImpl : public Layer {
   /// The options for a scan of the layers at some places.   \param scans  number of scans in the module
   [[nodiscard]] LoopOptions loop_of(std::vector<std::size_t> const& places, std::size_t scans) const {
     auto how = detail::with_process_limit(loop_);
+    if (!how.plans()) how.plans(plans_);
     auto captures = how.captures();
     for (auto const place : places) {
       auto const w = weights_of(place);
@@ -223,21 +250,15 @@ class CheckpointedLayersImpl : public Layer {
     return how;
   }
   /// The step of the layers at some places together.
-  [[nodiscard]] auto step_of(std::vector<std::size_t> const& places) const {
+  [[nodiscard]] step_of_layers step_of(std::vector<std::size_t> const& places) const {
     std::vector<detail::recurrent_weights> weights;
     for (auto const place : places) weights.push_back(weights_of(place));
     double const share = this->is_training() ? this->options.dropout() : 0;
-    return [cell = step{*this}, weights = std::move(weights), share](std::vector<tensor_list> const& before,
-                                                                     at::Tensor const& x) {
-      std::vector<tensor_list> next;
-      auto input = x;
-      for (std::size_t k = 0; k < weights.size(); ++k) {
-        if (k > 0) input = dropped(input, share, true);
-        next.push_back(cell.next(input, before[k], weights[k]));
-        input = next.back().front();
-      }
-      return std::pair{std::move(next), std::move(input)};
-    };
+    detail::step_identity of;
+    of.add_whole(*this);
+    for (auto const place : places) of.add(place);
+    of.add(std::bit_cast<std::int64_t>(share));
+    return {step{*this}, std::move(weights), share, std::move(of)};
   }
   /// Runs the layers at some places together, and stores their last states.
   [[nodiscard]] at::Tensor run(std::vector<std::size_t> const& places, std::vector<tensor_list> const& states,
@@ -303,6 +324,7 @@ class CheckpointedLayersImpl : public Layer {
   }
 
   LoopOptions loop_;
+  std::shared_ptr<LoopPlans> plans_ = std::make_shared<LoopPlans>(64);  ///< a scan of each layer and direction
 };
 
 using CheckpointedLSTMImpl = CheckpointedLayersImpl<torch::nn::LSTMImpl>;  ///< the module inside a `CheckpointedLSTM`

@@ -13,6 +13,7 @@
 #include <cairn/adapt/torch/loop/detail/loop_node.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
 #include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
+#include <cairn/adapt/torch/loop/detail/step_identity.hpp>
 #include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/loop/loop_plan.hpp>
@@ -87,10 +88,10 @@ struct loop_results {
   return given;
 }
 /// Runs the loop and returns the last state.
-[[nodiscard]] inline tensor_list run_loop(flat_step step, step_index steps, tensor_list const& initial,
-                                          LoopOptions options) {
+[[nodiscard]] inline tensor_list run_loop(flat_step step, step_identity of, step_index steps,
+                                          tensor_list const& initial, LoopOptions options) {
   refuse_tangents(loop_name, initial);
-  options = within_limit(loop_name, step, steps, initial, std::move(options));
+  options = within_limit(loop_name, step, std::move(of), steps, initial, std::move(options));
   auto const plan = loop_schedule(loop_name, steps, options);
   auto const body = std::make_shared<loop_body>(std::move(step), steps, initial, std::move(options));
   loop_sweep sweep{plan, *body};
@@ -133,9 +134,11 @@ template <class Step, class X0, class Count>
     else {
       State const& x0 = x;
       auto const count = step_index(steps);
-      if (count > 0 && at::GradMode::is_enabled())
-        return detail::state_of(x0, detail::run_loop(detail::flattened(std::forward<Step>(step), x0), count,
-                                                     detail::tensors_of(x0), std::move(options)));
+      if (count > 0 && at::GradMode::is_enabled()) {
+        auto of = detail::identity_of(step);
+        return detail::state_of(x0, detail::run_loop(detail::flattened(std::forward<Step>(step), x0), std::move(of),
+                                                     count, detail::tensors_of(x0), std::move(options)));
+      }
       (void)detail::loop_schedule(detail::loop_name, count, options);
       detail::stats_recorder::scope const recording{
           detail::stats_recorder::over(options.stats(), detail::tensors_of(x0)), detail::stats_recorder::half::forward};

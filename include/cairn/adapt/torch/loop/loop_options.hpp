@@ -7,6 +7,7 @@
 #include <vector>
 #include <torch/arg.h>
 #include <torch/nn/module.h>
+#include <cairn/adapt/torch/loop/loop_plans.hpp>
 #include <cairn/adapt/torch/loop/slot_pool.hpp>
 #include <cairn/adapt/torch/loop/step_callbacks.hpp>
 #include <cairn/adapt/torch/loop/step_stats.hpp>
@@ -73,6 +74,12 @@ struct LoopOptions {
   TORCH_ARG(Offload, offload) = Offload::Off;
   /// Receives counts and measurements of the loop; several loops may share one object.
   TORCH_ARG(std::shared_ptr<StepStats>, stats) = nullptr;
+  /// Where a loop with a memory limit keeps what it has measured, so that later calls of the same loop measure nothing.
+  /// Left out, a module of cairn has its own place, a step that is a module uses a place of the calling thread, and
+  /// other steps are measured in each call: nobody knows what they refer to. Give it for one step only, which takes the
+  /// same memory in each call that is like another in all that `LoopPlans` names: a step that takes more later can
+  /// exceed the limit. `made()` counts; clear it if the step's work changes.
+  TORCH_ARG(std::shared_ptr<LoopPlans>, plans) = nullptr;
   /// Functions that are called before steps are run.
   TORCH_ARG(StepCallbacks, callbacks) = {};
 
@@ -81,6 +88,8 @@ struct LoopOptions {
   LoopOptions& module(torch::nn::Module const& used) {
     for (auto const& parameter : used.parameters()) captures_.push_back(parameter);
     for (auto const& buffer : used.buffers()) buffers_.push_back(buffer);
+    modes_.push_back(used.is_training());
+    for (auto const& one : used.modules(false)) modes_.push_back(one->is_training());
     return *this;
   }
   /// The same for a `torch::nn::Linear`, `LSTMCell` ...
@@ -92,8 +101,7 @@ struct LoopOptions {
   /// measured first, and the fastest checkpoints and block size within the limit are used. The limit includes states,
   /// also the initial and the last one, tapes, temporary memory of steps, adjoints, and the gradients of captured
   /// tensors, which the caller receives. The measurement runs at most eight steps forward and back, on the device of
-  /// the state; if the same loop runs often, call `estimate` once and set what it found.   \throws invalid_size,
-  /// overflow_error
+  /// the state; if the same loop runs often, give it `plans`.   \throws invalid_size, overflow_error
   LoopOptions& memory_limit(byte_size limit) {
     memory_limit_ = limit;
     memory_share_ = 0;
@@ -124,6 +132,8 @@ struct LoopOptions {
   }
   /// The buffers of the modules.
   [[nodiscard]] std::vector<at::Tensor> const& buffers() const noexcept { return buffers_; }
+  /// Whether the modules, each followed by its children, were in training mode when they were added.
+  [[nodiscard]] std::vector<bool> const& modes() const noexcept { return modes_; }
   /// The buffers that are restored after recomputation.
   [[nodiscard]] std::vector<at::Tensor> restored_buffers() const {
     return side_effects_ == SideEffects::Keep ? std::vector<at::Tensor>{} : buffers_;
@@ -131,6 +141,7 @@ struct LoopOptions {
 
  private:
   std::vector<at::Tensor> buffers_;
+  std::vector<bool> modes_;
   std::optional<byte_size> memory_limit_;
   double memory_share_ = 0;
 };

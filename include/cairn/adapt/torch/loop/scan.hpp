@@ -16,6 +16,7 @@
 #include <cairn/adapt/torch/loop/detail/loop_limit.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
 #include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
+#include <cairn/adapt/torch/loop/detail/step_identity.hpp>
 #include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
 #include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
@@ -116,12 +117,12 @@ template <class State, class Input, class Output, class Step>
   };
 }
 /// Runs a scan of at least one step.
-[[nodiscard]] inline loop_results run_scan(flat_step step, step_index steps, tensor_list const& initial,
-                                           loop_data const& data, LoopOptions options) {
+[[nodiscard]] inline loop_results run_scan(flat_step step, step_identity of, step_index steps,
+                                           tensor_list const& initial, loop_data const& data, LoopOptions options) {
   if (at::GradMode::is_enabled()) {
     refuse_tangents(scan_name, initial);
     refuse_tangents(scan_name, tensors_of_series(data.inputs));
-    options = within_limit(scan_name, step, steps, initial, std::move(options), data);
+    options = within_limit(scan_name, step, std::move(of), steps, initial, std::move(options), data);
     auto const plan = loop_schedule(scan_name, steps, options);
     auto const body = std::make_shared<loop_body>(std::move(step), steps, initial, std::move(options), data, scan_name);
     loop_sweep sweep{plan, *body};
@@ -203,8 +204,10 @@ template <class Step, class X0, class Xs>
       auto const initial = detail::tensors_of(x0);
       detail::loop_results results;
       if (steps > 0) {
+        auto of = detail::identity_of(step);
         auto step_of_lists = detail::flattened_scan(std::forward<Step>(step), x0, sequence::like(xs), output);
-        results = detail::run_scan(std::move(step_of_lists), steps, initial, data, std::move(options));
+        results = detail::run_scan(std::move(step_of_lists), std::move(of), steps, initial, data,
+                                   std::move(options));
       } else {
         (void)detail::loop_schedule(detail::scan_name, steps, options);
         *output = Output{};

@@ -5,14 +5,12 @@
 #include <cstdint>
 #include <utility>
 #include <vector>
-#include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 #include <cairn/adapt/torch/checkpoint/detail/chain_frame.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/sequential_measures.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/tensor_stage.hpp>
-#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
-#include <cairn/adapt/torch/state/detail/versions.hpp>
+#include <cairn/adapt/torch/state/detail/plan_key.hpp>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/block/block_plan.hpp>
@@ -174,32 +172,13 @@ class limit_planner {
 /// What a plan of a module's children depends on, as numbers that can be compared: modules, modes, parameters, input,
 /// and automatic casts.
 [[nodiscard]] inline std::vector<std::int64_t> sequential_key(torch::nn::Module const& module, at::Tensor const& x) {
-  std::vector<std::int64_t> key;
-  auto const add = [&](auto const& value) { key.push_back(std::int64_t(value)); };
-  auto const add_metadata = [&](at::Tensor const& t) {
-    add(t.dim());
-    for (auto const size : t.sizes()) add(size);
-    add(t.scalar_type());
-    add(t.device().type());
-    add(t.device().index());
-    add(t.requires_grad());
-  };
-  for (auto const& one : module.modules(false)) {
-    add(reinterpret_cast<std::intptr_t>(one.get()));
-    add(one->children().size());
-    add(one->is_training());
-  }
-  for (auto const& one : module.parameters()) {
-    add(reinterpret_cast<std::intptr_t>(one.unsafeGetTensorImpl()));
-    add_metadata(one);
-  }
-  add_metadata(x);
-  for (auto const stride : x.strides()) add(stride);
-  for (auto const device : {at::kCPU, at::kCUDA}) {
-    add(autocast_is_on(device));
-    add(autocast_type(device));
-  }
-  return key;
+  plan_key key;
+  for (auto const& one : module.modules(false)) key.add_module(*one);
+  key.add_parameters(module);
+  key.add_metadata(x);
+  for (auto const stride : x.strides()) key.add(stride);
+  key.add_autocast();
+  return std::move(key.key);
 }
 
 }  // namespace cairn::libtorch::detail

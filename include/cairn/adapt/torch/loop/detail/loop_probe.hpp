@@ -98,8 +98,9 @@ class loop_probe {
         buffers_{options_.restored_buffers()} {
     costs_.steps = steps;
   }
+  static constexpr step_index counted = 5;  ///< most steps that `count_steps` runs
   /// For a loop of unknown length, called before `run`: runs its first steps while `goes_on` returns true for the state
-  /// before the step, at most five.
+  /// before the step, at most `counted`.
   /// \pre the loop continues at state 0
   void count_steps(state_question const& goes_on) {
     rng_autocast_guard const around{initial_, options_.rng()};
@@ -111,7 +112,7 @@ class loop_probe {
       body.run_first(x, costs_.steps, costs_.steps + 1);
       ++costs_.steps;
       mark();
-      more = costs_.steps < 5 && goes_on(x, costs_.steps);
+      more = costs_.steps < counted && goes_on(x, costs_.steps);
       asked_bytes_ = (std::max)(asked_bytes_, taken());
     }
   }

@@ -1,0 +1,62 @@
+#pragma once
+/// \file loop_plans.hpp  Keeps what loops within a memory limit have measured, so that steps are not measured in each
+/// call.
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/torch/loop/loop_costs.hpp>
+#include <cairn/adapt/torch/state/detail/plan_key.hpp>
+#include <cairn/adapt/torch/state/detail/plan_store.hpp>
+
+namespace cairn::libtorch {
+namespace detail {
+
+/// What a plan of a loop is made from. Holds no tensor and no module.
+struct stored_costs : plan_key {
+  loop_costs costs;
+};
+
+}  // namespace detail
+
+/// What loops with a memory limit have measured of their steps. Each plan is for a number of steps, a limit, options,
+/// automatic casts, and tensors (sizes, strides, type, device, shared memory, whether a gradient is required) of the
+/// initial state, inputs and named captures; for the class of the step; and, if the step is a module, for that module,
+/// its parameters and modes. Objects of one class, such as two `std::function`, are one step to it: give each step a
+/// `LoopPlans` of its own. Refers to modules weakly; the plan of a destroyed module is dropped. If there are too many
+/// plans, the least recently used is dropped. Can be used by several threads.
+class LoopPlans {
+ public:
+  /// \param most  most plans to keep, >= 1   \throws invalid_call   for less
+  explicit LoopPlans(std::int64_t most = 16) : plans_{"cairn::libtorch::LoopPlans", most} {}
+  LoopPlans(LoopPlans const&) = delete;
+  LoopPlans& operator=(LoopPlans const&) = delete;
+
+  /// How often steps were measured and a plan was made, including plans that were dropped.
+  [[nodiscard]] std::int64_t made() const { return plans_.made(); }
+  /// Number of plans it holds.
+  [[nodiscard]] std::int64_t size() const { return plans_.size(); }
+  /// Drops all plans: the next call measures again.
+  void clear() { plans_.clear(); }
+
+  /// Private to cairn: the costs for this key, if they are known.
+  [[nodiscard]] std::optional<detail::stored_costs> find(std::vector<std::int64_t> const& key) {
+    return plans_.find(key);
+  }
+  /// Private to cairn: stores new costs.
+  void keep(detail::stored_costs costs) { plans_.keep(std::move(costs)); }
+
+ private:
+  detail::plan_store<detail::stored_costs> plans_;
+};
+
+namespace detail {
+
+/// The place for plans of a thread's loops whose step is a module.
+[[nodiscard]] inline LoopPlans& loop_plans_of_this_thread() {
+  static thread_local LoopPlans plans;
+  return plans;
+}
+
+}  // namespace detail
+}  // namespace cairn::libtorch
