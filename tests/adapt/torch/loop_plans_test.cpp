@@ -173,6 +173,7 @@ TEST_CASE("a step that is a module is known by its thread, and no other module h
   one.ptr()->eval();
   (void)runs_of(one);
   CHECK(place.made() == before + 23);
+  CHECK(place.size() == 3);  // plans of modules that are gone are dropped
 }
 
 TEST_CASE("scans, cells and layers keep what they have measured", "[torch]") {
