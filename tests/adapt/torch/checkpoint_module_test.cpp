@@ -1,5 +1,6 @@
 #include "adapt/torch/models/captured_models.hpp"
 #include "support/torch.hpp"
+#include "../../../benchmarks/torch/allocation_log.hpp"
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -108,6 +109,42 @@ TEST_CASE("models with a forward of their own have the bits of their plain calls
   auto const a = torch::randn({8, 8}).requires_grad_(), b = torch::randn({8, 8}).requires_grad_();
   check(false, models::Pairs(), {a, b}, a, b);
   check(false, models::Pairs(), {a}, a, a);
+}
+
+/// Bytes of a step at once, beside the gradients of parameters, whenever those are made.
+template <class Module, class Call>
+std::int64_t counted(Module const& module, Tensor const& seed, Call const& call) {
+  for (auto& t : module->parameters()) t.mutable_grad() = Tensor{};
+  benchmark::allocation_log const log;
+  auto const y = call();
+  y.backward(seed);
+  std::vector<void const*> gradients;
+  for (auto const& t : module->parameters()) gradients.push_back(t.grad().storage().data_ptr().get());
+  return log.events().peak(gradients);
+}
+template <class Module>
+void check_bytes(Module module, Tensor const& x) {
+  auto const seed = torch::randn_like(module->forward(x));
+  auto const least = least_of([&](std::int64_t limit) { return cl::checkpoint_module(module, limit)(x); });
+  auto const plain = counted(module, seed, [&] { return module->forward(x); });
+  for (int part = 0; part <= 3; ++part) {
+    auto const limit = least + (plain - least) * part / 4;
+    auto const limited = cl::checkpoint_module(module, limit);
+    for (int call = 0; call < 2; ++call) {
+      (void)limited(x);
+      auto const bytes = counted(module, seed, [&] { return limited(x); });
+      CAPTURE(part, call, least, plain, limit, bytes, limited.report().predicted_peak);
+      CHECK(bytes <= limit);
+    }
+  }
+}
+
+TEST_CASE("no moment of a step counts more bytes than the limit", "[torch][graph]") {
+  seeded const seed{4};
+  auto const x = torch::randn({2, 3, 16, 16});
+  check_bytes(models::ResNet(6), x);
+  check_bytes(models::LanguageModel(300, 32, 2, 12, 3, 0.2), torch::randint(300, {4, 12}, torch::kLong));
+  check_bytes(models::UNet(), x);
 }
 
 TEST_CASE("without a limit and without gradients a checkpointed module is the plain one", "[torch][graph]") {

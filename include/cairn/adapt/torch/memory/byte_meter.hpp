@@ -1,10 +1,15 @@
 #pragma once
 /// \file byte_meter.hpp  How many bytes of tensors a part of a program holds, now and at most.
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/csrc/profiler/orchestration/observer.h>
@@ -47,6 +52,28 @@ class byte_reporter final : public c10::MemoryReportingInfoBase, public byte_tot
 
   /// Counts a block from before, and its end.
   void begin_with(void* block, std::int64_t bytes) { count(block, bytes); }
+  /// Remembers how the bytes change from now on, for `rise_beside`.
+  void remember() {
+    std::lock_guard const lock{access_};
+    changes_.emplace();
+  }
+  /// The most bytes at once above those at `remember`, without the blocks of now that start at these addresses; >= 0.
+  /// \pre `remember` was called
+  [[nodiscard]] std::int64_t rise_beside(std::vector<void const*> const& blocks) const {
+    std::lock_guard const lock{access_};
+    std::unordered_map<void const*, std::size_t> begun;  // the last that begins at an address is the one of now
+    for (std::size_t k = 0; k < changes_->size(); ++k)
+      if ((*changes_)[k].second > 0) begun[(*changes_)[k].first] = k;
+    std::unordered_set<std::size_t> left_out;
+    for (auto const* const block : blocks)
+      if (auto const found = begun.find(block); found != begun.end()) left_out.insert(found->second);
+    std::int64_t now = 0, most = 0;
+    for (std::size_t k = 0; k < changes_->size(); ++k) {
+      if (left_out.count(k) == 0) now += (*changes_)[k].second;
+      most = (std::max)(most, now);
+    }
+    return most;
+  }
   /// The bytes of existing blocks, by address.
   [[nodiscard]] std::unordered_map<void*, std::int64_t> blocks() const {
     std::lock_guard const lock{access_};
@@ -59,17 +86,23 @@ class byte_reporter final : public c10::MemoryReportingInfoBase, public byte_tot
   void count(void* block, std::int64_t bytes) {
     std::lock_guard const lock{access_};
     if (bytes > 0) {
-      change_by(bytes - std::exchange(blocks_[block], bytes));
+      note(block, -std::exchange(blocks_[block], bytes));
+      note(block, bytes);
     } else if (auto const found = blocks_.find(block); found != blocks_.end()) {
-      change_by(-found->second);
+      note(block, -found->second);
       blocks_.erase(found);
     }
+  }
+  void note(void const* block, std::int64_t change) {
+    change_by(change);
+    if (changes_) changes_->emplace_back(block, change);
   }
 
   c10::Device device_;
   std::shared_ptr<c10::ThreadLocalDebugInfo> before_;
   c10::MemoryReportingInfoBase* next_;
   std::unordered_map<void*, std::int64_t> blocks_;
+  std::optional<std::vector<std::pair<void const*, std::int64_t>>> changes_;
 };
 
 /// Whether a profiler of LibTorch receives the reports of this thread: its callbacks would mistake our object for

@@ -11,14 +11,18 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/ones_like.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
+#include <torch/csrc/autograd/utils/grad_layout_contract.h>
 #include <torch/csrc/autograd/variable.h>
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/graph/detail/captured_graph.hpp>
+#include <cairn/adapt/torch/graph/detail/operation_tape.hpp>
 #include <cairn/adapt/torch/graph/detail/program_facts.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/operation_graph.hpp>
 
 namespace cairn::libtorch::detail {
@@ -48,6 +52,7 @@ class graph_probe {
     operation_graph found;
     values_.resize(graph_.operations.size());
     gradients_.resize(graph_.operations.size());
+    other_strides_.resize(graph_.operations.size());
     for (std::size_t v = 0; v < graph_.operations.size(); ++v) {
       found.operations.push_back(measure(v, times));
       for (auto const& source : graph_.operations[v].inputs) {
@@ -63,6 +68,8 @@ class graph_probe {
     std::sort(found.outputs.begin(), found.outputs.end());
     count_contributions(found);
     count_copies(found);
+    count_results(found);
+    for (std::size_t v = 0; v < other_strides_.size(); ++v) found.operations[v].adjoint_work += other_strides_[v];
     generators.restore();
     return found;
   }
@@ -82,28 +89,61 @@ class graph_probe {
   };
 
   /// Adjoints run from the last operation to the first. The adjoint of a value that a later operation or the caller
-  /// reads, too, is there already, and what an adjoint adds to it lies beside it first.
-  static void count_contributions(operation_graph& found) {
-    std::vector<bool> is_there(found.operations.size());
+  /// reads, too, is there already, and what an adjoint adds to it lies beside it first. So it is with a parameter that
+  /// several operations read: its first share is in the block that becomes its gradient.
+  void count_contributions(operation_graph& found) const {
+    part_flags is_there(found.operations.size()), leaf_is_there(leaves_.size());
     for (step_index const v : found.outputs) is_there[std::size_t(v)] = true;
-    for (auto one = found.operations.rbegin(); one != found.operations.rend(); ++one)
-      for (step_index const input : one->inputs)
-        if (is_there[std::size_t(input)]) one->adjoint_work += found.operations[std::size_t(input)].adjoint_bytes;
+    for (std::size_t v = found.operations.size(); v-- > 0;) {
+      auto& one = found.operations[v];
+      for (step_index const input : one.inputs)
+        if (is_there[std::size_t(input)]) one.adjoint_work += found.operations[std::size_t(input)].adjoint_bytes;
         else is_there[std::size_t(input)] = true;
+      auto const& sources = graph_.operations[v].inputs;
+      for (std::size_t k = 0; k < sources.size(); ++k) {
+        auto const leaf = std::size_t(sources[k].output);
+        if (sources[k].operation >= 0 || first_reading(sources, k) < k || !leaves_[leaf].defined() ||
+            !leaves_[leaf].requires_grad())
+          continue;
+        if (leaf_is_there[leaf]) one.adjoint_work += std::int64_t(leaves_[leaf].nbytes());
+        leaf_is_there[leaf] = true;
+      }
+    }
+  }
+  /// The first place at which the same tensor is read.
+  [[nodiscard]] static std::size_t first_reading(std::vector<tensor_source> const& sources, std::size_t k) {
+    for (std::size_t j = 0; j < k; ++j)
+      if (sources[j].operation == sources[k].operation && sources[j].output == sources[k].output) return j;
+    return k;
   }
 
+  /// What an operation changes in place among the leaves.
+  [[nodiscard]] std::int64_t changed_bytes(captured_operation const& one) const {
+    std::int64_t bytes = 0;
+    for (auto const k : one.changing)
+      if (auto const from = one.inputs[std::size_t(k)]; from.operation < 0)
+        bytes += std::int64_t(leaves_[std::size_t(from.output)].nbytes());
+    return bytes;
+  }
   /// What operations change in place is copied for second runs, and the copies stay: beside whatever runs.
   void count_copies(operation_graph& found) const {
     std::int64_t bytes = 0;
-    for (auto const& one : graph_.operations)
-      for (auto const k : one.changing)
-        if (auto const from = one.inputs[std::size_t(k)]; from.operation < 0)
-          bytes += std::int64_t(leaves_[std::size_t(from.output)].nbytes());
+    for (auto const& one : graph_.operations) bytes += changed_bytes(one);
     for (auto& one : found.operations) {
       one.work += bytes;
       one.adjoint_work += bytes;
     }
     found.loss_work += bytes;
+  }
+
+  /// The caller has the results from the loss on, beside what the plan keeps or makes again of them.
+  static void count_results(operation_graph& found) {
+    std::int64_t bytes = 0;
+    for (step_index const v : found.outputs) bytes += found.operations[std::size_t(v)].bytes;
+    for (auto& one : found.operations) {
+      one.work += bytes;
+      one.adjoint_work += bytes;
+    }
   }
 
   [[nodiscard]] static std::int64_t since(clock::time_point start, at::Tensor const& result) {
@@ -145,6 +185,10 @@ class graph_probe {
       auto const source = one.inputs[k];
       auto const place = std::size_t(source.output);
       bool const is_leaf = source.operation < 0;
+      if (auto const first = first_reading(one.inputs, k); first < k && !changes(one, k) && !changes(one, first)) {
+        inputs.push_back(inputs[first]);
+        continue;
+      }
       auto t = (is_leaf ? leaves_[place] : values_[std::size_t(source.operation)][place]);
       bool const wanted = is_leaf ? t.requires_grad() : bool(gradients_[std::size_t(source.operation)][place]);
       at::NoGradGuard const off;
@@ -163,7 +207,10 @@ class graph_probe {
     for (int round = 0; round <= times; ++round) {
       auto const inputs = inputs_of(one);
       sample const seen = run_once(one, inputs, found, v);
-      if (round == 0) continue;
+      if (round == 0) {
+        if (found.tape_bytes > 0) run_without_tape(one, inputs, found);
+        continue;
+      }
       forward.push_back(seen.forward);
       if (seen.backward > 0) backward.push_back(seen.backward);
     }
@@ -174,11 +221,18 @@ class graph_probe {
   struct sample {
     std::int64_t forward = 0, backward = 0;
   };
+  /// A meter that knows blocks.
+  struct block_meter {
+    explicit block_meter(c10::Device device)
+        : bytes{reporter_for(device)}, guard{c10::DebugInfoKind::PROFILER_STATE, bytes} {}
+    std::shared_ptr<byte_reporter> bytes;
+    c10::DebugInfoGuard guard;
+  };
   [[nodiscard]] sample run_once(captured_operation const& one, std::vector<at::Tensor> const& inputs,
                                 graph_operation& found, std::size_t v) {
     sample seen;
     auto const device = device_of(inputs);
-    std::optional<byte_meter> meter;
+    std::optional<block_meter> meter;
     if (byte_meter::possible()) meter.emplace(device);
     std::vector<at::Tensor> saved;
     auto const start = clock::now();
@@ -202,7 +256,9 @@ class graph_probe {
       if (!is_known) tape.push_back(t);
     }
     found.tape_bytes = bytes_of(tape);
-    if (meter) found.work = (std::max)(found.work, meter->peak() - found.bytes - found.tape_bytes);
+    if (meter)  // a second run works on copies of what it changes
+      found.work = (std::max)(found.work,
+                              meter->bytes->peak() + changed_bytes(one) - found.bytes - found.tape_bytes);
     found.work = (std::max)(found.work, std::int64_t{0});
     values_[v].clear();
     gradients_[v].clear();
@@ -214,28 +270,56 @@ class graph_probe {
       roots.push_back(t);
       found.adjoint_bytes += std::int64_t(t.nbytes());
     }
-    reverse(inputs, std::move(roots), meter ? &*meter : nullptr, found, seen);
+    reverse(one, inputs, std::move(roots), meter ? meter->bytes.get() : nullptr, found, seen);
     for (auto const& t : results) values_[v].push_back(t.detach());
     return seen;
   }
-  void reverse(std::vector<at::Tensor> const& inputs, torch::autograd::variable_list roots, byte_meter* meter,
-               graph_operation& found, sample& seen) {
+  /// A run of which nothing is kept for the adjoint may still make it, as that of a pooling does with its indices.
+  void run_without_tape(captured_operation const& one, std::vector<at::Tensor> const& inputs, graph_operation& found) {
+    if (!byte_meter::possible()) return;
+    block_meter const meter{device_of(inputs)};
+    part_flags flags;
+    for (auto const& t : inputs) flags.push_back(t.requires_grad());
+    (void)operation_tape::run(one, inputs, std::move(flags), false, {});
+    found.work = (std::max)(found.work, meter.bytes->peak() + changed_bytes(one) - found.bytes);
+  }
+  void reverse(captured_operation const& one, std::vector<at::Tensor> const& inputs,
+               torch::autograd::variable_list roots, byte_reporter* bytes, graph_operation& found, sample& seen) {
     torch::autograd::variable_list wanted, seeds;
-    for (auto const& t : inputs) if (t.requires_grad()) wanted.push_back(t);
+    std::vector<tensor_source> from;
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      if (!inputs[k].requires_grad() || first_reading(one.inputs, k) < k) continue;
+      wanted.push_back(inputs[k]);
+      from.push_back(one.inputs[k]);
+    }
     if (roots.empty() || wanted.empty()) return;
     for (auto const& t : roots) seeds.push_back(at::ones_like(t.detach()));
-    std::int64_t before = 0;
-    if (meter != nullptr) {
-      before = meter->allocated();
-      meter->reset_peak();
-    }
+    if (bytes != nullptr) bytes->remember();
     auto const start = clock::now();
-    auto const gradients = torch::autograd::grad(roots, wanted, seeds, false, false, true);
+    auto gradients = torch::autograd::grad(roots, wanted, seeds, false, false, true);
+    for (std::size_t k = 0; k < gradients.size(); ++k)
+      gradients[k] = from[k].operation < 0 ? held_gradient(std::exchange(gradients[k], {}), wanted[k].detach())
+                                           : held_gradient(std::exchange(gradients[k], {}));
     seen.backward = since(start, gradients.front());
-    if (meter == nullptr) return;
+    if (bytes == nullptr) return;
     std::int64_t given = 0;
-    for (auto const& t : gradients) if (t.defined()) given += std::int64_t(t.nbytes());
-    found.adjoint_work = (std::max)({found.adjoint_work, meter->peak() - before - given, std::int64_t{0}});
+    std::vector<void const*> of_leaves;  // the caller's; one may come after the peak, so its bytes cannot be taken off
+    for (std::size_t k = 0; k < gradients.size(); ++k) {
+      auto const& t = gradients[k];
+      if (!t.defined()) continue;
+      if (from[k].operation < 0) {
+        if (t.has_storage()) of_leaves.push_back(t.storage().data_ptr().get());
+        continue;
+      }
+      auto const bytes_given = std::int64_t(t.nbytes());
+      given += bytes_given;
+      // Adjoints are measured with gradients laid out as the values are, and may copy others into that layout.
+      if (t.layout() == at::kStrided && wanted[k].layout() == at::kStrided && t.sizes() == wanted[k].sizes() &&
+          !torch::autograd::utils::obeys_layout_contract(t, wanted[k].detach()))
+        other_strides_[std::size_t(from[k].operation)] =
+            (std::max)(other_strides_[std::size_t(from[k].operation)], bytes_given);
+    }
+    found.adjoint_work = (std::max)({found.adjoint_work, bytes->rise_beside(of_leaves) - given, std::int64_t{0}});
   }
   [[nodiscard]] c10::Device device_of(std::vector<at::Tensor> const& inputs) const {
     for (auto const& t : inputs) if (t.defined() && !t.is_cpu()) return t.device();
@@ -247,6 +331,7 @@ class graph_probe {
   std::vector<at::Tensor> leaves_;
   std::vector<std::vector<at::Tensor>> values_;
   std::vector<std::vector<bool>> gradients_;
+  std::vector<std::int64_t> other_strides_;  ///< of each operation: bytes of gradients that come with other strides
 };
 
 /// The graph with what its operations take, measured on inputs like those that it was captured for. The loss is none of

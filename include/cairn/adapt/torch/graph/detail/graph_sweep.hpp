@@ -96,6 +96,7 @@ class graph_sweep : private cairn::detail::no_hooks {
       slot_of_leaf_[k] = first_place(leaves, k);
       leaves_.push_back(leaves[k].defined() ? leaves[k].detach() : at::Tensor{});
       leaf_gradients_.push_back(leaves[k].defined() && leaves[k].requires_grad());
+      is_end_.push_back(leaf_gradients_.back() && leaves[k].is_leaf());
     }
     leaf_versions_ = versions_of(leaves_);
   }
@@ -242,9 +243,14 @@ class graph_sweep : private cairn::detail::no_hooks {
       if (!tape) refuse_plan(v);
       auto const& inputs = program_->graph.operations[v].inputs;
       std::vector<at::Tensor*> sums;
-      for (auto const& from : inputs) sums.push_back(sum_for(from));
+      std::vector<at::Tensor const*> leaves;
+      for (auto const& from : inputs) {
+        sums.push_back(sum_for(from));
+        auto const slot = from.operation < 0 ? slot_of_leaf_[std::size_t(from.output)] : 0;
+        leaves.push_back(from.operation < 0 && is_end_[slot] ? &leaves_[slot] : nullptr);
+      }
       tape->reverse(std::move(bars), [&](std::size_t k) { return tensor_at(inputs[k]); },
-                    [&](std::size_t k) { return tensor_at({std::int32_t(v), std::int32_t(k)}); }, sums, keeps_);
+                    [&](std::size_t k) { return tensor_at({std::int32_t(v), std::int32_t(k)}); }, sums, leaves, keeps_);
     }
     values_[v] = {};
     return 0;
@@ -329,6 +335,7 @@ class graph_sweep : private cairn::detail::no_hooks {
   std::shared_ptr<graph_program const> program_;
   tensor_list leaves_;  ///< without a history
   part_flags leaf_gradients_;
+  part_flags is_end_;  ///< of each leaf: whether its gradient becomes its `.grad`
   std::vector<std::size_t> slot_of_leaf_;
   std::vector<std::int64_t> leaf_versions_;
   std::vector<kept_value> values_;

@@ -27,20 +27,6 @@
 
 namespace cairn::libtorch::detail {
 
-/// What sums of gradients take beside what was measured of an operation alone: where a later operation reads the same
-/// value, a gradient stands beside the sum that it is added to.
-inline void count_sums(operation_graph& measured) {
-  std::vector<step_index> last(measured.operations.size(), -1);
-  for (std::size_t v = 0; v < last.size(); ++v)
-    for (auto const u : measured.operations[v].inputs) last[std::size_t(u)] = step_index(v);
-  for (auto const u : measured.outputs) last[std::size_t(u)] = measured.size();
-  for (std::size_t v = 0; v < last.size(); ++v)
-    for (auto const u : measured.operations[v].inputs)
-      if (last[std::size_t(u)] > step_index(v))
-        measured.operations[v].adjoint_work +=
-            (std::max)(measured.operations[std::size_t(u)].adjoint_bytes, std::int64_t{0});
-}
-
 /// One kind of call, planned.
 struct planned_call {
   std::shared_ptr<captured_call const> captured;
@@ -117,10 +103,7 @@ class module_plans {
       for (auto const& other : plans_)  // of another limit
         if (other->captured == captured) made->like = other->like, made->report.graph = other->report.graph;
       auto& measured = made->report.graph;
-      if (measured.operations.empty()) {
-        measured = measured_graph(*captured->graph, inputs);
-        count_sums(measured);
-      }
+      if (measured.operations.empty()) measured = measured_graph(*captured->graph, inputs);
       auto planned = plan(measured);
       made->report.plan = std::move(planned.plan);
       auto const live = live_bytes(measured);

@@ -13,6 +13,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
+#include <torch/csrc/autograd/utils/grad_layout_contract.h>
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/graph/detail/captured_graph.hpp>
 #include <cairn/adapt/torch/state/detail/captures.hpp>
@@ -26,7 +27,29 @@ struct tape_references {
   bool inputs = true, results = true;
 };
 
-/// Adds a gradient to a sum as the engine does: in place where nobody else has the sum, with the same bits.
+/// Whether nobody else has the tensor or its memory.
+[[nodiscard]] inline bool is_alone(at::Tensor const& t) {
+  return t.use_count() == 1 && t.storage().use_count() == 1 && t.is_non_overlapping_and_dense();
+}
+/// A gradient as it is held until it is read: without the tensor that it is a view of, and where memory of more than
+/// itself lies behind it, as behind a part of the gradient of `cat`, in a block of its own.
+[[nodiscard]] inline at::Tensor held_gradient(at::Tensor gradient) {
+  if (!gradient.defined() || gradient.layout() != at::kStrided || !gradient.has_storage()) return gradient;
+  gradient = gradient.variable_data();
+  return gradient.storage().nbytes() > gradient.nbytes() ? gradient.clone() : gradient;
+}
+/// The gradient of a leaf as `AccumulateGrad` takes it for `.grad`: with the leaf's strides, so that no copy is made
+/// of it later.
+[[nodiscard]] inline at::Tensor held_gradient(at::Tensor gradient, at::Tensor const& leaf) {
+  gradient = held_gradient(std::move(gradient));
+  bool const plain = gradient.defined() && gradient.layout() == at::kStrided && leaf.layout() == at::kStrided;
+  if (!plain || gradient.sizes() != leaf.sizes() || gradient.scalar_type() != leaf.scalar_type() ||
+      torch::autograd::utils::obeys_layout_contract(gradient, leaf))
+    return gradient;
+  return torch::autograd::utils::clone_obey_contract(gradient, leaf);
+}
+
+/// Adds a gradient to a sum with the bits of the engine: in place where nobody else has one of the two.
 inline void add_gradient(at::Tensor& sum, at::Tensor gradient) {
   if (!gradient.defined()) return;
   if (!sum.defined()) {
@@ -35,8 +58,8 @@ inline void add_gradient(at::Tensor& sum, at::Tensor gradient) {
   }
   bool const plain = sum.layout() == at::kStrided && gradient.layout() == at::kStrided &&
                      sum.scalar_type() == gradient.scalar_type() && sum.sizes() == gradient.sizes();
-  if (plain && sum.use_count() == 1 && sum.storage().use_count() == 1 && sum.is_non_overlapping_and_dense())
-    sum.add_(gradient);
+  if (plain && is_alone(sum)) sum.add_(gradient);
+  else if (plain && is_alone(gradient)) sum = gradient.add_(sum);
   else if (sum.layout() != at::kStrided && gradient.layout() == at::kStrided) sum = gradient + sum;
   else sum = sum + gradient;
 }
@@ -88,22 +111,28 @@ class operation_tape {
   /// \param bars  of the results; an undefined one brings nothing
   /// \param input, result  callables: the tensor of that number, of which only those that were saved are asked for
   /// \param sums  of each input, where its adjoint goes: it is added to what is there. Null where it is not wanted
+  /// \param leaves  of each input, the leaf of autograd that it is; null where it is none
   /// \param keeps  whether it may run again
   template <class Input, class Result>
   void reverse(tensor_list bars, Input const& input, Result const& result, std::vector<at::Tensor*> const& sums,
-               bool keeps) {
+               std::vector<at::Tensor const*> const& leaves, bool keeps) {
     gradient_roots roots;
     for (std::size_t k = 0; k < roots_.size(); ++k) roots.enter(roots_[k], bars[k]);
     bars.clear();
     if (roots.edges.empty()) return;
     edge_list ends;
-    std::vector<std::pair<at::Tensor*, bool>> into;  // and whether the sum goes on within the engine
+    struct target {
+      at::Tensor* sum;
+      at::Tensor const* leaf;
+      bool goes_on;  // within the engine
+    };
+    std::vector<target> into;
     for (std::size_t k = 0; k < gathers_.size(); ++k) {
       if (!gathers_[k] || uses_[k] == 0 || sums[k] == nullptr) continue;
       bool const goes_on = uses_[k] > 1 && sums[k]->defined();
       ends.emplace_back(gate_, std::uint32_t(k));
-      into.emplace_back(sums[k], goes_on);
-      if (goes_on) roots.enter(ends.back(), std::exchange(*sums[k], {}));
+      into.push_back({sums[k], leaves[k], goes_on});
+      if (goes_on) roots.enter(ends.back(), leaves[k] != nullptr ? *sums[k] : std::exchange(*sums[k], {}));
     }
     if (ends.empty()) return;
     struct lookup {  // what nodes ask for while the engine runs
@@ -117,8 +146,15 @@ class operation_tape {
     auto& engine = torch::autograd::Engine::get_default_engine();
     auto gradients = engine.execute(roots.edges, roots.seeds, keeps, false, false, ends);
     for (std::size_t k = 0; k < into.size(); ++k) {
-      if (into[k].second) *into[k].first = std::move(gradients[k]);
-      else add_gradient(*into[k].first, std::exchange(gradients[k], {}));
+      auto const& [sum, leaf, goes_on] = into[k];
+      auto made = std::exchange(gradients[k], {});
+      made = leaf != nullptr ? held_gradient(std::move(made), *leaf) : held_gradient(std::move(made));
+      bool const stays = goes_on && leaf != nullptr && made.layout() == at::kStrided &&  // in what becomes `.grad`
+                         sum->layout() == at::kStrided && sum->scalar_type() == made.scalar_type() &&
+                         sum->storage().use_count() == 1 && sum->is_non_overlapping_and_dense();
+      if (stays) sum->copy_(made);
+      else if (goes_on) *sum = std::move(made);
+      else add_gradient(*sum, std::move(made));
     }
   }
 
