@@ -2,7 +2,7 @@
 """Memory against time of training steps: a model as it is, with its blocks checkpointed, and planned within a limit.
 
     mem_vs_time.py --program mem_vs_time [--model resnet50] [--modes naive,checkpoint,blocks,tiny,torch] [--trials 5] [--batch 4] [--size N]
-                   [--parts 2 3] [--of counted|kept] [--slack BYTES] [--environment FOLDER] [--export FILE.json] [--picture FILE.svg]
+                   [--parts 2 3] [--of counted|kept] [--environment FOLDER] [--export FILE.json] [--picture FILE.svg]
 
 Models are resnet18, resnet50 and resnet152 (pictures of 64x64, or of --size), and gpt, 12 blocks (texts of 128 tokens). Modes:
     naive        the plain call, which the others are compared with
@@ -15,7 +15,7 @@ memory in a step, these gradients included. The limits of the last three modes a
 the plain call keeps from forward to backward: less, because no operator works then. Every row is a process of its own, pinned to the same one processor
 and told to use one thread; times are taken in turn, one sample of each process a trial, and are of user CPU: the median, and the median of each trial's
 ratio to naive.
-Fails where output, gradients or buffers of cairn's rows are not naive's, bit for bit, where tiny counts more than its limit and --slack (0), and where a
+Fails where output, gradients or buffers of cairn's rows are not naive's, bit for bit, where tiny counts more than its limit, and where a
 figure that is promised is not met. Behind a row of tiny: operations, how many run again, bytes by the plan, and how far its time is from what no plan goes below.
 """
 import argparse
@@ -110,7 +110,7 @@ def promises(options, rows):
             yield f"{row['method']}: the bits of the plain call", row["same_bits"]
         if row["mode"] == "tiny":
             above = row["bytes"] - row["limit"]
-            yield f"{row['method']}: counts at most its limit" + (f", {megabytes(above)} MB above" if above > 0 else ""), above <= options.slack
+            yield f"{row['method']}: counts at most its limit" + (f", {megabytes(above)} MB above" if above > 0 else ""), above <= 0
     for part, most in promised.items():
         row, theirs = made.get(f"tiny 1/{part}"), made.get(f"torch 1/{part}")
         if row is None or options.trials < 3 or options.model not in ("resnet50", "gpt"):
@@ -156,7 +156,6 @@ def options_of(words):
     parser.add_argument("--size", type=int)
     parser.add_argument("--parts", type=int, nargs="*", default=(2, 3))
     parser.add_argument("--of", choices=("counted", "kept"), default="counted")
-    parser.add_argument("--slack", type=int, default=0)
     parser.add_argument("--environment", type=pathlib.Path)
     parser.add_argument("--export", type=pathlib.Path)
     parser.add_argument("--picture", type=pathlib.Path)
