@@ -100,8 +100,7 @@ class non_persistent_table {
   };
   static constexpr char const* who = "cairn::chain_planner";
   static constexpr std::int32_t never = std::int32_t{1}
-                                        << 30;  ///< more than any number of slots; adding a number of slots does not
-                                                ///< overflow
+                                        << 30;  ///< more than any number of slots; the sum of both fits 32 bits
   /// The largest time; the sum of two of these and of all stages once is below 2^31.
   static constexpr std::int32_t most_time = std::int32_t{1} << 29;
   static constexpr std::int64_t most_quanta = std::int64_t{1} << 26;

@@ -67,7 +67,7 @@ class non_persistent_optimum {
     std::int64_t low, high, time;
   };
   static constexpr std::int64_t any = -endless;
-  static constexpr wide sums_of_a_choice = 64;  ///< a choice takes as long
+  static constexpr wide sums_of_a_choice = 64;  ///< a choice takes as long as so many sums
 
   [[nodiscard]] std::size_t place(segment const& of) const noexcept {
     return (std::size_t(of.kind) * count_ + std::size_t(of.from)) * count_ + std::size_t(of.to);

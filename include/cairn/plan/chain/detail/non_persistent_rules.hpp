@@ -101,8 +101,8 @@ class non_persistent_rules {
   [[nodiscard]] static segment rest(segment const& of) noexcept {
     return {kind_of(false, is_pending(of.kind)), of.from + 1, of.to};
   }
-  /// The two parts of a split, the right one first. The left part has all bytes, the right part what the first state
-  /// leaves and, unless it is released, state k.
+  /// The two parts of a split, the right one first. The left part has all bytes. The right part has those that the
+  /// first state leaves free, and state k, too, unless that is released.
   [[nodiscard]] std::pair<segment, segment> parts(segment const& of, segment_choice const& by) const noexcept {
     bool const gives_up = by.does == segment_choice::what::release, pending = is_pending(of.kind),
                leaves_tape = gives_up && !model_.self_contained_tape;

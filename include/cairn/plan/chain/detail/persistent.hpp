@@ -268,7 +268,7 @@ class persistent_optimum {
     return end == no_end ? no_end : end + bytes;
   }
 
-  static constexpr wide sums_of_a_visit = 256;  // a visit takes as long
+  static constexpr wide sums_of_a_visit = 256;  // a visit takes as long as so many sums
   static constexpr std::size_t none_left = (std::numeric_limits<std::size_t>::max)();
 
   chain_model const& c_;

@@ -48,9 +48,9 @@ struct slot_row {
 /// if there is a plan at all. Whatever is kept, the first pass runs each stage k of s..t-1 beside the right adjoint,
 /// state k and state k+1. If these fit for all k, they fit for every j, so runs are checked once per interval and not
 /// once per choice. A row holds only the slots that can occur and whose cost is neither infinite nor 0. Times are whole
-/// quanta, each stage's rounded down, so costs are lower bounds for every plan even where sizes are rounded up; the
-/// time of a plan itself is exact. Cost: O(L^3 K) at worst, in blocks that stay in the cache; 4 bytes per interval and
-/// slot that can occur. See `stage_classes.hpp` for chains that repeat.
+/// quanta, each stage's rounded down, so costs never exceed the times of plans, whichever way sizes are rounded; the
+/// time of the plan that is returned is exact. Cost: O(L^3 K) at worst, in blocks that stay in the cache; 4 bytes per
+/// interval and slot that can occur. See `stage_classes.hpp` for chains that repeat.
 class slot_table {
  public:
   /// \param launch  runs parts of the table in parallel; if empty, one after the other

@@ -101,8 +101,7 @@ class tier_chain_table {
                          "give 1 or more, or 0 to leave the choice to the planner"};
     return tiers;
   }
-  static constexpr std::int64_t usual_bytes = std::int64_t{1} << 28;  ///< of a table whose number of slots is chosen
-                                                                      ///< here
+  static constexpr std::int64_t usual_bytes = std::int64_t{1} << 28;  ///< of a table that chooses its slots itself
 
   /// Times by cell and, within a cell, by free slots in memory. A cell is one combination of free slots of the tiers
   /// with a limit.

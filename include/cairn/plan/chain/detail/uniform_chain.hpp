@@ -24,12 +24,12 @@ namespace cairn::detail {
   return true;
 }
 
-/// The fewest items whose worth adds up to `wanted`. Item i is worth `worth[i]`. Items are taken in chains: a chain
-/// that begins at i takes items i, i+1, .. and may stop anywhere; `heads[i]` chains may begin at i.
+/// The fewest items that are together worth at least `wanted`. Item i is worth `worth[i]`. Items are taken in chains: a
+/// chain that begins at i takes items i, i+1, .. and may stop anywhere; `heads[i]` chains may begin at i.
 ///
-/// Takes stretches with the most worth per item, and then a shorter one that is just enough. If the fractional optimum
-/// proves no such small number of items, it searches the choices in which each item is taken up to `reach` times more
-/// or less often. Cost: O(items log items), and O(items * length of a stretch) for the last one
+/// Takes stretches with the most worth per item, and then a shorter one that is just enough. If these are more items
+/// than the fractional optimum needs, it searches the choices in which each item is taken up to `reach` times more or
+/// less often. Cost: O(items log items), and O(items * length of a stretch) for the shorter stretch
 class chain_cover {
  public:
   /// \param worth  each > 0
@@ -62,8 +62,7 @@ class chain_cover {
     }
   }
 
-  [[nodiscard]] value_list<std::int64_t> const& taken() const noexcept { return taken_; }  ///< how often each item is
-                                                                                           ///< taken
+  [[nodiscard]] value_list<std::int64_t> const& taken() const noexcept { return taken_; }  ///< uses of each item
   /// Whether the items taken are worth `wanted`; if not, all are taken.
   [[nodiscard]] bool is_enough() const noexcept { return wanted_ <= 0; }
   [[nodiscard]] bool is_least() const noexcept { return is_least_; }      ///< whether they are proven to be the fewest

@@ -225,7 +225,7 @@ class lower_set_table {
       block_search{model_, given.from, given.to}.run_backward(given, order);
   }
 
-  static constexpr unsigned sums_for_choice = 64;  ///< a visit of a choice takes as long
+  static constexpr unsigned sums_for_choice = 64;  ///< a visit of a choice takes as long as so many sums
 
   graph_model const& model_;
   graph_blocks const& blocks_;

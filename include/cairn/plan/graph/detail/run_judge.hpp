@@ -15,7 +15,7 @@ namespace cairn::detail {
 
 /// Deterministic: the same calls in the same order give the same results.
 struct run_judge {
-  static constexpr unsigned sums_for_action = 10;  ///< a visit of an action takes as long
+  static constexpr unsigned sums_for_action = 10;  ///< a visit of an action takes as long as so many sums
 
   graph_model const& model;  ///< must outlive this object
   std::int64_t budget;
