@@ -43,7 +43,7 @@ class chain_planner {
   }
   CAIRN_DECL ~chain_planner();
 
-  /// The fastest plan found by the method whose peak is at most `budget`, without state 0.
+  /// The fastest plan that the method finds with a peak of at most `budget`, without state 0.
   /// \param budget  a size, "512MiB", if the chain is in bytes; or a number in the unit of the chain
   /// Cost: see `chain_options::effort`, `chain_options::limit` and the methods. If the limit is reached, this returns
   /// the best plan found so far; its gap says what is proven.

@@ -36,9 +36,10 @@ struct remake_moment {
 };
 
 /// The cheapest choice of what to keep at a moment and what to make again later, from inputs that are kept or made
-/// again, too. With a price per kept byte the cheapest choice is a minimum cut. Each value v is on one side or the
-/// other for "v is there" and for "operation v runs again". A value that is there and not run again is kept, at the
-/// price of its bytes. An operation that runs again costs its time, needs its inputs to be there, and makes its tape.
+/// again, too. With a price per kept byte the cheapest choice is a minimum cut of a network in which each value v has
+/// two nodes: one says whether v is there, one whether operation v runs again. A value that is there and not run again
+/// is kept, at the price of its bytes. An operation that runs again costs its time, needs its inputs to be there, and
+/// makes its tape.
 class remake_cut {
  public:
   /// \param model  must outlive this object
