@@ -23,12 +23,26 @@ MACROS = {
                                 TRUE FALSE BOOL None Bool Status Success Always Never Unsorted True False
                                 linux unix major minor makedev""".split()},
 }
-INCLUDE = re.compile(r"^#include <((?!cairn/)[^>]+)>", re.M)
+INCLUDE = re.compile(r"^#include <([^>]+)>", re.M)
+
+
+def with_included(headers):
+    """The text of each header, and of those of cairn that they include, by its path."""
+    texts, left = {}, [header.resolve() for header in headers]
+    while left:
+        header = left.pop()
+        if header in texts:
+            continue
+        texts[header] = header.read_text()
+        root = next((folder for folder in header.parents if folder.name == "include"), None)
+        if root:
+            left += [root / name for name in INCLUDE.findall(texts[header]) if name.startswith("cairn/")]
+    return texts
 
 
 def compile_behind(compiler, headers, flags):
-    texts = {header: header.read_text() for header in headers}
-    others = sorted({name for text in texts.values() for name in INCLUDE.findall(text)})
+    texts = with_included(headers)
+    others = sorted({name for text in texts.values() for name in INCLUDE.findall(text) if not name.startswith("cairn/")})
     unit = [f"#include <{name}>" for name in others + C_HEADERS]
     for macro, value in MACROS.items():
         unit += [f"#undef {macro.split('(')[0]}", f"#define {macro} {value}"]

@@ -20,7 +20,7 @@
 namespace cairn::detail {
 
 /// \throws invalid_plan   for invalid options, or options that do not suit the chain
-inline void check_options(chain_options const& options, chain_model const& model) {
+inline void check_chain_options(chain_options const& options, chain_model const& model) {
   constexpr char const* who = "cairn::chain_planner";
   if (!(options.gap >= 0))
     throw invalid_plan{
@@ -53,7 +53,7 @@ class chain_search {
         options_{std::move(options)},
         model_{work_, who},
         meter_{who, {"stages", model_.stages}, options_.limit, advice} {
-    check_options(options_, model_);
+    check_chain_options(options_, model_);
   }
   chain_search(chain_search const&) = delete;
 
