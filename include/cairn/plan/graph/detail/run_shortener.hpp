@@ -81,14 +81,14 @@ class run_shortener {
     for (std::size_t k = gaps_.size(); k > 1; --k) std::swap(gaps_[k - 1], gaps_[judge_.draw(k)]);
   }
   [[nodiscard]] bool has_room(gap const& of) {
-    judge_.spend(1 + (of.until - std::min(of.until, of.made)) / 16);
+    judge_.spend(1 + (of.until - (std::min)(of.until, of.made)) / 16);
     auto const most = [this](std::size_t from, std::size_t to) {
       std::int64_t bytes = 0;
       for (std::size_t i = from; i < to; ++i) bytes = (std::max)(bytes, reached_[i]);
       return bytes;
     };
     return most(of.read + 1, of.until) + of.bytes + of.tape <= judge_.budget &&
-           (of.tape == 0 || most(of.made, std::min(of.read + 1, of.until)) + of.tape <= judge_.budget);
+           (of.tape == 0 || most(of.made, (std::min)(of.read + 1, of.until)) + of.tape <= judge_.budget);
   }
 
   run_judge& judge_;

@@ -89,8 +89,8 @@ class space_time_marks {
   wide steps_;
 };
 
-/// The legend of a picture. \param far  whether a state is kept on a tier other than memory
-[[nodiscard]] inline std::vector<legend_entry> space_time_legend(bool has_tapes, bool far) {
+/// The legend of a picture. \param elsewhere  whether a state is kept on a tier other than memory
+[[nodiscard]] inline std::vector<legend_entry> space_time_legend(bool has_tapes, bool elsewhere) {
   std::vector<legend_entry> legend{{"advance", "advance", line_sample}, {"turn", "turn", line_sample}};
   if (has_tapes) legend.push_back({"record", "record", line_sample});
   legend.push_back({"reverse", "reverse", line_sample});
@@ -98,7 +98,7 @@ class space_time_marks {
   legend.push_back({"load", "load", ring_sample});
   legend.push_back({"drop", "drop", cap_sample});
   legend.push_back({"a state is kept", "state-life", pole_sample});
-  if (far) legend.push_back({"on a slower tier", "far-life", pole_sample});
+  if (elsewhere) legend.push_back({"on a slower tier", "far-life", pole_sample});
   if (has_tapes) legend.push_back({"a tape is kept", "tape-life", pole_sample});
   return legend;
 }
@@ -169,7 +169,7 @@ void put_marks(text_chart& chart, std::size_t height, drawn_loop const& drawn, s
 }
 
 /// The legend of the picture for a terminal.
-[[nodiscard]] inline std::vector<std::string> space_time_key(text_chart const& chart, bool has_tapes, bool far) {
+[[nodiscard]] inline std::vector<std::string> space_time_key(text_chart const& chart, bool has_tapes, bool elsewhere) {
   std::vector<std::string> key;
   auto const explain = [&](unsigned char rank, char const* name) { key.push_back(chart.mark(rank) + " " + name); };
   explain(rank_reverse, "reverse");
@@ -180,7 +180,7 @@ void put_marks(text_chart& chart, std::size_t height, drawn_loop const& drawn, s
   if (has_tapes) explain(rank_record, "record");
   explain(rank_advance, "advance");
   explain(rank_kept, "kept");
-  if (far) explain(rank_kept_far, "kept on a slower tier");
+  if (elsewhere) explain(rank_kept_far, "kept on a slower tier");
   return key;
 }
 
