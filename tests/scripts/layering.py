@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     "store/": ["core/"],
     "run/": ["core/", "store/", "schedule/uniform.hpp", "schedule/remaining.hpp"],
     "trace/": ["core/"],
+    "profile/": ["core/", "schedule/", "plan/", "run/", "trace/"],
     "adapt/": ["core/", "store/", "run/"],
     "adapt/ad": ["core/", "schedule/", "plan/", "store/", "run/"],
     "adapt/adolc": ["core/", "adapt/ad"],
@@ -35,12 +36,13 @@ MAY_INCLUDE = {
     "adapt/nlohmann_json": ["core/", "schedule/", "plan/", "plan/text/"],
     "adapt/cuda": ["core/", "schedule/", "plan/", "store/", "run/"],
     "adapt/torch": ["core/", "schedule/", "plan/", "store/", "run/"],
+    "adapt/mpi": ["core/", "schedule/", "plan/", "store/", "run/"],
     "cairn.hpp": ["version.hpp", "core/", "schedule/", "plan/", "store/", "run/"],
     "planning.hpp": ["core/", "schedule/", "plan/"],
     "chains.hpp": ["core/", "plan/", "run/"],
 }
 # The umbrella never reaches these, not even through another header.
-OPT_IN = ("adapt/", "trace/", "plan/text/", "store/disk", "store/compressed", "store/tiered", "store/async")
+OPT_IN = ("adapt/", "profile/", "trace/", "plan/text/", "store/disk", "store/compressed", "store/tiered", "store/async")
 
 # Headers in detail/ are private. The core's own folders use each other's; an adapter uses these of the core, where it extends an executor or
 # speaks as the core does.
