@@ -219,7 +219,7 @@ TEST_CASE("advice is made for loops that nobody walks, without tables", "[plan][
   }
 }
 
-TEST_CASE("the advice says why in words", "[plan][advise]") {
+TEST_CASE("the advice says why in words", "[plan][advise][long]") {
   workload work{
       .steps = 1000, .state_bytes = 100'000, .adjoint_bytes = 100'000, .step_seconds = 1e-3, .adjoint_seconds = 2e-3};
   work.tiers.disk = {.write_seconds = 2e-3, .read_seconds = 1e-3, .bytes = unlimited_bytes};

@@ -168,7 +168,7 @@ void campaign(unsigned seed, int each) {
 
 }  // namespace
 
-TEST_CASE("executed, verified and estimated counts are the same for random plans of every kind", "[plan][campaign]") {
+TEST_CASE("executed, verified and estimated counts are the same for random plans of every kind", "[plan][campaign][long]") {
   campaign(1, 2'000);
 }
 

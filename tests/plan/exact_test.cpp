@@ -132,7 +132,7 @@ TEST_CASE("totals of uniform are exact at the edges", "[exact][uniform]") {
   }
 }
 
-TEST_CASE("totals of two_level are exact at the edges", "[exact][two_level]") {
+TEST_CASE("totals of two_level are exact at the edges", "[exact][two_level][long]") {
   for (auto const n : edges)
     for (auto const p : sizes)
       for (auto const x : sizes) {

@@ -68,7 +68,7 @@ void agree_on_mutants(unsigned seed, int count) {
 
 static_assert(book::rules == int(flaw::no_progress) + 1, "the book knows every flaw");
 
-TEST_CASE("verify and the book agree on schedules changed at random", "[plan][verify][mutants]") {
+TEST_CASE("verify and the book agree on schedules changed at random", "[plan][verify][mutants][long]") {
   agree_on_mutants(7, 100'000);
 }
 

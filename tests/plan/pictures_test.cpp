@@ -333,7 +333,7 @@ TEST_CASE("a title is shown as it was given, whatever characters it has", "[plan
   CHECK(between(svg, "y=\"28\">", "</text>") == std::string(72, 'w') + "\xE2\x80\xA6");
 }
 
-TEST_CASE("a hundred thousand actions are all drawn", "[plan][picture]") {
+TEST_CASE("a hundred thousand actions are all drawn", "[plan][picture][long]") {
   revolve const plan{24'000, 30};
   auto const count = actions_of(plan).size() - 1;
   REQUIRE(count > 95'000);
@@ -385,7 +385,7 @@ TEST_CASE("a list that is no schedule has no picture", "[plan][picture]") {
   CHECK_THROWS_AS(memory_svg(revolve{9, 2}, {.steps = 8}), invalid_plan);
 }
 
-TEST_CASE("pictures for a terminal keep to the columns and rows asked for", "[plan][picture]") {
+TEST_CASE("pictures for a terminal keep to the columns and rows asked for", "[plan][picture][long]") {
   for (step_index const n : {0, 1, 2, 7, 30, 1000})
     for (int const columns : {24, 47, 80, 200})
       for (int const rows : {1, 2, 5, 40})

@@ -89,7 +89,7 @@ void check_forms(cairn::any_schedule const& plan) {
 TEMPLATE_TEST_CASE(
     "the predicted peak is the counted peak for states of 1 byte and of 16 KiB, and adjoints smaller and larger than "
     "them",
-    "[bytes]", unsigned char, bytes) {
+    "[bytes][long]", unsigned char, bytes) {
   for (step_index const n : {0, 1, 2, 3, 100, 106, 1000}) {
     for (step_index const slots : {1, 5, 20}) {
       check_forms<TestType, unsigned char>(cairn::revolve{n, slots});
@@ -131,7 +131,7 @@ TEST_CASE("a kept run takes what is predicted for it, also when it is reversed t
   }
 }
 
-TEST_CASE("states that grow or shrink on the way take what the rehearsal says") {
+TEST_CASE("states that grow or shrink on the way take what the rehearsal says", "[long]") {
   for (int const direction : {0, 1, 2}) {
     auto const size = [&](step_index i) {
       return std::size_t(direction == 0 ? 1000 + 37 * i : direction == 1 ? 9000 - 37 * i : 500 + 211 * (i * 7919 % 13));

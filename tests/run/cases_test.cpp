@@ -203,7 +203,7 @@ TEST_CASE("Lotka-Volterra has the same bits where one adjoint call reverses many
   }
 }
 
-TEST_CASE("Burgers has the reference objective and gradient for state and viscosity, with every schedule") {
+TEST_CASE("Burgers has the reference objective and gradient for state and viscosity, with every schedule", "[long]") {
   always_the_same<burgers_result> same;
   on_plans(10'000, [&](auto const& plan) {
     CAPTURE(plan.slots());

@@ -430,7 +430,7 @@ TEST_CASE("a plan that cannot be obeyed is refused before any stage runs", "[run
                   cairn::invalid_plan);
 }
 
-TEST_CASE("the rules of a walk are those of the judge of plans, to the action and the word", "[run][chain]") {
+TEST_CASE("the rules of a walk are those of the judge of plans, to the action and the word", "[run][chain][long]") {
   std::mt19937_64 numbers{5};
   int refusals = 0;
   for (int k = 0; k < 20'000; ++k) {
@@ -627,7 +627,7 @@ struct slow_clock {
 
 }  // namespace
 
-TEST_CASE("a probe tells the sizes of a chain as they are, and what planners need of it", "[run][chain][probe]") {
+TEST_CASE("a probe tells the sizes of a chain as they are, and what planners need of it", "[run][chain][probe][long]") {
   std::vector<std::size_t> const lengths{2, 3, 4, 1, 0, 6};
   auto const bytes = [](std::size_t length) { return std::int64_t(sizeof(vec) + 8 * length); };
   std::vector<std::int64_t> x;
@@ -739,7 +739,7 @@ void check_short_stages(double share) {
 
 TEST_CASE(
     "stages far shorter than the clock can tell come out in their ratio, each called on a state and a tape of its own",
-    "[run][chain][probe]") {
+    "[run][chain][probe][long]") {
   check_short_stages<coarse_clock<1000, 0>>(1.0 / 64);
   check_short_stages<coarse_clock<1, 40>>(0);
   check_short_stages<coarse_clock<1000, 40>>(1.0 / 64);

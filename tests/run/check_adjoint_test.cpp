@@ -142,7 +142,7 @@ TEST_CASE("tested steps are spread over the loop, the first and the last among t
   if (most > 1) CHECK(seen.back() == n - 1);
 }
 
-TEST_CASE("no false alarm on steps of many shapes and magnitudes") {
+TEST_CASE("no false alarm on steps of many shapes and magnitudes", "[long]") {
   std::mt19937_64 random{7};
   std::uniform_real_distribution<double> number{-2, 2};
   for (int trial = 0; trial < 300; ++trial) {
@@ -419,7 +419,7 @@ bool is_accused(cairn::adjoint_report const& report) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a right adjoint of numbers of any magnitude is not accused, and a wrong one is found", "", float,
+TEMPLATE_TEST_CASE("a right adjoint of numbers of any magnitude is not accused, and a wrong one is found", "[long]", float,
                    double) {
   using T = TestType;
   for (double const factor : {0.9, 0.5, 0.1, 1.1, 2.0, 10.0}) {

@@ -349,7 +349,7 @@ TEST_CASE("constants beside adjoints of other types, tangents, forms and generat
 }
 
 TEST_CASE(
-    "of random loops with constants each is passed and its constants are named, and errors beside them are found") {
+    "of random loops with constants each is passed and its constants are named, and errors beside them are found", "[long]") {
   std::mt19937_64 random{11};
   std::uniform_real_distribution<double> number{-2, 2};
   for (int trial = 0; trial < 100; ++trial) {

@@ -442,7 +442,7 @@ bool same_bits(field const& a, field const& b) {
 
 }  // namespace
 
-TEST_CASE("random graphs: the bits of storing everything, and the predicted peak to the byte", "[run][graph]") {
+TEST_CASE("random graphs: the bits of storing everything, and the predicted peak to the byte", "[run][graph][long]") {
   std::size_t views = 0, pins = 0, twice = 0, tapes = 0, plans = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {
     CAPTURE(seed);

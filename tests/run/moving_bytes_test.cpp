@@ -130,7 +130,7 @@ void each_plain_plan(Use use) {
 }  // namespace
 
 TEST_CASE("states that move their sizes about and have no room to spare take what is told, to the byte",
-          "[run][bytes]") {
+          "[run][bytes][long]") {
   each_plain_plan([](any_schedule const& plan) {
     each_form(plan, [&](auto step, auto adjoint, sweep_form form) {
       CHECK(taken_by(plan, step, adjoint) == told(plan, form, state_bytes));
@@ -172,7 +172,7 @@ TEST_CASE("only states in work have room to spare: what is kept takes its size",
   });
 }
 
-TEST_CASE("a budget in bytes is kept by plans for what a probe saw, whatever sizes do", "[run][bytes]") {
+TEST_CASE("a budget in bytes is kept by plans for what a probe saw, whatever sizes do", "[run][bytes][long]") {
   (void)state_at(0);
   auto const check = [](auto step, auto adjoint) {
     auto work = probe<std::chrono::steady_clock>(step, state_at(0), longest, 0.0, adjoint, longest);

@@ -191,7 +191,7 @@ struct cairn::state_traits<std::unique_ptr<step_index>> {
   static std::size_t bytes(std::unique_ptr<step_index> const&) { return sizeof(void*) + sizeof(step_index); }
 };
 
-TEST_CASE("steps and adjoints far shorter than the clock can tell come out in their ratio", "[run][probe]") {
+TEST_CASE("steps and adjoints far shorter than the clock can tell come out in their ratio", "[run][probe][long]") {
   constexpr double nano = 1e-9, share = 1.0 / 64;
   probe_short_calls<coarse_clock<1000, 0>>([&](workload const& work) {
     CHECK(std::abs(work.step_seconds - of_step * nano) <= share * of_step * nano);

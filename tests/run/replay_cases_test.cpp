@@ -725,7 +725,7 @@ void check_bytes(any_schedule const& plan, replay_check mode, step_form form, St
 
 }  // namespace
 
-TEST_CASE("the bytes of a replay check are in the estimate and in plans for a budget, to the byte") {
+TEST_CASE("the bytes of a replay check are in the estimate and in plans for a budget, to the byte", "[long]") {
   auto const in_place = [](numbers& x, step_index) {
     for (auto& v : x) v += 1;
   };
@@ -782,7 +782,7 @@ struct heavy_object {
 
 }  // namespace
 
-TEST_CASE("the bytes of a replay check of a loop of unknown length are in the estimate, to the byte") {
+TEST_CASE("the bytes of a replay check of a loop of unknown length are in the estimate, to the byte", "[long]") {
   numbers const x0(500, 0.5);
   auto const seed = [](numbers const&) { return 1.0; };
   auto const one_step = [](numbers const& x, double& bar, step_index) { bar += x[0]; };

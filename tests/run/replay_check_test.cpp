@@ -100,7 +100,8 @@ void check_sound(any_schedule const& plan, pendulum::stored const& all, sweep_op
 
 TEST_CASE(
     "a replay check finds nothing and changes no bit and no step call where there is nothing to find, for every "
-    "schedule and form") {
+    "schedule and form",
+    "[long]") {
   for (step_index const n : {0, 1, 2, 7, 13, 40}) {
     pendulum::stored const all{n};
     for (auto const& [name, plan] : plans_of(n)) {
@@ -238,7 +239,8 @@ void plant(any_schedule const& plan, tally& sum) {
 
 TEST_CASE(
     "a step that hides something is found in every schedule that runs it again, and the step that differs first is "
-    "named") {
+    "named",
+    "[long]") {
   tally sum;
   for (step_index const n : {1, 2, 3, 7, 13, 40})
     for (auto const& [name, plan] : plans_of(n)) {

@@ -49,7 +49,7 @@ TEST_CASE("bptt does what the oracles say, whatever it keeps", "[schedule][bptt]
   CHECK(better_than_published > 0);
 }
 
-TEST_CASE("no machine takes fewer runs than bptt, whatever it keeps", "[schedule][bptt][brute]") {
+TEST_CASE("no machine takes fewer runs than bptt, whatever it keeps", "[schedule][bptt][brute][long]") {
   for (int n = 0; n <= 7; ++n)
     for (int units = 0; units <= (n < 7 ? 8 : 5); ++units)
       for (int tape = 1; tape <= 4; ++tape)

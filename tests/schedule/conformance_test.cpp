@@ -119,7 +119,7 @@ TEST_CASE("a cursor goes on answering done", "[schedule]") {
     });
 }
 
-TEST_CASE("any_schedule is the schedule that it was made of", "[schedule][any]") {
+TEST_CASE("any_schedule is the schedule that it was made of", "[schedule][any][long]") {
   for (auto const n : lengths)
     each_plan(n, [&](std::string const& name, auto const& plan) {
       INFO(name);

@@ -67,7 +67,7 @@ TEST_CASE("disk_revolve costs what the oracles say", "[schedule][disk_revolve][o
   }
 }
 
-TEST_CASE("no machine reverses a loop at less cost than disk_revolve", "[schedule][disk_revolve][brute]") {
+TEST_CASE("no machine reverses a loop at less cost than disk_revolve", "[schedule][disk_revolve][brute][long]") {
   compare_with_search(400, 7, 1);
 }
 

@@ -116,7 +116,7 @@ TEST_CASE("residues are those modulo 2^127 - 1", "[schedule][fingerprint]") {
               .value() == 0);
 }
 
-TEST_CASE("a revolve's closed form is the fingerprint of its actions", "[schedule][fingerprint]") {
+TEST_CASE("a revolve's closed form is the fingerprint of its actions", "[schedule][fingerprint][long]") {
   for (step_index n = 0; n <= 300; n += n < 60 ? 1 : 7)
     for (slot_index s = 1; s <= 12; ++s) {
       REQUIRE(is_that_of_its_actions(revolve{n, s}));
@@ -126,7 +126,7 @@ TEST_CASE("a revolve's closed form is the fingerprint of its actions", "[schedul
     REQUIRE(is_that_of_its_actions(revolve{n, s}));
 }
 
-TEST_CASE("a uniform's closed form is the fingerprint of its actions", "[schedule][fingerprint]") {
+TEST_CASE("a uniform's closed form is the fingerprint of its actions", "[schedule][fingerprint][long]") {
   for (step_index n = 0; n <= 90; ++n) {
     REQUIRE(is_that_of_its_actions(uniform{n}));
     for (step_index k = 0; k <= n; ++k) {
@@ -137,7 +137,7 @@ TEST_CASE("a uniform's closed form is the fingerprint of its actions", "[schedul
   }
 }
 
-TEST_CASE("a two_level's closed form is the fingerprint of its actions", "[schedule][fingerprint]") {
+TEST_CASE("a two_level's closed form is the fingerprint of its actions", "[schedule][fingerprint][long]") {
   for (step_index n = 0; n <= 60; ++n)
     for (step_index p = 1; p <= n + 2; p += p < 10 ? 1 : 5)
       for (slot_index s = 0; s <= 5; ++s) {
@@ -182,7 +182,7 @@ TEST_CASE("plans of different makers with the same actions have the same fingerp
   REQUIRE(fingerprint(leaves{longest, longest, revolve{1, 1}}) == fingerprint(leaves{longest, longest, uniform{1}}));
 }
 
-TEST_CASE("the longest loops have fingerprints at once", "[schedule][fingerprint]") {
+TEST_CASE("the longest loops have fingerprints at once", "[schedule][fingerprint][long]") {
   std::vector<plan_fingerprint> seen;
   for (step_index const n : {longest, longest - 1, longest / 2, step_index{1'000'000'000'000'000'000}}) {
     for (slot_index const s : {slot_index{1}, slot_index{10}, slot_index{60}, slot_index{1000}, n - 1}) {

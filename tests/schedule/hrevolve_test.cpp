@@ -149,7 +149,7 @@ TEST_CASE("hrevolve costs what the oracles of three tiers say", "[schedule][hrev
   }
 }
 
-TEST_CASE("no machine reverses a loop at less cost than hrevolve", "[schedule][hrevolve][brute]") {
+TEST_CASE("no machine reverses a loop at less cost than hrevolve", "[schedule][hrevolve][brute][long]") {
   compare_with_search(300, 1, 9, 4, 1);
   compare_with_search(600, 2, 7, 3, 2);
   compare_with_search(200, 3, 5, 2, 3);
@@ -165,7 +165,7 @@ TEST_CASE("no machine reverses a loop at less cost than hrevolve, thousands of c
 }
 
 TEST_CASE("tiers that cannot be compared are said to be so and a sound plan is made over them",
-          "[schedule][hrevolve][brute]") {
+          "[schedule][hrevolve][brute][long]") {
   int uncompared = 0;
   int const above = above_least(400, 2, 7, 3, 9, uncompared);
   CHECK(uncompared > 100);
@@ -188,7 +188,7 @@ TEST_CASE("how often the best order of tiers that cannot be compared is not the 
   CHECK(above_of_three * 20 < uncompared_of_three);
 }
 
-TEST_CASE("skipping sums changes no cost of hrevolve", "[schedule][hrevolve]") {
+TEST_CASE("skipping sums changes no cost of hrevolve", "[schedule][hrevolve][long]") {
   generator draw{12};
   for (int k = 0; k < 60; ++k) {
     int const n = from(draw, 60, 700);

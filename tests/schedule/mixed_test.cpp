@@ -77,7 +77,7 @@ TEST_CASE("mixed does what the oracles say, with tapes that restart and with oth
   }
 }
 
-TEST_CASE("no machine takes fewer runs than mixed", "[schedule][mixed][brute]") {
+TEST_CASE("no machine takes fewer runs than mixed", "[schedule][mixed][brute][long]") {
   for (int n = 0; n <= 6; ++n) compare_with_search(n, 9);
   compare_with_search(7, 5);
 }
@@ -87,7 +87,7 @@ TEST_CASE("no machine takes fewer runs than mixed in longer loops", "[schedule][
   compare_with_search(8, 9);
 }
 
-TEST_CASE("no nested order takes fewer runs than mixed, which skips most of them", "[schedule][mixed][brute]") {
+TEST_CASE("no nested order takes fewer runs than mixed, which skips most of them", "[schedule][mixed][brute][long]") {
   constexpr int most_steps = 230, most_units = 24;
   for (int const tape : {1, 2, 3, 7}) {
     brute::nested_units const best{most_steps, most_units, tape};
@@ -163,7 +163,7 @@ TEST_CASE("mixed runs no step twice where all tapes fit, and needs no table", "[
     }
 }
 
-TEST_CASE("a unit more never costs a run, and tapes that restart save some", "[schedule][mixed]") {
+TEST_CASE("a unit more never costs a run, and tapes that restart save some", "[schedule][mixed][long]") {
   for (slot_index const tape : {1, 2, 5}) {
     wide saved = 0;
     for (slot_index units = 2; units < 130; ++units) {

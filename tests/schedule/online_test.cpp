@@ -74,7 +74,7 @@ static_assert(schedule<stopped_online> && counted_schedule<stopped_online> && st
 static_assert(verify(online{3}.stopping_at(30)) == online{3}.stopping_at(30).counts(),
               "online walks in a constant expression");
 
-TEST_CASE("a loop may stop anywhere under online and every step is reversed", "[schedule][online]") {
+TEST_CASE("a loop may stop anywhere under online and every step is reversed", "[schedule][online][long]") {
   for (auto const v : variants)
     for (slot_index s = 1; s <= 20; ++s)
       for (step_index n = 0; n <= 130; ++n) {
@@ -180,7 +180,7 @@ dearer dearer_ways_back(slot_index s, step_index up_to, bool eager) {
 }  // namespace
 
 TEST_CASE("the dynamic program of the way back finds what a search over all machines finds",
-          "[schedule][online][brute]") {
+          "[schedule][online][brute][long]") {
   online_search::optima const best{10, 6};
   std::mt19937 random{5};
   for (int k = 0; k < 150; ++k) {
@@ -296,7 +296,7 @@ TEST_CASE("loops of ten million steps are walked with the totals that are told",
   }
 }
 
-TEST_CASE("a thousand slots serve loops of any length", "[schedule][online]") {
+TEST_CASE("a thousand slots serve loops of any length", "[schedule][online][long]") {
   for (step_index const n : {0, 1, 2, 999, 1000, 1001, 1002, 3000, 9000})
     for (auto const v : variants) {
       INFO(name_of(v, 1000, n));

@@ -83,7 +83,7 @@ void walk_rows(step_index longer_than, step_index up_to) {
 
 }  // namespace
 
-TEST_CASE("revolve walks the oracles of large loops with the totals it tells", "[schedule][revolve][oracle]") {
+TEST_CASE("revolve walks the oracles of large loops with the totals it tells", "[schedule][revolve][oracle][long]") {
   walk_rows(0, 2'000'000);
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("revolve walks loops of ten million steps with the totals it tells", "
   walk_rows(2'000'000, 10'000'000);
 }
 
-TEST_CASE("revolve begins loops too long to walk without a flaw", "[schedule][revolve][oracle]") {
+TEST_CASE("revolve begins loops too long to walk without a flaw", "[schedule][revolve][oracle][long]") {
   for (auto const& row : csv::oracle("revolve_large.csv")) {
     revolve const plan{step_index(csv::number(row.at("n"))), slot_index(csv::number(row.at("s")))};
     if (plan.steps() <= 10'000'000 || plan.slots() > 1'000'000) continue;
@@ -114,7 +114,7 @@ TEST_CASE("no order of nested checkpoints takes fewer advances, or as many and f
     }
 }
 
-TEST_CASE("no machine takes fewer advances, or as many and fewer saves, than revolve", "[schedule][revolve][brute]") {
+TEST_CASE("no machine takes fewer advances, or as many and fewer saves, than revolve", "[schedule][revolve][brute][long]") {
   for (int n = 1; n <= 9; ++n)
     for (int s = 0; s <= 5; ++s) {
       INFO(n << " steps, " << s << " slots");

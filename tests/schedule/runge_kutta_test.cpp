@@ -41,7 +41,7 @@ TEST_CASE("stages of stiffly accurate methods do what the oracles say", "[schedu
 }
 
 TEST_CASE("no machine takes fewer steps than stages, for stiffly accurate methods and for others",
-          "[schedule][runge_kutta][brute]") {
+          "[schedule][runge_kutta][brute][long]") {
   for (int n = 0; n <= 7; ++n)
     for (int units = n < 2 ? 0 : 1; units <= (n < 7 ? 9 : 6); ++units)
       for (int count = 1; count <= 4; ++count)

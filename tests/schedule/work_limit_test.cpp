@@ -93,7 +93,7 @@ bool is_same(any_schedule const& one, any_schedule const& other) {
 
 }  // namespace
 
-TEST_CASE("a table takes so many sums, no fewer are enough, and with as many the plan is the same", "[schedule]") {
+TEST_CASE("a table takes so many sums, no fewer are enough, and with as many the plan is the same", "[schedule][long]") {
   for (auto const& plan : small_tables) {
     CAPTURE(plan.name);
     wide few = 0, enough = wide{1} << 40;
@@ -123,7 +123,7 @@ TEST_CASE("a table that is too much work is refused in words that name the work 
   }
 }
 
-TEST_CASE("who makes a table is asked whether to go on, and told how far it is", "[schedule]") {
+TEST_CASE("who makes a table is asked whether to go on, and told how far it is", "[schedule][long]") {
   struct asked {
     std::vector<double> shares;
     std::size_t most;
@@ -148,7 +148,7 @@ TEST_CASE("who makes a table is asked whether to go on, and told how far it is",
   }
 }
 
-TEST_CASE("the totals of an online plan are work, which is counted, limited and stopped", "[schedule]") {
+TEST_CASE("the totals of an online plan are work, which is counted, limited and stopped", "[schedule][long]") {
   constexpr step_index n = 100'000'000;  // that many decisions are seconds
   for (bool const eager : {false, true})
     for (slot_index const slots : {3, 10, 1000}) {

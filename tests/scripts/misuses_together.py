@@ -32,6 +32,8 @@ def blocks_of(kind, output):
         return output.split("\n\n")
     blocks, complete = [""], False
     for line in output.splitlines(keepends=True):
+        if re.search(r"/together\.cpp:\d+[:,]$", line):
+            continue  # a file that is compiled alone has no such line
         begins = re.match(r"In file included from |\S+: In ", line) or ERROR.search(line)
         if begins and complete:
             blocks.append("")
@@ -67,10 +69,10 @@ def main():
         source = pathlib.Path(scratch) / "together.cpp"
         source.write_text(united(files))
         how = ["-x", "cu", "-c", "-o", os.path.join(scratch, "out.o")]
-        if kind == "gcc-late":
-            how = ["-fsyntax-only"]
-        elif kind != "nvcc":
-            how = ["-fsyntax-only", "-DCAIRN_FIXED", "-Wno-return-type"]  # main() in a namespace is a function like others
+        if kind != "nvcc":
+            how = ["-fsyntax-only", "-Wno-return-type"]  # main() in a namespace is a function like others
+        if kind in ("gcc", "clang"):
+            how.append("-DCAIRN_FIXED")
         done = subprocess.run([compiler, "-std=c++20", *how, *flags, str(source)], text=True, env={**os.environ, "LC_ALL": "C"},
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if kind in ("nvcc", "gcc-late"):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles a file that must be refused, in our words and briefly.
 
-    one_error.py gcc|clang|nvcc|gcc-ended COMPILER FILE [--together FOLDER | --verdict FILE] [FLAG...]
+    one_error.py gcc|clang|nvcc|gcc-late|gcc-ended COMPILER FILE [--together FOLDER] [FLAG...]
 
 The file's first line is `// error: REGEX`; a line `// flags: ...` adds flags. Passes if the compiler stops with one
 error, the sentence within the first 6 lines, and at most 10 lines in all (clang: 15), and if with -DCAIRN_FIXED the
@@ -11,11 +11,8 @@ gcc-ended is for files whose headers leave g++ seconds of templates to instantia
 line is `// late error: REGEX`. With -DCAIRN_FIXED such files are compiled together, by another test; those with late errors without it, too.
 
 --together names the answers of `misuses_together.py`. They stand for a compilation that would pass; where there is none, or it does not pass, the
-file is compiled alone, and that decides.
-
---verdict writes into FILE what would be printed, with the words `refused otherwise` where it does not pass, and then passes.
+file is compiled alone, and that decides. For gcc and clang they tell of -DCAIRN_FIXED only; gcc-late takes g++'s words from them, too.
 """
-import contextlib
 import os
 import pathlib
 import re
@@ -23,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-MOST_LINES = {"gcc": 10, "gcc-ended": 10, "clang": 15, "nvcc": 10}
+MOST_LINES = {"gcc": 10, "gcc-late": 10, "gcc-ended": 10, "clang": 15, "nvcc": 10}
 SENTENCE_WITHIN = 6
 END = "cairn: the last line"
 ERROR = re.compile(r"\berror(?: #[\w-]+)?:")
@@ -66,15 +63,6 @@ def faults(kind, sentence, code, output):
 
 def main():
     kind, compiler, file, *flags = sys.argv[1:]
-    if flags[:1] == ["--verdict"]:
-        with open(flags[1], "w") as verdict, contextlib.redirect_stdout(verdict):
-            if check(kind, compiler, file, flags[2:]):
-                print("refused otherwise")
-        return False
-    return check(kind, compiler, file, flags)
-
-
-def check(kind, compiler, file, flags):
     together = None
     if flags[:1] == ["--together"]:
         together, flags = pathlib.Path(flags[1]) / f"{pathlib.Path(file).stem}.txt", flags[2:]
@@ -89,7 +77,7 @@ def check(kind, compiler, file, flags):
         flags += line.split()
 
     sentence = first[2].replace("`", "[`?]")  # nvcc prints ? for a backtick
-    if together and kind in ("nvcc", "gcc-ended"):
+    if together and kind in ("nvcc", "gcc-late", "gcc-ended"):
         output = together.read_text()
         if kind == "nvcc":
             output += f'\n\n1 error detected in the compilation of "{file}".\n'  # as nvcc ends for one file
@@ -103,7 +91,7 @@ def check(kind, compiler, file, flags):
         code, output = compile_file(kind, compiler, file, flags)
     wrong, summary = faults(kind, sentence, code, output)
 
-    if kind in ("gcc", "clang") and not together:
+    if kind in ("gcc", "gcc-late", "clang") and not together:
         code, fixed_output = compile_file(kind, compiler, file, [*flags, "-DCAIRN_FIXED"])
         if code != 0 or fixed_output:
             wrong.append("with -DCAIRN_FIXED it does not compile in silence")

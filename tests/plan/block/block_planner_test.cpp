@@ -169,7 +169,7 @@ TEST_CASE("more levels take less memory for more runs", "[plan][block]") {
   }
 }
 
-TEST_CASE("cuts by bytes are the best of all cuts", "[plan][block]") {
+TEST_CASE("cuts by bytes are the best of all cuts", "[plan][block][long]") {
   int compared = 0;
   for (auto const of : chains::all_kinds)
     for (int stages = 1; stages <= 8; ++stages)
@@ -255,7 +255,7 @@ TEST_CASE("no blocks are faster than the fastest of all schedules, and none fit 
   CHECK(planned > 100);
 }
 
-TEST_CASE("long chains are cut by bytes without delay", "[plan][block]") {
+TEST_CASE("long chains are cut by bytes without delay", "[plan][block][long]") {
   for (auto const of : chains::large_kinds) {
     auto const c = chains::make(of, 3000, 5);
     cairn::detail::chain_model const model{c, "test"};

@@ -69,7 +69,7 @@ std::optional<chain_plan> plan_with(chain const& work, chain_method by, std::int
 
 TEST_CASE(
     "a chain's plan takes so much work: with as much it is the same, with less it keeps all promises or is refused",
-    "[plan][chain]") {
+    "[plan][chain][long]") {
   int fewer = 0, refused = 0;
   for (auto const kind : {chains::kind::random, chains::kind::resnet})
     for (auto const by : all_methods) {
@@ -110,7 +110,7 @@ TEST_CASE(
   CHECK(refused > 15);
 }
 
-TEST_CASE("no method goes on when it is told to stop, and automatic then still has a plan and a gap", "[plan][chain]") {
+TEST_CASE("no method goes on when it is told to stop, and automatic then still has a plan and a gap", "[plan][chain][long]") {
   struct size { int stages; std::vector<chain_method> methods; };
   for (auto const& [stages, methods] : {size{1000, {std::begin(all_methods), std::end(all_methods)}},
                                         size{5000,
@@ -140,7 +140,7 @@ TEST_CASE("no method goes on when it is told to stop, and automatic then still h
   }
 }
 
-TEST_CASE("a table of very many rows looks at the limit while they are laid out", "[plan][chain]") {
+TEST_CASE("a table of very many rows looks at the limit while they are laid out", "[plan][chain][long]") {
   chain const work = chains::make(chains::kind::random, 5000, 1);
   for (auto const by : {chain_method::non_persistent, chain_method::slots}) {
     CAPTURE(name_of(by));
@@ -176,7 +176,7 @@ TEST_CASE("a table of very many rows looks at the limit while they are laid out"
   }
 }
 
-TEST_CASE("each call of a planner has the whole limit, and what `stop` throws passes through", "[plan][chain]") {
+TEST_CASE("each call of a planner has the whole limit, and what `stop` throws passes through", "[plan][chain][long]") {
   chain const work = chains::make(chains::kind::random, 1000, 1);
   patience few{4};
   chain_planner planner{work, {.limit = few.limit()}};
@@ -192,7 +192,7 @@ TEST_CASE("each call of a planner has the whole limit, and what `stop` throws pa
   check(thrower.plan(thrower.store_all_peak()), work, thrower.store_all_peak());
 }
 
-TEST_CASE("curves and budgets of time answer what was found before the limit", "[plan][chain]") {
+TEST_CASE("curves and budgets of time answer what was found before the limit", "[plan][chain][long]") {
   chain const work = chains::make(chains::kind::random, 300, 1);
   for (auto const by :
        {chain_method::automatic, chain_method::persistent, chain_method::slots, chain_method::own_tapes}) {
@@ -228,7 +228,7 @@ TEST_CASE("curves and budgets of time answer what was found before the limit", "
   }
 }
 
-TEST_CASE("a stopped curve says how many budgets are missing where, and lacks as many as it says", "[plan][chain]") {
+TEST_CASE("a stopped curve says how many budgets are missing where, and lacks as many as it says", "[plan][chain][long]") {
   chain const work = chains::make(chains::kind::random, 60, 5);
   constexpr std::size_t points = 12;
   for (auto const by : {chain_method::slots, chain_method::persistent, chain_method::automatic}) {
@@ -254,7 +254,7 @@ TEST_CASE("a stopped curve says how many budgets are missing where, and lacks as
   }
 }
 
-TEST_CASE("a limit that nobody reaches changes nothing", "[plan][chain]") {
+TEST_CASE("a limit that nobody reaches changes nothing", "[plan][chain][long]") {
   for (auto const kind : chains::all_kinds)
     for (auto const by : all_methods) {
       CAPTURE(chains::name_of(kind), name_of(by));

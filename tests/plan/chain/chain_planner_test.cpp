@@ -38,7 +38,7 @@ constexpr chain_method of_memory[]{chain_method::automatic,   chain_method::stor
 
 }  // namespace
 
-TEST_CASE("the persistent planner answers every row of the oracles", "[plan][chain][oracle]") {
+TEST_CASE("the persistent planner answers every row of the oracles", "[plan][chain][oracle][long]") {
   int rows = 0;
   for (auto const& known : chains::oracles()) {
     CAPTURE(known.name);
@@ -66,7 +66,7 @@ TEST_CASE("the persistent planner answers every row of the oracles", "[plan][cha
 }
 
 TEST_CASE("the automatic planner is never behind the persistent optimum of the oracles, nor ahead of all schedules",
-          "[plan][chain][oracle]") {
+          "[plan][chain][oracle][long]") {
   int faster = 0;
   for (auto const& known : chains::oracles()) {
     CAPTURE(known.name);
@@ -85,7 +85,7 @@ TEST_CASE("the automatic planner is never behind the persistent optimum of the o
   CHECK(faster > 20);
 }
 
-TEST_CASE("no method goes over its budget, below the best of all schedules, or above its own bounds", "[plan][chain]") {
+TEST_CASE("no method goes over its budget, below the best of all schedules, or above its own bounds", "[plan][chain][long]") {
   for (auto const kind : chains::all_kinds)
     for (bool const self_contained : {false, true})
       for (int stages = 0; stages <= 5; ++stages) {
@@ -123,7 +123,7 @@ TEST_CASE("no method goes over its budget, below the best of all schedules, or a
       }
 }
 
-TEST_CASE("the automatic planner is as fast as every other method", "[plan][chain]") {
+TEST_CASE("the automatic planner is as fast as every other method", "[plan][chain][long]") {
   for (auto const kind : chains::large_kinds) {
     chain const work = chains::make(kind, 30, 3);
     chain_planner automatic{work};
@@ -160,7 +160,7 @@ TEST_CASE("the least memory for a time is a plan's that would not be as fast wit
     }
 }
 
-TEST_CASE("the least memory for a time is never a slower plan, whatever the method and its options", "[plan][chain]") {
+TEST_CASE("the least memory for a time is never a slower plan, whatever the method and its options", "[plan][chain][long]") {
   int plans = 0, refusals = 0;
   for (auto const kind : chains::all_kinds)
     for (auto const by : of_memory)
@@ -216,7 +216,7 @@ TEST_CASE("the least memory for a time is never a slower plan, whatever the meth
 
 TEST_CASE(
     "a Pareto curve goes from the least bytes to storing everything, and every plan is faster than the smaller ones",
-    "[plan][chain]") {
+    "[plan][chain][long]") {
   for (auto const kind : chains::all_kinds)
     for (auto const by : {chain_method::automatic, chain_method::slots, chain_method::greedy}) {
       CAPTURE(chains::name_of(kind), name_of(by));
@@ -266,7 +266,7 @@ TEST_CASE("an infeasible budget names the stage that needs the most and what for
   }
 }
 
-TEST_CASE("more stages than tables are made for are planned all the same", "[plan][chain]") {
+TEST_CASE("more stages than tables are made for are planned all the same", "[plan][chain][long]") {
   chain const work = chains::make(chains::kind::resnet, 2'500, 1);
   chain_planner planner{work, {.effort = 1e7}};
   auto const plan = planner.plan(planner.store_all_peak() / 3);

@@ -75,7 +75,7 @@ TEST_CASE("segments of the square root run all but the last segment twice", "[pl
   }
 }
 
-TEST_CASE("greedy segments fit the budget and are the fastest of all closings", "[plan][chain]") {
+TEST_CASE("greedy segments fit the budget and are the fastest of all closings", "[plan][chain][long]") {
   int fitting = 0;
   for (auto const of : chains::all_kinds)
     for (int stages = 0; stages <= 10; ++stages)

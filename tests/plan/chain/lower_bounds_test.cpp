@@ -103,7 +103,7 @@ std::int64_t slow_bound(chain_model const& c, std::int64_t budget) {
 
 }  // namespace
 
-TEST_CASE("bounds on peak and time agree with the oracles of chains", "[plan][chain][oracle]") {
+TEST_CASE("bounds on peak and time agree with the oracles of chains", "[plan][chain][oracle][long]") {
   for (auto const& known : chains::oracles()) {
     chain_model const model{known.chain, "test"};
     CAPTURE(known.name);
@@ -118,7 +118,7 @@ TEST_CASE("bounds on peak and time agree with the oracles of chains", "[plan][ch
   }
 }
 
-TEST_CASE("no schedule is faster than its bound, nor lower", "[plan][chain]") {
+TEST_CASE("no schedule is faster than its bound, nor lower", "[plan][chain][long]") {
   tightness plain, self_contained;
   for (unsigned seed = 1; seed <= 60; ++seed)
     for (bool const odd : {false, true})
@@ -159,7 +159,7 @@ TEST_CASE("the bound is the one its argument describes", "[plan][chain]") {
   }
 }
 
-TEST_CASE("less effort and less memory never lower and raise a bound", "[plan][chain]") {
+TEST_CASE("less effort and less memory never lower and raise a bound", "[plan][chain][long]") {
   for (auto const of : chains::large_kinds)
     for (bool const flag : {false, true}) {
       chain c = chains::make(of, 40, 3);

@@ -131,7 +131,7 @@ std::vector<gaps> campaign(bool self_contained, int chains_of_each, int points) 
 
 }  // namespace
 
-TEST_CASE("most of the gap to the fastest schedule is closed", "[plan][chain][brute]") {
+TEST_CASE("most of the gap to the fastest schedule is closed", "[plan][chain][brute][long]") {
   for (bool const self_contained : {false, true}) {
     gaps all;
     for (auto const& one : campaign(self_contained, 20, 4)) all += one;
@@ -164,7 +164,7 @@ TEST_CASE("most of the gap to the fastest schedule is closed for every kind of c
   }
 }
 
-TEST_CASE("chains of odd needs keep within the budget and above the fastest schedule", "[plan][chain][brute]") {
+TEST_CASE("chains of odd needs keep within the budget and above the fastest schedule", "[plan][chain][brute][long]") {
   for (unsigned seed = 0; seed < 400; ++seed)
     for (bool const self_contained : {false, true}) {
       CAPTURE(seed, self_contained);
@@ -335,7 +335,7 @@ TEST_CASE("the non-persistent optimum lies between those of the oracles", "[plan
   CHECK(faster > 50);
 }
 
-TEST_CASE("tables of long chains keep within the budget and near their bound", "[plan][chain]") {
+TEST_CASE("tables of long chains keep within the budget and near their bound", "[plan][chain][long]") {
   for (auto const of : chains::large_kinds)
     for (bool const self_contained : {false, true})
       for (double const part : {0.2, 0.5}) {
@@ -354,7 +354,7 @@ TEST_CASE("tables of long chains keep within the budget and near their bound", "
       }
 }
 
-TEST_CASE("times are counted in quanta where they are large or many", "[plan][chain]") {
+TEST_CASE("times are counted in quanta where they are large or many", "[plan][chain][long]") {
   // At the least budget the first stages run some thirty times: more quanta than the first try has room for.
   chain_model const small{chains::make(chains::kind::uniform, 60, 1), "test"};
   chain c = chains::make(chains::kind::uniform, 60, 1);

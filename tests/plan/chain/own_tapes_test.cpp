@@ -105,7 +105,7 @@ TEST_CASE("with sizes and times of one, own tapes take Revolve's advances", "[pl
   }
 }
 
-TEST_CASE("own tapes are the optimum of the recurrence in bytes, and plans replay as predicted", "[plan][chain]") {
+TEST_CASE("own tapes are the optimum of the recurrence in bytes, and plans replay as predicted", "[plan][chain][long]") {
   int feasible = 0, infeasible = 0;
   for (auto const of : chains::all_kinds)
     for (int stages = 0; stages <= 9; ++stages)
@@ -171,7 +171,7 @@ TEST_CASE("no machine that records a stage only for its own adjoint is faster by
   CHECK(equal > pairs * 95 / 100);
 }
 
-TEST_CASE("runs again beside a large adjoint are charged in full", "[plan][chain]") {
+TEST_CASE("runs again beside a large adjoint are charged in full", "[plan][chain][long]") {
   for (unsigned seed = 1; seed <= 300; ++seed) {
     int const stages = 3 + int(seed % 3);
     chain const c = chains::with_bare_tapes(stages, seed);

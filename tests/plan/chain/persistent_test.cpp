@@ -116,7 +116,7 @@ void compare_with_all_schedules(gaps& seen, chains::kind of, bool flag, bool odd
 
 }  // namespace
 
-TEST_CASE("the persistent optimum is that of the oracles", "[plan][chain][oracle]") {
+TEST_CASE("the persistent optimum is that of the oracles", "[plan][chain][oracle][long]") {
   for (auto const& known : chains::oracles()) {
     chain_model const model{known.chain, "test"};
     persistent_optimum best{model};
@@ -139,7 +139,7 @@ TEST_CASE("the persistent optimum is that of the oracles", "[plan][chain][oracle
   }
 }
 
-TEST_CASE("every budget of a small chain has the cost of the plain recursion", "[plan][chain]") {
+TEST_CASE("every budget of a small chain has the cost of the plain recursion", "[plan][chain][long]") {
   int budgets = 0;
   for (unsigned seed = 1; seed <= 400; ++seed) {
     chain const c = odd_chain(seed);
@@ -166,7 +166,7 @@ TEST_CASE("every budget of a small chain has the cost of the plain recursion", "
   CHECK(budgets > 15'000);
 }
 
-TEST_CASE("steps of large sizes have the costs of the plain recursion", "[plan][chain]") {
+TEST_CASE("steps of large sizes have the costs of the plain recursion", "[plan][chain][long]") {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     std::mt19937_64 numbers{seed};
     auto const of = chains::large_kinds[seed % 4];
@@ -256,7 +256,7 @@ TEST_CASE("a search ends where its effort does, and the next one goes on from th
   require_plan(c, parts, budget, *wanted);
 }
 
-TEST_CASE("a table of slots prunes the search and changes no answer", "[plan][chain]") {
+TEST_CASE("a table of slots prunes the search and changes no answer", "[plan][chain][long]") {
   for (auto const of : chains::all_kinds)
     for (bool const odd : {false, true}) {
       chain c = chains::make(of, 24, 6);
@@ -314,7 +314,7 @@ TEST_CASE("chains of no stages, no time and no bytes have plans", "[plan][chain]
   }
 }
 
-TEST_CASE("equal stages share what is found", "[plan][chain]") {
+TEST_CASE("equal stages share what is found", "[plan][chain][long]") {
   chain const c = chains::make(chains::kind::uniform, 300, 1);
   chain_model const model{c, "test"};
   persistent_optimum best{model};

@@ -57,7 +57,7 @@ void check_plan(chain_model const& model, slot_table const& table, std::int64_t 
 
 }  // namespace
 
-TEST_CASE("with slots of one byte the table is the optimum of persistent plans", "[plan][chain]") {
+TEST_CASE("with slots of one byte the table is the optimum of persistent plans", "[plan][chain][long]") {
   int feasible = 0;
   for (unsigned seed = 0; seed < 150; ++seed) {
     chain const c = small_chain(seed);
@@ -79,7 +79,7 @@ TEST_CASE("with slots of one byte the table is the optimum of persistent plans",
   CHECK(feasible > 2000);
 }
 
-TEST_CASE("chains of many tiles are exact, too", "[plan][chain]") {
+TEST_CASE("chains of many tiles are exact, too", "[plan][chain][long]") {
   for (int const stages : {15, 16, 17, 26, 40}) {
     chain c = chains::with_odd_adjoints(
         chains::make(stages % 2 ? chains::kind::tiny : chains::kind::with_input, stages, 4), 8);
@@ -98,7 +98,7 @@ TEST_CASE("chains of many tiles are exact, too", "[plan][chain]") {
   }
 }
 
-TEST_CASE("a run that does not fit beside a large adjoint makes a budget infeasible", "[plan][chain]") {
+TEST_CASE("a run that does not fit beside a large adjoint makes a budget infeasible", "[plan][chain][long]") {
   // The adjoint of stage 24 leaves no place for a second state, and that of state 22 none for the run of stage 3.
   chain c{.x = std::vector<std::int64_t>(27, 10),
           .s = std::vector<std::int64_t>(26, 10),
@@ -123,7 +123,7 @@ TEST_CASE("a run that does not fit beside a large adjoint makes a budget infeasi
   CHECK(infeasible > 2);
 }
 
-TEST_CASE("in larger slots the plan is above the optimum and the bound below it", "[plan][chain]") {
+TEST_CASE("in larger slots the plan is above the optimum and the bound below it", "[plan][chain][long]") {
   int between = 0;
   for (unsigned seed = 0; seed < 150; ++seed) {
     chain const c = small_chain(seed);
@@ -251,7 +251,7 @@ TEST_CASE("both kernels give the same bits", "[plan][chain]") {
     }
 }
 
-TEST_CASE("stages that repeat share rows and cost the same", "[plan][chain]") {
+TEST_CASE("stages that repeat share rows and cost the same", "[plan][chain][long]") {
   for (int const stages : {7, 40, 83}) {
     // Three stages again and again, but for one near the end.
     chain const pattern = chains::make(chains::kind::random, 4, 9);
@@ -340,7 +340,7 @@ TEST_CASE("stages that are alike have one type, and inputs tell them apart where
   CHECK(slower[1] != slower[0]);
 }
 
-TEST_CASE("times beyond 32 bits are counted in quanta, and plans of very little memory too", "[plan][chain]") {
+TEST_CASE("times beyond 32 bits are counted in quanta, and plans of very little memory too", "[plan][chain][long]") {
   // At the least budget each adjoint runs the loop from its start: more than the finest quanta hold.
   chain c = chains::make(chains::kind::uniform, 40, 1);
   for (auto& u : c.u) u = (std::int64_t{1} << 40) + 12345;
@@ -378,7 +378,7 @@ TEST_CASE("chains of no, one and two stages and budgets of nothing are planned",
   CHECK(table.actions().size() == 5);
 }
 
-TEST_CASE("what no table can hold is refused before it is made", "[plan][chain]") {
+TEST_CASE("what no table can hold is refused before it is made", "[plan][chain][long]") {
   chain_model const model{chains::make(chains::kind::random, 200, 1), "test"};
   std::int64_t const budget = model.store_all_peak() / 2;
   using Catch::Matchers::Contains;
@@ -458,5 +458,5 @@ void never_over_budget(unsigned pairs) {
 
 }  // namespace
 
-TEST_CASE("no plan is over budget", "[plan][chain]") { never_over_budget(2'000); }
+TEST_CASE("no plan is over budget", "[plan][chain][long]") { never_over_budget(2'000); }
 TEST_CASE("no plan of 100,000 is over budget", "[.soak]") { never_over_budget(100'000); }

@@ -143,7 +143,7 @@ TEST_CASE("without tiers the plan is the persistent optimum", "[plan][chain]") {
 }
 
 TEST_CASE("with one tier machines are faster only where states go early, and never where the tier is free",
-          "[plan][chain]") {
+          "[plan][chain][long]") {
   int pairs = 0, equal = 0, only_searched = 0, transfers = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
     int const stages = int(seed % 5);
@@ -184,7 +184,7 @@ TEST_CASE("with one tier machines are faster only where states go early, and nev
   CHECK(only_searched < pairs / 50);
 }
 
-TEST_CASE("runs and loads beside a large adjoint are charged in full", "[plan][chain]") {
+TEST_CASE("runs and loads beside a large adjoint are charged in full", "[plan][chain][long]") {
   for (unsigned seed = 1; seed <= 300; ++seed) {
     int const stages = 3 + int(seed % 4);
     chain const c = chains::with_bare_tapes(stages, seed);
@@ -204,7 +204,7 @@ TEST_CASE("runs and loads beside a large adjoint are charged in full", "[plan][c
   }
 }
 
-TEST_CASE("more tiers are never slower, and unlimited free ones leave only what cannot be taped", "[plan][chain]") {
+TEST_CASE("more tiers are never slower, and unlimited free ones leave only what cannot be taped", "[plan][chain][long]") {
   for (auto const of : {chains::kind::tiny, chains::kind::uniform, chains::kind::resnet, chains::kind::random})
     for (unsigned seed = 0; seed < 4; ++seed) {
       int const stages = 9;

@@ -209,7 +209,7 @@ TEST_CASE("chains of items cover what is wanted with the fewest items", "[plan][
   CHECK(unproven < covers / 20);
 }
 
-TEST_CASE("plans of uniform chains are the persistent optimum at every budget", "[plan][chain]") {
+TEST_CASE("plans of uniform chains are the persistent optimum at every budget", "[plan][chain][long]") {
   tally sum;
   compare_with_recursion(1, 250, 12, 60, sum);
   CHECK(sum.feasible > 10'000);
@@ -218,7 +218,7 @@ TEST_CASE("plans of uniform chains are the persistent optimum at every budget", 
   CHECK(sum.unproven <= sum.feasible / 1000);
 }
 
-TEST_CASE("plans of longer uniform chains are the optimum of all splits", "[plan][chain]") {
+TEST_CASE("plans of longer uniform chains are the optimum of all splits", "[plan][chain][long]") {
   tally sum;
   compare_with_table(1, 150, 150, sum);
   CHECK(sum.feasible > 100);
@@ -271,7 +271,7 @@ TEST_CASE("without kept tapes uniform chains take Revolve's advances", "[plan][c
         std::int64_t(cairn::revolve::advances(100'000, slots)));
 }
 
-TEST_CASE("own tapes of a uniform chain agree with their table", "[plan][chain]") {
+TEST_CASE("own tapes of a uniform chain agree with their table", "[plan][chain][long]") {
   for (unsigned seed = 1; seed < 40; ++seed) {
     dice roll{seed};
     alike const a = roll.stages();
@@ -287,7 +287,7 @@ TEST_CASE("own tapes of a uniform chain agree with their table", "[plan][chain]"
   }
 }
 
-TEST_CASE("a uniform chain of a million stages is planned without a table", "[plan][chain]") {
+TEST_CASE("a uniform chain of a million stages is planned without a table", "[plan][chain][long]") {
   std::int64_t const stages = 1'000'000;
   chain_model const model{chain_of({4, 4, 11, 1, 2, 3, 4}, stages), "test"};
   std::int64_t before = endless;

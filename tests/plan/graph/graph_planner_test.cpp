@@ -87,7 +87,7 @@ constexpr graph_options without_search_of_all{.exact_operations = 0, .effort = 3
 
 }  // namespace
 
-TEST_CASE("small graphs are planned as fast as any plan, and wherever one exists", "[plan][graph][oracle]") {
+TEST_CASE("small graphs are planned as fast as any plan, and wherever one exists", "[plan][graph][oracle][long]") {
   for (bool odd : {false, true}) {
     tally sum;
     for (auto const kind : graphs::all_kinds)
@@ -101,7 +101,7 @@ TEST_CASE("small graphs are planned as fast as any plan, and wherever one exists
   }
 }
 
-TEST_CASE("blocks, boundaries and the search alone come close to the fastest plan", "[plan][graph][oracle]") {
+TEST_CASE("blocks, boundaries and the search alone come close to the fastest plan", "[plan][graph][oracle][long]") {
   for (auto const kind : graphs::all_kinds)
     for (bool odd : {false, true}) {
       tally sum;
@@ -116,7 +116,7 @@ TEST_CASE("blocks, boundaries and the search alone come close to the fastest pla
     }
 }
 
-TEST_CASE("tapes are within the budget, and plans record what adjoints need", "[plan][graph]") {
+TEST_CASE("tapes are within the budget, and plans record what adjoints need", "[plan][graph][long]") {
   for (auto const kind : graphs::all_kinds)
     for (int size : {1, 3, 7, 24})
       for (bool odd : {false, true}) {
@@ -142,7 +142,7 @@ TEST_CASE("tapes are within the budget, and plans record what adjoints need", "[
       }
 }
 
-TEST_CASE("small graphs with tapes are planned as fast as any plan", "[plan][graph][oracle]") {
+TEST_CASE("small graphs with tapes are planned as fast as any plan", "[plan][graph][oracle][long]") {
   for (bool odd : {false, true}) {
     tally sum;
     for (auto const kind : graphs::all_kinds)
@@ -156,7 +156,7 @@ TEST_CASE("small graphs with tapes are planned as fast as any plan", "[plan][gra
   }
 }
 
-TEST_CASE("of tapes, blocks, boundaries and the search keep the right ones and make others again", "[plan][graph][oracle]") {
+TEST_CASE("of tapes, blocks, boundaries and the search keep the right ones and make others again", "[plan][graph][oracle][long]") {
   for (bool odd : {false, true}) {
     tally sum;
     for (auto const kind : graphs::all_kinds)
@@ -206,7 +206,7 @@ TEST_CASE("graphs of many operations against brute force", "[plan][graph][.soak]
     }
 }
 
-TEST_CASE("a chain as a graph is planned as chains are", "[plan][graph][oracle]") {
+TEST_CASE("a chain as a graph is planned as chains are", "[plan][graph][oracle][long]") {
   // The models agree where a tape is the output alone and the new adjoint stands beside the old one: s = x[i+1], b[i] = g[i]. They differ
   // elsewhere: a graph has one size a value and knows no tapes; a chain has no operation that reads two values.
   for (unsigned seed = 0; seed < 30; ++seed) {
@@ -290,7 +290,7 @@ TEST_CASE("parts that do not meet, and many outputs, are planned", "[plan][graph
   }
 }
 
-TEST_CASE("wide graphs keep within every budget", "[plan][graph]") {
+TEST_CASE("wide graphs keep within every budget", "[plan][graph][long]") {
   operation_graph graph{.operations = {{.bytes = 5, .time = 3, .adjoint_time = 1}}};
   for (int k = 0; k < 30; ++k) graph.operations.push_back({.inputs = {0}, .bytes = 4 + k % 3, .time = 2, .adjoint_time = 1});
   cairn::graph_operation join{.bytes = 9, .time = 1, .adjoint_needs_inputs = false};
@@ -302,7 +302,7 @@ TEST_CASE("wide graphs keep within every budget", "[plan][graph]") {
   for (int k = 0; k <= 4; ++k) check_plan(graph, planner.plan(least + (all - least) * k / 4), least + (all - least) * k / 4);
 }
 
-TEST_CASE("long graphs are planned in seconds and within the budget", "[plan][graph]") {
+TEST_CASE("long graphs are planned in seconds and within the budget", "[plan][graph][long]") {
   for (auto const kind : {graphs::kind::residual, graphs::kind::transformer, graphs::kind::unet}) {
     operation_graph graph = graphs::make(kind, 200, 1);
     for (std::size_t v = 0; v < graph.operations.size(); ++v) graph.operations[v].bytes = graph.operations[v].bytes * 1'000'000 + std::int64_t(v * v * 7919 % 1'000'000);
@@ -343,7 +343,7 @@ TEST_CASE("a curve falls from the least budget to that of storing everything", "
   CHECK_THROWS_AS(planner.pareto(1), cairn::invalid_plan);
 }
 
-TEST_CASE("the same graph and budget have the same plan", "[plan][graph]") {
+TEST_CASE("the same graph and budget have the same plan", "[plan][graph][long]") {
   operation_graph const graph = graphs::make(graphs::kind::unet, 30, 2);
   graph_planner first{graph, {.effort = 500'000}}, second{graph, {.effort = 500'000}};
   std::int64_t const budget = (first.least_budget() + store_all_peak(graph)) / 2;

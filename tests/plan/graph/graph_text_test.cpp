@@ -43,7 +43,7 @@ TEST_CASE("words that are none are refused with their number", "[plan][graph]") 
     CHECK_THAT(said_of(line), Contains("an action of a graph lacks the number of its operation (word = 0)"));
 }
 
-TEST_CASE("the picture of a plan for a graph shows its peak", "[plan][graph]") {
+TEST_CASE("the picture of a plan for a graph shows its peak", "[plan][graph][long]") {
   operation_graph graph = graphs::make(graphs::kind::residual, 12, 1);
   for (auto& one : graph.operations) one.bytes *= 1000, one.tape_bytes = 100;
   graph_planner planner{graph};

@@ -26,7 +26,7 @@ std::int64_t adjoint_times(graph_model const& model) {
 
 }  // namespace
 
-TEST_CASE("an option of a whole graph costs what its replay costs", "[plan][graph]") {
+TEST_CASE("an option of a whole graph costs what its replay costs", "[plan][graph][long]") {
   for (auto const kind : graphs::all_kinds)
     for (int size : {1, 4, 7})
       for (bool odd : {false, true}) {
@@ -58,7 +58,7 @@ TEST_CASE("an option of a whole graph costs what its replay costs", "[plan][grap
       }
 }
 
-TEST_CASE("a table's plan keeps its word, in bytes and in rounded units", "[plan][graph]") {
+TEST_CASE("a table's plan keeps its word, in bytes and in rounded units", "[plan][graph][long]") {
   int planned = 0;
   for (auto const kind : graphs::all_kinds)
     for (int size : {3, 8, 14, 30})
@@ -144,7 +144,7 @@ TEST_CASE("cuts are where one value crosses", "[plan][graph]") {
   CHECK(cuts == std::vector<std::size_t>{0, 1, 2, 3, 6, 9});
 }
 
-TEST_CASE("the exact search finds what brute force finds", "[plan][graph][oracle]") {
+TEST_CASE("the exact search finds what brute force finds", "[plan][graph][oracle][long]") {
   for (auto const kind : graphs::all_kinds)
     for (int size : {0, 1, 2, 5, 9})
       for (bool odd : {false, true}) {

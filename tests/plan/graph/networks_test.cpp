@@ -48,7 +48,7 @@ TEST_CASE("networks have the operations and bytes that they are known for", "[pl
   CHECK(double(time) * 50 / 2 < 5.0e9);
 }
 
-TEST_CASE("plans for networks at half and a third of the bytes are within 5 percent of the bound", "[plan][graph]") {
+TEST_CASE("plans for networks at half and a third of the bytes are within 5 percent of the bound", "[plan][graph][long]") {
   for (auto const& [name, graph] : graphs::all_networks()) {
     graph_planner planner{graph, {.effort = graph.size() > 500 ? 6'000'000 : 3'000'000}};
     std::int64_t const all = store_all_bytes(graph);
@@ -66,7 +66,7 @@ TEST_CASE("plans for networks at half and a third of the bytes are within 5 perc
   }
 }
 
-TEST_CASE("a limit of work ends in a plan with its gap, or in an error, and never over the budget", "[plan][graph]") {
+TEST_CASE("a limit of work ends in a plan with its gap, or in an error, and never over the budget", "[plan][graph][long]") {
   auto const graph = graphs::resnet({3, 4, 6, 3});
   std::int64_t const budget = store_all_bytes(graph) / 2;
   std::int64_t last = INT64_MAX;
@@ -92,7 +92,7 @@ TEST_CASE("a limit of work ends in a plan with its gap, or in an error, and neve
   CHECK(was_planned);
 }
 
-TEST_CASE("who is asked to stop stops, and a plan that is at hand needs no work", "[plan][graph]") {
+TEST_CASE("who is asked to stop stops, and a plan that is at hand needs no work", "[plan][graph][long]") {
   auto const graph = graphs::resnet({3, 4, 6, 3});
   std::int64_t const all = store_all_bytes(graph);
   int asked = 0;
