@@ -1,5 +1,5 @@
 #pragma once
-/// \file graph_measures.hpp  What the operations of a captured graph take: bytes of values and tapes, and times.
+/// \file graph_measures.hpp  Measures the operations of a captured graph: bytes of values and tapes, and times.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -27,10 +27,11 @@
 
 namespace cairn::libtorch::detail {
 
-/// Runs operation after operation, each a few times forward and backward, and keeps what later ones read.
+/// Measures a graph one operation at a time. Each one runs a few times forward and backward. A value is kept only until
+/// the last operation that reads it has run, so that all that the plain call keeps is never in memory at once.
 class graph_probe {
  public:
-  /// \param graph  outlives it   \param inputs  of the call
+  /// \param graph  must outlive the probe   \param inputs  the inputs of the call
   graph_probe(captured_graph const& graph, std::vector<at::Tensor> const& inputs)
       : graph_{graph}, leaves_(graph.leaves.begin(), graph.leaves.end()) {
     for (std::size_t k = 0; k < graph.inputs; ++k) leaves_[k] = inputs[k].defined() ? inputs[k].detach() : at::Tensor{};
@@ -38,9 +39,9 @@ class graph_probe {
       if (inputs[k].defined() && inputs[k].requires_grad()) leaves_[k].requires_grad_(true);
   }
 
-  /// Bytes, and medians of times in nanoseconds. Generators and the leaves that operations change are as before
-  /// afterwards. What the plain call keeps is never there at once.
-  /// \param times  that each operation runs, >= 1, after a first run that does not count
+  /// Measures bytes, and medians of times in nanoseconds. Generators are restored at the end, and operations that
+  /// change a leaf in place change a copy of it.
+  /// \param times  how often each operation is timed, >= 1; a first run, which is not timed, comes before
   [[nodiscard]] operation_graph run(int times) {
     at::AutoGradMode const records{true};
     auto const generators = generator_states::now(leaves_);
@@ -76,7 +77,7 @@ class graph_probe {
 
  private:
   using clock = std::chrono::steady_clock;
-  /// Keeps what is saved, as autograd does, and says where it lies.
+  /// Saves tensors as autograd does, and lists them, so that the probe sees whose memory they are in.
   struct keeping_hooks final : torch::autograd::SavedVariableHooks {
     explicit keeping_hooks(std::vector<at::Tensor>& list) : all{list} {}
     void call_pack_hook(at::Tensor const& t) override {
@@ -88,9 +89,10 @@ class graph_probe {
     at::Tensor kept;
   };
 
-  /// Adjoints run from the last operation to the first. The adjoint of a value that a later operation or the caller
-  /// reads, too, is there already, and what an adjoint adds to it lies beside it first. So it is with a parameter that
-  /// several operations read: its first share is in the block that becomes its gradient.
+  /// Adds to the work of each adjoint the gradients that it makes in blocks of their own. Adjoints run from the last
+  /// operation to the first. Where a value has several readers, or is a result, its adjoint exists before the last
+  /// reader contributes to it, and that contribution takes a block until it is added. The same holds for a parameter
+  /// that several operations read: only the first contribution is made in the block that becomes its gradient.
   void count_contributions(operation_graph& found) const {
     part_flags is_there(found.operations.size()), leaf_is_there(leaves_.size());
     for (step_index const v : found.outputs) is_there[std::size_t(v)] = true;
@@ -110,14 +112,14 @@ class graph_probe {
       }
     }
   }
-  /// The first place at which the same tensor is read.
+  /// The first input that is the same tensor as input `k`.
   [[nodiscard]] static std::size_t first_reading(std::vector<tensor_source> const& sources, std::size_t k) {
     for (std::size_t j = 0; j < k; ++j)
       if (sources[j].operation == sources[k].operation && sources[j].output == sources[k].output) return j;
     return k;
   }
 
-  /// What an operation changes in place among the leaves.
+  /// Bytes of the leaves that an operation changes in place.
   [[nodiscard]] std::int64_t changed_bytes(captured_operation const& one) const {
     std::int64_t bytes = 0;
     for (auto const k : one.changing)
@@ -125,7 +127,8 @@ class graph_probe {
         bytes += std::int64_t(leaves_[std::size_t(from.output)].nbytes());
     return bytes;
   }
-  /// What operations change in place is copied for second runs, and the copies stay: beside whatever runs.
+  /// Counts the copies of what operations change in place. Second runs need them, so they are kept for the whole call
+  /// and are part of the work of every operation, every adjoint and the loss.
   void count_copies(operation_graph& found) const {
     std::int64_t bytes = 0;
     for (auto const& one : graph_.operations) bytes += changed_bytes(one);
@@ -136,7 +139,8 @@ class graph_probe {
     found.loss_work += bytes;
   }
 
-  /// The caller has the results from the loss on, beside what the plan keeps or makes again of them.
+  /// Counts the results as work of every operation: after the loss the caller holds them, beside the values that the
+  /// plan keeps or computes again.
   static void count_results(operation_graph& found) {
     std::int64_t bytes = 0;
     for (step_index const v : found.outputs) bytes += found.operations[std::size_t(v)].bytes;
@@ -148,7 +152,7 @@ class graph_probe {
 
   [[nodiscard]] static std::int64_t since(clock::time_point start, at::Tensor const& result) {
     if (result.defined() && !result.is_cpu())
-      (void)result.detach().as_strided({(std::min)(std::int64_t{1}, result.numel())}, {1}).cpu();  // waits
+      (void)result.detach().as_strided({(std::min)(std::int64_t{1}, result.numel())}, {1}).cpu();  // waits for it
     return (std::max)(std::int64_t{1},
                       std::int64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start).count()));
   }
@@ -165,7 +169,7 @@ class graph_probe {
     return std::any_of(others.begin(), others.end(),
                        [&](at::Tensor const& one) { return memory_of(one) == memory_of(t); });
   }
-  /// Bytes of memory that none of the others has, each counted once.
+  /// Bytes of the memory behind these tensors; memory that several of them share counts once.
   [[nodiscard]] static std::int64_t bytes_of(std::vector<at::Tensor> const& all) {
     std::int64_t sum = 0;
     for (std::size_t k = 0; k < all.size(); ++k) {
@@ -221,7 +225,7 @@ class graph_probe {
   struct sample {
     std::int64_t forward = 0, backward = 0;
   };
-  /// A meter that knows blocks.
+  /// Counts the bytes allocated on a device while it lives, and can leave given blocks out of the count.
   struct block_meter {
     explicit block_meter(c10::Device device)
         : bytes{reporter_for(device)}, guard{c10::DebugInfoKind::PROFILER_STATE, bytes} {}
@@ -248,7 +252,7 @@ class graph_probe {
       if (memory_of(t) == nullptr) continue;
       bool is_known = false;
       for (std::size_t k = 0; k < inputs.size(); ++k) {
-        if (memory_of(inputs[k]) != memory_of(t) || changes(one, k)) continue;  // of what changes there will be copies
+        if (memory_of(inputs[k]) != memory_of(t) || changes(one, k)) continue;  // the tape holds what will change
         is_known = true;
         if (one.inputs[k].operation >= 0) found.adjoint_needs_inputs = true;
       }
@@ -256,7 +260,7 @@ class graph_probe {
       if (!is_known) tape.push_back(t);
     }
     found.tape_bytes = bytes_of(tape);
-    if (meter)  // a second run works on copies of what it changes
+    if (meter)  // a second run works on copies of what it changes in place
       found.work = (std::max)(found.work,
                               meter->bytes->peak() + changed_bytes(one) - found.bytes - found.tape_bytes);
     found.work = (std::max)(found.work, std::int64_t{0});
@@ -274,7 +278,8 @@ class graph_probe {
     for (auto const& t : results) values_[v].push_back(t.detach());
     return seen;
   }
-  /// A run of which nothing is kept for the adjoint may still make it, as that of a pooling does with its indices.
+  /// Measures a run that keeps no tape. It may take more work than one that does, because it makes and drops what only
+  /// the adjoint reads, such as the indices of a pooling.
   void run_without_tape(captured_operation const& one, std::vector<at::Tensor> const& inputs, graph_operation& found) {
     if (!byte_meter::possible()) return;
     block_meter const meter{device_of(inputs)};
@@ -303,7 +308,9 @@ class graph_probe {
     seen.backward = since(start, gradients.front());
     if (bytes == nullptr) return;
     std::int64_t given = 0;
-    std::vector<void const*> of_leaves;  // the caller's; one may come after the peak, so its bytes cannot be taken off
+    // Gradients of leaves belong to the caller. Their blocks are left out of the peak, not subtracted from it: one may
+    // have been allocated after the peak.
+    std::vector<void const*> of_leaves;
     for (std::size_t k = 0; k < gradients.size(); ++k) {
       auto const& t = gradients[k];
       if (!t.defined()) continue;
@@ -313,7 +320,8 @@ class graph_probe {
       }
       auto const bytes_given = std::int64_t(t.nbytes());
       given += bytes_given;
-      // Adjoints are measured with gradients laid out as the values are, and may copy others into that layout.
+      // This gradient reaches the adjoint of the operation that made the value. The probe runs that adjoint with a
+      // gradient in the layout of the value; one in another layout may be copied first.
       if (t.layout() == at::kStrided && wanted[k].layout() == at::kStrided && t.sizes() == wanted[k].sizes() &&
           !torch::autograd::utils::obeys_layout_contract(t, wanted[k].detach()))
         other_strides_[std::size_t(from[k].operation)] =
@@ -331,11 +339,11 @@ class graph_probe {
   std::vector<at::Tensor> leaves_;
   std::vector<std::vector<at::Tensor>> values_;
   std::vector<std::vector<bool>> gradients_;
-  std::vector<std::int64_t> other_strides_;  ///< of each operation: bytes of gradients that come with other strides
+  std::vector<std::int64_t> other_strides_;  ///< for each operation: bytes of gradients in another layout
 };
 
-/// The graph with what its operations take, measured on inputs like those that it was captured for. The loss is none of
-/// it: the outputs are the results of the call.
+/// Measures a captured graph on inputs like those it was captured for. The loss is not part of the graph: its outputs
+/// are the results of the call.
 [[nodiscard]] inline operation_graph measured_graph(captured_graph const& graph, std::vector<at::Tensor> const& inputs,
                                                     int times = 3) {
   return graph_probe{graph, inputs}.run(times);

@@ -1,5 +1,5 @@
 #pragma once
-/// \file graph_node.hpp  A call that runs by a plan as one node of the autograd graph.
+/// \file graph_node.hpp  A call that runs by a plan, as one node of the autograd graph.
 #include <cstddef>
 #include <iterator>
 #include <memory>
@@ -21,11 +21,12 @@
 
 namespace cairn::libtorch::detail {
 
-/// Its inputs are the gradients of the results, its outputs those of the leaves that require one.
+/// The autograd node of one call. Its inputs are the gradients of the results; its outputs are the gradients of those
+/// leaves that require one.
 class graph_node final : public Node {
  public:
-  /// Runs a call of a graph forward, and answers its results with their history.
-  /// \param leaves  inputs of the call and then those of the graph, with their history
+  /// Runs a call forward by its plan, and returns the results with this node as their history.
+  /// \param leaves  the inputs of the call, then the other leaves of the graph, with their history
   [[nodiscard]] static tensor_list call(std::shared_ptr<graph_program const> program, tensor_list const& leaves) {
     need_saved_hooks(program->who);
     std::shared_ptr<graph_node> const node{new graph_node{program, leaves}, torch::autograd::deleteNode};
@@ -76,7 +77,8 @@ class graph_node final : public Node {
   graph_node(std::shared_ptr<graph_program const> const& program, tensor_list const& leaves)
       : who_{program->who}, leaves_{leaves.size()}, sweep_{std::in_place, program, leaves} {}
 
-  /// Gradients that can be differentiated: the call runs again, and all that autograd saves of it is kept.
+  /// Returns gradients that can be differentiated themselves. The call runs again without the plan, and autograd keeps
+  /// all that it saves.
   [[nodiscard]] torch::autograd::variable_list twice(tensor_list const& bars) {
     tensor_list leaves = sweep_->leaves();
     edge_list ends;
@@ -103,7 +105,7 @@ class graph_node final : public Node {
 
   char const* who_;
   std::size_t leaves_;
-  std::vector<std::size_t> wanted_;  ///< of each output: its leaf
+  std::vector<std::size_t> wanted_;  ///< for each output of the node: the leaf
   std::optional<graph_sweep> sweep_;
   std::mutex mutex_;
   bool releasing_ = false;

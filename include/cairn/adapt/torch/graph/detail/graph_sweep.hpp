@@ -1,6 +1,5 @@
 #pragma once
-/// \file graph_sweep.hpp  A captured graph that runs by a plan: its values, tapes and adjoints between one action and
-/// the next.
+/// \file graph_sweep.hpp  Runs a captured graph by a plan, and holds its values, tapes and adjoints between actions.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -26,24 +25,23 @@
 
 namespace cairn::libtorch::detail {
 
-/// A graph, and the plan by which it runs. Calls share it; it keeps no input of a call.
+/// A graph and the plan by which it runs. Calls share it; it holds no input of any call.
 struct graph_program {
   captured_graph graph;
   std::vector<action> actions;
-  std::vector<tape_references> refers;  ///< of each operation: what its adjoint finds beside its tape
-  std::vector<bool> free_tape;          ///< whether its tape takes no bytes, so that each run may make it
-  std::vector<bool> runs_again;         ///< whether the plan runs it more than once
-  std::vector<bool> changing_leaf;      ///< of each leaf: whether operations change it in place
+  std::vector<tape_references> refers;  ///< for each operation: what its adjoint reads outside the tape
+  std::vector<bool> free_tape;          ///< for each operation: whether its tape takes no bytes, so that every run may
+                                        ///< keep one
+  std::vector<bool> changing_leaf;      ///< for each leaf: whether an operation changes it in place
   Rng rng = Rng::Preserve;
   char const* who = "";
-  std::function<void(action const&)> told;  ///< of each run and adjoint behind the loss, before it; may be empty
+  std::function<void(action const&)> told;  ///< called before each run and adjoint after the loss; may be empty
 
-  /// \param measured  of the same operations
+  /// \param measured  the same operations
   graph_program(captured_graph of, operation_graph const& measured, std::vector<action> plan, Rng numbers,
                 char const* name, std::function<void(action const&)> tell = {})
       : graph{std::move(of)},
         actions{std::move(plan)},
-        runs_again(graph.operations.size()),
         changing_leaf(graph.leaves.size()),
         rng{numbers},
         who{name},
@@ -52,20 +50,13 @@ struct graph_program {
       refers.push_back({one.adjoint_needs_inputs, one.adjoint_needs_output});
       free_tape.push_back(one.tape_bytes == 0);
     }
-    std::vector<bool> runs(graph.operations.size());
-    for (auto const& a : actions) {
-      if (a.kind != action_kind::advance && a.kind != action_kind::record) continue;
-      auto const v = std::size_t(a.from);
-      if (runs[v]) runs_again[v] = true;
-      runs[v] = true;
-    }
     for (auto const& one : graph.operations)
       for (auto const k : one.changing)
         changing_leaf[std::size_t(one.inputs[std::size_t(k)].output)] = true;
   }
 };
 
-/// Where random numbers are drawn.
+/// The states of the random number generators of the CPU and of the devices of some tensors.
 struct drawing_place {
   cpu_generator_state cpu;
   generator_states devices;
@@ -79,10 +70,10 @@ struct drawing_place {
   }
 };
 
-/// One call, from its first action to its last. A copy shares the tensors, and goes its own way from there.
+/// One call, from its first action to its last. A copy shares the tensors, and is independent from then on.
 class graph_sweep : private cairn::detail::no_hooks {
  public:
-  /// \param leaves  of the call: its inputs, and then those of the graph
+  /// \param leaves  the inputs of the call, then the other leaves of the graph
   graph_sweep(std::shared_ptr<graph_program const> program, at::TensorList leaves)
       : program_{std::move(program)},
         slot_of_leaf_(leaves.size()),
@@ -101,7 +92,7 @@ class graph_sweep : private cairn::detail::no_hooks {
     leaf_versions_ = versions_of(leaves_);
   }
 
-  /// Obeys the plan up to the loss, and answers the results, without a history.
+  /// Obeys the plan up to the loss, and returns the results without a history.
   [[nodiscard]] tensor_list forward() {
     obey();
     tensor_list results;
@@ -113,19 +104,19 @@ class graph_sweep : private cairn::detail::no_hooks {
     return from.operation < 0 ? leaf_gradients_[std::size_t(from.output)]
                               : (*first_)[std::size_t(from.operation)].requires_grad[std::size_t(from.output)];
   }
-  /// The leaves without a history; what was one tensor is one.
+  /// The leaves without a history. Leaves that are one tensor in the call are one tensor here.
   [[nodiscard]] tensor_list leaves() const {
     tensor_list all;
     for (std::size_t k = 0; k < leaves_.size(); ++k) all.push_back(leaves_[slot_of_leaf_[k]]);
     return all;
   }
-  /// The first leaf that is the same tensor.
+  /// The first leaf that is the same tensor as this one.
   [[nodiscard]] std::size_t slot_of_leaf(std::size_t leaf) const { return slot_of_leaf_[leaf]; }
 
-  /// Obeys the rest of the plan.
-  /// \param bars  of the results; an undefined one brings nothing   \param wanted  leaves whose adjoints are asked for
-  /// \param keeps  whether a copy of this sweep may run, too
-  /// \returns the adjoints of the leaves
+  /// Obeys the rest of the plan, and returns the adjoints of the leaves.
+  /// \param bars  adjoints of the results; an undefined one adds nothing
+  /// \param wanted  for each leaf: whether its adjoint is asked for
+  /// \param keeps  whether another copy of this sweep may still run, so that the tapes must stay usable
   [[nodiscard]] tensor_list backward(tensor_list bars, part_flags const& wanted, bool keeps) {
     keeps_ = keeps;
     is_behind_loss_ = true;
@@ -142,7 +133,8 @@ class graph_sweep : private cairn::detail::no_hooks {
     return std::move(leaf_adjoints_);
   }
 
-  /// The results as the plain call gives them, with the history of `leaves`; nothing is dropped.
+  /// Runs the call again without the plan, and returns the results as the plain call does: with the history of
+  /// `leaves`, and with nothing dropped.
   [[nodiscard]] tensor_list plainly(at::TensorList leaves) {
     std::vector<tensor_list> values(size());
     for (std::size_t v = 0; v < size(); ++v) {
@@ -168,19 +160,20 @@ class graph_sweep : private cairn::detail::no_hooks {
   friend cairn::detail::stop_reason cairn::detail::execute(Cursor&, States&, Step&, User&, Observer&,
                                                            cairn::detail::sweep_status&);
 
-  /// What is known of an operation from its first run.
+  /// What the first run of an operation leaves for later ones.
   struct first_run {
     bool ran = false;
-    part_flags requires_grad;               ///< of the tensors of its value
-    std::optional<drawing_place> numbers;   ///< where it began to draw, if it does and runs again
-    tensor_list changing;                   ///< what it changes in place, as that was before
+    part_flags requires_grad;               ///< for each tensor of its value
+    std::optional<drawing_place> numbers;   ///< the generators before the run, if it draws from them
+    tensor_list changing;                   ///< what it changes in place, as it was before the run
   };
-  /// Values of an operation with their versions.
+  /// The tensors of a value, and their versions when it was computed.
   struct kept_value {
     tensor_list tensors;
     std::vector<std::int64_t> versions;
   };
-  /// While it lives, an operation that has run before finds what it found then.
+  /// Lets an operation run again from where its first run began: on copies of what that run changed in place, and with
+  /// the generators as they were. The destructor restores the generators.
   class again {
    public:
     again(graph_sweep const& of, std::size_t v, tensor_list& inputs) {
@@ -314,7 +307,7 @@ class graph_sweep : private cairn::detail::no_hooks {
     list.resize(std::size_t(program_->graph.operations[v].results));
     return list;
   }
-  /// Where the adjoint of a tensor goes; null where it is not wanted.
+  /// Where the adjoint of a tensor is summed; null if it is not wanted.
   [[nodiscard]] at::Tensor* sum_for(tensor_source const& from) {
     auto const k = std::size_t(from.output);
     if (from.operation >= 0)
@@ -322,7 +315,7 @@ class graph_sweep : private cairn::detail::no_hooks {
     auto const slot = slot_of_leaf_[k];
     return wanted_leaves_[slot] ? &leaf_adjoints_[slot] : nullptr;
   }
-  /// Operations whose adjoints lead to a wanted leaf.
+  /// Marks the operations whose adjoints lead to a wanted leaf.
   void note_wanted() {
     is_wanted_.assign(size(), false);
     for (std::size_t v = 0; v < size(); ++v)
@@ -335,7 +328,7 @@ class graph_sweep : private cairn::detail::no_hooks {
   std::shared_ptr<graph_program const> program_;
   tensor_list leaves_;  ///< without a history
   part_flags leaf_gradients_;
-  part_flags is_end_;  ///< of each leaf: whether its gradient becomes its `.grad`
+  part_flags is_end_;  ///< for each leaf: whether its gradient becomes its `.grad`
   std::vector<std::size_t> slot_of_leaf_;
   std::vector<std::int64_t> leaf_versions_;
   std::vector<kept_value> values_;

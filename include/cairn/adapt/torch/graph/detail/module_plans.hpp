@@ -1,5 +1,5 @@
 #pragma once
-/// \file module_plans.hpp  The plans of a module's calls: captured, measured and planned once for each kind of call.
+/// \file module_plans.hpp  The plans of a module's calls. Each kind of call is captured, measured and planned once.
 #include <algorithm>
 #include <any>
 #include <cstddef>
@@ -27,31 +27,31 @@
 
 namespace cairn::libtorch::detail {
 
-/// One kind of call, planned.
+/// One kind of call and its plan.
 struct planned_call {
   std::shared_ptr<captured_call const> captured;
-  std::any like;                                  ///< what the call returned, with undefined tensors
+  std::any like;                                  ///< what the call returns, with undefined tensors
   std::int64_t limit = 0;
-  std::shared_ptr<graph_program const> program;   ///< null where the call cannot be captured
-  ModuleReport report;                            ///< without the counts
+  std::shared_ptr<graph_program const> program;   ///< null if the call cannot be captured
+  ModuleReport report;                            ///< without the counts of captures and plans
 };
 
-/// A plan for a call, and who is told of each run and adjoint behind the loss, if anybody is.
+/// A plan for a call, and a function to be called before each run and adjoint after the loss; it may be empty.
 struct call_plan {
   graph_plan plan;
   std::function<void(action const&)> told = {};
 };
-/// From what a call takes to the plan by which it runs.
+/// Makes the plan of a call from the measured bytes and times of its operations.
 using call_planner = std::function<call_plan(operation_graph const& measured)>;
 
-/// The fastest plan within a limit.
-/// \throws infeasible_budget   that says the least
+/// The fastest plan for a call within a limit in bytes.
+/// \throws infeasible_budget   that names the least limit which works
 [[nodiscard]] inline graph_plan plan_call(operation_graph const& measured, std::int64_t limit, char const* who) {
   try {
     return graph_planner{measured}.plan(limit);
-  } catch (infeasible_budget const&) {  // below the least that was found for these times
+  } catch (infeasible_budget const&) {  // the limit is below the least that was found with these times
   }
-  auto alike = measured;  // measured times differ from call to call, and the least must not
+  auto alike = measured;  // times differ from one measurement to the next; the least limit must not
   for (auto& one : alike.operations) one.time = one.adjoint_time = 1;
   graph_planner planner{alike};
   if (auto const least = planner.least_budget(); limit < least)
@@ -66,15 +66,16 @@ using call_planner = std::function<call_plan(operation_graph const& measured)>;
   return plan;
 }
 
-/// The calls of one module or function. Threads may share it: one plans at a time.
+/// The plans of one module or function. Threads may share it; only one plans at a time.
 class module_plans {
  public:
-  /// \param who  asks, for errors
+  /// \param who  the name of the caller, for errors
   module_plans(Rng rng, char const* who) : rng_{rng}, who_{who} {}
 
-  /// The plan of a call, made where there is none yet.
-  /// \param constants  what the call takes beside tensors, as numbers   \param like  filled while `call` runs
-  /// \param module  may be null   \param limit  the plans of other limits are others
+  /// Returns the plan of a call. Captures, measures and plans the call if there is none yet.
+  /// \param constants  the arguments of the call that are no tensors, as numbers
+  /// \param like  filled while `call` runs   \param module  may be null
+  /// \param limit  in bytes; each limit has a plan of its own
   [[nodiscard]] std::shared_ptr<planned_call const> of(tensor_call const& call, tensor_list const& inputs,
                                                        std::vector<std::int64_t> const& constants, std::any const& like,
                                                        torch::nn::Module const* module, std::int64_t limit,
@@ -84,7 +85,7 @@ class module_plans {
     if (byte_meter::possible()) meter.emplace();
     if (captures_.size() > most) captures_.clear();
     auto captured = captures_[constants].of(call, inputs, module);
-    if (captured->graph != nullptr && !like.has_value() && !knows(*captured)) {  // its plans were let go
+    if (captured->graph != nullptr && !like.has_value() && !knows(*captured)) {  // neither plans nor `like` are kept
       captures_.clear();
       captured = captures_[constants].of(call, inputs, module);
     }
@@ -100,7 +101,7 @@ class module_plans {
     if (captured->graph == nullptr) {
       made->report.notice = captured->refused;
     } else {
-      for (auto const& other : plans_)  // of another limit
+      for (auto const& other : plans_)  // one with another limit was measured already
         if (other->captured == captured) made->like = other->like, made->report.graph = other->report.graph;
       auto& measured = made->report.graph;
       if (measured.operations.empty()) measured = measured_graph(*captured->graph, inputs);
@@ -119,7 +120,7 @@ class module_plans {
     if (plans_.size() > most) plans_.pop_back();
     return last_ = made;
   }
-  /// Of the last call.
+  /// The report of the last call, with the counts of all calls.
   [[nodiscard]] ModuleReport report() const {
     std::lock_guard const lock{access_};
     ModuleReport all = last_ ? last_->report : ModuleReport{};
@@ -128,7 +129,7 @@ class module_plans {
     all.plans_made = plans_made_;
     return all;
   }
-  /// Forgets all: the next call is captured anew.
+  /// Forgets everything: the next call is captured again.
   void clear() {
     std::lock_guard const lock{access_};
     captures_.clear();
@@ -137,7 +138,7 @@ class module_plans {
   }
 
  private:
-  static constexpr std::size_t most = 8;  ///< plans that are kept
+  static constexpr std::size_t most = 8;  ///< plans kept at the same time
 
   [[nodiscard]] bool knows(captured_call const& captured) const {
     return std::any_of(plans_.begin(), plans_.end(), [&](auto const& one) { return one->captured.get() == &captured; });

@@ -1,6 +1,6 @@
 #pragma once
-/// \file operation_tape.hpp  One run of an operation with its small autograd graph, in which values of the graph around
-/// it are references, so that they can be dropped while the tape stands.
+/// \file operation_tape.hpp  One run of an operation and the small autograd graph that it records. The values of the
+/// captured graph are only references in it, so that they can be dropped while the tape is kept.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -22,24 +22,25 @@
 
 namespace cairn::libtorch::detail {
 
-/// Which values a tape may refer to instead of keeping them: those that are there when its adjoint runs.
+/// Which values a tape may refer to instead of holding them: those that will be there when its adjoint runs.
 struct tape_references {
   bool inputs = true, results = true;
 };
 
-/// Whether nobody else has the tensor or its memory.
+/// Whether nobody else holds the tensor or its memory, so that it can be changed in place.
 [[nodiscard]] inline bool is_alone(at::Tensor const& t) {
   return t.use_count() == 1 && t.storage().use_count() == 1 && t.is_non_overlapping_and_dense();
 }
-/// A gradient as it is held until it is read: without the tensor that it is a view of, and where memory of more than
-/// itself lies behind it, as behind a part of the gradient of `cat`, in a block of its own.
+/// Prepares a gradient to be held until it is read. It no longer holds the tensor that it was a view of. If its memory
+/// is part of a larger block, such as the gradient of a `cat`, it moves to a block of its own, so that the larger one
+/// can be freed.
 [[nodiscard]] inline at::Tensor held_gradient(at::Tensor gradient) {
   if (!gradient.defined() || gradient.layout() != at::kStrided || !gradient.has_storage()) return gradient;
   gradient = gradient.variable_data();
   return gradient.storage().nbytes() > gradient.nbytes() ? gradient.clone() : gradient;
 }
-/// The gradient of a leaf as `AccumulateGrad` takes it for `.grad`: with the leaf's strides, so that no copy is made
-/// of it later.
+/// The same for the gradient of a leaf: it gets the strides of the leaf, so that `AccumulateGrad` takes it as `.grad`
+/// without a copy.
 [[nodiscard]] inline at::Tensor held_gradient(at::Tensor gradient, at::Tensor const& leaf) {
   gradient = held_gradient(std::move(gradient));
   bool const plain = gradient.defined() && gradient.layout() == at::kStrided && leaf.layout() == at::kStrided;
@@ -49,7 +50,8 @@ struct tape_references {
   return torch::autograd::utils::clone_obey_contract(gradient, leaf);
 }
 
-/// Adds a gradient to a sum with the bits of the engine: in place where nobody else has one of the two.
+/// Adds a gradient to a sum, with the same bits as autograd's engine. It adds in place if nobody else holds one of the
+/// two.
 inline void add_gradient(at::Tensor& sum, at::Tensor gradient) {
   if (!gradient.defined()) return;
   if (!sum.defined()) {
@@ -64,19 +66,19 @@ inline void add_gradient(at::Tensor& sum, at::Tensor gradient) {
   else sum = sum + gradient;
 }
 
-/// The graph of one run of an operation, from its results to its inputs.
+/// The autograd graph of one run of an operation, from its results to its inputs.
 class operation_tape {
  public:
-  /// What a run gives.
+  /// What a run returns.
   struct outcome {
     tensor_list value;                     ///< without a history
-    part_flags requires_grad;              ///< of each tensor of it, in the plain call
-    std::shared_ptr<operation_tape> tape;  ///< null where none stays
+    part_flags requires_grad;              ///< for each tensor of it: whether it does in the plain call
+    std::shared_ptr<operation_tape> tape;  ///< null if none is kept
   };
 
-  /// Runs an operation as the plain call does, with gradients.
-  /// \param inputs  that it takes, without a history   \param requires_grad  which of them do in the plain call
-  /// \param keeps  whether a tape stays; without, nothing is kept of what autograd saves
+  /// Runs an operation and records it, as the plain call does.
+  /// \param inputs  its inputs, without a history   \param requires_grad  which of them do in the plain call
+  /// \param keeps  whether to keep a tape; if not, nothing that autograd saves is kept
   [[nodiscard]] static outcome run(captured_operation const& what, at::TensorList inputs, part_flags requires_grad,
                                    bool keeps, tape_references refers) {
     std::shared_ptr<operation_tape> const tape{new operation_tape};
@@ -100,7 +102,8 @@ class operation_tape {
                              result.requires_grad.end();
     if (!keeps || !has_adjoint) return result;
     tensor_list steady = inputs.vec();
-    for (auto const k : what.changing) steady[std::size_t(k)] = at::Tensor{};  // its adjoint would find another value
+    // What the operation changes may have another value when the adjoint runs, so the tape must hold its own.
+    for (auto const k : what.changing) steady[std::size_t(k)] = at::Tensor{};
     for (auto const& one : saved) tape->find(*one, steady, result.value, refers);
     tape->count_uses();
     result.tape = tape;
@@ -108,11 +111,11 @@ class operation_tape {
   }
 
   /// Runs the adjoint.
-  /// \param bars  of the results; an undefined one brings nothing
-  /// \param input, result  callables: the tensor of that number, of which only those that were saved are asked for
-  /// \param sums  of each input, where its adjoint goes: it is added to what is there. Null where it is not wanted
-  /// \param leaves  of each input, the leaf of autograd that it is; null where it is none
-  /// \param keeps  whether it may run again
+  /// \param bars  adjoints of the results; an undefined one adds nothing
+  /// \param input, result  return the tensor of a number; they are only asked for tensors that autograd saved
+  /// \param sums  for each input: the sum that its adjoint is added to; null if it is not wanted
+  /// \param leaves  for each input: the leaf of autograd that it is; null if it is none
+  /// \param keeps  whether the adjoint may run again
   template <class Input, class Result>
   void reverse(tensor_list bars, Input const& input, Result const& result, std::vector<at::Tensor*> const& sums,
                std::vector<at::Tensor const*> const& leaves, bool keeps) {
@@ -124,7 +127,7 @@ class operation_tape {
     struct target {
       at::Tensor* sum;
       at::Tensor const* leaf;
-      bool goes_on;  // within the engine
+      bool goes_on;  // the engine starts from the sum so far
     };
     std::vector<target> into;
     for (std::size_t k = 0; k < gathers_.size(); ++k) {
@@ -135,7 +138,7 @@ class operation_tape {
       if (goes_on) roots.enter(ends.back(), leaves[k] != nullptr ? *sums[k] : std::exchange(*sums[k], {}));
     }
     if (ends.empty()) return;
-    struct lookup {  // what nodes ask for while the engine runs
+    struct lookup {  // the values that saved tensors refer to, while the engine runs
       values_now& of;
       ~lookup() { of = {}; }
     } const around{*now_};
@@ -149,7 +152,8 @@ class operation_tape {
       auto const& [sum, leaf, goes_on] = into[k];
       auto made = std::exchange(gradients[k], {});
       made = leaf != nullptr ? held_gradient(std::move(made), *leaf) : held_gradient(std::move(made));
-      bool const stays = goes_on && leaf != nullptr && made.layout() == at::kStrided &&  // in what becomes `.grad`
+      // The block of this sum becomes `.grad`, so the new sum is copied into it.
+      bool const stays = goes_on && leaf != nullptr && made.layout() == at::kStrided &&
                          sum->layout() == at::kStrided && sum->scalar_type() == made.scalar_type() &&
                          sum->storage().use_count() == 1 && sum->is_non_overlapping_and_dense();
       if (stays) sum->copy_(made);
@@ -159,11 +163,11 @@ class operation_tape {
   }
 
  private:
-  /// The values that a tape refers to, while its adjoint runs.
+  /// The values that a tape refers to; empty except while its adjoint runs.
   struct values_now {
     tensor_list inputs, results;
   };
-  /// Where a saved tensor is.
+  /// Where a tensor that autograd saved is found: in the tape, or among the inputs or results of the operation.
   struct saved_place {
     enum class kind : char { own, input, result };
 
@@ -172,7 +176,7 @@ class operation_tape {
     kind is = kind::own;
     std::size_t number = 0;
     at::Tensor own;
-    bool is_view = false;  ///< of the value, with these
+    bool is_view = false;  ///< whether it is a view of that value, with these sizes, strides and offset
     std::vector<std::int64_t> sizes, strides;
     std::int64_t offset = 0;
 
@@ -192,12 +196,12 @@ class operation_tape {
     explicit place_hooks(std::shared_ptr<saved_place> place) : at{std::move(place)} {}
     void call_pack_hook(at::Tensor const& t) override { if (at) at->own = t.detach(); }
     at::Tensor call_unpack_hook() override { return at ? at->tensor() : at::Tensor{}; }
-    std::shared_ptr<saved_place> at;  ///< null: it is forgotten
+    std::shared_ptr<saved_place> at;  ///< null if the tensor is not kept
   };
 
   operation_tape() = default;
 
-  /// Turns what is a value into a reference.
+  /// Replaces a saved tensor that is an input or a result, or a view of one, by a reference to it.
   void find(saved_place& one, at::TensorList inputs, at::TensorList results, tape_references refers) {
     if (!one.own.defined() || one.own.numel() == 0) return;
     auto const look = [&](at::TensorList among, saved_place::kind kind, std::vector<std::size_t>& asks) {
@@ -235,10 +239,10 @@ class operation_tape {
 
   std::shared_ptr<gate> gate_ = gate::make();
   std::shared_ptr<values_now> now_ = std::make_shared<values_now>();
-  part_flags gathers_;           ///< inputs that have an adjoint, at their first place
-  edge_list roots_;              ///< of the results
-  std::vector<int> uses_;        ///< of each input: in how many places it is read
-  std::vector<std::size_t> asks_inputs_, asks_results_;  ///< values that were saved
+  part_flags gathers_;           ///< for each input: whether it has an adjoint; of equal inputs only the first does
+  edge_list roots_;              ///< one for each result
+  std::vector<int> uses_;        ///< for each input: in how many places the operation reads it
+  std::vector<std::size_t> asks_inputs_, asks_results_;  ///< numbers of those that were saved
 };
 
 }  // namespace cairn::libtorch::detail
