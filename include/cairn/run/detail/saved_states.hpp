@@ -2,12 +2,12 @@
 /// \file saved_states.hpp  The states of a sweep whose state is an object that stays in place and hands out snapshots.
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <type_traits>
 #include <utility>
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/run/detail/copied_states.hpp>
+#include <cairn/run/detail/frames.hpp>
+#include <cairn/run/detail/live_object.hpp>
+#include <cairn/run/detail/sweep_memory.hpp>
 
 namespace cairn::detail {
 
@@ -15,68 +15,48 @@ namespace cairn::detail {
 /// While live is *parked* in a frame, the object is in another state: after a turn it is in the final state, until the
 /// first adjoint asks for live.
 template <class State, class Store>
-class saved_states {
-  using store_type = std::remove_reference_t<Store>;
+class saved_states : public sweep_memory<kept_as<State>, Store> {
   using snapshot = kept_as<State>;
+  using memory = sweep_memory<snapshot, Store>;
+  using typename memory::store_type;
+  using memory::pool_, memory::anchors_, memory::anchor_count_, memory::turn_live_, memory::initial_,
+      memory::keeps_run_;
 
  public:
   saved_states() = default;
-  explicit saved_states(Store store) : store_{std::forward<Store>(store)} {}
+  explicit saved_states(Store store) : memory{std::forward<Store>(store)} {}
 
   /// The object is advanced in place, whether it is passed as an rvalue or not.
   template <class X0>
   void begin(X0&& x0, sweep_setup const& setup) {
-    keeps_run_ = setup.keeps_run;
-    store_.begin(setup.slots);
-    begin_empty(x0, setup);
+    memory::begin(setup, 0);
+    stand_at(x0, setup.ends);
     if (shares_initial() || setup.initial_is_free || may_lose<store_type>) keep_initial();
   }
   /// \pre x0 is in the initial state
   void begin_again(State& x0, sweep_setup const& setup) {
-    bool const anew = pool_.limit() != limit(setup) || slots_ != setup.slots;
-    keeps_run_ = false;
-    let_go_of_frames<store_type>(store_, pool_, setup.slots, anew);
-    if (anew) {
-      begin_empty(x0, setup);
-    } else {
-      reclaim_slots<store_type>(store_, pool_, setup.slots);
-      stand_at(x0, setup);
-    }
+    memory::begin_again(setup, 0);
+    stand_at(x0, setup.ends);
     keep_initial();
-  }
-  /// Notes the content of the slots before a sweep continues, so that after a later loss all of it can be used.
-  void note_held([[maybe_unused]] auto const& tier_in) {
-    if constexpr (may_lose<store_type>)
-      for (slot_index slot = 0; slot < slots_; ++slot)
-        held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, tier_in(slot)};
   }
 
   template <class Step>
   void advance(Step& step, step_index from, step_index to, step_index& failed) {
     unpark();
-    at_final_ = false;
-    run_in_place(step, *x_, from, to, failed);
+    run_in_place(step, object_.changed(), from, to, failed);
   }
   void save(place where, step_index i) {
     bool const is_parked = parked_ != no_frame;
     frame_id const k = is_parked ? parked_ : frame_with(i);
     if (is_parked) pool_.keep(k);
     typename frames<snapshot>::holder guard{pool_, k};
-    store_.save(pool_, where, i, k);
-    if (tracked()) held_[std::size_t(where.slot)] = {i, where.slot, no_frame, where.where};
-    else if (keeps_run_) held_[std::size_t(where.slot)].where = where.where;  // `rewind` saves to the same tier again
+    this->save_frame(where, i, k);
   }
   [[nodiscard]] bool load(place where, step_index i) {
     pool_.forget(parked_);
-    frame_id k = store_.load(pool_, where, i);
-    if constexpr (may_lose<store_type>) {
-      if (k == no_frame) {
-        held_[std::size_t(where.slot)].at = -1;
-        return false;
-      }
-    } else need_frame<store_type>(k, where, i);
+    frame_id const k = this->load_frame(where, i);
+    if (may_lose<store_type> && k == no_frame) return false;
     typename frames<snapshot>::holder guard{pool_, k};
-    if constexpr (!keeps_frames<store_type>) pool_.set_at(k, i);
     put_back(k);
     return true;
   }
@@ -89,32 +69,27 @@ class saved_states {
   void load_made(step_index, Make make, slot_index = no_slot) {
     pool_.forget(parked_);
     snapshot const& made = make();
-    restore_state(*x_, made);
-    moved_ = at_final_ = false;
-  }
-  void drop(place where) {
-    store_.drop(pool_, where);
-    if (tracked()) held_[std::size_t(where.slot)].at = -1;
+    object_.restore(made);
   }
   template <class Step>
   void turn(Step& step, step_index from, step_index to, step_index& failed) {
     if (from < to) {
       park(from);
-      run_in_place(step, *x_, from, to, failed);
+      run_in_place(step, *object_, from, to, failed);
     }
-    at_final_ = true;
+    object_.reaches_final();
   }
   /// Continues a turn that stopped on its way.
   template <class Step>
   void turn_on(Step& step, step_index from, step_index to, step_index& failed) {
-    run_in_place(step, *x_, from, to, failed);
+    run_in_place(step, *object_, from, to, failed);
   }
   /// The turn of an adjoint that runs and records the last step itself.
   template <class Record>
   void turn_by(step_index n, Record record) {
     park(n - 1);
-    record(*x_);
-    at_final_ = true;
+    record(*object_);
+    object_.reaches_final();
   }
 
   // For a replay check:
@@ -126,38 +101,28 @@ class saved_states {
   }
   /// The same for the present state of the object.
   template <class F>
-  auto look_at_object(F f) const {
-    if constexpr (saves_into<State>) {
-      if (!looked_at_) looked_at_.emplace(snapshot_now());
-      else save_state(std::as_const(*x_), *looked_at_);
-      return f(std::as_const(*looked_at_));
-    } else return f(save_state(std::as_const(*x_)));
-  }
+  auto look_at_object(F f) const { return object_.look(f); }
   /// Calls f(other, live) with snapshots of state i from before and of live, which is state i, if the former exists.
   template <class F>
   void compare_earlier(step_index i, F f) const {
-    for (frame_id k = 0; k < pool_.limit(); ++k)
-      if (k != parked_ && pool_.at(k) == i && pool_.record(k).constructed)
-        return inspect_live([&](snapshot const& now) { f(pool_.state(k), now); });
+    if (frame_id const k = this->frame_holding(i, parked_); k != no_frame)
+      inspect_live([&](snapshot const& now) { f(pool_.state(k), now); });
   }
 
   [[nodiscard]] State const& live() {
     unpark();
-    return *x_;
+    return *object_;
   }
   /// Live for an adjoint, which with `moves` may leave the object in any other state.
   [[nodiscard]] State& lend_live(bool moves) {
     unpark();
-    at_final_ = false;
-    moved_ = moves;
-    return *x_;
+    return object_.lent(moves);
   }
   /// Passes the object to a function other than the step, which changes it.
   template <class Record>
   void change_live(step_index, Record record, slot_index = no_slot) {
     unpark();
-    at_final_ = false;
-    record(*x_);
+    record(object_.changed());
   }
   /// Visits the bytes of the state that an observer sees: of the object, or of its snapshot if the object's are
   /// unknown. Returns false if the object is in no state of the loop, after an adjoint that changed it.
@@ -165,12 +130,12 @@ class saved_states {
     auto const show = [&](auto const& x) {
       visit_buffers(x, [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
     };
-    if (moved_) return false;
+    if (object_.moved()) return false;
     bool const parked = parked_ != no_frame && !(when == moment::after && a.kind == action_kind::turn);
     if constexpr (buffered<State>) {
       if (parked && a.kind != action_kind::reverse) return false;
-      if (parked) restore_state(*x_, pool_.state(parked_));  // the adjoint comes next and needs the object there
-      show(std::as_const(*x_));
+      if (parked) restore_state(*object_, pool_.state(parked_));  // the adjoint comes next and needs the object there
+      show(std::as_const(*object_));
       return true;
     } else if constexpr (buffered<snapshot>) {
       if (parked) show(pool_.state(parked_));
@@ -178,10 +143,10 @@ class saved_states {
       return true;
     } else return false;
   }
-  [[nodiscard]] State& final_state() noexcept { return *x_; }
-  [[nodiscard]] State const& final_state() const noexcept { return *x_; }
+  [[nodiscard]] State& final_state() noexcept { return *object_; }
+  [[nodiscard]] State const& final_state() const noexcept { return *object_; }
   /// Whether the object is in the final state.
-  [[nodiscard]] bool is_at_final() const noexcept { return at_final_; }
+  [[nodiscard]] bool is_at_final() const noexcept { return object_.is_at_final(); }
   /// The way back begins, with the object in the final state.
   void forget_final() {
     if (ends_ != object_ends::at_final) return;
@@ -193,7 +158,7 @@ class saved_states {
     if (ends_ == object_ends::at_initial) put_back(initial_);
     else if (ends_ == object_ends::at_final) {
       put_back(last_);
-      at_final_ = true;
+      object_.reaches_final();
       pool_.forget(last_);
     }
   }
@@ -204,28 +169,23 @@ class saved_states {
   /// restart from.
   template <class IsCheckpoint>
   void remember(step_index from, IsCheckpoint is_checkpoint) {
-    note_turn<store_type>(store_, pool_, held_, anchors_, anchor_count_, tracked(), is_checkpoint);
-    if (parked_ != no_frame) pool_.anchor(parked_);
-    turn_live_ = {from, no_slot, parked_};
+    this->note_turn(from, parked_, is_checkpoint);
   }
   /// Restores slots and object to the turn of a loop of n steps. Runs the steps of states that are gone, and those of
   /// the turn, and returns their number.
   /// \param through  these states, or an object that checks them as they change
   template <class Through, class Step>
   step_index rewind(Through& through, Step& step, step_index n, step_index& failed) {
-    reclaim_turn<store_type>(pool_, anchors_, anchor_count_, turn_live_, initial_);
+    this->reclaim_turn(initial_);
     parked_ = last_ = no_frame;
     put_back(initial_);
-    store_.begin(slot_index(held_.size()));
-    if (tracked())
-      for (auto& kept : held_) kept.at = -1;
+    this->empty_slots();
     step_index ran = 0, here = 0;
     for (std::size_t k = 0; k < anchor_count_; ++k) {
       auto& kept = anchors_[k];
       ran += go_to(through, step, kept, here, failed);
-      through.save({kept.slot, kept.where}, kept.at);
-      held_[std::size_t(kept.slot)].checkpoint = kept.checkpoint;
-      if (kept.frame = frame_of(kept); kept.frame != no_frame) pool_.anchor(kept.frame);
+      this->save_again(through, kept);
+      if (kept.frame = this->frame_of(kept); kept.frame != no_frame) pool_.anchor(kept.frame);
     }
     ran += go_to(through, step, turn_live_, here, failed);
     step_index const from = turn_live_.at;
@@ -236,71 +196,26 @@ class saved_states {
   /// A snapshot of what run(object) makes of the state in a frame. The object is restored afterwards.
   template <class Run>
   [[nodiscard]] snapshot made_state(frame_id from, Run run) {
-    snapshot const here = snapshot_now();
-    auto const come_back = [&] { restore_state(*x_, here); };
-    try {
-      restore_state(*x_, std::as_const(pool_).state(from));
-      run(*x_);
-      snapshot made = snapshot_now();
-      come_back();
-      return made;
-    } catch (...) {
-      come_back();
-      throw;
-    }
-  }
-  /// The frame of the latest state at or before i that is still held; in a kept run there always is one, that of the
-  /// initial state.
-  [[nodiscard]] frame_id before(step_index i) const noexcept { return latest_before(pool_, initial_, i); }
-  [[nodiscard]] frames<snapshot> const& pool() const noexcept { return pool_; }
-  /// The frame of a kept state, or no_frame if the store keeps no frames.
-  [[nodiscard]] frame_id frame_of(checkpoint_record const& kept) const noexcept {
-    return frame_in<store_type>(store_, kept.slot);
+    return object_.made_from(std::as_const(pool_).state(from), run);
   }
 
-  [[nodiscard]] std::size_t bytes() const { return pool_.bytes(); }
-  [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
-  [[nodiscard]] store_type& store() noexcept { return store_; }
-  [[nodiscard]] table<checkpoint_record> const& held() const noexcept { return held_; }
-  [[nodiscard]] step_index state_in(slot_index slot) const { return stored_state_in<store_type>(store_, pool_, slot); }
-  /// For a sweep that stopped: the hash of the initial state's snapshot, 0 if it is gone.
-  [[nodiscard]] std::uint64_t hash_of_initial() const { return hash_in_frames(pool_, 0); }
-  /// The same for the content of a store that outlives its sweeps, through a frame that is released.
-  [[nodiscard]] std::uint64_t hash_of_stored(place where) { return hash_in_store(store_, pool_, where); }
   /// Frees all memory. A store that outlives its sweeps keeps its content.
   void clear() {
-    let_go_of_memory<store_type>(store_, pool_);
-    held_ = table<checkpoint_record>{};
-    anchors_ = table<checkpoint_record>{};
-    looked_at_.reset();
-    x_ = nullptr;
-    slots_ = -1;
-    parked_ = initial_ = last_ = no_frame;
+    memory::clear();
+    object_.clear();
+    parked_ = last_ = no_frame;
   }
 
  private:
   static constexpr step_index no_state = -1;
-  /// The snapshot that a replay check hashes; reusable memory.
-  struct none_looked_at {
-    void reset() noexcept {}
-  };
 
-  /// Whether the slots' content is noted as it changes. This is not needed for a store of frames, whose slots can be
-  /// inspected at any time.
-  [[nodiscard]] bool tracked() const noexcept {
-    if constexpr (keeps_frames<store_type> && !may_lose<store_type>) return false;
-    else return may_lose<store_type> || keeps_run_;
-  }
   /// The initial state is kept to the end, and shares a frame with its slot.
   [[nodiscard]] bool shares_initial() const noexcept { return keeps_run_ || ends_ == object_ends::at_initial; }
   void keep_initial() {
     initial_ = pool_.take();
     store_snapshot(initial_, 0);
   }
-  void put_back(frame_id k) {
-    restore_state(*x_, std::as_const(pool_).state(k));
-    moved_ = at_final_ = false;
-  }
+  void put_back(frame_id k) { object_.restore(std::as_const(pool_).state(k)); }
   void unpark() {
     if (parked_ == no_frame) return;
     put_back(parked_);
@@ -321,37 +236,14 @@ class saved_states {
     store_snapshot(taken.held, i);
     return std::exchange(taken.held, no_frame);
   }
-  [[nodiscard]] snapshot snapshot_now() const { return taken_snapshot(std::as_const(*x_)); }
   void store_snapshot(frame_id k, step_index i) {
-    if (!saved_again(k)) pool_.emplace_made(k, [this] { return snapshot_now(); });
+    if (!object_.saved_into(pool_.reusable(k))) pool_.emplace_made(k, [this] { return object_.now(); });
     pool_.set_at(k, i);
   }
-  /// Saves into the frame's old snapshot. One that then has spare capacity is made anew.
-  [[nodiscard]] bool saved_again([[maybe_unused]] frame_id k) {
-    if constexpr (saves_into<State>) {
-      snapshot* const old = pool_.reusable(k);
-      if (old == nullptr) return false;
-      save_state(std::as_const(*x_), *old);
-      return has_exact_capacity(std::as_const(*old));
-    } else return false;
-  }
-  [[nodiscard]] slot_index limit(sweep_setup const& setup) const {
-    return frames_in(store_, setup.slots) + setup.working;
-  }
-  void begin_empty(State& x0, sweep_setup const& setup) {
-    slots_ = setup.slots;
-    pool_.begin(limit(setup));
-    stand_at(x0, setup);
-  }
-  void stand_at(State& x0, sweep_setup const& setup) {
-    x_ = address_of(x0);
-    ends_ = setup.ends;
-    parked_ = initial_ = last_ = no_frame;
-    moved_ = at_final_ = false;
-    anchor_count_ = 0;
-    pool_.settle_with(&settle<store_type, snapshot>, address_of(store_));
-    if (tracked() || keeps_run_) held_.assign(std::size_t(setup.slots), {});
-    if (keeps_run_) anchors_.assign(std::size_t(setup.slots), {});
+  void stand_at(State& x0, object_ends ends) {
+    object_.stand_at(x0);
+    ends_ = ends;
+    parked_ = last_ = no_frame;
   }
   /// Makes the state that `to` names live: by its frame if it is still held, otherwise the object runs there from state
   /// `here`.
@@ -368,19 +260,9 @@ class saved_states {
     return to.at - from;
   }
 
-  [[no_unique_address]] Store store_{};
-  frames<snapshot> pool_;
-  table<checkpoint_record> held_, anchors_;
-  std::size_t anchor_count_ = 0;
-  checkpoint_record turn_live_;
-  mutable std::conditional_t<saves_into<State>, std::optional<snapshot>, none_looked_at> looked_at_;
-  State* x_ = nullptr;
-  slot_index slots_ = -1;
-  frame_id parked_ = no_frame, initial_ = no_frame, last_ = no_frame;
+  live_object<State> object_;
+  frame_id parked_ = no_frame, last_ = no_frame;
   object_ends ends_ = object_ends::anywhere;
-  bool keeps_run_ = false;
-  bool moved_ = false;     // an adjoint changed the object, possibly to no state of the loop
-  bool at_final_ = false;  // the object is in the final state
 };
 
 }  // namespace cairn::detail

@@ -1,0 +1,270 @@
+#pragma once
+/// \file sweep_memory.hpp  Frames and store of one sweep, and what the slots hold.
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/state_hash.hpp>
+#include <cairn/core/frames_needed.hpp>
+#include <cairn/run/detail/frames.hpp>
+
+namespace cairn::detail {
+
+/// What a sweep must know before it begins.
+struct sweep_setup {
+  slot_index slots = 0;
+  slot_index working = 0;        ///< frames besides those of the store; see `working_frames`
+  /// How many of these only `allow_next` makes available: the loop runs before its adjoint is known.
+  slot_index held_back = 0;
+  bool keeps_run = false;  ///< initial and final state are kept to the end, and the states of the turn can be restored
+  bool initial_is_free = false;  ///< the plan may load the initial state, which is in none of its slots
+  object_ends ends = object_ends::anywhere;  ///< where an object is after the sweep
+};
+
+/// A checkpoint at some moment.
+struct checkpoint_record {
+  step_index at = -1;
+  slot_index slot = no_slot;
+  frame_id frame = no_frame;
+  tier where = tier::memory;
+  bool checkpoint = false;  ///< a place to restart from, according to the plan
+};
+
+static_assert(wide{2} * sizeof(checkpoint_record) == bytes_a_remembered_slot);
+
+/// Sorts by state (Shell's sort: needs no standard header; checkpoints mostly come in order).
+inline void sort_by_state(table<checkpoint_record>& all, std::size_t count) noexcept {
+  for (std::size_t gap = count / 2 + 1; gap > 0; gap = gap == 1 ? 0 : gap / 2)
+    for (std::size_t k = gap; k < count; ++k)
+      for (std::size_t j = k; j >= gap && all[j].at < all[j - gap].at; j -= gap) std::swap(all[j], all[j - gap]);
+}
+
+/// \throws invalid_call   if a store without `may_lose` has lost a state
+template <class Store>
+void need_frame(frame_id found, place where, step_index i) {
+  if constexpr (!loses_nothing<Store>)
+    if (found == no_frame)
+      throw invalid_call{"cairn: sweep",
+                         "the store has lost a state, and does not say that it may",
+                         {{"state", i}, {"slot", where.slot}, {"tier", int(where.where)}},
+                         "give it `static constexpr bool may_lose = true`: then the sweep runs the state again"};
+}
+
+/// The memory for the states of a sweep, whether these are values or snapshots of an object: frames, the store, and
+/// what the slots hold, at present and at the turn of a kept run.
+/// \tparam Value  the state or the snapshot   \tparam Store  may be a reference to the user's own
+template <class Value, class Store>
+class sweep_memory {
+ public:
+  using store_type = std::remove_reference_t<Store>;
+
+  /// Notes the content of the slots before a sweep continues, so that after a later loss all of it can be used.
+  void note_held([[maybe_unused]] auto const& tier_in) {
+    if constexpr (may_lose<store_type>)
+      for (slot_index slot = 0; slot < slots_; ++slot)
+        held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, tier_in(slot)};
+  }
+  void drop(place where) {
+    store_.drop(pool_, where);
+    if (tracked()) held_[std::size_t(where.slot)].at = -1;
+  }
+
+  [[nodiscard]] std::size_t bytes() const { return pool_.bytes(); }
+  [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
+  [[nodiscard]] frames<Value> const& pool() const noexcept { return pool_; }
+  [[nodiscard]] store_type& store() noexcept { return store_; }
+  /// The content of the slots, if it is tracked; otherwise their content at the turn.
+  [[nodiscard]] table<checkpoint_record> const& held() const noexcept { return held_; }
+  /// The state that a slot still holds after a sweep, or -1; for stores that can tell.
+  [[nodiscard]] step_index state_in(slot_index slot) const {
+    if constexpr (keeps_frames<store_type>) return store_.frame(slot) == no_frame ? -1 : pool_.at(store_.frame(slot));
+    else if constexpr (outliving_store<store_type>) return store_.at(slot);
+    else return -1;
+  }
+  /// The frame of a kept state, or no_frame if the store keeps no frames.
+  [[nodiscard]] frame_id frame_of(checkpoint_record const& kept) const noexcept { return frame_in(kept.slot); }
+  /// The frame of the latest state at or before i that is still held; in a kept run there always is one, that of the
+  /// initial state.
+  [[nodiscard]] frame_id before(step_index i) const noexcept {
+    frame_id best = initial_;
+    for (frame_id k = 0; k < pool_.limit(); ++k)
+      if (pool_.at(k) <= i && pool_.at(k) > pool_.at(best)) best = k;
+    return best;
+  }
+  /// For a sweep that stopped: the hash of the initial state; 0 if it is gone, or its bytes do not tell all of it.
+  [[nodiscard]] std::uint64_t hash_of_initial() const {
+    if constexpr (hashable<Value>)
+      if (frame_id const k = frame_holding(0); k != no_frame) return hash_of(pool_.state(k));
+    return 0;
+  }
+  /// The same for what a slot of a store that outlives its sweeps holds, through a frame that is released.
+  [[nodiscard]] std::uint64_t hash_of_stored(place where) {
+    std::uint64_t hash = 0;
+    if constexpr (hashable<Value>) {
+      frame_id const k = store_.load(pool_, where, 0);
+      if (k == no_frame) return 0;
+      hash = hash_of(std::as_const(pool_).state(k));
+      pool_.release(k);
+    }
+    return hash;
+  }
+
+ protected:
+  sweep_memory() = default;
+  explicit sweep_memory(Store store) : store_{std::forward<Store>(store)} {}
+
+  /// \param held_back  frames that only `allow_all` makes available
+  void begin(sweep_setup const& setup, slot_index held_back) {
+    keeps_run_ = setup.keeps_run;
+    initial_ = no_frame;
+    store_.begin(setup.slots);
+    make_frames(setup, held_back);
+  }
+  /// Continues with the content of the slots; all other owners lose their frames. Pending saves are finished, or
+  /// forgotten if the store cannot say what it holds.
+  void begin_again(sweep_setup const& setup, slot_index held_back) {
+    keeps_run_ = false;
+    initial_ = no_frame;
+    bool const anew = pool_.limit() != limit(setup) || slots_ != setup.slots;
+    if constexpr (!keeps_frames<store_type> && !outliving_store<store_type>) store_.begin(setup.slots);
+    else if (!anew) settle(address_of(store_), pool_);
+    else if constexpr (keeps_frames<store_type>) store_.begin(setup.slots);
+    if (anew) return make_frames(setup, held_back);
+    reclaim_slots(setup.slots);
+    clear_records(setup.slots);
+  }
+  /// Frees frames and records; a store that outlives its sweeps keeps its content.
+  void clear() {
+    if constexpr (loses_nothing<store_type>) store_ = store_type{};
+    else if constexpr (outliving_store<store_type>) settle(address_of(store_), pool_);
+    else store_.begin(0);
+    pool_ = frames<Value>{};
+    held_ = table<checkpoint_record>{};
+    anchors_ = table<checkpoint_record>{};
+    anchor_count_ = 0;
+    slots_ = -1;
+    initial_ = no_frame;
+  }
+
+  void save_frame(place where, step_index i, frame_id k) {
+    store_.save(pool_, where, i, k);
+    if (tracked()) held_[std::size_t(where.slot)] = {i, where.slot, no_frame, where.where};
+    else if (keeps_run_) held_[std::size_t(where.slot)].where = where.where;  // `rewind` saves to the same tier again
+  }
+  /// A frame with state i, owned once more; no_frame if the store has lost that state.
+  [[nodiscard]] frame_id load_frame(place where, step_index i) {
+    frame_id const k = store_.load(pool_, where, i);
+    if constexpr (may_lose<store_type>) {
+      if (k == no_frame) {
+        held_[std::size_t(where.slot)].at = -1;
+        return no_frame;
+      }
+    } else need_frame<store_type>(k, where, i);
+    if constexpr (!keeps_frames<store_type>) pool_.set_at(k, i);
+    return k;
+  }
+
+  /// Notes the states of the turn: those in slots, and live, which is state `from` in frame `live`, if it is in one.
+  /// \param is_checkpoint  says which of these states are places to restart from
+  template <class IsCheckpoint>
+  void note_turn(step_index from, frame_id live, IsCheckpoint is_checkpoint) {
+    anchor_count_ = 0;
+    if (!tracked())
+      for (slot_index slot = 0; slot < slot_index(held_.size()); ++slot)
+        held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, held_[std::size_t(slot)].where};
+    for (auto& kept : held_) kept.checkpoint = kept.at > 0 && is_checkpoint(kept.at);
+    for (auto const& kept : held_)
+      if (kept.at >= 0) anchors_[anchor_count_++] = {kept.at, kept.slot, frame_of(kept), kept.where, kept.checkpoint};
+    sort_by_state(anchors_, anchor_count_);
+    for (std::size_t k = 0; k < anchor_count_; ++k)
+      if (anchors_[k].frame != no_frame) pool_.anchor(anchors_[k].frame);
+    if (live != no_frame) pool_.anchor(live);
+    turn_live_ = {from, no_slot, live};
+  }
+  /// Takes all frames from their owners, except those of anchors that still hold their state, of `pinned`, and of the
+  /// live state of the turn if it is still there. Over a store that keeps no frames all frames are needed for work:
+  /// none is reserved for the states of the turn.
+  template <class... Pinned>
+  void reclaim_turn(Pinned... pinned) noexcept {
+    pool_.reclaim([&](auto claim) {
+      (claim(pinned), ...);
+      auto const claim_standing = [&](checkpoint_record& kept) {
+        if (keeps_frames<store_type> && kept.frame != no_frame && pool_.at(kept.frame) == kept.at) claim(kept.frame);
+        else kept.frame = no_frame;
+      };
+      for (std::size_t k = 0; k < anchor_count_; ++k) claim_standing(anchors_[k]);
+      claim_standing(turn_live_);
+    });
+  }
+  /// The slots are empty, before `save_again` fills them.
+  void empty_slots() {
+    store_.begin(slot_index(held_.size()));
+    if (tracked())
+      for (auto& kept : held_) kept.at = -1;
+  }
+  /// Saves the state of an anchor, which is live, in its slot again.
+  template <class Through>
+  void save_again(Through& through, checkpoint_record const& anchor) {
+    through.save({anchor.slot, anchor.where}, anchor.at);
+    held_[std::size_t(anchor.slot)].checkpoint = anchor.checkpoint;
+  }
+
+  /// A frame that holds state i, or no_frame.
+  [[nodiscard]] frame_id frame_holding(step_index i, frame_id other_than = no_frame) const noexcept {
+    for (frame_id k = 0; k < pool_.limit(); ++k)
+      if (k != other_than && pool_.at(k) == i && pool_.record(k).constructed) return k;
+    return no_frame;
+  }
+
+  [[no_unique_address]] Store store_{};
+  frames<Value> pool_;
+  table<checkpoint_record> anchors_;  ///< the first `anchor_count_`: the states in slots at the turn, by number
+  std::size_t anchor_count_ = 0;
+  checkpoint_record turn_live_;
+  frame_id initial_ = no_frame;  ///< the initial state, if it is kept to the end
+  bool keeps_run_ = false;
+
+ private:
+  /// Whether the slots' content is noted as it changes. This is not needed for a store of frames, whose slots can be
+  /// inspected at any time.
+  [[nodiscard]] bool tracked() const noexcept {
+    if constexpr (keeps_frames<store_type> && !may_lose<store_type>) return false;
+    else return may_lose<store_type> || keeps_run_;
+  }
+  [[nodiscard]] slot_index limit(sweep_setup const& setup) const {
+    return frames_in(store_, setup.slots) + setup.working;
+  }
+  [[nodiscard]] frame_id frame_in([[maybe_unused]] slot_index slot) const noexcept {
+    if constexpr (keeps_frames<store_type>) return store_.frame(slot);
+    else return no_frame;
+  }
+  /// Asks the store to finish its pending saves.
+  static void settle([[maybe_unused]] void* store, [[maybe_unused]] frames<Value>& pool) {
+    if constexpr (requires(store_type& s) { s.settle(pool); }) static_cast<store_type*>(store)->settle(pool);
+  }
+  void make_frames(sweep_setup const& setup, slot_index held_back) {
+    slots_ = setup.slots;
+    pool_.begin(limit(setup), held_back);
+    clear_records(setup.slots);
+  }
+  void clear_records(slot_index slots) {
+    anchor_count_ = 0;
+    pool_.settle_with(&settle, address_of(store_));
+    if (tracked() || keeps_run_) held_.assign(std::size_t(slots), {});
+    if (keeps_run_) anchors_.assign(std::size_t(slots), {});
+  }
+  /// Returns frames to the slots of a store that keeps frames; all other owners lose theirs.
+  void reclaim_slots(slot_index slots) noexcept {
+    pool_.reclaim([&](auto claim) {
+      if constexpr (keeps_frames<store_type>)
+        for (slot_index slot = 0; slot < slots; ++slot)
+          if (frame_id const k = store_.frame(slot); k != no_frame) claim(k);
+    });
+  }
+
+  table<checkpoint_record> held_;
+  slot_index slots_ = -1;
+};
+
+}  // namespace cairn::detail
