@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/address_of.hpp>
-#include <cairn/core/detail/replay_ledger.hpp>
+#include <cairn/core/detail/refused_replay.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/gradient.hpp>
@@ -51,7 +51,7 @@ struct inner_adjoint {
     requires Compares
   {
     std::uint64_t const expected = std::exchange(outer_end.value, 0);
-    if (expected != 0 && end.value != 0 && end.value != expected) replay_ledger::fail_inside(outer);
+    if (expected != 0 && end.value != 0 && end.value != expected) refuse_inner_loop(outer);
     if constexpr (takes_end_hash<Adjoint>) inner->ends_in(end);
   }
 

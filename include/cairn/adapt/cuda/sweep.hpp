@@ -16,6 +16,7 @@
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/buffers.hpp>
+#include <cairn/core/detail/refused_replay.hpp>
 #include <cairn/core/detail/replay_ledger.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/table.hpp>
@@ -222,7 +223,7 @@ class device_sweep {
     check_launches("a launch of the start failed", {"state", 0});
     frames_.set_at(live_, 0);
     if (stands_apart) frames_.keep(initial_ = live_);
-    if (ledger_.on() && !ledger_.saved(ledger_.initial_place(), 0, hash_of(live_, 0))) ledger_.fail_loaded(0);
+    if (ledger_.on() && !ledger_.saved(ledger_.initial_place(), 0, hash_of(live_, 0))) detail::refuse_loaded(0);
   }
   /// The states of this sweep and its way back, as `execute` needs them. The host does not wait; so before each action
   /// it checks whether the next state from the host can be fetched.
@@ -320,7 +321,7 @@ class device_sweep {
   void compare_loaded(slot_index place, step_index i) {
     if (!ledger_.on()) return;
     hashed_ = -1;
-    if (!ledger_.loaded(place, i, hash_of(live_, i))) ledger_.fail_loaded(i);
+    if (!ledger_.loaded(place, i, hash_of(live_, i))) detail::refuse_loaded(i);
   }
   /// The hash of state i in a frame. Computed once: no action between two calls for the same state changes it.
   [[nodiscard]] std::uint64_t hash_of(frame_id frame, step_index i) {

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <limits>
 #include <new>
-#include <utility>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/checkpoint_hashes.hpp>
 #include <cairn/core/detail/first_difference.hpp>
 #include <cairn/core/detail/growing_table.hpp>
-#include <cairn/core/detail/table.hpp>
+#include <cairn/core/detail/refused_replay.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/replay_check.hpp>
 
@@ -43,22 +43,13 @@ class replay_ledger {
   /// Forgets everything. \throws out_of_memory   if the table of `every_step` cannot be allocated
   void begin(setup const& given) {
     setup_ = given;
-    count_ = remembered_ = 0;
+    noted_.forget();
     farthest_ = agreed_ = 0;
     open_ = none_reversed;
     end_ = {};
     compared_ = 0;
-    if (given.mode == replay_check::checkpoints) {
-      auto const places = std::size_t(replay_places(given.slots, given.tapes));
-      saved_.assign(places, {});
-      noted_.assign(std::size_t(noted_states(places)), {});
-      if (given.keeps_run) {
-        saved_at_turn_.assign(saved_.size(), {});
-        noted_at_turn_.assign(noted_.size(), {});
-      }
-    } else if (given.mode == replay_check::every_step) {
-      begin_table(given.steps);
-    }
+    if (given.mode == replay_check::checkpoints) noted_.begin(given.slots, given.tapes, given.keeps_run);
+    else if (given.mode == replay_check::every_step) begin_table(given.steps);
   }
   /// For a sweep that resumes where one with the same setup stopped: the hashes stay, and all steps count as run
   /// before. A ledger of another setup, or of other states, begins anew.
@@ -80,7 +71,7 @@ class replay_ledger {
   /// The steps from `open` on have been reversed: no later run goes past state `open`.
   void reversed(step_index open) noexcept {
     open_ = open;
-    while (count_ > 0 && noted_[count_ - 1].at >= open) --count_;
+    noted_.forget_from(open);
   }
   /// Step i has not been run before.
   [[nodiscard]] bool is_first(step_index i) const noexcept { return i >= farthest_; }
@@ -92,8 +83,7 @@ class replay_ledger {
   [[nodiscard]] step_index next_check(step_index at, step_index to) const noexcept {
     if (setup_.mode == replay_check::every_step) return at;
     if (setup_.mode == replay_check::off) return to + 1;
-    std::size_t const k = not_before(at);
-    step_index const known = k < count_ && noted_[k].at <= to ? noted_[k].at : to + 1, last = last_leaf(to);
+    step_index const known = noted_.next(at, to), last = last_leaf(to);
     return at <= last && last < known ? last : known;
   }
 
@@ -118,16 +108,14 @@ class replay_ledger {
   [[nodiscard]] bool note(step_index i, std::uint64_t hash) {
     if (i >= open_) return true;
     if (setup_.mode == replay_check::every_step) return note_in_table(i, hash);
-    std::size_t const k = not_before(i);
-    if (k < count_ && noted_[k].at == i) return agrees(i, noted_[k].hash, hash);
-    insert(k, {i, hash});
-    return true;
+    noted_state const* const before = noted_.note(i, hash);
+    return before == nullptr || agrees(i, before->hash, hash);
   }
   /// State i is saved in a place: a slot, or slots + a tape slot. Returns false if state i had another hash when it was
   /// last saved there.
   [[nodiscard]] bool saved(slot_index place, step_index i, std::uint64_t hash) {
     if (setup_.mode == replay_check::every_step) return note(i, hash);
-    entry& there = saved_[std::size_t(place)];
+    noted_state& there = noted_.saved(place);
     if (there.at == i) return agrees(i, there.hash, hash);
     there = {i, hash};
     return true;
@@ -136,7 +124,7 @@ class replay_ledger {
   [[nodiscard]] bool loaded(slot_index place, step_index i, std::uint64_t hash) {
     bool good = true;
     if (setup_.mode == replay_check::every_step) good = note(i, hash);
-    else if (entry const& there = saved_[std::size_t(place)]; there.at == i) good = agrees(i, there.hash, hash);
+    else if (noted_state const& there = noted_.saved(place); there.at == i) good = agrees(i, there.hash, hash);
     agreed_ = i;
     return good;
   }
@@ -147,9 +135,8 @@ class replay_ledger {
     if (setup_.mode == replay_check::every_step)
       return std::size_t(i) >= hashes_.size() || hashes_[std::size_t(i)] == 0 ||
              agrees(i, hashes_[std::size_t(i)], hash);
-    for (std::size_t k = 0; k < remembered_; ++k)
-      if (noted_at_turn_[k].at == i) return agrees(i, noted_at_turn_[k].hash, hash);
-    return true;
+    noted_state const* const before = noted_.at_turn(i);
+    return before == nullptr || agrees(i, before->hash, hash);
   }
   /// Notes the hash of state i, at which the next adjoint call or the seed begins: the steps before it end there.
   void end_is(step_index i, std::uint64_t hash) noexcept { end_ = {i, hash}; }
@@ -165,55 +152,22 @@ class replay_ledger {
 
   /// Stores what is known at the turn of a kept run.
   void remember() noexcept {
-    if (setup_.mode != replay_check::checkpoints) return;
-    copy(noted_, noted_at_turn_, remembered_ = count_);
-    copy(saved_, saved_at_turn_, saved_.size());
+    if (setup_.mode == replay_check::checkpoints) noted_.remember();
   }
   /// Restores what was known at the turn: all steps are to be reversed again.
   void rewind() noexcept {
     open_ = none_reversed;
     end_ = {};
-    if (setup_.mode != replay_check::checkpoints) return;
-    copy(noted_at_turn_, noted_, count_ = remembered_);
-    copy(saved_at_turn_, saved_, saved_.size());
+    if (setup_.mode == replay_check::checkpoints) noted_.rewind();
   }
 
   /// State i was run again and differs. \throws nondeterminism_error
   [[noreturn]] void fail(step_index i, first_difference const& where = {}) const {
-    fail(i, setup_.mode == replay_check::every_step ? i - 1 : agreed_, where);
-  }
-  /// The same if the first step that can have caused the difference is known. \throws nondeterminism_error
-  [[noreturn]] static void fail(step_index i, step_index first_step, first_difference const& where = {}) {
-    fail("a state that was run again is not what it was at first", {i, first_step, i - 1}, where, advice_to_steps);
-  }
-  /// State i was loaded and differs. \throws nondeterminism_error
-  [[noreturn]] static void fail_loaded(step_index i, first_difference const& where = {}) {
-    fail("a state that was brought back is not what was kept", {i, i, i}, where,
-         "a copy must own all its data, restore(snapshot) bring back all that save() gives, and a store all bytes");
-  }
-  /// The seed, or an adjoint that only reads the object, has changed what its `save()` gives in state i.
-  /// \throws nondeterminism_error
-  [[noreturn]] static void fail_apart(step_index i) {
-    fail("the seed or an adjoint that only reads the object has changed what its save() gives", {i, i, i}, {},
-         "leave the library's adjoint out of the snapshot: restore(snapshot) would put an old one back");
-  }
-  /// The loop inside step i of nested loops was run again for its adjoint and ended in another state.
-  /// \throws nondeterminism_error
-  [[noreturn]] static void fail_inside(step_index i) {
-    fail("an inner loop that was run again does not end in the outer state behind it", {i + 1, i, i}, {},
-         advice_to_steps);
+    refuse_replayed(i, setup_.mode == replay_check::every_step ? i - 1 : agreed_, where);
   }
 
  private:
-  /// A state with a known hash.
-  struct entry {
-    step_index at = -1;
-    std::uint64_t hash = 0;
-  };
-  static_assert(sizeof(entry) == bytes_a_noted_state && sizeof(std::uint64_t) == bytes_a_hash);
-  static constexpr char const* advice_to_steps =
-      "put all that the step reads and changes into the state (members, statics, random generators), and write all of "
-      "x1";
+  static_assert(sizeof(std::uint64_t) == bytes_a_hash);
   static constexpr step_index none_reversed = (std::numeric_limits<step_index>::max)();
 
   [[nodiscard]] bool agrees(step_index i, std::uint64_t first, std::uint64_t again) noexcept {
@@ -225,65 +179,6 @@ class replay_ledger {
   /// Where the last leaf of a run to state `to` begins.
   [[nodiscard]] step_index last_leaf(step_index to) const noexcept {
     return setup_.leaf == 1 ? to - 1 : (to - 1) / setup_.leaf * setup_.leaf;
-  }
-  /// The first entry of state `at` or a later one. Most runs end near the last entries, so these are searched first.
-  [[nodiscard]] std::size_t not_before(step_index at) const noexcept {
-    if (count_ == 0 || noted_[count_ - 1].at < at) return count_;
-    std::size_t low = 0, high = count_ - 1;
-    while (low < high) {
-      std::size_t const middle = low + (high - low) / 2;
-      if (noted_[middle].at < at) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-  void insert(std::size_t k, entry const& next) noexcept {
-    if (count_ == noted_.size()) {
-      sort_out(next.at);
-      k = not_before(next.at);
-    }
-    for (std::size_t j = count_++; j > k; --j) noted_[j] = noted_[j - 1];
-    noted_[k] = next;
-  }
-  /// Discards entries: keeps only the last one in each gap between states that are kept, or were when their places were
-  /// last filled. There are fewer gaps than entries. The complement of an entry's number marks the first entry of a
-  /// gap.
-  void sort_out(step_index next) noexcept {
-    auto const mark = [this](step_index kept) {
-      std::size_t low = 0, high = count_;
-      while (low < high) {
-        std::size_t const middle = low + (high - low) / 2;
-        if (number_of(noted_[middle]) < kept) low = middle + 1;
-        else high = middle;
-      }
-      if (low < count_ && noted_[low].at >= 0) noted_[low].at = ~noted_[low].at;
-    };
-    for (std::size_t place = 0; place < saved_.size(); ++place) {
-      bool const tape = place >= std::size_t(setup_.slots) && place < std::size_t(initial_place());
-      if (step_index const at = saved_[place].at; at >= 0)
-        mark(tape ? at - 1 : at);  // a recomputation stops before a tape
-    }
-    mark(next);
-    std::size_t left = 0;
-    for (std::size_t k = 0; k < count_; ++k) {
-      bool const last = k + 1 == count_ || noted_[k + 1].at < 0;
-      if (last) noted_[left++] = {number_of(noted_[k]), noted_[k].hash};
-    }
-    count_ = left;
-  }
-  [[nodiscard]] static step_index number_of(entry const& noted) noexcept {
-    return noted.at >= 0 ? noted.at : ~noted.at;
-  }
-  static void copy(table<entry> const& from, table<entry>& to, std::size_t count) noexcept {
-    for (std::size_t k = 0; k < count; ++k) to[k] = from[k];
-  }
-
-  [[noreturn]] static void fail(char const* problem, replay_difference found, first_difference const& where,
-                                char const* advice) {
-    found.number = where.number;
-    found.first = where.first;
-    found.again = where.again;
-    throw nondeterminism_error{"cairn: replay check", problem, found, advice};
   }
   void begin_table(step_index steps) {
     if (steps == unknown) return hashes_.begin(std::size_t(first_hashes), true);
@@ -311,13 +206,12 @@ class replay_ledger {
   }
 
   setup setup_;
-  table<entry> noted_, saved_, noted_at_turn_, saved_at_turn_;  // noted_ has count_ entries, sorted by state
-  growing_table hashes_;                                // of every state, 0 if unknown
-  std::size_t count_ = 0, remembered_ = 0;
+  checkpoint_hashes noted_;  // of `checkpoints`
+  growing_table hashes_;     // of every state, 0 if unknown
   step_index farthest_ = 0;  // the last state made so far
   step_index agreed_ = 0;    // the last state that was loaded or found equal
   step_index open_ = none_reversed;
-  entry end_;  // at the end of the steps that are reversed next
+  noted_state end_;  // at the end of the steps that are reversed next
   std::uint64_t compared_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/first_difference.hpp>
+#include <cairn/core/detail/refused_replay.hpp>
 #include <cairn/core/detail/replay_ledger.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/forms.hpp>
@@ -125,7 +126,7 @@ class replayed_states {
     if (!ledger_.on()) return fill();
     std::uint64_t const before = hash_of_final();
     fill();
-    if (hash_of_final() != before) ledger_.fail_apart(n);
+    if (hash_of_final() != before) refuse_changed_snapshot(n);
   }
   /// An adjoint that finds the object in state i and its bar in there, and only reads the state.
   template <class Adjoint>
@@ -134,7 +135,7 @@ class replayed_states {
     std::uint64_t const before = hash_of_live(i);
     adjoint();
     known_ = -1;
-    if (hash_of_live(i) != before) ledger_.fail_apart(i);
+    if (hash_of_live(i) != before) refuse_changed_snapshot(i);
   }
   void final_becomes_live() noexcept { states_.final_becomes_live(); }
 
@@ -163,7 +164,7 @@ class replayed_states {
   void came_back(slot_index place, step_index i) {
     if (!ledger_.on()) return;
     known_ = -1;
-    if (!ledger_.loaded(place, i, hash_of_live(i))) ledger_.fail_loaded(i);
+    if (!ledger_.loaded(place, i, hash_of_live(i))) refuse_loaded(i);
   }
   /// The hash of live, which is state i. Computed once: no action between two calls for the same state changes it.
   [[nodiscard]] std::uint64_t hash_of_live(step_index i) {

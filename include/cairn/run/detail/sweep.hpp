@@ -4,6 +4,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/detail/refused_replay.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
@@ -225,7 +226,7 @@ class sweep {
   }
   /// \throws nondeterminism_error   if a sweep continues from another state
   void check_initial_state(std::uint64_t hash) {
-    if (ledger().on() && !ledger().saved(ledger().initial_place(), 0, hash)) ledger().fail_loaded(0);
+    if (ledger().on() && !ledger().saved(ledger().initial_place(), 0, hash)) refuse_loaded(0);
   }
   void check_stored_initial_state(std::uint64_t given) {
     for (slot_index slot = 0; slot < work_.slots_; ++slot)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/detail/chain_walk.hpp>
+#include <cairn/core/detail/refused_replay.hpp>
 #include <cairn/core/detail/replay_ledger.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/table.hpp>
@@ -43,14 +44,14 @@ class chain_replay {
     if (i - 1 != last_) from_ = i - 1;
     last_ = i;
     if (mode_ == replay_check::checkpoints && chosen_[std::size_t(i)] == 0) return;
-    if (!agrees(run, i)) ledger_.fail(i, mode_ == replay_check::every_step ? i - 1 : from_);
+    if (!agrees(run, i)) refuse_replayed(i, mode_ == replay_check::every_step ? i - 1 : from_);
   }
   /// State i has been saved or loaded.   \throws nondeterminism_error, invalid_call   as `made`
   template <class Chain>
   void came_back(Chain const& run, step_index i) {
     if (mode_ == replay_check::off) return;
     last_ = i;
-    if (!agrees(run, i)) ledger_.fail_loaded(i);
+    if (!agrees(run, i)) refuse_loaded(i);
   }
 
  private:

@@ -1,0 +1,82 @@
+#pragma once
+/// \file noted_states.hpp  The hashes that a replay check of checkpoints needs, in a table that does not grow.
+#include <cstddef>
+#include <cstdint>
+#include <cairn/core/action.hpp>
+#include <cairn/core/detail/table.hpp>
+#include <cairn/core/replay_check.hpp>
+
+namespace cairn::detail {
+
+/// A state with a known hash.
+struct noted_state {
+  step_index at = -1;
+  std::uint64_t hash = 0;
+};
+static_assert(sizeof(noted_state) == bytes_a_noted_state);
+
+/// The state that was last saved in each place, and states between them, sorted by number. When the table of the latter
+/// is full, only the last one in each gap between saved states stays; there are fewer gaps than entries.
+class noted_states {
+ public:
+  /// Forgets everything. Allocates only what is missing.
+  /// \param keeps_run  `remember` and `rewind` will be called
+  void begin(slot_index slots, slot_index tapes, bool keeps_run) {
+    forget();
+    slots_ = slots;
+    initial_ = slots + tapes;
+    auto const places = std::size_t(replay_places(slots, tapes));
+    saved_.assign(places, {});
+    noted_.assign(std::size_t(noted_count(places)), {});
+    if (keeps_run) {
+      saved_at_turn_.assign(saved_.size(), {});
+      noted_at_turn_.assign(noted_.size(), {});
+    }
+  }
+  /// Forgets the states outside places.
+  void forget() noexcept { count_ = remembered_ = 0; }
+  /// Forgets those from state `open` on.
+  void forget_from(step_index open) noexcept {
+    while (count_ > 0 && noted_[count_ - 1].at >= open) --count_;
+  }
+
+  /// The first noted state from `at` to `to`, both included; `to + 1` if there is none.
+  [[nodiscard]] step_index next(step_index at, step_index to) const noexcept {
+    std::size_t const k = not_before(at);
+    return k < count_ && noted_[k].at <= to ? noted_[k].at : to + 1;
+  }
+  /// State i as it was noted before. Null if it was not; it is noted now.
+  [[nodiscard]] noted_state const* note(step_index i, std::uint64_t hash) noexcept {
+    std::size_t const k = not_before(i);
+    if (k < count_ && noted_[k].at == i) return &noted_[k];
+    insert(k, {i, hash});
+    return nullptr;
+  }
+  /// The state that was last saved in a place: a slot, slots + a tape, or, behind these, the initial state.
+  [[nodiscard]] noted_state& saved(slot_index place) noexcept { return saved_[std::size_t(place)]; }
+
+  /// Stores what is known at the turn of a kept run.
+  void remember() noexcept {
+    copy(noted_, noted_at_turn_, remembered_ = count_);
+    copy(saved_, saved_at_turn_, saved_.size());
+  }
+  /// Restores what was known at the turn.
+  void rewind() noexcept {
+    copy(noted_at_turn_, noted_, count_ = remembered_);
+    copy(saved_at_turn_, saved_, saved_.size());
+  }
+  /// State i as it was noted at the turn; null if it was not.
+  [[nodiscard]] noted_state const* at_turn(step_index i) const noexcept {
+    for (std::size_t k = 0; k < remembered_; ++k)
+      if (noted_at_turn_[k].at == i) return &noted_at_turn_[k];
+    return nullptr;
+  }
+
+ private:
+@@BODY@@
+  table<noted_state> noted_, saved_, noted_at_turn_, saved_at_turn_;  // noted_ has count_ entries, sorted by state
+  std::size_t count_ = 0, remembered_ = 0;
+  slot_index slots_ = 0, initial_ = 0;  // places: tapes come after slots, then the initial state
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,43 @@
+#pragma once
+/// \file refused_replay.hpp  The errors of a replay check.
+#include <cairn/core/action.hpp>
+#include <cairn/core/detail/first_difference.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::detail {
+
+[[noreturn]] inline void refuse_replay(char const* problem, replay_difference found, first_difference const& where,
+                                       char const* advice) {
+  found.number = where.number;
+  found.first = where.first;
+  found.again = where.again;
+  throw nondeterminism_error{"cairn: replay check", problem, found, advice};
+}
+inline constexpr char const* advice_to_steps =
+    "put all that the step reads and changes into the state (members, statics, random generators), and write all of x1";
+
+/// State i was run again from state `first_step` and differs. \throws nondeterminism_error
+[[noreturn]] inline void refuse_replayed(step_index i, step_index first_step, first_difference const& where = {}) {
+  refuse_replay("a state that was run again is not what it was at first", {i, first_step, i - 1}, where,
+                advice_to_steps);
+}
+/// State i was loaded and differs. \throws nondeterminism_error
+[[noreturn]] inline void refuse_loaded(step_index i, first_difference const& where = {}) {
+  refuse_replay(
+      "a state that was brought back is not what was kept", {i, i, i}, where,
+      "a copy must own all its data, restore(snapshot) bring back all that save() gives, and a store all bytes");
+}
+/// The seed, or an adjoint that only reads the object, has changed what its `save()` gives in state i.
+/// \throws nondeterminism_error
+[[noreturn]] inline void refuse_changed_snapshot(step_index i) {
+  refuse_replay("the seed or an adjoint that only reads the object has changed what its save() gives", {i, i, i}, {},
+                "leave the library's adjoint out of the snapshot: restore(snapshot) would put an old one back");
+}
+/// The loop inside step i of nested loops was run again for its adjoint and ended in another state.
+/// \throws nondeterminism_error
+[[noreturn]] inline void refuse_inner_loop(step_index i) {
+  refuse_replay("an inner loop that was run again does not end in the outer state behind it", {i + 1, i, i}, {},
+                advice_to_steps);
+}
+
+}  // namespace cairn::detail
