@@ -1,0 +1,154 @@
+#pragma once
+/// \file step_comparison.hpp  Compares the adjoint of one step with differences of the step, or with its tangent.
+#include <cstddef>
+#include <utility>
+#include <vector>
+#include <cairn/core/forms.hpp>
+#include <cairn/run/check/detail/magnitudes.hpp>
+#include <cairn/run/check/differentiated.hpp>
+#include <cairn/run/check/report.hpp>
+
+namespace cairn::detail {
+
+/// Step i from state x to x1, with w pulled back through it. `drift` is the most that rounding may change each number
+/// of the adjoint.
+template <class State>
+struct tested_step {
+  State const& x;
+  State const& x1;
+  std::vector<double> const &from, &to, &w, &adjoint, &drift;
+  step_index i;
+};
+
+/// Says of one step and one direction whether the adjoint is right.
+template <class Loop, class Tangent>
+class step_comparison {
+  using State = typename Loop::state_type;
+  using step_type = tested_step<State>;
+
+ public:
+  /// <w, f(x + h v) - f(x - h v)>, and the same by the adjoint.
+  struct difference {
+    double h = 0, forward = 0, adjoint = 0, terms = 0, bend = 0;  // bend: <w, f(x + h v) - 2 f(x) + f(x - h v)>
+    [[nodiscard]] double error() const noexcept { return (forward - adjoint) / (2 * h); }
+  };
+  struct verdict {
+    adjoint_fault fault = adjoint_fault::none;
+    difference at;
+    double resolution = 0, relative_error = 0;
+  };
+
+  step_comparison(Loop& loop, Tangent& tangent) noexcept : loop_{loop}, tangent_{tangent} {}
+
+  /// Central differences at distances from eps^(1/6) to eps^(1/2). Between truncation and rounding there is a distance
+  /// where the error changes least; the size of this change is the uncertainty.
+  verdict by_differences(step_type const& here, std::vector<double> const& v) {
+    int const bits = bits_of(here.x, loop_.which());
+    double const rounding = sum_of_terms(here.w, here.to) * power_of_two(2 - bits) +
+                            2 * sum_of_terms(here.w, underflows_of(here.x1, loop_.which()));
+    std::vector<difference> all;
+    for (int level = bits / 6; level <= bits / 2; level += 2) {
+      auto const found = difference_at(here, v, power_of_two(-level));
+      if (finite(found.error())) all.push_back(found);  // elsewhere the step is not defined
+    }
+    if (all.size() < 5) return {adjoint_fault::undecided, {}, 1, 0};
+    auto const change = [&](std::size_t k) { return magnitude(all[k].error() - all[k - 1].error()); };
+    double noise = rounding;  // times 1/h; estimated from the shortest distances, where only rounding is left
+    for (std::size_t k = all.size() - 4; k < all.size(); ++k)
+      noise = change(k) * all[k].h > noise ? change(k) * all[k].h : noise;
+    auto const doubt = [&](std::size_t k) {
+      return change(k) * all[k].h > 2 * noise ? change(k) : 2 * noise / all[k].h;
+    };
+    double least = doubt(1);
+    for (std::size_t k = 2; k < all.size(); ++k) least = doubt(k) < least ? doubt(k) : least;
+    // The best result at any distance that is nearly as good as the best counts for the adjoint, because rounding that
+    // is the same at several distances looks like an error.
+    std::size_t best = 0;
+    for (std::size_t k = 1; k < all.size(); ++k) {
+      if (doubt(k) > 16 * least) continue;
+      if (best == 0 || magnitude(all[k].error()) < magnitude(all[best].error())) best = k;
+    }
+    auto found = judged(all[best], 64 * (least + sum_of_terms(here.drift, v)), rounding * power_of_two(bits / 2));
+    // If the slopes on both sides differ by the same amount at every short distance, the step has a kink at x, and any
+    // slope between them is right.
+    double sharp = 0, blunt = 0;
+    for (std::size_t k = all.size() / 2; k < all.size(); ++k) {
+      double const turn = magnitude(all[k].bend) / (2 * all[k].h);
+      sharp = turn > sharp ? turn : sharp;
+      blunt = k == all.size() / 2 || turn < blunt ? turn : blunt;
+    }
+    if (found.fault == adjoint_fault::wrong_adjoint && sharp < 2 * blunt && magnitude(found.at.error()) < 2 * sharp)
+      found.fault = adjoint_fault::undecided;
+    return found;
+  }
+  /// The derivative along a direction by the tangent.
+  verdict by_tangent(step_type const& here, std::vector<double> direction) {
+    State dx = copy_of(here.x);
+    std::vector<double> none(numbers_of(dx, loop_.all_which()).size());
+    set_numbers(dx, none, loop_.all_which());
+    set_numbers(dx, direction, loop_.which());
+    if constexpr (calls<Tangent, State const&, State&, step_index>) tangent_(here.x, dx, here.i);
+    else tangent_(here.x, dx);
+    auto const forward = numbers_of(dx, loop_.which());
+    difference found;
+    found.h = 0.5;
+    found.forward = dot(here.w, forward);
+    found.terms = sum_of_terms(here.w, forward);
+    found.adjoint = dot(here.adjoint, direction);
+    if (!finite(found.error())) return {adjoint_fault::not_finite, found, 0, 0};
+    double const rounding =
+        (found.terms + sum_of_terms(here.adjoint, direction)) * power_of_two(-bits_of(here.x, loop_.which()));
+    return judged(found,
+                  1024 * (rounding + sum_of_terms(here.w, underflows_of(here.x1, loop_.which())) +
+                          sum_of_terms(here.drift, direction)),
+                  0);
+  }
+  /// Finds the number of the state whose adjoint is wrong by most, and writes it to the report.
+  void find_number(step_type const& here, std::vector<double> const& v, double h) {
+    double worst = -1;
+    std::size_t found_at = 0;
+    for (std::size_t k = 0; k < here.from.size(); ++k) {
+      std::vector<double> alone(here.from.size());
+      alone[k] = v[k];
+      auto const found = difference_at(here, alone, h);
+      double const error = magnitude(found.error());
+      if (!(error > worst)) continue;
+      worst = error;
+      found_at = k;
+      loop_.report().number_by_adjoint = here.adjoint[k];
+      loop_.report().number_by_differences = found.forward / (2 * h * v[k]);
+    }
+    loop_.name(here.x, loop_.places(here.x)[found_at]);
+    loop_.report().left_alone =
+        here.adjoint[found_at] == 0 || (found_at < here.w.size() && here.adjoint[found_at] == here.w[found_at]);
+  }
+
+ private:
+  difference difference_at(step_type const& here, std::vector<double> const& v, double h) {
+    State ahead = copy_of(here.x), behind = copy_of(here.x);
+    auto up = moved(here.from, h, v), down = moved(here.from, -h, v);
+    set_numbers(ahead, up, loop_.which());
+    set_numbers(behind, down, loop_.which());
+    loop_.advance(ahead, here.i);
+    loop_.advance(behind, here.i);
+    auto const high = numbers_of(ahead, loop_.which()), low = numbers_of(behind, loop_.which());
+    if (high.size() != here.w.size() || low.size() != here.w.size()) return {h, 0, 1 / (h - h), 0, 0};
+    auto const apart = less(high, low);
+    return {h, dot(here.w, apart), dot(here.adjoint, less(std::move(up), down)), sum_of_terms(here.w, apart),
+            dot(here.w, less(less(high, here.to), less(here.to, low)))};
+  }
+  /// \param doubt  errors up to this are ignored   \param least  magnitude below which a sum of terms counts as 0
+  static verdict judged(difference const& found, double doubt, double least) {
+    double size = found.terms / (2 * found.h);
+    if (magnitude(found.adjoint) / (2 * found.h) > size) size = magnitude(found.adjoint) / (2 * found.h);
+    double const scale = size > least ? size : least, error = magnitude(found.error());
+    double const resolution = scale > 0 ? doubt / scale : 0;
+    if (!(error <= doubt)) return {adjoint_fault::wrong_adjoint, found, resolution, error / scale};
+    return {doubt > scale / 64 ? adjoint_fault::undecided : adjoint_fault::none, found, resolution, 0};
+  }
+
+  Loop& loop_;
+  Tangent& tangent_;
+};
+
+}  // namespace cairn::detail
