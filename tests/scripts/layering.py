@@ -55,7 +55,7 @@ EXTENDS = {
                    "core/detail/table", "core/detail/text", "plan/loop/detail/workload", "run/detail/execute", "run/detail/timings"],
     "adapt/nlohmann_json": ["plan/text/detail/read_actions"],
     "adapt/nvtx": ["core/detail/text"],
-    "adapt/torch": ["core/detail/chain_walk", "core/detail/refused", "core/detail/state_hash", "plan/chain/detail/chain_model", "run/detail/execute"],
+    "adapt/torch": ["core/detail/chain_walk", "core/detail/graph_segments", "core/detail/refused", "core/detail/state_hash", "plan/chain/detail/chain_model", "run/detail/execute"],
 }
 # The rooms of a large adapter, and what each may include besides itself; "" is the adapter's own umbrella.
 ROOMS = {

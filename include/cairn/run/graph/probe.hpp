@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+#include <cairn/core/detail/graph_segments.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/operation_graph.hpp>
@@ -15,26 +16,33 @@
 namespace cairn {
 namespace detail {
 
-/// The memory of a sweep that keeps everything, with a clock for each operation.
+/// Segments of about sqrt(n) operations, so that a probe holds one of them and what passes between them.
+[[nodiscard]] inline std::vector<step_index> probing_segments(step_index operations) {
+  step_index width = 1;
+  while (width * width < operations) ++width;
+  std::vector<step_index> ends;
+  for (step_index end = width; end < operations; end += width) ends.push_back(end);
+  if (operations > 0) ends.push_back(operations);
+  return ends;
+}
+
+/// The memory of a sweep, with a clock for each operation, which is timed the first time that it runs.
 template <class Clock>
 class graph_measurement {
  public:
   graph_measurement(graph_memory& memory, operation_graph& into, int tried)
-      : memory_{memory}, into_{into}, tried_{tried}, forward_(into.operations.size()) {}
+      : memory_{memory}, into_{into}, tried_{tried}, ran_(into.operations.size(), -1.0), recorded_(ran_) {}
 
   void advance(step_index v) {
     memory_.advance(v);
-    weigh(v);
-    forward_[std::size_t(v)] = seconds_of([&] { memory_.try_run(v, false); });
-    of(v).time = nanoseconds(forward_[std::size_t(v)]);
+    measure(v);
   }
   void record(step_index v) {
     memory_.record(v);
-    weigh(v);
-    double const run = seconds_of([&] { memory_.try_run(v, false); }),
-                 recorded = seconds_of([&] { memory_.try_run(v, true); });
-    of(v).time = nanoseconds(run);
-    forward_[std::size_t(v)] = recorded > run ? recorded - run : 0;
+    measure(v);
+    if (of(v).tape_bytes > 0) of(v).tape_bytes = memory_.tape_bytes(v);
+    double& seconds = recorded_[std::size_t(v)];
+    if (seconds < 0) seconds = seconds_of([&] { memory_.try_run(v, true); });
   }
   void turn() {
     auto const begin = Clock::now();
@@ -45,8 +53,8 @@ class graph_measurement {
   void reverse(step_index v) {
     memory_.try_pull(v);
     double const back = seconds_of([&] { memory_.try_pull(v); });
-    double const more = of(v).tape_bytes > 0 ? forward_[std::size_t(v)] : 0;
-    of(v).adjoint_time = nanoseconds(back + more);
+    double const more = recorded_[std::size_t(v)] - ran_[std::size_t(v)];
+    of(v).adjoint_time = nanoseconds(of(v).tape_bytes > 0 && more > 0 ? back + more : back);
     if (std::int64_t const bytes = memory_.bar_bytes(v); bytes > 0) of(v).adjoint_bytes = bytes;
     memory_.reverse(v);
     if (memory_.transient() > of(v).adjoint_work) of(v).adjoint_work = memory_.transient();
@@ -58,9 +66,12 @@ class graph_measurement {
 
  private:
   [[nodiscard]] graph_operation& of(step_index v) noexcept { return into_.operations[std::size_t(v)]; }
-  void weigh(step_index v) {
+  void measure(step_index v) {
+    double& seconds = ran_[std::size_t(v)];
+    if (seconds >= 0) return;
     of(v).bytes = memory_.value_bytes(v);
-    if (of(v).tape_bytes > 0) of(v).tape_bytes = memory_.tape_bytes(v);
+    seconds = seconds_of([&] { memory_.try_run(v, false); });
+    of(v).time = nanoseconds(seconds);
   }
   /// Median seconds of a call, repeated so often per measurement that the clock can tell.
   template <class Call>
@@ -82,7 +93,7 @@ class graph_measurement {
   graph_memory& memory_;
   operation_graph& into_;
   int tried_;
-  std::vector<double> forward_;  ///< seconds; for recorded operations the extra time of recording
+  std::vector<double> ran_, recorded_;  ///< seconds of a run without and with a tape; negative where there was none
   clock_precision<Clock> clock_;
 };
 
@@ -94,12 +105,15 @@ class graph_measurement {
 /// plan's peak. The extra time of recording is part of the time of the adjoint, because most operations are recorded
 /// once.
 ///
-/// Each operation and each adjoint is called once before it is timed. Each measurement repeats the call until the clock
-/// can tell, up to 65,536 times. Seeds are called once.
+/// The sweep runs the graph by segments of about sqrt(n) operations, and holds what passes between them and what the
+/// adjoints of one read: not all at once. Each operation and each adjoint is called once before it is timed, and most
+/// operations once more. Each measurement repeats the call until the clock can tell, up to 65,536 times. Seeds are
+/// called once.
 /// \tparam Clock  has now() as the clocks of the standard library do: `graph_probe<std::chrono::steady_clock>(net,
 ///   inputs, seeds)`
 /// \param net, inputs, seeds  as for `graph_gradient`   \param tried  measurements of each call, >= 1
-/// Cost: a sweep that keeps everything, and `tried` + 1 calls of each operation and adjoint, more for short calls
+/// Cost: a sweep, and `tried` calls of each operation and adjoint, twice as many of one with a tape, more for short
+///   calls
 /// \throws invalid_plan, invalid_call; exceptions of operations, adjoints and seeds
 template <class Clock>
 [[nodiscard]] operation_graph graph_probe(graph_builder const& net, std::vector<graph_binding> const& inputs,
@@ -108,13 +122,7 @@ template <class Clock>
   if (tried < 1)
     throw invalid_plan{who, "the graph has to be tried once at least", {{"tried", tried}}, "give 1 or more"};
   operation_graph measured = net.graph();
-  detail::check_graph(measured, who);
-  std::vector<action> plan;
-  for (step_index v = 0; v < net.size(); ++v)
-    plan.push_back(measured.operations[std::size_t(v)].tape_bytes > 0 ? graph_actions::record(v)
-                                                                      : graph_actions::advance(v));
-  plan.push_back(graph_actions::turn(net.size()));
-  for (step_index v = net.size(); v-- > 0;) plan.push_back(graph_actions::reverse(v));
+  auto const plan = detail::segmented_actions({measured, who}, detail::probing_segments(net.size()));
   detail::graph_memory run{net, inputs, seeds, who};
   detail::graph_measurement<Clock> memory{run, measured, tried};
   no_observer nobody;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 #include <cairn/core/chain.hpp>
+#include <cairn/core/detail/graph_segments.hpp>
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 #include <cairn/plan/graph/graph_plan.hpp>
@@ -49,60 +50,10 @@ namespace cairn::libtorch::detail {
 /// again.
 /// \pre the blocks hold each operation once, in order
 [[nodiscard]] inline graph_plan plan_of_blocks(operation_graph const& graph, block_plan const& blocks) {
-  using namespace graph_actions;
-  auto const last = last_readers(graph);
-  auto const count = graph.size();
-  std::vector<action> runs;
-  auto const has_tape = [&](step_index v) { return graph.operations[std::size_t(v)].tape_bytes > 0; };
-  for (step_index j = 0; j < blocks.size(); ++j)
-    for (auto v = blocks[j].first; v < blocks[j].last; ++v)
-      runs.push_back(j + 1 == blocks.size() && has_tape(v) ? record(v) : advance(v));
-  runs.push_back(turn(count));
-  for (step_index j = blocks.size(); j-- > 0;) {
-    auto const [first, end] = blocks[j];
-    for (auto v = first; v < end && j + 1 < blocks.size(); ++v)
-      if (has_tape(v)) runs.push_back(record(v));
-      else if (last[std::size_t(v)] < end) runs.push_back(advance(v));
-    for (auto v = end; v-- > first;) runs.push_back(reverse(v));
-  }
-  auto const visit_reads = [&](action const& a, auto const& visit) {
-    if (a.kind == action_kind::turn) {
-      for (step_index u = 0; u < count; ++u) if (last[std::size_t(u)] == count) visit(u);
-      return;
-    }
-    auto const& one = graph.operations[std::size_t(a.from)];
-    bool const is_adjoint = a.kind == action_kind::reverse;
-    if (!is_adjoint || one.adjoint_needs_inputs) for (auto const u : one.inputs) visit(u);
-    if (is_adjoint && one.adjoint_needs_output) visit(a.from);
-  };
-  // From the back: removes a run whose value nobody reads, and drops a value after its last reader.
-  std::vector<char> is_read(graph.operations.size());
-  std::vector<std::vector<action>> drops(runs.size());
-  std::vector<char> stays(runs.size(), 1);
-  for (std::size_t i = runs.size(); i-- > 0;) {
-    auto const& a = runs[i];
-    bool const makes = a.kind == action_kind::advance || a.kind == action_kind::record;
-    if (makes) {
-      auto& read = is_read[std::size_t(a.from)];
-      if (!read && a.kind == action_kind::advance) {
-        stays[i] = 0;
-        continue;
-      }
-      if (!read) drops[i].push_back(drop(a.from));
-      read = 0;
-    }
-    visit_reads(a, [&](step_index u) {
-      if (is_read[std::size_t(u)]) return;
-      is_read[std::size_t(u)] = 1;
-      bool const forgets = a.kind == action_kind::reverse && u == a.from;
-      if (!forgets) drops[i].push_back(drop(u));
-    });
-  }
+  std::vector<step_index> ends;
+  for (step_index j = 0; j < blocks.size(); ++j) ends.push_back(blocks[j].last);
   graph_plan plan;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (stays[i]) plan.actions.push_back(runs[i]);
-    plan.actions.insert(plan.actions.end(), drops[i].begin(), drops[i].end());
-  }
+  plan.actions = cairn::detail::segmented_actions({graph, "cairn::libtorch::HCModule"}, ends);
   plan.cost = replay(graph, plan.actions);
   plan.budget = plan.cost.peak;
   plan.lower_bound_time = plan.cost.makespan - plan.cost.extra_forward;
