@@ -126,7 +126,8 @@ TEST_CASE("an adjoint is handed what it says that it reads, and a view has no by
   CHECK(net.size() == 2);  // a view is none
   operation_graph const graph = net.graph();
   CHECK(graph.operations[1].inputs == std::vector<step_index>{0});
-  CHECK_FALSE(graph.operations[0].adjoint_needs_inputs);
+  CHECK(graph.operations[1].adjoint_needs_inputs == false);
+  CHECK_FALSE(graph.operations[0].adjoint_needs_output);
   CHECK_FALSE(graph.operations[1].adjoint_needs_output);
   field const x0{1, 2, 3, 4};
   auto const measured = graph_probe<watch>(net, {x.is(x0)}, {mean.seed(1)});
@@ -148,6 +149,39 @@ TEST_CASE("an adjoint is handed what it says that it reads, and a view has no by
   CHECK_THROWS_AS(
       graph_gradient(net, plan{advance(0), advance(1), turn(2), reverse(1), reverse(0)}, {x.is(x0)}, {mean.seed(1)}),
       invalid_schedule);
+}
+
+TEST_CASE("an adjoint is handed the inputs that it names, and the others need not be there", "[run][graph]") {
+  graph_builder net;
+  auto const x = net.input<double>();
+  auto const scaled = [&](double by) {
+    return net.add(
+        reads::nothing, [by](double a) { return by * a; }, [by](double bar, double& sum) { sum += by * bar; }, x);
+  };
+  auto const a = scaled(2), b = scaled(3), c = scaled(5);
+  auto const y = net.add(  // a + b b + c c c x
+      reads::input<1> | reads::input<2, 3> | reads::output,
+      [](double p, double q, double r, double s) { return p + q * q + r * r * r * s; },
+      [](double q, double r, double s, double made, double bar, double& pbar, double& qbar, double& rbar,
+         double& sbar) {
+        CHECK(made == 2 + 9 + 125);
+        pbar += bar, qbar += 2 * q * bar, rbar += 3 * r * r * s * bar, sbar += r * r * r * bar;
+      },
+      a, b, c, x);
+  auto const graph = net.graph();
+  CHECK(graph.operations[3].inputs == std::vector<step_index>{0, 1, 2});
+  CHECK(graph.operations[3].adjoint_needs_inputs == needed_inputs{false, true, true});
+  double const x0 = 1;
+  plan const lean{advance(0), advance(1), advance(2), advance(3), drop(0),   turn(4),
+                  reverse(3), reverse(2), reverse(1), advance(0), reverse(0)};
+  auto bars = graph_gradient(net, lean, {x.is(x0)}, {y.seed(1)});
+  CHECK(bars.of(x) == 2 + 2 * 3 * 3 + 3 * 25 * 5 + 125);
+  CHECK(bars.peak_bytes() == replay(graph, lean).peak);
+  CHECK_THROWS_AS(graph_gradient(net,
+                                 plan{advance(0), advance(1), advance(2), advance(3), turn(4), drop(1), reverse(3),
+                                      reverse(2), reverse(1), reverse(0)},
+                                 {x.is(x0)}, {y.seed(1)}),
+                  invalid_schedule);
 }
 
 TEST_CASE("outputs may be several, views and inputs, and each has its seed", "[run][graph]") {

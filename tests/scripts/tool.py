@@ -643,7 +643,9 @@ def played_graph(graph, words):
         else:
             one = operations[v]
             expect(name == "B" and left == v + 1, word, "is no word, or out of order")
-            needs = set(reads[v] if one.get("adjoint_needs_inputs", True) else []) | ({v} if one.get("adjoint_needs_output", True) else set())
+            flags = one.get("adjoint_needs_inputs", True)
+            each = flags if isinstance(flags, list) else [flags] * len(one.get("inputs", []))
+            needs = {read for read, flag in zip(one.get("inputs", []), each) if flag} | ({v} if one.get("adjoint_needs_output", True) else set())
             expect(needs <= values and (v in tapes or not one.get("tape_bytes", 0)), word, "reads what is not there")
             bars |= set(reads[v])
             peak, makespan, left = max(peak, held() + one.get("adjoint_work", 0)), makespan + one.get("adjoint_time", 0), v
@@ -668,6 +670,8 @@ def check_graphs():
                     one[name] = numbers.randrange(most)
             for name in ("adjoint_needs_inputs", "adjoint_needs_output"):
                 one[name] = numbers.random() < 0.7
+            if numbers.random() < 0.4:
+                one["adjoint_needs_inputs"] = [numbers.random() < 0.5 for _ in one.get("inputs", [])]
             operations.append(one)
         graph = {"operations": operations, "loss_time": 3, "loss_work": 4}
         pathlib.Path(file).write_text(json.dumps({"graph": graph}))

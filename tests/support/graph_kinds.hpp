@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <random>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <cairn/core/operation_graph.hpp>
@@ -113,6 +114,17 @@ inline cairn::operation_graph make(kind of, int size, unsigned seed, bool odd = 
       for (std::size_t w = 0; w < read.size(); ++w)
         if (!read[w] || w == v) graph.outputs.push_back(cairn::step_index(w));
     }
+  return graph;
+}
+
+/// The graph with a flag for each input of an adjoint, drawn one by one.
+inline cairn::operation_graph with_flags(cairn::operation_graph graph, unsigned seed) {
+  std::mt19937_64 numbers{seed};
+  for (auto& op : graph.operations) {
+    std::vector<bool> each;
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) each.push_back(numbers() % 2 == 0);
+    op.adjoint_needs_inputs = cairn::needed_inputs(std::move(each));
+  }
   return graph;
 }
 

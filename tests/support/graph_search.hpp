@@ -109,8 +109,8 @@ class graph_search {
       auto const& op = graph_.operations[std::size_t(v)];
       needed |= tape_[std::size_t(v)];
       if (op.adjoint_needs_output) needed |= 1u << v;
-      if (op.adjoint_needs_inputs)
-        for (auto const input : op.inputs) needed |= 1u << input;
+      for (std::size_t k = 0; k < op.inputs.size(); ++k)
+        if (op.adjoint_needs_inputs[k]) needed |= 1u << op.inputs[k];
     }
     if ((kept & needed) != needed || held + during_[std::size_t(v)] > budget) return;
     if (v == count_) reach(v, kept, time + graph_.loss_time);

@@ -4,12 +4,43 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <utility>
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn {
+
+/// The inputs of an operation whose values its adjoint reads: one flag for all inputs, or one for each. Flags that are
+/// all alike are kept as one.
+class needed_inputs {
+ public:
+  /// All of them, or none.
+  needed_inputs(bool all = true) noexcept : all_{all} {}
+  /// A flag for each, in their order.
+  needed_inputs(std::initializer_list<bool> each) : needed_inputs(std::vector<bool>(each)) {}
+  /// The same from a list that is made at run time.
+  explicit needed_inputs(std::vector<bool> each) : each_(std::move(each)) {
+    bool const first = each_.empty() || each_.front();
+    for (bool const one : each_)
+      if (one != first) return;
+    all_ = first;
+    each_.clear();
+  }
+
+  /// Whether it reads the value of an input, by the input's place in the list.
+  [[nodiscard]] bool operator[](std::size_t place) const noexcept {
+    return each_.empty() ? all_ : place < each_.size() && each_[place];
+  }
+  /// The flags of the inputs; empty if one flag holds for all.
+  [[nodiscard]] std::vector<bool> const& each() const noexcept { return each_; }
+  friend bool operator==(needed_inputs const&, needed_inputs const&) = default;
+
+ private:
+  bool all_ = true;
+  std::vector<bool> each_ = {};
+};
 
 /// One operation and the adjoint of its value. Numbers are >= 0; sizes are in bytes, times in any one unit, such as
 /// nanoseconds.
@@ -24,8 +55,9 @@ struct graph_operation {
   std::int64_t adjoint_bytes = -1;      ///< of the adjoint of its value; -1 for as many as the value has
   std::int64_t adjoint_time = 0;        ///< to run its adjoint
   std::int64_t adjoint_work = 0;        ///< bytes its adjoint takes while it runs, besides values and adjoints
-  /// Whether its adjoint reads the values of its inputs: that of a product does, that of a sum does not.
-  bool adjoint_needs_inputs = true;
+  /// Which of `inputs` its adjoint reads: that of a product all, that of a sum none, that of a look-up in a table the
+  /// places and not the table, `{false, true}`. An input that is named twice is read if one of its flags says so.
+  needed_inputs adjoint_needs_inputs = true;
   /// Whether its adjoint reads its own value: that of a softmax does, that of a convolution does not.
   bool adjoint_needs_output = true;
   friend bool operator==(graph_operation const&, graph_operation const&) = default;
@@ -39,8 +71,8 @@ struct graph_operation {
 /// inputs are kept. It makes value v and, if it is recorded, its tape. It may run any number of times until its adjoint
 /// has run. Values and tapes are kept and dropped separately: a tape holds none of the values that its adjoint also
 /// reads. The loss reads the values in `outputs` and makes their adjoints. Then the adjoints of operations n-1..0 run,
-/// in this order and once each. The adjoint of operation v reads the values that the two flags of v name, the tape of v
-/// if it has one, and the adjoint of value v. It makes the adjoints of its inputs that do not exist yet and adds to the
+/// in this order and once each. The adjoint of operation v reads the values that the flags of v name, the tape of v if
+/// it has one, and the adjoint of value v. It makes the adjoints of its inputs that do not exist yet and adds to the
 /// others. After it, value v, tape v and the adjoint of value v are dropped. The bytes at a moment are those of kept
 /// values and tapes, of existing adjoints, and of the work that runs. While v runs, value v counts, and its tape if it
 /// is recorded; while its adjoint runs, all that it reads and makes counts.
@@ -108,6 +140,11 @@ inline void check_graph(operation_graph const& graph, char const* who) {
                            "list operations in an order in which they can run; inputs of the graph are not listed"};
       read[std::size_t(input)] = 1;
     }
+    if (std::size_t const flags = of.adjoint_needs_inputs.each().size(); flags != 0 && flags != of.inputs.size())
+      throw invalid_plan{who,
+                         "an adjoint has flags for another number of inputs",
+                         {{"operation", v}, {"flags", flags}, {"inputs", of.inputs.size()}},
+                         "give adjoint_needs_inputs one flag for each input, or one for all"};
     for (std::int64_t const size : {of.bytes, of.work, of.tape_bytes, of.adjoint_work}) {
       if (size < 0)
         throw invalid_plan{who, "an operation has a negative size", {{"operation", v}, {"value", size}}, wanted};

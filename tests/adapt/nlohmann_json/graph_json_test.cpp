@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -34,6 +35,7 @@ TEST_CASE("a graph that is written is read as it was", "[adapt][graph]") {
         operation_graph graph = graphs::make(of, size, seed, seed % 2 == 1);
         if (seed % 3 == 0)
           for (auto& one : graph.operations) one.tape_bytes = std::int64_t(1) << 60 >> size;
+        if (seed % 4 == 1) graph = graphs::with_flags(std::move(graph), seed);
         auto const object = graph_json(graph);
         REQUIRE(graph_from_json(object) == graph);
         REQUIRE(read_graph_json(object.dump()) == graph);
@@ -50,6 +52,26 @@ TEST_CASE("what is left out of a graph is as in a new one, and what is beside it
                              .loss_time = 3,
                              .loss_work = 4};
   CHECK(graph == same);
+}
+
+TEST_CASE("what an adjoint needs of its inputs is one flag or one for each", "[adapt][graph]") {
+  auto const read = [](std::string const& flags) {
+    return read_graph_json("{\"operations\": [{}, {}, {\"inputs\": [0, 1], \"adjoint_needs_inputs\": " + flags + "}]}")
+        .operations[2]
+        .adjoint_needs_inputs;
+  };
+  CHECK(read("false") == false);
+  CHECK(read("true") == true);
+  CHECK(read("[true, true]") == true);
+  CHECK(read("[false, false]") == false);
+  CHECK(read("[false, true]") == needed_inputs{false, true});
+  auto const refused = [](std::string const& flags) {
+    return said_of("{\"operations\": [{}, {}, {\"inputs\": [0, 1], \"adjoint_needs_inputs\": " + flags + "}]}");
+  };
+  for (char const* const flags : {"[]", "[true]", "[true, true, true]"})
+    CHECK_THAT(refused(flags), ContainsSubstring("an adjoint has flags for another number of inputs (operation = 2, flags = "));
+  for (char const* const flags : {"[true, 1]", "[[true], false]", "\"true\"", "null", "{}"})
+    CHECK_THAT(refused(flags), ContainsSubstring("neither true nor false (operation = 2)"));
 }
 
 TEST_CASE("what is no graph is refused with the operation", "[adapt][graph]") {

@@ -152,6 +152,36 @@ TEST_CASE("a dropped value is free while its operation's tape stands", "[torch][
   CHECK(meter.allocated() == 0);
 }
 
+TEST_CASE("an adjoint finds the inputs that its flags name, and the others may be gone", "[torch][graph]") {
+  seeded const seed{11};
+  using namespace cairn::graph_actions;
+  for (bool const told : {true, false}) {  // without the flag, a tape keeps the input that was saved as its own
+    hand_made net;
+    auto const a = net.add("mul", {{-1, 0}}, [](tensors const& in) { return tensors{in[0] * 3}; }, {.bytes = value_bytes, .adjoint_needs_inputs = false, .adjoint_needs_output = false});
+    auto const b = net.add("exp", {{-1, 0}}, [](tensors const& in) { return tensors{in[0].exp()}; }, {.bytes = value_bytes});
+    auto const y = net.add("bend", {{a, 0}, {b, 0}}, [](tensors const& in) { return tensors{in[0] + in[1] * in[1]}; },
+                           {.bytes = value_bytes, .adjoint_needs_inputs = {false, told}, .adjoint_needs_output = false});
+    net.graph.results = {{y, 0}};
+    net.graph.leaves = {Tensor{}};
+    net.graph.inputs = 1;
+    tensors const leaves{torch::randn({rows, columns}).requires_grad_()};
+    auto const wanted = torch::autograd::grad({net.plain(leaves).front().sum()}, leaves);
+    std::vector<cairn::action> const lean{advance(0), advance(1), advance(2), drop(0), turn(3), drop(2), reverse(2), reverse(1), advance(0), reverse(0)};
+    std::vector<cairn::action> const leaner{advance(0), advance(1), advance(2), drop(0), drop(1), turn(3), drop(2), reverse(2), advance(1), reverse(1), reverse(0)};
+    (void)cairn::replay(net.measured, lean);
+    if (told) CHECK_THROWS_AS(cairn::replay(net.measured, leaner), cairn::invalid_schedule);
+    else (void)cairn::replay(net.measured, leaner);
+    auto const program = net.program(told ? lean : leaner);
+    cl::byte_meter meter;
+    {
+      auto const made = graph_node::call(program, leaves).front();
+      CHECK(meter.allocated() == 2 * value_bytes);  // the result and the second input
+      CHECK(same_bits(torch::autograd::grad({made.sum()}, leaves), wanted));
+    }
+    CHECK(meter.allocated() == 0);
+  }
+}
+
 TEST_CASE("a retained graph runs back as often as one likes, and then is used up", "[torch][graph]") {
   seeded const seed{3};
   auto const net = network();

@@ -101,6 +101,42 @@ TEST_CASE("small graphs are planned as fast as any plan, and wherever one exists
   }
 }
 
+TEST_CASE("small graphs whose adjoints read some inputs are planned as fast as any plan", "[plan][graph][oracle][long]") {
+  for (bool odd : {false, true}) {
+    tally sum;
+    std::int64_t fewer = 0;
+    for (auto const kind : graphs::all_kinds)
+      for (int size = 2; size <= 8; ++size)
+        for (unsigned seed = 0; seed < (kind == graphs::kind::random ? 10 : 3); ++seed) {
+          CAPTURE(graphs::name_of(kind), size, seed, odd);
+          auto const graph = graphs::with_flags(graphs::make(kind, size, seed, odd), seed);
+          sum = compare(graph, {}, 5, sum);
+          operation_graph all = graph;  // as one flag for all inputs says it
+          for (auto& op : all.operations)
+            if (!op.adjoint_needs_inputs.each().empty()) op.adjoint_needs_inputs = true;
+          std::int64_t const least = graph_planner{graph}.least_budget(), least_of_all = graph_planner{all}.least_budget();
+          CHECK(least <= least_of_all);
+          fewer += least < least_of_all;
+        }
+    CHECK(sum.pairs > 500);
+    CHECK(sum.fastest == sum.pairs);
+    CHECK(fewer > 10);
+  }
+}
+
+TEST_CASE("without the exact search, graphs whose adjoints read some inputs come close to the fastest plan", "[plan][graph][oracle][long]") {
+  tally sum;
+  for (auto const kind : graphs::all_kinds)
+    for (bool odd : {false, true})
+      for (int size : {5, 8, 10})
+        for (unsigned seed = 0; seed < 2; ++seed) {
+          CAPTURE(graphs::name_of(kind), size, seed, odd);
+          sum = compare(graphs::with_flags(graphs::make(kind, size, seed, odd), seed), without_search_of_all, 5, sum);
+        }
+  CHECK(sum.infeasible * 25 <= sum.pairs);
+  CHECK(sum.ratio <= 1.01 * sum.pairs);
+}
+
 TEST_CASE("blocks, boundaries and the search alone come close to the fastest plan", "[plan][graph][oracle][long]") {
   for (auto const kind : graphs::all_kinds)
     for (bool odd : {false, true}) {

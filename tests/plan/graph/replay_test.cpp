@@ -104,6 +104,30 @@ TEST_CASE("an input that is named twice is read and differentiated once", "[plan
   CHECK(twice == cairn::replay(square, plan));
 }
 
+TEST_CASE("an adjoint reads the inputs that its flags name", "[plan][graph]") {
+  operation_graph graph = residual();
+  graph.operations[2].adjoint_needs_inputs = {false, true};
+  // Value 0 is not read by the adjoint of the sum, value 1 is.
+  std::vector<action> const late{advance(0), advance(1), advance(2), drop(0), turn(3),     drop(2),
+                                 reverse(2), advance(0), reverse(1), reverse(0)};
+  CHECK(cairn::replay(graph, late).peak == std::max({20 + 40 + 40 + 3, 20 + 40 + 10 + 21, 10 + 20 + 10 + 21 + 7, 70}));
+  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), turn(3), drop(1), reverse(2)}),
+             Catch::Matchers::Contains("without a value that it reads"));
+  graph.operations[2].adjoint_needs_inputs = {true, false};
+  CHECK_THROWS_AS(cairn::replay(graph, late), cairn::invalid_schedule);
+  // Named twice, it is read if one flag says so.
+  graph.operations[2].inputs = {0, 1, 0}, graph.operations[2].adjoint_needs_inputs = {false, false, true};
+  CHECK_THROWS_AS(cairn::replay(graph, late), cairn::invalid_schedule);
+  graph.operations[2].adjoint_needs_inputs = {false, true, false};
+  CHECK_NOTHROW(cairn::replay(graph, late));
+  // Flags that are all alike are one.
+  CHECK(cairn::needed_inputs{true, true} == cairn::needed_inputs(true));
+  CHECK(cairn::needed_inputs{false, false} == false);
+  CHECK(cairn::needed_inputs{} == true);
+  CHECK_FALSE(cairn::needed_inputs{true, false} == true);
+  CHECK_FALSE(cairn::needed_inputs{true, false}[1]);
+}
+
 TEST_CASE("the loss makes the adjoints of all outputs", "[plan][graph]") {
   operation_graph graph{.operations = {{.bytes = 1}, {.bytes = 2}, {.inputs = {0}, .bytes = 4}}};
   std::vector<action> const plan{advance(0), advance(1), advance(2), turn(3), reverse(2), reverse(1), reverse(0)};
@@ -180,6 +204,7 @@ TEST_CASE("graphs that cannot be are refused before anything is planned", "[plan
   refused([](operation_graph& g) { g.operations[0].adjoint_time = -1; });
   refused([](operation_graph& g) { g.loss_time = -1; });
   refused([](operation_graph& g) { g.loss_work = -1; });
+  refused([](operation_graph& g) { g.operations[2].adjoint_needs_inputs = {true, false, true}; });
   refused([](operation_graph& g) { g.outputs = {3}; });
   refused([](operation_graph& g) { g.outputs = {-1}; });
   refused([](operation_graph& g) { g.outputs = {1}; });  // nobody reads value 2 then

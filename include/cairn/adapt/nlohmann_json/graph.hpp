@@ -3,10 +3,11 @@
 ///
 ///     {"operations": [{"bytes": 8, "time": 3}, {"inputs": [0], "bytes": 4, "time": 5, "adjoint_needs_output": false}]}
 ///
-/// Each operation has members named as those of `graph_operation`, and beside `operations` there may be `outputs`,
-/// `loss_time` and `loss_work`, as in an `operation_graph`; what is left out is as there. Other members, such as names,
-/// are passed over. An object with a member `graph` is read as that member, so that one file may hold a graph and a
-/// `plan` for it. Numbers are whole, from 0 to 2^63-1, and exact; a text of decimal digits is a number, too.
+/// Each operation has members named as those of `graph_operation`; `adjoint_needs_inputs` is one flag, or a list of one
+/// for each input. Beside `operations` there may be `outputs`, `loss_time` and `loss_work`, as in an `operation_graph`;
+/// what is left out is as there. Other members, such as names, are passed over. An object with a member `graph` is read
+/// as that member, so that one file may hold a graph and a `plan` for it. Numbers are whole, from 0 to 2^63-1, and
+/// exact; a text of decimal digits is a number, too.
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -38,12 +39,6 @@ inline constexpr graph_number graph_numbers[]{{"bytes", &graph_operation::bytes}
                                               {"adjoint_bytes", &graph_operation::adjoint_bytes},
                                               {"adjoint_time", &graph_operation::adjoint_time},
                                               {"adjoint_work", &graph_operation::adjoint_work}};
-struct graph_flag {
-  char const* name;
-  bool graph_operation::*flag;
-};
-inline constexpr graph_flag graph_flags[]{{"adjoint_needs_inputs", &graph_operation::adjoint_needs_inputs},
-                                          {"adjoint_needs_output", &graph_operation::adjoint_needs_output}};
 
 /// Where it is one from 0 to 2^63-1.
 [[nodiscard]] inline std::optional<std::int64_t> whole_number(nlohmann::json const& is) {
@@ -95,14 +90,26 @@ class graph_reader {
     if (from.contains("inputs")) made.inputs = numbers(from["inputs"], v);
     for (auto const& [name, number] : graph_numbers)
       if (from.contains(name)) made.*number = number_of(from[name], v);
-    for (auto const& [name, flag] : graph_flags)
-      if (from.contains(name)) {
-        if (!from[name].is_boolean())
-          refuse("what an adjoint of this graph needs is neither true nor false", {{"operation", v}},
-                 "adjoint_needs_inputs and adjoint_needs_output are true or false");
-        made.*flag = from[name].get<bool>();
-      }
+    if (from.contains("adjoint_needs_inputs"))
+      made.adjoint_needs_inputs = needed(from["adjoint_needs_inputs"], made, v);
+    if (from.contains("adjoint_needs_output")) made.adjoint_needs_output = flag(from["adjoint_needs_output"], v);
     return made;
+  }
+  [[nodiscard]] needed_inputs needed(json const& from, graph_operation const& of, std::size_t v) const {
+    if (!from.is_array()) return flag(from, v);
+    if (from.size() != of.inputs.size())
+      refuse("an adjoint has flags for another number of inputs",
+             {{"operation", v}, {"flags", from.size()}, {"inputs", of.inputs.size()}},
+             "give adjoint_needs_inputs one flag for each input, or one for all");
+    std::vector<bool> each;
+    for (json const& one : from) each.push_back(flag(one, v));
+    return needed_inputs(std::move(each));
+  }
+  [[nodiscard]] bool flag(json const& is, std::size_t v) const {
+    if (!is.is_boolean())
+      refuse("what an adjoint of this graph needs is neither true nor false", {{"operation", v}},
+             "adjoint_needs_output is true or false, adjoint_needs_inputs one of these or a list of them");
+    return is.get<bool>();
   }
   [[nodiscard]] std::vector<step_index> numbers(json const& list, std::size_t v) const {
     if (!list.is_array())
@@ -131,8 +138,10 @@ class graph_reader {
     if (!of.inputs.empty()) one["inputs"] = of.inputs;
     for (auto const& [name, number] : detail::graph_numbers)
       if (of.*number != usual.*number) one[name] = of.*number;
-    for (auto const& [name, flag] : detail::graph_flags)
-      if (of.*flag != usual.*flag) one[name] = of.*flag;
+    auto const& needed = of.adjoint_needs_inputs;
+    if (!needed.each().empty()) one["adjoint_needs_inputs"] = needed.each();
+    else if (!needed[0]) one["adjoint_needs_inputs"] = false;
+    if (!of.adjoint_needs_output) one["adjoint_needs_output"] = false;
     operations.push_back(std::move(one));
   }
   nlohmann::json object{{"operations", std::move(operations)}};

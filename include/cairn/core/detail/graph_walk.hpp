@@ -31,7 +31,10 @@ struct graph_reads {
       graph_operation const& of = graph.operations[v];
       inputs[v] = as_set(of.inputs);
       for (std::size_t const input : inputs[v]) last_reader[input] = v, read[input] = 1;
-      if (of.adjoint_needs_inputs) needs[v] = inputs[v];
+      std::vector<step_index> needed;
+      for (std::size_t k = 0; k < of.inputs.size(); ++k)
+        if (of.adjoint_needs_inputs[k]) needed.push_back(of.inputs[k]);
+      needs[v] = as_set(needed);
       if (of.adjoint_needs_output) needs[v].push_back(v);
       has_tape[v] = char(of.tape_bytes > 0);
     }

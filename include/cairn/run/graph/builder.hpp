@@ -19,25 +19,34 @@ namespace cairn {
 /// adjoint_reads::tape<mask>`.
 namespace adjoint_reads {
 
+/// One bit for each input, that of the first one the lowest; all bits for all inputs.
+using input_bits = std::uint64_t;
 /// A combination of them.
-template <bool Inputs, bool Output, class Tape>
+template <input_bits Inputs, bool Output, class Tape>
 struct choice {
-  static constexpr bool reads_inputs = Inputs;  ///< the values of its inputs
-  static constexpr bool reads_output = Output;  ///< its own value
-  using tape_type = Tape;                       ///< what it keeps of a run besides values; void for nothing
+  static constexpr input_bits inputs_read = Inputs;  ///< the inputs whose values it reads
+  static constexpr bool reads_output = Output;       ///< its own value
+  using tape_type = Tape;                            ///< what it keeps of a run besides values; void for nothing
+  /// Whether it reads the value of an input, 0 for the first.
+  [[nodiscard]] static constexpr bool reads_input(std::size_t place) noexcept {
+    return place < 64 ? (Inputs >> place & 1) != 0 : Inputs == ~input_bits{0};
+  }
 };
-inline constexpr choice<false, false, void> nothing{};  ///< as for a sum
-inline constexpr choice<true, false, void> inputs{};    ///< the values of its inputs, as for a product
-inline constexpr choice<false, true, void> output{};    ///< its own value, as for a softmax
+inline constexpr choice<0, false, void> nothing{};              ///< as for a sum
+inline constexpr choice<~input_bits{0}, false, void> inputs{};  ///< the values of all inputs, as for a product
+/// The values of the inputs with these places, 0 to 62: `input<1>` for that of the second one alone.
+template <std::size_t... Place>
+inline constexpr choice<(input_bits{0} | ... | (input_bits{1} << Place)), false, void> input{};
+inline constexpr choice<0, true, void> output{};  ///< its own value, as for a softmax
 /// A tape of type Tape, default constructible, which the operation fills when it is recorded: a mask, indices.
 template <class Tape>
-inline constexpr choice<false, false, Tape> tape{};
+inline constexpr choice<0, false, Tape> tape{};
 
 /// Reads what either of the two reads.
-template <bool Inputs, bool Output, class Tape, bool OtherInputs, bool OtherOutput, class OtherTape>
+template <input_bits Inputs, bool Output, class Tape, input_bits OtherInputs, bool OtherOutput, class OtherTape>
 [[nodiscard]] constexpr auto operator|(choice<Inputs, Output, Tape>, choice<OtherInputs, OtherOutput, OtherTape>) {
   static_assert(std::is_void_v<Tape> || std::is_void_v<OtherTape>, "cairn: an operation has one tape");
-  return choice<Inputs || OtherInputs, Output || OtherOutput,
+  return choice<(Inputs | OtherInputs), Output || OtherOutput,
                 std::conditional_t<std::is_void_v<Tape>, OtherTape, Tape>>{};
 }
 
@@ -77,8 +86,8 @@ class graph_builder {
   /// \param reads  what its adjoint reads, of `adjoint_reads`. With a tape, forward is called `forward(inputs..., Tape*
   ///   tape)` and fills the tape if the pointer is not null
   /// \param adjoint  adds to the adjoints of the inputs; called `adjoint(inputs..., value, tape, bar, sums...)`. Of the
-  ///   first three only those that `reads` names are passed. `bar` is the adjoint of its value. Each of `sums` is a
-  ///   `graph_adjoint`, or a `T&` if T{} is zero, one per input
+  ///   inputs, the value and the tape only those that `reads` names are passed. `bar` is the adjoint of its value. Each
+  ///   of `sums` is a `graph_adjoint`, or a `T&` if T{} is zero, one per input
   /// \param inputs  values of this builder that it reads; one may be named more than once
   /// \tparam Bar  the type of the adjoint of its value; by default the type of the value
   template <class Bar = void, class Reads, class F, class Adjoint, class... In, class... InBar>
@@ -86,11 +95,14 @@ class graph_builder {
     using tape = typename Reads::tape_type;
     using Forward = std::remove_cvref_t<F>;
     using called = typename detail::forward_of<Forward, tape, In...>::type;
-    constexpr bool is_called = requires { typename called::type; };
+    constexpr bool has_inputs = detail::inputs_are_there<Reads, sizeof...(In)>;
+    static_assert(has_inputs,
+                  "cairn: adjoint_reads::input names a place at which the operation has no input; the first is 0");
+    constexpr bool is_called = !has_inputs || requires { typename called::type; };
     static_assert(is_called,
                   "cairn: the operation must be callable as `value = forward(inputs...)`, with a tape as `value = "
                   "forward(inputs..., Tape* tape)`");
-    if constexpr (!is_called) return graph_value<detail::refused>{0};
+    if constexpr (!has_inputs || !is_called) return graph_value<detail::refused>{0};
     else {
       using Value = std::remove_cvref_t<typename called::type>;
       using ValueBar = std::conditional_t<std::is_void_v<Bar>, Value, Bar>;
@@ -114,7 +126,7 @@ class graph_builder {
                                    new node{std::forward<F>(forward), std::forward<Adjoint>(adjoint)}},
                                {inputs.number_...},
                                {},
-                               Reads::reads_inputs,
+                               detail::inputs_read<Reads>(sizeof...(In)),
                                Reads::reads_output,
                                !std::is_void_v<tape>});
         return graph_value<Value, ValueBar>{
@@ -186,14 +198,19 @@ class graph_builder {
     for (operation const& of : operations_) {
       detail::graph_sizes const least = of.call->least_sizes();
       graph_operation next;
-      for (std::int32_t const input : of.inputs)
-        if (std::int32_t const base = base_of(input); base >= 0) next.inputs.push_back(base);
+      std::vector<bool> read;
+      for (std::size_t k = 0; k < of.inputs.size(); ++k) {
+        std::int32_t const base = base_of(of.inputs[k]);
+        if (base < 0) continue;
+        next.inputs.push_back(base);
+        read.push_back(of.reads_inputs[k]);
+      }
       next.bytes = of.facts.bytes >= 0 ? of.facts.bytes : least.value;
       next.tape_bytes = !of.has_tape ? 0 : of.facts.tape_bytes > 0 ? of.facts.tape_bytes : least.tape;
       next.adjoint_bytes = of.facts.adjoint_bytes >= 0 ? of.facts.adjoint_bytes : least.adjoint;
       next.work = of.facts.work, next.adjoint_work = of.facts.adjoint_work;
       next.time = of.facts.time, next.adjoint_time = of.facts.adjoint_time;
-      next.adjoint_needs_inputs = of.reads_inputs, next.adjoint_needs_output = of.reads_output;
+      next.adjoint_needs_inputs = needed_inputs(std::move(read)), next.adjoint_needs_output = of.reads_output;
       made.operations.push_back(std::move(next));
     }
     for (std::int32_t const output : outputs_)
@@ -215,7 +232,8 @@ class graph_builder {
     detail::owned<detail::graph_node> call;
     std::vector<std::int32_t> inputs;  ///< entries
     graph_facts facts;
-    bool reads_inputs, reads_output, has_tape;
+    needed_inputs reads_inputs;
+    bool reads_output, has_tape;
   };
   struct viewed {
     detail::owned<detail::graph_view> call;

@@ -6,6 +6,7 @@
 #include <vector>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
+#include <cairn/core/operation_graph.hpp>
 #include <cairn/core/stage_value.hpp>
 #include <cairn/run/graph/builder.hpp>
 #include <cairn/run/graph/detail/node.hpp>
@@ -184,10 +185,13 @@ class graph_memory {
     made.seen = made.made.view();
     return made;
   }
-  [[nodiscard]] std::vector<graph_operand> operands(std::vector<std::int32_t> const& numbers) const {
+  /// The values of entries; those that are not needed are empty.
+  [[nodiscard]] std::vector<graph_operand> operands(std::vector<std::int32_t> const& numbers,
+                                                    needed_inputs const& needed = true) const {
     std::vector<graph_operand> all;
     all.reserve(numbers.size());
-    for (std::int32_t const number : numbers) all.push_back(operand(number));
+    for (std::size_t k = 0; k < numbers.size(); ++k)
+      all.push_back(needed[k] ? operand(numbers[k]) : graph_operand{});
     return all;
   }
   /// The place of the adjoint of an entry that is not a view.
@@ -222,8 +226,7 @@ class graph_memory {
   void pull(step_index v, std::int64_t& transient, Scratch const& scratch) {
     auto const& of = operation(v);
     held const& at = held_[std::size_t(v)];
-    std::vector<graph_operand> read;
-    if (of.reads_inputs) read = operands(of.inputs);
+    std::vector<graph_operand> const read = operands(of.inputs, of.reads_inputs);
     auto const place = [&](std::int32_t number) {
       stage_value* const other = scratch(number);
       return other != nullptr ? other : &place_of(number);
@@ -232,7 +235,7 @@ class graph_memory {
     std::vector<stage_value*> bars;
     for (std::size_t k = 0; k < of.inputs.size(); ++k)
       bars.push_back(is_view(of.inputs[k]) ? &viewed[k] : place(of.inputs[k]));
-    of.call->pull(of.reads_inputs ? read.data() : nullptr, at.value.view(), at.tape, at.bar, bars.data());
+    of.call->pull(read.data(), at.value.view(), at.tape, at.bar, bars.data());
     for (std::size_t k = 0; k < of.inputs.size(); ++k)
       if (is_view(of.inputs[k])) pass_view_on(of.inputs[k], viewed[k], transient, place);
   }

@@ -5,8 +5,10 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/signature.hpp>
+#include <cairn/core/operation_graph.hpp>
 #include <cairn/core/stage_value.hpp>
 #include <cairn/run/graph/adjoint.hpp>
 
@@ -53,7 +55,7 @@ struct graph_node {
   virtual ~graph_node() = default;
   /// Makes its value. \param tape  where its tape goes; null if none is kept
   [[nodiscard]] virtual stage_value run(graph_operand const* inputs, stage_value* tape) = 0;
-  /// Adds to the adjoints of its inputs, each in its place. \param inputs  null if it reads none
+  /// Adds to the adjoints of its inputs, each in its place. \param inputs  empty where it does not read one
   virtual void pull(graph_operand const* inputs, stage_view value, stage_value const& tape, stage_value const& bar,
                     stage_value* const* bars) = 0;
   [[nodiscard]] virtual std::int64_t value_bytes(stage_value const& value) const = 0;
@@ -91,13 +93,29 @@ template <class... A>
 template <class F, std::size_t Count>
 inline constexpr bool adds_in_place = ends_in_references(parameters_of<F>(), Count);
 
+/// Whether each input that an adjoint reads is one of so many. \tparam Reads  as in `adjoint_reads`
+template <class Reads, std::size_t Count>
+inline constexpr bool inputs_are_there = Count >= 64 || Reads::inputs_read == decltype(Reads::inputs_read)(-1) ||
+                                         (Reads::inputs_read >> (Count < 64 ? Count : 0)) == 0;
+/// The same in words of `operation_graph`.
+template <class Reads>
+[[nodiscard]] needed_inputs inputs_read(std::size_t count) {
+  std::vector<bool> each;
+  for (std::size_t k = 0; k < count; ++k) each.push_back(Reads::reads_input(k));
+  return needed_inputs(std::move(each));
+}
+/// The arguments of an adjoint that are inputs.
+template <class Reads, class... In, std::size_t... Place>
+auto input_arguments(std::index_sequence<Place...>)
+    -> decltype((argument_list<>{} + ... + arguments_if<Reads::reads_input(Place), In const&>{}));
+
 /// Whether the adjoint of an operation can be called.
 template <class Reads, class Adjoint, class Value, class Bar, class Ins, class Bars>
 inline constexpr bool pulls_back = false;
 template <class Reads, class Adjoint, class Value, class Bar, class... In, class... InBar>
 requires(!std::is_void_v<Value>) inline constexpr bool
     pulls_back<Reads, Adjoint, Value, Bar, std::tuple<In...>, std::tuple<InBar...>> =
-        takes_list<Adjoint, decltype(arguments_if<Reads::reads_inputs, In const&...>{} +
+        takes_list<Adjoint, decltype(input_arguments<Reads, In...>(std::index_sequence_for<In...>{}) +
                                      arguments_if<Reads::reads_output, Value const&>{} +
                                      arguments_if<!std::is_void_v<typename Reads::tape_type>,
                                                   std::add_lvalue_reference_t<typename Reads::tape_type const>>{} +
@@ -135,8 +153,7 @@ class graph_node_of<Reads, F, Adjoint, Value, Bar, std::tuple<In...>, std::tuple
   void pull([[maybe_unused]] graph_operand const* inputs, [[maybe_unused]] stage_view value,
             [[maybe_unused]] stage_value const& tape, stage_value const& bar, stage_value* const* bars) override {
     auto const read_inputs = [&]<std::size_t... Place>(std::index_sequence<Place...>) {
-      if constexpr (Reads::reads_inputs) return std::tuple<In const&...>{inputs[Place].seen.template get<In>()...};
-      else return std::tuple<>{};
+      return std::tuple_cat(read<Place, In>(inputs)...);
     }(places{});
     auto const read_value = [&] {
       if constexpr (Reads::reads_output) return std::tuple<Value const&>{value.template get<Value>()};
@@ -165,6 +182,13 @@ class graph_node_of<Reads, F, Adjoint, Value, Bar, std::tuple<In...>, std::tuple
   }
 
  private:
+  /// One input, if the adjoint reads it.
+  template <std::size_t Place, class One>
+  [[nodiscard]] static auto read([[maybe_unused]] graph_operand const* inputs) {
+    if constexpr (Reads::reads_input(Place)) return std::tuple<One const&>{inputs[Place].seen.template get<One>()};
+    else return std::tuple<>{};
+  }
+
   F forward_;
   Adjoint adjoint_;
 };

@@ -247,18 +247,21 @@ class graph_probe {
     seen.forward = since(start, results.empty() ? at::Tensor{} : results.front());
     found.bytes = bytes_of(results);
     std::vector<at::Tensor> tape;
-    found.adjoint_needs_inputs = found.adjoint_needs_output = false;
+    std::vector<bool> needed(found.inputs.size());
+    found.adjoint_needs_output = false;
     for (auto const& t : saved) {
       if (memory_of(t) == nullptr) continue;
       bool is_known = false;
       for (std::size_t k = 0; k < inputs.size(); ++k) {
         if (memory_of(inputs[k]) != memory_of(t) || changes(one, k)) continue;  // the tape holds what will change
         is_known = true;
-        if (one.inputs[k].operation >= 0) found.adjoint_needs_inputs = true;
+        for (std::size_t j = 0; j < needed.size(); ++j)
+          if (found.inputs[j] == one.inputs[k].operation) needed[j] = true;
       }
       if (lies_in(t, results)) found.adjoint_needs_output = is_known = true;
       if (!is_known) tape.push_back(t);
     }
+    found.adjoint_needs_inputs = needed_inputs(std::move(needed));
     found.tape_bytes = bytes_of(tape);
     if (meter)  // a second run works on copies of what it changes in place
       found.work = (std::max)(found.work,

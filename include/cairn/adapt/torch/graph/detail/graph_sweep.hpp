@@ -46,13 +46,26 @@ struct graph_program {
         rng{numbers},
         who{name},
         told{std::move(tell)} {
-    for (auto const& one : measured.operations) {
-      refers.push_back({one.adjoint_needs_inputs, one.adjoint_needs_output});
+    for (std::size_t v = 0; v < graph.operations.size(); ++v) {
+      auto const& one = measured.operations[v];
+      refers.push_back({inputs_there(graph.operations[v], one), one.adjoint_needs_output});
       free_tape.push_back(one.tape_bytes == 0);
     }
     for (auto const& one : graph.operations)
       for (auto const k : one.changing)
         changing_leaf[std::size_t(one.inputs[std::size_t(k)].output)] = true;
+  }
+
+ private:
+  /// The places of inputs that are there when the adjoint runs: those that it needs, and leaves.
+  [[nodiscard]] static std::vector<bool> inputs_there(captured_operation const& what, graph_operation const& measured) {
+    std::vector<bool> there;
+    for (auto const& from : what.inputs) {
+      there.push_back(from.operation < 0);
+      for (std::size_t k = 0; k < measured.inputs.size(); ++k)
+        if (measured.inputs[k] == from.operation && measured.adjoint_needs_inputs[k]) there.back() = true;
+    }
+    return there;
   }
 };
 

@@ -24,7 +24,8 @@ namespace cairn::libtorch::detail {
 
 /// Which values a tape may refer to instead of holding them: those that will be there when its adjoint runs.
 struct tape_references {
-  bool inputs = true, results = true;
+  std::vector<bool> inputs;  ///< by their places
+  bool results = true;
 };
 
 /// Whether nobody else holds the tensor or its memory, so that it can be changed in place.
@@ -80,7 +81,7 @@ class operation_tape {
   /// \param inputs  its inputs, without a history   \param requires_grad  which of them do in the plain call
   /// \param keeps  whether to keep a tape; if not, nothing that autograd saves is kept
   [[nodiscard]] static outcome run(captured_operation const& what, at::TensorList inputs, part_flags requires_grad,
-                                   bool keeps, tape_references refers) {
+                                   bool keeps, tape_references const& refers) {
     std::shared_ptr<operation_tape> const tape{new operation_tape};
     tape->gathers_ = std::move(requires_grad);
     auto const given = behind_gate(inputs, tape->gathers_, tape->gate_);
@@ -202,11 +203,12 @@ class operation_tape {
   operation_tape() = default;
 
   /// Replaces a saved tensor that is an input or a result, or a view of one, by a reference to it.
-  void find(saved_place& one, at::TensorList inputs, at::TensorList results, tape_references refers) {
+  void find(saved_place& one, at::TensorList inputs, at::TensorList results, tape_references const& refers) {
     if (!one.own.defined() || one.own.numel() == 0) return;
-    auto const look = [&](at::TensorList among, saved_place::kind kind, std::vector<std::size_t>& asks) {
+    auto const look = [&](at::TensorList among, saved_place::kind kind, std::vector<std::size_t>& asks,
+                          auto const& may_refer) {
       for (std::size_t k = 0; k < among.size(); ++k) {
-        if (!lies_in(one.own, among[k])) continue;
+        if (!may_refer(k) || !lies_in(one.own, among[k])) continue;
         one.is = kind;
         one.number = k;
         one.is_view = one.own.sizes() != among[k].sizes() || one.own.strides() != among[k].strides() ||
@@ -222,8 +224,8 @@ class operation_tape {
       }
       return false;
     };
-    if (refers.inputs && look(inputs, saved_place::kind::input, asks_inputs_)) return;
-    if (refers.results) look(results, saved_place::kind::result, asks_results_);
+    if (look(inputs, saved_place::kind::input, asks_inputs_, [&](std::size_t k) { return refers.inputs[k]; })) return;
+    look(results, saved_place::kind::result, asks_results_, [&](std::size_t) { return refers.results; });
   }
   [[nodiscard]] static bool lies_in(at::Tensor const& part, at::Tensor const& t) {
     return t.defined() && part.layout() == at::kStrided && t.layout() == at::kStrided && part.is_alias_of(t) &&
