@@ -11,6 +11,7 @@
 #include <cairn/plan/chain/chain_plan.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
 #include <cairn/plan/chain/replay.hpp>
+#include <cairn/plan/graph/graph_budget.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
 #include <cairn/plan/graph/liveness.hpp>
 #include <cairn/run/chain.hpp>

@@ -1,4 +1,4 @@
-// error: behind the seeds of a graph may stand an observer and a sweep_failure
+// error: behind the seeds of a graph may stand an observer, a sweep_failure and cairn::sweep_options
 #include <cairn/run/graph.hpp>
 #include <vector>
 

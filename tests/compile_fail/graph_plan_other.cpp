@@ -1,4 +1,4 @@
-// error: the plan of a graph must be a list of actions, or have one called actions
+// error: the plan of a graph must be a list of actions, or have one called actions, or be a cairn::graph_budget variable
 #include <cairn/run/graph.hpp>
 #include <vector>
 

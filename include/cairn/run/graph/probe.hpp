@@ -10,6 +10,7 @@
 #include <cairn/run/detail/timings.hpp>
 #include <cairn/run/graph/builder.hpp>
 #include <cairn/run/graph/detail/memory.hpp>
+#include <cairn/run/graph/detail/replay.hpp>
 #include <cairn/run/graph/detail/sweep.hpp>
 #include <cairn/run/graph/value.hpp>
 
@@ -127,7 +128,8 @@ template <class Clock>
   detail::graph_measurement<Clock> memory{run, measured, tried};
   no_observer nobody;
   sweep_failure unasked;
-  detail::obey_graph_plan(memory, plan, nobody, unasked);
+  detail::no_graph_replay unchecked;
+  detail::obey_graph_plan(memory, plan, nobody, unasked, unchecked);
   return measured;
 }
 

@@ -7,10 +7,9 @@
 #include <cairn/core/detail/chain_walk.hpp>
 #include <cairn/core/detail/refused_replay.hpp>
 #include <cairn/core/detail/replay_ledger.hpp>
-#include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/table.hpp>
-#include <cairn/core/error.hpp>
 #include <cairn/core/replay_check.hpp>
+#include <cairn/run/detail/kept_hash.hpp>
 
 namespace cairn::detail {
 
@@ -58,17 +57,7 @@ class chain_replay {
   /// Compares state i with its first value.
   template <class Chain>
   [[nodiscard]] bool agrees(Chain const& run, step_index i) {
-    state_hash hash;
-    if (!run.is_hashable(i) ||
-        !run.visit(
-            i, [](void* sum, void const* bytes, std::size_t size) { (*static_cast<state_hash*>(sum))(bytes, size); },
-            &hash))
-      throw invalid_call{who_,
-                         "the replay check cannot tell the bytes of a state",
-                         {{"state", i}},
-                         "give its type a member visit_buffers(f), specialise cairn::state_traits with "
-                         "visit_buffers(state, f), or leave the check out"};
-    if (!ledger_.note(i, hash.value())) return false;
+    if (!ledger_.note(i, hash_of_kept(run, i, i, who_))) return false;
     from_ = i;
     return true;
   }

@@ -102,6 +102,10 @@ class graph_memory {
   bool visit(step_index v, event::sink sink, void* context) const {
     return std::size_t(v) < held_.size() && held_[std::size_t(v)].value.view().visit(sink, context);
   }
+  /// Whether the bytes of value v tell all of it.
+  [[nodiscard]] bool is_hashable(step_index v) const noexcept {
+    return held_[std::size_t(v)].value.view().is_hashable();
+  }
   [[nodiscard]] std::vector<stage_value> take_adjoints() noexcept { return std::move(input_bars_); }
   [[nodiscard]] static std::int32_t input_of(graph_builder const& net, std::int32_t number) noexcept {
     if (number < 0 || std::size_t(number) >= net.entries_.size()) return -1;

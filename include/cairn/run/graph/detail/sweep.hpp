@@ -12,10 +12,9 @@
 
 namespace cairn::detail {
 
-/// \throws invalid_schedule, invalid_plan, overflow_error   if the graph cannot obey the plan
+/// \throws invalid_schedule   if the graph cannot obey the plan
 template <class Actions>
-void check_graph_plan(operation_graph const& graph, Actions const& actions, char const* who) {
-  graph_reads const reads{graph, who};
+void check_graph_plan(graph_reads const& reads, Actions const& actions, char const* who) {
   graph_walk walk{reads, who};
   action const* const list = actions.data();
   for (std::size_t k = 0; k < actions.size(); ++k) {
@@ -27,15 +26,20 @@ void check_graph_plan(operation_graph const& graph, Actions const& actions, char
 
 /// The values of one sweep over a graph, each in the place of its number.   \tparam Memory  holds the values, tapes and
 /// adjoints of an engine: advance(v), record(v), turn(), reverse(v), drop(v), drop_tape(v), bytes() and visit(v, sink,
-/// context)
-template <class Memory>
+/// context)   \tparam Replay  compares values that are made again
+template <class Memory, class Replay>
 class graph_states {
  public:
-  explicit graph_states(Memory& memory) noexcept : memory_{memory} {}
+  graph_states(Memory& memory, Replay& replay) noexcept : memory_{memory}, replay_{replay} {}
 
   template <class Step>
   void advance(Step&, step_index from, step_index, step_index&) {
     memory_.advance(from);
+    replay_.made(memory_, from);
+  }
+  void record(step_index v) {
+    memory_.record(v);
+    replay_.made(memory_, v);
   }
   void save(place, step_index) noexcept {}  // plans for graphs have no saves and no loads
   [[nodiscard]] bool load(place, step_index) noexcept { return true; }
@@ -51,32 +55,34 @@ class graph_states {
 
  private:
   Memory& memory_;
+  Replay& replay_;
 };
 
 /// The loss, the tapes and the adjoints of a graph, all held by its memory.
-template <class Memory>
+template <class States>
 struct graph_reversal : no_hooks {
-  std::uint64_t turn(graph_states<Memory>& states, action const&, step_index&) {
+  std::uint64_t turn(States& states, action const&, step_index&) {
     states.memory().turn();
     return 0;
   }
-  std::uint64_t record(graph_states<Memory>& states, action const& a) {
-    states.memory().record(a.from);
+  std::uint64_t record(States& states, action const& a) {
+    states.record(a.from);
     return 1;
   }
-  std::uint64_t reverse(graph_states<Memory>& states, action const& a) {
+  std::uint64_t reverse(States& states, action const& a) {
     states.memory().reverse(a.from);
     return 0;
   }
-  void drop_tape(graph_states<Memory>& states, slot_index tape) { states.memory().drop_tape(tape); }
+  void drop_tape(States& states, slot_index tape) { states.memory().drop_tape(tape); }
 };
 
 /// Runs one sweep. Exceptions pass through it, and `failure` says where they came from.   \pre the graph can obey the
 /// plan
-template <class Memory, class Actions, class Observer>
-void obey_graph_plan(Memory& memory, Actions const& actions, Observer& observer, sweep_failure& failure) {
-  graph_states<Memory> states{memory};
-  graph_reversal<Memory> user;
+template <class Memory, class Actions, class Observer, class Replay>
+void obey_graph_plan(Memory& memory, Actions const& actions, Observer& observer, sweep_failure& failure,
+                     Replay& replay) {
+  graph_states<Memory, Replay> states{memory, replay};
+  graph_reversal<graph_states<Memory, Replay>> user;
   obey_list(actions, states, memory, user, observer, failure);
 }
 

@@ -1,0 +1,65 @@
+#pragma once
+/// \file graph_budget.hpp  A memory budget in the place of a plan for a graph.
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <cairn/core/byte_budget.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/operation_graph.hpp>
+#include <cairn/plan/graph/graph_plan.hpp>
+#include <cairn/plan/graph/graph_planner.hpp>
+
+namespace cairn {
+
+/// A memory budget that takes the place of the plan in `graph_gradient`. The first run measures the graph and plans it;
+/// later runs obey that plan, as long as the graph and what is told of it are the same and the counted peak is the
+/// planned one. For one thread at a time.
+class graph_budget {
+ public:
+  using clock = std::chrono::steady_clock;  ///< measures the graph
+
+  /// \param budget  a size, "512MiB", or a number of bytes   \param options  of the planner
+  explicit graph_budget(byte_budget budget, graph_options options = {}) : budget_{budget}, options_{options} {}
+
+  /// The plan that the last run obeyed.   \throws invalid_call   where there is none yet
+  [[nodiscard]] graph_plan const& plan() const { return kept().plan; }
+  /// The sizes and times that it was made from.   \throws invalid_call   where there are none yet
+  [[nodiscard]] operation_graph const& measured() const { return kept().measured; }
+  /// How often a graph was measured and planned.
+  [[nodiscard]] std::int64_t plans() const noexcept { return plans_; }
+  /// Forgets the plan: the next run measures and plans again, as after inputs of another size.
+  void forget() noexcept { kept_.reset(); }
+
+  /// Whether there is a plan for a graph. Called by `graph_gradient`.   \param told  the graph before it is measured
+  [[nodiscard]] bool has_plan_for(operation_graph const& told) const { return kept_ && kept_->told == told; }
+  /// Plans a graph. Called by `graph_gradient`.   \param measured  the same graph with its sizes and times
+  /// \throws infeasible_budget, too_much_work, invalid_plan, overflow_error   as `graph_planner`
+  void plan_for(operation_graph told, operation_graph measured) {
+    kept_.reset();
+    graph_plan plan = graph_planner{measured, options_}.plan(budget_);
+    kept_.emplace(std::move(told), std::move(measured), std::move(plan));
+    ++plans_;
+  }
+
+ private:
+  struct known {
+    known(operation_graph of, operation_graph sizes, graph_plan made)
+        : told{std::move(of)}, measured{std::move(sizes)}, plan{std::move(made)} {}
+    operation_graph told, measured;
+    graph_plan plan;
+  };
+  [[nodiscard]] known const& kept() const {
+    if (!kept_)
+      throw invalid_call{"cairn::graph_budget", "no run has been planned yet", {},
+                         "hand it to cairn::graph_gradient in the place of a plan first"};
+    return *kept_;
+  }
+
+  byte_budget budget_;
+  graph_options options_;
+  std::optional<known> kept_;
+  std::int64_t plans_ = 0;
+};
+
+}  // namespace cairn
