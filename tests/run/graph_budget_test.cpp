@@ -103,12 +103,12 @@ TEST_CASE("a budget in the place of a plan is measured and planned once", "[run]
 
 TEST_CASE("a budget is planned anew for other sizes, for another graph, and when it is told to", "[run][graph]") {
   squares of{8};
-  field const small(10, 1.0), large(50, 1.0);
+  field const few(10, 1.0), large(50, 1.0);
   graph_budget within{"1MB"};
   auto const peak = [&](field const& x0) {
     return graph_gradient(of.net, within, {of.x.is(x0)}, of.seeds(x0)).peak_bytes();
   };
-  auto const first = peak(small);
+  auto const first = peak(few);
   CHECK(peak(large) == 5 * first);  // by the plan for the small ones, which is then forgotten
   CHECK_THROWS_AS(within.plan(), invalid_call);
   CHECK(peak(large) == 5 * first);
