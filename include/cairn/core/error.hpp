@@ -85,6 +85,9 @@ struct too_much_work : error { using error::error; };
 struct invalid_size : error { using error::error; };
 /// A text that cannot be parsed; the first value says where.
 struct parse_error : error { using error::error; };
+/// A file that cannot be opened, read or written; the first value is the system's number of the error, and the advice
+/// names the file.
+struct file_error : error { using error::error; };
 /// A number that does not fit the requested type.
 struct overflow_error : error { using error::error; };
 /// A schedule that no executor can obey; found by `verify` or during a sweep.

@@ -1,0 +1,99 @@
+// What an event of a trace costs: sweeps of a scalar loop with a trace, against the same sweeps without one, in CPU time
+// of the thread, user and system apart. A median over interleaved pairs; the file lies where the program runs, or in
+// the folder that is given.
+#include <sys/resource.h>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+#include <cairn/cairn.hpp>
+#include <cairn/trace/trace_observer.hpp>
+#include <cairn/trace/trace_region.hpp>
+
+namespace {
+
+struct seconds {
+  double user = 0, system = 0;
+};
+seconds used() {
+  rusage now{};
+  getrusage(RUSAGE_SELF, &now);
+  return {double(now.ru_utime.tv_sec) + 1e-6 * double(now.ru_utime.tv_usec),
+          double(now.ru_stime.tv_sec) + 1e-6 * double(now.ru_stime.tv_usec)};
+}
+template <class F>
+seconds timed(F f) {
+  auto const before = used();
+  f();
+  auto const after = used();
+  return {after.user - before.user, after.system - before.system};
+}
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + std::ptrdiff_t(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+/// Pairs of runs of one kind; returns the median of user and system time together, in nanoseconds an event.
+template <class Plain, class Traced>
+double compare(char const* what, int pairs, std::string const& file, Plain plain, Traced traced) {
+  std::vector<double> user, system, both;
+  double events = 0, bytes = 0;
+  for (int k = 0; k < pairs; ++k) {
+    auto const without = timed(plain);
+    cairn::trace_writer log{file};
+    auto const with = timed([&] { traced(log); });
+    events = double(log.events());
+    log.finalize();
+    bytes = double(std::filesystem::file_size(file));
+    user.push_back(1e9 * (with.user - without.user) / events);
+    system.push_back(1e9 * (with.system - without.system) / events);
+    both.push_back(user.back() + system.back());
+  }
+  std::filesystem::remove(file);
+  std::printf("%-34s %9.0f %8.1f %8.1f %8.1f %8.0f\n", what, events, median(user), median(system), median(both),
+              bytes / events);
+  return median(both);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int const pairs = argc > 1 ? std::atoi(argv[1]) : 9;
+  std::string const file = (std::filesystem::path(argc > 2 ? argv[2] : ".") / "event_pairs.pfw").string();
+  if (pairs < 1) {
+    std::fprintf(stderr, "usage: %s [PAIRS] [FOLDER]\n", argv[0]);
+    return 2;
+  }
+  std::printf("%s: nanoseconds of CPU time an event\n%-34s %9s %8s %8s %8s %8s\n", CAIRN_BENCHMARK_FLAGS, "", "events",
+              "user", "system", "together", "bytes");
+  auto const step = [](double& x, cairn::step_index i) { x += 1e-6 * (x * -0.5 + 1e-7 * double(i)); };
+  auto const adjoint = [](double, double& bar, cairn::step_index) { bar *= 1 - 0.5e-6; };
+  double worst = 0, sum = 0;
+  auto const sweeps = [&](char const* what, auto const& plan) {
+    auto work = cairn::workspace_for<double>(plan);
+    worst = std::max(worst, compare(what, pairs, file, [&] { sum += cairn::gradient(step, 1.0, plan, 1.0, adjoint, work); },
+                    [&](cairn::trace_writer& log) {
+                      sum += cairn::gradient(step, 1.0, plan, 1.0, adjoint, work, cairn::trace_observer{log});
+                    }));
+  };
+  sweeps("revolve, 100,000 steps, 100 slots", cairn::revolve{100'000, 100});
+  sweeps("uniform, 200,000 steps", cairn::uniform{200'000});
+  int const calls = 500'000;
+  auto const f = [&](int k) { sum += 1e-9 * double(k); };
+  compare("a traced function", pairs, file, [&] { for (int k = 0; k < calls; ++k) f(k); },
+          [&](cairn::trace_writer& log) {
+            auto const g = cairn::traced(log, "f", std::ref(f));
+            for (int k = 0; k < calls; ++k) g(k);
+          });
+  compare("a region with two arguments", pairs, file, [&] { for (int k = 0; k < calls; ++k) f(k); },
+          [&](cairn::trace_writer& log) {
+            for (int k = 0; k < calls; ++k) {
+              cairn::trace_region const region{log, "batch", {{"epoch", 3}, {"step", k}}};
+              f(k);
+            }
+          });
+  std::printf("%s\n", sum == 0 ? "nothing ran" : "");
+  return 0;
+}

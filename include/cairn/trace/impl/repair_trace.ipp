@@ -1,0 +1,61 @@
+#pragma once
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <cairn/core/error.hpp>
+#include <cairn/trace/detail/scan_trace.hpp>
+#include <cairn/trace/repair_trace.hpp>
+
+namespace cairn {
+
+CAIRN_DECL trace_repair repair_trace(std::string const& file) {
+  auto const end = detail::scan_trace(file, [](std::string_view) {});
+  if (end.events == 0)
+    throw parse_error{"cairn::repair_trace",
+                      "nothing in a file is a complete event",
+                      {{"bytes", end.lost_bytes}},
+                      ("a trace of cairn has one event a line: " + file).c_str()};
+  if (end.whole) return {false, end.events, end.lost_bytes};
+  std::string const made = file + ".repaired";
+  auto const check = [&](bool holds) {
+    if (holds) return;
+    int const number = errno;
+    std::error_code none;
+    std::filesystem::remove(made, none);
+    throw file_error{"cairn::repair_trace",
+                     "a repaired trace cannot be written",
+                     {{"error", number}},
+                     ("make room beside the trace, which is as it was: " + file).c_str()};
+  };
+  std::ofstream stream{made, std::ios::binary | std::ios::trunc};
+  check(bool(stream));
+  stream << "[";
+  bool first = true;
+  (void)detail::scan_trace(file, [&](std::string_view event) {
+    stream << (first ? "\n" : ",\n") << event;
+    first = false;
+  });
+  if (!end.ended) {
+    char at[400];
+    auto const written = std::to_chars(at, at + sizeof at, end.last_at, std::chars_format::fixed, 3).ptr;
+    stream << ",\n{\"id\":" << end.last_id + 1 << R"(,"name":"end","cat":"cairn","pid":)" << end.process
+           << ",\"tid\":" << end.thread << ",\"ts\":" << std::string_view(at, std::size_t(written - at))
+           << R"(,"dur":0.001,"ph":"X","args":{"hhash":")" << end.host
+           << R"(","p_idx":-1,"level":1,"grad_enabled":0,"type":"trace","target":"","num_events":)" << end.events
+           << ",\"repaired\":true}}";
+  }
+  stream << "\n]\n";
+  stream.close();
+  check(bool(stream));
+  std::error_code failed;
+  std::filesystem::rename(made, file, failed);
+  errno = failed.value();
+  check(!failed);
+  return {true, end.events, end.lost_bytes};
+}
+
+}  // namespace cairn

@@ -1,0 +1,249 @@
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <cairn/core/error.hpp>
+#include <cairn/trace/detail/json_text.hpp>
+#include <cairn/trace/detail/system_names.hpp>
+#include <cairn/trace/trace_writer.hpp>
+#include <cairn/version.hpp>
+
+namespace cairn {
+
+CAIRN_DECL trace_writer::trace_writer(std::string file, trace_options const& options)
+    : file_{std::move(file)}, options_{options} {
+  static std::atomic<std::uint64_t> writers{0};
+  serial_ = ++writers;
+  for (std::string_view rest = options_.categories; !rest.empty();) {
+    auto const comma = (std::min)(rest.find(','), rest.size());
+    std::string_view name = rest.substr(0, comma);
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    while (name.ends_with(' ')) name.remove_suffix(1);
+    if (name.empty() || comma + 1 == rest.size())
+      throw invalid_call{"cairn::trace_writer",
+                         "the list of categories has an empty name",
+                         {},
+                         "separate names by one comma: \"forward,recompute,reverse\"; an empty list means all"};
+    wanted_.emplace_back(name);
+    rest.remove_prefix((std::min)(comma + 1, rest.size()));
+  }
+  if (options_.clock == nullptr)
+    options_.clock = []() -> std::int64_t {
+      return std::chrono::nanoseconds{std::chrono::steady_clock::now().time_since_epoch()}.count();
+    };
+  zero_ = written_at_ = options_.clock();
+  if (!options_.enabled) return;
+  constexpr std::size_t least_block = 4096;
+  block_.resize((std::max)(options_.block_bytes, least_block));
+  stream_ = std::fopen(file_.c_str(), "wb");
+  if (stream_ == nullptr)
+    throw file_error{"cairn::trace_writer",
+                     "a trace cannot be opened for writing",
+                     {{"error", errno}},
+                     ("see whether its folder is there and may be written: " + file_).c_str()};
+  std::setvbuf(stream_, nullptr, _IONBF, 0);  // the block is the buffer
+  on_ = true;
+  detail::trace_lines lines{*this};
+  lines.start();
+  lines.write_block();
+}
+
+CAIRN_DECL trace_writer::~trace_writer() {
+  try {
+    finalize();
+  } catch (std::exception const&) {  // what was written can be repaired
+  }
+}
+
+CAIRN_DECL bool trace_writer::wants(std::string_view category) const noexcept {
+  return enabled() &&
+         (wanted_.empty() || std::find(wanted_.begin(), wanted_.end(), category) != wanted_.end());
+}
+
+CAIRN_DECL void trace_writer::note(std::string_view key, std::string_view value) {
+  if (detail::trace_lines lines{*this}; enabled()) lines.metadata(key, value);
+}
+
+CAIRN_DECL void trace_writer::count(std::string_view name, std::initializer_list<trace_count> values,
+                                    std::string_view category) {
+  if (!wants(category) || values.size() == 0) return;
+  std::string escaped, escaped_category;
+  detail::add_json_text(escaped, name);
+  detail::add_json_text(escaped_category, category);
+  detail::trace_lines lines{*this};
+  lines.counted(escaped, escaped_category, options_.clock(), values.begin(), values.size());
+}
+
+CAIRN_DECL void trace_writer::flush() {
+  if (detail::trace_lines lines{*this}; enabled()) lines.write_block();
+}
+
+CAIRN_DECL void trace_writer::finalize() {
+  detail::trace_lines lines{*this};
+  if (stream_ == nullptr) return;
+  if (enabled()) lines.finish();
+  on_ = false;
+  if (std::fclose(std::exchange(stream_, nullptr)) != 0 && failure_ == 0) failure_ = errno;
+  block_ = {};
+  if (failure_ != 0)
+    throw file_error{"cairn::trace_writer",
+                     "a trace could not be written to its end",
+                     {{"error", failure_}},
+                     ("make room on the disk; `repair_trace` keeps what was written: " + file_).c_str()};
+}
+
+CAIRN_DECL trace_writer initialize_log(std::string file, std::string data_dir, std::int64_t process_id) {
+  return trace_writer{std::move(file), {.data_dir = std::move(data_dir), .process_id = process_id}};
+}
+
+namespace detail {
+
+CAIRN_DECL void trace_lines::write_block() noexcept {
+  if (log_.used_ > 0 && std::fwrite(log_.block_.data(), 1, log_.used_, log_.stream_) != log_.used_) {
+    log_.failure_ = errno != 0 ? errno : EIO;
+    log_.on_ = false;
+  }
+  log_.used_ = 0;
+}
+
+CAIRN_DECL void trace_lines::make_room(std::size_t bytes) {
+  write_block();
+  if (bytes > log_.block_.size()) log_.block_.resize(bytes);
+}
+
+// Ends a line.   \param at  the time of now or before: a block that is older than a second is written
+CAIRN_DECL void trace_lines::done(event_text line, std::int64_t at) {
+  constexpr std::int64_t second = 1'000'000'000;
+  if (last_) line.put("\n]\n");
+  else line.put(",\n");
+  log_.used_ = std::size_t(line.end() - log_.block_.data());
+  log_.events_.store(log_.events_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (log_.options_.block_bytes > 0 && at - log_.written_at_ < second) return;
+  write_block();
+  log_.written_at_ = at;
+}
+
+CAIRN_DECL void trace_lines::complete(trace_span const& span, std::int64_t ended, event_words const& words) {
+  if (!log_.enabled()) return;
+  name_thread();
+  constexpr std::size_t frame = 256 + 8 * most_event_digits;  // all but the words
+  auto line = room_for(frame + words.name.size() + words.category.size() + words.type.size() + words.target.size() +
+                       words.more.size());
+  bool const inside = span.before.log == log_.serial_;
+  line.put("{\"id\":").number(span.event).put(",\"name\":\"").text(words.name).put("\",\"cat\":\"");
+  line.text(words.category).put("\"");
+  put_thread(line);
+  line.put(",\"ts\":").microseconds((std::max)(span.began - log_.zero_, std::int64_t{0}));
+  line.put(",\"dur\":").microseconds((std::max)(ended - span.began, std::int64_t{1}));
+  line.put(",\"ph\":\"X\",\"args\":{\"hhash\":\"").text(log_.host_hash_).put("\",\"p_idx\":");
+  line.number(inside ? span.before.event : -1).put(",\"level\":").number(inside ? span.before.level + 1 : 1);
+  line.put(",\"grad_enabled\":").number(words.grad_enabled ? 1 : 0).put(",\"type\":\"").text(words.type);
+  line.put("\",\"target\":\"").text(words.target).put("\"").text(words.more).put("}}");
+  done(line, ended);
+}
+
+CAIRN_DECL void trace_lines::counted(std::string_view name, std::string_view category, std::int64_t at,
+                                     trace_count const* values, std::size_t values_count) {
+  if (!log_.enabled()) return;
+  name_thread();
+  std::size_t bytes = 256 + 4 * most_event_digits + name.size() + category.size();
+  for (std::size_t k = 0; k < values_count; ++k) bytes += values[k].name.size() + most_event_digits + 8;
+  auto line = room_for(bytes);
+  line.put("{\"name\":\"").text(name).put("\",\"cat\":\"").text(category).put("\"");
+  put_thread(line);
+  line.put(",\"ts\":").microseconds((std::max)(at - log_.zero_, std::int64_t{0})).put(",\"ph\":\"C\",\"args\":{");
+  for (std::size_t k = 0; k < values_count; ++k) {
+    if (k > 0) line.put(",");
+    line.put("\"").text(values[k].name).put("\":").number(values[k].value);
+  }
+  line.put("}}");
+  done(line, at);
+}
+
+CAIRN_DECL void trace_lines::arrow(std::string_view name, std::string_view category, std::int64_t from,
+                                   std::int64_t to) {
+  if (!log_.enabled()) return;
+  name_thread();
+  auto const number = log_.next_arrow_.fetch_add(1, std::memory_order_relaxed);
+  for (bool const begins : {true, false}) {
+    auto line = room_for(256 + 6 * most_event_digits + name.size() + category.size());
+    line.put("{\"id\":").number(number).put(",\"name\":\"").text(name).put("\",\"cat\":\"").text(category).put("\"");
+    put_thread(line);
+    line.put(",\"ts\":").microseconds((std::max)((begins ? from : to) - log_.zero_, std::int64_t{0}));
+    if (begins) line.put(",\"ph\":\"s\"}");
+    else line.put(",\"ph\":\"f\",\"bp\":\"e\"}");  // it ends in the event around it, not in the next one
+    done(line, to);
+  }
+}
+
+CAIRN_DECL void trace_lines::metadata(std::string_view name, std::string_view value, std::string_view more) {
+  if (!log_.enabled()) return;
+  if (name != "thread_name") name_thread();
+  std::string text;
+  text.append(",\"name\":").append(json_string(name)).append(",\"cat\":\"cairn\"");
+  text.append(log_.process_text_).append(std::to_string(this_thread_named.number));
+  text.append(",\"ph\":\"M\",\"args\":{\"hhash\":\"").append(log_.host_hash_).append("\",\"name\":");
+  text.append(json_string(value)).append(",\"value\":\"").append(hash_text(value)).append("\"");
+  text.append(more).append("}}");
+  auto line = room_for(text.size() + most_event_digits + 16);
+  line.put("{\"id\":").number(log_.next_event_.fetch_add(1, std::memory_order_relaxed)).text(text);
+  done(line, log_.written_at_);
+}
+
+CAIRN_DECL void trace_lines::meet_thread() {
+  if (this_thread_named.number < 0) this_thread_named.number = number_of_thread();
+  this_thread_named.known_to = log_.serial_;
+  if (std::find(log_.threads_.begin(), log_.threads_.end(), this_thread_named.number) != log_.threads_.end()) return;
+  log_.threads_.push_back(this_thread_named.number);
+  metadata("thread_name", "thread " + std::to_string(this_thread_named.number));
+}
+
+// The first lines of a file: metadata, and the event `start`.
+CAIRN_DECL void trace_lines::start() {
+  auto const numbers = numbers_of_process();
+  auto const names = names_of_process();
+  auto const since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  auto const microseconds = std::chrono::duration_cast<std::chrono::microseconds>(since_epoch).count();
+  log_.host_hash_ = hash_text(names.host);
+  auto const process = log_.options_.process_id >= 0 ? log_.options_.process_id : numbers.own;
+  log_.process_text_ = ",\"pid\":" + std::to_string(process) + ",\"tid\":";
+  log_.block_[0] = '[';
+  log_.block_[1] = '\n';
+  log_.used_ = 2;
+  name_thread();
+  if (log_.options_.metadata) {
+    metadata("HH", names.host);
+    metadata("process_name", names.executable.substr(names.executable.find_last_of("/\\") + 1));
+    metadata("FH", names.folder, ",\"what\":\"cwd\"");
+    metadata("SH", names.command, ",\"what\":\"command\"");
+    metadata("SH", names.executable, ",\"what\":\"executable\"");
+    if (!log_.options_.data_dir.empty()) metadata("FH", log_.options_.data_dir, ",\"what\":\"data_dir\"");
+  }
+  std::string const more = ",\"cmd_hash\":\"" + hash_text(names.command) + "\",\"exec_hash\":\"" +
+                           hash_text(names.executable) + "\",\"cwd\":\"" + hash_text(names.folder) +
+                           "\",\"version\":\"" CAIRN_VERSION_STRING "\",\"date\":\"" +
+                           date_text(microseconds / 1'000'000) + "\",\"epoch_us\":" + std::to_string(microseconds) +
+                           ",\"ppid\":" + std::to_string(numbers.parent);
+  trace_span const whole{{}, log_.next_event_.fetch_add(1, std::memory_order_relaxed), log_.zero_};
+  complete(whole, log_.zero_, {.name = "start", .category = "cairn", .type = "trace", .target = "", .more = more});
+}
+
+// The event `end`, and the bracket behind it.
+CAIRN_DECL void trace_lines::finish() {
+  auto const at = now(log_);
+  std::string const more = ",\"num_events\":" + std::to_string(log_.events());
+  trace_span const whole{{}, log_.next_event_.fetch_add(1, std::memory_order_relaxed), at};
+  last_ = true;
+  complete(whole, at, {.name = "end", .category = "cairn", .type = "trace", .target = "", .more = more});
+  write_block();
+}
+
+}  // namespace detail
+}  // namespace cairn

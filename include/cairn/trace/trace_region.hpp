@@ -1,0 +1,180 @@
+#pragma once
+/// \file trace_region.hpp  Parts of a program as events of a trace: regions, and functions that need no edit.
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <cairn/detail/linkage.hpp>
+#include <cairn/trace/trace_writer.hpp>
+
+namespace cairn {
+
+/// A key and a value that an event of a trace shows: `{"epoch", 3}`, `{"image_size", {224, 224}}`.
+class trace_argument {
+ public:
+  /// \param key  any text   \param value  a text; both outlive the argument
+  constexpr trace_argument(std::string_view key, std::string_view value) noexcept
+      : key_{key}, text_{value}, is_{kind::text} {}
+  /// The same with a text that ends in 0.
+  constexpr trace_argument(std::string_view key, char const* value) noexcept
+      : trace_argument{key, std::string_view{value}} {}
+  /// The same with a truth value.
+  constexpr trace_argument(std::string_view key, std::same_as<bool> auto value) noexcept
+      : key_{key}, whole_{value}, is_{kind::truth} {}
+  /// The same with a whole number.
+  constexpr trace_argument(std::string_view key, std::integral auto value) noexcept
+    requires(!std::same_as<decltype(value), bool>)
+      : key_{key}, whole_{std::int64_t(value)}, is_{kind::whole} {}
+  /// The same with a number; infinite and NaN become texts.
+  constexpr trace_argument(std::string_view key, std::floating_point auto value) noexcept
+      : key_{key}, number_{double(value)}, is_{kind::number} {}
+  /// The same with a list of whole numbers.
+  constexpr trace_argument(std::string_view key, std::initializer_list<std::int64_t> values) noexcept
+      : key_{key}, list_(values), is_{kind::list} {}
+
+  /// Appends `,"key":value`.
+  CAIRN_DECL void add_to(std::string& text) const;
+
+ private:
+  enum class kind : std::uint8_t { text, truth, whole, number, list };
+  std::string_view key_, text_ = {};
+  std::int64_t whole_ = 0;
+  double number_ = 0;
+  std::initializer_list<std::int64_t> list_ = {};
+  kind is_;
+};
+
+/// What a region is.
+struct trace_region_options {
+  /// Its category, with static storage; operators inside have it, too, unless it is "region".
+  char const* category = "region";
+  char const* type = "region";  ///< the type of operation: "module", "function", "method" ...; with static storage
+  std::string_view target = {};  ///< what it works on, such as the path of a module; empty: its name
+  bool grad_enabled = false;  ///< whether what is computed keeps what its adjoint needs
+  bool enable = true;  ///< false: nothing is written, and nothing of the arguments is looked at
+};
+
+/// Stands for a `trace_writer` where a program is built without traces: regions and traced functions with it are no
+/// instructions.
+struct no_trace {
+  /// Does nothing.
+  constexpr void note(std::string_view, std::string_view) const noexcept {}
+  /// Does nothing.
+  constexpr void finalize() const noexcept {}
+  [[nodiscard]] constexpr bool enabled() const noexcept { return false; }  ///< false
+};
+
+namespace detail {
+
+/// An event that is open from its construction to its end.
+class open_region {
+ public:
+  CAIRN_DECL open_region(trace_writer& log, std::string_view name, std::initializer_list<trace_argument> arguments,
+                         trace_region_options const& options);
+  open_region(open_region const&) = delete;
+  open_region& operator=(open_region const&) = delete;
+  CAIRN_DECL ~open_region();
+
+ private:
+  trace_writer* log_;  ///< null if its category is not wanted
+  trace_span span_;
+  std::string words_;  ///< name, target and arguments
+  std::size_t name_size_ = 0, target_size_ = 0;
+  char const* category_;
+  char const* type_;
+  bool grad_enabled_;
+};
+
+}  // namespace detail
+
+/// An event from here to the end of the scope: `cairn::trace_region step{log, "step", {{"epoch", 3}, {"batch", 17}}};`.
+/// Regions nest; they end in the thread that made them, in reverse order. An exception ends it, too.
+/// \tparam Log  trace_writer or no_trace
+template <class Log>
+class [[nodiscard]] trace_region {
+  static_assert(std::is_same_v<Log, trace_writer>, "cairn: a trace_region needs a trace_writer, or no_trace");
+
+ public:
+  /// \param log  outlives the region   \param name  any text, and so are keys
+  explicit trace_region(Log& log, std::string_view name, std::initializer_list<trace_argument> arguments = {},
+                        trace_region_options const& options = {}) {
+    if (options.enable && log.enabled()) open_.emplace(log, name, arguments, options);
+  }
+
+ private:
+  std::optional<detail::open_region> open_;
+};
+
+/// A region that is not there.
+template <>
+class trace_region<no_trace> {
+ public:
+  /// Does nothing.
+  constexpr explicit trace_region(no_trace const&, std::string_view, std::initializer_list<trace_argument> = {},
+                                  trace_region_options const& = {}) noexcept {}
+  constexpr ~trace_region() {}  ///< does nothing; it is there so that the region counts as used
+};
+template <class Log>
+trace_region(Log&, std::string_view) -> trace_region<std::remove_const_t<Log>>;
+template <class Log>
+trace_region(Log&, std::string_view, std::initializer_list<trace_argument>, trace_region_options const& = {})
+    -> trace_region<std::remove_const_t<Log>>;
+
+namespace detail {
+
+/// A callable whose calls are events.
+template <class F>
+class traced_function {
+ public:
+  traced_function(trace_writer& log, std::string name, F f)
+      : log_{&log}, name_{std::move(name)}, shown_{"function." + name_}, f_{std::move(f)} {}
+
+  template <class... Arguments>
+    requires std::invocable<F&, Arguments...>
+  decltype(auto) operator()(Arguments&&... arguments) {
+    trace_region const call{*log_, shown_, {}, options()};
+    return std::invoke(f_, std::forward<Arguments>(arguments)...);
+  }
+  template <class... Arguments>
+    requires std::invocable<F const&, Arguments...>
+  decltype(auto) operator()(Arguments&&... arguments) const {
+    trace_region const call{*log_, shown_, {}, options()};
+    return std::invoke(f_, std::forward<Arguments>(arguments)...);
+  }
+
+ private:
+  [[nodiscard]] trace_region_options options() const noexcept {
+    return {.category = "function", .type = "function", .target = name_};
+  }
+
+  trace_writer* log_;
+  std::string name_, shown_;
+  [[no_unique_address]] F f_;
+};
+
+}  // namespace detail
+
+/// The same function, each call of which is an event `function.NAME` of category "function": `traced(log, "step",
+/// step)` takes the place of `step`. Takes and returns what `f` does; keeps a copy of `f`, `std::ref(f)` does not.
+/// \param log  outlives the result   \param name  any text
+template <class F>
+[[nodiscard]] detail::traced_function<std::decay_t<F>> traced(trace_writer& log, std::string name, F&& f) {
+  return {log, std::move(name), std::forward<F>(f)};
+}
+/// The function itself.
+template <class F>
+[[nodiscard]] constexpr F&& traced(no_trace const&, std::string_view, F&& f) noexcept {
+  return std::forward<F>(f);
+}
+
+}  // namespace cairn
+
+#ifndef CAIRN_SEPARATE_COMPILATION
+#include <cairn/trace/impl/trace_region.ipp>
+#endif

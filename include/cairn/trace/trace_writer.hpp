@@ -1,0 +1,176 @@
+#pragma once
+/// \file trace_writer.hpp  Writes a trace: a file of JSON that Chrome and Perfetto show as a timeline.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <initializer_list>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+#include <cairn/detail/linkage.hpp>
+#include <cairn/trace/detail/event_text.hpp>
+#include <cairn/trace/detail/trace_place.hpp>
+
+namespace cairn {
+
+/// How a trace is written.
+struct trace_options {
+  /// The categories that are written, with commas between: "reverse,recompute". Empty: all.
+  std::string categories = {};
+  std::string data_dir = {};  ///< the folder of the program's data, for those who read the trace; may be empty
+  std::int64_t process_id = -1;  ///< the number of the process in the trace; -1: that of the system
+  /// Bytes of memory; events go to the file when it is full, or a second old. A killed process loses what is in it.
+  /// 0: each event goes to the file at once.
+  std::size_t block_bytes = 65'536;
+  bool metadata = true;  ///< whether names of host, command, executable and folders are written
+  bool enabled = true;   ///< false: there is no file, and nothing is written
+  std::int64_t (*clock)() = nullptr;  ///< returns nanoseconds that never decrease; null: std::chrono::steady_clock
+};
+
+/// A value of a counter: which one, and how many.
+struct trace_count {
+  std::string_view name;  ///< of one line of the counter
+  std::int64_t value = 0;  ///< from now on
+};
+
+namespace detail {
+class trace_lines;
+}  // namespace detail
+
+/// A trace: one event a line, `[` before the first, `]` behind the last. `ts` and `dur` are microseconds with three
+/// decimals, `ts` from the moment when the writer was made. All members may be called by several threads at once; one
+/// process writes one file. Needs `block_bytes` of memory, however many events there are.
+class trace_writer {
+ public:
+  /// Begins the file, which is emptied if it exists.
+  /// \throws file_error   if it cannot be opened   \throws invalid_call   for a list of categories with an empty name
+  explicit CAIRN_DECL trace_writer(std::string file, trace_options const& options = {});
+  trace_writer(trace_writer const&) = delete;
+  trace_writer& operator=(trace_writer const&) = delete;
+  /// Ends the file as `finalize` does, without its errors.
+  CAIRN_DECL ~trace_writer();
+
+  /// Whether events are written: it is enabled, not finalized, and the disk took all so far.
+  [[nodiscard]] bool enabled() const noexcept { return on_.load(std::memory_order_relaxed); }
+  /// Whether events of a category are written.
+  [[nodiscard]] CAIRN_DECL bool wants(std::string_view category) const noexcept;
+  /// Writes something about the whole trace: `note("plan", fingerprint(plan).text())`.
+  CAIRN_DECL void note(std::string_view key, std::string_view value);
+  /// Writes new values of a counter, a curve over time: `count("loss", {{"train", 3}})`.
+  /// \param category  written only where it is wanted
+  CAIRN_DECL void count(std::string_view name, std::initializer_list<trace_count> values,
+                        std::string_view category = "counter");
+  /// Hands all events so far to the system: a process that is killed later loses none of them.
+  CAIRN_DECL void flush();
+  /// Ends the file; events that come later are not written. Again: does nothing.
+  /// \throws file_error   if the disk did not take all of it; what it took can be repaired by `repair_trace`
+  CAIRN_DECL void finalize();
+
+  [[nodiscard]] std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }  ///< so far
+  [[nodiscard]] std::string const& file() const noexcept { return file_; }  ///< its name
+
+ private:
+  friend class detail::trace_lines;
+
+  std::string file_;
+  trace_options options_;
+  std::vector<std::string> wanted_;
+  std::string host_hash_;
+  std::string process_text_;          ///< `,"pid":123,"tid":`
+  std::uint64_t serial_ = 0;          ///< of all writers of this process, from 1
+  std::int64_t zero_ = 0;             ///< what the clock said in the beginning
+  std::atomic<bool> on_{false};
+  std::atomic<std::uint64_t> events_{0};
+  std::atomic<std::int64_t> next_event_{1}, next_arrow_{1};
+
+  std::mutex access_;  ///< guards what follows
+  std::FILE* stream_ = nullptr;
+  std::vector<char> block_;
+  std::size_t used_ = 0;
+  std::int64_t written_at_ = 0;
+  int failure_ = 0;  ///< the system's number of the first error
+  std::vector<std::int64_t> threads_;  ///< that have been named
+};
+
+/// A trace in `file`, named as the tools of DFTracer name it.
+/// \param data_dir  the folder of the program's data; may be empty   \param process_id  -1: that of the system
+/// \throws file_error   if the file cannot be opened
+[[nodiscard]] CAIRN_DECL trace_writer initialize_log(std::string file, std::string data_dir = {},
+                                                     std::int64_t process_id = -1);
+
+namespace detail {
+
+/// What an event says of itself; all of it can stand between quotes as it is, but for `more`.
+struct event_words {
+  std::string_view name, category, type, target;
+  bool grad_enabled = false;
+  std::string_view more = {};  ///< further arguments: `,"key":value`
+};
+
+/// Writes whole lines; holds the writer's lock as long as it lives.
+class trace_lines {
+ public:
+  explicit trace_lines(trace_writer& log) : log_{log}, lock_{log.access_} {}
+
+  /// Opens an event of this thread.   \param category  what the events inside are told, with static storage; may be ""
+  [[nodiscard]] static trace_span begin(trace_writer& log, char const* category) noexcept {
+    trace_span span{open_event, log.next_event_.fetch_add(1, std::memory_order_relaxed), 0};
+    bool const inside = span.before.log == log.serial_;
+    open_event = {log.serial_, span.event, inside ? span.before.level + 1 : 1,
+                  *category != '\0' ? category
+                  : inside          ? span.before.category
+                                    : ""};
+    span.began = log.options_.clock();
+    return span;
+  }
+  /// Closes it, if it is still the open one of this thread.
+  static void leave(trace_writer& log, trace_span const& span) noexcept {
+    if (open_event.log == log.serial_ && open_event.event == span.event) open_event = span.before;
+  }
+  [[nodiscard]] static std::int64_t now(trace_writer const& log) noexcept { return log.options_.clock(); }
+  /// What the open event of this thread says of the events inside; "" for nothing.
+  [[nodiscard]] static char const* category(trace_writer const& log) noexcept {
+    return open_event.log == log.serial_ ? open_event.category : "";
+  }
+
+  /// An event that began with `begin`.
+  CAIRN_DECL void complete(trace_span const& span, std::int64_t ended, event_words const& words);
+  CAIRN_DECL void counted(std::string_view name, std::string_view category, std::int64_t at, trace_count const* values,
+                          std::size_t values_count);
+  /// An arrow from the event that began at `from` to the one that began at `to`, both of this thread.
+  CAIRN_DECL void arrow(std::string_view name, std::string_view category, std::int64_t from, std::int64_t to);
+  /// `{"id":...,"name":"NAME",...,"ph":"M","args":{"hhash":"...","name":"VALUE","value":"HASH"}}`.
+  CAIRN_DECL void metadata(std::string_view name, std::string_view value, std::string_view more = {});
+  /// A line of its own making, without its comma.
+  CAIRN_DECL void start();
+  CAIRN_DECL void finish();
+  CAIRN_DECL void write_block() noexcept;
+
+ private:
+  [[nodiscard]] event_text room_for(std::size_t bytes) {
+    if (log_.used_ + bytes > log_.block_.size()) make_room(bytes);
+    return event_text{log_.block_.data() + log_.used_};
+  }
+  CAIRN_DECL void make_room(std::size_t bytes);
+  CAIRN_DECL void done(event_text line, std::int64_t at);
+  /// Writes the name of this thread where no line has told it.
+  void name_thread() {
+    if (this_thread_named.known_to != log_.serial_) meet_thread();
+  }
+  CAIRN_DECL void meet_thread();
+  void put_thread(event_text& line) const { line.text(log_.process_text_).number(this_thread_named.number); }
+
+  trace_writer& log_;
+  std::lock_guard<std::mutex> lock_;
+  bool last_ = false;  ///< the next line is the last one
+};
+
+}  // namespace detail
+
+}  // namespace cairn
+
+#ifndef CAIRN_SEPARATE_COMPILATION
+#include <cairn/trace/impl/trace_writer.ipp>
+#endif
