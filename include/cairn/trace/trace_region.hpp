@@ -72,23 +72,46 @@ struct no_trace {
 
 namespace detail {
 
-/// An event that is open from its construction to its end.
-class open_region {
+/// The constant parts of a region's event.
+class region_words {
  public:
-  CAIRN_DECL open_region(trace_writer& log, std::string_view name, std::initializer_list<trace_argument> arguments,
-                         trace_region_options const& options);
-  open_region(open_region const&) = delete;
-  open_region& operator=(open_region const&) = delete;
-  CAIRN_DECL ~open_region();
+  CAIRN_DECL region_words(std::string_view name, std::initializer_list<trace_argument> arguments,
+                          trace_region_options const& options);
+  [[nodiscard]] event_words parts() const noexcept {
+    std::string_view const all{text_};
+    return {all.substr(0, head_), all.substr(head_)};
+  }
 
  private:
-  trace_writer* log_;  ///< null if its category is not wanted
+  std::string text_;
+  std::size_t head_ = 0;
+};
+
+/// An event that is open from its construction to its end.
+class open_event_guard {
+ public:
+  open_event_guard(trace_writer& log, char const* category) noexcept
+      : log_{&log}, span_{trace_lines::begin(log, std::string_view{category} == "region" ? "" : category)} {}
+  open_event_guard(open_event_guard const&) = delete;
+  open_event_guard& operator=(open_event_guard const&) = delete;
+  CAIRN_DECL void end(event_words const& words) noexcept;
+
+ private:
+  trace_writer* log_;
   trace_span span_;
-  std::string words_;  ///< name, target and arguments
-  std::size_t name_size_ = 0, target_size_ = 0;
-  char const* category_;
-  char const* type_;
-  bool grad_enabled_;
+};
+
+/// A region that is written.
+class open_region {
+ public:
+  open_region(trace_writer& log, std::string_view name, std::initializer_list<trace_argument> arguments,
+              trace_region_options const& options)
+      : words_{name, arguments, options}, event_{log, options.category} {}
+  ~open_region() { event_.end(words_.parts()); }
+
+ private:
+  region_words words_;
+  open_event_guard event_;
 };
 
 }  // namespace detail
@@ -104,7 +127,7 @@ class [[nodiscard]] trace_region {
   /// \param log  outlives the region   \param name  any text, and so are keys
   explicit trace_region(Log& log, std::string_view name, std::initializer_list<trace_argument> arguments = {},
                         trace_region_options const& options = {}) {
-    if (options.enable && log.enabled()) open_.emplace(log, name, arguments, options);
+    if (options.enable && log.wants(options.category)) open_.emplace(log, name, arguments, options);
   }
 
  private:
@@ -132,29 +155,40 @@ namespace detail {
 template <class F>
 class traced_function {
  public:
-  traced_function(trace_writer& log, std::string name, F f)
-      : log_{&log}, name_{std::move(name)}, shown_{"function." + name_}, f_{std::move(f)} {}
+  traced_function(trace_writer& log, std::string_view name, F f)
+      : log_{log.wants("function") ? &log : nullptr}, words_{"function." + std::string{name}, {}, options(name)},
+        f_{std::move(f)} {}
 
   template <class... Arguments>
     requires std::invocable<F&, Arguments...>
   decltype(auto) operator()(Arguments&&... arguments) {
-    trace_region const call{*log_, shown_, {}, options()};
+    std::optional<call> whole;
+    if (log_ != nullptr && log_->enabled()) whole.emplace(*log_, words_);
     return std::invoke(f_, std::forward<Arguments>(arguments)...);
   }
   template <class... Arguments>
     requires std::invocable<F const&, Arguments...>
   decltype(auto) operator()(Arguments&&... arguments) const {
-    trace_region const call{*log_, shown_, {}, options()};
+    std::optional<call> whole;
+    if (log_ != nullptr && log_->enabled()) whole.emplace(*log_, words_);
     return std::invoke(f_, std::forward<Arguments>(arguments)...);
   }
 
  private:
-  [[nodiscard]] trace_region_options options() const noexcept {
-    return {.category = "function", .type = "function", .target = name_};
+  struct call {
+    call(trace_writer& log, region_words const& said) : words{said}, event{log, ""} {}
+    call(call const&) = delete;
+    call& operator=(call const&) = delete;
+    ~call() { event.end(words.parts()); }
+    region_words const& words;
+    open_event_guard event;
+  };
+  [[nodiscard]] static trace_region_options options(std::string_view name) noexcept {
+    return {.category = "function", .type = "function", .target = name};
   }
 
   trace_writer* log_;
-  std::string name_, shown_;
+  region_words words_;
   [[no_unique_address]] F f_;
 };
 
@@ -164,8 +198,9 @@ class traced_function {
 /// step)` takes the place of `step`. Takes and returns what `f` does; keeps a copy of `f`, `std::ref(f)` does not.
 /// \param log  outlives the result   \param name  any text
 template <class F>
-[[nodiscard]] detail::traced_function<std::decay_t<F>> traced(trace_writer& log, std::string name, F&& f) {
-  return {log, std::move(name), std::forward<F>(f)};
+[[nodiscard]] detail::traced_function<std::decay_t<F>> traced(trace_writer& log, std::string_view name,
+                                                             F&& f) {
+  return {log, name, std::forward<F>(f)};
 }
 /// The function itself.
 template <class F>

@@ -79,6 +79,7 @@ class trace_writer {
   std::vector<std::string> wanted_;
   std::string host_hash_;
   std::string process_text_;          ///< `,"pid":123,"tid":`
+  std::string host_text_;             ///< `,"ph":"X","args":{"hhash":"...","p_idx":`
   std::uint64_t serial_ = 0;          ///< of all writers of this process, from 1
   std::int64_t zero_ = 0;             ///< what the clock said in the beginning
   std::atomic<bool> on_{false};
@@ -102,12 +103,14 @@ class trace_writer {
 
 namespace detail {
 
-/// What an event says of itself; all of it can stand between quotes as it is, but for `more`.
+/// The constant parts of an event's text, as they are written.
 struct event_words {
-  std::string_view name, category, type, target;
-  bool grad_enabled = false;
+  std::string_view head;       ///< `,"name":"NAME","cat":"CATEGORY"`
+  std::string_view tail;       ///< `,"grad_enabled":0,"type":"TYPE","target":"TARGET"`
   std::string_view more = {};  ///< further arguments: `,"key":value`
 };
+
+inline constexpr std::string_view trace_tail = R"(,"grad_enabled":0,"type":"trace","target":"")";
 
 /// Writes whole lines; holds the writer's lock as long as it lives.
 class trace_lines {
@@ -137,10 +140,10 @@ class trace_lines {
 
   /// An event that began with `begin`.
   CAIRN_DECL void complete(trace_span const& span, std::int64_t ended, event_words const& words);
-  CAIRN_DECL void counted(std::string_view name, std::string_view category, std::int64_t at, trace_count const* values,
-                          std::size_t values_count);
+  /// \param head  `"name":"NAME","cat":"CATEGORY"`
+  CAIRN_DECL void counted(std::string_view head, std::int64_t at, trace_count const* values, std::size_t values_count);
   /// An arrow from the event that began at `from` to the one that began at `to`, both of this thread.
-  CAIRN_DECL void arrow(std::string_view name, std::string_view category, std::int64_t from, std::int64_t to);
+  CAIRN_DECL void arrow(std::string_view head, std::int64_t from, std::int64_t to);
   /// `{"id":...,"name":"NAME",...,"ph":"M","args":{"hhash":"...","name":"VALUE","value":"HASH"}}`.
   CAIRN_DECL void metadata(std::string_view name, std::string_view value, std::string_view more = {});
   /// A line of its own making, without its comma.
@@ -160,7 +163,7 @@ class trace_lines {
     if (this_thread_named.known_to != log_.serial_) meet_thread();
   }
   CAIRN_DECL void meet_thread();
-  void put_thread(event_text& line) const { line.text(log_.process_text_).number(this_thread_named.number); }
+  void put_thread(event_text& line) const { line.text({this_thread_named.text, this_thread_named.text_size}); }
 
   trace_writer& log_;
   std::lock_guard<std::mutex> lock_;

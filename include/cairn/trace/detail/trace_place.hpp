@@ -1,5 +1,6 @@
 #pragma once
 /// \file trace_place.hpp  Where a thread is in its trace.
+#include <cstddef>
 #include <cstdint>
 
 namespace cairn::detail {
@@ -15,6 +16,9 @@ struct trace_place {
 struct trace_thread {
   std::int64_t number = -1;    ///< that of the system, or of its own where the system tells none; -1: not asked for yet
   std::uint64_t known_to = 0;  ///< the writer that has named it last
+  /// `,"pid":123,"tid":456,"ts":` of that writer.
+  char text[80] = {};
+  std::size_t text_size = 0;
 };
 
 inline constinit thread_local trace_place open_event{};

@@ -23,12 +23,13 @@ CAIRN_DECL void trace_observer::begin(event const& seen) {
   opened_ = seen.what();
   in_phase_ = seen.phase();
   open_ = true;
-  span_ = detail::trace_lines::begin(*log_, detail::trace_word(in_phase_));
+  if (wants_[std::size_t(in_phase_)]) span_ = detail::trace_lines::begin(*log_, detail::trace_word(in_phase_));
+  else span_ = {};
 }
 
 CAIRN_DECL void trace_observer::end(event const& seen) {
   auto const ended = detail::trace_lines::now(*log_);
-  detail::trace_lines::leave(*log_, span_);
+  if (span_.event >= 0) detail::trace_lines::leave(*log_, span_);
   open_ = false;
   detail::trace_lines lines{*log_};
   write(lines, ended, false);
@@ -50,12 +51,13 @@ CAIRN_DECL void trace_observer::end(event const& seen) {
     if (bytes == all_held_) return;
     all_held_ = bytes;
     trace_count const all{"all", bytes};
-    lines.counted("bytes held", "bytes", ended, &all, 1);
+    lines.counted(R"("name":"bytes held","cat":"bytes")", ended, &all, 1);
   }
 }
 
 CAIRN_DECL void trace_observer::give_up() noexcept {
   open_ = false;
+  if (span_.event < 0) return;
   detail::trace_lines::leave(*log_, span_);
   try {
     auto const ended = detail::trace_lines::now(*log_);
@@ -77,13 +79,11 @@ CAIRN_DECL void trace_observer::write(detail::trace_lines& lines, std::int64_t e
   if (!steps) more.put(",\"tier\":\"").text(detail::trace_word(a.where)).put("\"");
   if (a.what == content::tape) more.put(",\"content\":\"tape\"");
   if (failed) more.put(",\"failed\":true");
+  auto const& texts = detail::all_action_texts();
   lines.complete(span_, ended,
-                 {.name = detail::trace_word(a.kind),
-                  .category = detail::trace_word(in_phase_),
-                  .type = steps ? "function" : "method",
-                  .target = detail::trace_target(a.kind),
-                  .grad_enabled = a.kind == action_kind::record,
-                  .more = {memory.data(), std::size_t(more.end() - memory.data())}});
+                 {texts.heads[std::size_t(in_phase_)][std::size_t(a.kind)],
+                  texts.tails[std::size_t(a.kind)],
+                  {memory.data(), std::size_t(more.end() - memory.data())}});
 }
 
 // Notes what a save or a record has put into its slot.
@@ -120,9 +120,11 @@ CAIRN_DECL void trace_observer::use(detail::trace_lines& lines, event const& see
   if (a.slot < 0 || std::size_t(a.slot) >= here.size() || !here[std::size_t(a.slot)].stands) return;
   auto const from = here[std::size_t(a.slot)];
   if (a.kind == action_kind::load && from.known && !seen.each_buffer([](void const*, std::size_t) {}))
-    return forget(lines, a.what, a.slot, a.where, span_.began);
+    return forget(lines, a.what, a.slot, a.where, detail::trace_lines::now(*log_));
   if (wants_arrows_ && from.shown && wants_[std::size_t(in_phase_)])
-    lines.arrow(a.what == content::tape ? "tape" : "checkpoint", "checkpoint", from.since, span_.began);
+    lines.arrow(a.what == content::tape ? R"(,"name":"tape","cat":"checkpoint")"
+                                        : R"(,"name":"checkpoint","cat":"checkpoint")",
+                from.since, span_.began);
 }
 
 CAIRN_DECL void trace_observer::count(detail::trace_lines& lines, content what, std::int64_t at) {
@@ -135,7 +137,8 @@ CAIRN_DECL void trace_observer::count(detail::trace_lines& lines, content what, 
     for (std::size_t k = 0; k < tier_count; ++k)
       if (used_[k]) values[many++] = {detail::trace_word(tier(k)), held_[k]};
   }
-  lines.counted(what == content::tape ? "tapes" : "checkpoints", "bytes", at, values.data(), many);
+  lines.counted(what == content::tape ? R"("name":"tapes","cat":"bytes")" : R"("name":"checkpoints","cat":"bytes")", at,
+                values.data(), many);
 }
 
 }  // namespace cairn

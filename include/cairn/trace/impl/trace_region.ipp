@@ -38,35 +38,28 @@ CAIRN_DECL void trace_argument::add_to(std::string& text) const {
 
 namespace detail {
 
-CAIRN_DECL open_region::open_region(trace_writer& log, std::string_view name,
-                                    std::initializer_list<trace_argument> arguments,
-                                    trace_region_options const& options)
-    : log_{log.wants(options.category) ? &log : nullptr},
-      category_{options.category},
-      type_{options.type},
-      grad_enabled_{options.grad_enabled} {
-  if (log_ == nullptr) return;
-  add_json_text(words_, name);
-  name_size_ = words_.size();
-  add_json_text(words_, options.target.empty() ? name : options.target);
-  target_size_ = words_.size() - name_size_;
-  for (auto const& one : arguments) one.add_to(words_);
-  span_ = trace_lines::begin(log, std::string_view{category_} == "region" ? "" : category_);
+CAIRN_DECL region_words::region_words(std::string_view name, std::initializer_list<trace_argument> arguments,
+                                      trace_region_options const& options) {
+  text_.reserve(160);  // one allocation for most
+  text_ += ",\"name\":\"";
+  add_json_text(text_, name);
+  text_ += "\",\"cat\":\"";
+  add_json_text(text_, options.category);
+  text_ += '"';
+  head_ = text_.size();
+  text_ += options.grad_enabled ? ",\"grad_enabled\":1,\"type\":\"" : ",\"grad_enabled\":0,\"type\":\"";
+  add_json_text(text_, options.type);
+  text_ += "\",\"target\":\"";
+  add_json_text(text_, options.target.empty() ? name : options.target);
+  text_ += '"';
+  for (auto const& one : arguments) one.add_to(text_);
 }
 
-CAIRN_DECL open_region::~open_region() {
-  if (log_ == nullptr) return;
+CAIRN_DECL void open_event_guard::end(event_words const& words) noexcept {
   auto const ended = trace_lines::now(*log_);
   trace_lines::leave(*log_, span_);
-  std::string_view const words{words_};
   try {
-    trace_lines{*log_}.complete(span_, ended,
-                                {.name = words.substr(0, name_size_),
-                                 .category = category_,
-                                 .type = type_,
-                                 .target = words.substr(name_size_, target_size_),
-                                 .grad_enabled = grad_enabled_,
-                                 .more = words.substr(name_size_ + target_size_)});
+    trace_lines{*log_}.complete(span_, ended, words);
   } catch (std::exception const&) {  // no memory for the line
   }
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 #include <cairn/core/error.hpp>
 #include <cairn/trace/detail/json_text.hpp>
 #include <cairn/trace/detail/system_names.hpp>
@@ -74,11 +75,16 @@ CAIRN_DECL void trace_writer::note(std::string_view key, std::string_view value)
 CAIRN_DECL void trace_writer::count(std::string_view name, std::initializer_list<trace_count> values,
                                     std::string_view category) {
   if (!wants(category) || values.size() == 0) return;
-  std::string escaped, escaped_category;
-  detail::add_json_text(escaped, name);
-  detail::add_json_text(escaped_category, category);
+  std::string const head = "\"name\":" + detail::json_string(name) + ",\"cat\":" + detail::json_string(category);
+  std::vector<std::string> names;
+  std::vector<trace_count> counts;
+  names.reserve(values.size());
+  for (auto const& one : values) {
+    detail::add_json_text(names.emplace_back(), one.name);
+    counts.push_back({names.back(), one.value});
+  }
   detail::trace_lines lines{*this};
-  lines.counted(escaped, escaped_category, options_.clock(), values.begin(), values.size());
+  lines.counted(head, options_.clock(), counts.data(), counts.size());
 }
 
 CAIRN_DECL void trace_writer::flush() {
@@ -134,31 +140,27 @@ CAIRN_DECL void trace_lines::complete(trace_span const& span, std::int64_t ended
   if (!log_.enabled()) return;
   name_thread();
   constexpr std::size_t frame = 256 + 8 * most_event_digits;  // all but the words
-  auto line = room_for(frame + words.name.size() + words.category.size() + words.type.size() + words.target.size() +
-                       words.more.size());
+  auto line = room_for(frame + words.head.size() + words.tail.size() + words.more.size());
   bool const inside = span.before.log == log_.serial_;
-  line.put("{\"id\":").number(span.event).put(",\"name\":\"").text(words.name).put("\",\"cat\":\"");
-  line.text(words.category).put("\"");
+  line.put("{\"id\":").number(span.event).text(words.head);
   put_thread(line);
-  line.put(",\"ts\":").microseconds((std::max)(span.began - log_.zero_, std::int64_t{0}));
-  line.put(",\"dur\":").microseconds((std::max)(ended - span.began, std::int64_t{1}));
-  line.put(",\"ph\":\"X\",\"args\":{\"hhash\":\"").text(log_.host_hash_).put("\",\"p_idx\":");
+  line.microseconds((std::max)(span.began - log_.zero_, std::int64_t{0}));
+  line.put(",\"dur\":").microseconds((std::max)(ended - span.began, std::int64_t{1})).text(log_.host_text_);
   line.number(inside ? span.before.event : -1).put(",\"level\":").number(inside ? span.before.level + 1 : 1);
-  line.put(",\"grad_enabled\":").number(words.grad_enabled ? 1 : 0).put(",\"type\":\"").text(words.type);
-  line.put("\",\"target\":\"").text(words.target).put("\"").text(words.more).put("}}");
+  line.text(words.tail).text(words.more).put("}}");
   done(line, ended);
 }
 
-CAIRN_DECL void trace_lines::counted(std::string_view name, std::string_view category, std::int64_t at,
-                                     trace_count const* values, std::size_t values_count) {
+CAIRN_DECL void trace_lines::counted(std::string_view head, std::int64_t at, trace_count const* values,
+                                     std::size_t values_count) {
   if (!log_.enabled()) return;
   name_thread();
-  std::size_t bytes = 256 + 4 * most_event_digits + name.size() + category.size();
+  std::size_t bytes = 256 + 4 * most_event_digits + head.size();
   for (std::size_t k = 0; k < values_count; ++k) bytes += values[k].name.size() + most_event_digits + 8;
   auto line = room_for(bytes);
-  line.put("{\"name\":\"").text(name).put("\",\"cat\":\"").text(category).put("\"");
+  line.put("{").text(head);
   put_thread(line);
-  line.put(",\"ts\":").microseconds((std::max)(at - log_.zero_, std::int64_t{0})).put(",\"ph\":\"C\",\"args\":{");
+  line.microseconds((std::max)(at - log_.zero_, std::int64_t{0})).put(",\"ph\":\"C\",\"args\":{");
   for (std::size_t k = 0; k < values_count; ++k) {
     if (k > 0) line.put(",");
     line.put("\"").text(values[k].name).put("\":").number(values[k].value);
@@ -167,16 +169,15 @@ CAIRN_DECL void trace_lines::counted(std::string_view name, std::string_view cat
   done(line, at);
 }
 
-CAIRN_DECL void trace_lines::arrow(std::string_view name, std::string_view category, std::int64_t from,
-                                   std::int64_t to) {
+CAIRN_DECL void trace_lines::arrow(std::string_view head, std::int64_t from, std::int64_t to) {
   if (!log_.enabled()) return;
   name_thread();
   auto const number = log_.next_arrow_.fetch_add(1, std::memory_order_relaxed);
   for (bool const begins : {true, false}) {
-    auto line = room_for(256 + 6 * most_event_digits + name.size() + category.size());
-    line.put("{\"id\":").number(number).put(",\"name\":\"").text(name).put("\",\"cat\":\"").text(category).put("\"");
+    auto line = room_for(256 + 6 * most_event_digits + head.size());
+    line.put("{\"id\":").number(number).text(head);
     put_thread(line);
-    line.put(",\"ts\":").microseconds((std::max)((begins ? from : to) - log_.zero_, std::int64_t{0}));
+    line.microseconds((std::max)((begins ? from : to) - log_.zero_, std::int64_t{0}));
     if (begins) line.put(",\"ph\":\"s\"}");
     else line.put(",\"ph\":\"f\",\"bp\":\"e\"}");  // it ends in the event around it, not in the next one
     done(line, to);
@@ -200,6 +201,9 @@ CAIRN_DECL void trace_lines::metadata(std::string_view name, std::string_view va
 CAIRN_DECL void trace_lines::meet_thread() {
   if (this_thread_named.number < 0) this_thread_named.number = number_of_thread();
   this_thread_named.known_to = log_.serial_;
+  event_text text{this_thread_named.text};
+  text.text(log_.process_text_).number(this_thread_named.number).put(",\"ts\":");
+  this_thread_named.text_size = std::size_t(text.end() - this_thread_named.text);
   if (std::find(log_.threads_.begin(), log_.threads_.end(), this_thread_named.number) != log_.threads_.end()) return;
   log_.threads_.push_back(this_thread_named.number);
   metadata("thread_name", "thread " + std::to_string(this_thread_named.number));
@@ -214,6 +218,7 @@ CAIRN_DECL void trace_lines::start() {
   log_.host_hash_ = hash_text(names.host);
   auto const process = log_.options_.process_id >= 0 ? log_.options_.process_id : numbers.own;
   log_.process_text_ = ",\"pid\":" + std::to_string(process) + ",\"tid\":";
+  log_.host_text_ = ",\"ph\":\"X\",\"args\":{\"hhash\":\"" + log_.host_hash_ + "\",\"p_idx\":";
   log_.block_[0] = '[';
   log_.block_[1] = '\n';
   log_.used_ = 2;
@@ -232,7 +237,7 @@ CAIRN_DECL void trace_lines::start() {
                            date_text(microseconds / 1'000'000) + "\",\"epoch_us\":" + std::to_string(microseconds) +
                            ",\"ppid\":" + std::to_string(numbers.parent);
   trace_span const whole{{}, log_.next_event_.fetch_add(1, std::memory_order_relaxed), log_.zero_};
-  complete(whole, log_.zero_, {.name = "start", .category = "cairn", .type = "trace", .target = "", .more = more});
+  complete(whole, log_.zero_, {R"(,"name":"start","cat":"cairn")", trace_tail, more});
 }
 
 // The event `end`, and the bracket behind it.
@@ -241,7 +246,7 @@ CAIRN_DECL void trace_lines::finish() {
   std::string const more = ",\"num_events\":" + std::to_string(log_.events());
   trace_span const whole{{}, log_.next_event_.fetch_add(1, std::memory_order_relaxed), at};
   last_ = true;
-  complete(whole, at, {.name = "end", .category = "cairn", .type = "trace", .target = "", .more = more});
+  complete(whole, at, {R"(,"name":"end","cat":"cairn")", trace_tail, more});
   write_block();
 }
 
