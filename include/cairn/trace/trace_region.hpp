@@ -126,12 +126,18 @@ class [[nodiscard]] trace_region {
  public:
   /// \param log  outlives the region   \param name  any text, and so are keys
   explicit trace_region(Log& log, std::string_view name, std::initializer_list<trace_argument> arguments = {},
-                        trace_region_options const& options = {}) {
-    if (options.enable && log.wants(options.category)) open_.emplace(log, name, arguments, options);
-  }
+                        trace_region_options const& options = {})
+      : open_{begin(log, name, arguments, options)} {}
 
  private:
-  std::optional<detail::open_region> open_;
+  using open_type = std::optional<detail::open_region>;
+  [[nodiscard]] static open_type begin(Log& log, std::string_view name,
+                                       std::initializer_list<trace_argument> arguments,
+                                       trace_region_options const& options) {
+    if (options.enable && log.wants(options.category)) return open_type{std::in_place, log, name, arguments, options};
+    return std::nullopt;
+  }
+  open_type open_;
 };
 
 /// A region that is not there.
@@ -162,15 +168,13 @@ class traced_function {
   template <class... Arguments>
     requires std::invocable<F&, Arguments...>
   decltype(auto) operator()(Arguments&&... arguments) {
-    std::optional<call> whole;
-    if (log_ != nullptr && log_->enabled()) whole.emplace(*log_, words_);
+    std::optional<call> const whole = begin();
     return std::invoke(f_, std::forward<Arguments>(arguments)...);
   }
   template <class... Arguments>
     requires std::invocable<F const&, Arguments...>
   decltype(auto) operator()(Arguments&&... arguments) const {
-    std::optional<call> whole;
-    if (log_ != nullptr && log_->enabled()) whole.emplace(*log_, words_);
+    std::optional<call> const whole = begin();
     return std::invoke(f_, std::forward<Arguments>(arguments)...);
   }
 
@@ -183,6 +187,10 @@ class traced_function {
     region_words const& words;
     open_event_guard event;
   };
+  [[nodiscard]] std::optional<call> begin() const {
+    if (log_ != nullptr && log_->enabled()) return std::optional<call>{std::in_place, *log_, words_};
+    return std::nullopt;
+  }
   [[nodiscard]] static trace_region_options options(std::string_view name) noexcept {
     return {.category = "function", .type = "function", .target = name};
   }

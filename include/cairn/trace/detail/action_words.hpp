@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <cairn/core/action.hpp>
 #include <cairn/core/event.hpp>
 
@@ -11,8 +12,8 @@ namespace cairn::detail {
 [[nodiscard]] constexpr char const* trace_word(phase where) noexcept {
   return where == phase::forward ? "forward" : where == phase::recompute ? "recompute" : "reverse";
 }
-[[nodiscard]] constexpr char const* trace_word(tier where) noexcept {
-  constexpr char const* names[tier_count] = {"memory", "device", "host", "disk"};
+[[nodiscard]] constexpr std::string_view trace_word(tier where) noexcept {
+  constexpr std::string_view names[tier_count] = {"memory", "device", "host", "disk"};
   return names[std::size_t(where)];
 }
 [[nodiscard]] constexpr char const* trace_word(action_kind kind) noexcept {

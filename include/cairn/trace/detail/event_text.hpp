@@ -8,7 +8,7 @@
 
 namespace cairn::detail {
 
-/// Most characters of a number of 64 bits, its sign among them.
+/// Most digits of a number of 64 bits. All of them are overwritten behind a number, however short it is.
 inline constexpr std::size_t most_event_digits = 20;
 
 /// A place in memory that moves on with what is written.   \pre there is room
@@ -33,12 +33,16 @@ class event_text {
       *at_++ = '-';
       rest = 0 - rest;
     }
-    char digits[most_event_digits];
-    char* from = digits + sizeof digits;
+    char digits[2 * most_event_digits];
+    char* const to = digits + most_event_digits;
+    std::memset(to, 0, most_event_digits);
+    char* from = to;
     for (; rest >= 100; rest /= 100) from = pair(from, rest % 100);
     if (rest >= 10) from = pair(from, rest);
     else *--from = char('0' + rest);
-    return text({from, std::size_t(digits + sizeof digits - from)});
+    std::memcpy(at_, from, most_event_digits);  // a length that is known is no call
+    at_ += to - from;
+    return *this;
   }
   /// Microseconds with three decimals.   \pre nanoseconds >= 0
   event_text& microseconds(std::int64_t nanoseconds) noexcept {
