@@ -1,0 +1,46 @@
+// A trace of a million events in bounded memory. This program replaces operator new.
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <cairn/run/gradient.hpp>
+#include <cairn/schedule/revolve.hpp>
+#include <cairn/trace/repair_trace.hpp>
+#include <cairn/trace/trace_observer.hpp>
+#include <cairn/trace/trace_region.hpp>
+#include <cairn/trace/trace_summary.hpp>
+#include "support/catch.hpp"
+#include "support/heap.hpp"
+#include "support/trace.hpp"
+
+TEST_CASE("a million events take the memory of a block, and so do their repair and their summary") {
+  traces::scratch_file const file;
+  heap::mark const start;
+  std::uint64_t events = 0;
+  std::size_t writing = 0;
+  {
+    cairn::trace_writer log{file.name()};
+    cairn::revolve const plan{20'000, 12};
+    cairn::trace_observer tracing{log};
+    auto work = cairn::workspace_for<double>(plan);
+    auto const sweep = [&](auto&... observer) {
+      return cairn::gradient([](double& x) { x *= 1.0001; }, 1.0, plan, 1.0,
+                             [](double, double& bar) { bar *= 1.0001; }, work, observer...);
+    };
+    double const first = sweep(tracing);
+    cairn::trace_region const rest{log, "all the rest, whose name is not short", {{"of", 1'000'000}}};
+    heap::mark const warm;
+    while (log.events() < 1'000'000) CHECK(sweep(tracing) == first);
+    CHECK(warm.allocated() == 0);
+    events = log.events();
+  }
+  writing = start.rise();
+  CHECK(writing < 65'536 + 20'000);
+  std::filesystem::resize_file(file.name(), std::filesystem::file_size(file.name()) - 10);
+  heap::mark const later;
+  auto const repaired = cairn::repair_trace(file.name());
+  CHECK(repaired.changed);
+  CHECK(repaired.events == events + 1);  // and the region
+  CHECK(cairn::summarize_trace(file.name()).events == events + 2);
+  CHECK(later.rise() < 100'000);
+}
