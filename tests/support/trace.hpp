@@ -68,7 +68,7 @@ inline std::int64_t fake_clock() { return fake_now += 1000; }
 }
 
 /// What every trace of cairn promises: members and their types, numbers of their own, levels, slices that nest, arrows
-/// that begin and end in slices, and an end that counts.   \throws std::runtime_error   naming the first event that breaks it
+/// that begin and end in slices, and an end that counts.   \throws std::runtime_error   naming an event that breaks it
 inline void check(std::vector<json> const& all) {
   auto const need = [](bool holds, char const* what, std::size_t k) {
     if (!holds) throw std::runtime_error{std::string{what} + ", event " + std::to_string(k)};

@@ -105,8 +105,13 @@ TEST_CASE("regions nest, and show what they are given") {
 
 TEST_CASE("names of any bytes make valid JSON in UTF-8") {
   traces::scratch_file const file;
-  std::vector<std::string> const names{"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\xff\xfe", "\xc0\x80", "\xed\xa0\x80",
-                                       "cut \xe2\x82", std::string("\0zero", 5), "\x1f\x7f"};
+  std::vector<std::string> const names{"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+                                       "\xff\xfe",
+                                       "\xc0\x80",
+                                       "\xed\xa0\x80",
+                                       "cut \xe2\x82",
+                                       std::string("\0zero", 5),
+                                       "\x1f\x7f"};
   {
     trace_writer log{file.name()};
     for (auto const& name : names) trace_region const region{log, name, {{name, name}}};

@@ -1,0 +1,198 @@
+#pragma once
+/// \file operator_trace.hpp  Writes LibTorch's operators, and modules, into a trace.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
+#include <c10/core/TensorImpl.h>
+#include <torch/nn/module.h>
+#include <cairn/adapt/torch/state/detail/operation_arguments.hpp>
+#include <cairn/adapt/torch/state/detail/read_tracker.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/trace/trace_region.hpp>
+#include <cairn/trace/trace_writer.hpp>
+
+namespace cairn::libtorch {
+namespace detail {
+
+/// What operators of this thread are told by what is around them.
+struct around_operators {
+  std::string const* layer = nullptr;  ///< of the operator around it
+  bool recomputing = false;  ///< a loop runs steps again
+};
+inline constinit thread_local around_operators around{};
+
+/// An operator that is open.
+struct open_operator final : at::ObserverContext {
+  around_operators before = around;
+  std::unique_ptr<cairn::detail::open_region> event;
+};
+
+/// The category of what computes now: of what is around it, but in a backward pass what keeps a graph is run again.
+[[nodiscard]] inline char const* phase_of_operators(trace_writer const& log) {
+  std::string_view const outer = cairn::detail::trace_lines::category(log);
+  if (outer == "reverse" && (around.recomputing || at::GradMode::is_enabled())) return "recompute";
+  return outer.empty() ? "forward" : outer.data();
+}
+
+}  // namespace detail
+
+/// Writes an event for each operator of LibTorch that this thread runs, and those to which LibTorch passes its work,
+/// until it is destroyed. Names are `function.relu.default`, those of autograd's nodes `function.ReluBackward0`. The
+/// category is that of the region or action around it, by default "forward"; "reverse" in a backward pass, and
+/// "recompute" for what runs there with gradients enabled, or is run again by a loop with `trace_steps`. Where a module
+/// is given, an operator that reads one of its parameters has the argument `layer`, the path of the part that owns it,
+/// and so have the operators inside and the node of its backward pass.
+///
+/// One at a time in a process; it ends in the thread that made it, when the work that it watches is done. Cost: about a
+/// microsecond an operator; nothing without one.
+class operator_trace {
+ public:
+  /// \param log  outlives it   \throws invalid_call   if there is another one
+  explicit operator_trace(trace_writer& log) : log_{&log} { begin(); }
+  /// \param net  its parameters are kept alive as long as this object
+  operator_trace(trace_writer& log, torch::nn::Module const& net) : log_{&log} {
+    for (auto const& one : net.named_parameters()) {
+      auto const dot = one.key().rfind('.');
+      layers_.emplace(one.value().unsafeGetTensorImpl(),
+                      dot == std::string::npos ? net.name() : one.key().substr(0, dot));
+      parameters_.push_back(one.value());
+    }
+    begin();
+  }
+  operator_trace(operator_trace const&) = delete;
+  operator_trace& operator=(operator_trace const&) = delete;
+  ~operator_trace() {
+    at::removeCallback(handle_);
+    active().store(nullptr);
+  }
+
+ private:
+  static constexpr std::size_t most_numbers = 65'536;  ///< of forward operators that wait for their backward pass
+
+  [[nodiscard]] static std::atomic<operator_trace*>& active() {
+    static std::atomic<operator_trace*> one{nullptr};
+    return one;
+  }
+  void begin() {
+    operator_trace* none = nullptr;
+    if (!active().compare_exchange_strong(none, this))
+      throw invalid_call{
+          "cairn::libtorch::operator_trace", "operators are traced already", {}, "end the other operator_trace first"};
+    handle_ = at::addThreadLocalCallback(at::RecordFunctionCallback(&operator_trace::at_start, &operator_trace::at_end)
+                                             .needsInputs(!layers_.empty())
+                                             .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
+                                                      at::RecordScope::TORCHSCRIPT_FUNCTION}));
+  }
+  static std::unique_ptr<at::ObserverContext> at_start(at::RecordFunction const& f) {
+    auto* const self = active().load();
+    return self != nullptr && self->log_->enabled() ? self->open(f) : nullptr;
+  }
+  static void at_end(at::RecordFunction const&, at::ObserverContext* context) {
+    if (context == nullptr) return;
+    auto& one = static_cast<detail::open_operator&>(*context);
+    one.event.reset();
+    detail::around = one.before;
+  }
+
+  std::unique_ptr<at::ObserverContext> open(at::RecordFunction const& f) {
+    bool const backward = f.scope() == at::RecordScope::BACKWARD_FUNCTION;
+    auto made = std::make_unique<detail::open_operator>();
+    if (backward) detail::around = {};
+    if (auto const* const layer = layer_of(f, backward)) detail::around.layer = layer;
+    char const* const category = backward ? "reverse" : detail::phase_of_operators(*log_);
+    if (!log_->wants(category)) return made;
+    auto const [name, target] = names_of(f);
+    trace_region_options const options{
+        .category = category,
+        .type = f.scope() == at::RecordScope::TORCHSCRIPT_FUNCTION ? "method" : "function",
+        .target = target,
+        .grad_enabled = at::GradMode::is_enabled()};
+    auto const begun = [&](std::initializer_list<trace_argument> arguments) {
+      made->event = std::make_unique<cairn::detail::open_region>(*log_, name, arguments, options);
+    };
+    if (detail::around.layer != nullptr) begun({{"layer", *detail::around.layer}});
+    else begun({});
+    return made;
+  }
+  /// The layer whose parameter an operator reads, or that the operator of this backward pass had; null for none.
+  [[nodiscard]] std::string const* layer_of(at::RecordFunction const& f, bool backward) {
+    if (layers_.empty()) return nullptr;
+    std::lock_guard const lock{access_};
+    if (backward) {
+      auto const found = layer_by_number_.find(f.seqNr());
+      return found == layer_by_number_.end() ? nullptr : found->second;
+    }
+    std::string const* layer = nullptr;
+    for (auto const& value : detail::inputs_of(f))
+      detail::visit_tensors(value, [&](at::Tensor const& t) {
+        if (layer != nullptr || !t.defined()) return;
+        auto const found = layers_.find(t.unsafeGetTensorImpl());
+        if (found != layers_.end()) layer = &found->second;
+      });
+    if (layer == nullptr || f.seqNr() < 0) return layer;
+    if (layer_by_number_.size() >= most_numbers) layer_by_number_.clear();
+    return layer_by_number_[f.seqNr()] = layer;
+  }
+  /// "function.relu.default" and "aten.relu.default"; "function.ReluBackward0" and "ReluBackward0".
+  [[nodiscard]] static std::pair<std::string, std::string> names_of(at::RecordFunction const& f) {
+    std::string_view name = f.name();
+    auto const known = f.operator_name();
+    if (!known) {
+      if (auto const at = name.rfind("::"); at != name.npos) name.remove_prefix(at + 2);
+      return {"function." + std::string{name}, std::string{name}};
+    }
+    std::string target = known->name;
+    if (auto const at = target.find("::"); at != target.npos) target.replace(at, 2, ".");
+    target += "." + (known->overload_name.empty() ? std::string{"default"} : known->overload_name);
+    return {"function." + (target.starts_with("aten.") ? target.substr(5) : target), std::move(target)};
+  }
+
+  trace_writer* log_;
+  std::unordered_map<c10::TensorImpl const*, std::string> layers_;
+  std::vector<at::Tensor> parameters_;
+  std::mutex access_;
+  std::unordered_map<std::int64_t, std::string const*> layer_by_number_;  ///< by autograd's number of the operator
+  at::CallbackHandle handle_{};
+};
+
+/// A module whose calls are events `module.PATH`, of the category of operators there: `traced_module conv1{log,
+/// "conv1", net->conv1}; x = conv1(x);`. The module is not changed, and is kept alive.
+template <class Holder>
+class traced_module {
+ public:
+  /// \param log  outlives it   \param path  of the module, such as "layer1.0.conv1"
+  traced_module(trace_writer& log, std::string path, Holder module)
+      : log_{&log}, name_{"module." + path}, path_{std::move(path)}, module_{std::move(module)} {}
+
+  /// Runs the module's `forward`.
+  template <class... Arguments>
+  auto operator()(Arguments&&... arguments)
+      -> decltype(std::declval<Holder&>()(std::forward<Arguments>(arguments)...)) {
+    trace_region const call{*log_,
+                            name_,
+                            {},
+                            {.category = detail::phase_of_operators(*log_),
+                             .type = "module",
+                             .target = path_,
+                             .grad_enabled = at::GradMode::is_enabled()}};
+    return module_(std::forward<Arguments>(arguments)...);
+  }
+
+ private:
+  trace_writer* log_;
+  std::string name_, path_;
+  Holder module_;
+};
+
+}  // namespace cairn::libtorch
