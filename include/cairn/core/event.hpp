@@ -2,7 +2,9 @@
 /// \file event.hpp  What an observer sees during a sweep.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <cairn/core/action.hpp>
+#include <cairn/core/wide.hpp>
 
 namespace cairn {
 
@@ -12,6 +14,27 @@ enum class phase : std::uint8_t { forward, recompute, reverse };
 
 /// Observers are called twice per action, before and after it.
 enum class moment : std::uint8_t { before, after };
+
+/// How many steps a sweep runs and reverses, as its actions count them. Steps that an adjoint runs by itself are not
+/// counted.
+struct sweep_work {
+  wide runs = 0;       ///< steps run by `advance`, `turn` and `record`: forward, and again
+  wide reversals = 0;  ///< steps reversed
+
+  [[nodiscard]] constexpr wide steps() const noexcept { return runs + reversals; }  ///< both together
+  /// Adds what one action does.
+  constexpr sweep_work& operator+=(action const& a) noexcept {
+    switch (a.kind) {
+      case action_kind::advance:
+      case action_kind::turn:
+      case action_kind::record: runs += wide(a.to - a.from); break;
+      case action_kind::reverse: reversals += wide(a.to - a.from); break;
+      default: break;
+    }
+    return *this;
+  }
+  friend constexpr bool operator==(sweep_work const&, sweep_work const&) = default;
+};
 
 /// One action of a sweep as an observer sees it; valid only during the call.
 /// An observer is any callable that takes an `event const&`. An exception that it throws passes through the sweep like
@@ -26,6 +49,7 @@ class event {
     std::size_t (*bytes_held)(void const* sweep) = nullptr;  ///< implements `event::bytes_held`
     bool (*visit_live)(void const* sweep, sink, void* context) = nullptr;  ///< implements `event::each_buffer`
     clock now = nullptr;  ///< the observer's clock, or null
+    bool (*add_work_left)(void const* sweep, sweep_work& left) = nullptr;  ///< implements `event::work_left`; or null
   };
 
   /// Made by executors; keeps references to `what` and `from`.
@@ -45,6 +69,13 @@ class event {
     return source_->visit_live(
         source_->sweep,
         [](void* context, void const* bytes, std::size_t size) { (*static_cast<F*>(context))(bytes, size); }, &f);
+  }
+  /// What the plan still runs and reverses, without what is done at this moment; nothing before the length of the loop
+  /// is known. Cost: a copy of the plan's cursor and a walk to its end, so ask once a sweep.
+  [[nodiscard]] std::optional<sweep_work> work_left() const {
+    sweep_work left;
+    if (source_->add_work_left == nullptr || !source_->add_work_left(source_->sweep, left)) return std::nullopt;
+    return left;
   }
   /// Nanoseconds on the observer's own clock, its static member function `clock_now()`; 0 if it has none.
   [[nodiscard]] std::int64_t now() const { return source_->now != nullptr ? source_->now() : 0; }

@@ -186,7 +186,7 @@ class open_sweep {
   }
   void tell([[maybe_unused]] action const& a, [[maybe_unused]] moment when) {
     if constexpr (observed<Observer>)
-      perform(a, [&](step_index&) { show(states_, a, phase::forward, when, observer_); });
+      perform(a, [&](step_index&) { show(states_, no_cursor_yet{}, a, phase::forward, when, observer_); });
   }
 
   Sweep& run_;

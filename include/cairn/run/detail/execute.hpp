@@ -52,18 +52,21 @@ template <class Observer>
   return kind == action_kind::reverse ? phase::reverse : phase::recompute;
 }
 
-/// The object behind an event: the states, before or after an action.
-template <class States>
+/// In place of a cursor: what is left to do is not known, because the length of the loop is not.
+struct no_cursor_yet {};
+/// The object behind an event: the states, before or after an action, and the cursor that follows it.
+template <class States, class Cursor>
 struct shown_states {
   States const& states;
+  Cursor const& cursor;
   action const& what;
   moment when;
 };
 /// Passes the bytes of the state that an observer sees. `states` return that state from `seen(after_turn)`: the live or
 /// the final state, or null. If there are many states, as in a chain, they visit the one of the action.
-template <class States>
+template <class Shown>
 bool visit_shown(void const* shown, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) {
-  auto const& at = *static_cast<shown_states<States> const*>(shown);
+  auto const& at = *static_cast<Shown const*>(shown);
   if constexpr (requires { at.states.visit(at.what, at.when, sink, context); })
     return at.states.visit(at.what, at.when, sink, context);
   else {
@@ -74,16 +77,28 @@ bool visit_shown(void const* shown, [[maybe_unused]] event::sink sink, [[maybe_u
     return x != nullptr && tells;
   }
 }
+/// Adds what the cursor of an event is still going to do, and the action itself if it is not done yet.
+template <class Shown>
+bool add_work_left(void const* shown, sweep_work& left) {
+  auto const& at = *static_cast<Shown const*>(shown);
+  using cursor_type = std::remove_cvref_t<decltype(at.cursor)>;
+  if constexpr (cursor<cursor_type>) {
+    if (at.when == moment::before) left += at.what;
+    cursor_type rest = at.cursor;
+    for (action a = rest.next(); a.kind != action_kind::done; a = rest.next()) left += a;
+    return true;
+  } else return false;
+}
 /// Shows an observer one action before or after it; compiles to nothing without an observer.
-template <class States, class Observer>
-void show([[maybe_unused]] States const& states, [[maybe_unused]] action const& a, [[maybe_unused]] phase where,
-          [[maybe_unused]] moment when, [[maybe_unused]] Observer& observer) {
+template <class States, class Cursor, class Observer>
+void show([[maybe_unused]] States const& states, [[maybe_unused]] Cursor const& rest, [[maybe_unused]] action const& a,
+          [[maybe_unused]] phase where, [[maybe_unused]] moment when, [[maybe_unused]] Observer& observer) {
   if constexpr (observed<Observer>) {
-    using shown_type = shown_states<States>;
-    shown_type const shown{states, a, when};
+    using shown_type = shown_states<States, Cursor>;
+    shown_type const shown{states, rest, a, when};
     event::source const source{&shown,
                                [](void const* of) { return static_cast<shown_type const*>(of)->states.bytes(); },
-                               &visit_shown<States>, clock_of<Observer>()};
+                               &visit_shown<shown_type>, clock_of<Observer>(), &add_work_left<shown_type>};
     observer(event{a, where, when, source});
   }
 }
@@ -123,7 +138,7 @@ stop_reason execute(Cursor& cursor, States& states, Step& step, User& user, Obse
   for (;;) {
     action a = walk.now.next();  // not const: g++ would keep it in memory
     [[maybe_unused]] phase const where = observed<Observer> ? phase_of(a.kind, status.turned) : phase::forward;
-    auto const tell = [&](moment when) { show(states, a, where, when, observer); };
+    auto const tell = [&](moment when) { show(states, walk.now, a, where, when, observer); };
     try {
       tell(moment::before);
       switch (a.kind) {

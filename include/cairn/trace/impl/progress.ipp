@@ -1,0 +1,167 @@
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <unistd.h>
+#include <cairn/core/error.hpp>
+#include <cairn/trace/detail/progress_words.hpp>
+#include <cairn/trace/progress.hpp>
+
+namespace cairn {
+
+CAIRN_DECL std::string progress_text(progress_report const& report) { return detail::line_of(report).c_str(); }
+
+CAIRN_DECL progress::progress(progress_options options) : options_{std::move(options)} {
+  if (options_.now == nullptr)
+    options_.now = [] {
+      return std::int64_t(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds{1});
+    };
+  if (!options_.log.empty()) {
+    log_.reset(std::fopen(options_.log.c_str(), "a"));
+    if (log_ == nullptr)
+      throw invalid_call{"cairn::progress",
+                         "the file for progress lines cannot be opened",
+                         {},
+                         ("give a name in a folder that is there instead of " + options_.log).c_str()};
+    options_.file = log_.get();
+    options_.style = progress_style::log;
+  }
+  if (options_.file == nullptr) options_.style = progress_style::silent;
+  if (options_.style == progress_style::automatic)
+    options_.style = isatty(fileno(options_.file)) != 0 ? progress_style::line : progress_style::log;
+}
+
+CAIRN_DECL progress::~progress() { wipe(); }
+
+CAIRN_DECL void progress::wipe() {
+  if (line_.file == nullptr) return;
+  std::fputs("\r\33[K", line_.file);
+  std::fflush(line_.file);
+  line_.file = nullptr;
+}
+
+// Before the first action of a sweep, the first behind its turn, or one that follows an action that did not end.
+CAIRN_DECL void progress::enter(cairn::phase where) {
+  std::int64_t const now = options_.now();
+  if (at_ == place::turned && where != phase::forward) {  // the program's own time since the turn does not count
+    began_ += now - looked_;
+    looked_ = now;
+    return;
+  }
+  if (began_ < 0) {
+    next_report_ = now + (options_.style == progress_style::line ? 2 : 1) * detail::report_every;
+    next_log_ = now + detail::log_every;
+  }
+  began_ = looked_ = now;
+  from_start_ = where == phase::forward;
+  told_ = logged_ = false;
+  runs_ = reversals_ = counted_ = 0;
+  looked_at_ = {};
+  total_.reset();
+  where_ = tier::memory;
+}
+
+CAIRN_DECL void progress::turn(event const& seen) {
+  at_ = place::turned;
+  runs_ += std::uint64_t(seen.what().to - seen.what().from);
+  look(seen);
+}
+
+CAIRN_DECL void progress::look(event const& seen) {
+  std::int64_t const now = options_.now();
+  counted_ = 0;
+  std::int64_t const since = now - looked_;
+  if (since < detail::look_every / 2) stride_ = (std::min)(2 * stride_, detail::longest_stride);
+  else if (since > 2 * detail::look_every)
+    stride_ = (std::max<std::uint64_t>)(1, std::uint64_t(double(stride_) * detail::look_every / double(since)));
+  note_speed(now);
+  if (options_.style == progress_style::silent && !options_.call) return;
+  if (now >= next_report_) report(seen, now, false);
+}
+
+CAIRN_DECL void progress::end(event const& seen) {
+  at_ = place::outside;
+  std::int64_t const now = options_.now();
+  note_speed(now);
+  if (told_) report(seen, now, true);
+  if (sweep_ == options_.sweeps) wipe();
+  ++sweep_;
+}
+
+CAIRN_DECL void progress::report(event const& seen, std::int64_t now, bool ended) {
+  sweep_work const done{runs_, reversals_};
+  if (!total_ && from_start_) total_ = options_.work;
+  if (!total_ || done.runs > total_->runs || done.reversals > total_->reversals) {
+    total_ = seen.work_left();
+    if (total_) *total_ = {total_->runs + done.runs, total_->reversals + done.reversals};
+  }
+  double const seconds = double(now - began_) * 1e-9;
+  shown_.name = options_.name;
+  shown_.sweep = sweep_;
+  shown_.sweeps = options_.sweeps;
+  shown_.phase = seen.phase();
+  shown_.ended = ended;
+  shown_.done = done;
+  shown_.total = total_;
+  shown_.seconds = seconds;
+  shown_.steps_per_second = seconds > 0 ? double(done.steps()) / seconds : 0;
+  shown_.seconds_left.reset();
+  if (total_) {
+    wide const more = sweep_ < options_.sweeps ? wide(options_.sweeps - sweep_) : 0;
+    shown_.seconds_left = seconds_for({total_->runs - done.runs + more * total_->runs,
+                                       total_->reversals - done.reversals + more * total_->reversals});
+  }
+  shown_.bytes_held = seen.bytes_held();
+  shown_.where = where_;
+  told_ = true;
+  next_report_ = now + detail::report_every;
+  write_line(now, ended);
+  if (options_.call) options_.call(shown_);
+}
+
+CAIRN_DECL void progress::write_line(std::int64_t now, bool ended) {
+  if (options_.style == progress_style::line) {
+    // A line that the terminal breaks could not be written over.
+    std::fprintf(options_.file, "\r%.*s\33[K", detail::widest_line, detail::line_of(shown_).c_str());
+    line_.file = options_.file;
+  } else if (options_.style == progress_style::log && (now >= next_log_ || (ended && logged_))) {
+    std::fprintf(options_.file, "%s\n", detail::line_of(shown_).c_str());
+    logged_ = true;
+    next_log_ = now + detail::log_every;
+  }
+  if (options_.style != progress_style::silent) std::fflush(options_.file);
+}
+
+CAIRN_DECL void progress::note_speed(std::int64_t now) {
+  double const runs = double(runs_ - std::uint64_t(looked_at_.runs)), seconds = double(now - looked_) * 1e-9;
+  double const reversals = double(reversals_ - std::uint64_t(looked_at_.reversals));
+  auto& sum = speeds_;
+  sum.runs += runs, sum.reversals += reversals, sum.seconds += seconds;
+  sum.runs_runs += runs * runs, sum.runs_reversals += runs * reversals;
+  sum.reversals_reversals += reversals * reversals;
+  sum.runs_seconds += runs * seconds, sum.reversals_seconds += reversals * seconds;
+  looked_ = now;
+  looked_at_ = {runs_, reversals_};
+}
+
+CAIRN_DECL std::optional<double> progress::seconds_for(sweep_work const& work) const {
+  auto const& sum = speeds_;
+  // seconds = run * runs + reversal * reversals of every look, by the normal equations, where both can be told apart.
+  double const determinant = sum.runs_runs * sum.reversals_reversals - sum.runs_reversals * sum.runs_reversals;
+  if (determinant > 1e-3 * sum.runs_runs * sum.reversals_reversals) {
+    double const run = sum.runs_seconds * sum.reversals_reversals - sum.reversals_seconds * sum.runs_reversals;
+    double const reversal = sum.reversals_seconds * sum.runs_runs - sum.runs_seconds * sum.runs_reversals;
+    if (run >= 0 && reversal >= 0)
+      return (double(work.runs) * run + double(work.reversals) * reversal) / determinant;
+  }
+  double const done = sum.runs + options_.adjoint_steps * sum.reversals;
+  if (!(done > 0)) return std::nullopt;
+  return sum.seconds / done * (double(work.runs) + options_.adjoint_steps * double(work.reversals));
+}
+
+}  // namespace cairn
