@@ -1,7 +1,8 @@
 // A character LSTM learns to read a novel: truncated back-propagation through 200 characters, Adam with a falling rate,
 // LibTorch's own data loader, dropout. Trained once with every step's graph kept and once with a checkpointed loop,
 // each in a process of its own: losses and weights have to be the same bits. What differs is one statement, marked
-// below, and the memory.
+// below, and the memory. CAIRN_SLOTS in the environment is how many checkpoints that loop keeps, CAIRN_VERIFY whether it
+// compares states that are run again.
 
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -21,6 +23,7 @@
 #include <cairn/adapt/torch.hpp>
 
 #include "demo/text.hpp"
+#include "support/environment.hpp"
 #include "torch/measured.hpp"
 
 namespace cl = cairn::libtorch;
@@ -88,9 +91,9 @@ demo::streams read_text(char const* file) {
 
 enum class memory { of_every_step, of_a_few };
 
-/// \param report  what the checkpointed loops did and took   \returns the losses, then the weights
+/// \param options  of checkpointed loops   \returns the losses, then the weights
 std::vector<Tensor> train(demo::streams const& text, std::int64_t length, memory kept,
-                          std::shared_ptr<cl::StepStats> const& report = nullptr) {
+                          cl::LoopOptions const& options = {}) {
   torch::manual_seed(1);
   Reader reader(std::int64_t(text.alphabet().size()));
   torch::optim::Adam adam(reader->parameters(), torch::optim::AdamOptions(0.01));
@@ -109,8 +112,7 @@ std::vector<Tensor> train(demo::streams const& text, std::int64_t length, memory
     if (kept == memory::of_every_step)
       for (std::int64_t i = 0; i < length; ++i) s = step(s, i);
     else
-      s = cl::checkpointed_loop(step, s, length,
-                                cl::LoopOptions().checkpoints(14).block_size(5).stats(report));  // the edit
+      s = cl::checkpointed_loop(step, s, length, options);  // the edit
 
     Tensor const loss = std::get<2>(s) / length;
     adam.zero_grad();
@@ -129,11 +131,17 @@ int main(int argc, char** argv) {
   try {
     auto const text = read_text(argc > 1 ? argv[1] : CAIRN_SOURCE_DIR "/examples/data/pride_and_prejudice.txt");
     constexpr std::int64_t length = 200;
+    constexpr std::string_view obeyed[] = {"CAIRN_SLOTS", "CAIRN_VERIFY"};
+    auto const around = support::environment_of("torch_lstm", obeyed);
+    auto const options = cl::LoopOptions()
+                             .checkpoints(around.slots.value_or(14))
+                             .block_size(5)
+                             .verify(around.verify.value_or(cairn::replay_check::off));
     auto const warm_up = [&] { return train(text, 2, memory::of_every_step); };
     auto const plain = support::measure(warm_up, [&] { return train(text, length, memory::of_every_step); });
     auto const checkpointed = support::measure(warm_up, [&] {
       auto const report = std::make_shared<cl::StepStats>();
-      auto made = train(text, length, memory::of_a_few, report);
+      auto made = train(text, length, memory::of_a_few, cl::LoopOptions{options}.stats(report));
       support::print(*report);
       return made;
     });

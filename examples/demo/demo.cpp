@@ -6,8 +6,10 @@
 #include <fstream>
 #include <iterator>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <cairn/cairn.hpp>
 
@@ -93,7 +95,12 @@ bool run(options const& chosen) {
   if (!file) throw wrong_usage{"--report " + chosen.report + " cannot be written; give the name of a file that can be"};
 
   describe(chosen, text, loop, plan, budget);
-  auto const seen = train(weights, text, plan, costs, chosen.passes);
+  std::optional<cairn::progress_options> asked;
+  if (chosen.progress) {
+    asked = chosen.progress.options("pass", chosen.passes);
+    if (costs.step > 0) asked->adjoint_steps = costs.adjoint / costs.step;
+  }
+  auto const seen = train(weights, text, plan, chosen.passes, std::move(asked));
   auto const against = compare(weights, text, seen);
   auto const again = replay(weights, text, plan, seen);
   auto const& all = against.all;

@@ -8,6 +8,7 @@
 #include <cairn/cairn.hpp>
 
 #include "../support/command_line.hpp"
+#include "../support/environment.hpp"
 
 namespace demo {
 
@@ -21,6 +22,7 @@ struct options {
   std::int64_t leaf = 0;  ///< steps that one call of the adjoint reverses; 0: the best
   int passes = 4;
   std::string report;
+  wanted_progress progress;
   bool help = false;
 };
 
@@ -33,16 +35,27 @@ inline constexpr auto usage =
     "  --leaf N          steps that one call of the adjoint reverses (the best)\n"
     "  --passes N        passes over the text, one update after each (4)\n"
     "  --report FILE     where the JSON report goes, and pictures of the plan beside it (beside the program)\n"
-    "  --help            this text\n";
+    "  --progress        say on standard error how far the sweeps are\n"
+    "  --help            this text\n"
+    "CAIRN_BUDGET, CAIRN_SCHEDULE, CAIRN_PROGRESS and CAIRN_LOG=FILE say the same in the environment.\n";
 
 /// \throws wrong_usage
 [[nodiscard]] inline options parse_options(int count, char const* const* words) {
   options chosen;
   chosen.report = std::string{count > 0 ? words[0] : "cairn_demo"} + ".json";
+  std::string_view constexpr obeyed[] = {"CAIRN_BUDGET", "CAIRN_SCHEDULE", "CAIRN_PROGRESS", "CAIRN_LOG"};
+  auto const around = environment_of("cairn_demo", obeyed);
+  chosen.budget = around.budget.value_or(chosen.budget);
+  if (around.schedule) chosen.schedule = parse_schedule("CAIRN_SCHEDULE", *around.schedule);
+  chosen.progress.ask(around);
   for (int k = 1; k < count; ++k) {
     std::string_view const flag = words[k];
     if (flag == "--help") {
       chosen.help = true;
+      continue;
+    }
+    if (flag == "--progress") {
+      chosen.progress.shown = true;
       continue;
     }
     auto const known = {"--text", "--length", "--budget", "--schedule", "--leaf", "--passes", "--report"};

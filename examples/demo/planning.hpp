@@ -7,9 +7,14 @@
 #include "../support/planning.hpp"
 #include "lstm.hpp"
 #include "options.hpp"
-#include "progress.hpp"
 
 namespace demo {
+
+/// Seconds that one step and one step's adjoint take.
+struct step_costs {
+  double step = 0;
+  double adjoint = 0;
+};
 
 /// The sizes of the demo's loop: text, streams and model together.
 struct loop_shape {

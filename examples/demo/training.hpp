@@ -17,13 +17,13 @@
 #include <vector>
 
 #include <cairn/cairn.hpp>
+#include <cairn/trace/progress.hpp>
 
 #include "../support/child.hpp"
 #include "../support/counting.hpp"
 #include "lstm.hpp"
 #include "optimiser.hpp"
 #include "planning.hpp"
-#include "progress.hpp"
 #include "text.hpp"
 
 namespace demo {
@@ -98,8 +98,9 @@ struct training {
   bool calls_as_predicted = true;
 };
 
-[[nodiscard]] inline training train(parameters<float> weights, streams const& text, chosen_plan const& plan,
-                                    step_costs costs, int passes) {
+/// \param asked  of the progress that is shown, if it is to be
+[[nodiscard]] inline training train(parameters<float> weights, streams const& text, chosen_plan const& plan, int passes,
+                                    std::optional<cairn::progress_options> asked) {
   // All that outlives a sweep is made before the heap is watched.
   objective<float> total{{weights.hidden(), weights.symbols()}};
   adam<float> optimiser{weights};
@@ -107,23 +108,24 @@ struct training {
   seen.first_gradient = total.gradient.all();
   seen.losses.reserve(std::size_t(passes));
   seen.seconds.reserve(std::size_t(passes));
+  std::optional<cairn::progress> shown;
+  if (asked) shown.emplace(plan.schedule, std::move(*asked));
   auto const resident_before = resident().now;
   forget_heap_peak();
   auto const heap_before = heap();
 
-  progress shown{passes, double(plan.cost.step_calls), double(text.steps()), costs};
   sweeper sweep{weights, text, total, plan.schedule};
   for (int pass = 1; pass <= passes; ++pass) {
-    shown.begin_pass(pass);
     auto const allocations = heap().allocations;
     auto const start = cpu_seconds();
-    sweep.pass(shown);
+    if (shown) sweep.pass(*shown);
+    else sweep.pass(cairn::no_observer{});
     seen.seconds.push_back(cpu_seconds() - start);
     seen.losses.push_back(total.loss);
     if (pass == 1) seen.first_gradient = total.gradient.all();
     else seen.warm_allocations += heap().allocations - allocations;
     seen.calls_as_predicted = seen.calls_as_predicted && sweep.step_calls() == plan.cost.step_calls;
-    shown.wipe();
+    if (shown) shown->wipe();
     std::printf("pass %-4d loss %.4f nats, %.3f bits a character, %.2f s\n", pass, total.loss,
                 total.loss / std::log(2.0), seen.seconds.back());
     optimiser.update(weights, total.gradient);

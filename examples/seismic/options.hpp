@@ -9,6 +9,7 @@
 #include <cairn/cairn.hpp>
 
 #include "../support/command_line.hpp"
+#include "../support/environment.hpp"
 
 namespace seismic {
 
@@ -24,6 +25,7 @@ struct options {
   std::int64_t leaf = 0;  ///< steps that one call of the adjoint reverses; 0: the best
   std::string out;        ///< a folder for pictures; none where it is empty
   int compare = 0;        ///< pairs of timings; 0: do not compare
+  wanted_progress progress;
   bool help = false;
 };
 
@@ -39,15 +41,26 @@ inline constexpr auto usage =
     "  --leaf N          steps that one call of the adjoint reverses (the best)\n"
     "  --out FOLDER      write pictures there\n"
     "  --compare [PAIRS] time one shot against storing every field, with 5 % of the states; pairs of timings (9)\n"
-    "  --help            this text\n";
+    "  --progress        say on standard error how far the sweeps are\n"
+    "  --help            this text\n"
+    "CAIRN_BUDGET, CAIRN_SCHEDULE, CAIRN_PROGRESS and CAIRN_LOG=FILE say the same in the environment.\n";
 
 /// \throws wrong_usage
 [[nodiscard]] inline options parse_options(int count, char const* const* words) {
   options chosen;
+  std::string_view constexpr obeyed[] = {"CAIRN_BUDGET", "CAIRN_SCHEDULE", "CAIRN_PROGRESS", "CAIRN_LOG"};
+  auto const around = environment_of("cairn_seismic", obeyed);
+  chosen.budget = around.budget.value_or(chosen.budget);
+  if (around.schedule) chosen.plan = parse_schedule("CAIRN_SCHEDULE", *around.schedule);
+  chosen.progress.ask(around);
   for (int k = 1; k < count; ++k) {
     std::string_view const flag = words[k];
     if (flag == "--help") {
       chosen.help = true;
+      continue;
+    }
+    if (flag == "--progress") {
+      chosen.progress.shown = true;
       continue;
     }
     if (flag == "--compare") {

@@ -10,11 +10,13 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include <cairn/cairn.hpp>
+#include <cairn/trace/progress.hpp>
 
 #include "../support/checks.hpp"
 #include "../support/child.hpp"
@@ -98,7 +100,8 @@ struct inversion {
 };
 
 [[nodiscard]] inversion invert(grid const& g, survey<float> const& plan, std::vector<traces<float>> const& recorded,
-                               std::vector<double> const& start, chosen_plan const& planned, int iterations) {
+                               std::vector<double> const& start, chosen_plan const& planned, int iterations,
+                               wanted_progress const& asked) {
   inversion seen;
   seen.velocity = start;
   medium<float> ground{g, start};
@@ -106,12 +109,14 @@ struct inversion {
   numbers slope(g.cells()), change(g.cells()), velocity(g.cells()), by_change(g.cells());
   auto const weight = freedom(g);
 
+  std::optional<cairn::progress> shown;
+  if (asked) shown.emplace(planned.schedule, asked.options("sweep", 0));  // a line search asks for as many as it needs
   forget_heap_peak();
   auto const before = heap().bytes;
   sweeper<float> sweep{ground, plan, sensitivity, planned.schedule};
   auto const swept = [&](shot<float> const& one) {
     auto const allocations = heap().allocations;
-    auto const misfit = sweep.run(one);
+    auto const misfit = shown ? sweep.run(one, *shown) : sweep.run(one);
     // Between the sweeps the optimiser allocates; during the first sweep nothing else does, and the later ones must
     // take nothing.
     if (seen.sweeps++ == 0) seen.counted_peak = heap().peak - before;
@@ -129,15 +134,18 @@ struct inversion {
   double misfit = seen.first_misfit = objective(change, by_change);
   seen.first_sensitivity = sensitivity;
   seen.misfits.push_back(misfit);
+  if (shown) shown->wipe();
   std::printf("start     misfit %.6g\n", misfit);
   lbfgs optimiser;
   for (int k = 1; k <= iterations; ++k) {
     auto const clock = user_seconds();
     if (!optimiser.step(change, misfit, by_change, 40, objective)) {
+      if (shown) shown->wipe();
       std::printf("no lower misfit along the search direction; stopped\n");
       break;
     }
     seen.misfits.push_back(misfit);
+    if (shown) shown->wipe();
     std::printf("step %-4d misfit %.6g, %.2f %% of the start, %.2f s\n", k, misfit, 100 * misfit / seen.misfits.front(),
                 user_seconds() - clock);
   }
@@ -246,7 +254,7 @@ bool run(options const& chosen) {
   auto const start = start_model(g);
   auto const truth = true_model(g);
   auto const recorded = record_all(g, plan, truth);
-  auto const seen = invert(g, plan, recorded, start, planned, chosen.iterations);
+  auto const seen = invert(g, plan, recorded, start, planned, chosen.iterations, chosen.progress);
   auto const off = [&](std::vector<double> const& velocity) {
     auto const weight = freedom(g);
     double sum = 0, cells = 0;

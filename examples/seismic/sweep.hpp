@@ -122,7 +122,8 @@ class sweeper {
         bar_{std::make_unique<wave<Real>>(silence<Real>(ground.grid.cells()))} {}
 
   /// The misfit of one shot; its gradient is added to the sensitivity.
-  double run(shot<Real> const& one) {
+  template <class Observer = cairn::no_observer>
+  double run(shot<Real> const& one, Observer&& observer = {}) {
     step_->aim(one);
     adjoint_->aim(one);
     auto const seed = [this](wave<Real> const& x) {
@@ -131,7 +132,7 @@ class sweeper {
       adjoint_->listen(x.now.data(), *bar_, schedule_.steps());
       return std::move(*bar_);
     };
-    *bar_ = cairn::gradient(*step_, *x0_, schedule_, seed, *adjoint_, work_);
+    *bar_ = cairn::gradient(*step_, *x0_, schedule_, seed, *adjoint_, work_, observer);
     return adjoint_->misfit();
   }
   [[nodiscard]] cairn::wide step_calls() const noexcept { return work_.step_calls(); }

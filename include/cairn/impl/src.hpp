@@ -31,6 +31,7 @@
 #include <cairn/schedule/impl/fingerprint.ipp>
 #include <cairn/schedule/impl/hrevolve.ipp>
 #include <cairn/schedule/impl/multistage.ipp>
+#include <cairn/trace/impl/environment.ipp>
 #include <cairn/trace/impl/progress.ipp>
 #include <cairn/trace/impl/repair_trace.ipp>
 #include <cairn/trace/impl/trace_observer.ipp>

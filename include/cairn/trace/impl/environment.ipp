@@ -1,0 +1,166 @@
+#pragma once
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+#include <unistd.h>
+#include <cairn/trace/environment.hpp>
+
+extern "C" char** environ;  // POSIX has it in no header
+
+namespace cairn {
+namespace detail {
+
+inline constexpr std::array<std::string_view, 11> schedule_list{
+    "revolve",  "uniform",      "store_all", "two_level", "online",     "multistage",
+    "hrevolve", "disk_revolve", "mixed",     "bptt",      "runge_kutta"};
+
+// How values are read: false where the text is none of those that the name takes.
+[[nodiscard]] inline bool read_truth(bool& into, std::string_view text) {
+  into = text == "1" || text == "true" || text == "on";
+  return into || text == "0" || text == "false" || text == "off";
+}
+[[nodiscard]] inline bool read_size_into(std::optional<byte_size>& into, std::string_view text) {
+  try {
+    into = byte_size{text};
+    return true;
+  } catch (error const&) { return false; }
+}
+[[nodiscard]] inline bool read_count(std::optional<slot_index>& into, std::string_view text) {
+  slot_index count = 0;
+  auto const [end, problem] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (problem != std::errc{} || end != text.data() + text.size() || count < 1) return false;
+  into = count;
+  return true;
+}
+
+/// A variable, and how its value is taken over; the function returns false for a value that it does not take.
+struct environment_row {
+  environment_name what;
+  bool (*set)(environment& into, std::string_view value);
+  friend bool operator==(environment_row const& row, std::string_view name) { return row.what.name == name; }
+};
+
+inline constexpr std::string_view master_switch = "CAIRN_ENABLE";
+
+/// Every variable. Another one is another row, and a member of `environment`.
+inline constexpr std::array environment_rows{
+    environment_row{{master_switch, "0 or 1", "1", "0: no other variable here has an effect"},
+                    [](environment& to, std::string_view value) { return read_truth(to.enabled, value); }},
+    environment_row{{"CAIRN_BUDGET", "SIZE", "the program's", "memory that plans may take, such as 512MiB or 1.5GB"},
+                    [](environment& to, std::string_view value) { return read_size_into(to.budget, value); }},
+    environment_row{{"CAIRN_SLOTS", "N", "the program's", "states that plans may keep at once, 1 or more"},
+                    [](environment& to, std::string_view value) { return read_count(to.slots, value); }},
+    environment_row{{"CAIRN_SCHEDULE", "NAME", "the program's", "the schedule of plans, such as revolve"},
+                    [](environment& to, std::string_view value) {
+                      to.schedule = value;
+                      return std::ranges::find(schedule_list, value) != schedule_list.end();
+                    }},
+    environment_row{{"CAIRN_PROGRESS", "0 or 1", "0", "1: sweeps show on standard error how far they are"},
+                    [](environment& to, std::string_view value) { return read_truth(to.progress.emplace(), value); }},
+    environment_row{{"CAIRN_LOG", "FILE", "none", "sweeps add to this file how far they are, a line every 5 s"},
+                    [](environment& to, std::string_view value) {
+                      to.log = value;
+                      return !value.empty();
+                    }},
+    environment_row{{"CAIRN_VERIFY", "off, checkpoints or every_step", "off",
+                     "states that are run again are compared with those of the first run"},
+                    [](environment& to, std::string_view value) {
+                      to.verify = value == "checkpoints" ? replay_check::checkpoints
+                                  : value == "every_step" ? replay_check::every_step : replay_check::off;
+                      return to.verify != replay_check::off || value == "off";
+                    }},
+};
+
+/// The rows without what sets them.
+inline constexpr auto environment_list = [] {
+  std::array<environment_name, environment_rows.size()> list;
+  for (std::size_t k = 0; k < list.size(); ++k) list[k] = environment_rows[k].what;
+  return list;
+}();
+
+/// Variables of cairn's own scripts and tests, which are no settings of programs, and options of its build, which
+/// some people export.
+[[nodiscard]] constexpr bool is_of_the_checkout(std::string_view name) noexcept {
+  for (std::string_view const own :
+       {"CAIRN_APT_WAIT", "CAIRN_FUZZ_PROGRAM", "CAIRN_FUZZ_PROGRAMS", "CAIRN_NOT_SUSPENDED"})
+    if (name == own) return true;
+  return name.starts_with("CAIRN_BUILD_") || name.starts_with("CAIRN_WITH_");
+}
+
+[[noreturn]] inline void refuse_variable(std::string_view name) {
+  std::string advice = "unset " + std::string{name} + ", or set one of CAIRN_";
+  char const* before = "";
+  for (auto const& known : environment_list) {
+    advice.append(before).append(known.name.substr(std::string_view{"CAIRN_"}.size()));
+    before = ", _";
+  }
+  throw environment_error{
+      "cairn::from_environment", "a variable begins with CAIRN_ and is none of cairn's", {}, advice.c_str()};
+}
+[[noreturn]] inline void refuse_value(environment_name const& what, std::string_view value) {
+  std::string advice = "it is " + std::string{what.name} + "=" + std::string{value.substr(0, 40)} + "; set it to ";
+  if (what.name == "CAIRN_SCHEDULE") {
+    char const* before = "";
+    for (auto const name : schedule_list) {
+      advice.append(before).append(name);
+      before = ", ";
+    }
+  } else {
+    advice.append(what.value).append(": ").append(what.effect);
+  }
+  throw environment_error{
+      "cairn::from_environment", "a variable has a value that it does not take", {}, advice.c_str()};
+}
+
+}  // namespace detail
+
+CAIRN_DECL std::span<environment_name const> environment_names() { return detail::environment_list; }
+
+CAIRN_DECL std::span<std::string_view const> schedule_names() { return detail::schedule_list; }
+
+CAIRN_DECL std::vector<std::string> environment::not_obeyed(std::span<std::string_view const> obeyed) const {
+  std::vector<std::string> names;
+  if (!enabled) return names;
+  for (auto const& [name, value] : given)
+    if (name != detail::master_switch && std::find(obeyed.begin(), obeyed.end(), name) == obeyed.end())
+      names.push_back(name);
+  return names;
+}
+
+CAIRN_DECL environment from_environment() {
+  std::vector<std::string> lines;
+  for (char** line = environ; line != nullptr && *line != nullptr; ++line) lines.emplace_back(*line);
+  return from_environment(lines);
+}
+
+CAIRN_DECL environment from_environment(std::span<std::string const> lines) {
+  environment found;
+  std::array<std::optional<std::string_view>, detail::environment_rows.size()> values;
+  for (std::string_view const line : lines) {
+    auto const name = line.substr(0, line.find('='));
+    if (!name.starts_with("CAIRN_") || detail::is_of_the_checkout(name)) continue;
+    auto const row = std::find(detail::environment_rows.begin(), detail::environment_rows.end(), name);
+    if (row == detail::environment_rows.end()) detail::refuse_variable(name);
+    values[std::size_t(row - detail::environment_rows.begin())] = line.substr((std::min)(name.size() + 1, line.size()));
+  }
+  for (std::size_t k = 0; k < values.size(); ++k)
+    if (values[k]) {
+      auto const& [what, set] = detail::environment_rows[k];
+      if (!set(found, *values[k])) detail::refuse_value(what, *values[k]);
+      found.given.push_back({std::string{what.name}, std::string{*values[k]}});
+    }
+  if (found.enabled) return found;
+  environment nothing;
+  nothing.enabled = false;
+  nothing.given = std::move(found.given);
+  return nothing;
+}
+
+}  // namespace cairn
