@@ -1284,6 +1284,86 @@ def check_convention():
         expect("remark" not in answered([request])[0], request)
 
 
+def check_commands():
+    """A command that is misspelt, or missing, is answered by those that there are."""
+    commands = re.findall(r"^  (\w+) ", output("--help").split("Subcommands:")[1], re.M)
+    expect("plan" in commands and "env" in commands, commands)
+    for words in (["plam"], [], ["Plan", "--steps", 3], ["env2"], ["graph", "plam"], ["graph"]):
+        done = run(*words)
+        expect(done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1, words, done)
+        known = ["plan", "explain", "svg"] if words[:1] == ["graph"] else commands
+        expect("; give one of " + ", ".join(known) + ";" in done.stderr, words, done.stderr)
+        wrong = [word for word in words[:2] if word != "graph"][:1]
+        expect((f'"{wrong[0]}" is no command' if wrong else "no command") in done.stderr, words, done.stderr)
+    for words in (["--help"], ["graph", "--help"], ["plan", "--help"], ["graph", "svg", "--help"]):
+        output(*words)
+    expect("not expected" in run("plan", "--steps", 3, "--slots", 2, "extra").stderr, "a word behind a command is not told from a command")
+
+
+def in_environment(*words, **settings):
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("CAIRN_")}
+    return subprocess.run([TOOL, *words], env=plain | settings, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def check_environment():
+    """`env` tells what is set; only it reads the environment. Every variable that the scripts of the checkout read is known."""
+    lines = in_environment("env").stdout.splitlines()
+    names = [line.split()[0] for line in lines[1:]]
+    expect(len(names) > 5 and len(set(names)) == len(names) and all("not set: " in line for line in lines[1:]), lines)
+    page = (ROOT / "docs/observing.md").read_text()
+    for line in lines[1:]:
+        name, rest = line.split(None, 1)
+        fallback, value, effect = re.split(r"  +", rest.removeprefix("not set: "))
+        expect(f"| `{name}` | {value} | {fallback} | {effect} |" in page, "docs/observing.md lacks", line)
+    done = in_environment("env", CAIRN_SLOTS="7", CAIRN_LOG="a\nb", CAIRN_ENABLE="off")
+    expect(re.search(r"^CAIRN_SLOTS +7 ", done.stdout, re.M) and "a\\x0ab" in done.stdout and "no other variable has an effect." in done.stdout, done)
+    for settings in ({"CAIRN_SLOTS": "0"}, {"CAIRN_SLOT": "3"}):
+        done = in_environment("env", **settings)
+        expect(done.returncode == 2 and done.stdout == "" and list(settings)[0] in done.stderr, settings, done)
+        expect(in_environment("version", **settings).returncode == 0, "another command reads the environment")
+    read = {}
+    for file in [ROOT / "run", *(path for folder in ("tests", "benchmarks", "examples", "tools") for path in (ROOT / folder).rglob("*")
+                                 if path.suffix in (".sh", ".py", ".cpp", ".hpp", ".cmake"))]:
+        for name in re.findall(r"""(?:\$\{|getenv\("|environ(?:\.get\(|\[)["']|\$ENV\{|number_in\(")(CAIRN_\w+)[}":\-']""", file.read_text(errors="replace")):
+            if file.suffix not in ("", ".sh") or re.search(rf"\$\{{{name}:", file.read_text(errors="replace")):
+                read[name] = file
+    expect({"CAIRN_APT_WAIT", "CAIRN_FUZZ_PROGRAM"} <= set(read), "this check finds nothing:", sorted(read))
+    for name, file in read.items():
+        if file.suffix != ".cmake":
+            expect(in_environment("env", **{name: "1"}).returncode == 0, file, "reads", name, "and cairn refuses it")
+
+
+def check_reports():
+    """`report` shows each number of a file, and what is no file of cairn's is refused."""
+    points = output("pareto", "--steps", 500, "--state", "64KiB", "--points", 6, "--csv", "--step-seconds", 1e-3)
+    with tempfile.TemporaryDirectory() as scratch:
+        def report(text, name):
+            file = pathlib.Path(scratch, name)
+            file.write_text(text)
+            return output("report", file)
+        said = report(points, "plans.csv").splitlines()
+        rows = list(csv.DictReader(points.splitlines()))
+        expect(said[0] == f"{len(rows)} rows" and said[1].split() == list(rows[0]), said)
+        for row, line in zip(rows, said[2:]):
+            expect(f" {int(row['step_calls']):,} " in line and f" {row['schedule']} " in line and line.split()[1] in ("KiB", "MiB"), row, line)
+        expect(said[-2].startswith("least memory: ") and said[-1].startswith("least time: "), said)
+        expect(report(points.replace("\n", "\r\n"), "windows.csv").splitlines() == said, "line ends of Windows")
+        plan = output("plan", "--steps", 9, "--slots", 3, "--csv")
+        expect(report(plan, "plan.csv") == output("plan", "--actions", pathlib.Path(scratch, "plan.csv")), plan)
+        expect(report(output("plan", "--steps", 9, "--slots", 3, "--json-actions"), "plan.json").startswith("action_list, 9 steps, 3 slots\n"), "as JSON")
+        expect("\nrunners_up:\n" in report(output("advise", "--steps", 1000, "--state", "64KiB", "--memory", "64MB", "--json"), "advice.json"), "advice")
+        quoted = report('name,peak,busy_s\n"a, ""b""\n",2048,0.0025\n# a remark\nc,-1,1e-9\n', "quoted.csv").splitlines()
+        expect(quoted[2:4] == ['a, "b"\\x0a  2.00 KiB  2.5 ms', "c                 -1    1 ns"], quoted)
+        long = report("a,b\n" + "1,2\n" * 100, "long.csv").splitlines()
+        expect(len(long) == 63 and long[-1] == "and 40 lines more", long)
+        for text, words in (("", "is empty"), ("a,b\n1\n", "line 2: 1 cell below 2 columns"), ("a\n1\n", "no table"), ("[1]", "neither JSON"), ("{", "neither JSON"),
+                            ('a,b\n"1,2\n', "line 2: a quotation mark"), ('a,b\n"1"x,2\n', "line 2: something stands"), ("[{}, 3]", "neither JSON")):
+            pathlib.Path(scratch, "wrong.csv").write_text(text)
+            done = run("report", pathlib.Path(scratch, "wrong.csv"))
+            expect(done.returncode == 2 and done.stdout == "" and words in done.stderr, text, done)
+    expect("cannot be read" in run("report", "/no/such/file").stderr and "no file is given" in run("report").stderr, "no file")
+
+
 def check_page():
     """docs/tool.md shows what the tool prints."""
     fences = re.findall(r"^```console\n(.*?)^```$", (ROOT / "docs/tool.md").read_text(), re.M | re.S)
@@ -1303,7 +1383,7 @@ def main():
     global TOOL, ROOT
     TOOL, ROOT, part = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
     checks = ("oracles", "limits", "lines", "keys", "budgets", "memory", "actions", "action_list", "options", "planning", "words", "chains", "chain_lines", "chain_memory",
-              "chain_command", "graphs", "time", "numbers", "convention", "page")
+              "chain_command", "graphs", "commands", "environment", "reports", "time", "numbers", "convention", "page")
     for name in checks if part == "all" else [part]:
         globals()["check_" + name]()
         print(name, "ok")

@@ -24,13 +24,16 @@
 #include "batch.hpp"
 #include "chain_batch.hpp"
 #include "chain_command.hpp"
+#include "environment.hpp"
 #include "explain.hpp"
 #include "files.hpp"
 #include "found_plans.hpp"
 #include "graph_command.hpp"
+#include "keys.hpp"
 #include "loop.hpp"
 #include "pictures.hpp"
 #include "planning.hpp"
+#include "report.hpp"
 #include "request.hpp"
 #include "savings.hpp"
 #include "slowdown.hpp"
@@ -219,6 +222,25 @@ void savings(std::vector<std::string> const& lengths, std::string const& checkpo
       steps, checkpoints.empty() ? std::nullopt : std::optional{count_of("checkpoints", checkpoints, 0)});
 }
 
+/// What to say where a command is asked for and none is named; nothing if there is one.
+std::optional<std::string> missing_command(CLI::App const& app, int count, char const* const* words) {
+  CLI::App const* within = &app;
+  for (int k = 1;; ++k) {
+    auto const known = within->get_subcommands([](CLI::App const*) { return true; });
+    std::string const word = k < count ? words[k] : "";
+    if (known.empty() || word.starts_with('-')) return std::nullopt;
+    auto const named =
+        std::find_if(known.begin(), known.end(), [&](auto const* one) { return one->get_name() == word; });
+    if (named == known.end()) {
+      std::string const place = within == &app ? "" : " of " + within->get_name();
+      std::string text = k < count ? tool::quoted(word) + " is no command" + place : "no command" + place + " is given";
+      for (auto const* one : known) text += (one == known.front() ? "; give one of " : ", ") + one->get_name();
+      return text + "; cairn --help says what each does";
+    }
+    within = *named;
+  }
+}
+
 int refuse(std::string const& what) {
   std::fprintf(stderr, "cairn: %s\n", what.c_str());
   return 2;
@@ -236,7 +258,7 @@ int run(int count, char** words) {
   chain_words chained;
   bool advice_as_json = false;
   comparison compared;
-  std::string steps_to_slow, slowdown;
+  std::string steps_to_slow, slowdown, reported;
   outputs wanted;
   std::vector<std::string> lengths;
   std::string checkpoints;
@@ -272,7 +294,11 @@ int run(int count, char** words) {
   auto& saving = *app.add_subcommand("savings", "What evenly spaced checkpoints save");
   saving.add_option("N", lengths, "steps of the loop")->required();
   saving.add_option("--checkpoints", checkpoints, "how many (the square root of the steps)")->type_name("K");
+  app.add_subcommand("report", "What stands in a CSV or JSON of plans, as a table with units")
+      ->add_option("FILE", reported, "the file, - for standard input");
+  app.add_subcommand("env", "What programs take from the environment, as it is now");
   app.add_subcommand("version", "The version");
+  if (auto const wrong = missing_command(app, count, words)) return refuse(plain(*wrong));
 
   try {
     app.parse(count, words);
@@ -291,6 +317,8 @@ int run(int count, char** words) {
     else if (app.got_subcommand("slots"))
       std::cout << slots_text(count_of("steps", steps_to_slow, 0), number_of("slowdown", slowdown));
     else if (app.got_subcommand("savings")) savings(lengths, checkpoints);
+    else if (app.got_subcommand("report")) std::cout << report_of(reported);
+    else if (app.got_subcommand("env")) std::cout << environment_table();
     else std::cout << "cairn " CAIRN_VERSION_STRING "\n";
   } catch (wrong_request const& problem) {
     return refuse(problem.what());

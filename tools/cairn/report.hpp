@@ -1,0 +1,10 @@
+#pragma once
+/// \file report.hpp  Answers `cairn report`: what stands in a file that cairn has written, in words.
+#include <string>
+
+namespace tool {
+
+/// \param file  CSV or JSON of plans; "-" for standard input   \throws wrong_request, cairn::error
+[[nodiscard]] std::string report_of(std::string const& file);
+
+}  // namespace tool
