@@ -12,66 +12,13 @@
 #include "support/catch.hpp"
 #include "support/plans.hpp"
 #include "support/schedule_text.hpp"
+#include "support/svg.hpp"
 
 using namespace cairn;
 using Catch::Matchers::ContainsSubstring;
+using namespace svg_text;
 
 namespace {
-
-struct command {
-  char letter;
-  std::vector<double> numbers;
-};
-/// One `M` of a path and what follows it.
-using subpath = std::vector<command>;
-
-std::vector<subpath> read_path(std::string const& data) {
-  std::vector<subpath> all;
-  char const* at = data.c_str();
-  while (*at != '\0') {
-    command next{*at++, {}};
-    for (char* end = nullptr;; at = end) {
-      double const number = std::strtod(at, &end);
-      if (end == at) break;
-      next.numbers.push_back(number);
-    }
-    while (*at == ' ') ++at;
-    if (next.letter == 'M') all.emplace_back();
-    all.back().push_back(next);
-  }
-  return all;
-}
-
-std::string between(std::string const& text, std::string const& open, std::string const& close) {
-  auto const from = text.find(open);
-  if (from == std::string::npos) return "";
-  auto const start = from + open.size();
-  return text.substr(start, text.find(close, start) - start);
-}
-
-/// The paths of the group of marks, by their class.
-std::map<std::string, std::vector<subpath>> marks_of(std::string const& svg) {
-  std::map<std::string, std::vector<subpath>> all;
-  std::istringstream lines{between(svg, "<g class=\"marks\">", "</g>")};
-  for (std::string line; std::getline(lines, line);)
-    if (!line.empty()) all[between(line, "class=\"", "\"")] = read_path(between(line, " d=\"", "\""));
-  return all;
-}
-
-/// What stands at the ticks of an axis, and its name at the end.
-std::vector<std::string> labels_of(std::string const& svg, std::string const& which) {
-  std::vector<std::string> all;
-  std::istringstream lines{between(svg, "<g class=\"" + which + "\">", "</g>")};
-  for (std::string line; std::getline(lines, line);)
-    if (!line.empty()) all.push_back(between(line.substr(line.find("<text")), ">", "<"));
-  return all;
-}
-
-/// The plot is 690 pixels wide, and begins 80 from the left.
-double across(double value, double range) { return 80 + 690 * (range > 0 ? value / range : 0); }
-
-/// Coordinates are rounded to hundredths of a pixel.
-bool near(double drawn, double meant) { return std::abs(drawn - meant) <= 0.005 + 1e-9; }
 
 std::string name_of(action_kind kind) {
   static char const* const names[] = {"advance", "save", "load", "drop", "record", "turn", "reverse"};
@@ -139,15 +86,15 @@ void check_space_time(any_schedule const& plan) {
                              : b.where == tier::memory   ? "state-life"
                                                          : "far-life";
       auto const& life = marks.at(life_kind).at(kept[life_kind]++);
-      in_place = in_place && life.size() == 2 && near(life[0].numbers[0], across(from, double(plan.steps()))) &&
-                 near(life[0].numbers[1], row(born)) && life[1].letter == 'V' && near(life[1].numbers[0], row(k));
+      in_place = in_place && life.size() == 2 && is_at(life[0].numbers[0], across(from, double(plan.steps()))) &&
+                 is_at(life[0].numbers[1], row(born)) && life[1].letter == 'V' && is_at(life[1].numbers[0], row(k));
     }
     if (a.kind == action_kind::reverse) std::swap(from, to);
     in_place =
-        in_place && near(mark[0].numbers[0], across(from, double(plan.steps()))) && near(mark[0].numbers[1], row(k));
+        in_place && is_at(mark[0].numbers[0], across(from, double(plan.steps()))) && is_at(mark[0].numbers[1], row(k));
     if (is_line(a.kind))
       in_place = in_place && mark.size() == 2 && mark[1].letter == 'H' &&
-                 near(mark[1].numbers[0], across(to, double(plan.steps())));
+                 is_at(mark[1].numbers[0], across(to, double(plan.steps())));
   }
   CHECK(in_place);
   for (auto const& [kind, paths] : marks) CHECK(paths.size() == seen[kind] + kept[kind]);
@@ -201,7 +148,7 @@ void check_memory(any_schedule const& plan) {
     as_held = as_held && curve.held[k] == now && curve.kept[k] == in_slots;
     double const unit = 320 / double(curve.peak);
     as_drawn =
-        as_drawn && near(held[k], bottom - unit * double(now)) && near(kept[k], bottom - unit * double(in_slots));
+        as_drawn && is_at(held[k], bottom - unit * double(now)) && is_at(kept[k], bottom - unit * double(in_slots));
   }
   CHECK(as_held);
   CHECK(as_drawn);
@@ -214,7 +161,7 @@ void check_memory(any_schedule const& plan) {
   CHECK(y[y.size() - 2] == std::to_string(most));
   CHECK(y.back() == "states");
   CHECK(marks.at("summit").size() == 1);
-  CHECK(near(marks.at("summit")[0][0].numbers[0], across(double(curve.summit) + 0.5, double(actions.size()))));
+  CHECK(is_at(marks.at("summit")[0][0].numbers[0], across(double(curve.summit) + 0.5, double(actions.size()))));
 }
 
 std::vector<std::string> lines_of(std::string const& text) {
@@ -330,7 +277,8 @@ TEST_CASE("a title is shown as it was given, whatever characters it has", "[plan
   std::string const lengthy(300, 'w');
   auto const svg = space_time_svg(revolve{5, 2}, lengthy);
   CHECK(between(svg, "<title>", "</title>") == lengthy);
-  CHECK(between(svg, "y=\"28\">", "</text>") == std::string(72, 'w') + "\xE2\x80\xA6");
+  // 710 pixels hold 45 of the letter w at 16 pixels and bold.
+  CHECK(between(svg, "y=\"28\">", "</text>") == std::string(45, 'w') + "\xE2\x80\xA6");
 }
 
 TEST_CASE("a hundred thousand actions are all drawn", "[plan][picture][long]") {

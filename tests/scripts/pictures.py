@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The pictures as others read them: well-formed XML, inside their page, legible on light and dark screens.
 
-    pictures.py PROGRAM DIRECTORY [CHAINS]
+    pictures.py PROGRAM DIRECTORY GALLERY [CHAINS]
 
-PROGRAM is examples/draw_schedule; what it writes by default is, byte for byte, what lies in DIRECTORY. After a wanted
-change `PROGRAM DIRECTORY` writes that anew. CHAINS is examples/chains; of what `CHAINS --out` writes DIRECTORY keeps two under other names.
+PROGRAM is examples/draw_schedule, GALLERY is examples/gallery; what they write by default is, byte for byte, what lies
+in DIRECTORY. After a wanted change `PROGRAM DIRECTORY` and `GALLERY DIRECTORY` write that anew. CHAINS is
+examples/chains; of what `CHAINS --out` writes DIRECTORY keeps two under other names.
 """
 import pathlib
 import re
@@ -24,17 +25,24 @@ CASES = [  # steps, slots, more words; what the title has to say, what is at the
     (["40", "4", "1MB", "w" * 500], "w" * 500),
     (["20000", "20", "1GiB"], None),
 ]
-SCHEDULES = ["uniform", "revolve", "leaves", "two_level", "online", "multistage", "hrevolve", "disk_revolve", "mixed", "bptt", "runge_kutta"]
+SCHEDULES = ["uniform", "revolve", "leaves", "two_level", "online", "multistage", "hrevolve", "disk_revolve", "mixed",
+             "bptt", "runge_kutta"]
+GALLERY = [f"gallery_{name}.svg" for name in ("batch", "breakdown", "lines", "measured", "pareto", "sweep")]
 OF_CHAINS = {"chain_pareto.svg": "real_gpt12x2.pareto.svg", "chain_memory.svg": "real_gpt12x2.memory.svg"}
 NUMBER = r"-?\d+(?:\.\d+)?"
+# Widths of the characters from ' ' to '~' in DejaVu Sans, in thousandths of their height.
+WIDTHS = [318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, *[636] * 10, 337, 337, 838,
+          838, 838, 531, 1000, 684, 686, 698, 770, 632, 575, 775, 752, 295, 295, 656, 557, 863, 748, 787, 603, 787, 695,
+          635, 611, 732, 684, 989, 685, 611, 685, 390, 337, 390, 838, 500, 500, 613, 635, 550, 635, 615, 352, 635, 634,
+          278, 278, 579, 278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838]
 
 
 def path_points(data):
     """The absolute points of a path; what is relative is walked through, a ring by its ends."""
     x = y = 0.0
-    for letter, rest in re.findall(r"([MHVZmhavz])([^MHVZmhavz]*)", data):
+    for letter, rest in re.findall(r"([MLHVZmhavz])([^MLHVZmhavz]*)", data):
         numbers = [float(n) for n in re.findall(NUMBER, rest)]
-        if letter == "M":
+        if letter in "ML":
             x, y = numbers
         elif letter == "H":
             x, = numbers
@@ -47,6 +55,12 @@ def path_points(data):
         elif letter == "a":
             x, y = x + numbers[5], y + numbers[6]
         yield x, y
+
+
+def text_width(text, is_heading):
+    """Pixels; letters of headings are larger and bold."""
+    thousandths = sum(WIDTHS[ord(c) - 32] if " " <= c <= "~" else 1000 for c in text)
+    return thousandths * (16 * 1.15 if is_heading else 12) / 1000
 
 
 def luminance(colour):
@@ -84,7 +98,7 @@ def style_faults(style):
         for (selector, what), colour in found.items():
             if selector in (".paper", ".grid", ".kept") or (selector, what) == (".summit", "fill"):
                 continue
-            is_text = what == "fill"
+            is_text = what == "fill" and not selector.startswith(".part-")
             ratio = contrast(colour, paper)
             if ratio < (4.5 if is_text else 3):
                 yield f"{scheme}: {selector} {what} {colour} has a contrast of {ratio:.2f} to the paper"
@@ -112,14 +126,20 @@ def faults(path, title):
                 yield f"no colour for {element.get('class')}"
         elif element.tag == SVG + "text" and element.get("x"):
             x, y = float(element.get("x")), float(element.get("y"))
-            size = 9.3 if element.get("class") == "heading" else 7  # a generous width of a letter
-            before = {"start": 0, "middle": 0.5, "end": 1}[element.get("text-anchor", "start")] * size * len(element.text)
-            points = [(x - before, y - 12), (x - before + size * len(element.text), y)]
+            length = text_width(element.text, element.get("class") == "heading")
+            before = {"start": 0, "middle": 0.5, "end": 1}[element.get("text-anchor", "start")] * length
+            points = [(x - before, y - 12), (x - before + length, y)]
         outside = [point for point in points if not (0 <= point[0] <= width and 0 <= point[1] <= height)]
         if outside:
-            yield f"{element.tag[len(SVG):]} {element.get('class')} leaves the page at {outside[0]}: {(element.text or '')[:40]}"
-    axes = [[text.text for text in group.findall(SVG + "text")] for group in root.iter(SVG + "g") if group.get("class", "").endswith("-axis")]
-    if len(axes) != 2 or any(len(labels) < 2 or not labels[-1] for labels in axes):
+            what = f"{element.tag[len(SVG):]} {element.get('class')}"
+            yield f"{what} leaves the page at {outside[0]}: {(element.text or '')[:40]}"
+        if element.get("class") == "y-axis":  # their name stands at 20 pixels
+            for text in element.findall(SVG + "text"):
+                if text.get("x") and float(text.get("x")) - text_width(text.text, False) < 24:
+                    yield f"{text.text} touches the name of the y axis"
+    axes = [[text.text for text in group.findall(SVG + "text")]
+            for group in root.iter(SVG + "g") if group.get("class", "").endswith("-axis")]
+    if len(axes) not in (2, 4) or any(len(labels) < 2 or not labels[-1] for labels in axes):
         yield f"axes without ticks or names: {axes}"
 
 
@@ -132,14 +152,16 @@ def main():
         for words, title in CASES:
             subprocess.run([program, scratch, *words], check=True)
             for name in names:
-                wrong += [f"{name} of {' '.join(words)[:60]}: {fault}" for fault in faults(pathlib.Path(scratch, name), title)]
+                found = faults(pathlib.Path(scratch, name), title)
+                wrong += [f"{name} of {' '.join(words)[:60]}: {fault}" for fault in found]
         subprocess.run([program, scratch], check=True)
-        for name in of_schedules:
+        subprocess.run([sys.argv[3], scratch], check=True, stdout=subprocess.DEVNULL)
+        for name in of_schedules + GALLERY:
             wrong += [f"{name}: {fault}" for fault in faults(pathlib.Path(scratch, name), None)]
-        names += of_schedules
-        if len(sys.argv) > 3:
+        names += of_schedules + GALLERY
+        if len(sys.argv) > 4:
             chains = pathlib.Path(scratch, "chains")
-            subprocess.run([sys.argv[3], "--out", chains], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([sys.argv[4], "--out", chains], check=True, stdout=subprocess.DEVNULL)
             for path in sorted(chains.iterdir()):
                 wrong += [f"{path.name}: {fault}" for fault in faults(path, None)]
             for name, drawn in OF_CHAINS.items():
@@ -147,9 +169,12 @@ def main():
             names += OF_CHAINS
         for name in names:
             if not (kept / name).exists() or (kept / name).read_bytes() != pathlib.Path(scratch, name).read_bytes():
-                wrong.append(f"{kept / name} is not what {program} draws; `{program} {kept}` draws it anew")
-        wrong += [f"{path}: nothing draws it" for path in sorted(kept.glob("*.svg")) if path.name not in names and path.name not in OF_CHAINS]
-    refused = subprocess.run([program, tempfile.gettempdir(), "9223372036854775807", "3"], capture_output=True, text=True, timeout=60)
+                draws = sys.argv[3] if name in GALLERY else program
+                wrong.append(f"{kept / name} is not what {draws} draws; `{draws} {kept}` draws it anew")
+        wrong += [f"{path}: nothing draws it" for path in sorted(kept.glob("*.svg"))
+                  if path.name not in names and path.name not in OF_CHAINS]
+    refused = subprocess.run([program, tempfile.gettempdir(), "9223372036854775807", "3"], capture_output=True,
+                             text=True, timeout=60)
     if refused.returncode == 0 or "9223372036854775807" not in refused.stderr:
         wrong.append(f"a loop too long to be drawn: {refused.returncode} {refused.stderr}")
     print("\n".join(wrong) or f"{len(CASES)} loops, {len(names)} pictures")

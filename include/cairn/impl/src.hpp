@@ -17,6 +17,8 @@
 #include <cairn/plan/loop/impl/plan_within.ipp>
 #include <cairn/plan/loop/impl/why_infeasible.ipp>
 #include <cairn/plan/text/impl/actions_csv.ipp>
+#include <cairn/plan/text/impl/batch_svg.ipp>
+#include <cairn/plan/text/impl/breakdown.ipp>
 #include <cairn/plan/text/impl/chain_svg.ipp>
 #include <cairn/plan/text/impl/chain_text.ipp>
 #include <cairn/plan/text/impl/chain_words.ipp>
@@ -24,9 +26,11 @@
 #include <cairn/plan/text/impl/graph_svg.ipp>
 #include <cairn/plan/text/impl/graph_words.ipp>
 #include <cairn/plan/text/impl/memory_curve.ipp>
+#include <cairn/plan/text/impl/memory_lines.ipp>
 #include <cairn/plan/text/impl/pareto_text.ipp>
 #include <cairn/plan/text/impl/plan_text.ipp>
 #include <cairn/plan/text/impl/space_time.ipp>
+#include <cairn/plan/text/impl/sweep_breakdown.ipp>
 #include <cairn/schedule/impl/disk_revolve.ipp>
 #include <cairn/schedule/impl/fingerprint.ipp>
 #include <cairn/schedule/impl/hrevolve.ipp>

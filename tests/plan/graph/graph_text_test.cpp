@@ -4,6 +4,8 @@
 #include <cairn/plan/text/graph_svg.hpp>
 #include <cairn/plan/text/graph_words.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -51,6 +53,18 @@ TEST_CASE("the picture of a plan for a graph shows its peak", "[plan][graph][lon
     auto const picture = graph_memory_svg(graph, plan.actions);
     CHECK_THAT(picture, Contains("<svg") && Contains("12 operations") && Contains("peak " + std::to_string(plan.cost.peak) + " bytes"));
     CHECK_THAT(graph_memory_svg(graph, plan.actions, "a title"), Contains("a title"));
+    auto const samples = graph_memory_samples(graph, plan.actions);
+    auto const drops = std::count_if(plan.actions.begin(), plan.actions.end(),
+                                     [](action const& a) { return a.kind == action_kind::drop; });
+    CHECK(std::int64_t(samples.size()) == std::int64_t(plan.actions.size()) - drops);
+    CHECK(samples.back().end == plan.cost.makespan);
+    std::int64_t most = 0, now = 0;
+    for (auto const& at : samples) {
+      CHECK((at.begin == now && at.end >= now));
+      now = at.end;
+      most = std::max(most, at.bytes);
+    }
+    CHECK(most == plan.cost.peak);
   }
   for (auto& one : graph.operations) one.time = one.adjoint_time = 0;
   CHECK_THAT(graph_memory_svg(graph, planner.plan(1'000'000).actions), Contains("action"));

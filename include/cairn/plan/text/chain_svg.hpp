@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 #include <cairn/core/chain.hpp>
+#include <cairn/core/memory_sample.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
 
@@ -33,6 +34,10 @@ struct chain_memory {
 [[nodiscard]] CAIRN_DECL chain_memory chain_memory_over(chain const& work, std::span<action const> actions,
                                                         std::span<chain_tier const> elsewhere = {});
 
+/// The curve as samples for `memory_lines_svg`, one for each action: to be drawn beside what a run took. The chain's
+/// times are taken for nanoseconds, as `chain_probe` measures them.
+[[nodiscard]] CAIRN_DECL std::vector<memory_sample> samples_of(chain_memory const& curve);
+
 /// Memory over time as an SVG: a line for all memory held, an area for the states and tapes that exist before each
 /// action, and the peak. State 0 and its adjoint are not counted. Actions that take no time are vertical; if no action
 /// takes time, all are drawn equally wide.
@@ -45,7 +50,7 @@ struct chain_memory {
                                                       std::span<chain_tier const> elsewhere = {});
 
 /// Time over memory as an SVG: makespan over peak memory, a dot per plan, and the line below which no schedule of any
-/// kind can be.
+/// kind can be. An axis is logarithmic if its largest value is at least ten times its smallest one.
 /// \param front  plans of one chain, from the smallest budget to the largest, as from `chain_planner::pareto`
 /// \param title  title of the picture; by default it says what is shown
 /// \param beside  bytes that are added to each memory, such as those of state 0

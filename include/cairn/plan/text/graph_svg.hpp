@@ -3,6 +3,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+#include <cairn/core/memory_sample.hpp>
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/detail/linkage.hpp>
 
@@ -15,6 +17,12 @@ namespace cairn {
 ///   overflow_error   as `replay`
 [[nodiscard]] CAIRN_DECL std::string graph_memory_svg(operation_graph const& graph, std::span<action const> actions,
                                                       std::string_view title = {});
+
+/// The line of that picture: the most bytes at once during each action, in the graph's unit of time; actions that drop
+/// something are left out. For `memory_lines_svg`, beside what a run took.
+/// \throws invalid_schedule, invalid_plan, overflow_error   as `replay`
+[[nodiscard]] CAIRN_DECL std::vector<memory_sample> graph_memory_samples(operation_graph const& graph,
+                                                                         std::span<action const> actions);
 
 }  // namespace cairn
 

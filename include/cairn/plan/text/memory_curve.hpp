@@ -5,11 +5,11 @@
 #include <string_view>
 #include <vector>
 #include <cairn/core/action.hpp>
-#include <cairn/core/sweep_bytes.hpp>
+#include <cairn/core/memory_sample.hpp>
 #include <cairn/detail/linkage.hpp>
-#include <cairn/plan/loop/detail/frame_counter.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/plan/loop/estimate.hpp>
+#include <cairn/plan/text/detail/curve_moments.hpp>
 #include <cairn/plan/text/drawn_actions.hpp>
 #include <cairn/plan/text/glyphs.hpp>
 
@@ -27,20 +27,16 @@ struct memory_curve {
 
 namespace detail {
 
-/// All that a curve needs to know of a sweep beside its actions.
-struct curve_measures {
-  counted_plan counted;
-  sweep_form form;
-  sweep_needs needs;
-  sweep_sizes sizes;
-};
 [[nodiscard]] CAIRN_DECL memory_curve curve_of(std::vector<action> const& actions, curve_measures const& by);
+template <schedule Plan>
+[[nodiscard]] curve_measures measures_of(Plan const& plan, workload const& work) {
+  return {counted_plan_of(plan, work.form), work.form, needs_of(plan, estimate(plan, work).counts, work),
+          sizes_of(work, plan.leaf())};
+}
 template <schedule Plan>
 [[nodiscard]] memory_curve measured(Plan const& plan, workload const& work, char const* who) {
   auto const actions = drawn_actions(plan, who);
-  sweep_sizes const sizes = sizes_of(work, plan.leaf());
-  return curve_of(actions, {counted_plan_of(plan, work.form), work.form,
-                            needs_of(plan, estimate(plan, work).counts, work), sizes});
+  return curve_of(actions, measures_of(plan, work));
 }
 
 /// \param loop  the plan in a few words
@@ -62,6 +58,10 @@ template <class Schedule>
   static_assert(schedule<Schedule>, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
   return detail::measured(plan, work, "cairn::memory_over");
 }
+
+/// The curve as samples for `memory_lines_svg`, one for each action: to be drawn beside what a run took.
+/// \throws overflow_error   beyond 2^63 - 1 bytes
+[[nodiscard]] CAIRN_DECL std::vector<memory_sample> samples_of(memory_curve const& curve);
 
 /// Memory over actions as an SVG: a line for all memory held, an area for the checkpoints in it, and the peak. In bytes
 /// if `work` has sizes, otherwise in states; for the exact values see `memory_over`.

@@ -1,8 +1,9 @@
 #pragma once
-/// \file memory_axes.hpp  Axes of pictures of memory: times in an unnamed unit, and bytes.
+/// \file memory_axes.hpp  Axes of pictures of memory: bytes, seconds, and times in an unnamed unit.
 #include <string>
 #include <cairn/core/wide.hpp>
-#include <cairn/plan/text/detail/svg_chart.hpp>
+#include <cairn/plan/text/detail/scale.hpp>
+#include <cairn/plan/text/detail/ticks.hpp>
 
 namespace cairn::detail {
 
@@ -16,6 +17,18 @@ namespace cairn::detail {
 [[nodiscard]] inline axis memory_axis(wide most) {
   axis_unit const in = byte_unit(most);
   return {"memory (" + in.name + ")", most, in};
+}
+/// An axis of times in picoseconds, in the largest unit of which `most` has at least four.
+[[nodiscard]] inline axis time_axis(wide most) {
+  axis_unit in{1'000, "ns"};
+  wide unit = 1'000;
+  for (char const* name : {"us", "ms", "s"})
+    if (unit *= 1'000; most >= 4 * unit) in = {unit, name};
+  return {"time (" + in.name + ")", most, in};
+}
+/// Seconds as picoseconds, rounded; at most 10^26.
+[[nodiscard]] inline wide picoseconds(double seconds) {
+  return seconds > 0 ? wide((seconds < 1e26 ? seconds : 1e26) * 1e12 + 0.5) : 0;
 }
 
 }  // namespace cairn::detail

@@ -24,6 +24,7 @@ class svg_path {
   svg_path& move(hundredths x, hundredths y) { return put('M', x).put(' ', y); }
   svg_path& across(hundredths x) { return put('H', x); }
   svg_path& down(hundredths y) { return put('V', y); }
+  svg_path& line(hundredths x, hundredths y) { return put('L', x).put(' ', y); }
   /// A line of length 0, which round ends make a dot.
   svg_path& dot() { return add("h0"); }
   svg_path& ring(hundredths radius) {

@@ -42,14 +42,4 @@ namespace cairn::detail {
   return safe;
 }
 
-/// At most the first `most` characters of `text`; an ellipsis replaces the rest.
-[[nodiscard]] inline std::string shortened(std::string_view text, std::size_t most) {
-  std::size_t at = 0;
-  for (std::size_t count = 0; at < text.size() && count < most; ++count) {
-    std::size_t const length = xml_character(text.substr(at));
-    at += length == 0 ? 1 : length;
-  }
-  return std::string{text.substr(0, at)} + (at < text.size() ? "\xE2\x80\xA6" : "");
-}
-
 }  // namespace cairn::detail

@@ -10,16 +10,17 @@
 #include <cairn/plan/text/chain_svg.hpp>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/detail/chain_walk.hpp>
-#include <cairn/core/error.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/replay.hpp>
 #include <cairn/plan/text/chain_text.hpp>
 #include <cairn/plan/text/detail/memory_axes.hpp>
+#include <cairn/plan/text/detail/memory_moments.hpp>
 #include <cairn/plan/text/detail/quantities.hpp>
+#include <cairn/plan/text/detail/picture_checks.hpp>
 #include <cairn/plan/text/detail/plan_words.hpp>
+#include <cairn/plan/text/detail/scale.hpp>
 #include <cairn/plan/text/detail/svg_chart.hpp>
-#include <cairn/plan/text/drawn_actions.hpp>
 #include <cairn/plan/text/figure_text.hpp>
 
 namespace cairn {
@@ -75,63 +76,36 @@ CAIRN_DECL chain_memory chain_memory_over(chain const& work, std::span<action co
   return curve;
 }
 
+CAIRN_DECL std::vector<memory_sample> samples_of(chain_memory const& curve) {
+  std::vector<memory_sample> samples;
+  samples.reserve(curve.moments.size());
+  for (auto const& at : curve.moments) samples.push_back({std::int64_t(at.begin), std::int64_t(at.end), at.held});
+  return samples;
+}
+
 CAIRN_DECL std::string chain_memory_svg(chain const& work, std::span<action const> actions, std::string_view title,
                                         std::span<chain_tier const> elsewhere) {
-  if (actions.size() > most_drawn_actions)
-    throw invalid_plan{"cairn::chain_memory_svg",
-                       "too many actions for a picture",
-                       {{"actions", actions.size()}, {"most actions drawn", most_drawn_actions}},
-                       "draw a shorter chain of the same kind, or a larger budget"};
-  chain_memory curve = chain_memory_over(work, actions, elsewhere);
-  bool const timed = curve.moments.back().end > 0;
-  if (!timed)
-    for (std::size_t k = 0; k < curve.moments.size(); ++k) curve.moments[k].begin = k, curve.moments[k].end = k + 1;
-  wide const all = curve.moments.back().end, most = wide(curve.peak);
-  std::string const what = "Memory of a plan for a chain of " + detail::plural(wide(work.stages()), "stage");
-  std::string const peak = "peak " + exact_bytes_text(curve.peak) + " in " +
-                           detail::chain_action_words(actions[curve.summit], work.stages());
-  std::vector<detail::legend_entry> const legend{{"all that is held", "held", detail::line_sample},
-                                                 {"states and tapes that stand", "kept", detail::area_sample},
-                                                 {"peak", "peak", detail::line_sample}};
-  detail::svg_chart chart{title.empty() ? what : title, peak,
-                          what + ": " + peak + ". Across: time; up: what is held beside state 0.", 32'000, legend};
-  chart.axes(detail::count_axis(timed ? "time" : "action", all), detail::memory_axis(most), false);
-
-  detail::svg_path held, kept;
-  held.move(chart.across(0, all), chart.bottom());
-  kept.move(chart.across(0, all), chart.bottom());
-  detail::hundredths x = chart.across(0, all), held_at = chart.bottom(), kept_at = chart.bottom();
-  auto const level = [](detail::svg_path& path, detail::hundredths& last, detail::hundredths now) {
-    if (now != last) path.down(last = now);
-  };
-  for (chain_moment const& at : curve.moments) {
-    detail::hundredths const high = chart.up(wide(at.held), most);
-    if (at.end > at.begin || high < held_at) level(held, held_at, high);  // actions without duration show only as peaks
-    if (at.end > at.begin) level(kept, kept_at, chart.up(wide(at.standing), most));
-    if (detail::hundredths const end = chart.across(at.end, all); end != x) {
-      x = end;
-      held.across(x);
-      kept.across(x);
-    }
-  }
-  kept.down(chart.bottom()).close();
-  chain_moment const& summit = curve.moments[curve.summit];
-  detail::hundredths const top = chart.up(most, most);
-  chart.open_group("marks");
-  chart.draw("kept", kept);
-  chart.draw("held", held, curve.moments.size() > 1'000 ? 80 : 0);
-  chart.draw("peak", detail::svg_path{}.move(detail::svg_chart::left, top).across(detail::svg_chart::right));
-  chart.draw("summit", detail::svg_path{}.move(chart.across(summit.begin + summit.end, 2 * all), top).ring(350));
-  chart.close_group();
-  return std::move(chart).finish();
+  detail::check_drawn_actions("cairn::chain_memory_svg", actions,
+                              "draw a shorter chain of the same kind, or a larger budget");
+  chain_memory const curve = chain_memory_over(work, actions, elsewhere);
+  std::vector<detail::memory_moment> moments;
+  for (auto const& at : curve.moments) moments.push_back({at.begin, at.end, at.held, at.standing});
+  return detail::moments_svg(std::move(moments), curve.summit,
+                             {"Memory of a plan for a chain of " + detail::plural(wide(work.stages()), "stage"),
+                              "peak " + exact_bytes_text(curve.peak) + " in " +
+                                  detail::chain_action_words(actions[curve.summit], work.stages()),
+                              "states and tapes that stand", "state 0", title});
 }
 
 CAIRN_DECL std::string chain_pareto_svg(std::span<chain_plan const> front, std::string_view title,
                                         std::int64_t beside) {
-  wide most_bytes = 0, most = 0;
   auto const memory = [&](std::int64_t bytes) { return wide(bytes) + wide(beside); };
-  for (auto const& plan : front)
-    most_bytes = (std::max)({most_bytes, memory(plan.cost.peak)}), most = (std::max)(most, wide(plan.cost.makespan));
+  detail::value_range bytes, times;
+  for (auto const& plan : front) {
+    bytes.take(memory(plan.cost.peak));
+    times.take(wide(plan.cost.makespan));
+    times.take(wide(plan.proof.lower_bound_time));
+  }
   std::string note = "no plan";
   if (!front.empty()) {
     auto const part = [&](chain_plan const& plan) {
@@ -146,21 +120,24 @@ CAIRN_DECL std::string chain_pareto_svg(std::span<chain_plan const> front, std::
       {"the fastest of them within that memory", "held", detail::line_sample},
       {"no schedule is below", "peak", detail::line_sample}};
   detail::svg_chart chart{title.empty() ? what : title, note, what + ": " + note + ".", 32'000, legend};
-  chart.axes(detail::memory_axis(most_bytes), detail::count_axis("makespan", most), false);
+  auto const x_axis = ranging(detail::memory_axis(bytes.most), "memory", detail::quantity::bytes, bytes.least);
+  auto const y_axis =
+      ranging(detail::count_axis("makespan", times.most), "makespan", detail::quantity::count, times.least);
+  chart.axes(x_axis, y_axis, false);
   detail::svg_path line, dots, bound;
   for (auto const& plan : front) {
-    auto const x = chart.across(memory(plan.cost.peak), most_bytes), y = chart.up(wide(plan.cost.makespan), most);
+    auto const x = chart.across(memory(plan.cost.peak), x_axis), y = chart.up(wide(plan.cost.makespan), y_axis);
     if (line.empty()) line.move(x, y);
     else line.across(x).down(y);
     dots.move(x, y).dot();
     // A bound for one budget holds for all smaller budgets, too.
-    auto const until = chart.across((std::min)(memory(plan.budget), most_bytes), most_bytes),
-               low = chart.up(wide(plan.proof.lower_bound_time), most);
+    auto const until = chart.across((std::min)(memory(plan.budget), bytes.most), x_axis),
+               low = chart.up(wide(plan.proof.lower_bound_time), y_axis);
     if (bound.empty()) bound.move(x, low);
     else bound.down(low);
     bound.across(until);
   }
-  if (!front.empty()) line.across(detail::svg_chart::right);
+  if (!front.empty()) line.across(chart.right());
   chart.open_group("marks");
   chart.draw("held", line);
   chart.draw("peak", bound);

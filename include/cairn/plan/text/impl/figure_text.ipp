@@ -10,7 +10,8 @@
 namespace cairn {
 
 CAIRN_DECL std::string percent_text(double share) {
-  if (!(share >= 10 && share <= 1e15)) return detail::number_text(100 * share, 2 + (share >= 1 ? 1 : 0)) + " %";
+  // Limits at which a number of so many digits would be rounded up to one more.
+  if (!(share >= 9.995 && share <= 1e15)) return detail::number_text(100 * share, share >= 0.995 ? 3 : 2) + " %";
   return detail::digits_of(wide(100 * share + 0.5)) + " %";
 }
 

@@ -7,25 +7,18 @@
 #include <utility>
 #include <vector>
 #include <cairn/plan/text/graph_svg.hpp>
-#include <cairn/core/error.hpp>
+#include <cairn/core/memory_sample.hpp>
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/replay.hpp>
-#include <cairn/plan/text/detail/quantities.hpp>
-#include <cairn/plan/text/detail/memory_axes.hpp>
+#include <cairn/plan/text/detail/memory_moments.hpp>
+#include <cairn/plan/text/detail/picture_checks.hpp>
 #include <cairn/plan/text/detail/plan_words.hpp>
-#include <cairn/plan/text/detail/svg_chart.hpp>
 #include <cairn/plan/text/figure_text.hpp>
-#include <cairn/plan/text/drawn_actions.hpp>
 
 namespace cairn {
 namespace detail {
 
-// The time and the memory of one action of a plan for a graph.
-struct graph_moment {
-  wide begin, end;
-  std::int64_t held, standing;
-};
 [[nodiscard]] inline std::string graph_action_words(action const& a) {
   std::string const number = digits_of(wide(a.from));
   switch (a.kind) {
@@ -36,75 +29,53 @@ struct graph_moment {
   }
 }
 
-}  // namespace detail
-
-CAIRN_DECL std::string graph_memory_svg(operation_graph const& graph, std::span<action const> actions,
-                                        std::string_view title) {
-  constexpr char const* who = "cairn::graph_memory_svg";
-  if (actions.size() > most_drawn_actions)
-    throw invalid_plan{who,
-                       "too many actions for a picture",
-                       {{"actions", actions.size()}, {"most actions drawn", most_drawn_actions}},
-                       "draw a shorter graph of the same kind, or a larger budget"};
-  detail::graph_model const model{graph, who};
-  detail::graph_interpreter player{model, who};
-  std::vector<detail::graph_moment> moments;
-  std::vector<action> shown;  // without drops
+/// The memory of a plan for a graph over time; actions that drop something are left out.
+struct graph_curve {
+  std::vector<memory_moment> moments;
+  std::size_t summit = 0;
+  action at_summit{};
+};
+[[nodiscard]] inline graph_curve graph_curve_of(operation_graph const& graph, std::span<action const> actions,
+                                                char const* who) {
+  graph_model const model{graph, who};
+  graph_interpreter player{model, who};
+  graph_curve curve;
   wide now = 0;
+  std::int64_t most = -1;
   for (action const& a : actions) {
     std::int64_t const standing = player.kept();
     player.obey(a);
     if (a.kind == action_kind::drop) continue;
     bool const reverses = a.kind == action_kind::turn || a.kind == action_kind::reverse;
     std::int64_t const time = (reverses ? model.adjoint_time : model.time)[std::size_t(a.from)];
-    moments.push_back({now, now + wide(time), player.reached(), standing});
-    shown.push_back(a);
+    curve.moments.push_back({now, now + wide(time), player.reached(), standing});
+    if (player.reached() > most) most = player.reached(), curve.summit = curve.moments.size() - 1, curve.at_summit = a;
     now += wide(time);
   }
-  graph_cost const cost = player.finish();
-  bool const timed = now > 0;
-  if (!timed)
-    for (std::size_t k = 0; k < moments.size(); ++k) moments[k].begin = k, moments[k].end = k + 1;
-  std::size_t summit = 0;
-  while (moments[summit].held < cost.peak) ++summit;
-  wide const all = moments.back().end, most = wide(cost.peak);
-  std::string const what = "Memory of a plan for a graph of " + detail::plural(wide(graph.size()), "operation");
-  std::string const peak =
-      "peak " + exact_bytes_text(cost.peak) + " in " + detail::graph_action_words(shown[summit]);
-  std::vector<detail::legend_entry> const legend{{"all that is held", "held", detail::line_sample},
-                                                 {"values and tapes that stand", "kept", detail::area_sample},
-                                                 {"peak", "peak", detail::line_sample}};
-  detail::svg_chart chart{title.empty() ? what : title, peak,
-                          what + ": " + peak + ". Across: time; up: what is held beside the caller's.", 32'000, legend};
-  chart.axes(detail::count_axis(timed ? "time" : "action", all), detail::memory_axis(most), false);
-  detail::svg_path held, kept;
-  held.move(chart.across(0, all), chart.bottom());
-  kept.move(chart.across(0, all), chart.bottom());
-  detail::hundredths x = chart.across(0, all), held_at = chart.bottom(), kept_at = chart.bottom();
-  auto const level = [](detail::svg_path& path, detail::hundredths& last, detail::hundredths to) {
-    if (to != last) path.down(last = to);
-  };
-  for (auto const& at : moments) {
-    detail::hundredths const high = chart.up(wide(at.held), most);
-    if (at.end > at.begin || high < held_at) level(held, held_at, high);  // actions without duration show only as peaks
-    if (at.end > at.begin) level(kept, kept_at, chart.up(wide(at.standing), most));
-    if (detail::hundredths const end = chart.across(at.end, all); end != x) {
-      x = end;
-      held.across(x);
-      kept.across(x);
-    }
-  }
-  kept.down(chart.bottom()).close();
-  detail::hundredths const top = chart.up(most, most);
-  chart.open_group("marks");
-  chart.draw("kept", kept);
-  chart.draw("held", held, moments.size() > 1'000 ? 80 : 0);
-  chart.draw("peak", detail::svg_path{}.move(detail::svg_chart::left, top).across(detail::svg_chart::right));
-  chart.draw(
-      "summit",
-      detail::svg_path{}.move(chart.across(moments[summit].begin + moments[summit].end, 2 * all), top).ring(350));
-  chart.close_group();
-  return std::move(chart).finish();
+  (void)player.finish();
+  return curve;
+}
+
+}  // namespace detail
+
+CAIRN_DECL std::vector<memory_sample> graph_memory_samples(operation_graph const& graph,
+                                                           std::span<action const> actions) {
+  std::vector<memory_sample> samples;
+  for (auto const& at : detail::graph_curve_of(graph, actions, "cairn::graph_memory_samples").moments)
+    samples.push_back({std::int64_t(at.begin), std::int64_t(at.end), at.held});
+  return samples;
+}
+
+CAIRN_DECL std::string graph_memory_svg(operation_graph const& graph, std::span<action const> actions,
+                                        std::string_view title) {
+  constexpr char const* who = "cairn::graph_memory_svg";
+  detail::check_drawn_actions(who, actions, "draw a shorter graph of the same kind, or a larger budget");
+  auto curve = detail::graph_curve_of(graph, actions, who);
+  std::int64_t const peak = curve.moments[curve.summit].held;
+  return detail::moments_svg(std::move(curve.moments), curve.summit,
+                             {"Memory of a plan for a graph of " + detail::plural(wide(graph.size()), "operation"),
+                              "peak " + exact_bytes_text(peak) + " in " + detail::graph_action_words(curve.at_summit),
+                              "values and tapes that stand", "the caller's", title});
 }
 
 }  // namespace cairn

@@ -2,14 +2,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/sweep_bytes.hpp>
-#include <cairn/plan/loop/detail/frame_counter.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/plan/text/detail/curve_moments.hpp>
 #include <cairn/plan/text/detail/memory_axes.hpp>
 #include <cairn/plan/text/detail/plan_words.hpp>
 #include <cairn/plan/text/detail/svg_chart.hpp>
@@ -19,25 +20,16 @@
 namespace cairn::detail {
 
 CAIRN_DECL memory_curve curve_of(std::vector<action> const& actions, curve_measures const& by) {
-  auto const& [counted, form, needs, sizes] = by;
-  bool const tapes = needs.tapes > 0;  // frames keep their memory while tapes come and go
   memory_curve curve;
-  curve.in_bytes = (sizes.state | sizes.initial | sizes.adjoint | sizes.tape) != 0;
-  frame_counter counter{form, counted};
-  wide in_slots = 0;
-  for (action const& a : actions) {
-    counter.obey(a);
-    if (a.kind == action_kind::save) ++in_slots;
-    if (a.kind == action_kind::drop && a.what == content::state) --in_slots;
-    curve.held.push_back(!curve.in_bytes ? wide(counter.standing())
-                         : tapes ? sweep_parts_of(needs, form, sizes, counter.peak(), counter.standing_tapes()).total()
-                                 : sweep_bytes(needs, form, sizes, counter.standing()));
-    curve.kept.push_back(curve.in_bytes ? in_slots * sizes.state : in_slots);
-    if (curve.held.back() > curve.peak) {
-      curve.peak = curve.held.back();
+  curve.in_bytes = has_sizes(by);
+  each_moment(actions, by, [&](curve_moment const& at) {
+    curve.held.push_back(at.held);
+    curve.kept.push_back(at.kept);
+    if (at.held > curve.peak) {
+      curve.peak = at.held;
       curve.summit = curve.held.size() - 1;
     }
-  }
+  });
   return curve;
 }
 
@@ -72,7 +64,7 @@ CAIRN_DECL std::string memory_svg_of(memory_curve const& curve, std::string cons
       if (k > 0) path.across(chart.across(k, count));
       path.down(chart.up(values[k], curve.peak));
     }
-    path.across(svg_chart::right);
+    path.across(chart.right());
   };
   svg_path kept, held;
   steps(curve.kept, kept.move(chart.across(0, count), chart.bottom()));
@@ -83,7 +75,7 @@ CAIRN_DECL std::string memory_svg_of(memory_curve const& curve, std::string cons
   chart.open_group("marks");
   chart.draw("kept", kept);
   chart.draw("held", held, count > 1'000 ? 80 : 0);
-  chart.draw("peak", svg_path{}.move(svg_chart::left, top).across(svg_chart::right));
+  chart.draw("peak", svg_path{}.move(chart.left(), top).across(chart.right()));
   chart.draw("summit", svg_path{}.move(summit, top).ring(350));
   chart.close_group();
   return std::move(chart).finish();
@@ -136,3 +128,19 @@ CAIRN_DECL std::string memory_text_of(memory_curve const& curve, std::string con
 }
 
 }  // namespace cairn::detail
+
+namespace cairn {
+
+CAIRN_DECL std::vector<memory_sample> samples_of(memory_curve const& curve) {
+  if (curve.peak > wide(std::numeric_limits<std::int64_t>::max()))
+    throw overflow_error{"cairn::samples_of", "does not fit 64 bits", {{"bytes", curve.peak}}, ""};
+  std::vector<memory_sample> samples;
+  samples.reserve(curve.held.size());
+  for (wide const bytes : curve.held) {
+    auto const number = std::int64_t(samples.size());
+    samples.push_back({number, number + 1, std::int64_t(bytes)});
+  }
+  return samples;
+}
+
+}  // namespace cairn

@@ -5,8 +5,11 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+#include <cairn/plan/text/detail/memory_axes.hpp>
+#include <cairn/plan/text/detail/part_table.hpp>
 #include <cairn/plan/text/detail/planned_words.hpp>
 #include <cairn/plan/text/detail/quantities.hpp>
+#include <cairn/plan/text/detail/scale.hpp>
 #include <cairn/plan/text/detail/svg_chart.hpp>
 #include <cairn/plan/text/pareto_text.hpp>
 #include <cairn/plan/text/plan_text.hpp>
@@ -47,18 +50,11 @@ CAIRN_DECL std::string pareto_text(std::vector<planned> const& front) {
 
 CAIRN_DECL std::string pareto_svg(std::vector<planned> const& front, std::string_view title) {
   bool const timed = std::any_of(front.begin(), front.end(), detail::is_timed);
-  double longest = 0;
-  for (auto const& plan : front) longest = (std::max)(longest, plan.cost.seconds);
-  // The unit is small enough for whole numbers of six digits or more, so that the axis is exact.
-  double const tick = longest >= 4 ? 1e-6 : longest >= 4e-3 ? 1e-9 : 1e-12;
-  detail::axis_unit const in{timed ? wide{1'000'000} : wide{1}, tick == 1e-6 ? "s" : tick == 1e-9 ? "ms" : "us"};
   auto const height = [&](planned const& plan) {
-    return timed ? wide(plan.cost.seconds / tick + 0.5) : plan.cost.step_calls;
+    return timed ? detail::picoseconds(plan.cost.seconds) : plan.cost.step_calls;
   };
-  wide most_bytes = 0, most = 0;
-  for (auto const& plan : front)
-    most_bytes = (std::max)(most_bytes, plan.cost.memory_bytes), most = (std::max)(most, height(plan));
-  detail::axis_unit const bytes = detail::byte_unit(most_bytes);
+  detail::value_range bytes, heights;
+  for (auto const& plan : front) bytes.take(plan.cost.memory_bytes), heights.take(height(plan));
 
   std::string const what = timed ? "Predicted time over memory" : "Step calls over memory";
   std::string const note = front.empty() ? "no plan" : plan_text(front.front()) + " ... " + plan_text(front.back());
@@ -67,21 +63,37 @@ CAIRN_DECL std::string pareto_svg(std::vector<planned> const& front, std::string
       {"the best within that memory", "held", detail::line_sample}};
   detail::svg_chart chart{title.empty() ? what : title, note,
                           what + ": " + detail::plural(front.size(), "plan") + ", " + note + ".", 32'000, legend};
-  chart.axes({"memory (" + bytes.name + ")", most_bytes, bytes},
-             {timed ? "time (" + in.name + ")" : "step calls", most, timed ? in : detail::axis_unit{}}, false);
+  using detail::quantity;
+  detail::axis const
+      x_axis = ranging(detail::memory_axis(bytes.most), "memory", quantity::bytes, bytes.least),
+      y_axis = timed ? ranging(detail::time_axis(heights.most), "time", quantity::time, heights.least)
+                     : ranging({"step calls", heights.most, {}}, "step calls", quantity::count, heights.least);
+  chart.axes(x_axis, y_axis, false);
   detail::svg_path line, dots;
   for (auto const& plan : front) {
-    auto const x = chart.across(plan.cost.memory_bytes, most_bytes), y = chart.up(height(plan), most);
+    auto const x = chart.across(plan.cost.memory_bytes, x_axis), y = chart.up(height(plan), y_axis);
     if (line.empty()) line.move(x, y);
     else line.across(x).down(y);
     dots.move(x, y).dot();
   }
-  if (!front.empty()) line.across(detail::svg_chart::right);
+  if (!front.empty()) line.across(chart.right());
   chart.open_group("marks");
   chart.draw("held", line);
   chart.draw("save", dots, 500);
   chart.close_group();
   return std::move(chart).finish();
+}
+
+CAIRN_DECL breakdown pareto_breakdown(std::vector<planned> const& front) {
+  detail::part_table table{"cairn::pareto_breakdown", {"states", "adjoints", "tapes", "tables", "initial state"}};
+  for (auto const& plan : front) {
+    sweep_parts const& parts = plan.memory;
+    table.add(name_of(plan.by) + detail::parameter_words(plan),
+              {parts.states, parts.adjoints, parts.tapes, parts.tables, parts.initial});
+  }
+  auto of = table.made(breakdown_unit::bytes);
+  of.across = "plan";
+  return of;
 }
 
 }  // namespace cairn

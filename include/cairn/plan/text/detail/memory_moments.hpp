@@ -1,0 +1,71 @@
+#pragma once
+/// \file memory_moments.hpp  The picture of memory over time that plans for chains and for graphs share.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+#include <cairn/core/wide.hpp>
+#include <cairn/plan/text/detail/memory_axes.hpp>
+#include <cairn/plan/text/detail/svg_chart.hpp>
+
+namespace cairn::detail {
+
+/// The time and the memory of one action of a plan.
+struct memory_moment {
+  wide begin = 0, end = 0;
+  std::int64_t held = 0, standing = 0;
+};
+
+/// The words of a picture: `what` it shows is its heading unless there is a title.
+struct memory_words {
+  std::string what, peak, standing, beside;
+  std::string_view title;
+};
+
+/// A line for what is held, an area for what stands before each action, and the peak. Actions that take no time are
+/// vertical; if none takes time, all are drawn equally wide. \pre there is an action; `summit` is one with the peak
+[[nodiscard]] inline std::string moments_svg(std::vector<memory_moment> moments, std::size_t summit,
+                                             memory_words const& words) {
+  bool const timed = moments.back().end > 0;
+  if (!timed)
+    for (std::size_t k = 0; k < moments.size(); ++k) moments[k].begin = k, moments[k].end = k + 1;
+  wide const all = moments.back().end, most = wide(moments[summit].held);
+  std::vector<legend_entry> const legend{{"all that is held", "held", line_sample},
+                                         {words.standing, "kept", area_sample},
+                                         {"peak", "peak", line_sample}};
+  svg_chart chart{words.title.empty() ? words.what : words.title, words.peak,
+                  words.what + ": " + words.peak + ". Across: time; up: what is held beside " + words.beside + ".",
+                  32'000, legend};
+  chart.axes(count_axis(timed ? "time" : "action", all), memory_axis(most), false);
+  svg_path held, kept;
+  held.move(chart.across(0, all), chart.bottom());
+  kept.move(chart.across(0, all), chart.bottom());
+  hundredths x = chart.across(0, all), held_at = chart.bottom(), kept_at = chart.bottom();
+  auto const level = [](svg_path& path, hundredths& last, hundredths to) {
+    if (to != last) path.down(last = to);
+  };
+  for (auto const& at : moments) {
+    hundredths const high = chart.up(wide(at.held), most);
+    if (at.end > at.begin || high < held_at) level(held, held_at, high);  // actions without duration show only as peaks
+    if (at.end > at.begin) level(kept, kept_at, chart.up(wide(at.standing), most));
+    if (hundredths const end = chart.across(at.end, all); end != x) {
+      x = end;
+      held.across(x);
+      kept.across(x);
+    }
+  }
+  kept.down(chart.bottom()).close();
+  hundredths const top = chart.up(most, most);
+  chart.open_group("marks");
+  chart.draw("kept", kept);
+  chart.draw("held", held, moments.size() > 1'000 ? 80 : 0);
+  chart.draw("peak", svg_path{}.move(chart.left(), top).across(chart.right()));
+  chart.draw("summit",
+             svg_path{}.move(chart.across(moments[summit].begin + moments[summit].end, 2 * all), top).ring(350));
+  chart.close_group();
+  return std::move(chart).finish();
+}
+
+}  // namespace cairn::detail
