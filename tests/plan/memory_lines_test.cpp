@@ -207,10 +207,16 @@ TEST_CASE("a meter that knows only what is held now gives the larger of before a
   memory_samples recorder{[&] { return held; }};
   auto const grow = [&](double& x) { x *= 0.5, held += 10; };
   auto const shrink = [&](double, double&) { held -= 5; };
-  (void)gradient(grow, 1.0, store_all(3), 1.0, shrink, recorder);
-  std::int64_t most = 0;
-  for (auto const& at : recorder.samples()) most = std::max(most, at.bytes);
-  CHECK(most == 30);
+  std::vector<std::int64_t> larger;
+  std::int64_t before = 0;
+  (void)gradient(grow, 1.0, store_all(3), 1.0, shrink, [&](event const& seen) {
+    recorder(seen);
+    if (seen.moment() == moment::before) before = held;
+    else if (seen.what().kind != action_kind::done) larger.push_back(std::max(before, held));
+  });
+  REQUIRE(recorder.samples().size() == larger.size());
+  for (std::size_t k = 0; k < larger.size(); ++k) CHECK(recorder.samples()[k].bytes == larger[k]);
+  CHECK(*std::max_element(larger.begin(), larger.end()) == 30);
   CHECK(std::is_sorted(recorder.samples().begin(), recorder.samples().end(),
                        [](auto const& a, auto const& b) { return a.begin < b.begin; }));
 }
