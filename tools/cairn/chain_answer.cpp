@@ -27,7 +27,10 @@ namespace {
 }  // namespace
 
 chain_desk::chain_desk(cairn::chain work, asked_chain const& asked)
-    : memory_{asked.memory}, time_{asked.time}, deadline_{asked.time_limit.value_or(usual_time_limit)}, planner_{std::move(work), limited(asked.options, deadline_)} {}
+    : memory_{asked.memory},
+      time_{asked.time},
+      deadline_{asked.time_limit.value_or(usual_time_limit)},
+      planner_{std::move(work), limited(asked.options, deadline_)} {}
 
 /// Turns the exception for too much work into the tool's message that the time is over.
 template <class Work>
@@ -38,9 +41,13 @@ auto chain_desk::in_time(Work const& work) {
     if (!deadline_.is_over()) throw;
     std::string_view const last = problem.value(problem.value_count() - 1).name;
     auto const number = digits(problem.value(problem.value_count() - 1).magnitude);
-    throw wrong_request{deadline_.text() + (last == "bytes that do" ? ", and to find the least memory takes longer; give more time, or " + number + " B beside state 0, which do"
-                                         : last == "time of the fastest found" ? ", and to find a plan so fast takes longer; give more, or the time of the fastest found, " + number
-                                                                               : ", and this plan takes longer; give more, fewer slots or another planner")};
+    throw wrong_request{
+        deadline_.text() +
+        (last == "bytes that do" ? ", and to find the least memory takes longer; give more time, or " + number +
+                                       " B beside state 0, which do"
+         : last == "time of the fastest found"
+             ? ", and to find a plan so fast takes longer; give more, or the time of the fastest found, " + number
+             : ", and this plan takes longer; give more, fewer slots or another planner")};
   }
 }
 
@@ -88,10 +95,13 @@ std::string chain_desk::table(cairn::chain_plan const& plan) const {
     text.append(row);
     text.erase(text.find_last_not_of(' ') + 1) += '\n';
   };
-  auto const bytes = [&](char const* name, std::int64_t count) { line(name, grouped(wide(count)) + " B", cairn::to_short_text(wide(count)).c_str()); };
+  auto const bytes = [&](char const* name, std::int64_t count) {
+    line(name, grouped(wide(count)) + " B", cairn::to_short_text(wide(count)).c_str());
+  };
   bytes("memory", cost.peak + initial_bytes());
   if (initial_bytes() > 0) bytes("of these, state 0", initial_bytes());
-  line("makespan", grouped(wide(cost.makespan)), fixed(plan.slowdown()) + " times store-all's " + grouped(wide(planner_.store_all_time())));
+  line("makespan", grouped(wide(cost.makespan)),
+       fixed(plan.slowdown()) + " times store-all's " + grouped(wide(planner_.store_all_time())));
   line("run again", grouped(wide(cost.extra_forward)), "time of stages that are run more than once");
   line("stage runs", grouped(wide(cost.stage_runs)), "of " + counted(wide(work().stages()), "stage"));
   bytes("store-all's memory", planner_.store_all_peak() + initial_bytes());
@@ -101,11 +111,15 @@ std::string chain_desk::table(cairn::chain_plan const& plan) const {
   return text;
 }
 
-std::string chain_desk::pareto_table(std::vector<cairn::chain_plan> const& front) const { return cairn::chain_pareto_text(front, initial_bytes()); }
+std::string chain_desk::pareto_table(std::vector<cairn::chain_plan> const& front) const {
+  return cairn::chain_pareto_text(front, initial_bytes());
+}
 
 std::string chain_desk::pareto_json(std::vector<cairn::chain_plan> const& front) const {
   std::string text;
-  for (auto const& plan : front) text += (text.empty() ? "{" : ",{") + json_members(plan) + ",\"left_out\":" + json_number(wide(plan.left_out)) + '}';
+  for (auto const& plan : front)
+    text +=
+        (text.empty() ? "{" : ",{") + json_members(plan) + ",\"left_out\":" + json_number(wide(plan.left_out)) + '}';
   return '[' + text + ']';
 }
 

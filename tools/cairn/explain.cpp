@@ -31,8 +31,11 @@ std::string bytes(cairn::cost const& cost) {
 
 std::string calls(planned const& found) {
   auto const& disk = found.counts.on(cairn::tier::disk);
-  return (found.cost ? "cost " + grouped_cost(*found.cost) + ", " : "") + counted(found.step_calls(), "step call") + ", " + fixed(found.per_step()) +
-         " a step" + (disk.saves + disk.loads > 0 ? ", " + counted(disk.saves, "write") + " and " + counted(disk.loads, "read") + " on disk" : "") +
+  return (found.cost ? "cost " + grouped_cost(*found.cost) + ", " : "") + counted(found.step_calls(), "step call") +
+         ", " + fixed(found.per_step()) + " a step" +
+         (disk.saves + disk.loads > 0
+              ? ", " + counted(disk.saves, "write") + " and " + counted(disk.loads, "read") + " on disk"
+              : "") +
          (found.sizes ? ", " + bytes(*found.sizes) : "");
 }
 
@@ -56,24 +59,30 @@ std::string least_advances(planned const& found) {
   wide const least = cairn::fewest_advances(count, slots);
   std::string text = "With " + counted(wide(slots), "slot") + " and no " + (leaves ? "leaf" : "step") +
                      " run more than t times unrecorded, the longest loop that can be reversed has\n"
-                     "beta(s, t) = (s + t)! / (s! t!) " + unit + "s: " + beta(slots, t - 1) + " is too short for " +
-                     counted(wide(count), unit) + ", " + beta(slots, t) + " is not.\nSo the least repetition number is " + grouped(wide(t)) +
-                     ", and the fewest advances are t n - beta(s + 1, t - 1) = " + grouped(least) + " (Griewank & Walther 2000).\n";
-  if (found.kind == schedule_kind::revolve) return text + "This plan takes as many: with these slots none is cheaper.\n";
-  if (found.counts.advances == least) return text + "This plan takes as many: with so many states kept none is cheaper.\n";
-  return text + "This plan takes " + grouped(found.counts.advances) + ", " + fixed(double(found.counts.advances) / double(least)) +
-         " times as many; schedule revolve takes the fewest.\n";
+                     "beta(s, t) = (s + t)! / (s! t!) " +
+                     unit + "s: " + beta(slots, t - 1) + " is too short for " + counted(wide(count), unit) + ", " +
+                     beta(slots, t) + " is not.\nSo the least repetition number is " + grouped(wide(t)) +
+                     ", and the fewest advances are t n - beta(s + 1, t - 1) = " + grouped(least) +
+                     " (Griewank & Walther 2000).\n";
+  if (found.kind == schedule_kind::revolve)
+    return text + "This plan takes as many: with these slots none is cheaper.\n";
+  if (found.counts.advances == least)
+    return text + "This plan takes as many: with so many states kept none is cheaper.\n";
+  return text + "This plan takes " + grouped(found.counts.advances) + ", " +
+         fixed(double(found.counts.advances) / double(least)) + " times as many; schedule revolve takes the fewest.\n";
 }
 
 std::string lower_bound(planned const& found) {
   if (!found.records()) return least_advances(found);
   wide const n = wide(found.plan.steps());
   if (n < 2) return "";
-  return "Every step is run once at least to be recorded: " + counted(n, "step call") + ". This plan takes " + grouped(found.step_calls()) + ", " +
-         fixed(found.per_step()) + " times as many.\n";
+  return "Every step is run once at least to be recorded: " + counted(n, "step call") + ". This plan takes " +
+         grouped(found.step_calls()) + ", " + fixed(found.per_step()) + " times as many.\n";
 }
 
-std::string not_planned(deadline_timer const& deadline) { return "not planned, " + deadline.text() + " for all plans.\n"; }
+std::string not_planned(deadline_timer const& deadline) {
+  return "not planned, " + deadline.text() + " for all plans.\n";
+}
 
 /// The cost of another plan, or why there is none.
 std::string cost_of(request const& asked) {
@@ -105,16 +114,20 @@ std::string what_the_memory_could_do(planned const& found) {
                      counted(proof.least_step_calls, "step call") + "; this one takes " +
                      cairn::percent_text(std::max(0.0, proof.step_calls_gap())) + " more.\n";
   std::string const least = cairn::to_short_text(told.least_bytes).c_str();
-  text += "Half the memory: " + (told.half ? cairn::plan_text(*told.half) : "too little, the least is " + least) + ".\n";
+  text +=
+      "Half the memory: " + (told.half ? cairn::plan_text(*told.half) : "too little, the least is " + least) + ".\n";
   if (told.twice) text += "Twice the memory: " + cairn::plan_text(*told.twice) + ".\n";
   return text;
 }
 std::string of_the_memory(planned const& found) {
-  if (!found.sizes || found.cost || found.plan.steps() < 2 || found.sizes->stored_bytes > found.sizes->tier_bytes[0]) return "";
+  if (!found.sizes || found.cost || found.plan.steps() < 2 || found.sizes->stored_bytes > found.sizes->tier_bytes[0])
+    return "";
   std::string const head = "\nWhat the memory could do\n";
   try {
     return head + what_the_memory_could_do(found);
-  } catch (out_of_time const&) { return head + "The best plans of half and of twice as much: " + not_planned(*found.asked.deadline); }
+  } catch (out_of_time const&) {
+    return head + "The best plans of half and of twice as much: " + not_planned(*found.asked.deadline);
+  }
 }
 
 }  // namespace
@@ -124,15 +137,17 @@ std::string explanation(request const& asked) {
   request timed = asked;
   timed.deadline = &deadline;
   planned const found = plan_of(timed);
-  std::string text = title(found) + '\n' + note(found) + "\nWhat it does\n" + what_it_does(found) + "\nWhat it costs\n" + calls(found) +
-                     ".\nStoring every state: " + cost_of(storing_all(found));
-  if (found.repetition_number) text += "No step is run more than " + counted(wide(*found.repetition_number), "time") + " unrecorded.\n";
+  std::string text = title(found) + '\n' + note(found) + "\nWhat it does\n" + what_it_does(found) +
+                     "\nWhat it costs\n" + calls(found) + ".\nStoring every state: " + cost_of(storing_all(found));
+  if (found.repetition_number)
+    text += "No step is run more than " + counted(wide(*found.repetition_number), "time") + " unrecorded.\n";
   if (auto const bound = lower_bound(found); !bound.empty()) text += "\nWhat is the least\n" + bound;
   text += of_the_memory(found);
   if (found.kind == schedule_kind::action_list) return text + '\n' + slots_line(found);
   std::string const unit = found.asked.units ? "units" : "slots";
   text += "\nOther numbers of " + unit + '\n' + alternative("Half the " + unit + ": ", scaled(found, scale::half));
-  if (found.kind != schedule_kind::store_all) text += alternative("Twice the " + unit + ": ", scaled(found, scale::twice));
+  if (found.kind != schedule_kind::store_all)
+    text += alternative("Twice the " + unit + ": ", scaled(found, scale::twice));
   return text + alternative("The fewest " + unit + ": ", scaled(found, scale::least)) + '\n' + slots_line(found);
 }
 

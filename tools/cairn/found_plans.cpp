@@ -52,7 +52,9 @@ char const* word_of(cairn::skip_reason reason) noexcept {
 std::string reason_of(cairn::skipped_planner const& skipped) {
   switch (skipped.reason) {
     case cairn::skip_reason::budget:
-      return skipped.least_bytes > 0 ? "needs " + std::string{cairn::to_short_text(skipped.least_bytes).c_str()} + " at least" : "does not fit";
+      return skipped.least_bytes > 0
+                 ? "needs " + std::string{cairn::to_short_text(skipped.least_bytes).c_str()} + " at least"
+                 : "does not fit";
     case cairn::skip_reason::table: return "its table would be too large";
     case cairn::skip_reason::work: return "its table would take too much work";
     case cairn::skip_reason::length: break;
@@ -65,8 +67,10 @@ std::string reason_of(cairn::skipped_planner const& skipped) {
 std::string advice_table(cairn::advice const& advice) {
   std::vector<cairn::planned> rows{advice.best};
   rows.insert(rows.end(), advice.runners_up.begin(), advice.runners_up.end());
-  std::string text = cairn::pareto_text(rows) + '\n' + cairn::reason_text(advice) + '\n' + cairn::gap_text(advice.best) + '\n';
-  for (auto const& skipped : advice.skipped) text += std::string{"Left out: "} + cairn::name_of(skipped.by) + ", " + reason_of(skipped) + ".\n";
+  std::string text =
+      cairn::pareto_text(rows) + '\n' + cairn::reason_text(advice) + '\n' + cairn::gap_text(advice.best) + '\n';
+  for (auto const& skipped : advice.skipped)
+    text += std::string{"Left out: "} + cairn::name_of(skipped.by) + ", " + reason_of(skipped) + ".\n";
   return text + cairn::slots_note + '\n';
 }
 
@@ -79,7 +83,8 @@ std::string advice_json(cairn::advice const& advice) {
     all.add("least_bytes", one.least_bytes > 0 ? json_number(one.least_bytes) : "null");
     skipped += (skipped.empty() ? "{" : ",{") + all.take() + '}';
   }
-  return "{\"best\":" + plan_json(advice.best) + ",\"runners_up\":" + plans_json(advice.runners_up) + ",\"skipped\":[" + skipped + "]}";
+  return "{\"best\":" + plan_json(advice.best) + ",\"runners_up\":" + plans_json(advice.runners_up) + ",\"skipped\":[" +
+         skipped + "]}";
 }
 
 std::string plans_json(std::vector<cairn::planned> const& plans) {

@@ -51,7 +51,9 @@ struct online_factory {
   step_index steps;
   bool eager;
   slot_index least() const { return 1; }
-  slot_index most() const { return useful_slots(eager && steps < std::numeric_limits<step_index>::max() ? steps + 1 : steps); }
+  slot_index most() const {
+    return useful_slots(eager && steps < std::numeric_limits<step_index>::max() ? steps + 1 : steps);
+  }
   auto operator()(slot_index slots) const { return cairn::online{slots, {.eager = eager}}.stopping_at(steps); }
 };
 
@@ -64,7 +66,9 @@ void need_one(slot_index slots, char const* kind) {
 planned revolve_plan(request const& asked) {
   revolve_factory const alone{*asked.steps};
   leaves_factory const leaves{*asked.steps, asked.block.value_or(1)};
-  slot_index const slots = asked.slots ? *asked.slots : asked.block ? most_slots(asked, leaves) : most_slots(asked, alone);
+  slot_index const slots = asked.slots   ? *asked.slots
+                           : asked.block ? most_slots(asked, leaves)
+                                         : most_slots(asked, alone);
   need_one(slots, "revolve");
   cairn::revolve const inner{leaves.count(), slots};
   auto found = asked.block ? figures(asked, leaves(slots), slots) : figures(asked, inner, slots);
@@ -79,7 +83,8 @@ planned uniform_plan(request const& asked) {
   bool const by_memory = asked.memory && !all && !asked.block;
   uniform_factory const make{*asked.steps};
   auto const slots = by_memory ? std::optional{make(most_slots(asked, make)).slots()} : asked.slots;
-  auto const plan = all ? cairn::store_all(*asked.steps) : cairn::uniform{*asked.steps, {.block = asked.block, .slots = slots}};
+  auto const plan =
+      all ? cairn::store_all(*asked.steps) : cairn::uniform{*asked.steps, {.block = asked.block, .slots = slots}};
   if (asked.memory && !by_memory)
     if (auto const needed = cairn::estimate(plan, workload_of(asked)).memory_bytes; needed > asked.memory->count())
       refuse_budget(asked, needed);
@@ -102,7 +107,8 @@ planned two_level_plan(request const& asked) {
   found.first_split = std::min(n, period);
   add_walked(found);
   step_index const longest = std::min(n, period);
-  if (!found.repetition_number) found.repetition_number = 1 + (longest < 2 ? 0 : cairn::repetitions(longest, plan.extra_slots() + 1));
+  if (!found.repetition_number)
+    found.repetition_number = 1 + (longest < 2 ? 0 : cairn::repetitions(longest, plan.extra_slots() + 1));
   return found;
 }
 

@@ -18,8 +18,9 @@ namespace {
 using factory = planned (*)(request const&);
 
 /// In the order of the enumeration `schedule_kind`.
-constexpr factory factories[] = {revolve_plan,  uniform_plan,      uniform_plan, two_level_plan, online_plan, multistage_plan,
-                            hrevolve_plan, disk_revolve_plan, mixed_plan,   bptt_plan,      runge_kutta_plan, action_list_plan};
+constexpr factory factories[] = {revolve_plan, uniform_plan,    uniform_plan,     two_level_plan,
+                                 online_plan,  multistage_plan, hrevolve_plan,    disk_revolve_plan,
+                                 mixed_plan,   bptt_plan,       runge_kutta_plan, action_list_plan};
 
 bool is_complete(request const& asked) {
   switch (asked.schedule()) {
@@ -42,10 +43,13 @@ bool is_complete(request const& asked) {
 void refuse_what_clashes(request const& asked) {
   auto const kind = asked.schedule();
   refuse_foreign_keys(asked);
-  if (!asked.steps && kind != schedule_kind::action_list) throw wrong_request{"steps is not given; give the number of steps of the loop"};
-  for (auto const& [slots, name] : {std::pair{asked.slots, "slots"}, {asked.extra_slots, "extra_slots"}, {asked.ram_slots, "ram_slots"}})
+  if (!asked.steps && kind != schedule_kind::action_list)
+    throw wrong_request{"steps is not given; give the number of steps of the loop"};
+  for (auto const& [slots, name] :
+       {std::pair{asked.slots, "slots"}, {asked.extra_slots, "extra_slots"}, {asked.ram_slots, "ram_slots"}})
     if (slots && asked.memory) throw wrong_request{std::string{name} + " and memory are both given; give one of them"};
-  if (asked.memory && !asked.state) throw wrong_request{"memory is given without state; give the size of one state, too"};
+  if (asked.memory && !asked.state)
+    throw wrong_request{"memory is given without state; give the size of one state, too"};
   if ((asked.adjoint || asked.tape || asked.out_of_place) && !asked.state)
     throw wrong_request{"adjoint, tape and out_of_place are for figures in bytes; give state, too"};
   if (!is_complete(asked)) throw wrong_request{std::string{name_of(kind)} + " needs " + words_of(kind).least};
@@ -94,8 +98,9 @@ cairn::slot_index least_slots(request const& asked) {
 
 void refuse_budget(request const& asked, cairn::wide least) {
   throw wrong_request{"memory is " + digits(asked.memory->count()) + " B, but " + name_of(asked.schedule()) + " over " +
-                      digits(cairn::wide(*asked.steps)) + " steps with states of " + digits(asked.state->count()) + " B needs " + digits(least) +
-                      " B at least; give that much" + (asked.schedule() == schedule_kind::revolve ? "" : ", or schedule revolve")};
+                      digits(cairn::wide(*asked.steps)) + " steps with states of " + digits(asked.state->count()) +
+                      " B needs " + digits(least) + " B at least; give that much" +
+                      (asked.schedule() == schedule_kind::revolve ? "" : ", or schedule revolve")};
 }
 
 void add_walked(planned& found) {
