@@ -31,6 +31,9 @@
 #include <cairn/plan/text/impl/plan_text.ipp>
 #include <cairn/plan/text/impl/space_time.ipp>
 #include <cairn/plan/text/impl/sweep_breakdown.ipp>
+#include <cairn/profile/impl/profile_csv.ipp>
+#include <cairn/profile/impl/profile_of.ipp>
+#include <cairn/profile/impl/profile_svg.ipp>
 #include <cairn/schedule/impl/disk_revolve.ipp>
 #include <cairn/schedule/impl/fingerprint.ipp>
 #include <cairn/schedule/impl/hrevolve.ipp>

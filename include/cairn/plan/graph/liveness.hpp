@@ -38,6 +38,13 @@ struct value_liveness {
 [[nodiscard]] CAIRN_DECL std::vector<value_liveness> liveness_of(operation_graph const& graph,
                                                                  std::span<step_index const> dropped = {});
 
+/// The same of the tape of each operation 0..n-1, which only its adjoint reads. To make a tape again is to run its
+/// operation again, recorded: the bytes are those of its value, too. An operation without a tape has 0 bytes and no
+/// use.
+/// \throws invalid_plan, overflow_error   as `liveness_of`
+[[nodiscard]] CAIRN_DECL std::vector<value_liveness> tape_liveness_of(operation_graph const& graph,
+                                                                      std::span<step_index const> dropped = {});
+
 /// Bytes during each action, by rank, of the sweep that keeps every value as long as it is read: values, tapes,
 /// adjoints and work. There are 2n + 1 entries; the largest is the peak of storing everything.
 /// \throws invalid_plan, overflow_error   for an invalid graph

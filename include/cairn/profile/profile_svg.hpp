@@ -1,0 +1,51 @@
+#pragma once
+/// \file profile_svg.hpp  Profiles as pictures: times and memory of nodes, memory over a sweep, and what batches take.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <cairn/detail/linkage.hpp>
+#include <cairn/profile/profile_of.hpp>
+#include <cairn/profile/profile_stats.hpp>
+
+namespace cairn {
+
+/// The time of each node as an SVG: a bar by rank, coloured by the part of the sweep.
+/// \param title  title of the picture; by default it says what is shown
+[[nodiscard]] CAIRN_DECL std::string run_time_svg(profile_stats const& stats, std::string_view title = {});
+/// What each node takes beside what is there before it, its peak less what is active, as an SVG: a bar by rank.
+/// \param title  title of the picture; by default it says what is shown
+[[nodiscard]] CAIRN_DECL std::string node_memory_svg(profile_stats const& stats, std::string_view title = {});
+/// Memory against rank as an SVG: a line for the peak of each node, an area for what is active before it, and the
+/// highest peak.
+/// \param title  title of the picture; by default it says what is shown
+[[nodiscard]] CAIRN_DECL std::string rank_memory_svg(profile_stats const& stats, std::string_view title = {});
+/// The highest peak by type as an SVG: a bar for each type that has bytes there.
+/// \param title  title of the picture; by default it says what is shown
+[[nodiscard]] CAIRN_DECL std::string breakdown_svg(peak_breakdown const& found, std::string_view title = {});
+
+/// What one batch size takes.
+struct batch_stats {
+  std::int64_t batch = 0;       ///< its size
+  double latency_s = 0;         ///< seconds of one plain step
+  std::int64_t peak_bytes = 0;  ///< the peak to be drawn: that of `breakdown`, or one that was counted
+  peak_breakdown breakdown;     ///< at the highest peak of the profile
+  profile_stats stats;          ///< of the profile
+};
+/// The peak of each batch as an SVG.
+[[nodiscard]] CAIRN_DECL std::string batch_peak_svg(std::span<batch_stats const> batches, std::string_view title = {});
+/// The time of a step of each batch as an SVG.
+[[nodiscard]] CAIRN_DECL std::string batch_latency_svg(std::span<batch_stats const> batches,
+                                                       std::string_view title = {});
+/// The highest peak of each batch by type as an SVG: parts of a bar on top of one another.
+[[nodiscard]] CAIRN_DECL std::string batch_breakdown_svg(std::span<batch_stats const> batches,
+                                                         std::string_view title = {});
+/// Memory against rank as an SVG: a line for each batch.
+[[nodiscard]] CAIRN_DECL std::string batch_memory_svg(std::span<batch_stats const> batches,
+                                                      std::string_view title = {});
+
+}  // namespace cairn
+
+#ifndef CAIRN_SEPARATE_COMPILATION
+#include <cairn/profile/impl/profile_svg.ipp>
+#endif

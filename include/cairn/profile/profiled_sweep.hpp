@@ -1,0 +1,120 @@
+#pragma once
+/// \file profiled_sweep.hpp  What profilers have in common: the statistics of a sweep, their files and their pictures.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <cairn/core/chain.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/profile/profile_csv.hpp>
+#include <cairn/profile/profile_of.hpp>
+#include <cairn/profile/profile_stats.hpp>
+#include <cairn/profile/profile_svg.hpp>
+
+namespace cairn {
+namespace detail {
+
+inline void write_profile(std::filesystem::path const& folder, std::string const& name, std::string_view text,
+                          char const* who) {
+  std::error_code problem;  // the stream tells of a folder that cannot be made
+  std::filesystem::create_directories(folder, problem);
+  std::ofstream file{folder / name, std::ios::binary};
+  file.write(text.data(), std::streamsize(text.size()));
+  if (!file.flush())
+    throw invalid_call{who, "a file of a profile cannot be written", {}, "give a folder that can be written to"};
+}
+
+}  // namespace detail
+
+/// The name with which the files of a profile begin.
+inline constexpr std::string_view profile_prefix = "profiler_stats";
+
+/// The profile in the two files that `save_stats_to_csv` wrote: equal to what was saved.
+/// \throws invalid_call   where a file cannot be read   \throws parse_error   as `read_profile_csv`
+[[nodiscard]] inline profile_stats read_stats_csv(std::filesystem::path const& folder = ".",
+                                                  std::string_view prefix = profile_prefix) {
+  auto const text = [&](char const* ending) {
+    std::ifstream file{folder / (std::string{prefix} + ending), std::ios::binary};
+    if (!file)
+      throw invalid_call{"cairn::read_stats_csv", "a file of a profile cannot be read", {},
+                         "give the folder and the prefix that save_stats_to_csv was given"};
+    return std::string{std::istreambuf_iterator<char>{file}, {}};
+  };
+  return read_profile_csv(text("_node_stats.csv"), text("_activation_stats.csv"));
+}
+
+/// The statistics of a profiled sweep. Profilers are derived from it: they measure, and hand over what they found.
+class profiled_sweep {
+ public:
+  /// The statistics of the last run, with what it takes to make activations again if some values are not kept.
+  /// \param evicted  operations or stages whose values are not kept between their last use forward and their first use
+  ///   backward; ignored for loops
+  /// \throws invalid_call   before the first run   \throws invalid_plan   for numbers that are no operations
+  profile_stats const& aggregate_stats(std::span<step_index const> evicted = {}) {
+    (void)stats();
+    if (graph_) stats_ = profile_of(*graph_, evicted);
+    else if (chain_) stats_ = profile_of(*chain_, evicted);
+    return *stats_;
+  }
+  /// The last statistics.   \throws invalid_call   before the first run
+  [[nodiscard]] profile_stats const& stats() const {
+    if (!stats_)
+      throw invalid_call{"cairn::profiled_sweep", "nothing has been profiled yet", {}, "call run before"};
+    return *stats_;
+  }
+  /// Writes PREFIX_node_stats.csv and PREFIX_activation_stats.csv into a folder, which is made.
+  /// \throws invalid_call   before the first run, and where a file cannot be written
+  void save_stats_to_csv(std::filesystem::path const& folder = ".", std::string_view prefix = profile_prefix) const {
+    constexpr char const* who = "cairn::profiled_sweep::save_stats_to_csv";
+    std::string const name{prefix};
+    detail::write_profile(folder, name + "_node_stats.csv", node_stats_csv(stats()), who);
+    detail::write_profile(folder, name + "_activation_stats.csv", activation_stats_csv(stats()), who);
+  }
+  /// Draws PREFIX_run_time.svg, PREFIX_node_memory.svg, PREFIX_memory.svg and, of graphs and chains,
+  /// PREFIX_breakdown.svg in a folder, which is made.
+  /// \throws invalid_call   before the first run, and where a file cannot be written
+  void plot_stats(std::filesystem::path const& folder = ".", std::string_view prefix = profile_prefix) const {
+    constexpr char const* who = "cairn::profiled_sweep::plot_stats";
+    std::string const name{prefix};
+    detail::write_profile(folder, name + "_run_time.svg", run_time_svg(stats()), who);
+    detail::write_profile(folder, name + "_node_memory.svg", node_memory_svg(stats()), who);
+    detail::write_profile(folder, name + "_memory.svg", rank_memory_svg(stats()), who);
+    if (graph_ || chain_)
+      detail::write_profile(folder, name + "_breakdown.svg", breakdown_svg(breakdown_of(stats())), who);
+  }
+
+ protected:
+  profiled_sweep() = default;
+  ~profiled_sweep() = default;
+  profiled_sweep(profiled_sweep const&) = default;             ///< copies what was found
+  profiled_sweep& operator=(profiled_sweep const&) = default;  ///< copies what was found
+
+  /// Takes what a run found.
+  void found(profiled_graph graph) {
+    stats_ = profile_of(graph);
+    graph_ = std::move(graph);
+    chain_.reset();
+  }
+  /// Takes what a run found.
+  void found(cairn::chain stages) {
+    stats_ = profile_of(stages);
+    chain_ = std::move(stages);
+    graph_.reset();
+  }
+  /// Takes what a run found.
+  void found(profile_stats stats) {
+    stats_ = std::move(stats);
+    graph_.reset(), chain_.reset();
+  }
+
+ private:
+  std::optional<profiled_graph> graph_;
+  std::optional<cairn::chain> chain_;
+  std::optional<profile_stats> stats_;
+};
+
+}  // namespace cairn
