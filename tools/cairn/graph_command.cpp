@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 #include <ostream>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <cairn/adapt/nlohmann_json/graph.hpp>
@@ -14,6 +16,8 @@
 #include <cairn/plan/graph/liveness.hpp>
 #include <cairn/plan/text/graph_svg.hpp>
 #include <cairn/plan/text/graph_words.hpp>
+#include <cairn/profile/profile_csv.hpp>
+#include <cairn/profile/profile_of.hpp>
 
 #include "files.hpp"
 #include "keys.hpp"
@@ -32,7 +36,14 @@ constexpr std::int64_t few_points = 8, most_points = 1000;
 cairn::operation_graph graph_of(asked_graph const& asked) {
   if (asked.file.empty())
     throw wrong_request{"no graph is given; give a file as in cairn graph plan FILE.json, - for standard input"};
-  return cairn::read_graph_json(read_file(asked.file, longest_graph_text));
+  constexpr std::string_view table = ".csv", nodes = "_node_stats.csv", activations = "_activation_stats.csv";
+  if (!asked.file.ends_with(table)) return cairn::read_graph_json(read_file(asked.file, longest_graph_text));
+  if (!asked.file.ends_with(nodes))
+    throw wrong_request{"\"" + asked.file + "\" is no table of nodes; give the file of a profile whose name ends with " +
+                        std::string{nodes} + ", beside which the one of its activations lies"};
+  std::string const beside = asked.file.substr(0, asked.file.size() - nodes.size()) + std::string{activations};
+  return cairn::graph_of(
+      cairn::read_profile_csv(read_file(asked.file, longest_graph_text), read_file(beside, longest_graph_text)));
 }
 std::string short_bytes(std::int64_t bytes) { return cairn::to_short_text(wide(bytes)).c_str(); }
 std::int64_t largest(std::vector<std::int64_t> const& bytes) { return *std::max_element(bytes.begin(), bytes.end()); }

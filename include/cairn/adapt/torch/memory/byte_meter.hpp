@@ -57,6 +57,11 @@ class byte_reporter final : public c10::MemoryReportingInfoBase, public byte_tot
     std::lock_guard const lock{access_};
     changes_.emplace();
   }
+  /// All changes since `remember`, in order: the start of a block, and its bytes, negative at its end.
+  [[nodiscard]] std::vector<std::pair<void const*, std::int64_t>> changes() const {
+    std::lock_guard const lock{access_};
+    return changes_ ? *changes_ : std::vector<std::pair<void const*, std::int64_t>>{};
+  }
   /// The most bytes at once above those at `remember`, without the blocks of now that start at these addresses; >= 0.
   /// \pre `remember` was called
   [[nodiscard]] std::int64_t rise_beside(std::vector<void const*> const& blocks) const {

@@ -1,0 +1,274 @@
+#pragma once
+/// \file step_profiler.hpp  Profiles a training step of LibTorch: forward, loss, backward and optimiser, operation by
+/// operation.
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <torch/arg.h>
+#include <torch/nn/module.h>
+#include <torch/optim/optimizer.h>
+#include <cairn/adapt/torch/graph/detail/capture.hpp>
+#include <cairn/adapt/torch/graph/detail/graph_measures.hpp>
+#include <cairn/adapt/torch/graph/detail/graph_node.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/state/rng.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/operation_graph.hpp>
+#include <cairn/plan/graph/graph_plan.hpp>
+#include <cairn/profile/profile_of.hpp>
+#include <cairn/profile/profiled_sweep.hpp>
+
+namespace cairn::libtorch {
+
+/// Options of `StepProfiler`.
+struct StepProfilerOptions {
+  /// Runs that count, >= 3, behind one that does not.
+  TORCH_ARG(int, runs) = 3;
+};
+
+/// What plain training steps took, and what their profile says beside it. Times are medians.
+struct StepReport {
+  double step_seconds = 0;       ///< of a plain step: forward, backward and optimiser
+  double optimizer_seconds = 0;  ///< of the optimiser's part of it
+  double plain_seconds = 0;      ///< of all plain steps together, that before those that count included
+  double profile_seconds = 0;    ///< of capturing and measuring, which runs each operation as often
+  std::int64_t standing_bytes = 0;  ///< parameters, buffers, inputs and the optimiser's states
+  std::int64_t counted_peak = 0;    ///< most bytes of tensors in a plain step, `standing_bytes` included
+  std::int64_t predicted_peak = 0;  ///< the same by the profile, whose adjoints run one after the other as a whole
+  peak_breakdown breakdown;         ///< of the predicted peak
+  /// Of the most bytes of a plain step, counted block by block: `act` is what was made forward, `grad` are gradients of
+  /// parameters, and `other` has inputs, buffers, adjoints of values and working memory. Its rank says nothing.
+  peak_breakdown counted;
+};
+
+/// Profiles training steps. Parameters, buffers, inputs and the optimiser's states are leaves of the profile, each
+/// operator of LibTorch, or several that cannot be parted, is an operation, and the optimiser's step is the last node.
+class StepProfiler : public profiled_sweep {
+ public:
+  /// \throws invalid_plan   for fewer than three runs
+  explicit StepProfiler(StepProfilerOptions options = {}) : options_{std::move(options)} {
+    if (options_.runs() < 3)
+      throw invalid_plan{who, "a profile is a median of three runs at least", {{"runs", options_.runs()}},
+                         "give 3 or more"};
+  }
+
+  /// Takes one plain step that does not count, then `runs` that do, and counts one more forward and back; captures the
+  /// call, and measures its operations as often. Plain steps are real ones: they change parameters and the optimiser's
+  /// states, and leave no gradients.
+  /// \param module  whose parameters the call reads; it must outlive the profiler
+  /// \param loss_of  called with the inputs; returns the loss, a tensor of one number
+  /// \param inputs  tensors that need no gradient: a batch, its labels
+  /// \returns the graph for `graph_planner`, with bytes and nanoseconds; `run_by` runs a plan for it
+  /// \throws invalid_call   if the call cannot be captured: `refused` says why; exceptions of `loss_of`
+  operation_graph run(torch::nn::Module& module, std::function<at::Tensor(tensor_list const&)> loss_of,
+                      tensor_list const& inputs, torch::optim::Optimizer& optimizer) {
+    report_ = {};
+    refused_.clear();
+    auto const parameters = module.parameters();
+    std::int64_t const states = plain_steps(parameters, loss_of, inputs, optimizer);
+    auto const begin = clock::now();
+    auto const call = [&](tensor_list const& in) { return tensor_list{loss_of(in)}; };
+    auto captured = detail::call_capture::make(call, inputs, &module);
+    if (captured.graph == nullptr) {
+      refused_ = captured.refused;
+      throw invalid_call{who, "the step cannot be captured", {}, "ask refused() for the reason"};
+    }
+    captured_ = captured.graph;
+    measured_ = detail::measured_graph(*captured_, inputs, options_.runs());
+    report_.profile_seconds = seconds_since(begin);
+    for (auto& of : measured_.operations)
+      if (of.adjoint_bytes < 0) of.adjoint_bytes = of.bytes;
+    found(parts_of(module, inputs, states));
+    for (auto const& node : stats().nodes)
+      report_.predicted_peak = (std::max)(report_.predicted_peak, node.median_peak_mem_bytes);
+    report_.breakdown = breakdown_of(stats());
+    return measured_;
+  }
+  /// Runs the call that was profiled by a plan for its graph, and returns the loss, whose `backward()` obeys the plan.
+  /// Gradients have the bits of the plain call.
+  /// \throws invalid_call   before the first run   \throws invalid_schedule   for a plan of another graph
+  [[nodiscard]] at::Tensor run_by(graph_plan const& plan, tensor_list const& inputs) const {
+    if (captured_ == nullptr) throw invalid_call{who, "nothing has been profiled yet", {}, "call run before"};
+    (void)replay(measured_, plan.actions);
+    auto const program =
+        std::make_shared<detail::graph_program const>(*captured_, measured_, plan.actions, Rng::Preserve, who);
+    tensor_list all = inputs;
+    all.insert(all.end(), captured_->leaves.begin() + std::ptrdiff_t(captured_->inputs), captured_->leaves.end());
+    return detail::graph_node::call(program, all).front();
+  }
+
+  [[nodiscard]] StepReport const& report() const noexcept { return report_; }      ///< of the last run
+  [[nodiscard]] std::string const& refused() const noexcept { return refused_; }  ///< why the call was not captured
+
+ private:
+  using clock = std::chrono::steady_clock;
+  static constexpr char const* who = "cairn::libtorch::StepProfiler";
+
+  [[nodiscard]] static double seconds_since(clock::time_point begin) {
+    return std::chrono::duration<double>(clock::now() - begin).count();
+  }
+  template <class Number>
+  [[nodiscard]] static Number median(std::vector<Number> all) {
+    auto const middle = all.begin() + std::ptrdiff_t(all.size() / 2);
+    std::nth_element(all.begin(), middle, all.end());
+    return *middle;
+  }
+  static void drop_gradients(tensor_list const& parameters) {
+    for (auto const& p : parameters) p.mutable_grad() = at::Tensor{};
+  }
+  [[nodiscard]] static c10::Device device_of(tensor_list const& parameters) {
+    return parameters.empty() ? c10::Device(c10::kCPU) : parameters.front().device();
+  }
+  /// \returns bytes of the optimiser's states
+  [[nodiscard]] std::int64_t plain_steps(tensor_list const& parameters,
+                                         std::function<at::Tensor(tensor_list const&)> const& loss_of,
+                                         tensor_list const& inputs, torch::optim::Optimizer& optimizer) {
+    std::vector<double> steps, updates;
+    std::vector<std::int64_t> peaks, works;
+    std::int64_t states = 0;
+    auto const device = device_of(parameters);
+    auto const all = clock::now();
+    byte_meter meter{device};
+    for (int k = 0; k <= options_.runs(); ++k) {
+      drop_gradients(parameters);
+      meter.reset_peak();
+      std::int64_t const before = meter.allocated();
+      auto const begin = clock::now();
+      loss_of(inputs).backward();
+      std::int64_t const peak = meter.peak() - before;
+      meter.reset_peak();
+      std::int64_t const with_gradients = meter.allocated();
+      auto const update = clock::now();
+      optimizer.step();
+      if (!device.is_cpu()) (void)parameters.front().detach().flatten().slice(0, 0, 1).cpu();  // waits
+      double const update_seconds = seconds_since(update), step_seconds = seconds_since(begin);
+      std::int64_t const work = meter.peak() - with_gradients;
+      if (k == 0) {
+        states = meter.allocated() - with_gradients;  // made in the first step
+        continue;
+      }
+      steps.push_back(step_seconds), updates.push_back(update_seconds);
+      works.push_back(work);
+      peaks.push_back((std::max)(peak, with_gradients - before + work));
+    }
+    report_.plain_seconds = seconds_since(all);
+    report_.step_seconds = median(steps), report_.optimizer_seconds = median(updates);
+    report_.counted_peak = median(peaks);
+    optimizer_work_ = median(works);
+    count_parts(parameters, loss_of, inputs, device);
+    return states;
+  }
+  /// Forward and backward once more, with each block of memory written down.
+  void count_parts(tensor_list const& parameters, std::function<at::Tensor(tensor_list const&)> const& loss_of,
+                   tensor_list const& inputs, c10::Device device) {
+    drop_gradients(parameters);
+    auto const bytes = detail::reporter_for(device);
+    c10::DebugInfoGuard const guard{c10::DebugInfoKind::PROFILER_STATE, bytes};
+    bytes->remember();
+    auto loss = loss_of(inputs);
+    std::size_t const turn = bytes->changes().size();
+    loss.backward();
+    loss = at::Tensor{};
+    auto const changes = bytes->changes();
+    std::int64_t gradients = 0, now = 0, most = 0;
+    std::unordered_set<void const*> of_gradients;
+    for (auto const& p : parameters)
+      if (p.grad().defined()) of_gradients.insert(p.grad().storage().data_ptr().get());
+    std::unordered_map<void const*, std::size_t> last;  // the block of a gradient is the last that began at its address
+    std::size_t summit = 0;
+    for (std::size_t k = 0; k < changes.size(); ++k) {
+      if (changes[k].second > 0) last[changes[k].first] = k;
+      now += changes[k].second;
+      if (now > most) most = now, summit = k;
+    }
+    std::unordered_map<void const*, std::size_t> live;
+    for (std::size_t k = 0; k < changes.size() && k <= summit; ++k)
+      if (changes[k].second > 0) live[changes[k].first] = k;
+      else live.erase(changes[k].first);
+    auto& parts = report_.counted.bytes;
+    parts = {};
+    for (auto const& [block, k] : live) {
+      bool const is_gradient = of_gradients.count(block) != 0 && last[block] == k;
+      parts[std::size_t(is_gradient ? node_type::grad : k < turn ? node_type::act : node_type::other)] +=
+          changes[k].second;
+    }
+    for (auto const* const block : of_gradients)
+      if (auto const at = last.find(block); at != last.end()) gradients += changes[at->second].second;
+    if (gradients + optimizer_work_ > most) {  // the optimiser takes more
+      parts = {};
+      parts[std::size_t(node_type::grad)] = gradients;
+    }
+    drop_gradients(parameters);
+  }
+  /// The name of an operation without what the names of nodes cannot hold.
+  [[nodiscard]] static std::string name_of(std::string name, std::size_t v) {
+    for (std::size_t at = name.find("aten::"); at != name.npos; at = name.find("aten::")) name.erase(at, 6);
+    for (char& c : name)
+      if (c == '(' || c == ')' || c == ',' || c == '\n' || c == '\r') c = '_';
+    return name + " #" + std::to_string(v);
+  }
+  [[nodiscard]] profiled_graph parts_of(torch::nn::Module const& module, tensor_list const& inputs,
+                                        std::int64_t states) {
+    profiled_graph all{.graph = measured_};
+    std::unordered_map<void const*, std::size_t> places;  // of tensors among the leaves of the profile
+    auto const add = [&](at::Tensor const& t, std::string name, node_type type) {
+      if (!places.try_emplace(t.unsafeGetTensorImpl(), all.leaves.size()).second) return;
+      all.leaves.push_back({std::move(name), type, std::int64_t(t.nbytes())});
+    };
+    for (auto const& one : module.named_parameters())
+      add(one.value(), one.key(), one.value().requires_grad() ? node_type::param : node_type::other);
+    for (auto const& one : module.named_buffers())
+      if (one.value().defined()) add(one.value(), one.key(), node_type::other);
+    if (states > 0) all.leaves.push_back({"optimizer.state", node_type::opt_state, states});
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      if (inputs[k].defined()) add(inputs[k], "input " + std::to_string(k), node_type::other);
+    report_.standing_bytes = 0;
+    for (auto const& leaf : all.leaves) report_.standing_bytes += leaf.bytes;
+    report_.counted_peak += report_.standing_bytes;
+    auto& parts = report_.counted.bytes;
+    std::int64_t in_parts = 0;
+    for (auto const& leaf : all.leaves)
+      if (leaf.type != node_type::other) parts[std::size_t(leaf.type)] += leaf.bytes;
+    for (node_type const type : {node_type::param, node_type::act, node_type::grad, node_type::opt_state})
+      in_parts += parts[std::size_t(type)];
+    report_.counted.peak = report_.counted_peak;
+    parts[std::size_t(node_type::other)] = report_.counted_peak - in_parts;
+    for (std::size_t v = 0; v < captured_->operations.size(); ++v) {
+      auto const& one = captured_->operations[v];
+      all.names.push_back(name_of(one.name, v));
+      auto& reads = all.reads.emplace_back();
+      for (auto const& source : one.inputs) {
+        if (source.operation >= 0) continue;
+        auto const leaf = std::size_t(source.output);
+        auto const& t = leaf < captured_->inputs ? inputs[leaf] : captured_->leaves[leaf];
+        if (!t.defined()) continue;
+        auto const place = places.find(t.unsafeGetTensorImpl());
+        if (place != places.end() && std::find(reads.begin(), reads.end(), place->second) == reads.end())
+          reads.push_back(place->second);
+      }
+    }
+    all.updates = {{"optimizer.step", std::int64_t(report_.optimizer_seconds * 1e9), optimizer_work_}};
+    all.device = device_of(module.parameters()).str();
+    return all;
+  }
+
+  StepProfilerOptions options_;
+  std::shared_ptr<detail::captured_graph const> captured_;
+  operation_graph measured_;
+  StepReport report_;
+  std::int64_t optimizer_work_ = 0;
+  std::string refused_;
+};
+
+}  // namespace cairn::libtorch
