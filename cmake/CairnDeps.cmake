@@ -78,6 +78,20 @@ macro(cairn_find_threads)
   endif()
 endmacro()
 
+# MPI::MPI_CXX, of CMake itself, without the bindings of MPI-2 for C++. MPI_CXX_COMPILER chooses among several. GLOBAL,
+# because cairn::mpi is linked outside of this directory too.
+macro(cairn_find_mpi)
+  if(CAIRN_WITH_MPI AND NOT TARGET MPI::MPI_CXX)
+    set(MPI_CXX_SKIP_MPICXX ON)
+    find_package(MPI QUIET GLOBAL COMPONENTS CXX)
+    if(TARGET MPI::MPI_CXX)
+      message(STATUS "cairn: MPI (${MPI_CXX_COMPILER})")
+    elseif(CAIRN_WITH_MPI STREQUAL "ON")
+      message(FATAL_ERROR "cairn: CAIRN_WITH_MPI=ON, but MPI was not found (Debian: libopenmpi-dev openmpi-bin, or libmpich-dev mpich)")
+    endif()
+  endif()
+endmacro()
+
 # CAIRN_NVCC (empty without one) and, for *.cu in CMake targets, the target cairn_nvcc.
 macro(cairn_find_cuda)
   set(CAIRN_NVCC "")

@@ -46,6 +46,7 @@ function(cairn_why_missing result target)
       "CPPAD|cppad|no CppAD (PyPI: cmeel-cppad, whose cmeel.prefix belongs into CMAKE_PREFIX_PATH)"
       "SACADO|sacado|no Sacado (Debian: libtrilinos-sacado-dev, libtrilinos-kokkos-dev)"
       "XAD|xad|no XAD (not in Debian)"
+      "MPI|mpi|no MPI (Debian: libopenmpi-dev openmpi-bin)"
       "CUDA|nvcc|no nvcc 12 or later"
       "CUDA|cuda|no CUDA toolkit 12 or later"
       "CUDA|nvtx|no NVTX, which the CUDA toolkit 12 or later has"
@@ -70,6 +71,27 @@ endfunction()
 # What `./run adoption` builds: programs of other libraries, and the tests of tools for automatic differentiation; their
 # tests have the label `adoption`.
 add_custom_target(cairn_adoption_programs)
+# What `./run mpi` builds: the adapter's programs, whose tests have the label `mpi`. They are tests only where MPI was
+# asked for by name, because each starts processes that wait busily for each other.
+if(TARGET cairn::mpi AND CAIRN_WITH_MPI STREQUAL "ON")
+  set(CAIRN_RUNS_MPI ON)
+  add_custom_target(cairn_mpi_programs)
+  execute_process(COMMAND "${MPIEXEC_EXECUTABLE}" --version OUTPUT_VARIABLE told ERROR_VARIABLE told)
+  set(CAIRN_MPIRUN "${MPIEXEC_EXECUTABLE}")
+  if(told MATCHES "Open ?MPI|OpenRTE")
+    list(APPEND CAIRN_MPIRUN --oversubscribe)
+  endif()
+  # As root too, in containers; and ranks that wait give way to others.
+  set(CAIRN_MPI_ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_mpi_yield_when_idle=1;OMPI_MCA_hwloc_base_binding_policy=none;OMPI_MCA_btl_base_warn_component_unused=0")
+else()
+  set(CAIRN_RUNS_MPI OFF)
+endif()
+# cairn_mpi_test(<name> <program> <ranks> [ARGS...]): a test on so many ranks.
+function(cairn_mpi_test name program ranks)
+  add_test(NAME ${name} COMMAND ${CAIRN_MPIRUN} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${program}> ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2 ENVIRONMENT "${CAIRN_MPI_ENVIRONMENT}")
+endfunction()
+
 # The few programs that need a device: `./run gpu` builds and runs these alone, and their tests have the label `device`.
 add_custom_target(cairn_device_programs)
 # cairn_needs_device(<result> <source>): whether it is one of these. benchmarks/gpu/gpu.sh builds its own program by

@@ -53,6 +53,7 @@ EXTENDS = {
     "adapt/xad": ["adapt/ad/detail/kept_results"],
     "adapt/cuda": ["core/detail/callable", "core/detail/read_size", "core/detail/refused_replay", "core/detail/replay_ledger", "core/detail/state_hash",
                    "core/detail/table", "core/detail/text", "plan/loop/detail/workload", "run/detail/execute", "run/detail/timings"],
+    "adapt/mpi": ["core/detail/text", "run/check/detail/checked_loop", "run/detail/last_arguments"],
     "adapt/nlohmann_json": ["plan/text/detail/read_actions"],
     "adapt/nvtx": ["core/detail/text"],
     "adapt/torch": ["core/detail/chain_walk", "core/detail/graph_segments", "core/detail/refused", "core/detail/state_hash", "plan/chain/detail/chain_model", "run/detail/execute"],

@@ -4,7 +4,7 @@
     snippets.py COMPILER FILE [--together] [FLAG...]
 
 A fence is a translation unit. A ```text output fence that follows is what the program prints, to the letter. A fence
-that needs ADOL-C, Eigen, LibTorch or CUDA is passed over where there is none (no flag names it).
+that needs ADOL-C, Eigen, LibTorch, MPI or CUDA is passed over where there is none (no flag names it).
 
 --together compiles the programs that include the same headers of cairn as one, each in a namespace, because what they
 instantiate alike costs g++ most. Each still runs in a process of its own. One that does not do there what it should
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-SIGNS = {"ADOLC": "adolc", "Eigen": "igen", "Torch": "torch", "CUDA": "cuda_runtime"}  # third party: what code that needs it says, beside its name in a flag's path
+SIGNS = {"ADOLC": "adolc", "Eigen": "igen", "Torch": "torch", "CUDA": "cuda_runtime", "MPI": "MPI_"}  # third party: what code that needs it says, beside its name in a flag's path
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```[ \t]*$", re.M | re.S)
 
 

@@ -1,0 +1,161 @@
+#pragma once
+/// \file collective.hpp  The ranks of a communicator that run sweeps together; an argument of verbs.
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <cairn/adapt/mpi/collective_error.hpp>
+#include <cairn/adapt/mpi/detail/meeting.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/run/adaptive.hpp>
+
+namespace cairn {
+
+namespace detail {
+
+/// A choice that one rank makes for all.
+template <class Choose>
+class agreed_choice {
+  using State = typename chosen_by<Choose>::type::state;
+  using Record = typename chosen_by<Choose>::type::record;
+  static constexpr bool only_chooses = !std::is_same_v<Record, no_record> && calls_at_step<Choose, State const&>;
+  static_assert(only_chooses,
+                "cairn: ranks agree on a choice before the step is made; give `record = choose(x, i)`, whose x is "
+                "const and whose parameters are types, not auto; `again` of cairn::adaptive makes the step");
+  static constexpr bool is_bytes = !only_chooses || std::is_trivially_copyable_v<Record>;
+  static_assert(is_bytes,
+                "cairn: the record of a choice is sent to all ranks byte by byte; give a trivially copyable one");
+
+ public:
+  agreed_choice(meeting with, Choose choose) : with_{std::move(with)}, choose_{std::move(choose)} {}
+  Record operator()(State const& x, step_index i) {
+    return with_.chosen("cairn::adaptive", Record(call_at_step(choose_, i, x)));
+  }
+
+ private:
+  meeting with_;
+  Choose choose_;
+};
+
+struct inside;
+
+}  // namespace detail
+
+/// The ranks of a communicator that run a sweep together: an argument of verbs, directly behind those that every call
+/// has, as in `gradient(step, x0, plan, seed, adjoint, collective{comm})`. All ranks make the call. Then
+/// - plans are compared before the first step,
+/// - an exception on one rank ends the sweep on all ranks, with a `collective_error` that names rank and cause.
+///
+/// Ranks meet before the first step and behind the last; between these nothing is sent but what step and adjoint send
+/// (see `every`). A rank that cannot go on waits at the next meeting. If the others do not come within `patience`, they
+/// wait for one of its messages in step or adjoint, where nothing can reach them; then it writes rank and cause to
+/// stderr, and ends all ranks by MPI_Abort. A rank that dies ends all, by the launcher of MPI.
+///
+/// A cheap handle that can be copied. The first one of a communicator duplicates it, which all ranks do together; the
+/// duplicate lasts as long as the communicator. One thread of each rank uses it at a time.
+/// \tparam BetweenActions  whether ranks meet between actions, too; see `every`
+/// Cost: two reductions of 128 bytes a sweep, and the plan's `fingerprint`.
+template <bool BetweenActions = false>
+class collective {
+ public:
+  /// \param comm  a communicator whose ranks all make the same calls
+  /// \throws invalid_call   if MPI is not running
+  explicit collective(MPI_Comm comm) : meeting_{comm} {}
+
+  /// With another number of seconds that a failed rank waits for the others, instead of 10.
+  /// \throws invalid_call   for a negative one
+  [[nodiscard]] collective patience(double seconds) const {
+    if (!(seconds >= 0))
+      throw invalid_call{"cairn::collective::patience", "the time to wait is negative", {}, "give seconds, 0 or more"};
+    auto other = *this;
+    other.meeting_.patience = seconds;
+    return other;
+  }
+  /// With another rank than 0 that decides how long loops are and what `agreed` chooses.
+  /// \throws invalid_call   if there is no such rank
+  [[nodiscard]] collective decided_by(int rank) const {
+    if (rank < 0 || rank >= size())
+      throw invalid_call{"cairn::collective::decided_by",
+                         "there is no such rank",
+                         {{"rank", rank}, {"ranks", size()}},
+                         "give one of the communicator"};
+    auto other = *this;
+    other.meeting_.decider = rank;
+    return other;
+  }
+  /// With another limit for the work of comparing plans, instead of 10^7 sums, some 0.1 s. If a fingerprint takes more,
+  /// only what `plan_comparison::numbers` names is compared.
+  [[nodiscard]] collective fingerprint_limit(work_limit const& limit) const {
+    auto other = *this;
+    other.meeting_.limit = limit;
+    return other;
+  }
+  /// With a stop request: `stop()` is asked where ranks meet, except behind the last step, and `true` on one rank ends
+  /// the sweep on all, with `collective_cause::stop_request`. To be asked during a sweep, see `every`.
+  [[nodiscard]] collective stops_when(std::function<bool()> stop) const {
+    auto other = *this;
+    other.meeting_.stop = std::move(stop);
+    return other;
+  }
+  /// Ranks also meet before every so many actions of the plan, at the same ones: a stop request or an exception then
+  /// ends the sweep there, if steps do not wait for each other. Cost: one reduction of 128 bytes each time.
+  /// \throws invalid_plan   for less than 1
+  [[nodiscard]] collective<true> every(step_index actions) const {
+    if (actions < 1)
+      throw invalid_plan{"cairn::collective::every",
+                         "ranks cannot meet more often than at every action",
+                         {{"actions", actions}},
+                         "give 1 or more"};
+    collective<true> other{comm()};
+    other.meeting_ = meeting_;
+    other.meeting_.actions = actions;
+    return other;
+  }
+
+  [[nodiscard]] int rank() const noexcept { return meeting_.ranks().rank(); }       ///< this rank in the communicator
+  [[nodiscard]] int size() const noexcept { return meeting_.ranks().size(); }       ///< its ranks
+  [[nodiscard]] MPI_Comm comm() const noexcept { return meeting_.ranks().comm(); }  ///< the caller's communicator
+  /// How plans were compared by the last sweep with this object or a copy of it.
+  [[nodiscard]] plan_comparison compared() const noexcept { return meeting_.compared(); }
+
+  /// A choice that one rank makes for all, for `adaptive{with.agreed(choose), again}` in a sweep with this
+  /// `collective`: `record = choose(x[, i])` is called on all ranks, and all get the record of the rank that decides. x
+  /// is const, and the record trivially copyable. Cost: one reduction of 128 bytes a step, on its first run.
+  template <class Choose>
+  [[nodiscard]] auto agreed(Choose choose) const {
+    return detail::agreed_choice<Choose>{meeting_, std::move(choose)};
+  }
+
+  /// Calls f() as one sweep of a plan: for verbs that take no `collective`, as
+  /// `with.sweep(plan, [&] { return graph_gradient(...); })`.
+  /// \param plan  a schedule, a number of steps, or a plan for a chain, a graph or blocks
+  /// \throws collective_error   on all ranks
+  template <class Plan, class F>
+  auto sweep(Plan const& plan, F f) const {
+    return meeting_.around("cairn::collective::sweep", plan, f);
+  }
+  /// The same for anything that has no plan: what f throws on one rank is thrown on all.
+  template <class F>
+  auto sweep(F f) const {
+    return sweep(detail::no_plan{}, std::move(f));
+  }
+
+ private:
+  template <bool> friend class collective;
+  friend struct detail::inside;
+  detail::meeting meeting_;
+};
+/// Meets before and behind each sweep.
+collective(MPI_Comm) -> collective<false>;
+
+namespace detail {
+
+/// How the adapter's verbs reach the ranks of a `collective`.
+struct inside {
+  template <bool BetweenActions>
+  [[nodiscard]] static meeting const& of(collective<BetweenActions> const& with) noexcept {
+    return with.meeting_;
+  }
+};
+
+}  // namespace detail
+}  // namespace cairn

@@ -1,0 +1,148 @@
+#pragma once
+/// \file gathered.hpp  A state, or an adjoint, of which each rank has a part, and knows the numbers of all.
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/mpi/detail/meeting.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/state_traits.hpp>
+
+namespace cairn::detail {
+
+/// This rank's part of a value, and the numbers of all parts, the same on all ranks. What is decided by these numbers
+/// is decided alike on all ranks, without a message.
+/// \tparam Which  which numbers of a part count
+template <class T, class Which>
+class gathered {
+ public:
+  /// \param lead  how many numbers of this part come before the rest of any part
+  gathered(T&& part, meeting const& with, Which const& which, std::size_t lead)
+      : own_{std::move(part)}, with_{&with}, which_{which} {
+    gather(lead);
+  }
+  gathered(gathered const& other)
+      : own_{copy_of(other.own_)}, with_{other.with_}, which_{other.which_}, all_{other.all_}, begins_{other.begins_} {}
+  gathered(gathered&&) = default;
+  gathered& operator=(gathered const& other) {
+    if (this != &other) *this = gathered{other};
+    return *this;
+  }
+  gathered& operator=(gathered&&) = default;
+  ~gathered() = default;
+
+  [[nodiscard]] T& own() noexcept { return own_; }
+  [[nodiscard]] T const& own() const noexcept { return own_; }
+  [[nodiscard]] meeting const& with() const noexcept { return *with_; }
+  [[nodiscard]] Which const& which() const noexcept { return which_; }
+  /// The numbers of this part.
+  [[nodiscard]] std::size_t own_numbers() const {
+    std::size_t sum = 0;
+    which_(own_, [&](auto const*, std::size_t count) { sum += count; });
+    return sum;
+  }
+  /// Tells all ranks the numbers of this part.
+  void gather(std::size_t lead = ~std::size_t{0}) {
+    std::vector<unsigned char> mine(sizeof(part_head));
+    part_head head{lead, 0};
+    which_(std::as_const(own_), [&]<class Number>(Number const* run, std::size_t count) {
+      run_head const next{kind_of<Number>(), count};
+      put(mine, &next, sizeof next);
+      put(mine, run, count * sizeof(Number));
+      ++head.runs;
+    });
+    std::memcpy(mine.data(), &head, sizeof head);
+    auto& ranks = with_->ranks();
+    (void)with_->least("cairn::check_adjoint", 0);  // a rank whose step has thrown is heard here
+    std::vector<int> sizes(std::size_t(ranks.size())), from(sizes.size());
+    int const size = int(mine.size());
+    MPI_Allgather(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, ranks.own());
+    begins_.clear();
+    std::size_t sum = 0;
+    for (std::size_t k = 0; k < sizes.size(); ++k) {
+      begins_.push_back(sum);
+      from[k] = int(sum);
+      sum += std::size_t(sizes[k]);
+    }
+    if (sum > std::size_t(0x7fffffff))
+      throw invalid_call{"cairn::check_adjoint",
+                         "the numbers of all ranks do not fit one message",
+                         {{"bytes", sum}},
+                         "check a smaller state: each rank holds the numbers of all"};
+    all_.resize(sum);
+    MPI_Allgatherv(mine.data(), size, MPI_BYTE, all_.data(), sizes.data(), from.data(), MPI_BYTE, ranks.own());
+  }
+  /// The numbers of all parts, rank by rank: the leading ones first, then the others.
+  template <class F>
+  void visit_numbers(F&& f) { visit(*this, f); }
+  template <class F>
+  void visit_numbers(F&& f) const { visit(*this, f); }
+
+ private:
+  /// What one rank sends: this, and for each run its head and its numbers, all at multiples of 16 bytes.
+  struct alignas(16) part_head {
+    std::uint64_t lead, runs;
+  };
+  struct alignas(16) run_head {
+    std::uint64_t kind, count;
+  };
+  static constexpr std::size_t alignment = 16;
+
+  template <class Number>
+  [[nodiscard]] static constexpr std::uint64_t kind_of() noexcept {
+    return std::is_same_v<Number, float> ? 0 : std::is_same_v<Number, double> ? 1 : 2;
+  }
+  static void put(std::vector<unsigned char>& into, void const* from, std::size_t size) {
+    std::size_t const at = into.size();
+    into.resize(at + (size + alignment - 1) / alignment * alignment);
+    if (size > 0) std::memcpy(into.data() + at, from, size);
+  }
+  template <class Self, class F>
+  static void visit(Self& self, F& f) {
+    for (bool const leads : {true, false})
+      for (std::size_t rank = 0; rank < self.begins_.size(); ++rank) {
+        auto* at = self.all_.data() + self.begins_[rank];
+        part_head head;
+        std::memcpy(&head, at, sizeof head);
+        at += sizeof head;
+        std::uint64_t before = 0;
+        auto const part = [&](auto* run, std::size_t count) {
+          std::uint64_t const rest = head.lead > before ? head.lead - before : 0;
+          std::size_t const split = rest < count ? std::size_t(rest) : count;
+          if (leads && split > 0) f(run, split);
+          if (!leads && split < count) f(run + split, count - split);
+          before += count;
+        };
+        if (int(rank) == self.with_->ranks().rank()) {
+          self.which_(self.own_, part);
+          continue;
+        }
+        for (std::uint64_t k = 0; k < head.runs; ++k) {
+          run_head next;
+          std::memcpy(&next, at, sizeof next);
+          at += sizeof next;
+          if (next.kind == 0) at = walk<float>(at, next.count, part);
+          else if (next.kind == 1) at = walk<double>(at, next.count, part);
+          else at = walk<long double>(at, next.count, part);
+        }
+      }
+  }
+  template <class Number, class Byte, class Part>
+  [[nodiscard]] static Byte* walk(Byte* at, std::uint64_t count, Part const& part) {
+    using number = std::conditional_t<std::is_const_v<Byte>, Number const, Number>;
+    part(reinterpret_cast<number*>(at), std::size_t(count));
+    return at + (std::size_t(count) * sizeof(Number) + alignment - 1) / alignment * alignment;
+  }
+
+  T own_;
+  meeting const* with_;
+  Which which_;
+  std::vector<unsigned char> all_;   // of all ranks; what this one sent is not read, its part is
+  std::vector<std::size_t> begins_;  // where each rank's part begins
+};
+
+}  // namespace cairn::detail

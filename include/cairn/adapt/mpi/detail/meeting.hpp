@@ -1,0 +1,218 @@
+#pragma once
+/// \file meeting.hpp  A sweep that all ranks run together: they agree before the first step and meet again behind the
+/// last.
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/mpi/collective_error.hpp>
+#include <cairn/adapt/mpi/detail/team.hpp>
+#include <cairn/run/gradient.hpp>
+#include <cairn/run/while.hpp>
+#include <cairn/schedule/fingerprint.hpp>
+#include <cairn/schedule/work_limit.hpp>
+
+namespace cairn::detail {
+
+/// What ranks compare of their plans.
+struct plan_words {
+  plan_comparison by = plan_comparison::nothing;
+  plan_fingerprint print;
+  std::uint64_t steps = 0, slots = 0, leaf = 0;
+
+  void take(std::optional<plan_fingerprint> const& made) {
+    by = made ? plan_comparison::fingerprint : plan_comparison::numbers;
+    if (made) print = *made;
+  }
+};
+/// The fingerprint of a plan, unless it takes too much work. A function of its own: for an assignment that a try holds,
+/// g++ 12 leaves out the value before it.
+template <class Plan>
+[[nodiscard]] std::optional<plan_fingerprint> affordable(Plan const& plan, work_limit const& limit) {
+  try {
+    return fingerprint(plan, limit);
+  } catch (too_much_work const&) {
+    return std::nullopt;
+  }
+}
+
+/// The first actions of a loop whose length is not known, as if it did not end.
+inline constexpr std::size_t first_actions = 256;
+
+/// Stands for the plan of what has none.
+struct no_plan {};
+
+/// What is compared of a plan; a value that is no plan is not compared, the verb refuses it.
+template <class P>
+[[nodiscard]] plan_words words_of(P const& plan, [[maybe_unused]] work_limit const& limit) {
+  plan_words words;
+  if constexpr (std::is_integral_v<P>) return words_of(uniform{step_index(plan)}, limit);
+  else if constexpr (schedule<P>) {
+    words.steps = std::uint64_t(plan.steps());
+    words.slots = std::uint64_t(plan.slots());
+    words.leaf = std::uint64_t(plan.leaf());
+    words.take(affordable(plan, limit));
+  } else if constexpr (open_schedule<P>) {
+    words.slots = std::uint64_t(plan.slots());
+    words.by = plan_comparison::numbers;
+    std::vector<action> first;
+    auto walk = plan.walk();
+    while (first.size() < first_actions) first.push_back(walk.next());
+    words.print = fingerprint(first.data(), first.size());
+  } else if constexpr (has_action_list<P>) {
+    words.print = fingerprint(plan);
+    words.by = plan_comparison::fingerprint;
+  } else if constexpr (walkable<P>) {
+    words.take(affordable(plan, limit));
+  }
+  return words;
+}
+
+/// The ranks that run a sweep together, and how they do it.
+class meeting {
+ public:
+  explicit meeting(MPI_Comm comm) : team_{team::of(comm)} {}
+
+  double patience = 10;                                ///< seconds that a rank which has failed waits for the others
+  int decider = 0;                                     ///< the rank whose answers count
+  work_limit limit{.most_sums = 10'000'000};           ///< most work for a fingerprint
+  step_index actions = 0;                              ///< how many actions lie between rounds; 0 for none
+  std::function<bool()> stop;                          ///< whether to end the sweep
+
+  [[nodiscard]] team& ranks() const noexcept { return *team_; }
+  [[nodiscard]] plan_comparison compared() const noexcept { return *compared_; }
+
+  /// Runs f() between two rounds. What f throws ends it on all ranks.
+  /// \throws collective_error   on all ranks
+  template <class Plan, class F>
+  auto around(char const* operation, Plan const& plan, F&& f) const {
+    return guarded(operation, [&] {
+      begin(operation, words_of(plan, limit));
+      if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
+        f();
+        end(operation);
+      } else {
+        auto result = f();
+        end(operation);
+        return result;
+      }
+    });
+  }
+  /// Calls f; what it throws on one rank is thrown on all, at the next round.
+  template <class F>
+  auto guarded(char const* operation, F&& f) const {
+    try {
+      return f();
+    } catch (collective_error const& known) {
+      if (known.among == team_.get()) throw;  // all ranks have it
+      leave(operation);
+    } catch (...) {
+      leave(operation);
+    }
+  }
+
+  /// A round between two actions.
+  void between(char const* operation) const { round(operation, occasion::between, {}); }
+  /// The decider's answer, on all ranks.
+  [[nodiscard]] bool agreed(char const* operation, bool own) const {
+    ballot mine;
+    if (ranks().rank() == decider) mine.put(0, own ? 1 : 0);
+    return round(operation, occasion::length, mine).least(0) == 1;
+  }
+  /// The decider's value, on all ranks.
+  template <class Value>
+  [[nodiscard]] Value chosen(char const* operation, Value own) const {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    constexpr std::size_t word = sizeof(std::uint64_t), words = (sizeof(Value) + word - 1) / word;
+    bool const decides = ranks().rank() == decider;
+    if constexpr (words > ballot::most_values) {
+      round(operation, occasion::choice, {});
+      MPI_Bcast(&own, int{sizeof own}, MPI_BYTE, decider, ranks().own());
+    } else {
+      std::uint64_t packed[words]{};
+      std::memcpy(packed, &own, sizeof own);
+      ballot mine;
+      for (std::size_t k = 0; decides && k < words; ++k) mine.put(k, packed[k]);
+      auto const all = round(operation, occasion::choice, mine);
+      for (std::size_t k = 0; k < words; ++k) packed[k] = all.least(k);
+      std::memcpy(&own, packed, sizeof own);
+    }
+    return own;
+  }
+  /// The least of the values of all ranks.
+  [[nodiscard]] std::uint64_t least(char const* operation, std::uint64_t own) const {
+    ballot mine;
+    mine.put(0, own);
+    return round(operation, occasion::other, mine).least(0);
+  }
+  /// Compares plans.   \throws collective_error   on all ranks, if one is another
+  void begin(char const* operation, plan_words const& words) const {
+    *compared_ = words.by;
+    std::uint64_t const own[] = {words.print.high, words.print.low, words.steps, words.slots, words.leaf,
+                                 std::uint64_t(words.by) + 4 * std::uint64_t(actions) + (std::uint64_t(decider) << 32)};
+    ballot mine;
+    std::size_t k = 0;
+    for (std::uint64_t const value : own) mine.put(k++, value);
+    auto const all = round(operation, occasion::begin, mine);
+    while (k > 0)
+      if (!all.same(--k))
+        ranks().differs(operation, hash_of(own), "a rank has another plan, or other options, than rank 0",
+                        collective_cause::other_plan,
+                        "no step has run; make one plan for all ranks, with cairn::mpi_plan or from numbers that all "
+                        "ranks share");
+  }
+  void end(char const* operation) const { ranks().meet(operation, occasion::end, {}); }
+
+ private:
+  static_assert(ballot::most_values == 6);
+
+  [[nodiscard]] static std::uint64_t hash_of(std::uint64_t const (&values)[ballot::most_values]) noexcept {
+    std::uint64_t hash = 0;
+    for (std::uint64_t const value : values) hash = (hash ^ value) * 0x9e3779b97f4a7c15, hash ^= hash >> 29;
+    return hash;
+  }
+  ballot round(char const* operation, occasion why, ballot const& mine) const {
+    if (stop && stop()) ranks().leave(operation, collective_cause::stop_request, nullptr, patience);
+    return ranks().meet(operation, why, mine);
+  }
+  [[noreturn]] void leave(char const* operation) const {
+    ranks().leave(operation, collective_cause::exception, std::current_exception(), patience);
+  }
+
+  std::shared_ptr<team> team_;
+  std::shared_ptr<plan_comparison> compared_ = std::make_shared<plan_comparison>(plan_comparison::nothing);
+};
+
+/// An observer that meets the other ranks every so many actions, around the caller's observer.
+template <class Observer>
+class meets_between {
+ public:
+  meets_between(meeting const& with, char const* operation, Observer&& observer)
+      : with_{with}, operation_{operation}, observer_{std::forward<Observer>(observer)} {}
+
+  void operator()(event const& seen) {
+    if (seen.moment() == moment::before && ++since_ >= with_.actions) {
+      since_ = 0;
+      with_.between(operation_);
+    }
+    if constexpr (observed<std::remove_reference_t<Observer>>) observer_(seen);
+  }
+  [[nodiscard]] static std::int64_t clock_now()
+    requires requires { { std::remove_reference_t<Observer>::clock_now() } -> std::convertible_to<std::int64_t>; }
+  { return std::remove_reference_t<Observer>::clock_now(); }
+
+ private:
+  meeting with_;
+  char const* operation_;
+  [[no_unique_address]] Observer observer_;
+  step_index since_ = 0;
+};
+
+}  // namespace cairn::detail

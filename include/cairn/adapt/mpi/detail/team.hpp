@@ -1,0 +1,206 @@
+#pragma once
+/// \file team.hpp  The ranks of a communicator, and the one way in which they meet.
+/// Ranks meet in rounds: one small reduction over a communicator of cairn's own, so that no message of the user's can
+/// be mistaken for one of these. All rounds have the same shape. A rank that cannot go on joins the next round,
+/// whatever the others meet for, and says so; all others learn it there. So ranks that reach a round never wait for one
+/// that has left the sweep, and the order of rounds is the same on all ranks.
+#include <mpi.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <cairn/adapt/mpi/collective_error.hpp>
+#include <cairn/core/detail/text.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::detail {
+
+/// What ranks bring to a round, or find there.
+class ballot {
+ public:
+  static constexpr std::size_t most_values = 6;  ///< most values of one round
+
+  /// Nothing to say: what a rank brings that leaves the word to others.
+  constexpr ballot() noexcept { words_.fill(most); }
+  /// Puts value k, to which others are compared.
+  constexpr void put(std::size_t k, std::uint64_t value) noexcept {
+    words_[2 * k] = std::int64_t(value);
+    words_[2 * k + 1] = ~std::int64_t(value);
+  }
+  /// The value, the least of all that were put; of values below 2^63, or of one.
+  [[nodiscard]] constexpr std::uint64_t least(std::size_t k) const noexcept { return std::uint64_t(words_[2 * k]); }
+  /// Whether all ranks have put the same.
+  [[nodiscard]] constexpr bool same(std::size_t k) const noexcept { return words_[2 * k] == ~words_[2 * k + 1]; }
+
+  static constexpr std::size_t failed = most_values, key = most_values + 1;  ///< values of the round itself
+  static constexpr std::size_t size = 2 * (most_values + 2);                 ///< words
+  [[nodiscard]] std::int64_t* data() noexcept { return words_.data(); }
+
+ private:
+  // Signed, because MPICH 4.0 compares unsigned words as if they had a sign.
+  static constexpr std::int64_t most = (std::numeric_limits<std::int64_t>::max)();
+  std::array<std::int64_t, size> words_{};
+};
+
+/// What the rank that cannot go on tells the others.
+struct obituary {
+  std::array<char, 320> text{};
+  collective_cause cause = collective_cause::exception;
+};
+
+/// 64 bits that tell names apart (Fowler, Noll, Vo).
+[[nodiscard]] constexpr std::uint64_t hash_of_name(char const* name, std::uint64_t hash = 0xcbf29ce484222325) noexcept {
+  for (; *name != '\0'; ++name) hash = (hash ^ std::uint64_t(static_cast<unsigned char>(*name))) * 0x100000001b3;
+  return hash;
+}
+
+/// Why ranks meet.
+enum class occasion : char { begin = 'b', between = 'a', length = 'l', choice = 'c', other = 'o', end = 'e' };
+
+/// The ranks of one communicator. Lives as an attribute of it, so that it is duplicated once.
+class team {
+ public:
+  /// The team of a communicator; the first call duplicates it, so all ranks make it.
+  [[nodiscard]] static std::shared_ptr<team> of(MPI_Comm comm) {
+    int begun = 0, over = 0;
+    MPI_Initialized(&begun);
+    MPI_Finalized(&over);
+    if (begun == 0 || over != 0 || comm == MPI_COMM_NULL)
+      throw invalid_call{"cairn::collective",
+                         "MPI is not running, or the communicator is MPI_COMM_NULL",
+                         {},
+                         "call MPI_Init before, and make one only on ranks that belong to the communicator"};
+    using holder = std::shared_ptr<team>;
+    static int const key = [] {
+      int made = MPI_KEYVAL_INVALID;
+      MPI_Comm_create_keyval(
+          MPI_COMM_NULL_COPY_FN,
+          [](MPI_Comm, int, void* held, void*) {
+            auto* const last = static_cast<holder*>(held);
+            if ((*last)->own_ != MPI_COMM_NULL) MPI_Comm_free(&(*last)->own_);
+            delete last;
+            return int{MPI_SUCCESS};
+          },
+          &made, nullptr);
+      return made;
+    }();
+    void* held = nullptr;
+    int found = 0;
+    MPI_Comm_get_attr(comm, key, &held, &found);
+    if (found != 0) return *static_cast<holder*>(held);
+    auto made = std::make_unique<holder>(new team{comm});
+    holder const result = *made;
+    MPI_Comm_set_attr(comm, key, made.release());
+    return result;
+  }
+  team(team const&) = delete;
+  team& operator=(team const&) = delete;
+
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] int size() const noexcept { return size_; }
+  [[nodiscard]] MPI_Comm comm() const noexcept { return comm_; }
+  [[nodiscard]] MPI_Comm own() const noexcept { return own_; }
+
+  /// Meets the others; returns what all have put together.
+  /// \throws collective_error   on all ranks, if one of them cannot go on, or has come for another reason
+  ballot meet(char const* operation, occasion why, ballot mine) {
+    std::uint64_t const key = hash_of_name(operation) * 131 + std::uint64_t(why);
+    mine.put(ballot::failed, std::uint64_t(size_));
+    mine.put(ballot::key, key);
+    ballot all = mine;
+    MPI_Request pending = begin_round(mine, all);
+    MPI_Wait(&pending, MPI_STATUS_IGNORE);
+    if (all.least(ballot::failed) < std::uint64_t(size_))
+      learn(operation, int(all.least(ballot::failed)), {}, nullptr);
+    if (!all.same(ballot::key))
+      differs(operation, key, "a rank makes another call than rank 0", collective_cause::other_call,
+              "all ranks of a communicator make the same calls in the same order");
+    return all;
+  }
+  /// Joins the next round and says that this rank cannot go on.
+  /// \param patience  seconds to wait for the others. After that they hang in the user's own communication, where no
+  ///   message of cairn's can reach them, and MPI ends all ranks
+  [[noreturn]] void leave(char const* operation, collective_cause cause, std::exception_ptr thrown, double patience) {
+    obituary own;
+    own.cause = cause;
+    put_in_words(thrown, own);
+    ballot mine, all;
+    mine.put(ballot::failed, std::uint64_t(rank_));
+    MPI_Request pending = begin_round(mine, all);
+    double const since = MPI_Wtime();
+    for (int done = 0;;) {
+      MPI_Test(&pending, &done, MPI_STATUS_IGNORE);
+      if (done != 0) break;
+      if (MPI_Wtime() - since > patience) end_all(operation, own, patience);
+      std::this_thread::sleep_for(std::chrono::microseconds{200});
+    }
+    learn(operation, int(all.least(ballot::failed)), own, std::move(thrown));
+  }
+  /// Throws on all ranks, when all know that values differ: names the first rank whose value is not that of rank 0.
+  [[noreturn]] void differs(char const* operation, std::uint64_t value, char const* problem, collective_cause cause,
+                            char const* advice) {
+    std::uint64_t of_first = value;
+    MPI_Bcast(&of_first, 1, MPI_UINT64_T, 0, own_);
+    int const mine = of_first == value ? size_ : rank_;
+    int first = mine;
+    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, own_);
+    throw collective_error{operation, problem, first, cause, advice, nullptr, this};
+  }
+
+ private:
+  explicit team(MPI_Comm comm) : comm_{comm} {
+    MPI_Comm_dup(comm, &own_);
+    MPI_Comm_set_errhandler(own_, MPI_ERRORS_ARE_FATAL);  // a lost rank ends all, whatever comm does
+    MPI_Comm_rank(own_, &rank_);
+    MPI_Comm_size(own_, &size_);
+  }
+  /// Always one that does not block: it does not match one that does.
+  [[nodiscard]] MPI_Request begin_round(ballot& mine, ballot& all) const {
+    MPI_Request pending = MPI_REQUEST_NULL;
+    MPI_Iallreduce(mine.data(), all.data(), int{ballot::size}, MPI_INT64_T, MPI_MIN, own_, &pending);
+    return pending;
+  }
+  static void put_in_words(std::exception_ptr const& thrown, obituary& into) noexcept {
+    auto const say = [&](char const* words) { std::strncpy(into.text.data(), words, into.text.size() - 1); };
+    if (!thrown) return;
+    try {
+      std::rethrow_exception(thrown);
+    } catch (std::exception const& known) {
+      say(known.what());
+    } catch (...) {
+      say("an exception that is no std::exception");
+    }
+  }
+  /// All ranks know that one cannot go on: it tells them why, and all throw the same.
+  [[noreturn]] void learn(char const* operation, int first, obituary said, std::exception_ptr thrown) {
+    MPI_Bcast(&said, int{sizeof said}, MPI_BYTE, first, own_);
+    bool const stopped = said.cause == collective_cause::stop_request;
+    throw collective_error{
+        operation,
+        stopped ? "a rank asked to stop, and the sweep has ended on all ranks"
+                : "a rank threw an exception, and the sweep has ended on all ranks",
+        first, said.cause, said.text.data(), std::move(thrown), this};
+  }
+  [[noreturn]] void end_all(char const* operation, obituary const& own, double patience) {
+    std::fprintf(stderr,
+                 "%s: rank %d of %d failed, and the others did not come to hear of it within %g s: they wait for a "
+                 "message of it. All ranks end now. Rank %d says: %s\n",
+                 operation, rank_, size_, patience, rank_, own.text.data());
+    std::fflush(stderr);
+    MPI_Abort(own_, 1);
+    std::terminate();
+  }
+
+  MPI_Comm comm_, own_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,65 @@
+#pragma once
+/// \file loop.hpp  A loop that all ranks have run forward together, and reverse together.
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <cairn/adapt/mpi/collective.hpp>
+#include <cairn/adapt/mpi/gradient.hpp>
+#include <cairn/run/loop.hpp>
+
+namespace cairn {
+
+/// A `checkpointed_run` of all ranks: `reverse` is a sweep of all ranks, too. Everything else is as there, and what it
+/// throws stays on its rank: `at` and walks backwards, too. If steps communicate, all ranks call these together.
+template <class Run>
+class collective_run : public Run {
+ public:
+  /// Made by `checkpointed_loop` and `checkpointed_while` with a `collective`.
+  collective_run(Run&& run, detail::meeting with) : Run{std::move(run)}, with_{std::move(with)} {}
+
+  /// As in `checkpointed_run`, by all ranks together.   \throws collective_error   on all ranks
+  template <class Seed, class Adjoint>
+  auto reverse(Seed&& seed, Adjoint&& adjoint) {
+    return with_.around("cairn::reverse", detail::no_plan{},
+                        [&] { return Run::reverse(std::forward<Seed>(seed), std::forward<Adjoint>(adjoint)); });
+  }
+  /// Refused: the seed is missing.
+  template <class Adjoint>
+  auto reverse(Adjoint&& adjoint) {
+    return Run::reverse(std::forward<Adjoint>(adjoint));
+  }
+
+ private:
+  detail::meeting with_;
+};
+
+/// The same as `checkpointed_loop` without `collective`, by all ranks together.
+/// \param with  the ranks; see `collective`   \param work, observer, options  as without
+/// \throws collective_error   on all ranks, if one of them cannot go on: before any step runs if plans differ
+template <class Step, class X0, class P, bool BetweenActions, class Work = detail::own_workspace,
+          class Observer = no_observer, class Options = no_options>
+[[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, collective<BetweenActions> with,
+                                     Work&& work = {}, Observer&& observer = {}, Options options = {}) {
+  constexpr char const* operation = "cairn::checkpointed_loop";
+  auto const& ranks = detail::inside::of(with);
+  return ranks.around(operation, plan, [&] {
+    auto const run = [&](auto&& used, auto&& watching, auto asked) {
+      return collective_run{checkpointed_loop(std::forward<Step>(step), std::forward<X0>(x0), plan,
+                                              std::forward<decltype(used)>(used),
+                                              std::forward<decltype(watching)>(watching), asked),
+                            ranks};
+    };
+    return detail::run_together<BetweenActions, std::remove_cvref_t<X0>, detail::plan_type<P>>(
+        ranks, operation, run, std::forward<Work>(work), std::forward<Observer>(observer), options);
+  });
+}
+
+}  // namespace cairn
+
+/// For structured bindings: the final state and the checkpoints.
+template <class Run>
+struct std::tuple_size<cairn::collective_run<Run>> : std::tuple_size<Run> {};
+/// The final state, or the checkpoints.
+template <std::size_t K, class Run>
+struct std::tuple_element<K, cairn::collective_run<Run>> : std::tuple_element<K, Run> {};

@@ -1,0 +1,81 @@
+#pragma once
+/// \file mpi_plan.hpp  One plan for all ranks, within the budget of each.
+#include <mpi.h>
+
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <cairn/adapt/mpi/collective.hpp>
+#include <cairn/core/bytes.hpp>
+#include <cairn/core/workload.hpp>
+#include <cairn/plan/loop/estimate.hpp>
+#include <cairn/plan/loop/plan_within.hpp>
+#include <cairn/plan/loop/planned.hpp>
+#include <cairn/plan/loop/planning_options.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// What the rank that decides hands to the others.
+struct handed_workload {
+  workload work;
+  std::uint64_t budget = 0;
+};
+static_assert(std::is_trivially_copyable_v<handed_workload>);
+
+/// The most that ranks compare.
+inline constexpr std::uint64_t most_compared = std::uint64_t{1} << 62;
+/// The part of a budget that is left if `need` bytes have to fit into `budget`, in 2^-32.
+[[nodiscard]] inline std::uint64_t share_that_fits(wide need, std::uint64_t budget) noexcept {
+  return need <= wide(budget) ? std::uint64_t{1} << 32 : std::uint64_t((wide(budget) << 32) / need);
+}
+
+}  // namespace detail
+
+/// One plan for all ranks of a communicator, each with its own part of the state and its own budget. The rank with the
+/// least room decides: the one whose own cheapest plan takes the most step calls. All ranks make the plan from that
+/// rank's numbers, and compare it. If it takes more memory than another rank has, a smaller budget is tried.
+/// \param budget  this rank's bytes; see `node_place::share`
+/// \param work  this rank's workload; steps must be the same on all ranks
+/// \param options  as for `plan_within`, the same on all ranks
+/// \returns the plan, the same on all ranks; `cost` and `memory` are this rank's, `proof` is that of the rank that
+///   decided
+/// \throws collective_error   on all ranks: if no plan fits on one of them, or a workload is impossible
+/// Cost: on each rank two times that of `plan_within`, seldom more; some reductions.
+[[nodiscard]] inline planned mpi_plan(MPI_Comm comm, byte_size budget, workload const& work,
+                                      planning_options const& options = {}) {
+  constexpr char const* operation = "cairn::mpi_plan";
+  detail::meeting const ranks{comm};
+  return ranks.guarded(operation, [&] {
+    auto own = plan_within(budget, work, options);
+    detail::plan_words shared;
+    shared.steps = std::uint64_t(work.steps.value_or(-1));
+    ranks.begin(operation, shared);
+    // The most step calls, and the lowest rank with so many.
+    auto const calls = own.cost.step_calls < detail::most_compared ? std::uint64_t(own.cost.step_calls)
+                                                                   : detail::most_compared;
+    bool const most = ranks.least(operation, detail::most_compared - calls) == detail::most_compared - calls;
+    auto const me = std::uint64_t(ranks.ranks().rank());
+    auto const decider = ranks.least(operation, most ? me : std::uint64_t(ranks.ranks().size()));
+    detail::handed_workload handed{work, budget.count()};
+    MPI_Bcast(&handed, int{sizeof handed}, MPI_BYTE, int(decider), ranks.ranks().own());
+    std::optional<planned> made;
+    if (decider == me) made.emplace(std::move(own));
+    for (;;) {
+      if (!made) made.emplace(plan_within(byte_size{handed.budget}, handed.work, options));
+      auto const mine = detail::plan_of(any_schedule{made->schedule}, work, made->by, made->with);
+      made->cost = mine.cost;
+      made->memory = mine.memory;
+      auto const share =
+          ranks.least(operation, detail::share_that_fits(mine.cost.memory_bytes, budget.count()));
+      if (share >= std::uint64_t{1} << 32) break;
+      handed.budget = std::uint64_t((wide(handed.budget) * share) >> 32);
+      made.reset();
+    }
+    ranks.begin(operation, detail::words_of(made->schedule, ranks.limit));
+    return std::move(*made);
+  });
+}
+
+}  // namespace cairn
