@@ -1,5 +1,5 @@
 // Heat in the wall of a tube whose rows lie on several ranks, and the gradient through 120 steps.
-//   mpirun -n 4 mpi_heat_rows
+//   mpirun -n 4 cairn_example_mpi_heat_rows
 //
 // A step is  u' = u + k L u - c u^3 + h (1 - mean of u):  heat is conducted, radiated, and a thermostat holds the mean.
 // So it has the two messages that most such programs have: a halo exchange for L, and a sum over all ranks for the

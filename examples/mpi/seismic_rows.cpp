@@ -1,5 +1,5 @@
 // One shot of the seismic example with the rows of its ground on several ranks.
-//   mpirun -n 4 mpi_seismic_rows
+//   mpirun -n 4 cairn_example_mpi_seismic_rows
 //
 // The kernels, the step and the adjoint are those of examples/seismic, unchanged; what is added for the ranks is one
 // halo exchange in each. A rank's part of the ground is its own rows, one row of each neighbour, and beyond it a row

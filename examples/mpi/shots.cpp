@@ -1,5 +1,5 @@
 // The shots of a seismic survey over the ranks, with one budget for checkpoints on every node.
-//   mpirun -n 4 mpi_shots
+//   mpirun -n 4 cairn_example_mpi_shots
 //
 // Here no message is sent within a sweep: a rank computes whole shots. So nothing has to be equal on the ranks, not
 // even the plan, and each plans for the memory that it has. The ranks of a node share its memory, so each gets a share
