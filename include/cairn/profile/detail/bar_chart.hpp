@@ -43,8 +43,8 @@ inline void draw_bar(svg_chart& chart, std::string_view kind, hundredths x, hund
 }
 
 /// The thickness of bars that stand beside one another.
-[[nodiscard]] inline hundredths bar_width(std::size_t count) noexcept {
-  hundredths const room = (svg_chart::right - svg_chart::left) / hundredths(count > 0 ? count : 1);
+[[nodiscard]] inline hundredths bar_width(svg_chart const& chart, std::size_t count) noexcept {
+  hundredths const room = (chart.right() - chart.left()) / hundredths(count > 0 ? count : 1);
   return (std::clamp)(room * 7 / 10, hundredths{30}, hundredths{6'000});
 }
 
@@ -56,19 +56,19 @@ inline void draw_named_axes(svg_chart& chart, std::vector<std::string> const& na
   std::vector<tick> const ticks = ticks_to(y.most, lines < 10 ? lines : 10, y.in.unit);
   for (tick const& at : ticks) {
     hundredths const here = chart.up(at.at, y.most);
-    grid.move(svg_chart::left, here).across(svg_chart::right);
-    frame.move(svg_chart::left - 500, here).across(svg_chart::left);
+    grid.move(chart.left(), here).across(chart.right());
+    frame.move(chart.left() - 500, here).across(chart.left());
   }
-  frame.move(svg_chart::left, chart.top()).down(chart.bottom()).across(svg_chart::right);
+  frame.move(chart.left(), chart.top()).down(chart.bottom()).across(chart.right());
   chart.draw("grid", grid);
   chart.open_group("x-axis");
   for (std::size_t k = 0; k < names.size(); ++k)
     chart.write("", "middle", chart.across(2 * k + 1, 2 * names.size()), chart.bottom() + 1'900, names[k]);
-  chart.write("", "middle", (svg_chart::left + svg_chart::right) / 2, chart.bottom() + 3'900, across);
+  chart.write("", "middle", (chart.left() + chart.right()) / 2, chart.bottom() + 3'900, across);
   chart.close_group();
   chart.open_group("y-axis");
   for (tick const& at : ticks)
-    chart.write("", "end", svg_chart::left - 900, chart.up(at.at, y.most) + 400, at.label);
+    chart.write("", "end", chart.left() - 900, chart.up(at.at, y.most) + 400, at.label);
   chart.close_group();
   chart.draw("frame", frame);
 }

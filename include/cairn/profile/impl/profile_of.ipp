@@ -88,10 +88,15 @@ namespace detail {
   return rows;
 }
 
+inline constexpr std::string_view input_word = "input_";  ///< before the place of an input that an adjoint reads
+
 /// What the adjoint of an operation reads, in words.
 [[nodiscard]] inline std::vector<std::string> reads_of_adjoint(graph_operation const& of) {
   std::vector<std::string> words;
-  if (of.adjoint_needs_inputs) words.emplace_back("inputs");
+  auto const& some = of.adjoint_needs_inputs.each();
+  for (std::size_t place = 0; place < some.size(); ++place)
+    if (some[place]) words.push_back(std::string{input_word} + std::to_string(place));
+  if (some.empty() && of.adjoint_needs_inputs[0]) words.emplace_back("inputs");
   if (of.adjoint_needs_output) words.emplace_back("output");
   if (of.tape_bytes > 0) words.emplace_back("tape");
   return words;
@@ -265,14 +270,24 @@ class profile_reader {
       graph_operation& of = graph_.operations[v];
       of.adjoint_needs_inputs = of.adjoint_needs_output = false;
       of.adjoint_time = nanoseconds_of(row.median_run_time_s);
+      std::vector<bool> some(of.inputs.size(), false);
       for (auto const& word : call.reads)
         if (word == "inputs") of.adjoint_needs_inputs = true;
+        else if (std::size_t const place = place_in(word, of.inputs.size()); place < of.inputs.size())
+          some[place] = true;
         else if (word == "output") of.adjoint_needs_output = true;
         else if (auto const tape = sizes_.find(names_[v] + std::string{tape_ending});
                  word == "tape" && tape != sizes_.end())
           of.tape_bytes = tape->second;
         else refuse("an adjoint reads what its run does not leave", 2 * count_ - v);
+      if (!of.adjoint_needs_inputs[0]) of.adjoint_needs_inputs = needed_inputs{std::move(some)};
     }
+  }
+  /// The place of an input that a word names, `input_2`; `inputs` if it names none.
+  [[nodiscard]] static std::size_t place_in(std::string_view word, std::size_t inputs) {
+    for (std::size_t place = 0; place < inputs; ++place)
+      if (word == std::string{input_word} + std::to_string(place)) return place;
+    return inputs;
   }
   [[nodiscard]] std::int64_t needed(std::size_t action, std::int64_t bytes) const {
     if (bytes < 0) refuse("the bytes of the nodes do not follow from one another", action);
@@ -403,7 +418,7 @@ CAIRN_DECL chain chain_of(profile_stats const& stats) {
     c.f.push_back(read.peak(i) - read.active(i) - c.s[i]);
     c.u.push_back(of.time);
   }
-  c.self_contained_tape = n > 0 && !graph.operations[0].adjoint_needs_inputs;
+  c.self_contained_tape = n > 0 && !graph.operations[0].adjoint_needs_inputs[0];
   c.g.resize(n + 1), c.b.resize(n + 1), c.v.resize(n + 1);
   for (std::size_t i = n + 1; i-- > 0;) {  // n is the loss
     std::size_t const action = 2 * n - i;

@@ -23,9 +23,9 @@ namespace detail {
 [[nodiscard]] inline wide bytes_above_zero(std::int64_t bytes) noexcept { return bytes > 0 ? wide(bytes) : 0; }
 
 [[nodiscard]] inline std::vector<legend_entry> legend_of_parts() {
-  return {{"forward", colour_of(graph_type::forward), line_sample},
-          {"loss, inputs, updates", colour_of(graph_type::other), line_sample},
-          {"backward", colour_of(graph_type::backward), line_sample}};
+  return {{"forward", std::string{colour_of(graph_type::forward)}, line_sample},
+          {"loss, inputs, updates", std::string{colour_of(graph_type::other)}, line_sample},
+          {"backward", std::string{colour_of(graph_type::backward)}, line_sample}};
 }
 [[nodiscard]] inline std::string profile_peak_words(profile_stats const& stats, std::size_t& summit) {
   summit = 0;
@@ -46,7 +46,7 @@ template <class Height>
   chart.open_group("marks");
   for (std::size_t k = 0; k < stats.nodes.size(); ++k)
     draw_bar(chart, colour_of(stats.nodes[k].gtype), chart.across(2 * k + 1, 2 * count), chart.bottom(),
-             chart.up(height_of(stats.nodes[k]), y.most), bar_width(stats.nodes.size()));
+             chart.up(height_of(stats.nodes[k]), y.most), bar_width(chart, stats.nodes.size()));
   chart.close_group();
   return std::move(chart).finish();
 }
@@ -63,7 +63,7 @@ template <class Height>
   draw_named_axes(chart, names, "batch", y);
   chart.open_group("marks");
   for (std::size_t k = 0; k < batches.size(); ++k)
-    draw_batch(chart, batches[k], chart.across(2 * k + 1, 2 * batches.size()), bar_width(batches.size()));
+    draw_batch(chart, batches[k], chart.across(2 * k + 1, 2 * batches.size()), bar_width(chart, batches.size()));
   chart.close_group();
   return std::move(chart).finish();
 }
@@ -123,7 +123,7 @@ CAIRN_DECL std::string rank_memory_svg(profile_stats const& stats, std::string_v
   chart.draw("held", held, stats.nodes.size() > 1'000 ? 80 : 0);
   if (!stats.nodes.empty()) {
     detail::hundredths const top = chart.up(most, most);
-    chart.draw("peak", detail::svg_path{}.move(detail::svg_chart::left, top).across(detail::svg_chart::right));
+    chart.draw("peak", detail::svg_path{}.move(chart.left(), top).across(chart.right()));
     chart.draw("summit", detail::svg_path{}.move(chart.across(2 * summit + 1, 2 * count), top).ring(350));
   }
   chart.close_group();
@@ -149,7 +149,8 @@ CAIRN_DECL std::string breakdown_svg(peak_breakdown const& found, std::string_vi
   chart.open_group("marks");
   for (std::size_t k = 0; k < types.size(); ++k) {
     detail::hundredths const x = chart.across(2 * k + 1, 2 * types.size()), top = chart.up(wide(found[types[k]]), most);
-    detail::draw_bar(chart, detail::colour_of(types[k]), x, chart.bottom(), top, detail::bar_width(types.size()));
+    detail::draw_bar(chart, detail::colour_of(types[k]), x, chart.bottom(), top,
+                     detail::bar_width(chart, types.size()));
     chart.write("", "middle", x, top - 500, detail::bytes_text(wide(found[types[k]])));
   }
   chart.close_group();
@@ -186,7 +187,7 @@ CAIRN_DECL std::string batch_breakdown_svg(std::span<batch_stats const> batches,
   for (auto const& one : batches) most = (std::max)(most, detail::bytes_above_zero(one.breakdown.peak));
   std::vector<detail::legend_entry> legend;
   for (node_type const type : detail::all_node_types)
-    legend.push_back({word_of(type), detail::colour_of(type), detail::line_sample});
+    legend.push_back({std::string{word_of(type)}, std::string{detail::colour_of(type)}, detail::line_sample});
   auto const draw = [&](detail::svg_chart& chart, batch_stats const& one, auto x, auto wide_as) {
     wide below = 0;
     for (node_type const type : detail::all_node_types) {
@@ -210,7 +211,8 @@ CAIRN_DECL std::string batch_memory_svg(std::span<batch_stats const> batches, st
   for (auto const& one : batches) names.push_back("batch " + std::to_string(one.batch));
   std::vector<detail::legend_entry> legend;
   for (std::size_t k = 0; k < names.size(); ++k)
-    legend.push_back({names[k], detail::series_colours[k % std::size(detail::series_colours)], detail::line_sample});
+    legend.push_back({names[k], std::string{detail::series_colours[k % std::size(detail::series_colours)]},
+                      detail::line_sample});
   std::string_view const heading = detail::title_or(title, "Memory against rank, by batch");
   std::string const note = "at most " + detail::bytes_text(most);
   std::string const told = std::string{heading} + ": " + note + ". Across: nodes by rank.";

@@ -34,10 +34,10 @@ class segment_rows {
  public:
   static constexpr std::int32_t never = segment_row::never;
 
-  /// \param model  must outlive the rows   \param most_bytes  most bytes of the table
+  /// \param model  must outlive the rows   \param most  most bytes of the table
   /// \param meter  counts the work; null for no limit
-  segment_rows(chain_model const& model, slot_scale scale, std::int64_t most_bytes, work_meter* meter, char const* who)
-      : model_{model}, scale_{scale}, most_bytes_{most_bytes}, meter_{meter}, who_{who} {
+  segment_rows(chain_model const& model, slot_scale scale, std::int64_t most, work_meter* meter, char const* who)
+      : model_{model}, scale_{scale}, most_bytes_{most}, meter_{meter}, who_{who} {
     for (std::size_t i = 0; i <= std::size_t(model.stages); ++i) {
       sizes_.x.push_back(i == 0 ? 0 : scale_.size(model.x[i]));
       sizes_.s.push_back(scale_.size(model.s[i]));

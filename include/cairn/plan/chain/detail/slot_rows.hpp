@@ -33,10 +33,10 @@ class slot_rows {
   /// 2^31.
   static constexpr std::int32_t never = std::int32_t{1} << 29;
 
-  /// \param most_bytes  most bytes of the table   \param meter  null for no limit
+  /// \param most  most bytes of the table   \param meter  null for no limit
   /// \pre `c` outlives the rows
-  slot_rows(chain_model const& c, slot_scale scale, std::int64_t most_bytes, work_meter* meter, char const* who)
-      : c_{c}, count_{std::size_t(c.stages) + 1}, scale_{scale}, most_bytes_{most_bytes}, meter_{meter}, who_{who} {}
+  slot_rows(chain_model const& c, slot_scale scale, std::int64_t most, work_meter* meter, char const* who)
+      : c_{c}, count_{std::size_t(c.stages) + 1}, scale_{scale}, most_bytes_{most}, meter_{meter}, who_{who} {}
 
   /// Finds out which slots each row has.
   /// \param share  one row for all equal intervals of stages

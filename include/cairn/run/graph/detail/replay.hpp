@@ -46,7 +46,7 @@ class graph_replay {
     for (std::size_t const input : reads_.inputs[at])
       if (since_[input] < since) since = since_[input];
     if (compares_[at] == 0) return;
-    if (!ledger_.note(v + 1, hash_of_kept(run, v, v + 1, who_))) ledger_.fail(v + 1, since);
+    if (!ledger_.note(v + 1, hash_of_kept(run, v, v + 1, who_))) refuse_replayed(v + 1, since);
     if (again) since = nobody();
   }
 
