@@ -123,6 +123,26 @@ TEST_CASE("a budget is planned anew for other sizes, for another graph, and when
   CHECK(within.plan().cost.peak > 100'000);
 }
 
+TEST_CASE("a budget keeps its plan where an operation has no adjoint", "[run][graph]") {
+  graph_builder net;
+  auto const x = net.input<field>();
+  auto const copy = [](field const& a) { return field{a}; };
+  auto const dead = net.add(
+      reads::nothing, copy, [](field const&, graph_adjoint<field>&) {}, x);
+  auto const y = net.add(
+      reads::nothing, [](field const&, field const& b) { return field{b}; },
+      [](field const& bar, graph_adjoint<field>&, graph_adjoint<field>& sum) { sum.or_make(bar.numbers.size()); }, dead,
+      x);
+  net.describe(y, {.adjoint_work = 1000});  // most bytes are there when its adjoint runs
+  field const x0(20, 1.0);
+  graph_budget within{"1MB"};
+  for (int k = 0; k < 3; ++k) {
+    std::int64_t const counted = graph_gradient(net, within, {x.is(x0)}, {y.seed(x0)}).peak_bytes();
+    CHECK(counted < within.plan().cost.peak);  // which holds the adjoint that nobody makes
+  }
+  CHECK(within.plans() == 1);
+}
+
 TEST_CASE("a budget that is too small is refused with the least", "[run][graph]") {
   squares of{6};
   field const x0(100, 1.0);

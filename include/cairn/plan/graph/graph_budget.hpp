@@ -13,8 +13,8 @@
 namespace cairn {
 
 /// A memory budget that takes the place of the plan in `graph_gradient`. The first run measures the graph and plans it;
-/// later runs obey that plan, as long as the graph and what is told of it are the same and the counted peak is the
-/// planned one. For one thread at a time.
+/// later runs obey that plan, as long as the graph and what is told of it are the same. A run that counts another peak
+/// than the first one has values of other sizes: the plan is forgotten behind it. For one thread at a time.
 class graph_budget {
  public:
   using clock = std::chrono::steady_clock;  ///< measures the graph
@@ -22,7 +22,7 @@ class graph_budget {
   /// \param budget  a size, "512MiB", or a number of bytes   \param options  of the planner
   explicit graph_budget(byte_budget budget, graph_options options = {}) : budget_{budget}, options_{options} {}
 
-  /// The plan that the last run obeyed.   \throws invalid_call   where there is none yet
+  /// The plan that runs obey.   \throws invalid_call   where there is none yet
   [[nodiscard]] graph_plan const& plan() const { return kept().plan; }
   /// The sizes and times that it was made from.   \throws invalid_call   where there are none yet
   [[nodiscard]] operation_graph const& measured() const { return kept().measured; }
@@ -41,6 +41,12 @@ class graph_budget {
     kept_.emplace(std::move(told), std::move(measured), std::move(plan));
     ++plans_;
   }
+  /// Compares the counted peak of a run by the plan with that of the first one. Called by `graph_gradient`.
+  void ran(std::int64_t counted_peak) noexcept {
+    if (!kept_) return;
+    if (kept_->counted_peak < 0) kept_->counted_peak = counted_peak;
+    if (kept_->counted_peak != counted_peak) forget();
+  }
 
  private:
   struct known {
@@ -48,6 +54,7 @@ class graph_budget {
         : told{std::move(of)}, measured{std::move(sizes)}, plan{std::move(made)} {}
     operation_graph told, measured;
     graph_plan plan;
+    std::int64_t counted_peak = -1;  ///< of the first run; -1 before it
   };
   [[nodiscard]] known const& kept() const {
     if (!kept_)

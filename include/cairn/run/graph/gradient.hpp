@@ -32,7 +32,7 @@ concept budgets_graphs = requires(P& budget, operation_graph graph) {
   { budget.has_plan_for(graph) } -> std::convertible_to<bool>;
   budget.plan_for(graph, graph);
   budget.plan().actions;
-  budget.forget();
+  budget.ran(std::int64_t{});
 };
 
 }  // namespace detail
@@ -109,7 +109,7 @@ template <class Plan, class... Rest>
     if (operation_graph told = net.graph(); !plan.has_plan_for(told))
       plan.plan_for(std::move(told), graph_probe<clock>(net, inputs, seeds));
     graph_adjoints made = graph_gradient(net, plan.plan(), inputs, seeds, rest...);
-    if (made.peak_bytes() != plan.plan().cost.peak) plan.forget();  // these values have other sizes
+    plan.ran(made.peak_bytes());
     return made;
   } else if constexpr (lists && known) {
     constexpr char const* who = "cairn::graph_gradient";
