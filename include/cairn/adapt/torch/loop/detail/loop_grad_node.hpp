@@ -49,20 +49,8 @@ class loop_grad_node final : public Node {
 
  protected:
   torch::autograd::variable_list apply(torch::autograd::variable_list&& outer) override {
-    if (!body_)
-      throw invalid_call{
-          who_, "the checkpoints were used up by an earlier backward", {}, "give that one retain_graph = true"};
-    if (at::GradMode::is_enabled())
-      throw invalid_call{who_,
-                         "the loop can be differentiated twice, not three times",
-                         {},
-                         "leave create_graph away in the second backward"};
+    check_call();
     auto const& body = *body_;
-    body.check_captures();
-    for (std::size_t k = 0; k < bars_.size(); ++k)
-      if (version_of(bars_[k]) != versions_[k])
-        throw invalid_call{who_, "a gradient that the loop was differentiated with was changed in place",
-                           {{"gradient", k}, {"of", bars_.size()}}, "differentiate twice first, or change a clone"};
     tensor_list x0;
     for (auto const& part : body.initial) x0.push_back(part.value);
     auto const recorder = stats_recorder::over(body.options.stats(), x0);
@@ -78,62 +66,28 @@ class loop_grad_node final : public Node {
     auto const of_bars = gate::make();
     part_flags gathers(bars_.size(), true);
     auto const bars = behind_gate(bars_, gathers, of_bars);
-    edge_list ends;
     gradient_roots roots;
     drawing.check(body.who);
     auto const results = body.roots_of(taped, outside);
     for (std::size_t k = 0; k < results.size(); ++k) roots.enter(results[k], bars[k]);
     enter_outputs(taped, bars, roots);
 
-    auto const parts = x0.size(), captured = body.captures.size(), read = body.inputs.size();
-    struct place {
-      std::size_t number;  ///< among the inputs of this node
-      std::size_t series;  ///< index of the steps' inputs, or their number
-      step_index step;
-    };
-    std::vector<place> places;
-    auto const end_at = [&](std::shared_ptr<gate> const& stop, std::size_t at, place const& here) {
-      ends.emplace_back(stop, std::uint32_t(at));
-      places.push_back(here);
-    };
-    for (std::size_t k = 0; k < parts; ++k) if (taped.gathers[k]) end_at(taped.start, k, {k, read, 0});
-    for (std::size_t k = 0; k < captured; ++k) end_at(outside, k, {parts + k, read, 0});
-    for (std::size_t at = parts; at < taped.gathers.size(); ++at)
-      if (taped.gathers[at]) end_at(taped.start, at, {0, (at - parts) % read, step_index((at - parts) / read)});
+    auto into = targets_of(taped, outside);
     tensor_list second(outer.size() + bars.size());
-    if (roots.edges.empty() || ends.empty()) return second;
+    if (roots.edges.empty() || into.ends.empty()) return second;
     auto& engine = torch::autograd::Engine::get_default_engine();
     body.count(&StepStats::engine_calls);
-    auto const first = engine.execute(roots.edges, roots.seeds, true, true, false, ends);
+    auto const first = engine.execute(roots.edges, roots.seeds, true, true, false, into.ends);
 
-    auto const outer_inputs = series_from(like_series(body.inputs), outer, parts + captured);
-    gradient_roots second_roots;
-    for (std::size_t k = 0; k < first.size(); ++k) {
-      auto const seed =
-          places[k].series < read ? outer_inputs[places[k].series].at(places[k].step) : outer[places[k].number];
-      if (first[k].defined() && first[k].requires_grad())
-        second_roots.enter(torch::autograd::impl::gradient_edge(first[k]), seed);
-    }
-    auto const inside = [&](Node const& node) {
-      bool const is_gate = &node == taped.start.get() || &node == outside.get() || &node == of_bars.get();
-      bool const stops = is_gate || body.captures.holds(node) || taped.casts.holds(node);
-      return !stops && dynamic_cast<torch::autograd::AccumulateGrad const*>(&node) == nullptr;
-    };
-    visit_edges_out(second_roots.edges, inside, [&](Edge& edge) {
-      if (auto const k = body.capture_behind(edge, taped.casts); k < captured) edge = Edge{outside, std::uint32_t(k)};
-    });
-    for (std::size_t k = 0; k < bars.size(); ++k) if (gathers[k]) end_at(of_bars, k, {outer.size() + k, read, 0});
+    auto second_roots = roots_of(first, outer, into);
+    cut_graph(second_roots.edges, taped, outside, *of_bars);
+    for (std::size_t k = 0; k < bars.size(); ++k)
+      if (gathers[k]) into.add(of_bars, k, {outer.size() + k, no_series, 0});
     if (second_roots.edges.empty()) return second;
     if (recorder) recorder->sample();
     body.count(&StepStats::engine_calls);
-    auto gradients = engine.execute(second_roots.edges, second_roots.seeds, false, false, false, ends);
-    auto of_inputs = like_series(body.inputs);
-    for (std::size_t k = 0; k < places.size(); ++k) {
-      if (places[k].series < read) of_inputs[places[k].series].put(places[k].step, gradients[k]);
-      else second[places[k].number] = std::move(gradients[k]);
-    }
-    auto const list = tensors_of_series(of_inputs);
-    std::copy(list.begin(), list.end(), second.begin() + std::ptrdiff_t(parts + captured));
+    auto gradients = engine.execute(second_roots.edges, second_roots.seeds, false, false, false, into.ends);
+    put(std::move(gradients), into, second);
     return second;
   }
 
@@ -144,6 +98,87 @@ class loop_grad_node final : public Node {
       bars_.push_back(bar.defined() ? bar.detach() : at::Tensor{});
       versions_.push_back(version_of(bars_.back()));
     }
+  }
+  static constexpr std::size_t no_series = std::size_t(-1);
+  /// Where the engine stops, and to which input of this node the gradient there belongs.
+  struct targets {
+    struct place {
+      std::size_t number;  ///< among the inputs of this node
+      std::size_t series;  ///< index of the steps' inputs, or `no_series`
+      step_index step;
+    };
+    edge_list ends;
+    std::vector<place> places;
+
+    void add(std::shared_ptr<gate> const& stop, std::size_t at, place const& here) {
+      ends.emplace_back(stop, std::uint32_t(at));
+      places.push_back(here);
+    }
+  };
+
+  void check_call() const {
+    if (!body_)
+      throw invalid_call{
+          who_, "the checkpoints were used up by an earlier backward", {}, "give that one retain_graph = true"};
+    if (at::GradMode::is_enabled())
+      throw invalid_call{who_,
+                         "the loop can be differentiated twice, not three times",
+                         {},
+                         "leave create_graph away in the second backward"};
+    body_->check_captures();
+    for (std::size_t k = 0; k < bars_.size(); ++k)
+      if (version_of(bars_[k]) != versions_[k])
+        throw invalid_call{who_, "a gradient that the loop was differentiated with was changed in place",
+                           {{"gradient", k}, {"of", bars_.size()}}, "differentiate twice first, or change a clone"};
+  }
+  /// Number of inputs of this node before those of the steps: the initial state and captured tensors.
+  [[nodiscard]] std::size_t before_series() const { return body_->initial.size() + body_->captures.size(); }
+  /// The initial state, captured tensors, and the steps' inputs.
+  [[nodiscard]] targets targets_of(taped_steps const& taped, std::shared_ptr<gate> const& outside) const {
+    auto const parts = body_->initial.size(), read = body_->inputs.size();
+    targets all;
+    for (std::size_t k = 0; k < parts; ++k) if (taped.gathers[k]) all.add(taped.start, k, {k, no_series, 0});
+    for (std::size_t k = 0; k < body_->captures.size(); ++k) all.add(outside, k, {parts + k, no_series, 0});
+    for (std::size_t at = parts; at < taped.gathers.size(); ++at)
+      if (taped.gathers[at]) all.add(taped.start, at, {0, (at - parts) % read, step_index((at - parts) / read)});
+    return all;
+  }
+  /// The first gradients as roots of the second backward, with the outer gradients as seeds.
+  [[nodiscard]] gradient_roots roots_of(torch::autograd::variable_list const& first,
+                                        torch::autograd::variable_list const& outer, targets const& into) const {
+    auto const outer_inputs = series_from(like_series(body_->inputs), outer, before_series());
+    gradient_roots roots;
+    for (std::size_t k = 0; k < first.size(); ++k) {
+      auto const& [number, series, step] = into.places[k];
+      auto const seed = series != no_series ? outer_inputs[series].at(step) : outer[number];
+      if (first[k].defined() && first[k].requires_grad())
+        roots.enter(torch::autograd::impl::gradient_edge(first[k]), seed);
+    }
+    return roots;
+  }
+  /// Leads edges to captured tensors, and to casts of them, to the gate outside instead.
+  void cut_graph(edge_list& roots, taped_steps const& taped, std::shared_ptr<gate> const& outside,
+                 Node const& of_bars) const {
+    auto const inside = [&](Node const& node) {
+      bool const is_gate = &node == taped.start.get() || &node == outside.get() || &node == &of_bars;
+      bool const stops = is_gate || body_->captures.holds(node) || taped.casts.holds(node);
+      return !stops && dynamic_cast<torch::autograd::AccumulateGrad const*>(&node) == nullptr;
+    };
+    visit_edges_out(roots, inside, [&](Edge& edge) {
+      if (auto const k = body_->capture_behind(edge, taped.casts); k < body_->captures.size())
+        edge = Edge{outside, std::uint32_t(k)};
+    });
+  }
+  /// Puts gradients where they belong among the inputs of this node.
+  void put(torch::autograd::variable_list gradients, targets const& from, tensor_list& into) const {
+    auto of_inputs = like_series(body_->inputs);
+    for (std::size_t k = 0; k < from.places.size(); ++k) {
+      auto const& [number, series, step] = from.places[k];
+      if (series != no_series) of_inputs[series].put(step, gradients[k]);
+      else into[number] = std::move(gradients[k]);
+    }
+    auto const list = tensors_of_series(of_inputs);
+    std::copy(list.begin(), list.end(), into.begin() + std::ptrdiff_t(before_series()));
   }
   /// Takes stacked bars apart once, so that the second derivative puts them together once.
   void enter_outputs(taped_steps const& taped, tensor_list const& bars, gradient_roots& roots) const {
