@@ -363,29 +363,9 @@ class taped {
   template <class State>
   void reverse(State const& x, State& bar, Params* gradient, step_index first, step_index last, bool ending) {
     auto& r = room_.template get<room<State>>();
-    r.values.clear();
-    auto const note = [&r](double const& v) { r.values.push_back(v); };
-    all<State>::visit(x, note);
-    std::size_t const of_state = r.values.size();
-    all<own_params>::visit(own(std::as_const(params_)), note);
-    all<State>::shape(x, r.x);
-    all<own_params>::shape(own(std::as_const(params_)), r.p);
-    if constexpr (controlled) {
-      if (r.u.size() < std::size_t(last - first)) r.u.resize(std::size_t(last - first));
-      for (step_index i = first; i < last; ++i) {
-        all<control>::shape(control_at(i), r.u[std::size_t(i - first)]);
-        all<control>::visit(control_at(i), note);
-      }
-    }
-    std::size_t const of_inputs = gradient != nullptr ? r.values.size() : of_state;
-    if constexpr (has_data<State>) {
-      if (r.data.size() < std::size_t(last - first)) r.data.resize(std::size_t(last - first));
-      for (step_index i = first; i < last; ++i) {
-        step_data<State> const data = data_at<State>(i);
-        all<step_data<State>>::shape(data, r.data[std::size_t(i - first)]);
-        all<step_data<State>>::visit(data, note);
-      }
-    }
+    auto const [of_state, of_all] = note_inputs(r, x, first, last);
+    std::size_t const of_inputs = gradient != nullptr ? of_all : of_state;
+    note_data(r, first, last);
     recorded_leaf wanted{last - first, r.values.size(), gradient != nullptr, loops_, 0};
     if constexpr (replaying_tape<tool_type>) wanted.recording = tool_.recordings();
     bool lasting = can_replay<State> && gradient != nullptr && !ending;
@@ -405,7 +385,52 @@ class taped {
       }
     }
     r.recorded = {};
-
+    record(r, bar, gradient, first, last, ending, lasting, of_inputs);
+    if constexpr (replaying_tape<tool_type>) wanted.recording = tool_.recordings();
+    if (lasting && all<State>::count(r.x) == of_state) {
+      r.recorded = wanted;
+      r.recorded_terms = r.terms;
+    }
+    answer(r, x, bar, gradient, of_state, first, last);
+  }
+  /// Notes the numbers of the state, the parameters and the controls of a leaf, and gives active ones their shape.
+  /// Returns how many are of the state, and how many there are.
+  template <class State>
+  std::pair<std::size_t, std::size_t> note_inputs(room<State>& r, State const& x, step_index first, step_index last) {
+    r.values.clear();
+    auto const note = [&r](double const& v) { r.values.push_back(v); };
+    all<State>::visit(x, note);
+    std::size_t const of_state = r.values.size();
+    all<own_params>::visit(own(std::as_const(params_)), note);
+    all<State>::shape(x, r.x);
+    all<own_params>::shape(own(std::as_const(params_)), r.p);
+    if constexpr (controlled) {
+      if (r.u.size() < std::size_t(last - first)) r.u.resize(std::size_t(last - first));
+      for (step_index i = first; i < last; ++i) {
+        all<control>::shape(control_at(i), r.u[std::size_t(i - first)]);
+        all<control>::visit(control_at(i), note);
+      }
+    }
+    return {of_state, r.values.size()};
+  }
+  /// The same for the data of the steps.
+  template <class State>
+  void note_data([[maybe_unused]] room<State>& r, step_index first, step_index last) {
+    if constexpr (has_data<State>) {
+      auto const note = [&r](double const& v) { r.values.push_back(v); };
+      if (r.data.size() < std::size_t(last - first)) r.data.resize(std::size_t(last - first));
+      for (step_index i = first; i < last; ++i) {
+        step_data<State> const data = data_at<State>(i);
+        all<step_data<State>>::shape(data, r.data[std::size_t(i - first)]);
+        all<step_data<State>>::visit(data, note);
+      }
+    }
+  }
+  /// Records a leaf, and notes the seeds of its results.
+  /// \param lasting  whether the recording may be replayed for other leaves
+  template <class State>
+  void record(room<State>& r, State const& bar, Params* gradient, step_index first, step_index last, bool ending,
+              [[maybe_unused]] bool lasting, std::size_t of_inputs) {
     detail::open_recording<tool_type> open{tool_};
     tool_.begin(of_inputs);
     std::size_t k = 0;
@@ -424,6 +449,24 @@ class taped {
     }
     tool_.record();
     r.seeds.clear();
+    run_recorded(r, first, last, ending);
+    auto const seed = [&r](double const& v) { r.seeds.push_back(v); };
+    auto const leave = [this](scalar& v) { tool_.dependent(v); };
+    if (!ending) {
+      check_bar(all<State>::count(bar), all<State>::count(r.x));
+      all<State>::visit(std::as_const(bar), seed);
+      all<State>::visit(r.x, leave);
+    }
+    if (gradient != nullptr) {
+      all<own_params>::visit(std::as_const(own(*gradient)), seed);
+      all<own_params>::visit(r.p, leave);
+    }
+    tool_.end();
+    open.ended();
+  }
+  /// Runs the model and the objective on active numbers; each term is a result.
+  template <class State>
+  void run_recorded(room<State>& r, step_index first, step_index last, bool ending) {
     auto const emit = [&](auto&& term) {
       scalar v(std::forward<decltype(term)>(term));
       tool_.dependent(v);
@@ -441,26 +484,6 @@ class taped {
       objective_.running(std::as_const(r.x), std::as_const(r.p), i + 1, emit);
     }
     if (ending) objective_.ending(std::as_const(r.x), std::as_const(r.p), last, emit);
-    auto const seed = [&r](double const& v) { r.seeds.push_back(v); };
-    auto const leave = [this](scalar& v) { tool_.dependent(v); };
-    if (!ending) {
-      check_bar(all<State>::count(bar), all<State>::count(r.x));
-      all<State>::visit(std::as_const(bar), seed);
-      all<State>::visit(r.x, leave);
-    }
-    if (gradient != nullptr) {
-      all<own_params>::visit(std::as_const(own(*gradient)), seed);
-      all<own_params>::visit(r.p, leave);
-    }
-    tool_.end();
-    open.ended();
-
-    if constexpr (replaying_tape<tool_type>) wanted.recording = tool_.recordings();
-    if (lasting && all<State>::count(r.x) == of_state) {
-      r.recorded = wanted;
-      r.recorded_terms = r.terms;
-    }
-    answer(r, x, bar, gradient, of_state, first, last);
   }
   /// Reverses the recording, and writes the adjoint of the state and the gradients.
   template <class State>

@@ -216,57 +216,86 @@ class loop_probe {
            (std::min)(saved, before.bytes_alive_with(after) + casts);  // a state that both steps save counts once
   }
 
-  /// Runs the first `count` steps forward and back, with one slot and blocks of `size`.
-  [[nodiscard]] block_measure sweep(step_index count, step_index size) {
-    block_measure found;
-    constexpr double never = std::numeric_limits<double>::infinity();
+  /// Takes the bytes and times of one sweep, step by step on the way forward and block by block on the way back.
+  struct sweep_watch {
+    static constexpr double never = std::numeric_limits<double>::infinity();
+
+    loop_probe& probe;
+    step_index count, size;
     double step_seconds = never, typical_seconds = never, any_seconds = never;
+    wide block_bytes = 0, beside_states = 0;
     bool forward = true, adjusted = false;
-    wide beside_states = 0;
-    clock::time_point start;
-    std::optional<storage_list> previous;
-    tensor_list second;  // state 1
+    clock::time_point start{};
+    std::optional<storage_list> previous{};
+    tensor_list second{};  ///< state 1
     wide bytes_of_second = 0, second_apart = 0;
-    generator_states generators;
-    flat_step const timed_step = [&](at::TensorList parts, step_index i) {
-      if (!forward) return step_(parts, i);
+    generator_states generators{};
+
+    [[nodiscard]] tensor_list run(at::TensorList parts, step_index i) {
+      if (!forward) return probe.step_(parts, i);
+      auto const state = parts.slice(0, probe.initial_.size());
       if (i == 1 && size == 1) {
-        bytes_of_second = wide(meter_.allocated());
-        second = copies(parts.slice(0, initial_.size()));
-        second_apart = storage_list{parts.slice(0, initial_.size())}.bytes_apart_from(storage_list{initial_});
-        bytes_of_second = wide(meter_.allocated()) - bytes_of_second;
-        if (options_.rng() == Rng::Preserve) generators = generator_states::now(parts);
+        bytes_of_second = wide(probe.meter_.allocated());
+        second = copies(state);
+        second_apart = storage_list{state}.bytes_apart_from(storage_list{probe.initial_});
+        bytes_of_second = wide(probe.meter_.allocated()) - bytes_of_second;
+        if (probe.options_.rng() == Rng::Preserve) generators = generator_states::now(parts);
       }
-      previous.emplace(parts.slice(0, initial_.size()));
+      previous.emplace(state);
       start = when_done(parts);
-      mark();
-      auto next = step_(parts, i);
-      costs_.step_bytes = (std::max)(costs_.step_bytes, taken());
+      probe.mark();
+      auto next = probe.step_(parts, i);
+      probe.costs_.step_bytes = (std::max)(probe.costs_.step_bytes, probe.taken());
       double const took = seconds(start, when_done(next));
       if (i > 0 || count == 1) step_seconds = (std::min)(step_seconds, took);  // in step 0 its graph is also inspected
       return next;
-    };
-    StepCallbacks callback;
-    callback.run_backward = [&](step_index from, step_index to) {
-      mark();
+    }
+    void begin_block(step_index from, step_index to) {
+      probe.mark();
       if (to < count || count == 1) {  // gradients of captured tensors exist
         wide const kept =
-            from > 0 ? costs_.generator_bytes + second_apart : 0;  // the slot, and a separate live state
-        if (!adjusted) beside_states = wide(marked_) - (std::min)(wide(marked_), kept);
+            from > 0 ? probe.costs_.generator_bytes + second_apart : 0;  // the slot, and a separate live state
+        if (!adjusted) beside_states = wide(probe.marked_) - (std::min)(wide(probe.marked_), kept);
         adjusted = true;
       }
       start = clock::now();
-    };
-    callback.grad = [&](step_index from, at::TensorList bars) {
-      found.block_bytes = (std::max)(found.block_bytes, taken());
+    }
+    void end_block(step_index from, at::TensorList bars) {
+      block_bytes = (std::max)(block_bytes, probe.taken());
       double const took = seconds(start, when_done(bars));
       any_seconds = (std::min)(any_seconds, took);
       if (from > 0 && from + size <= count) typical_seconds = (std::min)(typical_seconds, took);
-    };
-    auto options = options_;
-    options.callbacks(callback);
+    }
+    [[nodiscard]] StepCallbacks callbacks() {
+      StepCallbacks all;
+      all.run_backward = [this](step_index from, step_index to) { begin_block(from, to); };
+      all.grad = [this](step_index from, at::TensorList bars) { end_block(from, bars); };
+      return all;
+    }
+  };
+  /// Gradients of ones for the last state, and for the outputs of the first `count` steps.
+  [[nodiscard]] static std::pair<tensor_list, series_list> bars_of(loop_body& body, tensor_list const& last,
+                                                                   step_index count) {
+    tensor_list bars;
+    for (std::size_t k = 0; k < last.size(); ++k)
+      bars.push_back(body.last_flags[k] ? at::ones_like(last[k]) : at::Tensor{});
+    auto output_bars = body.like_outputs();
+    auto const outputs = body.take_outputs();
+    for (std::size_t q = 0; q < outputs.size(); ++q)
+      for (step_index i = 0; body.output_flags[q] && i < count; ++i)
+        if (auto const t = outputs[q].at(i); t.defined()) output_bars[q].put(i, at::ones_like(t));
+    return {std::move(bars), std::move(output_bars)};
+  }
 
-    loop_body body{timed_step, count, initial_, std::move(options), {first_of(data_.inputs, count), data_.outputs},
+  /// Runs the first `count` steps forward and back, with one slot and blocks of `size`.
+  [[nodiscard]] block_measure sweep(step_index count, step_index size) {
+    block_measure found;
+    sweep_watch watch{*this, count, size};
+    flat_step const watched_step = [&](at::TensorList parts, step_index i) { return watch.run(parts, i); };
+    auto options = options_;
+    options.callbacks(watch.callbacks());
+
+    loop_body body{watched_step, count, initial_, std::move(options), {first_of(data_.inputs, count), data_.outputs},
                    who_};
     body.tracks_later = false;  // would count as time of the step
     struct put_back {
@@ -275,39 +304,31 @@ class loop_probe {
     } const guard{body.around.generators};
     loop_sweep sweep{leaves{count, size, revolve{blocks_of(count, size), 1}}, body};
     auto const last = sweep.run(body);
-    forward = false;
-    costs_.step_seconds = size == 1 ? step_seconds : (std::min)(step_seconds, costs_.step_seconds);
+    watch.forward = false;
+    costs_.step_seconds = size == 1 ? watch.step_seconds : (std::min)(watch.step_seconds, costs_.step_seconds);
     storage_list const of_last{last};
-    costs_.state_bytes = (std::max)(costs_.state_bytes, of_last.bytes_beside(*previous));
-    shared_bytes_ = costs_.state_bytes - (std::min)(costs_.state_bytes, of_last.bytes_apart_from(*previous));
-    tensor_list bars;
-    for (std::size_t k = 0; k < last.size(); ++k) {
-      bars.push_back(body.last_flags[k] ? at::ones_like(last[k]) : at::Tensor{});
-    }
-    auto output_bars = body.like_outputs();
-    {
-      auto const outputs = body.take_outputs();
-      for (std::size_t q = 0; q < outputs.size(); ++q)
-        for (step_index i = 0; body.output_flags[q] && i < count; ++i)
-          if (auto const t = outputs[q].at(i); t.defined()) output_bars[q].put(i, at::ones_like(t));
-    }
+    costs_.state_bytes = (std::max)(costs_.state_bytes, of_last.bytes_beside(*watch.previous));
+    shared_bytes_ = costs_.state_bytes - (std::min)(costs_.state_bytes, of_last.bytes_apart_from(*watch.previous));
+    auto [bars, output_bars] = bars_of(body, last, count);
     found.differentiable = body.is_differentiable();
     if (!found.differentiable) return found;
-    if (!second.empty()) {
-      generators.restore();
+    if (!watch.second.empty()) {
+      watch.generators.restore();
       if (body.around.autocast.caches()) at::autocast::clear_cache();  // taped steps make their own casts
-      auto const others = wide(meter_.allocated()) - bytes_of_second;
-      costs_.tape_bytes = tape_of_step(body, std::exchange(second, {}), others, 1);
-      generators = {};
+      auto const others = wide(meter_.allocated()) - watch.bytes_of_second;
+      costs_.tape_bytes = tape_of_step(body, std::exchange(watch.second, {}), others, 1);
+      watch.generators = {};
     }
     wanted_gradients const all{part_flags(last.size(), true), part_flags(body.captures.size(), true), body.input_flags};
     auto const of_captures = sweep.reverse(body, std::move(bars), output_bars, all).captures;
     if (size == 1) {
       costs_.gradient_bytes = storage_list{of_captures}.bytes_beside(storage_list{tensor_list(of_captures.size())});
-      costs_.other_bytes = beside_states - (std::min)(beside_states, count > 1 ? costs_.gradient_bytes : 0);
+      costs_.other_bytes =
+          watch.beside_states - (std::min)(watch.beside_states, count > 1 ? costs_.gradient_bytes : 0);
       costs_.third_bytes = sums_casts_in_place ? 0 : bytes_of_casts(body);
     }
-    found.block_seconds = typical_seconds < never ? typical_seconds : any_seconds;
+    found.block_bytes = watch.block_bytes;
+    found.block_seconds = watch.typical_seconds < sweep_watch::never ? watch.typical_seconds : watch.any_seconds;
     return found;
   }
 
