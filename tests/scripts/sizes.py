@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""How long classes and functions are: lines of their bodies, without comments and blank lines.
+"""How long classes and functions are: lines of their bodies, without comments and blank lines. A class nested in another is counted by itself.
 
-    sizes.py [ROOT]          prints what is longer than the limits in ROOT/include/cairn and ROOT/tools, exits 1 if there is something
-    sizes.py --longest [ROOT]  prints the longest ones with their lines
-    sizes.py --self          counts a text whose lines are known
+    sizes.py [ROOT]             prints what is longer than the limits in ROOT/include/cairn and ROOT/tools without saying why, exits 1 if there is something
+    sizes.py --longest [ROOT]   prints the longest of them
+    sizes.py --self             counts a text whose lines are known
+
+What stays longer says why in the comment above it, in a sentence that begins with `One class:` or `One function:`.
 """
 import bisect
 import pathlib
@@ -11,116 +13,213 @@ import re
 import sys
 
 LIMITS = {"class": 200, "function": 60}
-# What is longer and stays so. The reason stands at each in the code.
-LONGER = {}
+# Longer, and not divided so far: none may grow beyond these lines.
+LEFT = {
+    "include/cairn/adapt/ad/taped.hpp: taped": 300,
+    "include/cairn/adapt/cuda/sweep.hpp: device_sweep": 320,
+    "include/cairn/adapt/torch/checkpoint/detail/chain_frame.hpp: chain_frame": 300,
+    "include/cairn/adapt/torch/compat/hc_module.hpp: HCModuleImpl": 240,
+    "include/cairn/adapt/torch/graph/detail/call_trace.hpp: call_trace": 280,
+    "include/cairn/adapt/torch/graph/detail/graph_measures.hpp: graph_probe": 280,
+    "include/cairn/adapt/torch/graph/detail/graph_sweep.hpp: graph_sweep": 240,
+    "include/cairn/adapt/torch/loop/checkpointed_rnn.hpp: CheckpointedLayersImpl": 210,
+    "include/cairn/adapt/torch/loop/detail/loop_body.hpp: loop_body": 350,
+    "include/cairn/adapt/torch/loop/detail/loop_sweep.hpp: loop_sweep": 220,
+    "include/cairn/plan/loop/detail/plan_search.hpp: plan_search": 220,
+    "include/cairn/plan/text/impl/chain_words.ipp: read_chain_words": 70,
+    "include/cairn/plan/text/impl/graph_svg.ipp: graph_memory_svg": 70,
+    "include/cairn/run/graph/detail/memory.hpp: graph_memory": 250,
+    "tools/cairn/main.cpp: run": 90,
+}
 
 SKIPPED = re.compile(
-    r'//(?:\\\n|[^\n])*|/\*.*?\*/'                             # comments
-    r'|R"([^(\s]*)\(.*?\)\1"'                                  # raw strings
-    r'|"(?:\\.|[^"\\\n])*"'                                    # strings
-    r"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'"                    # characters, but not 1'000
-    r'|^[ \t]*#(?:\\\n|[^\n])*', re.S | re.M)                  # directives
+    r"//(?:\\\n|[^\n])*|/\*.*?\*/"                 # comments
+    r'|R"([^(\s]*)\(.*?\)\1"'                      # raw strings
+    r'|"(?:\\.|[^"\\\n])*"'                        # strings
+    r"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'"        # characters, but not 1'000
+    r"|^[ \t]*#(?:\\\n|[^\n])*", re.S | re.M)      # directives
+CLASS = re.compile(r"(?:^|\s)(?:class|struct|union)\s+(?:alignas\s+)?([\w:]+)(?:\s*final)?\s*(?:<.*>)?\s*(?:final)?\s*(?::(?!:).*)?$", re.S)
+FUNCTION = re.compile(r"(operator\s*(?:\(\s*\)|\[\s*\]|[^\s\w(]+|\s[\w:]+)|~?[\w:]+)\s*\(")
+
+
+class Scope:
+    """What a brace has opened: a class, a function, a namespace, a block, or a value, whose braces end no statement."""
+
+    def __init__(self, kind, name, opened, begun):
+        self.kind, self.name, self.opened, self.begun, self.nested = kind, name, opened, begun, 0
 
 
 def bare(text):
-    """The text without comments and directives, and with literals as quotes; every line stays where it is."""
+    """The text without comments and directives, and with literals as a quote; every line stays where it is."""
     def blank(found):
-        all_of_it = found.group()
-        quote = '"' if all_of_it[0] in "\"R'" else " "
-        return quote + re.sub(r"[^\n]", " ", all_of_it[1:])
+        whole = found.group()
+        return ('"' if whole[0] in "\"R'" else " ") + re.sub(r"[^\n]", " ", whole[1:])
     return SKIPPED.sub(blank, text)
 
 
-def without_brackets(text, pairs):
-    """The text without what stands in brackets of these kinds."""
-    for opening, closing in pairs:
+def without(brackets, text):
+    for opening, closing in brackets:
         inner = re.compile(rf"\{opening}[^\{opening}\{closing}]*\{closing}")
         while inner.search(text):
             text = inner.sub(" ", text)
     return text
 
 
-CLASS = re.compile(r"(?:^|\s)(class|struct|union)\s+(?:alignas\s+)?([\w:]+)(?:\s*final)?\s*(?:<.*>)?\s*(?:final)?\s*(?::(?!:).*)?$", re.S)
-FUNCTION = re.compile(r"(operator\s*(?:\(\s*\)|\[\s*\]|[^\s\w(]+|\s[\w:]+)|~?[\w:]+)\s*\(")
-
-
-def kind_of(head, scope):
-    """What a brace behind this text opens in such a scope, and its name: a class, a function, a namespace or else a block
-    or a value."""
-    head = re.sub(r"\s+", " ", head).strip()
-    head = re.sub(r"^(?:(?:public|private|protected) ?: ?)+", "", head)
-    if re.match(r"(inline )?namespace\b|extern \"", head):
-        return "namespace", head.split()[-1]
-    if re.match(r"enum\b", head):
-        return "value", ""
-    plain = head
-    while found := re.match(r"(?:export )?template ?<", plain):  # template parameters
-        depth, at = 0, found.end() - 1
-        for at in range(found.end() - 1, len(plain)):
-            depth += {"<": 1, ">": -1}.get(plain[at], 0)
-            if plain[at] == ">" and plain[at - 1] == "-":
-                depth += 1
+def without_template(head):
+    """A declaration behind its template parameters."""
+    while found := re.match(r"template ?<", head):
+        depth = 0
+        for at in range(found.end() - 1, len(head)):
+            depth += {"<": 1, ">": -1}.get(head[at], 0) * (head[at - 1:at + 1] != "->")
             if depth == 0:
                 break
-        plain = plain[at + 1:].strip()
-    flat = without_brackets(plain, ["()", "[]"])
+        head = head[at + 1:].strip()
+    return head
+
+
+def kind_of(head, inside):
+    """What a brace behind this text opens inside a namespace, a class or a function, and its name."""
+    head = re.sub(r"^(?:(?:public|private|protected) ?: ?)+", "", re.sub(r"\s+", " ", head).strip())
+    if re.match(r"(inline )?namespace\b|extern \"", head):
+        return "namespace", ""
+    if re.match(r"enum\b", head):
+        return "value", ""
+    head = without_template(head)
+    flat = without(("()", "[]"), head)
     if (found := CLASS.search(flat)) and "=" not in flat[:found.start()]:
-        return "class", found.group(2)
-    if scope == "function":
+        return "class", found.group(1)
+    if inside == "function":
         return "block", ""
-    value = without_brackets(re.sub(r"operator ?[^\s\w(]+", "operator", plain), ["()", "[]", "<>", "{}"])
-    if "=" in value or "(" not in plain or plain.count("(") > plain.count(")"):
+    value = without(("()", "[]", "<>", "{}"), re.sub(r"operator ?[^\s\w(]+", "operator", head))
+    begins_member = re.search(r"(?<!:):(?!:)", without(("()", "{}"), head)) and re.search(r"[\w>] ?$", head)
+    if "=" in value or head.count("(") != head.count(")") or begins_member or re.search(r"\brequires ?(\([^()]*\))? ?$", head):
         return "value", ""
-    if re.search(r"\brequires ?(\([^()]*\))? ?$", plain):
-        return "value", ""
-    initialises = re.search(r"(?<!:):(?!:)", without_brackets(plain, ["()", "{}"]))
-    if initialises and re.search(r"[\w>] ?$", plain):
-        return "value", ""
-    found = FUNCTION.search(re.sub(r"^(?:explicit ?\([^()]*\)|noexcept ?\([^()]*\)|alignas ?\([^()]*\)|\[\[.*?\]\]| )*", "", plain))
-    return ("function", found.group(1).strip()) if found else ("value", "")
+    names = [found.group(1).strip() for found in FUNCTION.finditer(without(("{}",), head))]
+    names = [name for name in names if name not in ("requires", "decltype", "noexcept", "explicit", "alignas")]
+    return ("function", names[0]) if names else ("value", "")
 
 
 def bodies(text):
-    """Each class and function of a text: its kind, its name with those around it, and the lines of its body."""
-    text = bare(text)
-    lines = [bool(line.strip()) for line in text.split("\n")]
-    before = [0]
-    for is_code in lines:
-        before.append(before[-1] + is_code)
-    starts = [0, *(at + 1 for at, c in enumerate(text) if c == "\n")]
+    """Each class and function of a text: its kind, its name within those around it, where its head begins, and the lines of its body."""
+    code = bare(text)
+    before = [0]  # lines with code before each line
+    for line in code.split("\n"):
+        before.append(before[-1] + bool(line.strip()))
+    starts = [0, *(at + 1 for at, c in enumerate(code) if c == "\n")]
     line_of = lambda at: bisect.bisect_right(starts, at) - 1
     found, scopes, begin = [], [], 0
-    for at, c in enumerate(text):
+    for at, c in enumerate(code):
         if c == "{":
-            scope = scopes[-1][0] if scopes else "namespace"
-            inside = next((s[0] for s in reversed(scopes) if s[0] in ("class", "function", "namespace")), "namespace")
-            kind, name = ("value", "") if scope == "value" else kind_of(text[begin:at], inside)
-            scopes.append((kind, name, at, begin))
-            if kind != "value":
-                begin = at + 1
+            inside = next((s.kind for s in reversed(scopes) if s.kind in ("class", "function")), "namespace")
+            is_value = scopes and scopes[-1].kind == "value"
+            begun = begin + len(code[begin:at]) - len(code[begin:at].lstrip())
+            scopes.append(Scope(*(("value", "") if is_value else kind_of(code[begin:at], inside)), at, begun))
         elif c == "}":
-            kind, name, opened, _ = scopes.pop()
-            if kind in ("class", "function"):
-                around = [s[1] for s in scopes if s[0] in ("class", "function")]
-                first, last = line_of(opened), line_of(at)
-                found.append((kind, "::".join([*around, name]), first + 1, max(0, before[last] - before[first + 1])))
-            if kind != "value":
-                begin = at + 1
-        elif c == ";" and (not scopes or scopes[-1][0] != "value"):
-            if text.count("(", begin, at) <= text.count(")", begin, at):  # not that of a `for`
-                begin = at + 1
+            if not scopes:
+                raise ValueError("a brace too many")
+            one = scopes.pop()
+            first, last = line_of(one.opened), line_of(at)
+            if one.kind in ("class", "function"):
+                name = "::".join([s.name for s in scopes if s.kind in ("class", "function")] + [one.name])
+                found.append((one.kind, name, one.begun, max(0, before[last] - before[first + 1]) - one.nested))
+            if one.kind == "class" and scopes and scopes[-1].kind == "class":
+                scopes[-1].nested += before[last + 1] - before[line_of(one.begun)]
+        if c in "{}" and (scopes[-1] if c == "{" else one).kind != "value":
+            begin = at + 1
+        elif c == ";" and not (scopes and scopes[-1].kind == "value") and code.count("(", begin, at) <= code.count(")", begin, at):
+            begin = at + 1
     if scopes:
-        raise ValueError("braces do not match")
+        raise ValueError("a brace is not closed")
     return found
+
+
+def comment_above(text, at):
+    lines = text[:at].rstrip(" ").split("\n")[:-1]
+    above = []
+    while lines and re.match(r"\s*(//|template\b|requires\b)", lines[-1]):
+        above.insert(0, lines.pop())
+    return "\n".join(above)
 
 
 def sizes(root):
     for folder in ("include/cairn", "tools"):
         for file in sorted((root / folder).rglob("*")):
             if file.suffix in (".hpp", ".ipp", ".cpp", ".cuh", ".h"):
-                path = file.relative_to(root).as_posix()
-                try:
-                    for kind, name, line, lines in bodies(file.read_text()):
-                        yield kind, f"{path}: {name}", line, lines
-                except ValueError as error:
-                    sys.exit(f"{path}: {error}")
+                text, path = file.read_text(), file.relative_to(root).as_posix()
+                for kind, name, at, lines in bodies(text):
+                    yield kind, f"{path}: {name}", lines, f"One {kind}:" in comment_above(text, at)
+
+
+def faults(root):
+    found = list(sizes(root))
+    for kind, name, lines, says_why in found:
+        most = LEFT.get(name, LIMITS[kind])
+        if lines > most and not says_why:
+            yield f"{name} has {lines} lines, more than {most}"
+        elif lines <= LIMITS[kind] and says_why:
+            yield f"{name} has {lines} lines, and need not say why it has more than {LIMITS[kind]}"
+    longer = {name for kind, name, lines, _ in found if lines > LIMITS[kind]}
+    for name in LEFT:
+        if name not in longer:
+            yield f"{name} is not longer than others: it goes from the list of {pathlib.Path(__file__).name}"
+
+
+KNOWN = '''
+#define OPEN {
+namespace a {  // {
+/// One class: of three lines.
+template <class T = decltype([] { return 1; })>
+class b : c<T> {
+ public:
+  b(int x) : x_{x}, y_{"{", '{'} {
+    auto const f = [&](int k) {
+
+      return k;  /* { */
+    };
+    if (x > 1'000) f(x);
+  }
+  struct d { int m; };
+  enum class e { one };
+  bool operator==(b const&) const = default;
+  int operator()(int k = int{3}) const noexcept { return k; }
+  int x_ = {}, y_{0};
+};
+template <class T>
+concept g = requires(T t) { t.h(); };
+inline auto const table = [] { return R"x({)x"; }();
+template <class T>
+  requires requires(T t) { t(); }
+auto run(T t) -> decltype(t()) {
+  for (int k = 0; k < 2; ++k) {
+    t();
+  }
+  struct local { int n; };
+}
+}
+'''
+ANSWER = {("class", "b", 11, True), ("function", "b::b", 4, False), ("class", "b::d", 0, False), ("function", "b::operator()", 0, False),
+          ("function", "run", 4, False), ("class", "run::local", 0, False)}
+
+
+def self_test():
+    got = {(kind, name, lines, f"One {kind}:" in comment_above(KNOWN, at)) for kind, name, at, lines in bodies(KNOWN)}
+    for one in sorted(got ^ ANSWER):
+        print(f"{'counted' if one in got else 'not counted'}: {one}")
+    return int(got != ANSWER)
+
+
+def main():
+    if sys.argv[1:] == ["--self"]:
+        return self_test()
+    root = pathlib.Path(next((word for word in sys.argv[1:] if word[0] != "-"), "."))
+    if "--longest" in sys.argv:
+        for kind, name, lines, _ in sorted(sizes(root), key=lambda one: -one[2] / LIMITS[one[0]])[:40]:
+            print(f"{lines:4} {kind:8} {name}")
+        return 0
+    found = list(faults(root))
+    print("\n".join(found) or "all are short, or say why not")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -76,13 +76,12 @@ class checkpointed_run {
   /// has moved on
   [[nodiscard]] State const& final_state() const {
     auto const& states = mine("cairn::final_state").states_;
-    if constexpr (saved_state<State>) {
+    if constexpr (saved_state<State>)
       if (!states.is_at_final())
         throw invalid_call{"cairn::final_state",
                            "the object has been moved from the final state by a way back",
                            {},
                            "look at it before, or ask for cairn::object_ends::at_final"};
-    }
     return states.final_state();
   }
   /// The checkpoints as a map from position to state (for objects, to snapshot), without the initial state. Shows the

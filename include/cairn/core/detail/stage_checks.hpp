@@ -13,6 +13,7 @@ template <class Next>
 }
 
 /// Called by the public verbs themselves with the fault found before, so that the compiler reports the error there.
+/// One function: a list of sentences, one for each fault.
 template <stage_fault Found>
 [[nodiscard]] consteval bool check_stages() {
   using enum stage_fault;

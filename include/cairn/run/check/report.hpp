@@ -124,6 +124,7 @@ inline void adjoint_report::put_in_words(char const* who) {
             "derivative by them is wanted this adjoint is wrong, and cairn::with_constants{x0} has them checked, too");
 }
 
+// One function: a list of sentences, one for each fault.
 inline void adjoint_report::say_fault() {
   auto const say = [this](char const* words, double x) {
     text_.add(words);

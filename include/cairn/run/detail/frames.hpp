@@ -33,7 +33,7 @@ static_assert(sizeof(frame_record) == bytes_a_frame);
 /// Frames of a state, or of a snapshot. A frame without an owner keeps its memory, and its state until the frame is
 /// needed. Spare capacity, which containers get when steps resize them, stays with states in use: frames that are kept
 /// or free have none, as far as can be seen. Never more than `limit()` frames; allocates only in begin(), and there
-/// only when the number of frames changes.
+/// only when the number of frames changes. One class: a frame's state, its owners and the lists change together.
 template <class T>
 class frames {
  public:

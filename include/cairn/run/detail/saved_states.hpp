@@ -13,7 +13,7 @@ namespace cairn::detail {
 
 /// Has the members of `copied_states` that a sweep uses. The caller's object is live; frames hold snapshots of it.
 /// While live is *parked* in a frame, the object is in another state: after a turn it is in the final state, until the
-/// first adjoint asks for live.
+/// first adjoint asks for live. One class: each action has to say where live is, in the object or parked.
 template <class State, class Store>
 class saved_states : public sweep_memory<kept_as<State>, Store> {
   using snapshot = kept_as<State>;

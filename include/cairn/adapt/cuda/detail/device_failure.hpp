@@ -35,7 +35,7 @@ struct failed_call {
   char const* name = "";  ///< name of the code
 };
 
-/// Throws the exception for a failed call.
+/// Throws the exception for a failed call. One function: a list of sentences, one for each cause.
 [[noreturn]] inline void refuse_call(failed_call const& call, device_failure why) {
   auto const advice = [&](char const* what) {
     text<300> said;

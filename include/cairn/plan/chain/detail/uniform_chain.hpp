@@ -201,8 +201,8 @@ class uniform_chain {
     std::int64_t rest = 0;   ///< stages of the row that is not full
     std::int64_t runs = -1;  ///< stages run again; negative if there is no such plan
     bool is_least = true;
-    value_list<std::int64_t>
-        splits;  ///< for the row that is not full: the number of splits with k states kept, for each k with a toll
+    /// For the row that is not full: the number of splits with k states kept, for each k with a toll.
+    value_list<std::int64_t> splits;
   };
   struct node {
     std::int64_t stages = 0;
@@ -237,13 +237,8 @@ class uniform_chain {
     std::int64_t first_row = 0;
     for (std::int64_t kept = 1; kept <= most && tail(kept) >= 0; ++kept) {
       first_row += tapes(kept - 1);
-      if (first_row >= stages_ - tail(kept)) {
-        shape enough;
-        enough.kept = kept;
-        enough.runs = stages_ - tail(kept);
-        better(std::move(enough));
-        return;
-      }
+      if (first_row >= stages_ - tail(kept))
+        return better({.kept = kept, .runs = stages_ - tail(kept), .splits = {}});
       bool const is_last = kept == most || tail(kept + 1) < 0;
       if (is_last || (tapes(kept) == 1 && tail(kept + 1) < tail(kept))) better(grown(kept, first_row));
     }
