@@ -27,8 +27,9 @@ LEFT = {
     "include/cairn/adapt/torch/loop/detail/loop_sweep.hpp: loop_sweep": 220,
     "include/cairn/plan/loop/detail/plan_search.hpp: plan_search": 220,
     "include/cairn/plan/text/impl/chain_words.ipp: read_chain_words": 70,
-    "include/cairn/plan/text/impl/graph_svg.ipp: graph_memory_svg": 70,
+    "include/cairn/profile/detail/action_rows.hpp: stats_of": 80,
     "include/cairn/run/graph/detail/memory.hpp: graph_memory": 250,
+    "include/cairn/trace/impl/trace_summary.ipp: summarize_trace": 70,
     "tools/cairn/main.cpp: run": 90,
 }
 

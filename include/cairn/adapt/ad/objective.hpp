@@ -39,6 +39,16 @@ template <class F, class X, class P>
 inline constexpr bool has_indexed_term = requires(F const& f, X const& x, P const& p, step_index i) { f(x, p, i); };
 
 struct objective_part {};
+/// An objective with no terms but those of the last state.
+struct only_at_end : objective_part {
+  template <class X, class P, class Emit>
+  void running(X const&, P const&, step_index, Emit&&) const {}
+  template <class Note>
+  void each_count(step_index, Note&&) const noexcept {}
+  template <class X, class P>
+  static constexpr bool indexed = false;
+  [[nodiscard]] step_index last_state() const noexcept { return 0; }
+};
 
 }  // namespace detail
 
@@ -48,48 +58,26 @@ template <class T>
 concept objective = std::is_base_of_v<detail::objective_part, T>;
 
 /// No objective: the seed of the sweep defines what is differentiated.
-struct no_objective : detail::objective_part {
-  /// No state has a term.
-  template <class X, class P, class Emit>
-  void running(X const&, P const&, step_index, Emit&&) const {}
+struct no_objective : detail::only_at_end {
   /// The final state has no term, either.
   template <class X, class P, class Emit>
   void ending(X const&, P const&, step_index, Emit&&) const {}
-  /// No state but the last is to be asked for terms.
-  template <class Note>
-  void each_count(step_index, Note&&) const noexcept {}
-  /// Whether a term before the last state is told its number.
-  template <class X, class P>
-  static constexpr bool indexed = false;
   /// All states are accepted.
   template <class X, class P, class Scalar>
   static constexpr bool fits = true;
-  /// All loop lengths are accepted.
-  [[nodiscard]] step_index last_state() const noexcept { return 0; }
 };
 
 /// `f(x)`, `f(x, params)` or `f(x, params, i)` of the final state, with its number i = n.
 template <class F>
-struct at_end : detail::objective_part {
+struct at_end : detail::only_at_end {
   explicit at_end(F function) : f{std::move(function)} {}  ///< \param function  generic in the scalar
   F f;  ///< returns a scalar
-  /// Only the last state has a term.
-  template <class X, class P, class Emit>
-  void running(X const&, P const&, step_index, Emit&&) const {}
-  /// No state but the last is to be asked for terms.
-  template <class Note>
-  void each_count(step_index, Note&&) const noexcept {}
-  /// Whether a term before the last state is told its number.
-  template <class X, class P>
-  static constexpr bool indexed = false;
   /// Passes the term of the final state to `emit`.
   template <class X, class P, class Emit>
   void ending(X const& x, P const& p, step_index n, Emit&& emit) const { emit(detail::call_term(f, x, p, n)); }
   /// Whether f accepts such states.
   template <class X, class P, class Scalar>
   static constexpr bool fits = detail::is_term<F, X, P, Scalar>();
-  /// All loop lengths are accepted.
-  [[nodiscard]] step_index last_state() const noexcept { return 0; }
 };
 
 /// The sum of `f(x)`, `f(x, params)` or `f(x, params, i)` over the states i = k, 2 k, 3 k ... up to the last; k = 1 is
