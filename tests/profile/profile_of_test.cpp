@@ -335,6 +335,12 @@ TEST_CASE("the pictures have a mark for each node and each batch, and the peak a
   CHECK_THAT(batch_latency_svg(batches), Contains("batches of 4 to 8") && Contains(">2 s<") && Contains(">4 s<"));
   CHECK(count_of(marks(batch_breakdown_svg(batches)), "<path") == 6);
   CHECK(count_of(marks(batch_memory_svg(batches)), "<path") == 2);
+  auto with_leaves = residual_block();
+  with_leaves.leaves = {{"w", node_type::param, 8}, {"x", node_type::other, 4}};
+  auto const behind = profile_of(with_leaves);
+  CHECK_THAT(run_time_svg(behind), Contains("rank, counted from 2"));
+  CHECK(marks(run_time_svg(behind)) == marks(time));
+  CHECK(count_of(marks(rank_memory_svg(behind)), "class=\"summit\"") == 1);
   CHECK_THAT(run_time_svg({}, "a title"), Contains("a title"));
   CHECK_THAT(rank_memory_svg({}), Contains("no nodes"));
   CHECK_THAT(batch_peak_svg({}), Contains("no batches"));

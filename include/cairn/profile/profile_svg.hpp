@@ -10,7 +10,8 @@
 
 namespace cairn {
 
-/// The time of each node as an SVG: a bar by rank, coloured by the part of the sweep.
+/// The time of each node as an SVG: a bar by rank, coloured by the part of the sweep. This and the other pictures over
+/// ranks begin with the first node that runs, behind the leaves.
 /// \param title  title of the picture; by default it says what is shown
 [[nodiscard]] CAIRN_DECL std::string run_time_svg(profile_stats const& stats, std::string_view title = {});
 /// What each node takes beside what is there before it, its peak less what is active, as an SVG: a bar by rank.

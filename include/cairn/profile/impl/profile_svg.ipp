@@ -24,7 +24,7 @@ namespace detail {
 
 [[nodiscard]] inline std::vector<legend_entry> legend_of_parts() {
   return {{"forward", std::string{colour_of(graph_type::forward)}, line_sample},
-          {"loss, inputs, updates", std::string{colour_of(graph_type::other)}, line_sample},
+          {"loss, updates", std::string{colour_of(graph_type::other)}, line_sample},
           {"backward", std::string{colour_of(graph_type::backward)}, line_sample}};
 }
 [[nodiscard]] inline std::string profile_peak_words(profile_stats const& stats, std::size_t& summit) {
@@ -35,18 +35,28 @@ namespace detail {
   return "peak " + exact_bytes_text(stats.nodes[summit].median_peak_mem_bytes) + " in " + stats.nodes[summit].node_name;
 }
 
+/// The first node that runs: pictures over ranks leave out the leaves before it, which may be many.
+[[nodiscard]] inline std::size_t first_run(profile_stats const& stats) noexcept {
+  std::size_t first = 0;
+  while (first < stats.nodes.size() && stats.nodes[first].gtype != graph_type::forward) ++first;
+  return first < stats.nodes.size() ? first : 0;
+}
+[[nodiscard]] inline axis rank_axis(std::size_t first, wide count) {
+  return {first == 0 ? "rank" : "rank, counted from " + std::to_string(first), count, {}};
+}
+
 /// Bars by rank, each with the height that `height_of` tells.
 template <class Height>
 [[nodiscard]] std::string node_bars(profile_stats const& stats, std::string_view heading, std::string const& note,
                                     axis const& y, Height const& height_of) {
-  wide const count = stats.nodes.size();
+  std::size_t const first = first_run(stats), count = stats.nodes.size() - first;
   svg_chart chart{heading, note, std::string{heading} + ": " + note + ". Across: nodes by rank.", 32'000,
                   legend_of_parts()};
-  chart.axes({"rank", count, {}}, y, false);
+  chart.axes(rank_axis(first, count), y, false);
   chart.open_group("marks");
-  for (std::size_t k = 0; k < stats.nodes.size(); ++k)
-    draw_bar(chart, colour_of(stats.nodes[k].gtype), chart.across(2 * k + 1, 2 * count), chart.bottom(),
-             chart.up(height_of(stats.nodes[k]), y.most), bar_width(chart, stats.nodes.size()));
+  for (std::size_t k = 0; k < count; ++k)
+    draw_bar(chart, colour_of(stats.nodes[first + k].gtype), chart.across(2 * k + 1, 2 * count), chart.bottom(),
+             chart.up(height_of(stats.nodes[first + k]), y.most), bar_width(chart, count));
   chart.close_group();
   return std::move(chart).finish();
 }
@@ -99,18 +109,19 @@ CAIRN_DECL std::string node_memory_svg(profile_stats const& stats, std::string_v
 CAIRN_DECL std::string rank_memory_svg(profile_stats const& stats, std::string_view title) {
   std::size_t summit = 0;
   std::string const note = detail::profile_peak_words(stats, summit);
-  wide const count = stats.nodes.size();
+  std::size_t const first = detail::first_run(stats);
+  wide const count = stats.nodes.size() - first;
   wide const most = stats.nodes.empty() ? 0 : detail::bytes_above_zero(stats.nodes[summit].median_peak_mem_bytes);
   std::vector<detail::legend_entry> const legend{{"peak of a node", "held", detail::line_sample},
                                                  {"active before it", "kept", detail::area_sample},
                                                  {"highest peak", "peak", detail::line_sample}};
   detail::svg_chart chart{detail::title_or(title, "Memory against rank"), note,
                           "Memory against rank: " + note + ". Across: nodes by rank; up: bytes.", 32'000, legend};
-  chart.axes({"rank", count, {}}, detail::memory_axis(most), false);
+  chart.axes(detail::rank_axis(first, count), detail::memory_axis(most), false);
   detail::svg_path held, kept;
   kept.move(chart.across(0, count), chart.bottom());
-  for (std::size_t k = 0; k < stats.nodes.size(); ++k) {
-    auto const& node = stats.nodes[k];
+  for (std::size_t k = 0; k < stats.nodes.size() - first; ++k) {
+    auto const& node = stats.nodes[first + k];
     detail::hundredths const end = chart.across(k + 1, count),
                              peak = chart.up(detail::bytes_above_zero(node.median_peak_mem_bytes), most);
     kept.down(chart.up(detail::bytes_above_zero(node.median_active_mem_bytes), most)).across(end);
@@ -124,7 +135,8 @@ CAIRN_DECL std::string rank_memory_svg(profile_stats const& stats, std::string_v
   if (!stats.nodes.empty()) {
     detail::hundredths const top = chart.up(most, most);
     chart.draw("peak", detail::svg_path{}.move(chart.left(), top).across(chart.right()));
-    chart.draw("summit", detail::svg_path{}.move(chart.across(2 * summit + 1, 2 * count), top).ring(350));
+    if (summit >= first)
+      chart.draw("summit", detail::svg_path{}.move(chart.across(2 * (summit - first) + 1, 2 * count), top).ring(350));
   }
   chart.close_group();
   return std::move(chart).finish();
@@ -202,8 +214,10 @@ CAIRN_DECL std::string batch_breakdown_svg(std::span<batch_stats const> batches,
 
 CAIRN_DECL std::string batch_memory_svg(std::span<batch_stats const> batches, std::string_view title) {
   wide most = 0, count = 0;
+  std::size_t first = 0;
   for (auto const& one : batches) {
-    count = (std::max)(count, wide(one.stats.nodes.size()));
+    first = detail::first_run(one.stats);
+    count = (std::max)(count, wide(one.stats.nodes.size() - first));
     for (auto const& node : one.stats.nodes)
       most = (std::max)(most, detail::bytes_above_zero(node.median_peak_mem_bytes));
   }
@@ -217,13 +231,14 @@ CAIRN_DECL std::string batch_memory_svg(std::span<batch_stats const> batches, st
   std::string const note = "at most " + detail::bytes_text(most);
   std::string const told = std::string{heading} + ": " + note + ". Across: nodes by rank.";
   detail::svg_chart chart{heading, note, told, 32'000, legend};
-  chart.axes({"rank", count, {}}, detail::memory_axis(most), false);
+  chart.axes(detail::rank_axis(first, count), detail::memory_axis(most), false);
   chart.open_group("marks");
   for (std::size_t b = 0; b < batches.size(); ++b) {
     auto const& nodes = batches[b].stats.nodes;
     detail::svg_path line;
-    for (std::size_t k = 0; k < nodes.size(); ++k) {
-      auto const high = chart.up(detail::bytes_above_zero(nodes[k].median_peak_mem_bytes), most);
+    std::size_t const begin = detail::first_run(batches[b].stats);
+    for (std::size_t k = 0; k < nodes.size() - begin; ++k) {
+      auto const high = chart.up(detail::bytes_above_zero(nodes[begin + k].median_peak_mem_bytes), most);
       if (k == 0) line.move(chart.across(0, count), high);
       line.down(high).across(chart.across(k + 1, count));
     }
