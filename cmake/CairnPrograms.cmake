@@ -89,7 +89,7 @@ endif()
 # cairn_mpi_test(<name> <program> <ranks> [ARGS...]): a test on so many ranks.
 function(cairn_mpi_test name program ranks)
   add_test(NAME ${name} COMMAND ${CAIRN_MPIRUN} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${program}> ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2 ENVIRONMENT "${CAIRN_MPI_ENVIRONMENT}")
+  set_tests_properties(${name} PROPERTIES LABELS mpi TIMEOUT 600 PROCESSORS 2 ENVIRONMENT "${CAIRN_MPI_ENVIRONMENT}")
 endfunction()
 
 # The few programs that need a device: `./run gpu` builds and runs these alone, and their tests have the label `device`.

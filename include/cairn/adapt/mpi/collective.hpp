@@ -61,7 +61,8 @@ class collective {
   /// \throws invalid_call   if MPI is not running
   explicit collective(MPI_Comm comm) : meeting_{comm} {}
 
-  /// With another number of seconds that a failed rank waits for the others, instead of 10.
+  /// With another number of seconds that a failed rank waits for the others, instead of 10. Where steps do not
+  /// communicate: longer than the others may compute before they meet.
   /// \throws invalid_call   for a negative one
   [[nodiscard]] collective patience(double seconds) const {
     if (!(seconds >= 0))

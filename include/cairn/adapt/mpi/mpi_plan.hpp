@@ -6,6 +6,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 #include <cairn/adapt/mpi/collective.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/workload.hpp>
@@ -24,6 +25,28 @@ struct handed_workload {
 };
 static_assert(std::is_trivially_copyable_v<handed_workload>);
 
+/// The loop of one rank as large as it would be with another budget, or that of another rank where it is larger: a plan
+/// that fits such a loop fits both.
+inline void widen(handed_workload& joint, handed_workload const& other) {
+  auto const grown = [&](wide size) {
+    constexpr wide most = wide{1} << 62;
+    return size > most ? most : (size * joint.budget + other.budget - 1) / (other.budget > 0 ? other.budget : 1);
+  };
+  auto const take = [&](wide& size, wide theirs) {
+    if (wide const large = grown(theirs); large > size) size = large;
+  };
+  wide initial = joint.work.initial_bytes.value_or(joint.work.state_bytes);
+  take(initial, other.work.initial_bytes.value_or(other.work.state_bytes));
+  joint.work.initial_bytes = initial;
+  // An unused frame of unknown size counts as a whole state.
+  if (other.work.state_inline_bytes == 0) joint.work.state_inline_bytes = 0;
+  else if (joint.work.state_inline_bytes > 0) take(joint.work.state_inline_bytes, other.work.state_inline_bytes);
+  take(joint.work.state_bytes, other.work.state_bytes);
+  take(joint.work.adjoint_bytes, other.work.adjoint_bytes);
+  take(joint.work.tape_bytes, other.work.tape_bytes);
+  take(joint.work.tape_inline_bytes, other.work.tape_inline_bytes);
+  take(joint.work.tape_step_bytes, other.work.tape_step_bytes);
+}
 /// The most that ranks compare.
 inline constexpr std::uint64_t most_compared = std::uint64_t{1} << 62;
 /// The part of a budget that is left if `need` bytes have to fit into `budget`, in 2^-32.
@@ -35,7 +58,8 @@ inline constexpr std::uint64_t most_compared = std::uint64_t{1} << 62;
 
 /// One plan for all ranks of a communicator, each with its own part of the state and its own budget. The rank with the
 /// least room decides: the one whose own cheapest plan takes the most step calls. All ranks make the plan from that
-/// rank's numbers, and compare it. If it takes more memory than another rank has, a smaller budget is tried.
+/// rank's numbers, and compare it. If it takes more memory than another rank has, as when tapes are large on one rank
+/// and states on another, the plan is made for a loop that is as large as the largest in every part.
 /// \param budget  this rank's bytes; see `node_place::share`
 /// \param work  this rank's workload; steps must be the same on all ranks
 /// \param options  as for `plan_within`, the same on all ranks
@@ -59,19 +83,26 @@ inline constexpr std::uint64_t most_compared = std::uint64_t{1} << 62;
     auto const me = std::uint64_t(ranks.ranks().rank());
     auto const decider = ranks.least(operation, most ? me : std::uint64_t(ranks.ranks().size()));
     detail::handed_workload handed{work, budget.count()};
-    MPI_Bcast(&handed, int{sizeof handed}, MPI_BYTE, int(decider), ranks.ranks().own());
+    ranks.ranks().give(&handed, sizeof handed, int(decider));
     std::optional<planned> made;
     if (decider == me) made.emplace(std::move(own));
-    for (;;) {
+    for (bool widened = false;;) {
       if (!made) made.emplace(plan_within(byte_size{handed.budget}, handed.work, options));
       auto const mine = detail::plan_of(any_schedule{made->schedule}, work, made->by, made->with);
       made->cost = mine.cost;
       made->memory = mine.memory;
-      auto const share =
-          ranks.least(operation, detail::share_that_fits(mine.cost.memory_bytes, budget.count()));
+      auto const share = ranks.least(operation, detail::share_that_fits(mine.cost.memory_bytes, budget.count()));
       if (share >= std::uint64_t{1} << 32) break;
-      handed.budget = std::uint64_t((wide(handed.budget) * share) >> 32);
       made.reset();
+      if (widened) {  // tables and hashes do not shrink with a budget
+        handed.budget = std::uint64_t((wide(handed.budget) * share) >> 32);
+        continue;
+      }
+      widened = true;
+      std::vector<detail::handed_workload> all(std::size_t(ranks.ranks().size()));
+      detail::handed_workload const given{work, budget.count()};
+      ranks.ranks().gather(&given, all.data(), sizeof given);
+      for (auto const& other : all) detail::widen(handed, other);
     }
     ranks.begin(operation, detail::words_of(made->schedule, ranks.limit));
     return std::move(*made);

@@ -26,7 +26,11 @@ class gathered {
     gather(lead);
   }
   gathered(gathered const& other)
-      : own_{copy_of(other.own_)}, with_{other.with_}, which_{other.which_}, all_{other.all_}, begins_{other.begins_} {}
+      : own_{copy_of(other.own_)},
+        with_{other.with_},
+        which_{other.which_},
+        all_{other.all_},
+        part_size_{other.part_size_} {}
   gathered(gathered&&) = default;
   gathered& operator=(gathered const& other) {
     if (this != &other) *this = gathered{other};
@@ -56,25 +60,18 @@ class gathered {
       ++head.runs;
     });
     std::memcpy(mine.data(), &head, sizeof head);
+    // The longest part, for all parts to have one size; a rank whose step has thrown is heard here.
     auto& ranks = with_->ranks();
-    (void)with_->least("cairn::check_adjoint", 0);  // a rank whose step has thrown is heard here
-    std::vector<int> sizes(std::size_t(ranks.size())), from(sizes.size());
-    int const size = int(mine.size());
-    MPI_Allgather(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, ranks.own());
-    begins_.clear();
-    std::size_t sum = 0;
-    for (std::size_t k = 0; k < sizes.size(); ++k) {
-      begins_.push_back(sum);
-      from[k] = int(sum);
-      sum += std::size_t(sizes[k]);
-    }
-    if (sum > std::size_t(0x7fffffff))
+    std::uint64_t const longest = most_bytes - with_->least("cairn::check_adjoint", most_bytes - mine.size());
+    if (longest > (std::uint64_t{1} << 30) / std::uint64_t(ranks.size()))
       throw invalid_call{"cairn::check_adjoint",
-                         "the numbers of all ranks do not fit one message",
-                         {{"bytes", sum}},
+                         "the numbers of all ranks are too many for a check",
+                         {{"ranks", ranks.size()}, {"most bytes of a rank", longest}},
                          "check a smaller state: each rank holds the numbers of all"};
-    all_.resize(sum);
-    MPI_Allgatherv(mine.data(), size, MPI_BYTE, all_.data(), sizes.data(), from.data(), MPI_BYTE, ranks.own());
+    mine.resize(std::size_t(longest));
+    part_size_ = mine.size();
+    all_.resize(part_size_ * std::size_t(ranks.size()));
+    ranks.gather(mine.data(), all_.data(), mine.size());
   }
   /// The numbers of all parts, rank by rank: the leading ones first, then the others.
   template <class F>
@@ -91,6 +88,7 @@ class gathered {
     std::uint64_t kind, count;
   };
   static constexpr std::size_t alignment = 16;
+  static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
 
   template <class Number>
   [[nodiscard]] static constexpr std::uint64_t kind_of() noexcept {
@@ -104,8 +102,8 @@ class gathered {
   template <class Self, class F>
   static void visit(Self& self, F& f) {
     for (bool const leads : {true, false})
-      for (std::size_t rank = 0; rank < self.begins_.size(); ++rank) {
-        auto* at = self.all_.data() + self.begins_[rank];
+      for (int rank = 0; rank < self.with_->ranks().size(); ++rank) {
+        auto* at = self.all_.data() + self.part_size_ * std::size_t(rank);
         part_head head;
         std::memcpy(&head, at, sizeof head);
         at += sizeof head;
@@ -117,7 +115,7 @@ class gathered {
           if (!leads && split < count) f(run + split, count - split);
           before += count;
         };
-        if (int(rank) == self.with_->ranks().rank()) {
+        if (rank == self.with_->ranks().rank()) {
           self.which_(self.own_, part);
           continue;
         }
@@ -141,8 +139,8 @@ class gathered {
   T own_;
   meeting const* with_;
   Which which_;
-  std::vector<unsigned char> all_;   // of all ranks; what this one sent is not read, its part is
-  std::vector<std::size_t> begins_;  // where each rank's part begins
+  std::vector<unsigned char> all_;  // of all ranks; what this one sent is not read, its part is
+  std::size_t part_size_ = 0;       // bytes of each rank there
 };
 
 }  // namespace cairn::detail

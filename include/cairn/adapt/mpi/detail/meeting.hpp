@@ -134,7 +134,7 @@ class meeting {
     bool const decides = ranks().rank() == decider;
     if constexpr (words > ballot::most_values) {
       round(operation, occasion::choice, {});
-      MPI_Bcast(&own, int{sizeof own}, MPI_BYTE, decider, ranks().own());
+      ranks().give(&own, sizeof own, decider);
     } else {
       std::uint64_t packed[words]{};
       std::memcpy(packed, &own, sizeof own);

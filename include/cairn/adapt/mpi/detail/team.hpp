@@ -116,8 +116,7 @@ class team {
     mine.put(ballot::failed, std::uint64_t(size_));
     mine.put(ballot::key, key);
     ballot all = mine;
-    MPI_Request pending = begin_round(mine, all);
-    MPI_Wait(&pending, MPI_STATUS_IGNORE);
+    wait(begin_round(mine, all));
     if (all.least(ballot::failed) < std::uint64_t(size_))
       learn(operation, int(all.least(ballot::failed)), {}, nullptr);
     if (!all.same(ballot::key))
@@ -126,8 +125,8 @@ class team {
     return all;
   }
   /// Joins the next round and says that this rank cannot go on.
-  /// \param patience  seconds to wait for the others. After that they hang in the user's own communication, where no
-  ///   message of cairn's can reach them, and MPI ends all ranks
+  /// \param patience  seconds to wait for the others. If they have not come by then, they are taken to hang in the
+  ///   user's own communication, where no message of cairn's can reach them, and MPI ends all ranks
   [[noreturn]] void leave(char const* operation, collective_cause cause, std::exception_ptr thrown, double patience) {
     obituary own;
     own.cause = cause;
@@ -144,14 +143,28 @@ class team {
     }
     learn(operation, int(all.least(ballot::failed)), own, std::move(thrown));
   }
+  /// One rank's bytes, on all ranks.
+  void give(void* bytes, std::size_t count, int from) {
+    MPI_Request pending = MPI_REQUEST_NULL;
+    MPI_Ibcast(bytes, int(count), MPI_BYTE, from, own_, &pending);
+    wait(pending);
+  }
+  /// The bytes of all ranks, `count` of each, on all ranks.
+  void gather(void const* bytes, void* into, std::size_t count) {
+    MPI_Request pending = MPI_REQUEST_NULL;
+    MPI_Iallgather(bytes, int(count), MPI_BYTE, into, int(count), MPI_BYTE, own_, &pending);
+    wait(pending);
+  }
   /// Throws on all ranks, when all know that values differ: names the first rank whose value is not that of rank 0.
   [[noreturn]] void differs(char const* operation, std::uint64_t value, char const* problem, collective_cause cause,
                             char const* advice) {
     std::uint64_t of_first = value;
-    MPI_Bcast(&of_first, 1, MPI_UINT64_T, 0, own_);
+    give(&of_first, sizeof of_first, 0);
     int const mine = of_first == value ? size_ : rank_;
     int first = mine;
-    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, own_);
+    MPI_Request pending = MPI_REQUEST_NULL;
+    MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, own_, &pending);
+    wait(pending);
     throw collective_error{operation, problem, first, cause, advice, nullptr, this};
   }
 
@@ -168,6 +181,16 @@ class team {
     MPI_Iallreduce(mine.data(), all.data(), int{ballot::size}, MPI_INT64_T, MPI_MIN, own_, &pending);
     return pending;
   }
+  /// Waits, and after a moment gives way: where there are more ranks than cores, as in tests, one that waits busily
+  /// takes the time of the one that it waits for.
+  static void wait(MPI_Request pending) {
+    constexpr int busy_tests = 200;
+    for (int done = 0, tests = 0;; ++tests) {
+      MPI_Test(&pending, &done, MPI_STATUS_IGNORE);
+      if (done != 0) return;
+      if (tests >= busy_tests) std::this_thread::sleep_for(std::chrono::microseconds{20});
+    }
+  }
   static void put_in_words(std::exception_ptr const& thrown, obituary& into) noexcept {
     auto const say = [&](char const* words) { std::strncpy(into.text.data(), words, into.text.size() - 1); };
     if (!thrown) return;
@@ -181,7 +204,7 @@ class team {
   }
   /// All ranks know that one cannot go on: it tells them why, and all throw the same.
   [[noreturn]] void learn(char const* operation, int first, obituary said, std::exception_ptr thrown) {
-    MPI_Bcast(&said, int{sizeof said}, MPI_BYTE, first, own_);
+    give(&said, sizeof said, first);
     bool const stopped = said.cause == collective_cause::stop_request;
     throw collective_error{
         operation,
@@ -191,8 +214,8 @@ class team {
   }
   [[noreturn]] void end_all(char const* operation, obituary const& own, double patience) {
     std::fprintf(stderr,
-                 "%s: rank %d of %d failed, and the others did not come to hear of it within %g s: they wait for a "
-                 "message of it. All ranks end now. Rank %d says: %s\n",
+                 "%s: rank %d of %d failed, and within %g s the others did not all come to hear of it: they wait for a "
+                 "message of it, or are busy. All ranks end now. Rank %d says: %s\n",
                  operation, rank_, size_, patience, rank_, own.text.data());
     std::fflush(stderr);
     MPI_Abort(own_, 1);
