@@ -92,6 +92,16 @@ macro(cairn_find_mpi)
   endif()
 endmacro()
 
+# ZLIB::ZLIB. GLOBAL, because cairn::zlib is linked outside of this directory too.
+macro(cairn_find_zlib)
+  if(CAIRN_WITH_ZLIB AND NOT TARGET ZLIB::ZLIB)
+    find_package(ZLIB QUIET GLOBAL)
+    if(CAIRN_WITH_ZLIB STREQUAL "ON" AND NOT TARGET ZLIB::ZLIB)
+      message(FATAL_ERROR "cairn: CAIRN_WITH_ZLIB=ON, but zlib was not found (Debian: zlib1g-dev)")
+    endif()
+  endif()
+endmacro()
+
 # CAIRN_NVCC (empty without one) and, for *.cu in CMake targets, the target cairn_nvcc.
 macro(cairn_find_cuda)
   set(CAIRN_NVCC "")

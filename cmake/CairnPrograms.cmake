@@ -53,7 +53,8 @@ function(cairn_why_missing result target)
       "CUDA|thrust_CUDA|no Thrust with the CUDA toolkit"
       "THRUST|thrust_OMP|no Thrust with OpenMP"
       "THRUST|thrust_TBB|no Thrust with TBB (Debian: libtbb-dev)"
-      "THRUST|thrust|no Thrust (Debian: libthrust-dev)")
+      "THRUST|thrust|no Thrust (Debian: libthrust-dev)"
+      "ZLIB|zlib|no zlib (Debian: zlib1g-dev)")
     string(REPLACE "|" ";" known "${known}")
     list(GET known 0 party)
     list(GET known 1 name)
@@ -104,9 +105,9 @@ function(cairn_needs_device result source)
 endfunction()
 
 # cairn_needs_of(<result> <source>): what its name says it needs: *_eigen.cpp, *_eigen_test.cpp, *_eigen_bench.cpp and
-# adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/cuda/cuda_* and what runs on a
-# real device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc, ad/adolc*, ad/cppad* and ad/sacado* these tools,
-# ad/codipack* and ad/xad* stand-ins for them.
+# adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/zlib* zlib, adapt/cuda/cuda_*
+# and what runs on a real device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc, ad/adolc*, ad/cppad* and ad/sacado*
+# these tools, ad/codipack* and ad/xad* stand-ins for them.
 function(cairn_needs_of result source)
   set(needs "")
   if(source MATCHES "_eigen(_test|_bench)?\\.(cpp|cu)$|/adapt/eigen")
@@ -131,6 +132,9 @@ function(cairn_needs_of result source)
   endif()
   if(source MATCHES "/adapt/(threads|cuda/pinned_slots)")
     list(APPEND needs cairn::threads)
+  endif()
+  if(source MATCHES "/adapt/zlib")
+    list(APPEND needs cairn::zlib)
   endif()
   if(source MATCHES "\\.cu$")
     list(APPEND needs cairn_nvcc)

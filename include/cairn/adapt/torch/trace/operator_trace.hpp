@@ -106,7 +106,8 @@ class operator_trace {
   }
 
   std::unique_ptr<at::ObserverContext> open(at::RecordFunction const& f) {
-    bool const backward = f.scope() == at::RecordScope::BACKWARD_FUNCTION;
+    bool const backward = f.scope() == at::RecordScope::BACKWARD_FUNCTION ||
+                          std::string_view{f.name()}.starts_with("autograd::engine::");  // what calls such a function
     auto made = std::make_unique<detail::open_operator>();
     if (backward) detail::around = {};
     if (auto const* const layer = layer_of(f, backward)) detail::around.layer = layer;
