@@ -149,8 +149,10 @@ class trace_region<no_trace> {
                                   trace_region_options const& = {}) noexcept {}
   constexpr ~trace_region() {}  ///< does nothing; it is there so that the region counts as used
 };
+/// `trace_region region{log, "name"}`.
 template <class Log>
 trace_region(Log&, std::string_view) -> trace_region<std::remove_const_t<Log>>;
+/// `trace_region region{log, "name", {{"key", 1}}}`.
 template <class Log>
 trace_region(Log&, std::string_view, std::initializer_list<trace_argument>, trace_region_options const& = {})
     -> trace_region<std::remove_const_t<Log>>;

@@ -72,6 +72,7 @@ class operator_trace {
   }
   operator_trace(operator_trace const&) = delete;
   operator_trace& operator=(operator_trace const&) = delete;
+  /// Operators are no longer written.
   ~operator_trace() {
     at::removeCallback(handle_);
     active().store(nullptr);
