@@ -102,7 +102,7 @@ bool run(options const& chosen) {
   }
   auto const seen = train(weights, text, plan, chosen.passes, std::move(asked));
   auto const against = compare(weights, text, seen);
-  auto const again = replay(weights, text, plan, seen);
+  auto const again = replay(weights, text, plan, seen, chosen.trace);
   auto const& all = against.all;
   auto const seconds = std::accumulate(seen.seconds.begin(), seen.seconds.end(), 0.0) / chosen.passes;
   std::printf(

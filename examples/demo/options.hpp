@@ -23,6 +23,7 @@ struct options {
   int passes = 4;
   std::string report;
   wanted_progress progress;
+  wanted_trace trace;
   bool help = false;
 };
 
@@ -36,18 +37,22 @@ inline constexpr auto usage =
     "  --passes N        passes over the text, one update after each (4)\n"
     "  --report FILE     where the JSON report goes, and pictures of the plan beside it (beside the program)\n"
     "  --progress        say on standard error how far the sweeps are\n"
+    "  --trace FILE      write a trace of pass 1, which is run once more, for Perfetto or Chrome\n"
     "  --help            this text\n"
-    "CAIRN_BUDGET, CAIRN_SCHEDULE, CAIRN_PROGRESS and CAIRN_LOG=FILE say the same in the environment.\n";
+    "CAIRN_BUDGET, CAIRN_SCHEDULE, CAIRN_PROGRESS, CAIRN_LOG=FILE and CAIRN_TRACE=FILE say the same in the "
+    "environment.\n";
 
 /// \throws wrong_usage
 [[nodiscard]] inline options parse_options(int count, char const* const* words) {
   options chosen;
   chosen.report = std::string{count > 0 ? words[0] : "cairn_demo"} + ".json";
-  std::string_view constexpr obeyed[] = {"CAIRN_BUDGET", "CAIRN_SCHEDULE", "CAIRN_PROGRESS", "CAIRN_LOG"};
+  std::string_view constexpr obeyed[] = {"CAIRN_BUDGET", "CAIRN_SCHEDULE",     "CAIRN_PROGRESS",      "CAIRN_LOG",
+                                         "CAIRN_TRACE",  "CAIRN_TRACE_FILTER", "CAIRN_TRACE_METADATA"};
   auto const around = environment_of("cairn_demo", obeyed);
   chosen.budget = around.budget.value_or(chosen.budget);
   if (around.schedule) chosen.schedule = parse_schedule("CAIRN_SCHEDULE", *around.schedule);
   chosen.progress.ask(around);
+  chosen.trace.ask(around);
   for (int k = 1; k < count; ++k) {
     std::string_view const flag = words[k];
     if (flag == "--help") {
@@ -58,7 +63,7 @@ inline constexpr auto usage =
       chosen.progress.shown = true;
       continue;
     }
-    auto const known = {"--text", "--length", "--budget", "--schedule", "--leaf", "--passes", "--report"};
+    auto const known = {"--text", "--length", "--budget", "--schedule", "--leaf", "--passes", "--trace", "--report"};
     bool found = false;
     for (std::string_view const name : known) found = found || flag == name;
     if (!found) throw wrong_usage{"\"" + std::string{flag} + "\" is not a flag; --help lists them"};
@@ -70,6 +75,7 @@ inline constexpr auto usage =
     else if (flag == "--schedule") chosen.schedule = parse_schedule(flag, word);
     else if (flag == "--leaf") chosen.leaf = parse_number<std::int64_t>(flag, word, 1, INT64_MAX);
     else if (flag == "--passes") chosen.passes = parse_number(flag, word, 1, 1'000);
+    else if (flag == "--trace") chosen.trace.file = word;
     else chosen.report = word;
   }
   refuse_leaves_of_all(chosen.leaf, chosen.schedule);

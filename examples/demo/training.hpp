@@ -18,6 +18,7 @@
 
 #include <cairn/cairn.hpp>
 #include <cairn/trace/progress.hpp>
+#include <cairn/trace/trace_observer.hpp>
 
 #include "../support/child.hpp"
 #include "../support/counting.hpp"
@@ -167,8 +168,9 @@ struct replayed {
   std::string difference;      ///< what the check said, if anything
 };
 
+/// \param traced  where its trace goes, if anywhere
 [[nodiscard]] inline replayed replay(parameters<float> const& weights, streams const& text, chosen_plan const& plan,
-                                     training const& seen) {
+                                     training const& seen, wanted_trace const& traced) {
   objective<float> total{{weights.hidden(), weights.symbols()}};
   total.clear();
   lstm_step<float> step{weights, text};
@@ -176,8 +178,15 @@ struct replayed {
   auto work =
       cairn::workspace_for<state>(plan.schedule, cairn::sweep_options{.verify = cairn::replay_check::checkpoints});
   replayed result;
+  std::optional<cairn::trace_writer> log;
+  if (traced) log.emplace(traced.file, traced.options);
+  auto const run = [&](auto&& observer) {
+    (void)cairn::gradient(step, zero_state(), plan.schedule, zero_state(), adjoint, work, observer);
+  };
   try {
-    (void)cairn::gradient(step, zero_state(), plan.schedule, zero_state(), adjoint, work);
+    if (log) run(cairn::trace_observer{*log});
+    else run(cairn::no_observer{});
+    if (log) log->finalize();
     result.same_bits = total.gradient.all() == seen.first_gradient;
   } catch (cairn::nondeterminism_error const& e) {
     result.difference = e.what();

@@ -9,6 +9,7 @@
 
 #include <cairn/trace/environment.hpp>
 #include <cairn/trace/progress.hpp>
+#include <cairn/trace/trace_writer.hpp>
 
 #include "command_line.hpp"
 
@@ -44,6 +45,20 @@ struct wanted_progress {
     made.log = log;
     return made;
   }
+};
+
+/// Where a trace is to be written, if it is.
+struct wanted_trace {
+  std::string file;
+  cairn::trace_options options;
+
+  /// Takes what the environment says.
+  void ask(cairn::environment const& from) {
+    file = from.trace.value_or(file);
+    options.categories = from.trace_filter.value_or("");
+    options.metadata = from.trace_metadata.value_or(true);
+  }
+  [[nodiscard]] explicit operator bool() const noexcept { return !file.empty(); }
 };
 
 }  // namespace support

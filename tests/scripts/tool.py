@@ -1333,6 +1333,34 @@ def check_environment():
             expect(in_environment("env", **{name: "1"}).returncode == 0, file, "reads", name, "and cairn refuses it")
 
 
+def check_traces():
+    """`trace repair` keeps every complete event wherever a trace is torn, and `trace summarize` counts each."""
+    def event(number, name, category, start, microseconds, more=""):
+        return (f'{{"id":{number},"name":"{name}","cat":"{category}","pid":1,"tid":1,"ts":{start}.000,"dur":{microseconds}.000,"ph":"X","args":{{"level":1{more}}}}},\n')
+    events = ["[\n", event(1, "module.a", "forward", 0, 2000, ',"type":"module","target":"a"'), event(2, "advance", "forward", 2000, 3000), event(3, "advance", "recompute", 5000, 7000),
+              event(4, "reverse", "reverse", 12000, 11000)]
+    with tempfile.TemporaryDirectory() as scratch:
+        file = pathlib.Path(scratch, "run.pfw")
+        for kept in range(1, 5):
+            for torn in (0, 1, 50):
+                file.write_text("".join(events[:kept + 1]) + "".join(events[kept + 1:])[:torn])
+                said = output("trace", "repair", file)
+                expect(said.startswith(f"repaired, {kept} event{'s' * (kept > 1)}; "), kept, torn, said)
+                expect(len(json.loads(file.read_text())) == kept + 1, file.read_text())
+                expect(output("trace", "repair", file).startswith("whole, "), "a second repair")
+        rows = {line.split()[0]: line.split()[1:] for line in output("trace", "summarize", file).splitlines() if line}
+        expect(rows["recompute"][:3] == ["1", "7.000", "7.000"] and rows["reverse"][:3] == ["1", "11.000", "11.000"], rows)
+        expect(rows["forward"][:2] == ["2", "5.000"] and rows["advance"][:2] == ["2", "10.000"] and rows["a"][:2] == ["1", "2.000"], rows)
+        expect("2 more" in output("trace", "summarize", file, "--rows", 1), "--rows")
+        file.write_text("".join(events)[:-9])
+        expect("repair it first" in run("trace", "summarize", file).stderr, "a torn trace is summarized")
+        file.write_text("no trace\n")
+        for words in (["repair", file], ["summarize", file], ["summarize", "/no/such"], ["repair"], ["summarize"], ["summarize", file, "--rows", 0]):
+            done = run("trace", *words)
+            expect(done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1, words, done)
+    expect(file.name in done.stderr or "rows" in done.stderr, done)
+
+
 def check_reports():
     """`report` shows each number of a file, and what is no file of cairn's is refused."""
     points = output("pareto", "--steps", 500, "--state", "64KiB", "--points", 6, "--csv", "--step-seconds", 1e-3)
@@ -1383,7 +1411,7 @@ def main():
     global TOOL, ROOT
     TOOL, ROOT, part = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
     checks = ("oracles", "limits", "lines", "keys", "budgets", "memory", "actions", "action_list", "options", "planning", "words", "chains", "chain_lines", "chain_memory",
-              "chain_command", "graphs", "commands", "environment", "reports", "time", "numbers", "convention", "page")
+              "chain_command", "graphs", "commands", "environment", "reports", "traces", "time", "numbers", "convention", "page")
     for name in checks if part == "all" else [part]:
         globals()["check_" + name]()
         print(name, "ok")

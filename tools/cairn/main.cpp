@@ -37,6 +37,7 @@
 #include "request.hpp"
 #include "savings.hpp"
 #include "slowdown.hpp"
+#include "trace_command.hpp"
 #include "wrong_request.hpp"
 
 namespace tool {
@@ -215,6 +216,23 @@ struct graph_words {
   }
 };
 
+/// A trace and what to do with it.
+struct trace_words {
+  std::string to_summarize, to_repair, rows;
+
+  void add_to(CLI::App& command) {
+    command.require_subcommand(1);
+    auto& summing = *command.add_subcommand("summarize", "Where the time went: by phase, by layer, by operation");
+    summing.add_option("FILE", to_summarize, "the trace");
+    summing.add_option("--rows", rows, "rows of each table at most (20)")->type_name("K");
+    command.add_subcommand("repair", "Makes a trace whole whose program was killed")
+        ->add_option("FILE", to_repair, "the trace, which is replaced");
+  }
+  [[nodiscard]] std::string answer(CLI::App const& command) const {
+    return command.got_subcommand("repair") ? trace_repair_of(to_repair) : trace_summary_of(to_summarize, rows);
+  }
+};
+
 void savings(std::vector<std::string> const& lengths, std::string const& checkpoints) {
   std::vector<cairn::step_index> steps;
   for (auto const& text : lengths) steps.push_back(count_of("N", text, 0));
@@ -294,6 +312,9 @@ int run(int count, char** words) {
   auto& saving = *app.add_subcommand("savings", "What evenly spaced checkpoints save");
   saving.add_option("N", lengths, "steps of the loop")->required();
   saving.add_option("--checkpoints", checkpoints, "how many (the square root of the steps)")->type_name("K");
+  auto& tracing = *app.add_subcommand("trace", "Traces of programs: what is in them, and those that are torn");
+  trace_words traced;
+  traced.add_to(tracing);
   app.add_subcommand("report", "What stands in a CSV or JSON of plans, as a table with units")
       ->add_option("FILE", reported, "the file, - for standard input");
   app.add_subcommand("env", "What programs take from the environment, as it is now");
@@ -317,6 +338,7 @@ int run(int count, char** words) {
     else if (app.got_subcommand("slots"))
       std::cout << slots_text(count_of("steps", steps_to_slow, 0), number_of("slowdown", slowdown));
     else if (app.got_subcommand("savings")) savings(lengths, checkpoints);
+    else if (app.got_subcommand("trace")) std::cout << traced.answer(tracing);
     else if (app.got_subcommand("report")) std::cout << report_of(reported);
     else if (app.got_subcommand("env")) std::cout << environment_table();
     else std::cout << "cairn " CAIRN_VERSION_STRING "\n";

@@ -31,6 +31,9 @@ struct environment {
   std::optional<replay_check> verify;  ///< CAIRN_VERIFY
   std::optional<bool> progress;        ///< CAIRN_PROGRESS
   std::optional<std::string> log;      ///< CAIRN_LOG, a file
+  std::optional<std::string> trace;    ///< CAIRN_TRACE, a file
+  std::optional<std::string> trace_filter;  ///< CAIRN_TRACE_FILTER, for `trace_options::categories`
+  std::optional<bool> trace_metadata;  ///< CAIRN_TRACE_METADATA, for `trace_options::metadata`
   std::vector<variable> given;         ///< all variables of `environment_names` that are set, in that order
 
   /// The names of variables that are set and in effect, but not among those that a program obeys: a program says so

@@ -76,6 +76,21 @@ inline constexpr std::array environment_rows{
                                   : value == "every_step" ? replay_check::every_step : replay_check::off;
                       return to.verify != replay_check::off || value == "off";
                     }},
+    environment_row{{"CAIRN_TRACE", "FILE", "none", "a trace of sweeps is written there, for Perfetto or Chrome"},
+                    [](environment& to, std::string_view value) {
+                      to.trace = value;
+                      return !value.empty();
+                    }},
+    environment_row{{"CAIRN_TRACE_FILTER", "LIST", "all", "categories of the trace, such as recompute,reverse"},
+                    [](environment& to, std::string_view value) {
+                      to.trace_filter = value;
+                      return !value.empty() && !value.starts_with(',') && !value.ends_with(',') &&
+                             value.find(",,") == value.npos;
+                    }},
+    environment_row{{"CAIRN_TRACE_METADATA", "0 or 1", "1", "0: the trace names no host, program or folder"},
+                    [](environment& to, std::string_view value) {
+                      return read_truth(to.trace_metadata.emplace(), value);
+                    }},
 };
 
 /// The rows without what sets them.
