@@ -13,6 +13,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@
 #include <cairn/plan/graph/graph_planner.hpp>
 #include <cairn/profile/profile_svg.hpp>
 
+#include "support/environment.hpp"
 #include "support/program.hpp"
 #include "torch/models/resnet.hpp"
 
@@ -44,10 +46,15 @@ struct options {
 };
 constexpr char const* usage =
     "torch_profile [--model resnet152|resnet18|lstm] [--batches 4,8,16] [--image 32] [--limit SIZE] [--out reports]\n"
-    "Profiles training steps by batch size, and writes tables and pictures into a folder.\n";
+    "Profiles training steps by batch size, and writes tables and pictures into a folder.\n"
+    "CAIRN_BUDGET=SIZE and CAIRN_PROFILE=FOLDER say --limit and --out in the environment.\n";
 
 options parse(int count, char const* const* words) {
   options chosen;
+  constexpr std::string_view obeyed[] = {"CAIRN_BUDGET", "CAIRN_PROFILE"};
+  auto const around = support::environment_of("torch_profile", obeyed);
+  chosen.limit = around.budget;
+  if (around.profile) chosen.out = *around.profile;
   for (int k = 1; k < count; ++k) {
     std::string const flag = words[k];
     if (flag == "--help") {

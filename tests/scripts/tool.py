@@ -1361,6 +1361,37 @@ def check_traces():
     expect(file.name in done.stderr or "rows" in done.stderr, done)
 
 
+def check_profiles():
+    """The tables that `profile` writes have all nodes of a chain and of a graph, `report` reads them, and `graph plan` plans them."""
+    chain = {"x": [8, 16, 4], "s": [40, 20], "uf": [1000, 3000], "ub": [2000, 5000, 7]}
+    graph = {"operations": [{"bytes": 8000, "time": 30, "adjoint_time": 60}, {"inputs": [0], "bytes": 4000, "time": 50, "adjoint_time": 100},
+                            {"inputs": [0, 1], "bytes": 8, "time": 10, "adjoint_time": 10}]}
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, model, nodes, forward in (("chain", chain, 6, 4000), ("graph", graph, 8, 90)):
+            folder, file = pathlib.Path(scratch, name), pathlib.Path(scratch, name + ".json")
+            file.write_text(json.dumps(model))
+            said = output("profile", file, "--out", folder)
+            rows = list(csv.DictReader((folder / "profiler_stats_node_stats.csv").read_text().splitlines()))
+            expect(len(rows) == nodes and said.startswith(f"a profile of {nodes} nodes, "), name, len(rows), said)
+            expect(round(sum(float(row["median_run_time_s"]) for row in rows if row["gtype"] == "forward") * 1e9) == forward, rows)
+            expect(len(list(folder.glob("*.svg"))) == 4, "pictures")
+            for picture in folder.glob("*.svg"):
+                xml.etree.ElementTree.parse(picture)
+            expect(output("report", folder / "profiler_stats_node_stats.csv") + f"\ntables and pictures: {folder}/profiler_stats_*\n" == said, said)
+            most = max(int(row["median_peak_mem_bytes"]) for row in rows)
+            expect(re.search(r"^most memory: [\d.]+ (B|KiB) at rank (\d+)", said, re.M).group(2) in [row["rank"] for row in rows if int(row["median_peak_mem_bytes"]) == most], said)
+            activations = list(csv.DictReader((folder / "profiler_stats_activation_stats.csv").read_text().splitlines()))
+            told = output("report", folder / "profiler_stats_activation_stats.csv")
+            expect(told.startswith(f"{len(activations)} activation") and all(row["activation_name"] in told for row in activations), told)
+        planned = output("graph", "plan", pathlib.Path(scratch, "graph", "profiler_stats_node_stats.csv"))
+        expect(planned == output("graph", "plan", pathlib.Path(scratch, "graph.json")), planned)
+        wrong = (folder / "profiler_stats_node_stats.csv").read_text().replace("forward", "nan", 1)
+        pathlib.Path(scratch, "wrong.csv").write_text(wrong)
+        for words in (["report", pathlib.Path(scratch, "wrong.csv")], ["profile"], ["profile", "/no/such"], ["profile", pathlib.Path(scratch, "wrong.csv")]):
+            done = run(*words)
+            expect(done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1, words, done)
+
+
 def check_reports():
     """`report` shows each number of a file, and what is no file of cairn's is refused."""
     points = output("pareto", "--steps", 500, "--state", "64KiB", "--points", 6, "--csv", "--step-seconds", 1e-3)
@@ -1411,7 +1442,7 @@ def main():
     global TOOL, ROOT
     TOOL, ROOT, part = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
     checks = ("oracles", "limits", "lines", "keys", "budgets", "memory", "actions", "action_list", "options", "planning", "words", "chains", "chain_lines", "chain_memory",
-              "chain_command", "graphs", "commands", "environment", "reports", "traces", "time", "numbers", "convention", "page")
+              "chain_command", "graphs", "commands", "environment", "reports", "traces", "profiles", "time", "numbers", "convention", "page")
     for name in checks if part == "all" else [part]:
         globals()["check_" + name]()
         print(name, "ok")

@@ -36,13 +36,14 @@ TEST_CASE("nothing is asked for by an environment without names of cairn's") {
   CHECK_FALSE(found.trace);
   CHECK_FALSE(found.trace_filter);
   CHECK_FALSE(found.trace_metadata);
+  CHECK_FALSE(found.profile);
   CHECK(found.given.empty());
 }
 
 TEST_CASE("every variable is read into its member") {
   auto const found = read({"CAIRN_LOG=a=b.log", "CAIRN_BUDGET=1.5GiB", "CAIRN_SLOTS=12", "CAIRN_SCHEDULE=two_level",
                            "CAIRN_VERIFY=every_step", "CAIRN_PROGRESS=on", "CAIRN_ENABLE=1", "CAIRN_TRACE=run.pfw",
-                           "CAIRN_TRACE_FILTER=reverse,bytes", "CAIRN_TRACE_METADATA=0"});
+                           "CAIRN_TRACE_FILTER=reverse,bytes", "CAIRN_TRACE_METADATA=0", "CAIRN_PROFILE=profiles"});
   CHECK(*found.budget == byte_size{"1.5GiB"});
   CHECK(*found.slots == 12);
   CHECK(*found.schedule == "two_level");
@@ -52,6 +53,7 @@ TEST_CASE("every variable is read into its member") {
   CHECK(*found.trace == "run.pfw");
   CHECK(*found.trace_filter == "reverse,bytes");
   CHECK_FALSE(*found.trace_metadata);
+  CHECK(*found.profile == "profiles");
   // In the order of the list, and every name of the list was set here: a new one needs a line in this test.
   REQUIRE(found.given.size() == environment_names().size());
   for (std::size_t k = 0; k < found.given.size(); ++k) CHECK(found.given[k].name == environment_names()[k].name);
@@ -98,7 +100,8 @@ TEST_CASE("a value that a name does not take is refused with those that it takes
                                   "CAIRN_BUDGET=4G", "CAIRN_BUDGET=-1", "CAIRN_BUDGET=", "CAIRN_SLOTS=0",
                                   "CAIRN_SLOTS=-3", "CAIRN_SLOTS=7x", "CAIRN_SLOTS=99999999999999999999", "CAIRN_LOG=",
                                   "CAIRN_SCHEDULE=", "CAIRN_VERIFY=", "CAIRN_SLOTS", "CAIRN_TRACE=", "CAIRN_TRACE_FILTER=",
-                                  "CAIRN_TRACE_FILTER=a,", "CAIRN_TRACE_FILTER=a,,b", "CAIRN_TRACE_METADATA=yes"}) {
+                                  "CAIRN_TRACE_FILTER=a,", "CAIRN_TRACE_FILTER=a,,b", "CAIRN_TRACE_METADATA=yes",
+                                  "CAIRN_PROFILE="}) {
     CAPTURE(wrong);
     CHECK_THAT(refused({wrong}), ContainsSubstring("a value that it does not take"));
   }

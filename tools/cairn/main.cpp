@@ -33,6 +33,7 @@
 #include "loop.hpp"
 #include "pictures.hpp"
 #include "planning.hpp"
+#include "profile_command.hpp"
 #include "report.hpp"
 #include "request.hpp"
 #include "savings.hpp"
@@ -276,7 +277,7 @@ int run(int count, char** words) {
   chain_words chained;
   bool advice_as_json = false;
   comparison compared;
-  std::string steps_to_slow, slowdown, reported;
+  std::string steps_to_slow, slowdown, reported, profiled, profile_folder;
   outputs wanted;
   std::vector<std::string> lengths;
   std::string checkpoints;
@@ -312,10 +313,14 @@ int run(int count, char** words) {
   auto& saving = *app.add_subcommand("savings", "What evenly spaced checkpoints save");
   saving.add_option("N", lengths, "steps of the loop")->required();
   saving.add_option("--checkpoints", checkpoints, "how many (the square root of the steps)")->type_name("K");
+  auto& profiling =
+      *app.add_subcommand("profile", "Tables and pictures of a measured graph or chain: time and memory of each node");
+  profiling.add_option("FILE", profiled, "the graph or the chain as JSON, times in nanoseconds; - for standard input");
+  profiling.add_option("--out", profile_folder, "where they go (the present folder)")->type_name("FOLDER");
   auto& tracing = *app.add_subcommand("trace", "Traces of programs: what is in them, and those that are torn");
   trace_words traced;
   traced.add_to(tracing);
-  app.add_subcommand("report", "What stands in a CSV or JSON of plans, as a table with units")
+  app.add_subcommand("report", "What stands in a CSV or JSON of plans or of a profile, with units")
       ->add_option("FILE", reported, "the file, - for standard input");
   app.add_subcommand("env", "What programs take from the environment, as it is now");
   app.add_subcommand("version", "The version");
@@ -338,6 +343,7 @@ int run(int count, char** words) {
     else if (app.got_subcommand("slots"))
       std::cout << slots_text(count_of("steps", steps_to_slow, 0), number_of("slowdown", slowdown));
     else if (app.got_subcommand("savings")) savings(lengths, checkpoints);
+    else if (app.got_subcommand("profile")) std::cout << profile_files_of(profiled, profile_folder);
     else if (app.got_subcommand("trace")) std::cout << traced.answer(tracing);
     else if (app.got_subcommand("report")) std::cout << report_of(reported);
     else if (app.got_subcommand("env")) std::cout << environment_table();

@@ -14,6 +14,7 @@
 #include "keys.hpp"
 #include "numbers.hpp"
 #include "planning.hpp"
+#include "profile_command.hpp"
 #include "records.hpp"
 #include "request.hpp"
 #include "wrong_request.hpp"
@@ -113,6 +114,7 @@ std::string report_of(std::string const& file) {
   if (first == text.npos)
     throw wrong_request{tool::quoted(file) + " is empty; give a CSV or JSON that cairn has written"};
   if (text[first] != '{' && text[first] != '[') {
+    if (auto const profile = report_of_profile(std::string_view{text}.substr(first))) return *profile;
     auto const table = read_csv(text, file);
     bool const actions = table.columns.front() == "action" && file.ends_with(".csv");
     return actions ? report_of_actions(file) : report_of_table(table);

@@ -4,7 +4,8 @@
 
 namespace tool {
 
-/// \param file  CSV or JSON of plans; "-" for standard input   \throws wrong_request, cairn::error
+/// \param file  CSV or JSON of plans, or a table of a profile; "-" for standard input
+/// \throws wrong_request, cairn::error
 [[nodiscard]] std::string report_of(std::string const& file);
 
 }  // namespace tool

@@ -91,6 +91,11 @@ inline constexpr std::array environment_rows{
                     [](environment& to, std::string_view value) {
                       return read_truth(to.trace_metadata.emplace(), value);
                     }},
+    environment_row{{"CAIRN_PROFILE", "FOLDER", "the program's", "tables and pictures of a profile are written there"},
+                    [](environment& to, std::string_view value) {
+                      to.profile = value;
+                      return !value.empty();
+                    }},
 };
 
 /// The rows without what sets them.
