@@ -87,7 +87,8 @@ TEST_CASE("a name that nobody knows is refused with all that are known") {
 
 TEST_CASE("variables of the checkout's own scripts and options of its build are passed over") {
   CHECK(read({"CAIRN_APT_WAIT=300", "CAIRN_FUZZ_PROGRAMS=7", "CAIRN_FUZZ_PROGRAM=1", "CAIRN_NOT_SUSPENDED=1",
-              "CAIRN_BUILD_TOOLS=ON", "CAIRN_WITH_TORCH=OFF"})
+              "CAIRN_BUILD_TOOLS=ON", "CAIRN_WITH_TORCH=OFF", "CAIRN_PERFETTO_SHOT=a.png",
+              "CAIRN_PERFETTO_PYTHON=python3"})
             .given.empty());
 }
 

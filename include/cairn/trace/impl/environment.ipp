@@ -109,7 +109,8 @@ inline constexpr auto environment_list = [] {
 /// some people export.
 [[nodiscard]] constexpr bool is_of_the_checkout(std::string_view name) noexcept {
   for (std::string_view const own :
-       {"CAIRN_APT_WAIT", "CAIRN_FUZZ_PROGRAM", "CAIRN_FUZZ_PROGRAMS", "CAIRN_NOT_SUSPENDED"})
+       {"CAIRN_APT_WAIT", "CAIRN_FUZZ_PROGRAM", "CAIRN_FUZZ_PROGRAMS", "CAIRN_NOT_SUSPENDED", "CAIRN_PERFETTO_PYTHON",
+        "CAIRN_PERFETTO_SHOT"})
     if (name == own) return true;
   return name.starts_with("CAIRN_BUILD_") || name.starts_with("CAIRN_WITH_");
 }
