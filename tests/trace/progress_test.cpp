@@ -327,6 +327,7 @@ TEST_CASE("lines can go to a log, which must be one that can be written") {
   CHECK(done == 2);  // the second was added
   std::remove(name.c_str());
   options.log = "/no/such/folder/log";
+  CHECK_THROWS_AS(progress{options}, file_error);
   CHECK_THROWS_WITH(progress{options}, Catch::Matchers::ContainsSubstring("cannot be opened") &&
                                            Catch::Matchers::ContainsSubstring("/no/such/folder/log"));
 }

@@ -96,7 +96,7 @@ struct progress_options {
 /// slow. An action is shown when it is done, so that a long `advance` keeps the line as it is.
 class progress {
  public:
-  /// \throws invalid_call   if the log cannot be opened
+  /// \throws file_error   if the log cannot be opened
   CAIRN_DECL explicit progress(progress_options options = {});
   /// For sweeps of `plan`, whose work is counted here and not at the first line.
   template <schedule Plan>

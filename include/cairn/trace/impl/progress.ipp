@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -24,10 +25,10 @@ CAIRN_DECL progress::progress(progress_options options) : options_{std::move(opt
   if (!options_.log.empty()) {
     log_.reset(std::fopen(options_.log.c_str(), "a"));
     if (log_ == nullptr)
-      throw invalid_call{"cairn::progress",
-                         "the file for progress lines cannot be opened",
-                         {},
-                         ("give a name in a folder that is there instead of " + options_.log).c_str()};
+      throw file_error{"cairn::progress",
+                       "the file for progress lines cannot be opened",
+                       {{"error", errno}},
+                       ("give a name in a folder that is there instead of " + options_.log).c_str()};
     options_.file = log_.get();
     options_.style = progress_style::log;
   }
