@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What it takes to compile small programs with cairn: user seconds of the compiler at -O2, the fastest of some runs, with headers that hold all
-bodies and with headers that only declare them (CAIRN_SEPARATE_COMPILATION). Beside each the multiple of `#include <vector>`.
+"""What it takes to compile small programs with cairn: user seconds of the compiler at -O2, the fastest of some runs,
+with headers that hold all bodies and with headers that only declare them (CAIRN_SEPARATE_COMPILATION). Beside each the
+multiple of `#include <vector>`.
 
     compile_cost.py [--compiler g++] [--include include] [--rounds 5] [--flags=-O2] [NAME...]
 
@@ -27,10 +28,14 @@ int main() {{{LOOP}
 """,
     "README": None,
     "advise": """#include <cairn/plan/loop/advise.hpp>
-int main() { return cairn::advise(cairn::byte_size{100'000}, {.steps = 1000, .state_bytes = 800}).best.cost.steps == 1000 ? 0 : 1; }
+int main() {
+  return cairn::advise(cairn::byte_size{100'000}, {.steps = 1000, .state_bytes = 800}).best.cost.steps == 1000 ? 0 : 1;
+}
 """,
     "chain planner": """#include <cairn/plan/chain/chain_planner.hpp>
-int main() { return cairn::chain_planner{{.x = {8, 8, 8}, .s = {9, 9}, .u = {1, 1}}}.plan(100).cost.makespan == 2 ? 0 : 1; }
+int main() {
+  return cairn::chain_planner{{.x = {8, 8, 8}, .s = {9, 9}, .u = {1, 1}}}.plan(100).cost.makespan == 2 ? 0 : 1;
+}
 """,
     "graph planner": """#include <cairn/plan/graph/graph_planner.hpp>
 int main() { return cairn::graph_planner{cairn::operation_graph{}}.least_budget() > 1 ? 1 : 0; }
@@ -56,7 +61,8 @@ def seconds(compiler, include, flags, source, rounds):
         best = float("inf")
         for _ in range(rounds):
             before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-            subprocess.run([compiler, "-std=c++20", "-w", *flags, "-I", include, "-c", file, "-o", file.with_suffix(".o")], check=True)
+            subprocess.run([compiler, "-std=c++20", "-w", *flags, "-I", include, "-c", file, "-o",
+                            file.with_suffix(".o")], check=True)
             best = min(best, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
         return best
 

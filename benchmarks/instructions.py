@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Instructions an action, counted by callgrind: of every cursor, and of the executor with its cursor on a scalar loop. And what a replay check
-adds to the instructions of a gradient, on the demo's LSTM.
+"""Instructions an action, counted by callgrind: of every cursor, and of the executor with its cursor on a scalar loop.
+And what a replay check adds to the instructions of a gradient, on the demo's LSTM.
 
-    benchmarks/instructions.py [--compiler g++] [--cursors revolve uniform ...] [--executors revolve ...] [--replay off checkpoints ...]
+    benchmarks/instructions.py [--compiler g++] [--cursors revolve uniform ...] [--executors revolve ...]
+                               [--replay off checkpoints ...]
                                [--largest 100000] [--eigen /usr/include/eigen3]
     benchmarks/instructions.py --most-replay 5 [--compiler g++] [--eigen /usr/include/eigen3]
 
-The second form is a test: it fails where `checkpoints` adds more than so many per cent, at -O2, on few steps; 77 without valgrind.
-Each cell is the difference between three sweeps and one over the difference in actions, so that start-up cancels.
-A machine's speed does not matter; compiler and flags do.
+The second form is a test: it fails where `checkpoints` adds more than so many per cent, at -O2, on few steps; 77
+without valgrind. Each cell is the difference between three sweeps and one over the difference in actions, so that
+start-up cancels. A machine's speed does not matter; compiler and flags do.
 """
 import argparse
 import pathlib
@@ -29,7 +30,8 @@ def build(compiler, flags, source, program):
 def measured(program, schedule, steps, slots, times):
     """(instructions, number that the program prints) of one run."""
     with tempfile.TemporaryDirectory() as folder:
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", str(program), schedule, str(steps), str(slots), str(times)]
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", str(program), schedule,
+                   str(steps), str(slots), str(times)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
     return int(re.search(r"Collected : (\d+)", done.stderr).group(1)), int(done.stdout.split()[0])
 
@@ -47,15 +49,19 @@ def replay(given, folder):
     for flags in (["-O2"], ["-O3"]):
         program = pathlib.Path(folder) / ("replay" + flags[0])
         build(given.compiler, [*flags, "-isystem", given.eigen], "run/replay_count.cpp", program)
-        print(f"replay check, the demo's LSTM, {given.compiler} {' '.join(flags)}: per cent of the instructions of a gradient")
+        print(f"replay check, the demo's LSTM, {given.compiler} {' '.join(flags)}: per cent of the instructions of a "
+              f"gradient")
         print(f"{'steps':>9} {'slots':>6} " + " ".join(f"{mode:>13}" for mode in given.replay))
         for steps, slots in ((100, 3), (100, 10), (100, 100)):
             plain = per_action(program, "none", steps, slots)
-            print(f"{steps:>9} {slots:>6} " + " ".join(f"{100 * (per_action(program, mode, steps, slots) / plain - 1):13.2f}" for mode in given.replay), flush=True)
+            print(f"{steps:>9} {slots:>6} "
+                  + " ".join(f"{100 * (per_action(program, mode, steps, slots) / plain - 1):13.2f}"
+                             for mode in given.replay), flush=True)
 
 
 def most_replay(given, folder):
-    """Whether `checkpoints` adds no more than is said to a gradient of 12 steps with 2 slots, where more is run again than in longer loops."""
+    """Whether `checkpoints` adds no more than is said to a gradient of 12 steps with 2 slots, where more is run again
+    than in longer loops."""
     if not shutil.which("valgrind"):
         print("cairn: skipped: no valgrind (Debian: valgrind)")
         return 77
@@ -70,9 +76,11 @@ def most_replay(given, folder):
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--compiler", default="g++")
-    options.add_argument("--cursors", nargs="*", default=["revolve", "revolve_free", "uniform", "uniform_block", "store_all", "leaves", "action_list",
-                                                          "remaining", "any_revolve", "any_uniform"])
-    options.add_argument("--executors", nargs="*", default=["revolve", "uniform", "store_all", "any_revolve", "any_uniform"])
+    options.add_argument("--cursors", nargs="*",
+                         default=["revolve", "revolve_free", "uniform", "uniform_block", "store_all", "leaves",
+                                  "action_list", "remaining", "any_revolve", "any_uniform"])
+    options.add_argument("--executors", nargs="*",
+                         default=["revolve", "uniform", "store_all", "any_revolve", "any_uniform"])
     options.add_argument("--replay", nargs="*", default=["off", "checkpoints", "every_step"])
     options.add_argument("--largest", type=int, default=100000)
     options.add_argument("--eigen", default="/usr/include/eigen3", help="where its headers are")
@@ -82,7 +90,8 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             return most_replay(given, folder)
     sizes = [(n, s) for n in (1000, 10000, 100000, 1000000) if n <= given.largest for s in (10, 100, 1000) if s < n]
-    tables = [("cursor", "schedule/cursor_count.cpp", given.cursors), ("executor and cursor", "run/executor_count.cpp", given.executors)]
+    tables = [("cursor", "schedule/cursor_count.cpp", given.cursors),
+              ("executor and cursor", "run/executor_count.cpp", given.executors)]
     with tempfile.TemporaryDirectory() as folder:
         for what, source, schedules in tables:
             if not schedules:

@@ -11,7 +11,8 @@ import subprocess
 import sys
 
 units = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-standard = {"name", "family_index", "per_family_instance_index", "run_name", "run_type", "repetitions", "repetition_index", "threads", "iterations",
+standard = {"name", "family_index", "per_family_instance_index", "run_name", "run_type", "repetitions",
+            "repetition_index", "threads", "iterations",
             "real_time", "cpu_time", "time_unit", "aggregate_name", "aggregate_unit"}
 
 
@@ -33,8 +34,9 @@ def counters(entry):
 def mismatches(entries):
     for entry in entries:
         for name, value in entry.items():
-            if name.startswith("predicted_") and entry.get(name.removeprefix("predicted_")) != value:
-                yield f"{entry['name']}: {name.removeprefix('predicted_')} {entry.get(name.removeprefix('predicted_'))}, predicted {value}"
+            what = name.removeprefix("predicted_")
+            if what != name and entry.get(what) != value:
+                yield f"{entry['name']}: {what} {entry.get(what)}, predicted {value}"
 
 
 def main():
@@ -43,14 +45,16 @@ def main():
     entries = []
     for program in sorted(programs.glob("*_bench_*")):
         file = out / f"{program.name}.json"
-        subprocess.run([program, f"--benchmark_out={file}", "--benchmark_out_format=json", "--benchmark_min_time=0.05", *arguments],
+        subprocess.run([program, f"--benchmark_out={file}", "--benchmark_out_format=json", "--benchmark_min_time=0.05",
+                        *arguments],
                        check=True, stdout=subprocess.DEVNULL)
         if file.stat().st_size:  # a filter may leave nothing
             entries += json.loads(file.read_text())["benchmarks"]
     width = max((len(entry["name"]) for entry in entries), default=0)
     print(f"{'benchmark':<{width}} {'CPU time':>10}  counts")
     for entry in entries:
-        print(f"{entry['name']:<{width}} {short(entry['cpu_time'] * units[entry['time_unit']]):>10}  {', '.join(counters(entry))}")
+        print(f"{entry['name']:<{width}} {short(entry['cpu_time'] * units[entry['time_unit']]):>10}  "
+              f"{', '.join(counters(entry))}")
     wrong = list(mismatches(entries))
     checked = sum(name.startswith("predicted_") for entry in entries for name in entry)
     print(f"{checked} counts compared with estimate's, {len(wrong)} differ; JSON in {out}")

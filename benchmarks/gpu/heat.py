@@ -1,4 +1,5 @@
-"""The loop of rods.hpp for the peers in Python: its numbers, the gradient of some rods by storing all states, and the answer that a peer gives."""
+"""The loop of rods.hpp for the peers in Python: its numbers, the gradient of some rods by storing all states, and the
+answer that a peer gives."""
 import argparse
 import json
 import time
@@ -49,14 +50,16 @@ def gradient_of_rods(x, steps):
 
 
 def is_right(gradient, first, steps):
-    """Whether the rods at both ends of a gradient, numpy arrays (rods, 512), are as they must be, but for rounding in single precision."""
+    """Whether the rods at both ends of a gradient, numpy arrays (rods, 512), are as they must be, but for rounding in
+    single precision."""
     ends = [0, len(first) - 1]
     right = gradient_of_rods(first[ends], steps)
     return bool(np.max(np.abs(gradient - right)) <= 1e-3 * np.max(np.abs(right)))
 
 
 def sampled(run, seconds):
-    """Seconds of run(), which waits until all is done: five after two runs to warm up, or three after one where these take too long."""
+    """Seconds of run(), which waits until all is done: five after two runs to warm up, or three after one where these
+    take too long."""
     begin = time.perf_counter()
     run()
     once = time.perf_counter() - begin

@@ -43,7 +43,8 @@ def nested(x):
 
 def offload(x):
     """Every state goes to the host."""
-    policy = jax.checkpoint_policies.save_and_offload_only_these_names(names_which_can_be_saved=[], names_which_can_be_offloaded=["state"],
+    policy = jax.checkpoint_policies.save_and_offload_only_these_names(names_which_can_be_saved=[],
+                                                                       names_which_can_be_offloaded=["state"],
                                                                       offload_src="device", offload_dst="pinned_host")
     from jax.ad_checkpoint import checkpoint_name
     body = jax.checkpoint(lambda x, i: step(checkpoint_name(x, "state"), i), policy=policy)
@@ -53,7 +54,8 @@ def offload(x):
 def with_diffrax(x):
     import diffrax
     term = diffrax.ODETerm(lambda t, x, _: change(x, jnp.round(t).astype(jnp.int32)))
-    return diffrax.diffeqsolve(term, diffrax.Euler(), 0.0, float(n), 1.0, x, adjoint=diffrax.RecursiveCheckpointAdjoint(checkpoints=width),
+    return diffrax.diffeqsolve(term, diffrax.Euler(), 0.0, float(n), 1.0, x,
+                               adjoint=diffrax.RecursiveCheckpointAdjoint(checkpoints=width),
                                max_steps=n + 8, saveat=diffrax.SaveAt(t1=True)).ys[0]
 
 

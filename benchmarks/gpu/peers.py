@@ -15,7 +15,8 @@ import sys
 import time
 
 here = pathlib.Path(__file__).parent
-peers = [("torch", "torch_peers.py", "checkpoint"), ("torch", "torch_peers.py", "save_on_cpu"), ("torch", "torch_peers.py", "streams"),
+peers = [("torch", "torch_peers.py", "checkpoint"), ("torch", "torch_peers.py", "save_on_cpu"),
+         ("torch", "torch_peers.py", "streams"),
          ("jax", "jax_peers.py", "nested"), ("jax", "jax_peers.py", "offload"), ("diffrax", "jax_peers.py", "diffrax")]
 
 
@@ -26,12 +27,16 @@ class Results:
     def add(self, bench, params, samples=(), floor=None, found=None, right=None, note=""):
         """A line as row.hpp writes it: at once, so that what is known stays when this is killed."""
         median = statistics.median(samples) if samples else None
-        line = {**self.head, "bench": bench, "params": params, "unit": "s", "n": len(samples), "median": median, "min": min(samples, default=None),
-                "max": max(samples, default=None), "floor": floor, "ratio_to_floor": median / floor if samples and floor else None, "predicted": None,
-                "assumed_ratio": None, "found": found or {}, "right": right, "ok": None if right is not False else False, "note": note}
+        line = {**self.head, "bench": bench, "params": params, "unit": "s", "n": len(samples), "median": median,
+                "min": min(samples, default=None), "max": max(samples, default=None), "floor": floor,
+                "ratio_to_floor": median / floor if samples and floor else None, "predicted": None,
+                "assumed_ratio": None, "found": found or {}, "right": right,
+                "ok": None if right is not False else False, "note": note}
         with open(self.path, "a") as file:
             file.write(json.dumps(line) + "\n")
-        ratio = f"  {median:.6g} s  {median / floor:.3f} x its own pure forward and backward" if samples and floor else ""
+        ratio = ""
+        if samples and floor:
+            ratio = f"  {median:.6g} s  {median / floor:.3f} x its own pure forward and backward"
         print(f"{bench:<22} {json.dumps(params)}{ratio}  {note}", flush=True)
 
 
@@ -42,7 +47,8 @@ def last_line(text):
 def measure(peer, size, steps, arguments, results, left):
     library, script, method = peer
     bench, params = f"peer {library} {method}".replace("diffrax diffrax", "diffrax"), {"bytes": size, "steps": steps}
-    command = [sys.executable, here / script, method, "--bytes", str(size), "--steps", str(steps), "--seconds", str(int(left / 2) + 1)]
+    command = [sys.executable, here / script, method, "--bytes", str(size), "--steps", str(steps), "--seconds",
+               str(int(left / 2) + 1)]
     try:
         done = subprocess.run(command + ["--cpu"] * arguments.small, capture_output=True, text=True, timeout=left)
     except subprocess.TimeoutExpired:
@@ -50,14 +56,18 @@ def measure(peer, size, steps, arguments, results, left):
     if done.returncode != 0:
         return results.add(bench, params, note=f"failed: {last_line(done.stderr)}")
     told = json.loads(last_line(done.stdout))
-    found = {"device_bytes": told["device_bytes"], "host_bytes": told["host_bytes"], "version": told["version"], "right_but_for_rounding": told["right"]}
+    found = {"device_bytes": told["device_bytes"], "host_bytes": told["host_bytes"], "version": told["version"],
+             "right_but_for_rounding": told["right"]}
     results.add(bench, params, told["samples"], told["pure"], found, told["right"])
     device_bytes = told["device_bytes"] or 8 * size  # without a device torch counts nothing
-    equal = subprocess.run([arguments.program, "equal", "--steps", str(steps), "--bytes", str(size), "--device-bytes", str(device_bytes), "--host-bytes",
-                            str(told["host_bytes"]), "--beside", bench, "--out", arguments.out, "--commit", arguments.commit, "--seconds", str(int(left))], capture_output=True, text=True)
+    equal = subprocess.run([arguments.program, "equal", "--steps", str(steps), "--bytes", str(size), "--device-bytes",
+                            str(device_bytes), "--host-bytes", str(told["host_bytes"]), "--beside", bench, "--out",
+                            arguments.out, "--commit", arguments.commit, "--seconds", str(int(left))],
+                           capture_output=True, text=True)
     print(equal.stdout, end="", flush=True)
     if equal.returncode != 0 and not equal.stdout:
-        results.add("peer cairn", {**params, "device_bytes": device_bytes, "beside": bench}, note=f"failed: {last_line(equal.stderr)}")
+        results.add("peer cairn", {**params, "device_bytes": device_bytes, "beside": bench},
+                    note=f"failed: {last_line(equal.stderr)}")
     return None
 
 
@@ -70,7 +80,8 @@ def main():
     parser.add_argument("--small", action="store_true")
     arguments = parser.parse_args()
     begin = time.monotonic()
-    head = subprocess.run([arguments.program, "head", "--commit", arguments.commit], check=True, capture_output=True, text=True).stdout
+    head = subprocess.run([arguments.program, "head", "--commit", arguments.commit], check=True, capture_output=True,
+                          text=True).stdout
     results = Results(arguments.out, json.loads(head))
     size, lengths = (8192, [12]) if arguments.small else (64 << 20, [200, 1000])
     for steps in lengths:
@@ -78,9 +89,12 @@ def main():
             left = arguments.seconds - (time.monotonic() - begin)
             needed = [peer[0], *(["jax"] if peer[0] == "diffrax" else [])]
             missing = [name for name in needed if importlib.util.find_spec(name) is None]
-            note = f"skipped: no {' and no '.join(missing)} here" if missing else "skipped: no time left" if left < 5 else ""
+            note = "skipped: no time left" if left < 5 else ""
+            if missing:
+                note = f"skipped: no {' and no '.join(missing)} here"
             if note:
-                results.add(f"peer {peer[0]} {peer[2]}".replace("diffrax diffrax", "diffrax"), {"bytes": size, "steps": steps}, note=note)
+                results.add(f"peer {peer[0]} {peer[2]}".replace("diffrax diffrax", "diffrax"),
+                            {"bytes": size, "steps": steps}, note=note)
             else:
                 measure(peer, size, steps, arguments, results, left)
     return 0

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The loop of rods.hpp in PyTorch.   usage: torch_peers.py METHOD --bytes N --steps N [--cpu] [--seconds N]
 
-The step is a function of autograd that saves its argument, compiled where torch.compile works, so that what is compared is how states are kept.
+The step is a function of autograd that saves its argument, compiled where torch.compile works, so that what is compared
+is how states are kept.
 """
 import collections
 
@@ -58,7 +59,8 @@ def run(x, begin, end):
 
 
 class Streams:
-    """Every saved state goes to pinned memory on a stream of its own, and comes back two steps before it is asked for. Needs memory for all of them."""
+    """Every saved state goes to pinned memory on a stream of its own, and comes back two steps before it is asked for.
+    Needs memory for all of them."""
 
     def __init__(self, count):
         self.slots = [torch.empty_like(first, device="cpu", pin_memory=not given.cpu) for _ in range(count)]
@@ -142,6 +144,7 @@ found = gradient(last_state)
 peak = 0 if given.cpu else torch.cuda.max_memory_allocated() - held + given.bytes
 right = heat.is_right(found[[0, -1]].cpu().numpy(), numbers, n)
 del found
-heat.answer(samples=heat.sampled(lambda: gradient(last_state), given.seconds / 2), pure=sorted(pure)[len(pure) // 2] / pure_steps * n, right=right,
+heat.answer(samples=heat.sampled(lambda: gradient(last_state), given.seconds / 2),
+            pure=sorted(pure)[len(pure) // 2] / pure_steps * n, right=right,
             device_bytes=peak, host_bytes=0 if given.method == "checkpoint" else n * given.bytes,
             version=f"torch {torch.__version__}, {'compiled' if compiled else 'eager'} step")

@@ -3,12 +3,13 @@
 
     compare.py --programs FOLDER --environment FOLDER --out FILE.json [--cases diffusion wave ...] [--rounds 5]
 
-Every (case, method) is a process of its own; each is pinned to the same one processor and told to use one thread. A process first makes one
-gradient, whose memory is measured, and then waits. Timings are taken in turn, one sample of each process a round, and are of user CPU:
-`us/step` is the median of the rounds, `x nested` the median of each round's ratio to JAX's nested scan in the same round.
-Every gradient is compared with one in float64 (reference.py): |g - reference| / |reference| may be ten times what rounding does to that same
-reference in float32, which is measured, too; ten, for other orders of sums, fused multiply-adds and functions good to a few units in the last
-place. Else the program fails.
+Every (case, method) is a process of its own; each is pinned to the same one processor and told to use one thread. A
+process first makes one gradient, whose memory is measured, and then waits. Timings are taken in turn, one sample of
+each process a round, and are of user CPU: `us/step` is the median of the rounds, `x nested` the median of each round's
+ratio to JAX's nested scan in the same round. Every gradient is compared with one in float64 (reference.py): |g -
+reference| / |reference| may be ten times what rounding does to that same reference in float32, which is measured, too;
+ten, for other orders of sums, fused multiply-adds and functions good to a few units in the last place. Else the program
+fails.
 """
 import argparse
 import json
@@ -53,7 +54,8 @@ class process:
         self.errors = open(str(self.file) + ".err", "w+")
         self.samples = []
         try:
-            self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True, env=environment)
+            self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
+                                          text=True, env=environment)
             self.row |= json.loads(self.child.stdout.readline())
             first = self.ask(1)
             self.times = max(1, round(least_sample / max(first, 1e-4)))
@@ -113,7 +115,8 @@ def run_case(case, options, python, library):
                 p.sample()
         nested = next((p for p in timed if (p.row["who"], p.row["method"]) == ("jax", "nested")), None)
         for p in timed:
-            p.row |= {"case": case, "steps": n, "us_per_step": 1e6 * statistics.median(p.samples) / n, "seconds": p.samples, "gradients_a_sample": p.times}
+            p.row |= {"case": case, "steps": n, "us_per_step": 1e6 * statistics.median(p.samples) / n,
+                      "seconds": p.samples, "gradients_a_sample": p.times}
             if nested:
                 p.row["to_jax_nested"] = statistics.median(a / b for a, b in zip(p.samples, nested.samples))
             if wanted is not None:
@@ -125,17 +128,23 @@ def run_case(case, options, python, library):
 
 
 def show(case, rows):
-    tolerance = next((f"{row['tolerance']:.1e}" for row in rows if "tolerance" in row), "not checked, for there is no numpy")
-    print(f"\n{case}: {next((row['steps'] for row in rows if 'steps' in row), '?')} steps, forward and backward; relative error of the gradient allowed: {tolerance}")
-    print(f"{'program':<24}{'method':<22}{'us/step':>10}{'x nested':>10}{'RSS rise MB':>13}{'bytes MB':>11}  {'bytes are':<19}{'error':>9}")
+    tolerance = next((f"{row['tolerance']:.1e}" for row in rows if "tolerance" in row),
+                     "not checked, for there is no numpy")
+    print(f"\n{case}: {next((row['steps'] for row in rows if 'steps' in row), '?')} steps, forward and backward; "
+          f"relative error of the gradient allowed: {tolerance}")
+    print(f"{'program':<24}{'method':<22}{'us/step':>10}{'x nested':>10}{'RSS rise MB':>13}{'bytes MB':>11}  "
+          f"{'bytes are':<19}{'error':>9}")
     for row in rows:
         if "failed" in row:
             print(f"{row['who']:<24}{row['method']:<22}{row['failed']}")
             continue
         ratio = f"{row['to_jax_nested']:.2f}" if "to_jax_nested" in row else "-"
         size = f"{row['bytes'] / 1e6:.3f}" if row["bytes"] is not None else "-"
-        error = f"{row['relative_error']:.1e}" + ("" if row["agrees"] else "  WRONG") if "relative_error" in row else "-"
-        print(f"{row['who']:<24}{row['method']:<22}{row['us_per_step']:>10.3f}{ratio:>10}{row['rss_bytes'] / 1e6:>13.2f}{size:>11}  {row['bytes_are']:<19}{error:>9}", flush=True)
+        error = "-"
+        if "relative_error" in row:
+            error = f"{row['relative_error']:.1e}" + ("" if row["agrees"] else "  WRONG")
+        print(f"{row['who']:<24}{row['method']:<22}{row['us_per_step']:>10.3f}{ratio:>10}"
+              f"{row['rss_bytes'] / 1e6:>13.2f}{size:>11}  {row['bytes_are']:<19}{error:>9}", flush=True)
 
 
 def main():
@@ -154,7 +163,8 @@ def main():
         show(case, made)
         rows += made
     versions = sorted({row["version"] for row in rows if "version" in row})
-    print("\n" + "; ".join(versions) + f"; user CPU, medians of {options.rounds} interleaved rounds, one thread on one processor")
+    print("\n" + "; ".join(versions)
+          + f"; user CPU, medians of {options.rounds} interleaved rounds, one thread on one processor")
     options.out.write_text(json.dumps({"rounds": options.rounds, "versions": versions, "rows": rows}, indent=1) + "\n")
     print(f"written: {options.out}")
     return 0 if all(row.get("agrees", True) for row in rows) else 1

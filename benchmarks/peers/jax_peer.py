@@ -24,7 +24,8 @@ elif case == "wave":
     def start(p): return data[1], data[1]
     def step(p, s, i):
         u, before = s
-        return 2 * u - before + p * (jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) + jnp.roll(u, 1, 1) + jnp.roll(u, -1, 1) - 4 * u), u
+        return 2 * u - before + p * (jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) + jnp.roll(u, 1, 1)
+                                     + jnp.roll(u, -1, 1) - 4 * u), u
     def loss(s): return (s[0] ** 2).sum()
 elif case == "lstm":
     def start(p): return jnp.zeros((peer.batch, peer.units)), jnp.zeros((peer.batch, peer.units))
@@ -45,7 +46,8 @@ def plain(p):
 
 
 def nested(p):
-    """Two levels: the inner scan is run again on the way back. For n that is no product of the widths the last would be short; here it is."""
+    """Two levels: the inner scan is run again on the way back. For n that is no product of the widths the last would be
+    short; here it is."""
     inner = next(w for w in range(width, 0, -1) if n % w == 0)
     @jax.checkpoint
     def block(s, j):
@@ -56,13 +58,15 @@ def nested(p):
 def equinox_while(p):
     import equinox.internal
     def body(carry): return step(p, *carry), carry[1] + 1
-    return equinox.internal.while_loop(lambda carry: carry[1] < n, body, (start(p), jnp.asarray(0)), max_steps=None, kind="checkpointed", checkpoints=width)[0]
+    return equinox.internal.while_loop(lambda carry: carry[1] < n, body, (start(p), jnp.asarray(0)), max_steps=None,
+                                       kind="checkpointed", checkpoints=width)[0]
 
 
 def diffrax_loop(p):
     import diffrax
     term = diffrax.ODETerm(lambda t, u, c: c * (jnp.roll(u, 1) - 2 * u + jnp.roll(u, -1)))
-    return diffrax.diffeqsolve(term, diffrax.Euler(), 0.0, float(n), 1.0, start(p), args=p, adjoint=diffrax.RecursiveCheckpointAdjoint(checkpoints=width),
+    return diffrax.diffeqsolve(term, diffrax.Euler(), 0.0, float(n), 1.0, start(p), args=p,
+                               adjoint=diffrax.RecursiveCheckpointAdjoint(checkpoints=width),
                                max_steps=n + 8, saveat=diffrax.SaveAt(t1=True)).ys[0]
 
 
@@ -77,4 +81,5 @@ ways = {"plain": plain, "nested": nested, "equinox_while": equinox_while, "diffr
 p = data[:3] if case == "lstm" else data[0]
 compiled = jax.jit(jax.grad(lambda p: loss(ways[method](p)))).lower(p).compile()
 peer.serve(lambda: jax.block_until_ready(compiled(p)), jax.tree_util.tree_leaves, file,
-           lambda: {"bytes": compiled.memory_analysis().temp_size_in_bytes, "bytes_are": "XLA's temporaries", "version": version})
+           lambda: {"bytes": compiled.memory_analysis().temp_size_in_bytes, "bytes_are": "XLA's temporaries",
+                    "version": version})

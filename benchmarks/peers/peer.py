@@ -1,4 +1,5 @@
-"""What the Python programs have in common: the cases' inputs, as peer.hpp has them, and the same questions and answers as its `serve`."""
+"""What the Python programs have in common: the cases' inputs, as peer.hpp has them, and the same questions and answers
+as its `serve`."""
 import json
 import pathlib
 import resource
@@ -31,7 +32,8 @@ def given(case):
         flat = noise(0, gates * (inputs + units + 1)) / 8
         weights = np.split(flat, [gates * inputs, gates * (inputs + units)])
         x = 4 * noise(1_000_000, steps[case] * batch * inputs)
-        return weights[0].reshape(inputs, gates), weights[1].reshape(units, gates), weights[2], x.reshape(-1, batch, inputs)
+        return (weights[0].reshape(inputs, gates), weights[1].reshape(units, gates), weights[2],
+                x.reshape(-1, batch, inputs))
     return (np.array([0.5, 0.75, 1.0, 1.25], np.float32),)
 
 
@@ -47,7 +49,8 @@ def _forget_greatest_size():
 def serve(gradient, arrays, file, about):
     """Measures the memory of a first gradient, then answers questions on standard input.
 
-    gradient() makes one; arrays(it) is it as numpy arrays; about() tells the bytes counted at the peak, what they are, and the versions.
+    gradient() makes one; arrays(it) is it as numpy arrays; about() tells the bytes counted at the peak, what they are,
+    and the versions.
     """
     resident = _status("VmRSS:")
     _forget_greatest_size()

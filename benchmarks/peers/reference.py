@@ -1,4 +1,5 @@
-"""The gradients of all cases in float64, or float32: every state stored, the adjoint by hand in numpy, nothing of cairn and of the peers."""
+"""The gradients of all cases in float64, or float32: every state stored, the adjoint by hand in numpy, nothing of cairn
+and of the peers."""
 import numpy as np
 
 import peer
@@ -45,7 +46,8 @@ def lstm(wx, wh, b, x):
     total = [np.zeros_like(wx), np.zeros_like(wh), np.zeros_like(b)]
     for x_i, h, c, i, f, z, o, squashed in reversed(kept):
         c_bar = c_bar + h_bar * o * (1 - squashed ** 2)
-        g = np.concatenate([c_bar * z * i * (1 - i), c_bar * c * f * (1 - f), c_bar * i * (1 - z ** 2), h_bar * squashed * o * (1 - o)], -1)
+        g = np.concatenate([c_bar * z * i * (1 - i), c_bar * c * f * (1 - f), c_bar * i * (1 - z ** 2),
+                            h_bar * squashed * o * (1 - o)], -1)
         total[0] += x_i.T @ g
         total[1] += h.T @ g
         total[2] += g.sum(0)

@@ -3,8 +3,9 @@
 
     tables.py --programs FOLDER
 
-Slots in memory are free, a state on disk costs 2 to write and 3 to read, an advance 1. Times are user CPU; cairn's the least of seven
-means, those of checkpoint_schedules of one run, as they are long. `cost` is without turns; checkpoint_schedules tells it for H-Revolve only.
+Slots in memory are free, a state on disk costs 2 to write and 3 to read, an advance 1. Times are user CPU; cairn's the
+least of seven means, those of checkpoint_schedules of one run, as they are long. `cost` is without turns;
+checkpoint_schedules tells it for H-Revolve only.
 """
 import argparse
 import pathlib
@@ -32,7 +33,8 @@ def peers():
     (_, best), spent = timed(lambda: get_hopt_table(steps - 1, (slots, slots), (0, write), (0, read), 1, 1))
     yield "hrevolve, table alone", steps, slots, spent, best[1][steps - 1][slots] - steps
     yield "hrevolve", steps, slots, timed(lambda: peer.HRevolve(steps, slots, slots, wd=write, rd=read))[1], None
-    yield "disk_revolve, one read", steps, slots, timed(lambda: peer.DiskRevolve(steps, slots, wd=write, rd=read))[1], None
+    one_read = timed(lambda: peer.DiskRevolve(steps, slots, wd=write, rd=read))[1]
+    yield "disk_revolve, one read", steps, slots, one_read, None
     yield "multistage", steps, slots, timed(lambda: peer.MultistageCheckpointSchedule(steps, slots, slots))[1], None
 
 
@@ -45,7 +47,8 @@ def ours(program):
 def show(who, rows):
     for kind, n, s, spent, cost in rows:
         disk = "any" if kind.startswith("disk_revolve") else s
-        print(f"{who:<24}{kind:<24}{n:>7}{s:>4} + {disk:<4}{1000 * spent:>12.3f}{'' if cost is None else format(cost, 'g'):>10}")
+        print(f"{who:<24}{kind:<24}{n:>7}{s:>4} + {disk:<4}{1000 * spent:>12.3f}"
+              f"{'' if cost is None else format(cost, 'g'):>10}")
 
 
 def main():

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The cases in PyTorch.   usage: torch_peer.py CASE METHOD FILE [LIBRARY]; LIBRARY, made from torch_bytes.cpp, counts the bytes of tensors."""
+"""The cases in PyTorch.   usage: torch_peer.py CASE METHOD FILE [LIBRARY]; LIBRARY, made from torch_bytes.cpp, counts
+the bytes of tensors."""
 import ctypes
 import pathlib
 import sys
@@ -22,7 +23,8 @@ elif case == "wave":
     parameters, first = (data[0].requires_grad_(),), (data[1], data[1].clone())
     def step(s, i):
         u, before = s
-        return 2 * u - before + parameters[0] * (torch.roll(u, 1, 0) + torch.roll(u, -1, 0) + torch.roll(u, 1, 1) + torch.roll(u, -1, 1) - 4 * u), u
+        return 2 * u - before + parameters[0] * (torch.roll(u, 1, 0) + torch.roll(u, -1, 0) + torch.roll(u, 1, 1)
+                                                 + torch.roll(u, -1, 1) - 4 * u), u
     def loss(s): return s[0].pow(2).sum()
 elif case == "lstm":
     cell = torch.nn.LSTMCell(peer.inputs, peer.units)
@@ -56,7 +58,8 @@ def blocks(reentrant):
     return s
 
 
-ways = {"plain": lambda: run(0, n, *first), "checkpoint_reentrant": lambda: blocks(True), "checkpoint": lambda: blocks(False)}
+ways = {"plain": lambda: run(0, n, *first), "checkpoint_reentrant": lambda: blocks(True),
+        "checkpoint": lambda: blocks(False)}
 
 
 def gradient():
@@ -72,5 +75,7 @@ counter = ctypes.CDLL(library[0]) if library and pathlib.Path(library[0]).exists
 if counter:
     counter.bytes_peak.restype = ctypes.c_int64
     counter.bytes_begin()
-peer.serve(gradient, lambda made: [p.grad.T.numpy() for p in made] if case == "lstm" else [p.grad.numpy() for p in made], file,
-           lambda: {"bytes": counter.bytes_peak() if counter else None, "bytes_are": "tensors", "version": f"torch {torch.__version__}"})
+peer.serve(gradient, lambda made: [p.grad.T.numpy() for p in made] if case == "lstm"
+           else [p.grad.numpy() for p in made], file,
+           lambda: {"bytes": counter.bytes_peak() if counter else None, "bytes_are": "tensors",
+                    "version": f"torch {torch.__version__}"})

@@ -3,8 +3,9 @@
 
     torch_without_cuda.py COMPILER TORCH_LIB_FOLDER
 
-The wheel's libraries refuse to load without the CUDA libraries that they were linked to, also where nothing of CUDA is ever used. Each of
-these becomes a stand-in here, whose functions all answer 100: `cudaErrorNoDevice`, which is the truth for these benchmarks.
+The wheel's libraries refuse to load without the CUDA libraries that they were linked to, also where nothing of CUDA is
+ever used. Each of these becomes a stand-in here, whose functions all answer 100: `cudaErrorNoDevice`, which is the
+truth for these benchmarks.
 """
 import collections
 import pathlib
@@ -22,9 +23,11 @@ def read(*command):
 
 
 def missing(folder):
-    """{CUDA library that is not there: {version of symbols: functions wanted of it}}; functions without a version stand in the first."""
+    """{CUDA library that is not there: {version of symbols: functions wanted of it}}; functions without a version stand
+    in the first."""
     files = [path for path in folder.glob("lib*.so*") if path.is_file()]
-    here, wanted, unversioned = {path.name for path in files}, collections.defaultdict(lambda: collections.defaultdict(set)), set()
+    here, unversioned = {path.name for path in files}, set()
+    wanted = collections.defaultdict(lambda: collections.defaultdict(set))
     for path in files:
         for library in re.findall(r"\(NEEDED\).*\[(.*)\]", read("readelf", "-d", path)):
             if cuda_library.match(library) and library not in here:
@@ -42,7 +45,8 @@ def missing(folder):
             elif not version and cuda_function.match(name):
                 unversioned.add(name)
     if wanted:
-        wanted[min(wanted)][""] |= unversioned - {name for of in wanted.values() for names in of.values() for name in names}
+        versioned = {name for of in wanted.values() for names in of.values() for name in names}
+        wanted[min(wanted)][""] |= unversioned - versioned
     return wanted
 
 
@@ -51,11 +55,14 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         source, script = pathlib.Path(scratch, "none.c"), pathlib.Path(scratch, "none.map")
         for library, versions in missing(folder).items():
-            source.write_text("".join(f"int {name}(void) {{ return 100; }}\n" for names in versions.values() for name in sorted(names)))
-            nodes = [f"{version} {{ {' '.join(name + ';' for name in sorted(names))} }};\n" for version, names in versions.items() if version]
+            source.write_text("".join(f"int {name}(void) {{ return 100; }}\n" for names in versions.values()
+                                      for name in sorted(names)))
+            nodes = [f"{version} {{ {' '.join(name + ';' for name in sorted(names))} }};\n"
+                     for version, names in versions.items() if version]
             script.write_text("".join(nodes))
             versioned = [f"-Wl,--version-script={script}"] if nodes else []
-            subprocess.run([compiler, "-x", "c", "-w", "-shared", "-fPIC", source, f"-Wl,-soname,{library}", *versioned, "-o", folder / library], check=True)
+            subprocess.run([compiler, "-x", "c", "-w", "-shared", "-fPIC", source, f"-Wl,-soname,{library}", *versioned,
+                            "-o", folder / library], check=True)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
 
     build_cost.py COMPILER [FLAG...]
 
-FLAGs name the include folders. Four files: torch.h alone, with the adapter, and each with one loop, plain and checkpointed. User CPU seconds of the
-compiler at -O2, medians of 3 interleaved rounds. Fails where the adapter's file takes more than 1.5 times what torch.h alone takes.
+FLAGs name the include folders. Four files: torch.h alone, with the adapter, and each with one loop, plain and
+checkpointed. User CPU seconds of the compiler at -O2, medians of 3 interleaved rounds. Fails where the adapter's file
+takes more than 1.5 times what torch.h alone takes.
 """
 import pathlib
 import resource
@@ -18,9 +19,11 @@ step = "at::Tensor step(at::Tensor const& x) { return torch::tanh(x); }\n"
 files = {
     "torch.h alone": torch,
     "torch.h and the adapter": torch + adapter,
-    "a plain loop": torch + step + "at::Tensor run(at::Tensor x) {\n  for (int i = 0; i < 100; ++i) x = step(x);\n  return x;\n}\n",
+    "a plain loop": torch + step
+    + "at::Tensor run(at::Tensor x) {\n  for (int i = 0; i < 100; ++i) x = step(x);\n  return x;\n}\n",
     "a checkpointed loop": torch + adapter + step
-    + "at::Tensor run(at::Tensor x) { return cairn::libtorch::checkpointed_loop([](at::Tensor const& t) { return step(t); }, x, 100, cairn::libtorch::LoopOptions()); }\n",
+    + "at::Tensor run(at::Tensor x) { return cairn::libtorch::checkpointed_loop([](at::Tensor const& t) { return "
+      "step(t); }, x, 100, cairn::libtorch::LoopOptions()); }\n",
 }
 rounds = 3
 

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Checkpointed loops and regions in LibTorch against plain ones, and against torch.utils.checkpoint of the same wheel in Python.
+"""Checkpointed loops and regions in LibTorch against plain ones, and against torch.utils.checkpoint of the same wheel
+in Python.
 
     loops.py --program loops --environment FOLDER [--cases lstm wave tiny gpt] [--rounds 9] [--out FILE.json]
 
-lstm and wave are loops; tiny and gpt have a region around each step, and of tiny, matrices of 8x8, only the forward run is timed. Cases, questions and answers are those of benchmarks/peers: every row is a process of its own, pinned to the same one processor and told to use
-one thread. Its first gradient's rise of resident memory is measured, and the most bytes of tensors at once. Timings are taken in turn, one
-sample of each process a round, and are of user CPU: `us/step` is the median of the rounds, `x plain` the median of each round's ratio to the
-plain loop in C++ in the same round. `forward_first` is the plain loop behind a forward run without a graph: where each step runs forward twice,
-no program takes less on the processor at hand, and what is above it is cairn's. torch.utils.checkpoint runs in about sqrt(n) segments. FOLDER is
-what tests/adapt/torch/wheel.sh and environment.sh here have made; without it there is no Python side.
-Fails where a gradient is not the plain loop's, bit for bit, where it is far from one in float64, and where a figure that is promised is not met.
+lstm and wave are loops; tiny and gpt have a region around each step, and of tiny, matrices of 8x8, only the forward run
+is timed. Cases, questions and answers are those of benchmarks/peers: every row is a process of its own, pinned to the
+same one processor and told to use one thread. Its first gradient's rise of resident memory is measured, and the most
+bytes of tensors at once. Timings are taken in turn, one sample of each process a round, and are of user CPU: `us/step`
+is the median of the rounds, `x plain` the median of each round's ratio to the plain loop in C++ in the same round.
+`forward_first` is the plain loop behind a forward run without a graph: where each step runs forward twice, no program
+takes less on the processor at hand, and what is above it is cairn's. torch.utils.checkpoint runs in about sqrt(n)
+segments. FOLDER is what tests/adapt/torch/wheel.sh and environment.sh here have made; without it there is no Python
+side. Fails where a gradient is not the plain loop's, bit for bit, where it is far from one in float64, and where a
+figure that is promised is not met.
 """
 import argparse
 import json
@@ -25,7 +29,8 @@ sys.path.insert(0, str(peers))
 import compare  # noqa: E402
 
 # CHECKPOINTSxBLOCK: sqrt(n) twice, and what less memory costs.
-settings = {"lstm": ("32x32", "10x16"), "wave": ("100x100", "20x20"), "tiny": ("region",), "gpt": ("region", "region_returned")}
+settings = {"lstm": ("32x32", "10x16"), "wave": ("100x100", "20x20"), "tiny": ("region",),
+            "gpt": ("region", "region_returned")}
 steps = {"lstm": 1000, "wave": 10_000, "tiny": 1000, "gpt": 12}
 twice = ("lstm",)  # each step runs forward twice and back once
 regions = ("tiny", "gpt")  # no reference in float64: the plain program is theirs
@@ -35,7 +40,8 @@ def methods(case, options):
     """(who, method, command) of every row."""
     if options.environment:
         folder = options.environment.resolve()
-        python = ["env", f"PYTHONPATH={folder / 'packages'}", f"LD_LIBRARY_PATH={folder / 'stand_ins'}", folder / "bin" / "python"]
+        python = ["env", f"PYTHONPATH={folder / 'packages'}", f"LD_LIBRARY_PATH={folder / 'stand_ins'}",
+                  folder / "bin" / "python"]
         program, ways = (here / "regions.py", ("plain", "checkpoint")) if case in regions else (
             peers / "torch_peer.py", ("plain", "checkpoint", "checkpoint_reentrant"))
         for method in ways:
@@ -54,7 +60,8 @@ def promises(case, rows):
         yield "at most 30 % of the plain program's bytes of tensors", chosen["bytes"] <= 0.3 * plain["bytes"]
         returned = rows["cairn", "region_returned"]
         if "failed" not in returned:
-            yield "with return_large_blocks resident memory rises by at most 1.25 times these", returned["rss_bytes"] <= 1.25 * returned["bytes"]
+            holds = returned["rss_bytes"] <= 1.25 * returned["bytes"]
+            yield "with return_large_blocks resident memory rises by at most 1.25 times these", holds
     elif case == "lstm":
         ratio = chosen["us_per_step"] / rows["cairn", "forward_first"]["us_per_step"]
         yield f"at most 1.05 times the plain loop behind a forward run: {ratio:.3f}", ratio <= 1.05
@@ -85,7 +92,8 @@ def run_case(case, options):
                 p.sample()
         plain = next((p for p in timed if (p.row["who"], p.row["method"]) == ("cairn", "plain")), None)
         if plain is None:
-            sys.exit("loops.py: the plain loop failed: " + next(p.row["failed"] for p in processes if p.row["who"] == "cairn"))
+            sys.exit("loops.py: the plain loop failed: "
+                     + next(p.row["failed"] for p in processes if p.row["who"] == "cairn"))
         if case in regions:
             try:
                 import numpy
@@ -107,22 +115,27 @@ def run_case(case, options):
 def show(case, rows):
     plain = next(row for row in rows if (row["who"], row["method"]) == ("cairn", "plain"))
     print(f"\n{case}: {plain['steps']} steps, {'forward' if case == 'tiny' else 'forward and backward'}")
-    print(f"{'program':<9}{'method':<22}{'us/step':>10}{'x plain':>9}{'RSS rise MB':>13}{'tensors MB':>12}{'of plain':>10}{'error':>10}  gradient")
+    print(f"{'program':<9}{'method':<22}{'us/step':>10}{'x plain':>9}{'RSS rise MB':>13}{'tensors MB':>12}"
+          f"{'of plain':>10}{'error':>10}  gradient")
     for row in rows:
         if "failed" in row:
             print(f"{row['who']:<9}{row['method']:<22}{row['failed']}")
             continue
-        size, part = (f"{row['bytes'] / 1e6:.3f}", f"{100 * row['bytes'] / plain['bytes']:.1f} %") if row["bytes"] is not None else ("-", "-")
+        size = part = "-"
+        if row["bytes"] is not None:
+            size, part = f"{row['bytes'] / 1e6:.3f}", f"{100 * row['bytes'] / plain['bytes']:.1f} %"
         error = f"{row['relative_error']:.1e}" if "relative_error" in row else "-"
         bits = {True: "the plain loop's bits", False: "OTHER BITS"}[row["same_bits"]] if "same_bits" in row else ""
         if "tolerance" in row and row["relative_error"] > row["tolerance"]:
             bits += " WRONG"
-        print(f"{row['who']:<9}{row['method']:<22}{row['us_per_step']:>10.2f}{row['to_plain']:>9.3f}{row['rss_bytes'] / 1e6:>13.2f}{size:>12}{part:>10}"
+        print(f"{row['who']:<9}{row['method']:<22}{row['us_per_step']:>10.2f}{row['to_plain']:>9.3f}"
+              f"{row['rss_bytes'] / 1e6:>13.2f}{size:>12}{part:>10}"
               f"{error:>10}  {bits}", flush=True)
 
 
 def kept(row):
-    return "failed" not in row and row.get("same_bits", True) and ("tolerance" not in row or row["relative_error"] <= row["tolerance"])
+    return ("failed" not in row and row.get("same_bits", True)
+            and ("tolerance" not in row or row["relative_error"] <= row["tolerance"]))
 
 
 def main():
@@ -144,9 +157,11 @@ def main():
             good &= holds
         all_rows += rows
     versions = sorted({row["version"] for row in all_rows if "version" in row})
-    print("\n" + "; ".join(versions) + f"; user CPU, medians of {options.rounds} interleaved rounds, one thread on one processor")
+    print("\n" + "; ".join(versions)
+          + f"; user CPU, medians of {options.rounds} interleaved rounds, one thread on one processor")
     if options.out:
-        options.out.write_text(json.dumps({"rounds": options.rounds, "versions": versions, "rows": all_rows}, indent=1) + "\n")
+        options.out.write_text(json.dumps({"rounds": options.rounds, "versions": versions, "rows": all_rows}, indent=1)
+                               + "\n")
         print(f"written: {options.out}")
     return 0 if good else 1
 

@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
 """Memory against time of training steps: a model as it is, with its blocks checkpointed, and planned within a limit.
 
-    mem_vs_time.py --program mem_vs_time [--model resnet50] [--modes naive,checkpoint,blocks,tiny,torch] [--trials 5] [--batch 4] [--size N]
+    mem_vs_time.py --program mem_vs_time [--model resnet50] [--modes naive,checkpoint,blocks,tiny,torch] [--trials 5]
+                   [--batch 4] [--size N]
                    [--parts 2 3] [--of counted|kept] [--environment FOLDER] [--export FILE.json] [--picture FILE.svg]
 
-Models are resnet18, resnet50 and resnet152 (pictures of 64x64, or of --size), and gpt, 12 blocks (texts of 128 tokens). Modes:
+Models are resnet18, resnet50 and resnet152 (pictures of 64x64, or of --size), and gpt, 12 blocks (texts of 128 tokens).
+Modes:
     naive        the plain call, which the others are compared with
     checkpoint   the blocks in about sqrt(n) regions
     blocks       as few blocks in a region each as keep within the limit
     tiny         checkpoint_module, which plans the whole model within the limit
-    torch        what blocks does, by torch.utils.checkpoint in Python; FOLDER is what tests/adapt/torch/wheel.sh and environment.sh have made
-`counted` is the most bytes of tensors at once in a step, beside the gradients of parameters, which are the caller's; `resident` is the rise of resident
-memory in a step, these gradients included. The limits of the last three modes are naive's counted bytes divided by each of --parts, or with --of kept what
-the plain call keeps from forward to backward: less, because no operator works then. Every row is a process of its own, pinned to the same one processor
-and told to use one thread; times are taken in turn, one sample of each process a trial, and are of user CPU: the median, and the median of each trial's
-ratio to naive.
-Fails where output, gradients or buffers of cairn's rows are not naive's, bit for bit, where tiny counts more than its limit, and where a
-figure that is promised is not met. Behind a row of tiny: operations, how many run again, bytes by the plan, and how far its time is from what no plan goes below.
+    torch        what blocks does, by torch.utils.checkpoint in Python; FOLDER is what tests/adapt/torch/wheel.sh and
+                 environment.sh have made
+`counted` is the most bytes of tensors at once in a step, beside the gradients of parameters, which are the caller's;
+`resident` is the rise of resident memory in a step, these gradients included. The limits of the last three modes are
+naive's counted bytes divided by each of --parts, or with --of kept what the plain call keeps from forward to backward:
+less, because no operator works then. Every row is a process of its own, pinned to the same one processor and told to
+use one thread; times are taken in turn, one sample of each process a trial, and are of user CPU: the median, and the
+median of each trial's ratio to naive. Fails where output, gradients or buffers of cairn's rows are not naive's, bit for
+bit, where tiny counts more than its limit, and where a figure that is promised is not met. Behind a row of tiny:
+operations, how many run again, bytes by the plan, and how far its time is from what no plan goes below.
 """
 import argparse
 import json
@@ -41,7 +45,8 @@ def command(options, mode, limit):
     way = f"{mode}:{limit}" if mode in of_limit else mode
     if mode == "torch":
         folder = options.environment.resolve()
-        return ["env", f"PYTHONPATH={folder / 'packages'}", f"LD_LIBRARY_PATH={folder / 'stand_ins'}", folder / "bin" / "python", here / "models.py",
+        return ["env", f"PYTHONPATH={folder / 'packages'}", f"LD_LIBRARY_PATH={folder / 'stand_ins'}",
+                folder / "bin" / "python", here / "models.py",
                 options.model, f"blocks:{limit}", "FILE", options.batch, options.size, folder / "allocation_log.so"]
     return [options.program, options.model, way, "FILE", options.batch, options.size]
 
@@ -58,7 +63,8 @@ def started(options, scratch):
                 continue
             limit = naive.row[options.of] // part if part else None
             name = f"{mode} 1/{part}" if part else mode
-            rows.append(compare.process("torch" if mode == "torch" else "cairn", name, command(options, mode, limit), scratch))
+            who = "torch" if mode == "torch" else "cairn"
+            rows.append(compare.process(who, name, command(options, mode, limit), scratch))
             rows[-1].row |= {"limit": limit, "part": part}
     for process in rows:
         process.row["mode"] = process.row["method"].split()[0]
@@ -90,8 +96,10 @@ def megabytes(bytes_):
 
 def show(options, rows):
     kept = rows[0]["kept_bytes"]
-    print(f"{options.model}, batch {options.batch}, size {options.size}: the plain call keeps {megabytes(kept)} MB from forward to backward")
-    print(f"{'mode':<16}{'limit MB':>10}{'counted MB':>12}{'x naive':>9}{'resident MB':>13}{'ms/step':>10}{'x naive':>9}  {'bits':<6}")
+    print(f"{options.model}, batch {options.batch}, size {options.size}: the plain call keeps {megabytes(kept)} MB "
+          f"from forward to backward")
+    print(f"{'mode':<16}{'limit MB':>10}{'counted MB':>12}{'x naive':>9}{'resident MB':>13}{'ms/step':>10}"
+          f"{'x naive':>9}  {'bits':<6}")
     for row in rows:
         name = f"{row['method']:<16}{megabytes(row.get('limit')):>10}"
         if "failed" in row:
@@ -99,7 +107,8 @@ def show(options, rows):
             continue
         times = f"{row['ms_per_step']:>10.1f}{row['to_naive']:>9.3f}" if "ms_per_step" in row else f"{'-':>10}{'-':>9}"
         bits = {True: "same", False: "OTHER", None: "-"}[row.get("same_bits")]
-        print(f"{name}{megabytes(row['bytes']):>12}{row['bytes'] / rows[0]['bytes']:>9.2f}{megabytes(row['rss_bytes']):>13}{times}  {bits:<6}{row['words']}")
+        print(f"{name}{megabytes(row['bytes']):>12}{row['bytes'] / rows[0]['bytes']:>9.2f}"
+              f"{megabytes(row['rss_bytes']):>13}{times}  {bits:<6}{row['words']}")
 
 
 def promises(options, rows):
@@ -110,12 +119,14 @@ def promises(options, rows):
             yield f"{row['method']}: the bits of the plain call", row["same_bits"]
         if row["mode"] == "tiny":
             above = row["bytes"] - row["limit"]
-            yield f"{row['method']}: counts at most its limit" + (f", {megabytes(above)} MB above" if above > 0 else ""), above <= 0
+            how_far = f", {megabytes(above)} MB above" if above > 0 else ""
+            yield f"{row['method']}: counts at most its limit{how_far}", above <= 0
     for part, most in promised.items():
         row, theirs = made.get(f"tiny 1/{part}"), made.get(f"torch 1/{part}")
         if row is None or options.trials < 3 or options.model not in ("resnet50", "gpt"):
             continue
-        yield f"tiny 1/{part}: at most {most:.2f} times the time of naive: {row['to_naive']:.3f}", row["to_naive"] <= most
+        words = f"tiny 1/{part}: at most {most:.2f} times the time of naive: {row['to_naive']:.3f}"
+        yield words, row["to_naive"] <= most
         if theirs:
             yield f"tiny 1/{part}: faster than torch.utils.checkpoint", row["ms_per_step"] < theirs["ms_per_step"]
 
@@ -127,22 +138,28 @@ def picture(options, rows):
     most_x, most_y = 1.1 * max(row["bytes"] for row in rows), 1.15 * max(row["to_naive"] for row in rows)
     x = lambda bytes_: left + (width - left - 24) * bytes_ / most_x  # noqa: E731
     y = lambda ratio: height - bottom - (height - bottom - 40) * ratio / most_y  # noqa: E731
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
+             f'font-size="12">',
              f'<rect width="{width}" height="{height}" fill="white"/>',
-             f'<text x="{left}" y="22" font-size="14">{options.model}, batch {options.batch}: memory and time of a training step</text>']
+             f'<text x="{left}" y="22" font-size="14">{options.model}, batch {options.batch}: memory and time of a '
+             f'training step</text>']
     for k in range(6):
         bytes_, ratio = most_x * k / 5, most_y * k / 5
         lines += [f'<line x1="{x(bytes_):.1f}" y1="40" x2="{x(bytes_):.1f}" y2="{height - bottom}" stroke="#dddddd"/>',
                   f'<line x1="{left}" y1="{y(ratio):.1f}" x2="{width - 24}" y2="{y(ratio):.1f}" stroke="#dddddd"/>',
-                  f'<text x="{x(bytes_):.1f}" y="{height - bottom + 16}" text-anchor="middle">{bytes_ / 1e6:.3g}</text>',
+                  f'<text x="{x(bytes_):.1f}" y="{height - bottom + 16}" text-anchor="middle">'
+                  f'{bytes_ / 1e6:.3g}</text>',
                   f'<text x="{left - 6}" y="{y(ratio) + 4:.1f}" text-anchor="end">{ratio:.2f}</text>']
-    lines += [f'<text x="{(left + width) / 2}" y="{height - 10}" text-anchor="middle">most bytes of tensors, MB, without gradients of parameters</text>',
-              f'<text x="16" y="{height / 2}" text-anchor="middle" transform="rotate(-90 16 {height / 2})">time, times naive</text>']
+    lines += [f'<text x="{(left + width) / 2}" y="{height - 10}" text-anchor="middle">most bytes of tensors, MB, '
+              f'without gradients of parameters</text>',
+              f'<text x="16" y="{height / 2}" text-anchor="middle" transform="rotate(-90 16 {height / 2})">time, times '
+              f'naive</text>']
     for row in rows:
         at_x, at_y = x(row["bytes"]), y(row["to_naive"])
         end = row["bytes"] > 0.7 * most_x
         lines += [f'<circle cx="{at_x:.1f}" cy="{at_y:.1f}" r="5" fill="{colours[row["mode"]]}"/>',
-                  f'<text x="{at_x + (-9 if end else 9):.1f}" y="{at_y + 4:.1f}" text-anchor="{"end" if end else "start"}">{row["method"]}</text>']
+                  f'<text x="{at_x + (-9 if end else 9):.1f}" y="{at_y + 4:.1f}" '
+                  f'text-anchor="{"end" if end else "start"}">{row["method"]}</text>']
     return "\n".join(lines) + "\n</svg>\n"
 
 
@@ -183,9 +200,11 @@ def main():
         print(f"  {'ok' if holds else 'MISSED':<7}{sentence}")
         good &= holds
     versions = sorted({row["version"] for row in rows if "version" in row})
-    print("; ".join(versions) + f"; user CPU, medians of {options.trials} interleaved trials, one thread on one processor")
+    print("; ".join(versions)
+          + f"; user CPU, medians of {options.trials} interleaved trials, one thread on one processor")
     if options.export:
-        about = {"model": options.model, "batch": options.batch, "size": options.size, "trials": options.trials, "versions": versions}
+        about = {"model": options.model, "batch": options.batch, "size": options.size, "trials": options.trials,
+                 "versions": versions}
         options.export.write_text(json.dumps(about | {"rows": rows}, indent=1) + "\n")
         print(f"written: {options.export}")
     if options.picture and options.trials:

@@ -33,7 +33,8 @@ class ResidualBlock(nn.Module):
     def __init__(self, inputs, width, stride, bottleneck):
         super().__init__()
         outputs = 4 * width if bottleneck else width
-        self.conv1, self.bn1 = convolution(inputs, width, 1 if bottleneck else 3, 1 if bottleneck else stride), nn.BatchNorm2d(width)
+        self.conv1 = convolution(inputs, width, 1 if bottleneck else 3, 1 if bottleneck else stride)
+        self.bn1 = nn.BatchNorm2d(width)
         self.conv2, self.bn2 = convolution(width, width, 3, stride if bottleneck else 1), nn.BatchNorm2d(width)
         self.bottleneck = bottleneck
         if bottleneck:
@@ -79,7 +80,8 @@ class Attention(nn.Module):
 
     def forward(self, x):
         count, length, width = x.shape
-        q, k, v = (p.view(count, length, self.heads, width // self.heads).transpose(1, 2) for p in self.c_attn(x).split(width, 2))
+        q, k, v = (p.view(count, length, self.heads, width // self.heads).transpose(1, 2)
+                   for p in self.c_attn(x).split(width, 2))
         scores = q.matmul(k.transpose(-2, -1)) / (width / self.heads) ** 0.5
         weights = torch.softmax(scores + self.later[:length, :length], -1)
         return self.c_proj(weights.matmul(v).transpose(1, 2).contiguous().view(count, length, width))
@@ -113,7 +115,8 @@ class GPT(nn.Module):
 if model == "gpt":
     net, x = GPT(256, size, 256, 4, 12), ((noise(1, batch, size) + 0.5) * 256).to(torch.int64)
 else:
-    net = ResNet(*{"resnet18": ((2, 2, 2, 2), False), "resnet50": ((3, 4, 6, 3), True), "resnet152": ((3, 8, 36, 3), True)}[model])
+    net = ResNet(*{"resnet18": ((2, 2, 2, 2), False), "resnet50": ((3, 4, 6, 3), True),
+                   "resnet152": ((3, 8, 36, 3), True)}[model])
     x = 4 * noise(1, batch, 3, size, size)
 parameters, numbers = list(net.parameters()), 0
 with torch.no_grad():
@@ -190,4 +193,5 @@ for p in parameters:
     p.grad = None
 ctypes.CDLL(None).malloc_trim(0)
 peer.serve(step, lambda y: [y.detach().numpy(), *(p.grad.numpy() for p in parameters)], file,
-           lambda: {"bytes": counted(), "words": words, "bytes_are": "tensors", "version": f"torch {torch.__version__}"})
+           lambda: {"bytes": counted(), "words": words, "bytes_are": "tensors",
+                    "version": f"torch {torch.__version__}"})

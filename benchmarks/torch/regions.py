@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The cases of regions in PyTorch, as regions.hpp has them.   usage: regions.py tiny|gpt plain|checkpoint FILE [LIBRARY]; LIBRARY as of torch_peer.py."""
+"""The cases of regions in PyTorch, as regions.hpp has them.   usage: regions.py tiny|gpt plain|checkpoint FILE
+[LIBRARY]; LIBRARY as of torch_peer.py."""
 import ctypes
 import pathlib
 import sys
@@ -61,7 +62,8 @@ def gradient():
     return parameters
 
 
-library = library if case == "tiny" else []  # LibTorch's matrix products ask allocators for what the counting one refuses
+# LibTorch's matrix products ask allocators for what the counting one refuses.
+library = library if case == "tiny" else []
 counter = ctypes.CDLL(library[0]) if library and pathlib.Path(library[0]).exists() else None
 gradient()  # what torch makes once is not the loop's
 if counter:
@@ -81,4 +83,5 @@ def answer():
 
 
 peer.serve(answer, lambda made: [p.grad.numpy() for p in made], file,
-           lambda: {"bytes": counter.bytes_peak() if counter else None, "bytes_are": "tensors", "version": f"torch {torch.__version__}"})
+           lambda: {"bytes": counter.bytes_peak() if counter else None, "bytes_are": "tensors",
+                    "version": f"torch {torch.__version__}"})

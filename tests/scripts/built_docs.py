@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""The pages that doxygen builds are those that were written: every code block equals its source, every picture and local link is there.
+"""The pages that doxygen builds are those that were written: every code block equals its source, every picture and
+local link is there.
 
-    built_docs.py DOXYGEN ROOT          builds them in a scratch folder, prints each fault; exits 1 if there is one and 77 without doxygen
+    built_docs.py DOXYGEN ROOT          builds them in a scratch folder, prints each fault; exits 1 if there is one and
+                                        77 without doxygen
     built_docs.py DOXYGEN ROOT --self   the same for a page with one fault of each kind
 """
 import html.parser
@@ -92,15 +94,18 @@ def build(doxygen, root, scratch, inputs):
     settings += f'OUTPUT_DIRECTORY = "{scratch}"\nGENERATE_HTML = YES\n'
     if inputs:
         settings += f'INPUT = "{inputs}"\nUSE_MDFILE_AS_MAINPAGE =\nWARN_AS_ERROR = NO\n'
-    return subprocess.run([doxygen, "-"], input=settings, text=True, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return subprocess.run([doxygen, "-"], input=settings, text=True, cwd=root, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
 
 
 def sources(root):
     """Markdown files by the pages that doxygen makes of them."""
-    files = [pathlib.Path(root, name) for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(pathlib.Path(root, "docs").rglob("*.md"))
+    files = [pathlib.Path(root, name) for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    files += sorted(pathlib.Path(root, "docs").rglob("*.md"))
     for file in files:
         name = "_".join(file.relative_to(root).with_suffix("").parts)
-        yield "index.html" if file.name == "README.md" and file.parent == pathlib.Path(root) else f"md_{name.replace('-', '_')}.html", file
+        is_first = file.name == "README.md" and file.parent == pathlib.Path(root)
+        yield "index.html" if is_first else f"md_{name.replace('-', '_')}.html", file
 
 
 def faults(folder, written):
@@ -113,12 +118,14 @@ def faults(folder, written):
         wanted, shown = blocks(file.read_text()), [plain(code) for code in pages[name].code]
         if len(wanted) != len(shown):
             yield f"{file}: {len(wanted)} blocks of code, {len(shown)} in {name}"
-        pictures = {urllib.parse.urlsplit(path).path.rpartition("/")[2] for path in re.findall(r"!\[[^]]*\]\(([^) ]+)\)", file.read_text())}
+        pictures = {urllib.parse.urlsplit(path).path.rpartition("/")[2]
+                    for path in re.findall(r"!\[[^]]*\]\(([^) ]+)\)", file.read_text())}
         for lost in pictures - {asked.rpartition("/")[2] for asked in pages[name].asked}:
             yield f"{file}: {name} does not show {lost}"
         for want, show in zip(wanted, shown):
             if want != show:
-                at = next((k for k, (one, other) in enumerate(zip(want, show)) if one != other), min(len(want), len(show)))
+                at = next((k for k, (one, other) in enumerate(zip(want, show)) if one != other),
+                          min(len(want), len(show)))
                 yield f"{file}: written {want[at:at + 1]}, shown {show[at:at + 1]}"
                 break
     for name, page in pages.items():
@@ -129,7 +136,8 @@ def faults(folder, written):
             at = urllib.parse.unquote(target.path) or name
             if not (folder / at).is_file():
                 yield f"{name}: no {asked}"
-            elif target.fragment and name in of_text and at in of_text and urllib.parse.unquote(target.fragment) not in pages[at].anchors:
+            elif (target.fragment and name in of_text and at in of_text
+                  and urllib.parse.unquote(target.fragment) not in pages[at].anchors):
                 yield f"{name}: no place {asked}"
 
 
@@ -137,7 +145,8 @@ def self_test(doxygen, root, scratch):
     page = pathlib.Path(scratch, "planted.md")
     good = "# Planted\nText.\n\n```cpp\nauto f = [](double x) { return x; };\n```\n"
     wrong = 0
-    for more, word in {"": "", "![none](nowhere.svg)": "nowhere.svg", "[gone](../nowhere/gone.pdf)": "gone.pdf"}.items():
+    planted = {"": "", "![none](nowhere.svg)": "nowhere.svg", "[gone](../nowhere/gone.pdf)": "gone.pdf"}
+    for more, word in planted.items():
         page.write_text(good + more + "\n")
         out = pathlib.Path(scratch, "out")
         build(doxygen, root, out, page)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """No name in the headers is a macro of a common C header: they compile behind those, in gnu++20.
 
-    c_macros.py COMPILER HEADER... -- FLAG...    compiles HEADERs in one translation unit, behind C's headers and the macros of windows.h
+    c_macros.py COMPILER HEADER... -- FLAG...    compiles HEADERs in one translation unit, behind C's headers and the
+                                                 macros of windows.h
     c_macros.py COMPILER --self                  plants names that are macros and checks that they are found
 
 What the headers include of others comes first, for those cannot do with such macros either.
@@ -12,16 +13,17 @@ import subprocess
 import sys
 import tempfile
 
-C_HEADERS = """assert.h complex.h ctype.h errno.h fenv.h float.h inttypes.h limits.h locale.h math.h setjmp.h signal.h stdarg.h stdio.h stdlib.h
-               string.h tgmath.h time.h wchar.h sys/mman.h sys/param.h sys/stat.h sys/sysmacros.h sys/types.h fcntl.h syslog.h termios.h unistd.h""".split()
+C_HEADERS = """assert.h complex.h ctype.h errno.h fenv.h float.h inttypes.h limits.h locale.h math.h setjmp.h signal.h
+               stdarg.h stdio.h stdlib.h string.h tgmath.h time.h wchar.h sys/mman.h sys/param.h sys/stat.h
+               sys/sysmacros.h sys/types.h fcntl.h syslog.h termios.h unistd.h""".split()
 # Of windows.h, X.h and math.h of old; what their headers make of them does not matter here.
 MACROS = {
     "min(a, b)": "(((a) < (b)) ? (a) : (b))",
     "max(a, b)": "(((a) > (b)) ? (a) : (b))",
     **{name: "" for name in "near far pascal cdecl IN OUT OPTIONAL CALLBACK".split()},
-    **{name: "~" for name in """small hyper interface ERROR NO_ERROR DELETE DIFFERENCE DOMAIN SING OVERFLOW UNDERFLOW HUGE PLOSS TLOSS STRICT
-                                TRUE FALSE BOOL None Bool Status Success Always Never Unsorted True False
-                                linux unix major minor makedev""".split()},
+    **{name: "~" for name in """small hyper interface ERROR NO_ERROR DELETE DIFFERENCE DOMAIN SING OVERFLOW UNDERFLOW
+                                HUGE PLOSS TLOSS STRICT TRUE FALSE BOOL None Bool Status Success Always Never Unsorted
+                                True False linux unix major minor makedev""".split()},
 }
 INCLUDE = re.compile(r"^#include <([^>]+)>", re.M)
 
@@ -42,7 +44,8 @@ def with_included(headers):
 
 def compile_behind(compiler, headers, flags):
     texts = with_included(headers)
-    others = sorted({name for text in texts.values() for name in INCLUDE.findall(text) if not name.startswith("cairn/")})
+    others = sorted({name for text in texts.values() for name in INCLUDE.findall(text)
+                     if not name.startswith("cairn/")})
     unit = [f"#include <{name}>" for name in others + C_HEADERS]
     for macro, value in MACROS.items():
         unit += [f"#undef {macro.split('(')[0]}", f"#define {macro} {value}"]
@@ -56,7 +59,8 @@ def compile_behind(compiler, headers, flags):
 
 def self_test(compiler):
     wrong = 0
-    for planted in ["template <class... I> struct x {};", "inline int f(int major) { return major; }", "enum class e { OVERFLOW };",
+    for planted in ["template <class... I> struct x {};", "inline int f(int major) { return major; }",
+                    "enum class e { OVERFLOW };",
                     "#include <algorithm>\ninline int f() { return std::max(1, 2); }", "inline int small = 1;"]:
         with tempfile.TemporaryDirectory() as scratch:
             header = pathlib.Path(scratch, "planted.hpp")

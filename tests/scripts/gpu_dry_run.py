@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """`./run gpu` on a machine without a device: every row of the measurements is there, right, and what was foretold.
 
-    gpu_dry_run.py PROGRAM ROOT    PROGRAM is made from benchmarks/gpu/dry_plan.cpp, on whose clock every prediction must come true
+    gpu_dry_run.py PROGRAM ROOT    PROGRAM is made from benchmarks/gpu/dry_plan.cpp, on whose clock every prediction
+                                   must come true
 """
 import collections
 import copy
@@ -13,13 +14,17 @@ import subprocess
 import sys
 import tempfile
 
-keys = ["device", "driver", "cuda", "date", "commit", "bench", "params", "unit", "n", "median", "min", "max", "floor", "ratio_to_floor", "predicted",
+keys = ["device", "driver", "cuda", "date", "commit", "bench", "params", "unit", "n", "median", "min", "max", "floor",
+        "ratio_to_floor", "predicted",
         "assumed_ratio", "found", "right", "ok", "note"]
 # Of benches: how many rows there are in a dry run, and whether each is a whole sweep.
 sweeps = {"E1 store-all": 2, "E2": 6, "E3": 8, "E4": 2, "E5": 6, "E6": 2, "E7": 2}
-others = {"device": 1, "launch, host": 1, "launch, device": 1, "record and wait, host": 1, "launch in a graph, device": 1, "copy within": 1, "copy down": 1,
-          "copy up": 1, "copy both ways": 1, "copy down, not pinned": 1, "pin": 2, "check": 24, "check graph": 1, "E1": 10, "E3 stall": 4, "E8": 6}
-without_answer = {"device", "launch, host", "launch, device", "record and wait, host", "launch in a graph, device", "copy down, not pinned", "pin"}
+others = {"device": 1, "launch, host": 1, "launch, device": 1, "record and wait, host": 1,
+          "launch in a graph, device": 1, "copy within": 1, "copy down": 1,
+          "copy up": 1, "copy both ways": 1, "copy down, not pinned": 1, "pin": 2, "check": 24, "check graph": 1,
+          "E1": 10, "E3 stall": 4, "E8": 6}
+without_answer = {"device", "launch, host", "launch, device", "record and wait, host", "launch in a graph, device",
+                  "copy down, not pinned", "pin"}
 
 
 def faults_of_row(row):
@@ -64,7 +69,8 @@ def faults_of_row(row):
 def faults_of(rows):
     """What is wrong with the lines of facts, tests and tables."""
     counts = collections.Counter(row.get("bench") for row in rows)
-    faults = [f"{counts[bench]} rows of {bench}, not {count}" for bench, count in {**sweeps, **others}.items() if counts[bench] != count]
+    faults = [f"{counts[bench]} rows of {bench}, not {count}" for bench, count in {**sweeps, **others}.items()
+              if counts[bench] != count]
     faults += [f"rows of {bench}" for bench in counts if bench not in sweeps and bench not in others]
     for row in rows:
         faults += faults_of_row(row)
@@ -98,17 +104,20 @@ def plant(rows):
 
 def lines_in(folder):
     files = sorted(path.name for path in folder.iterdir())
-    assert len(files) == 2 and files[0].startswith("gpu-dry-run-2") and files[1] == files[0].removesuffix("json") + "log", files
+    assert len(files) == 2 and files[0].startswith("gpu-dry-run-2"), files
+    assert files[1] == files[0].removesuffix("json") + "log", files
     return [json.loads(line) for line in (folder / files[0]).read_text().splitlines()]
 
 
 def with_stand_ins(scratch, program, script):
     """The part `tests` on a machine whose tools are stand-ins."""
     tree, tools = scratch / "tree", scratch / "tools"
-    for folder in (tools, tree / "benchmarks/gpu", tree / "include", tree / "examples/support", tree / "build/gpu/Testing/Temporary"):
+    for folder in (tools, tree / "benchmarks/gpu", tree / "include", tree / "examples/support",
+                   tree / "build/gpu/Testing/Temporary"):
         folder.mkdir(parents=True)
     shutil.copy(script, tree / "benchmarks/gpu/gpu.sh")
-    for tool in ("sh", "env", "dirname", "cat", "date", "sed", "tr", "mkdir", "tee", "rm", "ls", "find", "head", "tail", "grep", "sort", "cp", "timeout", "getconf"):
+    for tool in ("sh", "env", "dirname", "cat", "date", "sed", "tr", "mkdir", "tee", "rm", "ls", "find", "head", "tail",
+                 "grep", "sort", "cp", "timeout", "getconf"):
         (tools / tool).symlink_to(shutil.which(tool))
 
     def stand_in(name, text):
@@ -119,7 +128,8 @@ def with_stand_ins(scratch, program, script):
     def rows_of(expected, *arguments):
         out = scratch / "stand_ins"
         shutil.rmtree(out, ignore_errors=True)
-        done = subprocess.run([tree / "benchmarks/gpu/gpu.sh", "tests", "--out", out, *arguments], capture_output=True, text=True,
+        done = subprocess.run([tree / "benchmarks/gpu/gpu.sh", "tests", "--out", out, *arguments], capture_output=True,
+                              text=True,
                               env={"PATH": str(tools), "CUDA_HOME": "/nonexistent"})
         assert done.returncode == expected, f"{done.returncode}, not {expected}:\n{done.stdout}{done.stderr}"
         return {row["bench"]: (row["ok"], row["note"]) for row in lines_in(out)}
@@ -132,7 +142,8 @@ def with_stand_ins(scratch, program, script):
     stand_in("nvcc", f'echo "$@" >{scratch}/nvcc.args\nfor out; do :; done\ncp {tools / "short"} $out')
     rows = rows_of(0)
     assert "-arch=native" in (scratch / "nvcc.args").read_text().split()
-    assert rows["check"][0] and rows["sanitizer"] == (None, "skipped: there is no compute-sanitizer") and rows["tests"] == (None, "skipped: there is no CMake"), rows
+    assert rows["check"][0] and rows["sanitizer"] == (None, "skipped: there is no compute-sanitizer"), rows
+    assert rows["tests"] == (None, "skipped: there is no CMake"), rows
     stand_in("cmake", f'echo "$@" >>{scratch}/cmake.args\necho cmake version 3.25.1')
     stand_in("ctest", f'echo "$@" >{scratch}/ctest.args\n: >{log}\n{passed}')
     stand_in("compute-sanitizer", "echo '========= ERROR SUMMARY: 0 errors'")
@@ -140,14 +151,17 @@ def with_stand_ins(scratch, program, script):
     assert rows["sanitizer memcheck"] == rows["sanitizer racecheck"] == (True, "ERROR SUMMARY: 0 errors"), rows
     assert rows["tests"] == (True, "100% tests passed, 0 tests failed out of 5"), rows
     assert not [name for name in rows if name.startswith("test ")], rows
-    assert (scratch / "ctest.args").read_text() == "--preset gpu\n" and "PREFIX" not in (scratch / "cmake.args").read_text()
+    assert (scratch / "ctest.args").read_text() == "--preset gpu\n"
+    assert "PREFIX" not in (scratch / "cmake.args").read_text()
     # Catch2 that is carried along is found where it was carried to; without any, what is left out is said by name.
     (scratch / "carried/include/catch2").mkdir(parents=True)
     rows_of(0, "--catch", scratch / "carried")
     assert f"--preset gpu -DCMAKE_PREFIX_PATH={scratch}/carried\n" in (scratch / "cmake.args").read_text()
-    stand_in("cmake", 'echo cmake version 3.25.1\necho "-- cairn: no Catch2, adapt_x_test_cu is left out"\necho "-- cairn: no OpenMP, y is left out"')
+    stand_in("cmake", 'echo cmake version 3.25.1\necho "-- cairn: no Catch2, adapt_x_test_cu is left out"\n'
+                      'echo "-- cairn: no OpenMP, y is left out"')
     rows = rows_of(0)
-    assert rows["test adapt_x_test_cu"] == (None, "skipped: there is no Catch2") and "test y" not in rows and rows["tests"][0], rows
+    assert rows["test adapt_x_test_cu"] == (None, "skipped: there is no Catch2"), rows
+    assert "test y" not in rows and rows["tests"][0], rows
     stand_in("compute-sanitizer", "echo not permitted\nexit 1")
     assert rows_of(0)["sanitizer memcheck"] == (None, "skipped: it ended with 1: not permitted")
     stand_in("compute-sanitizer", "echo '========= ERROR SUMMARY: 2 errors'\nexit 9")
@@ -173,8 +187,10 @@ def main():
 
     def ends(expected, *arguments, **environment):
         done = subprocess.run([script, *arguments], capture_output=True, text=True, env={**os.environ, **environment})
-        assert done.returncode == expected, f"gpu.sh {arguments} ended with {done.returncode}, not {expected}:\n{done.stdout}{done.stderr}"
-        return done.stdout + done.stderr
+        printed = done.stdout + done.stderr
+        ended = f"gpu.sh {arguments} ended with {done.returncode}, not {expected}:\n{printed}"
+        assert done.returncode == expected, ended
+        return printed
 
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
@@ -190,7 +206,8 @@ def main():
         # Lines are added to what is there; where there is no time each says so.
         ends(0, "tables", "--seconds", "0", *dry, scratch / "all")
         late = lines_in(scratch / "all")[len(rows):]
-        assert late and all(row["n"] == 0 and row["note"].startswith("skipped") and row["ok"] is None for row in late), late
+        assert late and all(row["n"] == 0 and row["note"].startswith("skipped") and row["ok"] is None
+                            for row in late), late
 
         # Peers that are not installed are said, and so is a Python that is missing.
         ends(0, "peers", *dry, scratch / "peers")
@@ -208,7 +225,8 @@ def main():
 
         told = ends(77, "facts", PATH=str(bare), CUDA_HOME="/nonexistent")
         assert "no nvcc" in told and "this would do: facts" in told, told
-        for wrong in (["everything"], ["--seconds"], ["--catch", scratch / "bare"], ["--seconds", "soon"], ["facts", "--dry", program]):
+        for wrong in (["everything"], ["--seconds"], ["--catch", scratch / "bare"], ["--seconds", "soon"],
+                      ["facts", "--dry", program]):
             ends(2, *wrong)
         ends(0, "--help")
         for wrong in ([], ["everything"], ["facts", "out"], ["facts", "--out"], ["equal"]):

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Every message of the library is in docs/troubleshooting.md, word for word, and no other.
 
-    messages.py ROOT     lists what ROOT/docs/troubleshooting.md lacks of the sentences in ROOT/include, or has beyond them; exits 1 if there is one
+    messages.py ROOT     lists what ROOT/docs/troubleshooting.md lacks of the sentences in ROOT/include, or has beyond
+                         them; exits 1 if there is one
     messages.py --self   plants a message of each kind that no page has and checks that it is found
 
-A message is the sentence of a static_assert or of an #error, or what an exception says is wrong (its second argument, without the values).
+A message is the sentence of a static_assert or of an #error, or what an exception says is wrong (its second argument,
+without the values).
 """
 import pathlib
 import re
@@ -15,7 +17,8 @@ STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 # are.
 INDIRECT = {
     r"describe\(.*\)": r"case flaw::\w+: return ((?:.|\n)*?);",
-    r"is_out \? words_\.is_too_much : words_\.was_stopped": r'(?:work_words\{|char const\* (?:is_too_much|was_stopped) = )("[^"]*"(?:, "[^"]*")?)',
+    r"is_out \? words_\.is_too_much : words_\.was_stopped": r'(?:work_words\{|char const\* (?:is_too_much|was_stopped) '
+                                                            r'= )("[^"]*"(?:, "[^"]*")?)',
     r"problem\.c_str\(\)": r"problem\.add\(at\.fault((?:.|\n)*?)\);",
 }
 # A function or lambda that is handed the words: its name, and the parameters before them.
@@ -57,7 +60,8 @@ def sentences(code):
 
 
 def handed(sources):
-    """(file, words) of every call of a function that takes a `char const* problem`; a file's own function of a name hides those of other files."""
+    """(file, words) of every call of a function that takes a `char const* problem`; a file's own function of a name
+    hides those of other files."""
     own = {file: {(name, before.count(",")) for name, before in HANDED.findall(text)} for file, text in sources.items()}
     everywhere = set().union(*own.values())
     words = []
@@ -77,7 +81,8 @@ def messages(sources):
     for file, text in sources.items():
         text = re.sub(r"//[^\n]*", "", text)
         for check in re.finditer(r"\bstatic_assert(?=\()", text):
-            found += [(file, sentence.removeprefix("cairn: ")) for sentence in sentences(arguments(text, check.end())[-1]) if " " in sentence]
+            found += [(file, sentence.removeprefix("cairn: "))
+                      for sentence in sentences(arguments(text, check.end())[-1]) if " " in sentence]
         found += [(file, words.removeprefix("cairn: ")) for words in re.findall(r'^#error "(.*)"$', text, re.M)]
         for thrown in re.finditer(r"\bthrow (?:cairn::)?(?:detail::)?\w+(?=\{)", text):
             parts = arguments(text, thrown.end())
@@ -86,7 +91,8 @@ def messages(sources):
             literals = sentences(parts[1])
             if not literals:
                 patterns = [where for what, where in INDIRECT.items() if re.fullmatch(what, parts[1].strip())]
-                literals = [s for pattern in patterns for other in sources.values() for code in re.findall(pattern, other) for s in sentences(code)]
+                literals = [s for pattern in patterns for other in sources.values()
+                            for code in re.findall(pattern, other) for s in sentences(code)]
                 if parts[1].strip() == "problem":
                     continue  # who throws it is handed the words
             found += [(file, sentence) for sentence in literals] or [(file, None)]
@@ -125,10 +131,13 @@ def self_test():
         'throw invalid_plan{"cairn::x", "the second is wrong", {{"n", n}}, "do this"};': "the second is wrong",
         'throw invalid_plan{"cairn::x", twice ? "the third" " is wrong" : "so is it", {}, ""};': "so is it",
         'throw invalid_plan{"cairn::x", words(), {}, ""};': "cannot find",
-        'throw invalid_size{"cairn::x", problem, {}, ""}; void refuse_number(char const* problem, bool big); refuse_number("the fourth is wrong", true);':
+        'throw invalid_size{"cairn::x", problem, {}, ""}; void refuse_number(char const* problem, bool big); '
+        'refuse_number("the fourth is wrong", true);':
             "the fourth is wrong",
-        'auto const need = [&](bool holds, char const* problem) { throw invalid_plan{who, problem, {}, ""}; }; need(f(1, 2), "the sixth");': "the sixth",
-        'throw invalid_schedule{"cairn::x", describe(found.reason), {}, ""}; case flaw::none: return "the fifth";': "the fifth",
+        'auto const need = [&](bool holds, char const* problem) { throw invalid_plan{who, problem, {}, ""}; }; '
+        'need(f(1, 2), "the sixth");': "the sixth",
+        'throw invalid_schedule{"cairn::x", describe(found.reason), {}, ""}; case flaw::none: return "the fifth";':
+            "the fifth",
     }
     wrong = 0
     for code, expected in planted.items():
@@ -137,16 +146,20 @@ def self_test():
             wrong += 1
             print(f"planted: {code}\nfound: {faults}")
     held = 'static_assert(good, "cairn: the one "\n  "message");'
-    if lacking({"planted.hpp": held}, "It says\nthe one\nmessage.") or not lacking({"planted.hpp": held}, "the one massage"):
+    of_held = {"planted.hpp": held}
+    if lacking(of_held, "It says\nthe one\nmessage.") or not lacking(of_held, "the one massage"):
         wrong += 1
         print("a message that the page has, or has not, is not told from the other")
     page = "```text\nthe one message\nanother\n```\n"
     if stale({"planted.hpp": held}, page) != ["docs/troubleshooting.md: nothing says: another"]:
         wrong += 1
         print(f"a message that nothing says is not told from one that is said: {stale({'planted.hpp': held}, page)}")
-    two = {"a.hpp": 'void refuse(char const* who, char const* problem) { throw invalid_call{who, problem, {}, ""}; } refuse("who it is", "in one file");',
-           "b.hpp": 'auto refuse = [](char const* problem, char const* advice) { throw invalid_call{who, problem, {}, advice}; }; refuse("in the other", "do that");'}
-    if sorted(lacking(two, "")) != [f"{file}: docs/troubleshooting.md lacks: {words}" for file, words in (("a.hpp", "in one file"), ("b.hpp", "in the other"))]:
+    two = {"a.hpp": 'void refuse(char const* who, char const* problem) { throw invalid_call{who, problem, {}, ""}; } '
+                    'refuse("who it is", "in one file");',
+           "b.hpp": 'auto refuse = [](char const* problem, char const* advice) { throw invalid_call{who, problem, {}, '
+                    'advice}; }; refuse("in the other", "do that");'}
+    if sorted(lacking(two, "")) != [f"{file}: docs/troubleshooting.md lacks: {words}"
+                                    for file, words in (("a.hpp", "in one file"), ("b.hpp", "in the other"))]:
         wrong += 1
         print(f"two functions of one name are taken for each other: {lacking(two, '')}")
     print(f"{len(planted) + 3} cases, {wrong} wrong")
@@ -157,11 +170,13 @@ def main():
     if sys.argv[1:] == ["--self"]:
         return self_test()
     root = pathlib.Path(sys.argv[1])
-    sources = {str(header.relative_to(root)): header.read_text() for header in sorted((root / "include").rglob("*.[hi]pp"))}
+    sources = {str(header.relative_to(root)): header.read_text()
+               for header in sorted((root / "include").rglob("*.[hi]pp"))}
     page = (root / "docs" / "troubleshooting.md").read_text()
     faults = lacking(sources, page) + stale(sources, page)
     print("\n".join(faults))
-    print(f"{len({sentence for _, sentence in messages(sources)})} messages, {len(faults)} of them or of docs/troubleshooting.md without the other")
+    print(f"{len({sentence for _, sentence in messages(sources)})} messages, {len(faults)} of them or of "
+          f"docs/troubleshooting.md without the other")
     return bool(faults)
 
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Compiles many files that must be refused as one, for `one_error.py --together`, because most of such a compilation is headers.
+"""Compiles many files that must be refused as one, for `one_error.py --together`, because most of such a compilation is
+headers.
 
     misuses_together.py gcc|clang|nvcc|gcc-late COMPILER FOLDER FILE... -- [FLAG...]
 
-Each file stands in a namespace of its own. Into FOLDER goes, for each file that is told apart, FILE's name and .txt: for nvcc and gcc-late what it
-prints for that file without -DCAIRN_FIXED; for gcc and clang an empty file if all compile in silence with -DCAIRN_FIXED. gcc-late is for errors that
-g++ finds at the end, in instantiations. A file that is not told apart, or that cannot stand in a namespace, gets none, and `one_error.py` compiles
-it alone. So this check itself never fails.
+Each file stands in a namespace of its own. Into FOLDER goes, for each file that is told apart, FILE's name and .txt:
+for nvcc and gcc-late what it prints for that file without -DCAIRN_FIXED; for gcc and clang an empty file if all compile
+in silence with -DCAIRN_FIXED. gcc-late is for errors that g++ finds at the end, in instantiations. A file that is not
+told apart, or that cannot stand in a namespace, gets none, and `one_error.py` compiles it alone. So this check itself
+never fails.
 """
 import os
 import pathlib
@@ -15,7 +17,8 @@ import subprocess
 import sys
 import tempfile
 
-ALONE = re.compile(r"^// flags:|^#define|^namespace cairn|^template <>", re.M)  # cannot stand in a namespace, or has flags of its own
+ALONE = re.compile(r"^// flags:|^#define|^namespace cairn|^template <>",
+                   re.M)  # cannot stand in a namespace, or has flags of its own
 ERROR = re.compile(r"\berror(?: #[\w-]+)?:")
 
 
@@ -27,7 +30,8 @@ def united(files):
 
 
 def blocks_of(kind, output):
-    """For nvcc what stands between empty lines, for g++ each error with the lines before it that say how it came to be."""
+    """For nvcc what stands between empty lines, for g++ each error with the lines before it that say how it came to
+    be."""
     if kind == "nvcc":
         return output.split("\n\n")
     blocks, complete = [""], False
@@ -73,7 +77,8 @@ def main():
             how = ["-fsyntax-only", "-Wno-return-type"]  # main() in a namespace is a function like others
         if kind in ("gcc", "clang"):
             how.append("-DCAIRN_FIXED")
-        done = subprocess.run([compiler, "-std=c++20", *how, *flags, str(source)], text=True, env={**os.environ, "LC_ALL": "C"},
+        done = subprocess.run([compiler, "-std=c++20", *how, *flags, str(source)], text=True,
+                              env={**os.environ, "LC_ALL": "C"},
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if kind in ("nvcc", "gcc-late"):
         answers = told_apart(blocks_of(kind, done.stdout), files)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the texts name is there: files and folders of this checkout, folders of include/cairn, verbs of ./run, places within pages.
+"""What the texts name is there: files and folders of this checkout, folders of include/cairn, verbs of ./run, places
+within pages.
 
     named_paths.py ROOT     prints what is not there, exits 1 if there is something
     named_paths.py --self   plants one fault of each kind and checks that it is found
@@ -53,8 +54,10 @@ def self_test():
             (root / folder).mkdir(parents=True)
         (root / "run").write_text("  demo   [ARGS]  build\n  seismic [ARGS] build\n")
         (root / "CONTRIBUTING.md").write_text("| `core/` | holds |\n")
-        sound = "# A place\n`tests/`, `tests/<folder>/x_test.cpp`, `./run demo`, [page](../CONTRIBUTING.md), [here](#a-place)\n```cpp\n[](none.md)\n```\n"
-        planted = {"": "", "`tests/gone.py`": "tests/gone.py", "`./run nowhere`": "nowhere", "[x](gone.md)": "gone.md", "[x](#gone)": "place gone"}
+        sound = ("# A place\n`tests/`, `tests/<folder>/x_test.cpp`, `./run demo`, [page](../CONTRIBUTING.md), "
+                 "[here](#a-place)\n```cpp\n[](none.md)\n```\n")
+        planted = {"": "", "`tests/gone.py`": "tests/gone.py", "`./run nowhere`": "nowhere", "[x](gone.md)": "gone.md",
+                   "[x](#gone)": "place gone"}
         for more, word in planted.items():
             (root / "docs" / "page.md").write_text(sound + more)
             found = "\n".join(faults(root))

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""A sweep without an observer runs as many instructions as one whose hook was cut out of the source, counted by callgrind.
+"""A sweep without an observer runs as many instructions as one whose hook was cut out of the source, counted by
+callgrind.
 
     no_observer.py COMPILER ROOT
 
-Compiles tests/run/no_observer_cost.cpp at -O2 with ROOT/include and with a copy of it in which the executor tells nobody anything, runs
-both one and three times over so that start-up cancels, prints both figures and exits 1 if they differ, 77 without valgrind.
+Compiles tests/run/no_observer_cost.cpp at -O2 with ROOT/include and with a copy of it in which the executor tells
+nobody anything, runs both one and three times over so that start-up cancels, prints both figures and exits 1 if they
+differ, 77 without valgrind.
 """
 import pathlib
 import re
@@ -62,7 +64,8 @@ def main(compiler, root):
         build(compiler, source, include, programs["observed"], "-DOBSERVED")
         for kind in ("gradient", "run"):
             found = {name: instructions(program, kind) for name, program in programs.items()}
-            print(f"{kind} of 300 steps: " + ", ".join(f"{name} {count:,.1f} instructions" for name, (count, _) in found.items()))
+            print(f"{kind} of 300 steps: "
+                  + ", ".join(f"{name} {count:,.1f} instructions" for name, (count, _) in found.items()))
             if len({tuple(answers) for _, answers in found.values()}) != 1:
                 print(f"{kind}: the programs do not compute the same")
                 bad = 1

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The headers that people include refuse C++17 in one sentence, which is the first error.
 
-    older_language.py COMPILER INCLUDE HEADER...    compiles each header of the folder INCLUDE as C++17 up to the first error
+    older_language.py COMPILER INCLUDE HEADER...    compiles each header of the folder INCLUDE as C++17 up to the first
+                                                    error
 """
 import os
 import re
@@ -16,7 +17,8 @@ def main():
     wrong = 0
     for header in headers:
         limit = "-ferror-limit=1" if "clang" in os.path.basename(compiler) else "-fmax-errors=1"
-        done = subprocess.run([compiler, "-std=c++17", "-fsyntax-only", limit, f"-I{include}", "-x", "c++", "-"], text=True, input=f"#include <{header}>\n",
+        done = subprocess.run([compiler, "-std=c++17", "-fsyntax-only", limit, f"-I{include}", "-x", "c++", "-"],
+                              text=True, input=f"#include <{header}>\n",
                               env={**os.environ, "LC_ALL": "C"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         errors = [line for line in done.stdout.splitlines() if re.search(r"\berror:", line)]
         if done.returncode == 0 or not errors or not SENTENCE.search(errors[0]):

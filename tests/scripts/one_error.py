@@ -7,11 +7,13 @@ The file's first line is `// error: REGEX`; a line `// flags: ...` adds flags. P
 error, the sentence within the first 6 lines, and at most 10 lines in all (clang: 15), and if with -DCAIRN_FIXED the
 same file compiles in silence, so that nothing else is wrong with it (not asked of nvcc, which takes 3 s for that).
 
-gcc-ended is for files whose headers leave g++ seconds of templates to instantiate behind the last line: it is ended there, unless the first
-line is `// late error: REGEX`. With -DCAIRN_FIXED such files are compiled together, by another test; those with late errors without it, too.
+gcc-ended is for files whose headers leave g++ seconds of templates to instantiate behind the last line: it is ended
+there, unless the first line is `// late error: REGEX`. With -DCAIRN_FIXED such files are compiled together, by another
+test; those with late errors without it, too.
 
---together names the answers of `misuses_together.py`. They stand for a compilation that would pass; where there is none, or it does not pass, the
-file is compiled alone, and that decides. For gcc and clang they tell of -DCAIRN_FIXED only; gcc-late takes g++'s words from them, too.
+--together names the answers of `misuses_together.py`. They stand for a compilation that would pass; where there is
+none, or it does not pass, the file is compiled alone, and that decides. For gcc and clang they tell of -DCAIRN_FIXED
+only; gcc-late takes g++'s words from them, too.
 """
 import os
 import pathlib
@@ -29,7 +31,8 @@ ERROR = re.compile(r"\berror(?: #[\w-]+)?:")
 def compile_until_end(compiler, file, flags):
     """As `compile_file`; g++ ends at the error behind the second, and two more follow the last line."""
     text = f'# 1 "{file}"\n{pathlib.Path(file).read_text()}' + f'static_assert(false, "{END}");\n' * 2
-    done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-fmax-errors=2", *flags, "-x", "c++", "-"], text=True, input=text,
+    done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-fmax-errors=2", *flags, "-x", "c++", "-"],
+                          text=True, input=text,
                           env={**os.environ, "LC_ALL": "C"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     lines = done.stdout.splitlines(keepends=True)
     end = next((i for i, line in enumerate(lines) if END in line), len(lines))
@@ -39,7 +42,8 @@ def compile_until_end(compiler, file, flags):
 def compile_file(kind, compiler, file, flags):
     with tempfile.TemporaryDirectory() as scratch:
         how = ["-x", "cu", "-c", "-o", os.path.join(scratch, "out.o")] if kind == "nvcc" else ["-fsyntax-only"]
-        done = subprocess.run([compiler, "-std=c++20", *how, *flags, file], text=True, env={**os.environ, "LC_ALL": "C"},
+        done = subprocess.run([compiler, "-std=c++20", *how, *flags, file], text=True,
+                              env={**os.environ, "LC_ALL": "C"},
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return done.returncode, done.stdout
 

@@ -42,12 +42,14 @@ FAULTS = {  # what takes the place of "// more" -> a part of the warning
 
 
 def warnings(doxygen, root, scratch, inputs=None):
-    """Doxygen's status and words. It reads the comments of functions only where it writes something: XML, into `scratch`."""
+    """Doxygen's status and words. It reads the comments of functions only where it writes something: XML, into
+    `scratch`."""
     settings = pathlib.Path(root, "docs", "Doxyfile").read_text()
     settings += f'OUTPUT_DIRECTORY = "{scratch}"\nGENERATE_XML = YES\n'
     if inputs:
         settings += f'INPUT = "{inputs}"\nUSE_MDFILE_AS_MAINPAGE =\n'
-    done = subprocess.run([doxygen, "-"], input=settings, text=True, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run([doxygen, "-"], input=settings, text=True, cwd=root, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
     untold = untold_concepts(pathlib.Path(scratch, "xml"))
     return done.returncode or int(bool(untold)), done.stdout + untold
 
@@ -57,7 +59,8 @@ def untold_concepts(xml):
     said = ""
     for page in sorted(xml.glob("concept*.xml")):
         concept = xml_tree.parse(page).getroot().find("compounddef")
-        comment = "".join(text for part in ("brief", "detailed") for text in concept.find(part + "description").itertext())
+        comment = "".join(text for part in ("brief", "detailed")
+                          for text in concept.find(part + "description").itertext())
         if not comment.strip():
             at = concept.find("location")
             said += f"{at.get('file')}:{at.get('line')}: concept {concept.findtext('compoundname')} is not documented\n"

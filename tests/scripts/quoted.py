@@ -3,8 +3,8 @@
 
     quoted.py FILE
 
-A fence begins with ```diff and the path of a program, from the repository's root. Its lines with + stand in the program;
-in the page's table, the row that names the program has the number of these lines, those of #include left out.
+A fence begins with ```diff and the path of a program, from the repository's root. Its lines with + stand in the
+program; in the page's table, the row that names the program has the number of these lines, those of #include left out.
 """
 import pathlib
 import re

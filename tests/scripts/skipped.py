@@ -19,7 +19,7 @@ def reasons(log):
     found = collections.defaultdict(list)
     for name, text in ENTRY.findall(log):
         printed, _, verdict = text.partition("<end of output>")
-        if re.search(r"^Skip (regular expression|return code)", verdict, re.M) or re.search(r"^Test Skipped", verdict, re.M):
+        if re.search(r"^(Skip (regular expression|return code)|Test Skipped)", verdict, re.M):
             said = re.findall(r"cairn: skipped: (.*)", printed)
             last = printed.rpartition("-" * 58)[2].strip().splitlines()
             found[(said or last[-1:] or ["no reason given"])[-1].strip()].append(name)
@@ -47,13 +47,15 @@ def report(log):
 
 def entry(name, printed, verdict):
     line = "-" * 58
-    return f'7/9 Testing: {name}\n7/9 Test: {name}\nCommand: "x"\nOutput:\n{line}\n{printed}\n<end of output>\nTest time =   0.00 sec\n{line}\n{verdict}\n"{name}" end time: now\n{line}\n\n'
+    return (f'7/9 Testing: {name}\n7/9 Test: {name}\nCommand: "x"\nOutput:\n{line}\n{printed}\n<end of output>\n'
+            f'Test time =   0.00 sec\n{line}\n{verdict}\n"{name}" end time: now\n{line}\n\n')
 
 
 def self_test():
     skip = "Test Pass Reason:\nSkip regular expression found in output. Regex=[cairn: skipped: ]"
     log = "Start testing: now\n" + entry("a.one", "cairn: skipped: no GPU", skip) + entry("b", "fine", "Test Passed.")
-    log += entry("a.two words", "more\ncairn: skipped: no GPU", skip) + entry("c", "the driver is missing", "Test Pass Reason:\nSkip return code=77")
+    log += entry("a.two words", "more\ncairn: skipped: no GPU", skip)
+    log += entry("c", "the driver is missing", "Test Pass Reason:\nSkip return code=77")
     log += entry("bad", "cairn: skipped: only said", "Test Failed.") + entry("mute", "", skip)
     log += entry("texts", "docs/x.md:3: passed over, no CUDA\n2 snippets", "Test Passed.")
     log += "".join(entry(f"refused.{k}.nvcc", "cairn: skipped: no nvcc", skip) for k in range(FAMILY))

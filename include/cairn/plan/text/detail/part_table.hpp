@@ -24,7 +24,7 @@ class part_table {
   void add(std::string name, std::vector<wide> const& values) {
     breakdown_row row{std::move(name), {}};
     for (std::size_t k = 0; k < values.size(); ++k) {
-      if (values[k] > wide(std::numeric_limits<std::int64_t>::max()))
+      if (values[k] > wide((std::numeric_limits<std::int64_t>::max)()))
         throw overflow_error{who_, "does not fit 64 bits", {{"bytes", values[k]}}, ""};
       used_[k] = used_[k] || values[k] > 0;
       row.values.push_back(std::int64_t(values[k]));

@@ -132,7 +132,7 @@ CAIRN_DECL std::string memory_text_of(memory_curve const& curve, std::string con
 namespace cairn {
 
 CAIRN_DECL std::vector<memory_sample> samples_of(memory_curve const& curve) {
-  if (curve.peak > wide(std::numeric_limits<std::int64_t>::max()))
+  if (curve.peak > wide((std::numeric_limits<std::int64_t>::max)()))
     throw overflow_error{"cairn::samples_of", "does not fit 64 bits", {{"bytes", curve.peak}}, ""};
   std::vector<memory_sample> samples;
   samples.reserve(curve.held.size());
