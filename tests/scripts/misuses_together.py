@@ -17,8 +17,8 @@ import subprocess
 import sys
 import tempfile
 
-ALONE = re.compile(r"^// flags:|^#define|^namespace cairn|^template <>",
-                   re.M)  # cannot stand in a namespace, or has flags of its own
+# What cannot stand in a namespace, or has flags of its own.
+ALONE = re.compile(r"^// flags:|^#define|^namespace cairn|^template <>", re.M)
 ERROR = re.compile(r"\berror(?: #[\w-]+)?:")
 
 
