@@ -11,8 +11,8 @@ import sys
 import tempfile
 
 # What a folder may include besides itself; the longest key that begins a header's path is its layer.
-# An adapter is a layer of its own: adapt/x.hpp and adapt/x/ may not include adapt/y. That of tools for automatic differentiation,
-# adapt/ad, needs no third party; each tool is an adapter beside it.
+# An adapter is a layer of its own: adapt/x.hpp and adapt/x/ may not include adapt/y. That of tools for automatic
+# differentiation, adapt/ad, needs no third party; each tool is an adapter beside it.
 MAY_INCLUDE = {
     "language.hpp": [],
     "version.hpp": [],
@@ -44,19 +44,22 @@ MAY_INCLUDE = {
 # The umbrella never reaches these, not even through another header.
 OPT_IN = ("adapt/", "profile/", "trace/", "plan/text/", "store/disk", "store/compressed", "store/tiered", "store/async")
 
-# Headers in detail/ are private. The core's own folders use each other's; an adapter uses these of the core, where it extends an executor or
-# speaks as the core does.
+# Headers in detail/ are private. The core's own folders use each other's; an adapter uses these of the core, where it
+# extends an executor or speaks as the core does.
 EXTENDS = {
     "adapt/ad": ["core/detail/aggregate", "run/detail/cached_object"],
     "adapt/codipack": ["adapt/ad/detail/kept_results"],
     "adapt/sacado": ["adapt/ad/detail/kept_results"],
     "adapt/xad": ["adapt/ad/detail/kept_results"],
-    "adapt/cuda": ["core/detail/callable", "core/detail/read_size", "core/detail/refused_replay", "core/detail/replay_ledger", "core/detail/state_hash",
-                   "core/detail/table", "core/detail/text", "plan/loop/detail/workload", "run/detail/execute", "run/detail/timings"],
+    "adapt/cuda": ["core/detail/callable", "core/detail/read_size", "core/detail/refused_replay",
+                   "core/detail/replay_ledger", "core/detail/state_hash",
+                   "core/detail/table", "core/detail/text", "plan/loop/detail/workload", "run/detail/execute",
+                   "run/detail/timings"],
     "adapt/mpi": ["core/detail/text", "run/check/detail/checked_loop", "run/detail/last_arguments"],
     "adapt/nlohmann_json": ["plan/text/detail/read_actions"],
     "adapt/nvtx": ["core/detail/text"],
-    "adapt/torch": ["core/detail/chain_walk", "core/detail/graph_segments", "core/detail/refused", "core/detail/state_hash", "plan/chain/detail/chain_model", "run/detail/execute"],
+    "adapt/torch": ["core/detail/chain_walk", "core/detail/graph_segments", "core/detail/refused",
+                    "core/detail/state_hash", "plan/chain/detail/chain_model", "run/detail/execute"],
 }
 # The rooms of a large adapter, and what each may include besides itself; "" is the adapter's own umbrella.
 ROOMS = {
@@ -73,7 +76,8 @@ ROOMS = {
         "compat.hpp": ["compat/"],
     },
 }
-# How a header that only declares ends: its bodies stand in impl/ beside it, and are compiled once by <cairn/impl/src.hpp> where a program says so.
+# How a header that only declares ends: its bodies stand in impl/ beside it, and are compiled once by
+# <cairn/impl/src.hpp> where a program says so.
 IMPLEMENTED = """
 #ifndef CAIRN_SEPARATE_COMPILATION
 #include <cairn/{}>
@@ -136,7 +140,8 @@ DECLARED = re.compile(r"\bCAIRN_DECL\b[^;{]*?\b(~?\w+|operator\W+)\(")
 
 
 def faults_of_impl(texts):
-    """Bodies that a header does not include, that are not compiled once, or that are not inline where a header includes them."""
+    """Bodies that a header does not include, that are not compiled once, or that are not inline where a header includes
+    them."""
     listed = [name for _, name in INCLUDE.findall(texts.get(SOURCE, ""))]
     for path in sorted(texts):
         if path.endswith(".ipp"):
@@ -149,11 +154,13 @@ def faults_of_impl(texts):
                 yield f"{path}: does not include {header}"
             at_home = re.sub(r"namespace\s*\{.*?\n\}  // namespace\n", "", texts[path], flags=re.S)
             for line in at_home.splitlines():
-                if re.match(r"[\w\[][^=;]*\)[^;=]*\{$", line) and not re.search(r"\bCAIRN_DECL\b|\btemplate\b|\bconstexpr\b|\bnamespace\b|\binline\b", line):
+                is_inline = re.search(r"\bCAIRN_DECL\b|\btemplate\b|\bconstexpr\b|\bnamespace\b|\binline\b", line)
+                if re.match(r"[\w\[][^=;]*\)[^;=]*\{$", line) and not is_inline:
                     yield f"{path}: a body without CAIRN_DECL: {line}"
             declared, defined = (sorted(DECLARED.findall(texts.get(one, ""))) for one in (header, path))
             if declared != defined:
-                yield f"{header}: declares {' '.join(declared)} with CAIRN_DECL, {path} has bodies of {' '.join(defined)}"
+                yield (f"{header}: declares {' '.join(declared)} with CAIRN_DECL, "
+                       f"{path} has bodies of {' '.join(defined)}")
         elif "CAIRN_SEPARATE_COMPILATION" in texts[path] and path not in (LINKAGE, SOURCE):
             ending = IMPLEMENTED.format(impl_of(path))
             if not texts[path].endswith(ending) or texts[path].count("CAIRN_SEPARATE_COMPILATION") > 1:
@@ -166,11 +173,13 @@ def faults_of_impl(texts):
 def extends(path, other):
     """Whether an adapter may include a private header of the core."""
     layer = layer_of(path)
-    return not layer.startswith("adapt/") or layer_of(other) == layer or other.removesuffix(".hpp") in EXTENDS.get(layer, ())
+    extended = EXTENDS.get(layer, ())
+    return not layer.startswith("adapt/") or layer_of(other) == layer or other.removesuffix(".hpp") in extended
 
 
 def layer_of(path):
-    layer = max((key for key in MAY_INCLUDE if path.startswith(key) and (key.endswith(("/", ".hpp")) or path[len(key)] in "/.")), key=len, default=None)
+    layer = max((key for key in MAY_INCLUDE if path.startswith(key)
+                 and (key.endswith(("/", ".hpp")) or path[len(key)] in "/.")), key=len, default=None)
     if layer == "adapt/":
         return "adapt/" + re.split(r"[/.]", path[len(layer):])[0]
     return layer
@@ -185,12 +194,15 @@ def may_include(path, other):
 
 
 def room_of(path):
-    """The adapter that has rooms and the header's room there; None twice for any other header, a room of None for one that stands in none."""
+    """The adapter that has rooms and the header's room there; None twice for any other header, a room of None for one
+    that stands in none."""
     adapter = layer_of(path)
     if adapter not in ROOMS:
         return None, None
     rest = path[len(adapter):].lstrip("/")
-    return adapter, "" if rest == ".hpp" else next((room for room in ROOMS[adapter] if room and rest.startswith(room)), None)
+    if rest == ".hpp":
+        return adapter, ""
+    return adapter, next((room for room in ROOMS[adapter] if room and rest.startswith(room)), None)
 
 
 def reached_from(path, includes, seen):
@@ -246,7 +258,8 @@ def faults(root):
                     yield f"{path}: there is no <{name}>"
                 elif layer_of(other) and not may_include(path, other):
                     yield f"{path}: may not include <{name}>"
-                elif room is not None and room_of(other)[0] == adapter and room_of(other)[1] not in (room, *ROOMS[adapter][room]):
+                elif (room is not None and room_of(other)[0] == adapter
+                      and room_of(other)[1] not in (room, *ROOMS[adapter][room])):
                     yield f"{path}: may not include <{name}>, which is of another room"
                 elif is_private(other) and layer_of(path) and other != LINKAGE and not extends(path, other):
                     yield f"{path}: may not include <{name}>, which is private; see EXTENDS in layering.py"
@@ -273,7 +286,8 @@ def faults(root):
             yield f"{path}: #define {name}: macros are CAIRN_VERSION_* or CAIRN_HAS_*, and CAIRN_DECL of {LINKAGE}"
     for pattern in USERS:
         for file in sorted(pathlib.Path(root).glob(pattern)):
-            if file.is_file() and re.search(r"#\s*include\s*<cairn/(?:\w+/)*(?:detail/|impl/(?!src\.hpp))", file.read_text(errors="replace")):
+            if file.is_file() and re.search(r"#\s*include\s*<cairn/(?:\w+/)*(?:detail/|impl/(?!src\.hpp))",
+                                            file.read_text(errors="replace")):
                 yield f"{file.relative_to(root)}: includes a private header of cairn"
     for pattern in ("examples/**/*", "tools/**/*"):
         for file in sorted(pathlib.Path(root).glob(pattern)):
@@ -315,14 +329,17 @@ GOOD = {
     "adapt/torch/state/a.hpp": "",
     "adapt/torch/compat/a.hpp": "#include <cairn/adapt/torch/loop/a.hpp>\n",
     "core/detail/refused.hpp": "namespace cairn::detail {\n/// What.\nint x;\n}  // namespace cairn::detail\n",
-    "core/named.hpp": "#include <cairn/core/detail/refused.hpp>\nnamespace cairn {\n/// What.\nint y;\n}  // namespace cairn\n",
+    "core/named.hpp": "#include <cairn/core/detail/refused.hpp>\nnamespace cairn {\n/// What.\nint y;\n}  // namespace "
+                      "cairn\n",
 }
 ONCE = "#include <cairn/plan/impl/once.ipp>\n"
 GOOD |= {
     "detail/linkage.hpp": "#ifdef CAIRN_SEPARATE_COMPILATION\n#define CAIRN_DECL\n#endif\n",
     "impl/src.hpp": "#ifndef CAIRN_SEPARATE_COMPILATION\n#error\n#endif\n" + ONCE,
-    "plan/impl/once.ipp": "#include <cairn/plan/once.hpp>\n#include <cairn/core/detail/refused.hpp>\nnamespace cairn {\nCAIRN_DECL int once(int z) {\n}\n}  // namespace cairn\n",
-    "plan/once.hpp": "#include <cairn/detail/linkage.hpp>\nnamespace cairn {\n/// What.\n[[nodiscard]] CAIRN_DECL int once(int z);\n}  // namespace cairn\n"
+    "plan/impl/once.ipp": "#include <cairn/plan/once.hpp>\n#include <cairn/core/detail/refused.hpp>\nnamespace cairn "
+                          "{\nCAIRN_DECL int once(int z) {\n}\n}  // namespace cairn\n",
+    "plan/once.hpp": "#include <cairn/detail/linkage.hpp>\nnamespace cairn {\n/// What.\n[[nodiscard]] CAIRN_DECL int "
+                     "once(int z);\n}  // namespace cairn\n"
                      "\n#ifndef CAIRN_SEPARATE_COMPILATION\n" + ONCE + "#endif\n",
 }
 PLANTED = [  # header, text added to it, what the report must say
@@ -351,8 +368,10 @@ PLANTED = [  # header, text added to it, what the report must say
     ("trace/a.hpp", "#include <cairn/run/a.hpp>\n", "trace/a.hpp: may not include <cairn/run/a.hpp>"),
     ("adapt/two.hpp", "#include <cairn/adapt/one.hpp>\n", "adapt/two.hpp: may not include <cairn/adapt/one.hpp>"),
     ("adapt/two.hpp", "#include <cairn/plan/a.hpp>\n", "adapt/two.hpp: may not include <cairn/plan/a.hpp>"),
-    ("adapt/torch.hpp", "#include <cairn/adapt/torch/compat/a.hpp>\n", "adapt/torch.hpp: may not include <cairn/adapt/torch/compat/a.hpp>, which is of another"),
-    ("adapt/torch/state/a.hpp", "#include <cairn/adapt/torch/compat/a.hpp>\n", "adapt/torch/state/a.hpp: may not include <cairn/adapt/torch/compat/a.hpp>"),
+    ("adapt/torch.hpp", "#include <cairn/adapt/torch/compat/a.hpp>\n",
+     "adapt/torch.hpp: may not include <cairn/adapt/torch/compat/a.hpp>, which is of another"),
+    ("adapt/torch/state/a.hpp", "#include <cairn/adapt/torch/compat/a.hpp>\n",
+     "adapt/torch/state/a.hpp: may not include <cairn/adapt/torch/compat/a.hpp>"),
     ("adapt/torch/b.hpp", "", "adapt/torch/b.hpp: belongs to no room of adapt/torch/"),
     ("cairn.hpp", "#include <cairn/adapt/two.hpp>\n", "cairn.hpp: may not include <cairn/adapt/two.hpp>"),
     ("cairn.hpp", "#include <cairn/plan/text/a.hpp>\n", "cairn.hpp: reaches plan/text/a.hpp"),
@@ -360,18 +379,26 @@ PLANTED = [  # header, text added to it, what the report must say
     ("cairn.hpp", "\n" * 40, "cairn.hpp: 44 lines"),
     ("adapt/three.hpp", "", "adapt/three: no cairn_component()"),
     ("misc/a.hpp", "", "misc/a.hpp: belongs to no layer"),
-    ("core/a.hpp", "namespace cairn {\nint z;\n}  // namespace cairn\n", "core/a.hpp: declares no documented public name"),
-    ("core/a.hpp", "namespace cairn::detail {\n/// What.\nint z;\n}  // namespace cairn::detail\n", "core/a.hpp: declares no documented public name"),
-    ("core/detail/refused.hpp", "namespace cairn {\n/// What.\nint z;\n}  // namespace cairn\n", "core/detail/refused.hpp: is private, but declares"),
-    ("adapt/two.hpp", "#include <cairn/core/detail/refused.hpp>\n", "adapt/two.hpp: may not include <cairn/core/detail/refused.hpp>, which is private"),
+    ("core/a.hpp", "namespace cairn {\nint z;\n}  // namespace cairn\n",
+     "core/a.hpp: declares no documented public name"),
+    ("core/a.hpp", "namespace cairn::detail {\n/// What.\nint z;\n}  // namespace cairn::detail\n",
+     "core/a.hpp: declares no documented public name"),
+    ("core/detail/refused.hpp", "namespace cairn {\n/// What.\nint z;\n}  // namespace cairn\n",
+     "core/detail/refused.hpp: is private, but declares"),
+    ("adapt/two.hpp", "#include <cairn/core/detail/refused.hpp>\n",
+     "adapt/two.hpp: may not include <cairn/core/detail/refused.hpp>, which is private"),
     ("plan/impl/more.ipp", "#include <cairn/plan/a.hpp>\n", "plan/impl/more.ipp: is not in impl/src.hpp"),
-    ("plan/impl/a.ipp", "#include <cairn/plan/a.hpp>\n", "plan/a.hpp: does not end with the #include of plan/impl/a.ipp"),
+    ("plan/impl/a.ipp", "#include <cairn/plan/a.hpp>\n",
+     "plan/a.hpp: does not end with the #include of plan/impl/a.ipp"),
     ("plan/impl/b.ipp", "", "plan/impl/b.ipp: does not include plan/b.hpp"),
     ("plan/once.hpp", "int x;\n", "plan/once.hpp: does not end with the #include of plan/impl/once.ipp"),
-    ("plan/a.hpp", "#ifdef CAIRN_SEPARATE_COMPILATION\n#endif\n", "plan/a.hpp: asks for CAIRN_SEPARATE_COMPILATION elsewhere"),
-    ("plan/a.hpp", "CAIRN_DECL int x(int z);\n", "plan/a.hpp: declares with CAIRN_DECL, but there is no plan/impl/a.ipp"),
+    ("plan/a.hpp", "#ifdef CAIRN_SEPARATE_COMPILATION\n#endif\n",
+     "plan/a.hpp: asks for CAIRN_SEPARATE_COMPILATION elsewhere"),
+    ("plan/a.hpp", "CAIRN_DECL int x(int z);\n",
+     "plan/a.hpp: declares with CAIRN_DECL, but there is no plan/impl/a.ipp"),
     ("plan/impl/once.ipp", "int twice(int z) {\n}\n", "plan/impl/once.ipp: a body without CAIRN_DECL: int twice"),
-    ("plan/impl/once.ipp", "CAIRN_DECL int twice(int z) {\n}\n", "plan/once.hpp: declares once with CAIRN_DECL, plan/impl/once.ipp has bodies of once twice"),
+    ("plan/impl/once.ipp", "CAIRN_DECL int twice(int z) {\n}\n",
+     "plan/once.hpp: declares once with CAIRN_DECL, plan/impl/once.ipp has bodies of once twice"),
     ("plan/impl/once.ipp", "#include <cairn/cairn.hpp>\n", "plan/impl/once.ipp: may not include <cairn/cairn.hpp>"),
     ("core/a.hpp", "#define CAIRN_DECL\n", "core/a.hpp: #define CAIRN_DECL"),
     ("../../tools/a.cpp", "#include <cairn/plan/impl/once.ipp>\n", "tools/a.cpp: includes a private header"),
@@ -387,7 +414,8 @@ def found_in(tree):
             file = pathlib.Path(root, "include", "cairn", path)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("#pragma once\n" + text)
-        pathlib.Path(root, "CMakeLists.txt").write_text("cairn_component(one One::one)\ncairn_component(two Two::two)\ncairn_component(torch torch)\n")
+        components = (("one", "One::one"), ("two", "Two::two"), ("torch", "torch"))
+        pathlib.Path(root, "CMakeLists.txt").write_text("".join(f"cairn_component({a} {b})\n" for a, b in components))
         return list(faults(root))
 
 

