@@ -30,7 +30,6 @@ LEFT = {
     "include/cairn/profile/detail/action_rows.hpp: stats_of": 80,
     "include/cairn/run/graph/detail/memory.hpp: graph_memory": 250,
     "include/cairn/trace/impl/trace_summary.ipp: summarize_trace": 70,
-    "tools/cairn/main.cpp: run": 90,
 }
 
 SKIPPED = re.compile(

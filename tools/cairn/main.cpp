@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <iostream>
 #include <new>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <cairn/core/error.hpp>
@@ -265,89 +267,116 @@ int refuse(std::string const& what) {
   return 2;
 }
 
+/// The commands: what each may be given, and what it does.
+class commands {
+ public:
+  explicit commands(CLI::App& app) : app_{app} {
+    add_loops();
+    add_chains_and_graphs();
+    add_figures();
+    add_files();
+    add("version", "The version", [] { std::cout << "cairn " CAIRN_VERSION_STRING "\n"; });
+  }
+  commands(commands const&) = delete;  // options refer to members
+  /// Answers the command that was given.
+  void answer() const {
+    for (auto const& [command, does] : answers_)
+      if (command->parsed()) return does();
+  }
+
+ private:
+  CLI::App& add(char const* name, char const* help, std::function<void()> does) {
+    auto& command = *app_.add_subcommand(name, help);
+    answers_.emplace_back(&command, std::move(does));
+    return command;
+  }
+  void add_loops() {
+    auto& planning = add("plan", "Figures, actions and pictures of a plan", [this] { plan(to_plan_, wanted_); });
+    to_plan_.add_to(planning, request_keys());
+    wanted_.add_to(planning);
+    to_explain_.add_to(add("explain", "A plan in words, with what is the least and what other slots would do",
+                           [this] { std::cout << explanation(to_explain_.read()); }),
+                       request_keys());
+    auto& advising = add("advise", "The cheapest plan over all schedules within a budget, and the others",
+                         [this] { advise(to_advise_, advice_as_json_); });
+    to_advise_.add_to(advising, loop_keys());
+    advising.add_flag("--json", advice_as_json_, "one JSON object instead of a table");
+    auto& comparing = add("pareto", "What memory buys: the plans of which none is both smaller and faster",
+                          [this] { compare(to_compare_, compared_); });
+    to_compare_.add_to(comparing, loop_keys());
+    compared_.add_to(comparing);
+  }
+  void add_figures() {
+    auto& slowing = add("slots", "The fewest slots for a wanted slow-down", [this] {
+      std::cout << slots_text(count_of("steps", steps_to_slow_, 0), number_of("slowdown", slowdown_));
+    });
+    slowing.add_option("--steps", steps_to_slow_, "steps of the loop")->type_name("N")->required();
+    slowing
+        .add_option("--slowdown", slowdown_,
+                    "steps run forward, the recorded run of each included, per step of the loop")
+        ->type_name("R")
+        ->required();
+    auto& saving =
+        add("savings", "What evenly spaced checkpoints save", [this] { savings(lengths_, checkpoints_); });
+    saving.add_option("N", lengths_, "steps of the loop")->required();
+    saving.add_option("--checkpoints", checkpoints_, "how many (the square root of the steps)")->type_name("K");
+  }
+  void add_chains_and_graphs() {
+    auto& chaining = add("chain", "The fastest plan for stages that differ within a budget, and what memory buys",
+                         [this] { chain(to_chain_, chained_); });
+    to_chain_.add_to(chaining, chain_keys());
+    chained_.add_to(chaining);
+    graphed_.add_to(add("graph", "Plans for a graph of operations, such as a network with skip connections",
+                        [this] { graphed_.answer(*app_.get_subcommand("graph")); }));
+  }
+  void add_files() {
+    auto& profiling = add("profile", "Tables and pictures of a measured graph or chain: time and memory of each node",
+                          [this] { std::cout << profile_files_of(profiled_, profile_folder_); });
+    profiling.add_option("FILE", profiled_,
+                         "the graph or the chain as JSON, times in nanoseconds; - for standard input");
+    profiling.add_option("--out", profile_folder_, "where they go (the present folder)")->type_name("FOLDER");
+    traced_.add_to(add("trace", "Traces of programs: what is in them, and those that are torn",
+                       [this] { std::cout << traced_.answer(*app_.get_subcommand("trace")); }));
+    add("report", "What stands in a CSV or JSON of plans or of a profile, with units",
+        [this] { std::cout << report_of(reported_); })
+        .add_option("FILE", reported_, "the file, - for standard input");
+    add("env", "What programs take from the environment, as it is now", [] { std::cout << environment_table(); });
+  }
+
+  CLI::App& app_;
+  std::vector<std::pair<CLI::App*, std::function<void()>>> answers_;
+  written<request> to_plan_, to_explain_;
+  written<asked_loop> to_advise_, to_compare_;
+  written<asked_chain> to_chain_;
+  outputs wanted_;
+  bool advice_as_json_ = false;
+  comparison compared_;
+  std::string steps_to_slow_, slowdown_, checkpoints_;
+  std::vector<std::string> lengths_;
+  chain_words chained_;
+  graph_words graphed_;
+  trace_words traced_;
+  std::string profiled_, profile_folder_, reported_;
+};
+
 int run(int count, char** words) {
   CLI::App app{
       "Plans for reversing a loop of many steps, a chain of stages or a graph of operations, in a small memory."};
   app.name("cairn");
   app.require_subcommand(1);
   app.footer("Sizes are written as 100, 64kB, 1.5GB or 512MiB. Exit status: 0, or 2 for what cannot be done as asked.");
-  written<request> to_plan, to_explain;
-  written<asked_loop> to_advise, to_compare;
-  written<asked_chain> to_chain;
-  chain_words chained;
-  bool advice_as_json = false;
-  comparison compared;
-  std::string steps_to_slow, slowdown, reported, profiled, profile_folder;
-  outputs wanted;
-  std::vector<std::string> lengths;
-  std::string checkpoints;
-
-  auto& planning = *app.add_subcommand("plan", "Figures, actions and pictures of a plan");
-  to_plan.add_to(planning, request_keys());
-  wanted.add_to(planning);
-  auto& explaining =
-      *app.add_subcommand("explain", "A plan in words, with what is the least and what other slots would do");
-  to_explain.add_to(explaining, request_keys());
-  auto& advising =
-      *app.add_subcommand("advise", "The cheapest plan over all schedules within a budget, and the others");
-  to_advise.add_to(advising, loop_keys());
-  advising.add_flag("--json", advice_as_json, "one JSON object instead of a table");
-  auto& comparing =
-      *app.add_subcommand("pareto", "What memory buys: the plans of which none is both smaller and faster");
-  to_compare.add_to(comparing, loop_keys());
-  compared.add_to(comparing);
-  auto& chaining =
-      *app.add_subcommand("chain", "The fastest plan for stages that differ within a budget, and what memory buys");
-  to_chain.add_to(chaining, chain_keys());
-  chained.add_to(chaining);
-  auto& graphing =
-      *app.add_subcommand("graph", "Plans for a graph of operations, such as a network with skip connections");
-  graph_words graphed;
-  graphed.add_to(graphing);
-  auto& slowing = *app.add_subcommand("slots", "The fewest slots for a wanted slow-down");
-  slowing.add_option("--steps", steps_to_slow, "steps of the loop")->type_name("N")->required();
-  slowing
-      .add_option("--slowdown", slowdown, "steps run forward, the recorded run of each included, per step of the loop")
-      ->type_name("R")
-      ->required();
-  auto& saving = *app.add_subcommand("savings", "What evenly spaced checkpoints save");
-  saving.add_option("N", lengths, "steps of the loop")->required();
-  saving.add_option("--checkpoints", checkpoints, "how many (the square root of the steps)")->type_name("K");
-  auto& profiling =
-      *app.add_subcommand("profile", "Tables and pictures of a measured graph or chain: time and memory of each node");
-  profiling.add_option("FILE", profiled, "the graph or the chain as JSON, times in nanoseconds; - for standard input");
-  profiling.add_option("--out", profile_folder, "where they go (the present folder)")->type_name("FOLDER");
-  auto& tracing = *app.add_subcommand("trace", "Traces of programs: what is in them, and those that are torn");
-  trace_words traced;
-  traced.add_to(tracing);
-  app.add_subcommand("report", "What stands in a CSV or JSON of plans or of a profile, with units")
-      ->add_option("FILE", reported, "the file, - for standard input");
-  app.add_subcommand("env", "What programs take from the environment, as it is now");
-  app.add_subcommand("version", "The version");
+  commands const known{app};
   if (auto const wrong = missing_command(app, count, words)) return refuse(plain(*wrong));
 
   try {
     app.parse(count, words);
   } catch (CLI::Success const& asked) {
     return app.exit(asked);
-  } catch (CLI::ParseError const& problem) { 
+  } catch (CLI::ParseError const& problem) {
     return refuse(problem.what() + std::string{"; cairn --help and cairn COMMAND --help list what there is"});
   }
   try {
-    if (app.got_subcommand("plan")) plan(to_plan, wanted);
-    else if (app.got_subcommand("explain")) std::cout << explanation(to_explain.read());
-    else if (app.got_subcommand("advise")) advise(to_advise, advice_as_json);
-    else if (app.got_subcommand("pareto")) compare(to_compare, compared);
-    else if (app.got_subcommand("chain")) chain(to_chain, chained);
-    else if (app.got_subcommand("graph")) graphed.answer(graphing);
-    else if (app.got_subcommand("slots"))
-      std::cout << slots_text(count_of("steps", steps_to_slow, 0), number_of("slowdown", slowdown));
-    else if (app.got_subcommand("savings")) savings(lengths, checkpoints);
-    else if (app.got_subcommand("profile")) std::cout << profile_files_of(profiled, profile_folder);
-    else if (app.got_subcommand("trace")) std::cout << traced.answer(tracing);
-    else if (app.got_subcommand("report")) std::cout << report_of(reported);
-    else if (app.got_subcommand("env")) std::cout << environment_table();
-    else std::cout << "cairn " CAIRN_VERSION_STRING "\n";
+    known.answer();
   } catch (wrong_request const& problem) {
     return refuse(problem.what());
   } catch (cairn::error const& problem) {
