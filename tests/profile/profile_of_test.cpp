@@ -304,6 +304,8 @@ TEST_CASE("a table that is not one of a profile is refused with its line", "[pro
   CHECK_THAT(said_by(with(nodes, "loss()", "lost()"), activations), Contains("is not that of a sweep over a graph"));
   CHECK_THAT(said_by(nodes, with(activations, "conv,0,3,8,8,10", "conv,0,3,8,8,11")), Contains("has not the bytes that the nodes tell"));
   CHECK_THAT(said_by(with(nodes, ",10,cpu", ",9999,cpu"), activations), Contains("the bytes of the nodes do not follow from one another") || Contains("has not the bytes that the nodes tell"));
+  CHECK_THAT(said_by(with(nodes, ",10,cpu", ",9000000000000000000,cpu"), activations), Contains("the sums of this profile pass 2^60"));
+  CHECK_THAT(said_by(with(nodes, "1e-06", "1e+300"), activations), Contains("the sums of this profile pass 2^60"));
   CHECK_THROWS_AS(chain_of(stats), parse_error);
   CHECK_THROWS_AS(graph_of({}), parse_error);
   auto wrong = residual_block();

@@ -53,7 +53,7 @@ struct profiled_graph {
 /// The graph that a profile is of: `graph_of(profile_of({graph}))` equals `graph`, with adjoint_bytes and each input
 /// named. Work that a profile of a chain cannot tell from adjoints is left out.
 /// \throws parse_error   for nodes that are not those of such a sweep, in this order
-/// \throws invalid_plan, overflow_error   as `graph_planner`
+/// \throws invalid_plan, overflow_error   as `graph_planner`, and where all nodes together pass 2^60 bytes
 [[nodiscard]] CAIRN_DECL operation_graph graph_of(profile_stats const& stats);
 /// The chain that a profile is of: `chain_of(profile_of(c))` equals `c`, with its optional lists given.
 /// \throws parse_error   for a profile of anything else

@@ -30,6 +30,13 @@ namespace detail {
   return std::int64_t(std::llround(seconds * 1e9));
 }
 
+/// The most bytes, and nanoseconds, that all nodes of a profile may have together: no sum of them overflows.
+inline constexpr wide most_profiled = wide{1} << 60;
+
+[[noreturn]] inline void refuse_profile_sums(char const* who, wide sum) {
+  throw overflow_error{who, "the sums of this profile pass 2^60", {{"sum", sum}},
+                       "no machine has so many bytes, and no sweep takes so many nanoseconds"};
+}
 /// The names of all operations, checked.
 [[nodiscard]] inline std::vector<std::string> names_of(profiled_graph const& measured, char const* who) {
   std::size_t const count = measured.graph.operations.size();
@@ -62,9 +69,19 @@ namespace detail {
       if (leaf >= measured.leaves.size())
         throw invalid_call{who, "an operation reads a leaf that is not there",
                            {{"leaf", leaf}, {"leaves", measured.leaves.size()}}, "give numbers of leaves"};
-  for (auto const& leaf : measured.leaves)
+  wide standing = 0;
+  for (auto const& leaf : measured.leaves) {
     if (leaf.bytes < 0)
       throw invalid_plan{who, "a leaf has a negative size", {{"bytes", leaf.bytes}}, "give 0 or more"};
+    standing += 2 * wide(leaf.bytes);
+  }
+  for (auto const& update : measured.updates) {
+    if (update.time < 0 || update.work < 0)
+      throw invalid_plan{who, "an update has a negative time or work", {{"time", update.time}, {"work", update.work}},
+                         "give 0 or more"};
+    standing += wide(update.work);
+  }
+  if (standing > most_profiled) refuse_profile_sums(who, standing);
   return names;
 }
 
@@ -133,6 +150,7 @@ inline constexpr std::string_view input_word = "input_";  ///< before the place 
 class profile_reader {
  public:
   profile_reader(profile_stats const& stats, char const* who) : stats_{stats}, who_{who} {
+    check_sums();
     find_parts();
     for (auto const& row : stats.activations) sizes_[row.activation_name] = row.median_mem_size_bytes;
     read_operations();
@@ -216,6 +234,17 @@ class profile_reader {
   }
 
  private:
+  void check_sums() const {
+    wide bytes = 0;
+    double seconds = 0;
+    for (auto const& node : stats_.nodes) {
+      bytes += wide(node.median_peak_mem_bytes) + wide(node.median_active_mem_bytes);
+      seconds += node.median_run_time_s;
+    }
+    for (auto const& row : stats_.activations) bytes += wide(row.median_mem_size_bytes);
+    if (bytes > most_profiled) refuse_profile_sums(who_, bytes);
+    if (!(seconds < 1e9)) refuse_profile_sums(who_, most_profiled);
+  }
   void find_parts() {
     auto const& nodes = stats_.nodes;
     std::size_t at = 0;
