@@ -300,16 +300,17 @@ class profile_reader {
       of.adjoint_needs_inputs = of.adjoint_needs_output = false;
       of.adjoint_time = nanoseconds_of(row.median_run_time_s);
       std::vector<bool> some(of.inputs.size(), false);
+      bool reads_some = false;
       for (auto const& word : call.reads)
         if (word == "inputs") of.adjoint_needs_inputs = true;
         else if (std::size_t const place = place_in(word, of.inputs.size()); place < of.inputs.size())
-          some[place] = true;
+          reads_some = some[place] = true;
         else if (word == "output") of.adjoint_needs_output = true;
         else if (auto const tape = sizes_.find(names_[v] + std::string{tape_ending});
                  word == "tape" && tape != sizes_.end())
           of.tape_bytes = tape->second;
         else refuse("an adjoint reads what its run does not leave", 2 * count_ - v);
-      if (!of.adjoint_needs_inputs[0]) of.adjoint_needs_inputs = needed_inputs{std::move(some)};
+      if (reads_some) of.adjoint_needs_inputs = needed_inputs{std::move(some)};
     }
   }
   /// The place of an input that a word names, `input_2`; `inputs` if it names none.
