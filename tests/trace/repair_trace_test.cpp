@@ -168,7 +168,7 @@ TEST_CASE("a killed process leaves a trace that loads after repair, with all eve
   CHECK(done.changed);
   CHECK(done.events == before);
   auto const kept = parts_of(file.events());
-  CHECK(kept.size() > 10'000 - 65'536 / 200);  // no more than a block is lost
+  CHECK(kept.size() > 10'000 - 262'144 / 200);  // no more than a block is lost
   CHECK(kept.size() < 10'000);
   for (std::size_t k = 0; k < kept.size(); ++k) REQUIRE(kept[k].at("args").integer("k") == (long long)k);
   CHECK(cairn::summarize_trace(file.name()).repaired);

@@ -35,7 +35,7 @@ TEST_CASE("a million events take the memory of a block, and so do their repair a
     events = log.events();
   }
   writing = start.rise();
-  CHECK(writing < 65'536 + 20'000);
+  CHECK(writing < 262'144 + 20'000);
   std::filesystem::resize_file(file.name(), std::filesystem::file_size(file.name()) - 10);
   heap::mark const later;
   auto const repaired = cairn::repair_trace(file.name());

@@ -23,7 +23,7 @@ struct trace_options {
   std::int64_t process_id = -1;  ///< the number of the process in the trace; -1: that of the system
   /// Bytes of memory; events go to the file when it is full, or a second old. A killed process loses what is in it.
   /// 0: each event goes to the file at once.
-  std::size_t block_bytes = 65'536;
+  std::size_t block_bytes = 262'144;
   bool metadata = true;  ///< whether names of host, command, executable and folders are written
   bool enabled = true;   ///< false: there is no file, and nothing is written
   std::int64_t (*clock)() = nullptr;  ///< returns nanoseconds that never decrease; null: std::chrono::steady_clock

@@ -29,6 +29,10 @@ class event_text {
   }
   event_text& number(std::int64_t value) noexcept {
     auto rest = std::uint64_t(value);
+    if (rest < 10) {
+      *at_++ = char('0' + rest);
+      return *this;
+    }
     if (value < 0) {
       *at_++ = '-';
       rest = 0 - rest;

@@ -1,5 +1,6 @@
 #pragma once
 /// \file json_text.hpp  Text as the inside of a JSON string.
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -29,10 +30,14 @@ namespace cairn::detail {
 
 /// Whether a text can stand between quotes as it is.
 [[nodiscard]] inline bool is_plain_json(std::string_view text) noexcept {
-  for (char const c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f || c == '"' || c == '\\')
-      return false;
-  return true;
+  static constexpr auto plain = [] {
+    std::array<bool, 256> all{};
+    for (std::size_t c = 0x20; c < 0x7f; ++c) all[c] = c != '"' && c != '\\';
+    return all;
+  }();
+  bool all = true;
+  for (char const c : text) all = all && plain[static_cast<unsigned char>(c)];
+  return all;
 }
 
 /// Appends a text with its escapes, without quotes. A byte that is no UTF-8 becomes U+FFFD.

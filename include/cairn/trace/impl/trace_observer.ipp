@@ -122,8 +122,8 @@ CAIRN_DECL void trace_observer::use(detail::trace_lines& lines, event const& see
   if (a.kind == action_kind::load && from.known && !seen.each_buffer([](void const*, std::size_t) {}))
     return forget(lines, a.what, a.slot, a.where, detail::trace_lines::now(*log_));
   if (wants_arrows_ && from.shown && wants_[std::size_t(in_phase_)])
-    lines.arrow(a.what == content::tape ? R"(,"name":"tape","cat":"checkpoint")"
-                                        : R"(,"name":"checkpoint","cat":"checkpoint")",
+    lines.arrow(a.what == content::tape ? std::string_view{R"(,"name":"tape","cat":"checkpoint")"}
+                                        : std::string_view{R"(,"name":"checkpoint","cat":"checkpoint")"},
                 from.since, span_.began);
 }
 
@@ -137,8 +137,9 @@ CAIRN_DECL void trace_observer::count(detail::trace_lines& lines, content what, 
     for (std::size_t k = 0; k < tier_count; ++k)
       if (used_[k]) values[many++] = {detail::trace_word(tier(k)), held_[k]};
   }
-  lines.counted(what == content::tape ? R"("name":"tapes","cat":"bytes")" : R"("name":"checkpoints","cat":"bytes")", at,
-                values.data(), many);
+  lines.counted(what == content::tape ? std::string_view{R"("name":"tapes","cat":"bytes")"}
+                                      : std::string_view{R"("name":"checkpoints","cat":"bytes")"},
+                at, values.data(), many);
 }
 
 }  // namespace cairn

@@ -16,9 +16,15 @@ CAIRN_DECL void trace_argument::add_to(std::string& text) const {
     char digits[32];
     text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
   };
-  ((text += ',') += detail::json_string(key_)) += ':';
+  text += ",\"";
+  detail::add_json_text(text, key_);
+  text += "\":";
   switch (is_) {
-    case kind::text: text += detail::json_string(text_); break;
+    case kind::text:
+      text += '"';
+      detail::add_json_text(text, text_);
+      text += '"';
+      break;
     case kind::truth: text += whole_ != 0 ? "true" : "false"; break;
     case kind::whole: add_number(whole_); break;
     case kind::number:
@@ -42,7 +48,9 @@ CAIRN_DECL region_words::region_words(std::string_view name, std::initializer_li
                                       trace_region_options const& options) {
   text_.reserve(160);  // one allocation for most
   text_ += ",\"name\":\"";
+  std::size_t const named = text_.size();
   add_json_text(text_, name);
+  std::size_t const name_size = text_.size() - named;
   text_ += "\",\"cat\":\"";
   add_json_text(text_, options.category);
   text_ += '"';
@@ -50,7 +58,8 @@ CAIRN_DECL region_words::region_words(std::string_view name, std::initializer_li
   text_ += options.grad_enabled ? ",\"grad_enabled\":1,\"type\":\"" : ",\"grad_enabled\":0,\"type\":\"";
   add_json_text(text_, options.type);
   text_ += "\",\"target\":\"";
-  add_json_text(text_, options.target.empty() ? name : options.target);
+  if (options.target.empty()) text_.append(text_, named, name_size);
+  else add_json_text(text_, options.target);
   text_ += '"';
   for (auto const& one : arguments) one.add_to(text_);
 }

@@ -146,7 +146,8 @@ CAIRN_DECL void trace_lines::complete(trace_span const& span, std::int64_t ended
   put_thread(line);
   line.microseconds((std::max)(span.began - log_.zero_, std::int64_t{0}));
   line.put(",\"dur\":").microseconds((std::max)(ended - span.began, std::int64_t{1})).text(log_.host_text_);
-  line.number(inside ? span.before.event : -1).put(",\"level\":").number(inside ? span.before.level + 1 : 1);
+  if (inside) line.number(span.before.event).put(",\"level\":").number(span.before.level + 1);
+  else line.put("-1,\"level\":1");
   line.text(words.tail).text(words.more).put("}}");
   done(line, ended);
 }
