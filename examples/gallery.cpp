@@ -80,7 +80,7 @@ struct no_clock {
   using rep = duration::rep;
   using period = duration::period;
   using time_point = std::chrono::time_point<no_clock>;
-  static constexpr bool is_steady = true;
+  [[maybe_unused]] static constexpr bool is_steady = true;
   static time_point now() { return {}; }
 };
 
