@@ -1534,8 +1534,10 @@ def check_environment():
 def check_traces():
     """`trace repair` keeps every complete event wherever a trace is torn, and `trace summarize` counts each."""
     def event(number, name, category, start, microseconds, more=""):
-        return (f'{{"id":{number},"name":"{name}","cat":"{category}","pid":1,"tid":1,"ts":{start}.000,"dur":{microseconds}.000,"ph":"X","args":{{"level":1{more}}}}},\n')
-    events = ["[\n", event(1, "module.a", "forward", 0, 2000, ',"type":"module","target":"a"'), event(2, "advance", "forward", 2000, 3000), event(3, "advance", "recompute", 5000, 7000),
+        return (f'{{"id":{number},"name":"{name}","cat":"{category}","pid":1,"tid":1,"ts":{start}.000,'
+                f'"dur":{microseconds}.000,"ph":"X","args":{{"level":1{more}}}}},\n')
+    events = ["[\n", event(1, "module.a", "forward", 0, 2000, ',"type":"module","target":"a"'),
+              event(2, "advance", "forward", 2000, 3000), event(3, "advance", "recompute", 5000, 7000),
               event(4, "reverse", "reverse", 12000, 11000)]
     with tempfile.TemporaryDirectory() as scratch:
         file = pathlib.Path(scratch, "run.pfw")
@@ -1547,22 +1549,27 @@ def check_traces():
                 expect(len(json.loads(file.read_text())) == kept + 1, file.read_text())
                 expect(output("trace", "repair", file).startswith("whole, "), "a second repair")
         rows = {line.split()[0]: line.split()[1:] for line in output("trace", "summarize", file).splitlines() if line}
-        expect(rows["recompute"][:3] == ["1", "7.000", "7.000"] and rows["reverse"][:3] == ["1", "11.000", "11.000"], rows)
-        expect(rows["forward"][:2] == ["2", "5.000"] and rows["advance"][:2] == ["2", "10.000"] and rows["a"][:2] == ["1", "2.000"], rows)
+        expect(rows["recompute"][:3] == ["1", "7.000", "7.000"] and rows["reverse"][:3] == ["1", "11.000", "11.000"],
+               rows)
+        expect(rows["forward"][:2] == ["2", "5.000"] and rows["advance"][:2] == ["2", "10.000"]
+               and rows["a"][:2] == ["1", "2.000"], rows)
         expect("2 more" in output("trace", "summarize", file, "--rows", 1), "--rows")
         file.write_text("".join(events)[:-9])
         expect("repair it first" in run("trace", "summarize", file).stderr, "a torn trace is summarized")
         file.write_text("no trace\n")
-        for words in (["repair", file], ["summarize", file], ["summarize", "/no/such"], ["repair"], ["summarize"], ["summarize", file, "--rows", 0]):
+        for words in (["repair", file], ["summarize", file], ["summarize", "/no/such"], ["repair"], ["summarize"],
+                      ["summarize", file, "--rows", 0]):
             done = run("trace", *words)
             expect(done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1, words, done)
     expect(file.name in done.stderr or "rows" in done.stderr, done)
 
 
 def check_profiles():
-    """The tables that `profile` writes have all nodes of a chain and of a graph, `report` reads them, and `graph plan` plans them."""
+    """The tables that `profile` writes have all nodes of a chain and of a graph, `report` reads them, and `graph plan`
+    plans them."""
     chain = {"x": [8, 16, 4], "s": [40, 20], "uf": [1000, 3000], "ub": [2000, 5000, 7]}
-    graph = {"operations": [{"bytes": 8000, "time": 30, "adjoint_time": 60}, {"inputs": [0], "bytes": 4000, "time": 50, "adjoint_time": 100},
+    graph = {"operations": [{"bytes": 8000, "time": 30, "adjoint_time": 60},
+                            {"inputs": [0], "bytes": 4000, "time": 50, "adjoint_time": 100},
                             {"inputs": [0, 1], "bytes": 8, "time": 10, "adjoint_time": 10}]}
     with tempfile.TemporaryDirectory() as scratch:
         for name, model, nodes, forward in (("chain", chain, 6, 4000), ("graph", graph, 8, 90)):
@@ -1571,21 +1578,27 @@ def check_profiles():
             said = output("profile", file, "--out", folder)
             rows = list(csv.DictReader((folder / "profiler_stats_node_stats.csv").read_text().splitlines()))
             expect(len(rows) == nodes and said.startswith(f"a profile of {nodes} nodes, "), name, len(rows), said)
-            expect(round(sum(float(row["median_run_time_s"]) for row in rows if row["gtype"] == "forward") * 1e9) == forward, rows)
+            seconds = sum(float(row["median_run_time_s"]) for row in rows if row["gtype"] == "forward")
+            expect(round(seconds * 1e9) == forward, rows)
             expect(len(list(folder.glob("*.svg"))) == 4, "pictures")
             for picture in folder.glob("*.svg"):
                 xml.etree.ElementTree.parse(picture)
-            expect(output("report", folder / "profiler_stats_node_stats.csv") + f"\ntables and pictures: {folder}/profiler_stats_*\n" == said, said)
+            expect(output("report", folder / "profiler_stats_node_stats.csv")
+                   + f"\ntables and pictures: {folder}/profiler_stats_*\n" == said, said)
             most = max(int(row["median_peak_mem_bytes"]) for row in rows)
-            expect(re.search(r"^most memory: [\d.]+ (B|KiB) at rank (\d+)", said, re.M).group(2) in [row["rank"] for row in rows if int(row["median_peak_mem_bytes"]) == most], said)
-            activations = list(csv.DictReader((folder / "profiler_stats_activation_stats.csv").read_text().splitlines()))
+            ranks = [row["rank"] for row in rows if int(row["median_peak_mem_bytes"]) == most]
+            expect(re.search(r"^most memory: [\d.]+ (B|KiB) at rank (\d+)", said, re.M).group(2) in ranks, said)
+            table = (folder / "profiler_stats_activation_stats.csv").read_text()
+            activations = list(csv.DictReader(table.splitlines()))
             told = output("report", folder / "profiler_stats_activation_stats.csv")
-            expect(told.startswith(f"{len(activations)} activation") and all(row["activation_name"] in told for row in activations), told)
+            expect(told.startswith(f"{len(activations)} activation")
+                   and all(row["activation_name"] in told for row in activations), told)
         planned = output("graph", "plan", pathlib.Path(scratch, "graph", "profiler_stats_node_stats.csv"))
         expect(planned == output("graph", "plan", pathlib.Path(scratch, "graph.json")), planned)
         wrong = (folder / "profiler_stats_node_stats.csv").read_text().replace("forward", "nan", 1)
         pathlib.Path(scratch, "wrong.csv").write_text(wrong)
-        for words in (["report", pathlib.Path(scratch, "wrong.csv")], ["profile"], ["profile", "/no/such"], ["profile", pathlib.Path(scratch, "wrong.csv")]):
+        for words in (["report", pathlib.Path(scratch, "wrong.csv")], ["profile"], ["profile", "/no/such"],
+                      ["profile", pathlib.Path(scratch, "wrong.csv")]):
             done = run(*words)
             expect(done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1, words, done)
 
