@@ -174,6 +174,27 @@ TEST_CASE("what an allocator counts becomes the work of operations and adjoints"
   CHECK(graph_of(seeing.stats()) == seen);
 }
 
+TEST_CASE("resident pages that an operation touches become its work", "[profile]") {
+  auto const source = resident_memory_source();
+  source.reset_peak();
+  if (source.peak() > source.held() + (4 << 20)) CAIRN_SKIP("the kernel does not forget the peak");
+  graph_builder net;
+  auto const x = net.input<double>();
+  auto const y = net.add(
+      reads::inputs,
+      [](double a) {
+        field scratch(std::size_t{4} << 20, a);  // 32 MiB, given back at the end
+        return scratch.front() + scratch.back();
+      },
+      [](double, double bar, double& abar) { abar += 2 * bar; }, x);
+  double const x0 = 3;
+  graph_profiler<> profiler{{.memory = source}};
+  auto const seen = profiler.run(net, {x.is(x0)}, {y.seed(1.0)});
+  CHECK(seen.operations[0].work > 30 << 20);
+  CHECK(seen.operations[0].work < 40 << 20);
+  CHECK(seen.operations[0].adjoint_work < 4 << 20);
+}
+
 TEST_CASE("names of operations are those that are given, and evicted values make others dearer", "[profile]") {
   network of;
   std::vector<std::string> names;
