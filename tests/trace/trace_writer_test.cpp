@@ -2,9 +2,10 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
-#include <limits>
+#include <map>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -226,4 +227,51 @@ TEST_CASE("a file that cannot be written is said at once, a full disk at the end
   trace_region const region{log, "region"};
   CHECK_THROWS_AS(log.finalize(), cairn::file_error);
   log.finalize();
+}
+
+TEST_CASE("threads write side by side, each with its own events around its own") {
+  traces::scratch_file const file;
+  constexpr int threads = 4, regions = 300;
+  {
+    trace_writer log{file.name(), {.block_bytes = 4096}};
+    trace_region const whole{log, "whole"};
+    std::vector<std::thread> all;
+    for (int t = 0; t < threads; ++t)
+      all.emplace_back([&log, t] {
+        trace_region const outer{log, "outer", {{"t", t}}};
+        for (int k = 0; k < regions; ++k) trace_region const inner{log, "inner", {{"t", t}}};
+      });
+    for (auto& one : all) one.join();
+  }
+  auto const all = file.events();
+  traces::check(all);
+  CHECK(traces::with(all, "name", "inner").size() == threads * regions);
+  CHECK(traces::with(all, "name", "thread_name").size() == threads + 1);
+  std::map<long long, long long> thread_of, outer_of;
+  for (auto const& e : traces::with(all, "name", "outer")) {
+    CHECK(e.at("args").integer("p_idx") == -1);  // the region of another thread is not around it
+    thread_of[e.at("args").integer("t")] = e.integer("tid");
+    outer_of[e.at("args").integer("t")] = e.integer("id");
+  }
+  CHECK(thread_of.size() == threads);
+  for (auto const& e : traces::with(all, "name", "inner")) {
+    auto const t = e.at("args").integer("t");
+    REQUIRE(e.integer("tid") == thread_of[t]);
+    REQUIRE(e.at("args").integer("p_idx") == outer_of[t]);
+  }
+}
+
+TEST_CASE("two traces of one thread do not see each other") {
+  traces::scratch_file const first, second;
+  {
+    trace_writer one{first.name()}, two{second.name()};
+    trace_region const a{one, "a"};
+    trace_region const b{two, "b"};
+    trace_region const c{one, "c"};
+  }
+  for (auto const* file : {&first, &second}) {
+    auto const all = file->events();
+    traces::check(all);
+    for (auto const& e : traces::slices(all)) CHECK(e.at("args").integer("p_idx") == -1);
+  }
 }
