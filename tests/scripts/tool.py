@@ -1528,7 +1528,8 @@ def check_environment():
     expect({"CAIRN_APT_WAIT", "CAIRN_FUZZ_PROGRAM"} <= set(read), "this check finds nothing:", sorted(read))
     for name, file in read.items():
         if file.suffix != ".cmake":
-            expect(in_environment("env", **{name: "1"}).returncode == 0, file, "reads", name, "and cairn refuses it")
+            expect(in_environment("env", **{name: "1"}).returncode == 0, file, "reads", name,
+                   "and cairn refuses it: see is_of_the_checkout in trace/impl/environment.ipp")
 
 
 def check_traces():
@@ -1549,10 +1550,9 @@ def check_traces():
                 expect(len(json.loads(file.read_text())) == kept + 1, file.read_text())
                 expect(output("trace", "repair", file).startswith("whole, "), "a second repair")
         rows = {line.split()[0]: line.split()[1:] for line in output("trace", "summarize", file).splitlines() if line}
-        expect(rows["recompute"][:3] == ["1", "7.000", "7.000"] and rows["reverse"][:3] == ["1", "11.000", "11.000"],
-               rows)
-        expect(rows["forward"][:2] == ["2", "5.000"] and rows["advance"][:2] == ["2", "10.000"]
-               and rows["a"][:2] == ["1", "2.000"], rows)
+        for name, figures in (("recompute", "1 7.000 7.000"), ("reverse", "1 11.000 11.000"), ("forward", "2 5.000"),
+                              ("advance", "2 10.000"), ("a", "1 2.000")):
+            expect(" ".join(rows[name]).startswith(figures + " "), name, rows)
         expect("2 more" in output("trace", "summarize", file, "--rows", 1), "--rows")
         file.write_text("".join(events)[:-9])
         expect("repair it first" in run("trace", "summarize", file).stderr, "a torn trace is summarized")
@@ -1565,8 +1565,7 @@ def check_traces():
 
 
 def check_profiles():
-    """The tables that `profile` writes have all nodes of a chain and of a graph, `report` reads them, and `graph plan`
-    plans them."""
+    """The tables of `profile` have all nodes of a chain and of a graph; `report` reads and `graph plan` plans them."""
     chain = {"x": [8, 16, 4], "s": [40, 20], "uf": [1000, 3000], "ub": [2000, 5000, 7]}
     graph = {"operations": [{"bytes": 8000, "time": 30, "adjoint_time": 60},
                             {"inputs": [0], "bytes": 4000, "time": 50, "adjoint_time": 100},
@@ -1583,16 +1582,15 @@ def check_profiles():
             expect(len(list(folder.glob("*.svg"))) == 4, "pictures")
             for picture in folder.glob("*.svg"):
                 xml.etree.ElementTree.parse(picture)
-            expect(output("report", folder / "profiler_stats_node_stats.csv")
-                   + f"\ntables and pictures: {folder}/profiler_stats_*\n" == said, said)
+            again = output("report", folder / "profiler_stats_node_stats.csv")
+            expect(again + f"\ntables and pictures: {folder}/profiler_stats_*\n" == said, said)
             most = max(int(row["median_peak_mem_bytes"]) for row in rows)
             ranks = [row["rank"] for row in rows if int(row["median_peak_mem_bytes"]) == most]
             expect(re.search(r"^most memory: [\d.]+ (B|KiB) at rank (\d+)", said, re.M).group(2) in ranks, said)
-            table = (folder / "profiler_stats_activation_stats.csv").read_text()
-            activations = list(csv.DictReader(table.splitlines()))
-            told = output("report", folder / "profiler_stats_activation_stats.csv")
-            expect(told.startswith(f"{len(activations)} activation")
-                   and all(row["activation_name"] in told for row in activations), told)
+            table = folder / "profiler_stats_activation_stats.csv"
+            names = [row["activation_name"] for row in csv.DictReader(table.read_text().splitlines())]
+            told = output("report", table)
+            expect(told.startswith(f"{len(names)} activation") and all(name in told for name in names), told)
         planned = output("graph", "plan", pathlib.Path(scratch, "graph", "profiler_stats_node_stats.csv"))
         expect(planned == output("graph", "plan", pathlib.Path(scratch, "graph.json")), planned)
         wrong = (folder / "profiler_stats_node_stats.csv").read_text().replace("forward", "nan", 1)

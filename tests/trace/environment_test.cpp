@@ -88,7 +88,7 @@ TEST_CASE("a name that nobody knows is refused with all that are known") {
 TEST_CASE("variables of the checkout's own scripts and options of its build are passed over") {
   CHECK(read({"CAIRN_APT_WAIT=300", "CAIRN_FUZZ_PROGRAMS=7", "CAIRN_FUZZ_PROGRAM=1", "CAIRN_NOT_SUSPENDED=1",
               "CAIRN_BUILD_TOOLS=ON", "CAIRN_WITH_TORCH=OFF", "CAIRN_PERFETTO_SHOT=a.png",
-              "CAIRN_PERFETTO_PYTHON=python3"})
+              "CAIRN_PERFETTO_PYTHON=python3", "CAIRN_MPI_KILLS=1"})
             .given.empty());
 }
 
@@ -100,7 +100,8 @@ TEST_CASE("a value that a name does not take is refused with those that it takes
   for (std::string const wrong : {"CAIRN_ENABLE=", "CAIRN_ENABLE=2", "CAIRN_PROGRESS=TRUE", "CAIRN_PROGRESS= 1",
                                   "CAIRN_BUDGET=4G", "CAIRN_BUDGET=-1", "CAIRN_BUDGET=", "CAIRN_SLOTS=0",
                                   "CAIRN_SLOTS=-3", "CAIRN_SLOTS=7x", "CAIRN_SLOTS=99999999999999999999", "CAIRN_LOG=",
-                                  "CAIRN_SCHEDULE=", "CAIRN_VERIFY=", "CAIRN_SLOTS", "CAIRN_TRACE=", "CAIRN_TRACE_FILTER=",
+                                  "CAIRN_SCHEDULE=", "CAIRN_VERIFY=", "CAIRN_SLOTS", "CAIRN_TRACE=",
+                                  "CAIRN_TRACE_FILTER=",
                                   "CAIRN_TRACE_FILTER=a,", "CAIRN_TRACE_FILTER=a,,b", "CAIRN_TRACE_METADATA=yes",
                                   "CAIRN_PROFILE="}) {
     CAPTURE(wrong);

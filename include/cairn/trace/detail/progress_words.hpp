@@ -5,30 +5,16 @@
 #include <cstdint>
 #include <cstdio>
 #include <string_view>
-#include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/detail/text.hpp>
-#include <cairn/core/event.hpp>
 #include <cairn/core/wide.hpp>
+#include <cairn/trace/detail/action_words.hpp>
 
 namespace cairn::detail {
 
 inline constexpr std::int64_t look_every = 10'000'000, report_every = 100'000'000, log_every = 5'000'000'000;
 inline constexpr std::uint64_t longest_stride = 256;  // steps that become slow are noticed after that many
 inline constexpr int widest_line = 79;
-
-[[nodiscard]] inline char const* phase_word(phase where) noexcept {
-  return where == phase::forward ? "forward" : where == phase::recompute ? "recompute" : "reverse";
-}
-[[nodiscard]] inline char const* tier_word(tier where) noexcept {
-  switch (where) {
-    case tier::memory: return "memory";
-    case tier::device: return "device";
-    case tier::host: return "host";
-    case tier::disk: return "disk";
-  }
-  return "";
-}
 
 /// One line, written from its start; what does not fit is cut.
 class progress_line {
@@ -85,7 +71,7 @@ template <class Report>
   } else if (!report.name.empty()) {
     line.add(report.name).add(" ");
   }
-  line.add(report.ended ? "done" : phase_word(report.phase)).add(" ");
+  line.add(report.ended ? "done" : trace_word(report.phase)).add(" ");
   bool const shared = report.total && !report.ended;
   if (shared) line.add_decimals(100 * report.share(), 1).add(" % ");
   line.add_grouped(report.done.steps());
@@ -94,7 +80,7 @@ template <class Report>
   if (report.steps_per_second > 0) line.add_rate(report.steps_per_second).add(" ");
   if (report.ended) line.add("in ").add_duration(report.seconds).add(" ");
   else if (report.seconds_left) line.add_duration(*report.seconds_left).add(" left ");
-  return line.add_bytes(report.bytes_held).add(" ").add(tier_word(report.where));
+  return line.add_bytes(report.bytes_held).add(" ").add(trace_word(report.where));
 }
 
 }  // namespace cairn::detail

@@ -108,11 +108,9 @@ inline constexpr auto environment_list = [] {
 /// Variables of cairn's own scripts and tests, which are no settings of programs, and options of its build, which
 /// some people export.
 [[nodiscard]] constexpr bool is_of_the_checkout(std::string_view name) noexcept {
-  for (std::string_view const own :
-       {"CAIRN_APT_WAIT", "CAIRN_FUZZ_PROGRAM", "CAIRN_FUZZ_PROGRAMS", "CAIRN_NOT_SUSPENDED", "CAIRN_PERFETTO_PYTHON",
-        "CAIRN_PERFETTO_SHOT"})
-    if (name == own) return true;
-  return name.starts_with("CAIRN_BUILD_") || name.starts_with("CAIRN_WITH_");
+  for (std::string_view const family : {"CAIRN_BUILD_", "CAIRN_WITH_", "CAIRN_FUZZ_", "CAIRN_MPI_", "CAIRN_PERFETTO_"})
+    if (name.starts_with(family)) return true;
+  return name == "CAIRN_APT_WAIT" || name == "CAIRN_NOT_SUSPENDED";
 }
 
 [[noreturn]] inline void refuse_variable(std::string_view name) {
