@@ -47,7 +47,11 @@ inline constexpr auto usage =
   options chosen;
   chosen.report = std::string{count > 0 ? words[0] : "cairn_demo"} + ".json";
   std::string_view constexpr obeyed[] = {"CAIRN_BUDGET", "CAIRN_SCHEDULE",     "CAIRN_PROGRESS",      "CAIRN_LOG",
-                                         "CAIRN_TRACE",  "CAIRN_TRACE_FILTER", "CAIRN_TRACE_METADATA"};
+                                         "CAIRN_TRACE",  "CAIRN_TRACE_FILTER", "CAIRN_TRACE_METADATA",
+#ifdef CAIRN_DEMO_ZLIB
+                                         "CAIRN_TRACE_COMPRESSION"
+#endif
+  };
   auto const around = environment_of("cairn_demo", obeyed);
   chosen.budget = around.budget.value_or(chosen.budget);
   if (around.schedule) chosen.schedule = parse_schedule("CAIRN_SCHEDULE", *around.schedule);

@@ -17,6 +17,9 @@
 #include <vector>
 
 #include <cairn/cairn.hpp>
+#ifdef CAIRN_DEMO_ZLIB
+#include <cairn/adapt/zlib.hpp>
+#endif
 #include <cairn/trace/progress.hpp>
 #include <cairn/trace/trace_observer.hpp>
 
@@ -187,6 +190,9 @@ struct replayed {
     if (log) run(cairn::trace_observer{*log});
     else run(cairn::no_observer{});
     if (log) log->finalize();
+#ifdef CAIRN_DEMO_ZLIB
+    if (log && traced.compressed) (void)cairn::gzip_trace(traced.file);
+#endif
     result.same_bits = total.gradient.all() == seen.first_gradient;
   } catch (cairn::nondeterminism_error const& e) {
     result.difference = e.what();

@@ -50,6 +50,7 @@ struct wanted_progress {
 /// Where a trace is to be written, if it is.
 struct wanted_trace {
   std::string file;
+  bool compressed = false;
   cairn::trace_options options;
 
   /// Takes what the environment says.
@@ -57,6 +58,7 @@ struct wanted_trace {
     file = from.trace.value_or(file);
     options.categories = from.trace_filter.value_or("");
     options.metadata = from.trace_metadata.value_or(true);
+    compressed = from.trace_compression.value_or(compressed);
   }
   [[nodiscard]] explicit operator bool() const noexcept { return !file.empty(); }
 };

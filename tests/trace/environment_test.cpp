@@ -36,6 +36,7 @@ TEST_CASE("nothing is asked for by an environment without names of cairn's") {
   CHECK_FALSE(found.trace);
   CHECK_FALSE(found.trace_filter);
   CHECK_FALSE(found.trace_metadata);
+  CHECK_FALSE(found.trace_compression);
   CHECK_FALSE(found.profile);
   CHECK(found.given.empty());
 }
@@ -43,7 +44,8 @@ TEST_CASE("nothing is asked for by an environment without names of cairn's") {
 TEST_CASE("every variable is read into its member") {
   auto const found = read({"CAIRN_LOG=a=b.log", "CAIRN_BUDGET=1.5GiB", "CAIRN_SLOTS=12", "CAIRN_SCHEDULE=two_level",
                            "CAIRN_VERIFY=every_step", "CAIRN_PROGRESS=on", "CAIRN_ENABLE=1", "CAIRN_TRACE=run.pfw",
-                           "CAIRN_TRACE_FILTER=reverse,bytes", "CAIRN_TRACE_METADATA=0", "CAIRN_PROFILE=profiles"});
+                           "CAIRN_TRACE_FILTER=reverse,bytes", "CAIRN_TRACE_METADATA=0", "CAIRN_PROFILE=profiles",
+                           "CAIRN_TRACE_COMPRESSION=1"});
   CHECK(*found.budget == byte_size{"1.5GiB"});
   CHECK(*found.slots == 12);
   CHECK(*found.schedule == "two_level");
@@ -53,6 +55,7 @@ TEST_CASE("every variable is read into its member") {
   CHECK(*found.trace == "run.pfw");
   CHECK(*found.trace_filter == "reverse,bytes");
   CHECK_FALSE(*found.trace_metadata);
+  CHECK(*found.trace_compression);
   CHECK(*found.profile == "profiles");
   // In the order of the list, and every name of the list was set here: a new one needs a line in this test.
   REQUIRE(found.given.size() == environment_names().size());
@@ -103,7 +106,7 @@ TEST_CASE("a value that a name does not take is refused with those that it takes
                                   "CAIRN_SCHEDULE=", "CAIRN_VERIFY=", "CAIRN_SLOTS", "CAIRN_TRACE=",
                                   "CAIRN_TRACE_FILTER=",
                                   "CAIRN_TRACE_FILTER=a,", "CAIRN_TRACE_FILTER=a,,b", "CAIRN_TRACE_METADATA=yes",
-                                  "CAIRN_PROFILE="}) {
+                                  "CAIRN_PROFILE=", "CAIRN_TRACE_COMPRESSION=gz"}) {
     CAPTURE(wrong);
     CHECK_THAT(refused({wrong}), ContainsSubstring("a value that it does not take"));
   }

@@ -34,6 +34,7 @@ struct environment {
   std::optional<std::string> trace;    ///< CAIRN_TRACE, a file
   std::optional<std::string> trace_filter;  ///< CAIRN_TRACE_FILTER, for `trace_options::categories`
   std::optional<bool> trace_metadata;  ///< CAIRN_TRACE_METADATA, for `trace_options::metadata`
+  std::optional<bool> trace_compression;  ///< CAIRN_TRACE_COMPRESSION: `gzip_trace` when the trace is done
   std::optional<std::string> profile;  ///< CAIRN_PROFILE, a folder
   std::vector<variable> given;         ///< all variables of `environment_names` that are set, in that order
 
