@@ -84,6 +84,7 @@ TEST_CASE("a name that nobody knows is refused with all that are known") {
   CHECK_THAT(said, ContainsSubstring("CAIRN_BUGDET"));
   for (auto const& known : environment_names())
     CHECK_THAT(said, ContainsSubstring(std::string{known.name.substr(std::string_view{"CAIRN"}.size())}));
+  CHECK_THAT(refused({"CAIRN_" + std::string(500, 'X') + "=1"}), ContainsSubstring("_PROFILE"));
   CHECK_THAT(refused({"CAIRN_=1"}), ContainsSubstring("unset CAIRN_,"));
   CHECK_THAT(refused({"CAIRN_SLOTS_2"}), ContainsSubstring("CAIRN_SLOTS_2"));
 }

@@ -118,7 +118,7 @@ inline constexpr auto environment_list = [] {
 }
 
 [[noreturn]] inline void refuse_variable(std::string_view name) {
-  std::string advice = "unset " + std::string{name} + ", or set one of CAIRN_";
+  std::string advice = "unset " + std::string{name.substr(0, 60)} + ", or set one of CAIRN_";
   char const* before = "";
   for (auto const& known : environment_list) {
     advice.append(before).append(known.name.substr(std::string_view{"CAIRN_"}.size()));
