@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <string>
 #include <string_view>
@@ -56,6 +55,83 @@ class trace_table {
                                                         : std::string{};
 }
 
+/// The summary of the lines so far.
+class summing_trace {
+ public:
+  /// \returns false for a line that is no event
+  [[nodiscard]] bool add(std::string const& line) {
+    read_event seen;
+    counted_.clear();
+    auto const kind = read_trace_line(
+        line, seen, [&](std::string_view outer, std::string_view key, std::string_view value, bool text) {
+          if (outer != "args") return;
+          if (!text && seen.phase == "C") counted_.emplace_back(key, number_of(value));
+          if (key == "repaired") made_.repaired = true;
+        });
+    if (kind == trace_line_kind::event) add_event(seen);
+    return kind != trace_line_kind::broken;
+  }
+  [[nodiscard]] trace_summary done() && {
+    made_.span_us = last_ - first_;
+    made_.by_phase = std::move(phases_).sorted();
+    made_.by_layer = std::move(layers_).sorted();
+    made_.by_operation = std::move(operations_).sorted();
+    for (auto const& [name, most] : peaks_) made_.peaks.push_back({name, most});
+    return std::move(made_);
+  }
+
+ private:
+  void add_event(read_event const& seen) {
+    ++made_.events;
+    if (seen.phase == "M") {
+      if (seen.name == "HH") made_.host = shown_text(seen.value);
+      if (seen.name == "plan") made_.plan = shown_text(seen.value);
+      return;
+    }
+    first_ = timed_ ? (std::min)(first_, seen.at) : seen.at;
+    last_ = (std::max)(last_, seen.at + seen.duration);
+    timed_ = true;
+    for (auto const& [key, value] : counted_) {
+      auto& most = peaks_[shown_text(std::string(seen.name) + " " + std::string(key))];
+      most = (std::max)(most, value);
+    }
+    if (seen.phase != "X") return;
+    if (seen.category != "cairn") return add_slice(seen);
+    if (seen.name == "start") made_.version = seen.version, made_.date = seen.date;
+    if (seen.name == "end") made_.ended = !made_.repaired;
+  }
+  void add_slice(read_event const& seen) {
+    inner_events in;
+    if (auto const found = inside_.find(seen.id); found != inside_.end()) {
+      in = std::move(found->second);
+      inside_.erase(found);
+    }
+    std::string const phase{seen.category}, operation{seen.name}, layer = layer_of(seen);
+    double const self = (std::max)(seen.duration - in.all, 0.0);
+    auto const add_row = [&](trace_table& table, std::string const& name, auto const& same) {
+      auto const again = same.find(name);
+      table.add(name, seen.duration - (again == same.end() ? 0 : again->second), self, seen.duration);
+    };
+    add_row(phases_, phase, in.by_phase);
+    add_row(operations_, operation, in.by_operation);
+    if (!layer.empty()) add_row(layers_, layer, in.by_layer);
+    if (seen.parent < 0) return;
+    auto& around = inside_[seen.parent];
+    around.all += seen.duration;
+    around.by_phase[phase] += seen.duration;
+    around.by_operation[operation] += seen.duration;
+    if (!layer.empty()) around.by_layer[layer] += seen.duration;
+  }
+
+  trace_summary made_;
+  trace_table phases_, layers_, operations_;
+  std::unordered_map<std::int64_t, inner_events> inside_;
+  std::map<std::string, double> peaks_;
+  std::vector<std::pair<std::string_view, double>> counted_;  ///< of the line that is being read
+  double first_ = 0, last_ = 0;
+  bool timed_ = false;
+};
+
 [[nodiscard]] inline std::string table_text(char const* title, std::vector<trace_row> const& rows, std::size_t most) {
   if (rows.empty()) return {};
   double whole = 0;
@@ -90,75 +166,15 @@ class trace_table {
 
 CAIRN_DECL trace_summary summarize_trace(std::string const& file) {
   auto stream = detail::open_trace("cairn::summarize_trace", file);
-  trace_summary made;
-  detail::trace_table phases, layers, operations;
-  std::unordered_map<std::int64_t, detail::inner_events> inside;
-  std::map<std::string, double> peaks;
-  double first = 0, last = 0;
-  bool timed = false;
+  detail::summing_trace sums;
   std::int64_t number = 0;
-  for (std::string line; std::getline(stream, line);) {
-    ++number;
-    detail::read_event seen;
-    std::vector<std::pair<std::string_view, double>> counted;
-    auto const kind = detail::read_trace_line(
-        line, seen, [&](std::string_view outer, std::string_view key, std::string_view value, bool text) {
-          if (outer != "args") return;
-          if (!text && seen.phase == "C") counted.emplace_back(key, detail::number_of(value));
-          if (key == "repaired") made.repaired = true;
-        });
-    if (kind == detail::trace_line_kind::broken)
+  for (std::string line; std::getline(stream, line);)
+    if (++number; !sums.add(line))
       throw parse_error{"cairn::summarize_trace",
                         "a line of a trace is no event",
                         {{"line", number}},
                         ("if its program was killed, repair it first, by `repair_trace`: " + file).c_str()};
-    if (kind != detail::trace_line_kind::event) continue;
-    ++made.events;
-    if (seen.phase == "M") {
-      if (seen.name == "HH") made.host = detail::shown_text(seen.value);
-      if (seen.name == "plan") made.plan = detail::shown_text(seen.value);
-      continue;
-    }
-    first = timed ? (std::min)(first, seen.at) : seen.at;
-    last = (std::max)(last, seen.at + seen.duration);
-    timed = true;
-    for (auto const& [key, value] : counted) {
-      auto& most = peaks[detail::shown_text(std::string(seen.name) + " " + std::string(key))];
-      most = (std::max)(most, value);
-    }
-    if (seen.phase != "X") continue;
-    if (seen.category == "cairn") {
-      if (seen.name == "start") made.version = seen.version, made.date = seen.date;
-      if (seen.name == "end") made.ended = !made.repaired;
-      continue;
-    }
-    detail::inner_events in;
-    if (auto const found = inside.find(seen.id); found != inside.end()) {
-      in = std::move(found->second);
-      inside.erase(found);
-    }
-    std::string const phase{seen.category}, operation{seen.name}, layer = detail::layer_of(seen);
-    double const self = (std::max)(seen.duration - in.all, 0.0);
-    auto const add = [&](detail::trace_table& table, std::string const& name, auto const& same) {
-      auto const again = same.find(name);
-      table.add(name, seen.duration - (again == same.end() ? 0 : again->second), self, seen.duration);
-    };
-    add(phases, phase, in.by_phase);
-    add(operations, operation, in.by_operation);
-    if (!layer.empty()) add(layers, layer, in.by_layer);
-    if (seen.parent < 0) continue;
-    auto& around = inside[seen.parent];
-    around.all += seen.duration;
-    around.by_phase[phase] += seen.duration;
-    around.by_operation[operation] += seen.duration;
-    if (!layer.empty()) around.by_layer[layer] += seen.duration;
-  }
-  made.span_us = last - first;
-  made.by_phase = std::move(phases).sorted();
-  made.by_layer = std::move(layers).sorted();
-  made.by_operation = std::move(operations).sorted();
-  for (auto const& [name, most] : peaks) made.peaks.push_back({name, most});
-  return made;
+  return std::move(sums).done();
 }
 
 CAIRN_DECL std::string text_of(trace_summary const& summary, std::size_t most_rows) {
