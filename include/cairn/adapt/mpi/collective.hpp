@@ -137,7 +137,7 @@ class collective {
   /// The same for anything that has no plan: what f throws on one rank is thrown on all.
   template <class F>
   auto sweep(F f) const {
-    return sweep(detail::no_plan{}, std::move(f));
+    return sweep(detail::without_plan{}, std::move(f));
   }
 
  private:

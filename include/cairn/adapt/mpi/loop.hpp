@@ -21,7 +21,7 @@ class collective_run : public Run {
   /// As in `checkpointed_run`, by all ranks together.   \throws collective_error   on all ranks
   template <class Seed, class Adjoint>
   auto reverse(Seed&& seed, Adjoint&& adjoint) {
-    return with_.around("cairn::reverse", detail::no_plan{},
+    return with_.around("cairn::reverse", detail::without_plan{},
                         [&] { return Run::reverse(std::forward<Seed>(seed), std::forward<Adjoint>(adjoint)); });
   }
   /// Refused: the seed is missing.

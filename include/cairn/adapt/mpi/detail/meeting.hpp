@@ -47,7 +47,7 @@ template <class Plan>
 inline constexpr std::size_t first_actions = 256;
 
 /// Stands for the plan of what has none.
-struct no_plan {};
+struct without_plan {};
 
 /// What is compared of a plan; a value that is no plan is not compared, the verb refuses it.
 template <class P>
