@@ -65,7 +65,7 @@ template <class Step, class Adjoint, class X0, class Seed, bool BetweenActions>
       whole const all{detail::copy_of(part), ranks, which, ~std::size_t{0}};
       return check_adjoint(step_of_all, adjoint_of_all, all, n, seed_of_all, options);
     };
-    detail::plan_words shared;
+    detail::sent_plan shared;
     shared.steps = std::uint64_t(n);
     return ranks.guarded("cairn::check_adjoint", [&] {
       ranks.begin("cairn::check_adjoint", shared);

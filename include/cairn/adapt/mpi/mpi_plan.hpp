@@ -73,7 +73,7 @@ inline constexpr std::uint64_t most_compared = std::uint64_t{1} << 62;
   detail::meeting const ranks{comm};
   return ranks.guarded(operation, [&] {
     auto own = plan_within(budget, work, options);
-    detail::plan_words shared;
+    detail::sent_plan shared;
     shared.steps = std::uint64_t(work.steps.value_or(-1));
     ranks.begin(operation, shared);
     // The most step calls, and the lowest rank with so many.

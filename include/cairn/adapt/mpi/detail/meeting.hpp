@@ -22,7 +22,7 @@
 namespace cairn::detail {
 
 /// What ranks compare of their plans.
-struct plan_words {
+struct sent_plan {
   plan_comparison by = plan_comparison::nothing;
   plan_fingerprint print;
   std::uint64_t steps = 0, slots = 0, leaf = 0;
@@ -51,8 +51,8 @@ struct without_plan {};
 
 /// What is compared of a plan; a value that is no plan is not compared, the verb refuses it.
 template <class P>
-[[nodiscard]] plan_words words_of(P const& plan, [[maybe_unused]] work_limit const& limit) {
-  plan_words words;
+[[nodiscard]] sent_plan words_of(P const& plan, [[maybe_unused]] work_limit const& limit) {
+  sent_plan words;
   if constexpr (std::is_integral_v<P>) return words_of(uniform{step_index(plan)}, limit);
   else if constexpr (schedule<P>) {
     words.steps = std::uint64_t(plan.steps());
@@ -153,7 +153,7 @@ class meeting {
     return round(operation, occasion::other, mine).least(0);
   }
   /// Compares plans.   \throws collective_error   on all ranks, if one is another
-  void begin(char const* operation, plan_words const& words) const {
+  void begin(char const* operation, sent_plan const& words) const {
     *compared_ = words.by;
     std::uint64_t const own[] = {words.print.high, words.print.low, words.steps, words.slots, words.leaf,
                                  std::uint64_t(words.by) + 4 * std::uint64_t(actions) + (std::uint64_t(decider) << 32)};
