@@ -4,4 +4,6 @@
 #if (defined(_MSVC_LANG) ? _MSVC_LANG : __cplusplus) <= 201703L
 #error \
     "cairn: C++20 is needed; compile with -std=c++20 (MSVC: /std:c++20), in CMake target_compile_features(app PRIVATE cxx_std_20)"
+// Compilers go on after #error. No file has the name below: they stop there, before thousands of other errors.
+#include <C++20 is needed>
 #endif

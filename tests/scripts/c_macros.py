@@ -25,7 +25,7 @@ MACROS = {
                                 HUGE PLOSS TLOSS STRICT TRUE FALSE BOOL None Bool Status Success Always Never Unsorted
                                 True False linux unix major minor makedev""".split()},
 }
-INCLUDE = re.compile(r"^#include <([^>]+)>", re.M)
+INCLUDE = re.compile(r"^#include <([^> ]+)>", re.M)  # a name with a space is no header: language.hpp stops there
 
 
 def with_included(headers):
