@@ -1,6 +1,6 @@
 #pragma once
 /// \file language.hpp  Refuses languages older than C++20 with one sentence, before any other header of cairn is read.
-/// The umbrella headers include it first.
+/// The umbrella headers include it first, and every other one through what it is made of.
 #if (defined(_MSVC_LANG) ? _MSVC_LANG : __cplusplus) <= 201703L
 #error \
     "cairn: C++20 is needed; compile with -std=c++20 (MSVC: /std:c++20), in CMake target_compile_features(app PRIVATE cxx_std_20)"

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/wide.hpp>
+#include <cairn/language.hpp>
 
 namespace cairn {
 

@@ -2,6 +2,7 @@
 /// \file device_memory.hpp  Addresses that host code must not dereference.
 #include <cstddef>
 #include <type_traits>
+#include <cairn/language.hpp>
 
 namespace cairn {
 

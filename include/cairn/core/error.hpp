@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <type_traits>
 #include <cairn/core/detail/text.hpp>
+#include <cairn/language.hpp>
 
 namespace cairn {
 

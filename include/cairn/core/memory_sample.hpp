@@ -1,6 +1,7 @@
 #pragma once
 /// \file memory_sample.hpp  Memory at one time of a run, as observers record it and pictures show it.
 #include <cstdint>
+#include <cairn/language.hpp>
 
 namespace cairn {
 

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <cairn/language.hpp>
 
 namespace cairn::detail {
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
+#include <cairn/language.hpp>
 
 namespace cairn::detail {
 

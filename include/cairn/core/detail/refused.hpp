@@ -1,6 +1,7 @@
 #pragma once
 /// \file refused.hpp  The result type of a call that was refused at compile time.
 #include <type_traits>
+#include <cairn/language.hpp>
 
 namespace cairn::detail {
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
+#include <cairn/language.hpp>
 
 namespace cairn::detail {
 

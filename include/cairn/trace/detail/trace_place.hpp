@@ -2,6 +2,7 @@
 /// \file trace_place.hpp  Where a thread is in its trace.
 #include <cstddef>
 #include <cstdint>
+#include <cairn/language.hpp>
 
 namespace cairn::detail {
 
