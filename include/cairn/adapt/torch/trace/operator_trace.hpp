@@ -30,18 +30,18 @@ struct around_operators {
   std::string const* layer = nullptr;  ///< of the operator around it
   bool recomputing = false;  ///< a loop runs steps again
 };
-inline constinit thread_local around_operators around{};
+inline constinit thread_local around_operators operators_around{};
 
 /// An operator that is open.
 struct open_operator final : at::ObserverContext {
-  around_operators before = around;
+  around_operators before = operators_around;
   std::unique_ptr<cairn::detail::open_region> event;
 };
 
 /// The category of what computes now: of what is around it, but in a backward pass what keeps a graph is run again.
 [[nodiscard]] inline char const* phase_of_operators(trace_writer const& log) {
   std::string_view const outer = cairn::detail::trace_lines::category(log);
-  if (outer == "reverse" && (around.recomputing || at::GradMode::is_enabled())) return "recompute";
+  if (outer == "reverse" && (operators_around.recomputing || at::GradMode::is_enabled())) return "recompute";
   return outer.empty() ? "forward" : outer.data();
 }
 
@@ -103,15 +103,15 @@ class operator_trace {
     if (context == nullptr) return;
     auto& one = static_cast<detail::open_operator&>(*context);
     one.event.reset();
-    detail::around = one.before;
+    detail::operators_around = one.before;
   }
 
   std::unique_ptr<at::ObserverContext> open(at::RecordFunction const& f) {
     bool const backward = f.scope() == at::RecordScope::BACKWARD_FUNCTION ||
                           std::string_view{f.name()}.starts_with("autograd::engine::");  // what calls such a function
     auto made = std::make_unique<detail::open_operator>();
-    if (backward) detail::around = {};
-    if (auto const* const layer = layer_of(f, backward)) detail::around.layer = layer;
+    if (backward) detail::operators_around = {};
+    if (auto const* const layer = layer_of(f, backward)) detail::operators_around.layer = layer;
     char const* const category = backward ? "reverse" : detail::phase_of_operators(*log_);
     if (!log_->wants(category)) return made;
     auto const [name, target] = names_of(f);
@@ -123,7 +123,7 @@ class operator_trace {
     auto const begun = [&](std::initializer_list<trace_argument> arguments) {
       made->event = std::make_unique<cairn::detail::open_region>(*log_, name, arguments, options);
     };
-    if (detail::around.layer != nullptr) begun({{"layer", *detail::around.layer}});
+    if (detail::operators_around.layer != nullptr) begun({{"layer", *detail::operators_around.layer}});
     else begun({});
     return made;
   }

@@ -26,12 +26,12 @@ namespace cairn::libtorch {
     bool const again = begin < seen->furthest;
     (again ? seen->again : seen->forward) += end - begin;
     seen->furthest = (std::max)(seen->furthest, end);
-    detail::around.recomputing = again;
+    detail::operators_around.recomputing = again;
     show();
   };
   made.run_backward = [seen, show](std::int64_t begin, std::int64_t end) {
     seen->reverse += end - begin;
-    detail::around.recomputing = false;
+    detail::operators_around.recomputing = false;
     show();
   };
   return made;
