@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+from callgrind import instructions
+
 
 def without_hook(text):
     """The executor without what calls observers, or None where it is not found as it used to be."""
@@ -29,17 +31,6 @@ def without_hook(text):
 
 def build(compiler, source, include, program, *flags):
     subprocess.run([compiler, "-std=c++20", "-O2", *flags, f"-I{include}", str(source), "-o", str(program)], check=True)
-
-
-def instructions(program, kind):
-    """Of one sweep, and what the sweeps answered."""
-    counted, answers = [], []
-    for times in ("1", "3"):
-        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", str(program), kind, times]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        counted.append(int(re.search(r"Collected : (\d+)", done.stderr).group(1)))
-        answers.append(done.stdout)
-    return (counted[1] - counted[0]) / 2, answers
 
 
 def main(compiler, root):

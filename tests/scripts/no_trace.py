@@ -8,22 +8,12 @@ enabled, and with a trace. The first three must run the same number of instructi
 otherwise, 77 without valgrind.
 """
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
-
-def instructions(program, folder):
-    """Of one sweep, and what the sweeps answered."""
-    counted, answers = [], []
-    for times in ("1", "3"):
-        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", str(program), times]
-        done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder)
-        counted.append(int(re.search(r"Collected : (\d+)", done.stderr).group(1)))
-        answers.append(done.stdout)
-    return (counted[1] - counted[0]) / 2, answers
+from callgrind import instructions
 
 
 def main(compiler, root):
@@ -38,7 +28,7 @@ def main(compiler, root):
             program = pathlib.Path(folder, f"program{number}")
             subprocess.run([compiler, "-std=c++20", "-O2", f"-DTRACED={number}", f"-I{include}", str(source), "-o",
                             str(program)], check=True)
-            count, answers = instructions(program, folder)
+            count, answers = instructions(program, folder=folder)
             print(f"{name}: {count:,.1f} instructions a sweep of 300 steps")
             plain = plain or (count, answers)
             if answers != plain[1]:
