@@ -45,6 +45,20 @@ chain with_all_lists(chain c) {
   if (c.v.empty()) c.v.assign(c.x.size(), 0);
   return c;
 }
+/// Calls f(graph, seed) for graphs of all kinds and several sizes, some with tapes and some whose adjoints read only some
+/// of their inputs.
+template <class F>
+void for_graphs(F f) {
+  for (auto const kind : graphs::all_kinds)
+    for (int size : {0, 1, 2, 7, 24})
+      for (unsigned seed = 0; seed < 6; ++seed) {
+        CAPTURE(graphs::name_of(kind), size, seed);
+        auto graph = graphs::make(kind, size, seed, seed % 2 == 1);
+        if (seed >= 4) graph = graphs::with_flags(std::move(graph), seed);
+        for (std::size_t v = 0; v < graph.operations.size(); v += 3) graph.operations[v].tape_bytes = std::int64_t(v + seed) % 5;
+        f(graph, seed);
+      }
+}
 /// Bytes of one type while the node of a rank runs, or before it, by the words of `operation_graph` alone.
 struct judge {
   operation_graph const& graph;
@@ -151,66 +165,54 @@ TEST_CASE("the profile of a residual block is what one counts by hand", "[profil
 }
 
 TEST_CASE("what is active, the peaks and their parts are those that the words of a graph say", "[profile]") {
-  for (auto const kind : graphs::all_kinds)
-    for (int size : {0, 1, 2, 7, 24})
-      for (unsigned seed = 0; seed < 6; ++seed) {
-        CAPTURE(graphs::name_of(kind), size, seed);
-        auto graph = graphs::make(kind, size, seed, seed % 2 == 1);
-        if (seed >= 4) graph = graphs::with_flags(std::move(graph), seed);
-        for (std::size_t v = 0; v < graph.operations.size(); v += 3) graph.operations[v].tape_bytes = std::int64_t(v + seed) % 5;
-        judge const by{graph};
-        auto const stats = profile_of({.graph = graph});
-        std::size_t const n = graph.operations.size();
-        REQUIRE(stats.nodes.size() == 2 * n + 2);
-        std::int64_t peak = 0;
-        for (std::size_t rank = 0; rank <= 2 * n; ++rank) {
-          auto const& node = stats.nodes[rank];
-          CAPTURE(node.node_name);
-          CHECK(node.median_active_mem_bytes == by.values(rank, false) + by.adjoints(rank, false));
-          CHECK(node.median_peak_mem_bytes == by.values(rank, true) + by.adjoints(rank, true) + by.work(rank));
-          peak = std::max(peak, node.median_peak_mem_bytes);
-        }
-        auto const parts = breakdown_of(stats);
-        CHECK(parts.peak == peak);
-        CHECK(parts[node_type::param] + parts[node_type::act] + parts[node_type::grad] + parts[node_type::opt_state] + parts[node_type::other] == peak);
-        std::size_t const summit = std::size_t(parts.rank);
-        CHECK(parts[node_type::grad] == by.adjoints(summit, true));
-        CHECK(parts[node_type::param] == 0);
-        std::int64_t activations = 0;
-        for (std::size_t v = 0; v < n; ++v) {
-          if (v <= summit && summit <= by.last_use(v) && by.last_use(v) > n) activations += graph.operations[v].bytes;
-          if (v <= summit && summit <= 2 * n - v) activations += graph.operations[v].tape_bytes;
-        }
-        CHECK(parts[node_type::act] == activations);
-        CHECK(parts[node_type::other] == by.values(summit, true) - activations + by.work(summit));
-        for (auto const& row : stats.activations) {
-          CHECK(row.creation_rank <= row.last_fw_use_rank);
-          CHECK(row.last_fw_use_rank < row.first_bw_use_rank);
-          CHECK(row.first_bw_use_rank <= row.last_bw_use_rank);
-        }
-      }
+  for_graphs([](operation_graph const& graph, unsigned) {
+    judge const by{graph};
+    auto const stats = profile_of({.graph = graph});
+    std::size_t const n = graph.operations.size();
+    REQUIRE(stats.nodes.size() == 2 * n + 2);
+    std::int64_t peak = 0;
+    for (std::size_t rank = 0; rank <= 2 * n; ++rank) {
+      auto const& node = stats.nodes[rank];
+      CAPTURE(node.node_name);
+      CHECK(node.median_active_mem_bytes == by.values(rank, false) + by.adjoints(rank, false));
+      CHECK(node.median_peak_mem_bytes == by.values(rank, true) + by.adjoints(rank, true) + by.work(rank));
+      peak = std::max(peak, node.median_peak_mem_bytes);
+    }
+    auto const parts = breakdown_of(stats);
+    CHECK(parts.peak == peak);
+    CHECK(parts[node_type::param] + parts[node_type::act] + parts[node_type::grad] + parts[node_type::opt_state] + parts[node_type::other] == peak);
+    std::size_t const summit = std::size_t(parts.rank);
+    CHECK(parts[node_type::grad] == by.adjoints(summit, true));
+    CHECK(parts[node_type::param] == 0);
+    std::int64_t activations = 0;
+    for (std::size_t v = 0; v < n; ++v) {
+      if (v <= summit && summit <= by.last_use(v) && by.last_use(v) > n) activations += graph.operations[v].bytes;
+      if (v <= summit && summit <= 2 * n - v) activations += graph.operations[v].tape_bytes;
+    }
+    CHECK(parts[node_type::act] == activations);
+    CHECK(parts[node_type::other] == by.values(summit, true) - activations + by.work(summit));
+    for (auto const& row : stats.activations) {
+      CHECK(row.creation_rank <= row.last_fw_use_rank);
+      CHECK(row.last_fw_use_rank < row.first_bw_use_rank);
+      CHECK(row.first_bw_use_rank <= row.last_bw_use_rank);
+    }
+  });
 }
 
 TEST_CASE("a graph that is read back from its tables is the same", "[profile]") {
-  for (auto const kind : graphs::all_kinds)
-    for (int size : {0, 1, 2, 7, 24})
-      for (unsigned seed = 0; seed < 6; ++seed) {
-        CAPTURE(graphs::name_of(kind), size, seed);
-        auto graph = graphs::make(kind, size, seed, seed % 2 == 1);
-        if (seed >= 4) graph = graphs::with_flags(std::move(graph), seed);
-        for (std::size_t v = 0; v < graph.operations.size(); v += 3) graph.operations[v].tape_bytes = std::int64_t(v + seed) % 5;
-        profiled_graph all{.graph = graph};
-        if (seed % 3 == 2) {  // with leaves, which several operations read
-          all.leaves = {{"w", node_type::param, 100}, {"x", node_type::other, 50}, {"state", node_type::opt_state, 200}};
-          all.reads.resize(graph.operations.size());
-          for (std::size_t v = 0; v < all.reads.size(); ++v) all.reads[v] = v % 2 == 0 ? std::vector<std::size_t>{0} : std::vector<std::size_t>{1, 0};
-          all.updates = {{"step", 5'000, 30}};
-        }
-        auto const stats = profile_of(all);
-        auto const read = read_profile_csv(node_stats_csv(stats), activation_stats_csv(stats));
-        CHECK(read == stats);
-        CHECK(graph_of(read) == with_adjoint_bytes(graph));
-      }
+  for_graphs([](operation_graph const& graph, unsigned seed) {
+    profiled_graph all{.graph = graph};
+    if (seed % 3 == 2) {  // with leaves, which several operations read
+      all.leaves = {{"w", node_type::param, 100}, {"x", node_type::other, 50}, {"state", node_type::opt_state, 200}};
+      all.reads.resize(graph.operations.size());
+      for (std::size_t v = 0; v < all.reads.size(); ++v) all.reads[v] = v % 2 == 0 ? std::vector<std::size_t>{0} : std::vector<std::size_t>{1, 0};
+      all.updates = {{"step", 5'000, 30}};
+    }
+    auto const stats = profile_of(all);
+    auto const read = read_profile_csv(node_stats_csv(stats), activation_stats_csv(stats));
+    CHECK(read == stats);
+    CHECK(graph_of(read) == with_adjoint_bytes(graph));
+  });
 }
 
 TEST_CASE("a chain that is read back from its tables is the same", "[profile]") {
