@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "plan/text/": ["core/", "schedule/", "plan/"],
     "store/": ["core/"],
     "run/": ["core/", "store/", "schedule/uniform.hpp", "schedule/remaining.hpp"],
-    "trace/": ["core/", "version.hpp"],
+    "trace/": ["core/", "plan/text/action_words.hpp", "version.hpp"],
     "profile/": ["core/", "schedule/", "plan/", "plan/text/", "run/", "trace/"],
     "adapt/": ["core/", "store/", "run/"],
     "adapt/ad": ["core/", "schedule/", "plan/", "store/", "run/"],

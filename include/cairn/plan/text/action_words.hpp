@@ -1,10 +1,11 @@
 #pragma once
-/// \file action_words.hpp  The words for actions in files, and actions from words.
+/// \file action_words.hpp  The words for actions, tiers and phases in files and on screens, and actions from words.
 #include <array>
 #include <cstddef>
 #include <optional>
 #include <string_view>
 #include <cairn/core/action.hpp>
+#include <cairn/core/event.hpp>
 
 namespace cairn {
 namespace detail {
@@ -13,6 +14,7 @@ inline constexpr std::array<std::string_view, 8> kind_words{"advance", "save", "
                                                             "record",  "turn", "reverse", "done"};
 inline constexpr std::array<std::string_view, tier_count> tier_words{"memory", "device", "host", "disk"};
 inline constexpr std::array<std::string_view, 2> content_words{"state", "tape"};
+inline constexpr std::array<std::string_view, 3> phase_words{"forward", "recompute", "reverse"};
 
 /// The word for a value of an enumeration; empty for an undeclared value.
 template <class Enum, std::size_t N>
@@ -52,6 +54,10 @@ template <class Enum, std::size_t N>
 /// The word for what a slot holds: "state" or "tape"; empty for an undeclared value.
 [[nodiscard]] constexpr std::string_view word_of(content what) noexcept {
   return detail::word_in(detail::content_words, what);
+}
+/// The word for a part of a sweep: "forward", "recompute" or "reverse"; empty for an undeclared value.
+[[nodiscard]] constexpr std::string_view word_of(phase where) noexcept {
+  return detail::word_in(detail::phase_words, where);
 }
 
 }  // namespace cairn

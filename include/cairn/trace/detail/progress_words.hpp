@@ -8,7 +8,7 @@
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/detail/text.hpp>
 #include <cairn/core/wide.hpp>
-#include <cairn/trace/detail/action_words.hpp>
+#include <cairn/plan/text/action_words.hpp>
 
 namespace cairn::detail {
 
@@ -71,7 +71,7 @@ template <class Report>
   } else if (!report.name.empty()) {
     line.add(report.name).add(" ");
   }
-  line.add(report.ended ? "done" : trace_word(report.phase)).add(" ");
+  line.add(report.ended ? std::string_view{"done"} : word_of(report.phase)).add(" ");
   bool const shared = report.total && !report.ended;
   if (shared) line.add_decimals(100 * report.share(), 1).add(" % ");
   line.add_grouped(report.done.steps());
@@ -80,7 +80,7 @@ template <class Report>
   if (report.steps_per_second > 0) line.add_rate(report.steps_per_second).add(" ");
   if (report.ended) line.add("in ").add_duration(report.seconds).add(" ");
   else if (report.seconds_left) line.add_duration(*report.seconds_left).add(" left ");
-  return line.add_bytes(report.bytes_held).add(" ").add(trace_word(report.where));
+  return line.add_bytes(report.bytes_held).add(" ").add(word_of(report.where));
 }
 
 }  // namespace cairn::detail

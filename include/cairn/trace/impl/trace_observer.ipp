@@ -6,7 +6,8 @@
 #include <string_view>
 #include <cairn/core/action.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/trace/detail/action_words.hpp>
+#include <cairn/plan/text/action_words.hpp>
+#include <cairn/trace/detail/action_texts.hpp>
 #include <cairn/trace/trace_observer.hpp>
 
 namespace cairn {
@@ -14,7 +15,7 @@ namespace cairn {
 CAIRN_DECL trace_observer::trace_observer(trace_writer& log, trace_observer_options const& options)
     : log_{&log}, options_{options}, wants_bytes_{log.wants("bytes")}, wants_arrows_{log.wants("checkpoint")} {
   for (auto const where : {phase::forward, phase::recompute, phase::reverse})
-    wants_[std::size_t(where)] = log.wants(detail::trace_word(where));
+    wants_[std::size_t(where)] = log.wants(word_of(where));
 }
 
 CAIRN_DECL void trace_observer::begin(event const& seen) {
@@ -23,7 +24,8 @@ CAIRN_DECL void trace_observer::begin(event const& seen) {
   opened_ = seen.what();
   in_phase_ = seen.phase();
   open_ = true;
-  if (wants_[std::size_t(in_phase_)]) span_ = detail::trace_lines::begin(*log_, detail::trace_word(in_phase_));
+  // Words are literals, so that data() ends with a zero and outlives the span.
+  if (wants_[std::size_t(in_phase_)]) span_ = detail::trace_lines::begin(*log_, word_of(in_phase_).data());
   else span_ = {};
 }
 
@@ -76,7 +78,7 @@ CAIRN_DECL void trace_observer::write(detail::trace_lines& lines, std::int64_t e
   bool const steps = detail::traced_as_steps(a.kind);
   if (steps) more.put(",\"to\":").number(a.to);
   if (!steps || a.kind == action_kind::record || a.what == content::tape) more.put(",\"slot\":").number(a.slot);
-  if (!steps) more.put(",\"tier\":\"").text(detail::trace_word(a.where)).put("\"");
+  if (!steps) more.put(",\"tier\":\"").text(word_of(a.where)).put("\"");
   if (a.what == content::tape) more.put(",\"content\":\"tape\"");
   if (failed) more.put(",\"failed\":true");
   auto const& texts = detail::all_action_texts();
@@ -135,7 +137,7 @@ CAIRN_DECL void trace_observer::count(detail::trace_lines& lines, content what, 
     values[many++] = {"held", tapes_};
   } else {
     for (std::size_t k = 0; k < tier_count; ++k)
-      if (used_[k]) values[many++] = {detail::trace_word(tier(k)), held_[k]};
+      if (used_[k]) values[many++] = {word_of(tier(k)), held_[k]};
   }
   lines.counted(what == content::tape ? std::string_view{R"("name":"tapes","cat":"bytes")"}
                                       : std::string_view{R"("name":"checkpoints","cat":"bytes")"},
