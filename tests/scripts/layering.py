@@ -59,7 +59,8 @@ EXTENDS = {
     "adapt/nlohmann_json": ["plan/text/detail/read_actions"],
     "adapt/nvtx": ["core/detail/text"],
     "adapt/torch": ["core/detail/chain_walk", "core/detail/graph_segments", "core/detail/refused",
-                    "core/detail/state_hash", "plan/chain/detail/chain_model", "run/detail/execute"],
+                    "core/detail/state_hash", "plan/chain/detail/chain_model",
+                    "profile/detail/process_bytes", "run/detail/execute"],
 }
 # The rooms of a large adapter, and what each may include besides itself; "" is the adapter's own umbrella.
 ROOMS = {

@@ -3,9 +3,8 @@
 #include <cstdint>
 #include <fstream>
 #include <functional>
-#include <string>
-#include <string_view>
 #include <cairn/core/error.hpp>
+#include <cairn/profile/detail/process_bytes.hpp>
 
 namespace cairn {
 
@@ -20,29 +19,16 @@ struct memory_source {
   [[nodiscard]] explicit operator bool() const noexcept { return held && peak && reset_peak; }
 };
 
-namespace detail {
-
-/// A size that Linux tells of this process, in bytes; 0 on other systems.   \param line  how its line begins
-[[nodiscard]] inline std::int64_t told_by_kernel(std::string_view line) {
-  std::ifstream status{"/proc/self/status"};
-  std::int64_t kibibytes = 0;
-  for (std::string word; status >> word;)
-    if (word == line && status >> kibibytes) return 1024 * kibibytes;
-  return 0;
-}
-
-}  // namespace detail
-
 /// The resident memory of this process, in pages, as Linux tells it: what operations touch, and not what they ask for.
 /// An operation that works in memory that is there already takes nothing.   Cost: some 20 microseconds a call
 /// \throws device_error   on other systems
 [[nodiscard]] inline memory_source resident_memory_source() {
-  if (detail::told_by_kernel("VmHWM:") == 0)
+  if (detail::process_bytes_now().peak == 0)
     throw device_error{"cairn::resident_memory_source",
                        "this system does not tell how much memory a process takes",
                        {},
                        "give functions of an allocator that counts"};
-  return {[] { return detail::told_by_kernel("VmRSS:"); }, [] { return detail::told_by_kernel("VmHWM:"); },
+  return {[] { return detail::process_bytes_now().resident; }, [] { return detail::process_bytes_now().peak; },
           [] { std::ofstream{"/proc/self/clear_refs"} << "5"; }};
 }
 

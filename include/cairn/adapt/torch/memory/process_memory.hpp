@@ -1,9 +1,8 @@
 #pragma once
 /// \file process_memory.hpp  How much of the machine's memory the whole process uses.
 #include <cstdint>
-#include <fstream>
-#include <string>
 #include <cairn/core/error.hpp>
+#include <cairn/profile/detail/process_bytes.hpp>
 
 namespace cairn::libtorch {
 
@@ -17,13 +16,8 @@ namespace detail {
 
 /// What Linux reports; zeros on other systems.
 [[nodiscard]] inline ProcessMemory memory_of_process() {
-  ProcessMemory found;
-  std::ifstream text{"/proc/self/status"};
-  for (std::string word; found.resident == 0 && text >> word;) {
-    if (word == "VmHWM:") text >> found.peak;
-    else if (word == "VmRSS:") text >> found.resident;
-  }
-  return {1024 * found.resident, 1024 * found.peak};
+  auto const found = cairn::detail::process_bytes_now();
+  return {std::uint64_t(found.resident), std::uint64_t(found.peak)};
 }
 
 }  // namespace detail
