@@ -182,8 +182,7 @@ bool run(options const& chosen) {
       holds = runs_within(profiler, graph, of, std::int64_t(chosen.limit->count())) && holds;
   }
   write(chosen.out / (chosen.model + "_batches.csv"), table);
-  write(chosen.out / (chosen.model + "_batch_peak.svg"), cairn::batch_peak_svg(batches));
-  write(chosen.out / (chosen.model + "_batch_latency.svg"), cairn::batch_latency_svg(batches));
+  write(chosen.out / (chosen.model + "_batch_peak_and_time.svg"), cairn::batch_svg(batches));
   write(chosen.out / (chosen.model + "_batch_breakdown.svg"), cairn::batch_breakdown_svg(batches));
   write(chosen.out / (chosen.model + "_batch_memory.svg"), cairn::batch_memory_svg(batches));
   std::printf("tables and pictures are in %s\n", chosen.out.string().c_str());

@@ -18,7 +18,7 @@ NODES = ("rank,node_name,node_type,gtype,median_run_time_s,median_peak_mem_bytes
 ACTIVATIONS = ("activation_name,creation_rank,last_fw_use_rank,first_bw_use_rank,last_bw_use_rank,"
                "median_mem_size_bytes,inactive_time_s,recomp_time_s,recomp_memory_bytes").split(",")
 PICTURES = ("run_time", "node_memory", "memory")
-BATCH_PICTURES = ("peak", "latency", "breakdown", "memory")
+BATCH_PICTURES = ("peak_and_time", "breakdown", "memory")
 TYPES, PARTS = {"PARAM", "ACT", "GRAD", "OPT_STATE", "OTHER"}, {"forward", "backward", "other"}
 WORDS = {"node_name", "node_type", "gtype", "device", "activation_name"}
 

@@ -10,18 +10,21 @@
 
 namespace cairn {
 
-/// The time of each node as an SVG: a bar by rank, coloured by the part of the sweep. This and the other pictures over
-/// ranks begin with the first node that runs, behind the leaves.
+/// The time of each node as an SVG, by part of the sweep: bars for a few nodes, areas by rank for many. This and the
+/// other pictures over ranks begin with the first node that runs, behind the leaves. Drawn by `breakdown_svg`.
 /// \param title  title of the picture; by default it says what is shown
+/// \throws invalid_plan   for more nodes than `breakdown_svg` draws
 [[nodiscard]] CAIRN_DECL std::string run_time_svg(profile_stats const& stats, std::string_view title = {});
-/// What each node takes beside what is there before it, its peak less what is active, as an SVG: a bar by rank.
+/// What each node takes beside what is there before it, its peak less what is active, as an SVG of the same kind.
 /// \param title  title of the picture; by default it says what is shown
+/// \throws invalid_plan   for more nodes than `breakdown_svg` draws
 [[nodiscard]] CAIRN_DECL std::string node_memory_svg(profile_stats const& stats, std::string_view title = {});
-/// Memory against rank as an SVG: a line for the peak of each node, an area for what is active before it, and the
-/// highest peak.
+/// Memory against rank as an SVG: a line for the peak of each node, and one for what is active before it. Drawn by
+/// `memory_lines_svg`.
 /// \param title  title of the picture; by default it says what is shown
+/// \throws invalid_plan   for more nodes than `memory_lines_svg` draws
 [[nodiscard]] CAIRN_DECL std::string rank_memory_svg(profile_stats const& stats, std::string_view title = {});
-/// The highest peak by type as an SVG: a bar for each type that has bytes there.
+/// The highest peak by type as an SVG: a bar with a part for each type that has bytes there.
 /// \param title  title of the picture; by default it says what is shown
 [[nodiscard]] CAIRN_DECL std::string breakdown_svg(peak_breakdown const& found, std::string_view title = {});
 
@@ -33,15 +36,15 @@ struct batch_stats {
   peak_breakdown breakdown;     ///< at the highest peak of the profile
   profile_stats stats;          ///< of the profile
 };
-/// The peak of each batch as an SVG.
-[[nodiscard]] CAIRN_DECL std::string batch_peak_svg(std::span<batch_stats const> batches, std::string_view title = {});
-/// The time of a step of each batch as an SVG.
-[[nodiscard]] CAIRN_DECL std::string batch_latency_svg(std::span<batch_stats const> batches,
-                                                       std::string_view title = {});
-/// The highest peak of each batch by type as an SVG: parts of a bar on top of one another.
+/// The peak of each batch, and the time of a step, as an SVG of two plots.
+/// \param batches  ascending by their size
+/// \throws invalid_plan   for batches that do not ascend from 1
+[[nodiscard]] CAIRN_DECL std::string batch_svg(std::span<batch_stats const> batches, std::string_view title = {});
+/// The highest peak of each batch by type as an SVG: a bar for each batch.
 [[nodiscard]] CAIRN_DECL std::string batch_breakdown_svg(std::span<batch_stats const> batches,
                                                          std::string_view title = {});
 /// Memory against rank as an SVG: a line for each batch.
+/// \throws invalid_plan   for more batches than `most_picture_colours`
 [[nodiscard]] CAIRN_DECL std::string batch_memory_svg(std::span<batch_stats const> batches,
                                                       std::string_view title = {});
 
