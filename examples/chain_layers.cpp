@@ -1,5 +1,6 @@
 // A convolutional network of 14 layers of different types and sizes, differentiated under a byte budget: the layers are weighed once, a plan
 // is made for each budget, and the heap's peak is what the plan said, to the byte. The gradient is the same in every bit.
+// `chain_layers FILE.svg` draws the memory of each plan.
 
 #include <algorithm>
 #include <chrono>
@@ -7,13 +8,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <cairn/plan/chain/chain_planner.hpp>
+#include <cairn/plan/text/chain_svg.hpp>
+#include <cairn/plan/text/memory_lines.hpp>
 #include <cairn/run/chain.hpp>
 
 #include "../tests/support/heap.hpp"
+#include "support/picture_file.hpp"
 
 using vector = std::vector<double>;
 
@@ -137,7 +142,7 @@ std::vector<cairn::any_stage> network() {
   return layers;
 }
 
-int main() {
+int main(int count, char** words) {
   image digit{1, 32, vector(1024)};
   for (std::size_t k = 0; k < digit.cells.size(); ++k) digit.cells[k] = std::sin(0.37 * double(k)) + 0.5;
 
@@ -150,6 +155,7 @@ int main() {
   bool right = true;
   vector first, first_w;
   std::vector<cairn::action> fastest;
+  std::vector<cairn::memory_line> lines;
   for (int const percent : {100, 80, 65, 50}) {
     cairn::chain_plan plan;
     try {
@@ -166,8 +172,12 @@ int main() {
     std::printf("%3d %%  %3lld runs of layers, %5.1f %% more time, peak %lld bytes planned, %lld counted\n", percent, static_cast<long long>(plan.cost.stage_runs),
                 100.0 * double(plan.cost.extra_forward) / double(plan.cost.makespan - plan.cost.extra_forward), static_cast<long long>(plan.cost.peak), counted);
     if (first.empty()) first = bar.get<image>().cells, first_w = by_w, fastest = plan.actions;
+    lines.push_back({std::to_string(percent) + " %", samples_of(cairn::chain_memory_over(work, plan.actions))});
     right = right && counted == plan.cost.peak && plan.cost.peak <= plan.budget && bar.get<image>().cells == first && by_w == first_w;
   }
+
+  if (support::wants_picture(count))
+    support::write_picture(words[1], memory_lines_svg(lines, {.title = "A network of 14 layers within three budgets"}));
 
   // By differences: the loss is state 14.
   auto const loss = [&](double change) {

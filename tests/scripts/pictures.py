@@ -2,10 +2,14 @@
 """The pictures as others read them: well-formed XML, inside their page, legible on light and dark screens.
 
     pictures.py PROGRAM DIRECTORY GALLERY [CHAINS]
+    pictures.py --commands CAIRN README DIRECTORY
 
 PROGRAM is examples/draw_schedule, GALLERY is examples/gallery; what they write by default is, byte for byte, what lies
 in DIRECTORY. After a wanted change `PROGRAM DIRECTORY` and `GALLERY DIRECTORY` write that anew. CHAINS is
 examples/chains; of what `CHAINS --out` writes DIRECTORY keeps two under other names.
+
+With --commands, the pictures are those of examples/README.md, whose lines `cairn ... docs/pictures/FILE` draw them;
+CAIRN is the command. Other pictures of examples, example_*.svg, are what a program measured, and only looked at.
 """
 import pathlib
 import re
@@ -29,6 +33,7 @@ SCHEDULES = ["uniform", "revolve", "leaves", "two_level", "online", "multistage"
              "bptt", "runge_kutta"]
 GALLERY = [f"gallery_{name}.svg" for name in ("batch", "breakdown", "lines", "measured", "pareto", "sweep")]
 OF_CHAINS = {"chain_pareto.svg": "real_gpt12x2.pareto.svg", "chain_memory.svg": "real_gpt12x2.memory.svg"}
+OF_FIELDS = "example_seismic.svg"  # cells in colours, by examples/seismic/pictures.hpp
 NUMBER = r"-?\d+(?:\.\d+)?"
 # Widths of the characters from ' ' to '~' in DejaVu Sans, in thousandths of their height.
 WIDTHS = [318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, *[636] * 10, 337, 337, 838,
@@ -143,7 +148,31 @@ def faults(path, title):
         yield f"axes without ticks or names: {axes}"
 
 
+def drawn_by_commands(tool, page, kept):
+    """Draws what the page's commands draw, and compares it with what is kept."""
+    wrong, drawn = [], set()
+    with tempfile.TemporaryDirectory() as scratch:
+        for line in re.findall(r"^cairn (.*)$", page.read_text(), re.M):
+            *words, name = line.split()
+            path = pathlib.Path(scratch, pathlib.Path(name).name)
+            done = subprocess.run([tool, *words, path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            drawn.add(path.name)
+            if done.returncode:
+                wrong.append(f"cairn {line}: {done.stderr}")
+            elif not (kept / path.name).exists() or (kept / path.name).read_bytes() != path.read_bytes():
+                wrong.append(f"{kept / path.name} is not what `cairn {line}` draws")
+    for path in sorted(kept.glob("example_*.svg")):
+        if path.name == OF_FIELDS:
+            ElementTree.parse(path)
+        else:
+            wrong += [f"{path.name}: {fault}" for fault in faults(path, None)]
+    print("\n".join(wrong) or f"{len(drawn)} pictures of examples")
+    return bool(wrong) or not drawn
+
+
 def main():
+    if sys.argv[1] == "--commands":
+        return drawn_by_commands(sys.argv[2], *map(pathlib.Path, sys.argv[3:]))
     program, kept = sys.argv[1], pathlib.Path(sys.argv[2])
     wrong = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -172,7 +201,7 @@ def main():
                 draws = sys.argv[3] if name in GALLERY else program
                 wrong.append(f"{kept / name} is not what {draws} draws; `{draws} {kept}` draws it anew")
         wrong += [f"{path}: nothing draws it" for path in sorted(kept.glob("*.svg"))
-                  if path.name not in names and path.name not in OF_CHAINS]
+                  if path.name not in names and path.name not in OF_CHAINS and not path.name.startswith("example_")]
     refused = subprocess.run([program, tempfile.gettempdir(), "9223372036854775807", "3"], capture_output=True,
                              text=True, timeout=60)
     if refused.returncode == 0 or "9223372036854775807" not in refused.stderr:

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Compiles every ```cpp fence of a Markdown file, and runs those with a main().
 
-    snippets.py COMPILER FILE [--together] [FLAG...]
+    snippets.py COMPILER FILE [--together] [--only PARTY] [FLAG...]
 
 A fence is a translation unit. A ```text output fence that follows is what the program prints, to the letter. A fence
-that needs ADOL-C, Eigen, LibTorch, MPI or CUDA is passed over where there is none (no flag names it).
+that needs ADOL-C, Eigen, LibTorch, MPI, Thrust or CUDA is passed over where there is none (no flag names it).
+
+--only passes over the fences that do not need this party, for pages whose other programs another test runs.
 
 --together compiles the programs that include the same headers of cairn as one, each in a namespace, because what they
 instantiate alike costs g++ most. Each still runs in a process of its own. One that does not do there what it should
@@ -19,7 +21,7 @@ import tempfile
 
 # Third party: what code that needs it says, and what a flag says where it is there.
 SIGNS = {"ADOLC": ("adolc", "adolc"), "Eigen": ("igen", "eigen"), "Torch": ("torch", "torch"),
-         "CUDA": ("cuda_runtime", "cuda"), "MPI": ("MPI_", "SKIP_MPICXX")}
+         "CUDA": ("cuda_runtime", "cuda"), "MPI": ("MPI_", "SKIP_MPICXX"), "Thrust": ("thrust", "THRUST_DEVICE_SYSTEM")}
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```[ \t]*$", re.M | re.S)
 
 
@@ -84,14 +86,17 @@ def main():
     compiler, file, *flags = sys.argv[1:]
     together = flags[:1] == ["--together"]
     flags = flags[together:]
+    only = ""
+    if flags[:1] == ["--only"]:
+        only, flags = SIGNS[flags[1]][0], flags[2:]
     text = pathlib.Path(file).read_text()
     fences = list(FENCE.finditer(text))
-    codes = {at: fence[3] for at, fence in enumerate(fences) if fence[1] == "cpp"}
+    codes = {at: fence[3] for at, fence in enumerate(fences) if fence[1] == "cpp" and only in fence[3]}
     answers = answers_together(compiler, flags, codes) if together else {}
     checked, wrong = 0, 0
     for at, fence in enumerate(fences):
         language, _, code = fence.groups()
-        if language != "cpp":
+        if language != "cpp" or only not in code:
             continue
         where = f"{file}:{text.count(chr(10), 0, fence.start()) + 1}"
         lacking = [party for party, (sign, found) in SIGNS.items() if sign in code
