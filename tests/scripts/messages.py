@@ -6,7 +6,8 @@
     messages.py --self   plants a message of each kind that no page has and checks that it is found
 
 A message is the sentence of a static_assert or of an #error, or what an exception says is wrong (its second argument,
-without the values).
+without the values). On the page it stands in a block ```text; a line that is indented by four goes on with the message
+of the line before.
 """
 import pathlib
 import re
@@ -117,11 +118,16 @@ def lacking(sources, page):
     return faults
 
 
+def blocks(page):
+    """The messages in the page's blocks, each as one line: an indented line goes on with the message before it."""
+    for block in re.findall(r"```text\n(.*?)```", page, re.S):
+        yield from re.sub(r"\n {4}", " ", block).splitlines()
+
+
 def stale(sources, page):
     """What the page's blocks of messages hold that no source says."""
     said = plain(unescaped(" ".join(joined(text) for text in sources.values())))
-    lines = [line for block in re.findall(r"```text\n(.*?)```", page, re.S) for line in block.splitlines()]
-    return [f"docs/troubleshooting.md: nothing says: {line}" for line in lines if plain(line) not in said]
+    return [f"docs/troubleshooting.md: nothing says: {line}" for line in blocks(page) if plain(line) not in said]
 
 
 def self_test():
@@ -154,6 +160,14 @@ def self_test():
     if stale({"planted.hpp": held}, page) != ["docs/troubleshooting.md: nothing says: another"]:
         wrong += 1
         print(f"a message that nothing says is not told from one that is said: {stale({'planted.hpp': held}, page)}")
+    both = {"planted.hpp": held + 'static_assert(good, "cairn: the other sentence");'}
+    wrapped = "```text\nthe one\n    message\nthe other\n    sentence\n```\n"
+    mixed = wrapped.replace("    message", "    sentence")
+    if (stale(both, wrapped) or lacking(both, wrapped)
+            or stale(both, mixed) != ["docs/troubleshooting.md: nothing says: the one sentence"]
+            or lacking(both, mixed) != ["planted.hpp: docs/troubleshooting.md lacks: the one message"]):
+        wrong += 1
+        print(f"a message over two lines is not told from parts of two: {stale(both, mixed)} {lacking(both, mixed)}")
     two = {"a.hpp": 'void refuse(char const* who, char const* problem) { throw invalid_call{who, problem, {}, ""}; } '
                     'refuse("who it is", "in one file");',
            "b.hpp": 'auto refuse = [](char const* problem, char const* advice) { throw invalid_call{who, problem, {}, '
@@ -162,7 +176,7 @@ def self_test():
                                     for file, words in (("a.hpp", "in one file"), ("b.hpp", "in the other"))]:
         wrong += 1
         print(f"two functions of one name are taken for each other: {lacking(two, '')}")
-    print(f"{len(planted) + 3} cases, {wrong} wrong")
+    print(f"{len(planted) + 4} cases, {wrong} wrong")
     return bool(wrong)
 
 
