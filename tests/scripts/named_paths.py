@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What the texts name is there: files and folders of this checkout, folders of include/cairn, verbs of ./run, places
-within pages.
+within pages. Pages for contributors are linked by no page for users.
 
     named_paths.py ROOT     prints what is not there, exits 1 if there is something
     named_paths.py --self   plants one fault of each kind and checks that it is found
@@ -12,6 +12,10 @@ import tempfile
 
 TOP = "tests|benchmarks|examples|docs|include/cairn|tools|cmake"
 STAND_IN = re.compile(r"[<>*{}]|(^|[/_])x(_\w+)?\.\w+$")  # `tests/<folder>/x_test.cpp`: a pattern, not a file
+# Who may link the pages that are for contributors; README shows where its figures stand.
+FOR_CONTRIBUTORS = {"docs/decisions.md": {"CONTRIBUTING.md", "CHANGELOG.md", "architecture.md", "status.md"},
+                    "docs/status.md": {"CONTRIBUTING.md", "CHANGELOG.md", "README.md", "architecture.md",
+                                       "decisions.md"}}
 FENCE = re.compile(r"^```.*?^```[ \t]*$", re.M | re.S)
 
 
@@ -41,6 +45,9 @@ def faults(root):
                 yield f"{name}: there is no {path}"
             elif at and target.exists() and at not in places(target):
                 yield f"{name}: {path} has no place {at}"
+            for inner, readers in FOR_CONTRIBUTORS.items():
+                if target.resolve() == (root / inner).resolve() and path and page.name not in readers:
+                    yield f"{name}: {inner} is for contributors, and this page is not"
     for folder in re.findall(r"^\| `([a-z]+/)` \|", (root / "CONTRIBUTING.md").read_text(), re.M):
         if not (root / "include" / "cairn" / folder).is_dir():
             yield f"CONTRIBUTING.md: include/cairn has no {folder}"
@@ -57,7 +64,9 @@ def self_test():
         sound = ("# A place\n`tests/`, `tests/<folder>/x_test.cpp`, `./run demo`, [page](../CONTRIBUTING.md), "
                  "[here](#a-place)\n```cpp\n[](none.md)\n```\n")
         planted = {"": "", "`tests/gone.py`": "tests/gone.py", "`./run nowhere`": "nowhere", "[x](gone.md)": "gone.md",
-                   "[x](#gone)": "place gone"}
+                   "[x](#gone)": "place gone", "[x](status.md#a)": "is for contributors"}
+        (root / "docs" / "status.md").write_text("# A\n")
+        (root / "docs" / "architecture.md").write_text("# B\n[x](status.md)\n")
         for more, word in planted.items():
             (root / "docs" / "page.md").write_text(sound + more)
             found = "\n".join(faults(root))
