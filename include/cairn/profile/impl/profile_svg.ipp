@@ -45,7 +45,8 @@ using node_amount = std::int64_t (*)(node_stats const&);
   for (node_stats const& node : nodes) {
     std::int64_t const value = (std::max)(amount(node), std::int64_t{0});
     bool const forward = node.gtype == graph_type::forward, backward = node.gtype == graph_type::backward;
-    parts.rows.push_back({node.node_name, {forward ? value : 0, forward || backward ? 0 : value, backward ? value : 0}});
+    parts.rows.push_back(
+        {node.node_name, {forward ? value : 0, forward || backward ? 0 : value, backward ? value : 0}});
   }
   return parts;
 }
