@@ -47,7 +47,7 @@ def warnings(doxygen, root, scratch, inputs=None):
     settings = pathlib.Path(root, "docs", "Doxyfile").read_text()
     settings += f'OUTPUT_DIRECTORY = "{scratch}"\nGENERATE_XML = YES\n'
     if inputs:
-        settings += f'INPUT = "{inputs}"\nUSE_MDFILE_AS_MAINPAGE =\n'
+        settings += f'INPUT = "{inputs}"\n'
     done = subprocess.run([doxygen, "-"], input=settings, text=True, cwd=root, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     untold = untold_concepts(pathlib.Path(scratch, "xml"))

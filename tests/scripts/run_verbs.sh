@@ -5,7 +5,9 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/checkout"  # with a build folder of its own
 cp "$1/run" "$scratch/checkout/run"
-ln -s "$1/benchmarks" "$1/tests" "$scratch/checkout/"
+ln -s "$1/benchmarks" "$1/docs" "$1/tests" "$scratch/checkout/"
+mkdir -p "$scratch/checkout/build/docs-packages"  # where `docs` has been before
+cp "$1/docs/site/requirements.txt" "$scratch/checkout/build/docs-packages/complete"
 run=$scratch/checkout/run
 
 fail() {
@@ -28,7 +30,7 @@ machine() {
   folder=$scratch/$1
   shift
   mkdir "$folder"
-  for tool in sh env dirname cat mkdir grep head sort tr id getconf rm tail cut date; do ln -s "$(command -v $tool)" "$folder/$tool"; done
+  for tool in sh env dirname cat mkdir grep head sort tr id getconf rm tail cut date cmp; do ln -s "$(command -v $tool)" "$folder/$tool"; done
   for tool; do
     printf '#!/bin/sh\necho "%s $*" >>"%s/told"\necho version %s\n' "$tool" "$scratch" "$version" >"$folder/$tool"
     chmod +x "$folder/$tool"
@@ -85,7 +87,7 @@ on other_failing 8 test -R revolve
 if grep -q 'cmake --build' "$scratch/told"; then fail "builds what could not be configured"; fi
 
 # A build says how far it is.
-machine other_slow g++ ninja doxygen
+machine other_slow g++ ninja doxygen python3
 ln -s "$(command -v sleep)" "$scratch/other_slow/sleep"
 stand_in other_slow cmake <<'END'
 if [ "$1" = --version ]; then echo 'cmake version 3.25.1'; exit; fi
@@ -95,6 +97,8 @@ END
 on other_slow 0 docs
 says err 'run: building the pages, 3 s: \[1/2\] Building x.o'
 if grep -q 'Building' "$scratch/out"; then fail "progress belongs on stderr"; fi
+says told '^python3 tests/scripts/site.py . build/docs$'
+[ "$(tail -n 1 "$scratch/out")" = 'run: build/docs/html/index.html' ] || fail "where the site lies is not said at the end"
 
 version=3.22.9
 machine other_old g++ cmake ninja python3 pkg-config
@@ -129,7 +133,7 @@ case $(grep -c '' "$scratch/calls") in
   2) echo 'E: Unable to locate package ninja-build' && exit 100 ;;
   3) echo 'E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (apt-get)' && exit 100 ;;
   4) ;;
-  *) for tool in g++ ninja doxygen cmake; do printf '#!/bin/sh\necho version 3.25.1\n' >"$folder/$tool"; chmod +x "$folder/$tool"; done ;;
+  *) for tool in g++ ninja doxygen python3 cmake; do printf '#!/bin/sh\necho version 3.25.1\n' >"$folder/$tool"; chmod +x "$folder/$tool"; done ;;
 esac
 END
 ln -s "$(command -v chmod)" "$scratch/locked/chmod"

@@ -10,6 +10,10 @@
 #include <cairn/run/workspace.hpp>
 #include <cairn/schedule/uniform.hpp>
 
+/// Reverse-mode differentiation of long loops in bounded memory. A *plan* is a schedule with its steps and slots. A
+/// verb such as `gradient` runs it over your step and your adjoint. `estimate` tells its cost before any step runs.
+/// Begin with \ref start. `cairn/cairn.hpp` has the verbs and the schedules of most loops, `cairn/planning.hpp` all
+/// schedules and the planners, `cairn/chains.hpp` chains and graphs. Adapters are in `cairn/adapt/`.
 namespace cairn {
 namespace detail {
 
@@ -114,6 +118,7 @@ Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoi
 /// \throws nondeterminism_error   if options ask for a replay check and a state differs
 /// \throws anything   that step, adjoint, seed, copies or observer throw, unchanged; `work` can be used again
 ///   afterwards
+/// \ingroup start
 template <class Step, class X0, class P, class Seed, class Adjoint, class Work = detail::own_workspace,
           class Observer = no_observer, class Options = no_options>
 auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoint, Work&& work = {},

@@ -385,6 +385,7 @@ template <class Work, class State, class Plan>
 /// \param options  `sweep_options`, always the last argument: may directly follow the plan, or take the observer's
 ///   place; also used for the way back
 /// Memory: `estimate` with `keeps_run`; initial and final state are kept as long as the run.
+/// \ingroup start
 template <class Step, class X0, class P, class Work = detail::own_workspace, class Observer = no_observer,
           class Options = no_options>
 [[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, Work&& work = {}, Observer&& observer = {},

@@ -93,6 +93,7 @@ template <class Work, class State, class Plan>
 /// last_is_at_hand)).step_calls`, where the last state but one is at hand unless the step is in place. Memory:
 /// `peak_states` and `peak_bytes` of that estimate, with `form.keeps_run`; before the length is known, at most
 /// `slots() + working_frames(form, 1)` states.
+/// \ingroup start
 template <class Step, class X0, class KeepGoing, class P, class Work = detail::own_workspace,
           class Observer = no_observer, class Options = no_options>
 [[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, P const& plan, Work&& work = {},

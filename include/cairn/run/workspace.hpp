@@ -65,6 +65,7 @@ struct in_use {
 /// of another size comes, or `clear()` is called. `Store` holds the checkpoints; with a reference type the caller owns
 /// the store. With `Options` = `sweep_options` its sweeps can compare what they recompute, and it keeps the hashes,
 /// too.
+/// \ingroup start
 template <class State, schedule Plan, class Store = memory_store, class Options = no_options>
 class workspace {
  public:

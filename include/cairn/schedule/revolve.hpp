@@ -26,6 +26,7 @@ struct revolve_shape {
 /// and among those the fewest saves. A plan allocates nothing; a cursor allocates `table_bytes()` at its first action
 /// and nothing later. Cost: construction O(log of the repetition number); an action O(1) with at most one division.
 /// Exact up to 2^63-1 steps.
+/// \ingroup start
 class revolve {
  public:
   class cursor;

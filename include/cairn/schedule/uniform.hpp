@@ -25,6 +25,7 @@ struct uniform_options {
 /// than twice. With B blocks, the last one of L steps: 2 n - B - L advances and about B + L - 2 states kept; with
 /// sqrt(n) blocks 2 sqrt(n) - 2. (Griewank 1992 calls this one-level checkpointing; Chen et al. 2016, section 4.)
 /// Cost: O(1) memory, O(1) per action.
+/// \ingroup start
 class uniform {
  public:
   /// \param steps  loop length, 0 .. 2^63-1

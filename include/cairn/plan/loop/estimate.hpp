@@ -213,6 +213,7 @@ template <schedule Plan>
 ///   given and differs from the plan's   \throws invalid_schedule   if the walk finds a flaw   \throws overflow_error
 ///   for sizes of 2^62 bytes or more, for seconds that do not fit a double, and if the slots and the states being
 ///   worked on are together 2^63 or more
+/// \ingroup start
 template <schedule Plan>
 [[nodiscard]] constexpr cost estimate(Plan const& plan, workload const& work = {}) {
   return detail::itemised(plan, work, most_tallied_steps).sum;

@@ -15,6 +15,7 @@ namespace cairn {
 /// `most_tallied_steps` closed forms, up to 2^63-1 steps.
 /// \throws infeasible_budget   with the least feasible bytes   \throws invalid_plan, overflow_error   for an impossible
 ///   workload, or one without steps or without the bytes of a state
+/// \ingroup start
 [[nodiscard]] CAIRN_DECL planned plan_within(byte_size budget, workload const& work,
                                              planning_options const& options = {});
 

@@ -197,6 +197,7 @@ class adjoint_check {
 /// without them.
 /// \throws invalid_plan  for n < 0   \throws invalid_call  if there is nothing to vary or the adjoint is too tiny; and
 ///   what user code throws
+/// \ingroup start
 template <class Step, class Adjoint, class X0, class Seed>
 [[nodiscard]] adjoint_report check_adjoint(Step&& step, Adjoint&& adjoint, X0 const& x0, step_index n, Seed&& seed,
                                            check_options const& options) {

@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+"""The site holds what was written: on each page every block of code equals its source byte for byte (but for empty lines
+at its end, which nobody sees), every picture is the one that was named, every link and every place within a page is
+there, and the navigation has each page once.
+
+    site.py ROOT OUT                           walks OUT/html, which docs/site/build.py made from the checkout ROOT
+    site.py ROOT OUT --build DOXYGEN SPHINX    builds it first; 77 where a program or a part of Sphinx is missing
+    site.py ROOT OUT --self                    plants one fault of each kind in the pages of OUT/html, as they are read,
+                                               and checks that it is found
+
+Prints what it counted and each fault, and exits 1 if there is one. Addresses of other servers are not asked: they must
+look like one, and no page may need a script, a style or a picture of theirs.
+"""
+import collections
+import functools
+import html.parser
+import pathlib
+import posixpath
+import re
+import shutil
+import subprocess
+import sys
+import urllib.parse
+import xml.etree.ElementTree as xml_tree
+
+NEEDED = "./run docs installs them; or Debian: doxygen, python3-sphinx, python3-myst-parser, furo"
+LINKS = {"a": ["href"], "img": ["src", "srcset"], "source": ["src", "srcset"], "object": ["data"], "link": ["href"],
+         "script": ["src"], "iframe": ["src"]}
+ITEM = re.compile(r"([-*+]|\d+[.)]) ")
+FENCE = re.compile(r" *(```+|~~~+)")
+
+
+class Page(html.parser.HTMLParser):
+    """What a page shows as code and pictures, what it links to, and the places that it has."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.blocks, self.codes, self.pictures, self.links, self.sidebar = [], [], [], [], []
+        self.places, self.loads = {""}, []
+        self.open = collections.Counter()
+        self.in_block = self.in_code = self.in_sidebar = False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        told = dict(attributes)
+        self.open[tag] += 1
+        self.places.update(told[name] for name in ("id", "name") if told.get(name))
+        for name in LINKS.get(tag, []):
+            for link in (part.split()[0] for part in (told.get(name) or "").split(", " if name == "srcset" else "\n")
+                         if part.strip()):
+                self.links.append(link)
+                if tag != "a" and told.get("rel") not in ("canonical", "author"):
+                    self.loads.append(link)
+        if tag == "a" and self.in_sidebar and "reference" in (told.get("class") or ""):
+            self.sidebar.append(told["href"])
+        if tag == "div" and "sidebar-tree" in (told.get("class") or ""):
+            self.in_sidebar = True
+        if tag == "aside" or tag == "main":
+            self.in_sidebar = False
+        if not self.open["article"]:
+            return
+        if tag == "img":
+            self.pictures.append(told["src"])
+        elif tag == "pre":
+            self.in_block = True
+            self.blocks.append("")
+        elif tag == "code" and not self.in_block:
+            self.in_code = True
+            self.codes.append("")
+
+    def handle_endtag(self, tag):
+        self.open[tag] -= 1
+        if tag == "pre":
+            self.in_block = False
+        elif tag == "code":
+            self.in_code = False
+
+    def handle_data(self, data):
+        if self.in_block:
+            self.blocks[-1] += data
+        elif self.in_code:
+            self.codes[-1] += data
+
+
+def read_markdown(text):
+    """The blocks of code of a page as it is written, fences and paragraphs indented by four, and its other lines."""
+    blocks, prose = [], []
+    fence, indented, in_list, before = None, False, False, ""
+    for line in text.splitlines():
+        mark = FENCE.match(line)
+        if fence:
+            if mark and mark[1].startswith(fence[1]) and not line.strip().strip(fence[1][0]):
+                fence = None
+            else:
+                depth = len(fence[0]) - len(fence[1])
+                blocks[-1].append(line[min(depth, len(line) - len(line.lstrip(" "))):])
+        elif mark:
+            fence, indented = mark, False
+            in_list = in_list and line.startswith(" ")
+            blocks.append([])
+        elif line.startswith("    ") and not in_list and (indented or not before.strip()):
+            if not indented:
+                blocks.append([])
+            blocks[-1] += [""] * blank + [line[4:]] if indented else [line[4:]]
+            indented = True
+        elif line.strip():
+            indented = False
+            in_list = bool(ITEM.match(line)) or (in_list and line.startswith(" "))
+            prose.append(line)
+        else:
+            prose.append("")
+        blank = 0 if line.strip() else (blank + 1 if not before.strip() else 1)
+        before = line
+    return ["\n".join(lines).rstrip("\n") + "\n" for lines in blocks], prose
+
+
+def spoken_codes(prose):
+    """Code within lines of text. In a table, `\\|` is a bar."""
+    text = "\n".join(line.replace("\\|", "|") if line.lstrip().startswith("|") else line for line in prose)
+    return [plain(found[2]) for found in re.finditer(r"(?<![`\\])(`+)(?!`)((?:(?!\n\n).)+?)(?<!`)\1(?!`)", text, re.S)]
+
+
+def plain(code):
+    return " ".join(code.replace("\u00a0", " ").split())
+
+
+def written_pages(root):
+    found = [*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "examples").rglob("*.md")]
+    return sorted(str(page.relative_to(root)) for page in found)
+
+
+def address(page):
+    return "index.html" if page == "README.md" else page[:-len("md")] + "html"
+
+
+def navigation(root):
+    lines = (root / "docs/site/nav.txt").read_text().splitlines()
+    return [line.strip() for line in lines if line.startswith(" ")]
+
+
+@functools.cache
+def page_at(file):
+    return Page(file.read_text(errors="replace"))
+
+
+class Walk:
+    """One walk over a site; `planted` holds pages, or the navigation, as they would be with a fault."""
+
+    def __init__(self, root, out, planted=None):
+        self.root, self.out, self.site, self.planted = root, out, out / "html", planted or {}
+        self.counted, self.faults = collections.Counter(), []
+        self.files = {path.relative_to(self.site).as_posix() for path in self.site.rglob("*") if path.is_file()}
+        self.pages = {}
+        for name in sorted(name for name in self.files if name.endswith(".html")):
+            planted = name in self.planted
+            self.pages[name] = Page(self.planted[name]) if planted else page_at(self.site / name)
+        for page in written_pages(root):
+            self.compare(page)
+        for name, page in self.pages.items():
+            self.follow(name, page)
+        self.navigate()
+        self.refer()
+
+    def compare(self, page):
+        shown = self.pages.get(address(page))
+        if shown is None:
+            return self.faults.append(f"{page}: the site has no {address(page)}")
+        blocks, prose = read_markdown((self.root / page).read_text())
+        self.counted["pages"] += 1
+        self.counted["blocks of code"] += len(blocks)
+        self.counted["lines of code"] += sum(block.count("\n") for block in blocks)
+        if len(blocks) != len(shown.blocks):
+            self.faults.append(f"{page}: {len(blocks)} blocks of code, {len(shown.blocks)} on its page")
+        for block, on_page in zip(blocks, shown.blocks):
+            if block != on_page:
+                pairs = list(zip(block.splitlines() + [None], on_page.splitlines() + [None]))
+                line, other = next((pair for pair in pairs if pair[0] != pair[1]), pairs[-1])
+                self.faults.append(f"{page}: written {line!r}, shown {other!r}")
+        codes = collections.Counter(spoken_codes(prose))
+        on_page = collections.Counter(plain(code) for code in shown.codes)
+        self.counted["codes within text"] += sum(codes.values())
+        for code in (codes - on_page) + (on_page - codes):
+            self.faults.append(f"{page}: `{code}` is written {codes[code]} times and shown {on_page[code]} times")
+        text = "\n".join(prose)
+        text = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", text, flags=re.S)
+        named = [path or other for path, other in re.findall(r'!\[[^]]*\]\(([^) ]+)[^)]*\)|<img[^>]*\ssrc="([^"]*)"', text)]
+        if len(named) != len(shown.pictures):
+            self.faults.append(f"{page}: {len(named)} pictures, {len(shown.pictures)} on its page")
+        for picture, on_page in zip(named, shown.pictures):
+            self.counted["pictures"] += 1
+            source = (self.root / page).parent / picture
+            at = (self.site / address(page)).parent / urllib.parse.unquote(on_page)
+            if not at.is_file() or not source.is_file() or at.read_bytes() != source.read_bytes():
+                self.faults.append(f"{page}: its page does not show {picture}")
+
+    def follow(self, name, page):
+        for link in page.links:
+            parts = urllib.parse.urlsplit(link)
+            if parts.scheme in ("javascript", "data"):
+                continue
+            if parts.scheme or parts.netloc:
+                self.counted["links to other servers"] += 1
+                if not re.fullmatch(r"https?://[\w-]+(\.[\w-]+)+(:\d+)?([/?#]\S*)?|mailto:\S+@\S+", link):
+                    self.faults.append(f"{name}: {link} is no address")
+                if link in page.loads:
+                    self.faults.append(f"{name}: needs {link} of another server")
+                continue
+            self.counted["links of the reference" if name.startswith("api/") else "links"] += 1
+            path = urllib.parse.unquote(parts.path)
+            to = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+            if to not in self.files:
+                self.faults.append(f"{name}: nothing is at {link}")
+            elif parts.fragment and to in self.pages:
+                lacks = urllib.parse.unquote(parts.fragment) not in self.pages[to].places
+                if lacks and name.startswith("api/"):  # doxygen itself links to places that it leaves out
+                    self.counted["places that doxygen left out"] += 1
+                    continue
+                self.counted["places within pages"] += 1
+                if lacks:
+                    self.faults.append(f"{name}: no place {link}")
+
+    def navigate(self):
+        listed = self.planted.get("nav.txt") or navigation(self.root)
+        for page, times in collections.Counter(listed).items():
+            if times != 1:
+                self.faults.append(f"docs/site/nav.txt: {page} stands there {times} times")
+        for page in sorted(set(written_pages(self.root)) - set(listed) - {"README.md"}):
+            self.faults.append(f"docs/site/nav.txt: lacks {page}")
+        for page in sorted(set(listed) - set(written_pages(self.root))):
+            self.faults.append(f"docs/site/nav.txt: there is no {page}")
+        shown = [link for link in self.pages["index.html"].sidebar]
+        wanted = [address(page) for page in listed if (self.root / page).is_file()]
+        if shown[:len(wanted)] != wanted:
+            self.faults.append("index.html: its navigation is not that of docs/site/nav.txt")
+
+    def refer(self):
+        """The reference has a page for namespace cairn, and what it tells newcomers to start with is in their group."""
+        told = re.search(r"\\defgroup start(.*?)\*/", (self.root / "docs/site/api.dox").read_text(), re.S)[1]
+        groups = xml_tree.parse(self.out / "api.tag").getroot().findall("compound[@kind='group'][name='start']")
+        members = {name.text.rpartition(":")[2] for group in groups for name in
+                   [*group.findall("class"), *group.findall("member/name")]}
+        self.counted["names to start with"] = len(members)
+        for name in sorted(members ^ set(re.findall(r"`(\w+)`", told))):
+            self.faults.append(f"docs/site/api.dox: {name} is in the group `start` or in its text, not in both")
+        if "api/namespacecairn.html" not in self.pages:
+            self.faults.append("the reference has no page of namespace cairn")
+
+
+def built(root, out, doxygen, sphinx):
+    """What the programs say that build the site; None where one is missing."""
+    if not shutil.which(doxygen) or not shutil.which(sphinx):
+        return None
+    done = subprocess.run([sys.executable, root / "docs/site/build.py", root, out, "--doxygen", doxygen, "--sphinx",
+                           sphinx], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode and re.search(r"Could not import extension myst_parser|no theme named 'furo'", done.stdout):
+        return None
+    return done.stdout + (f"build.py: ended with {done.returncode}\n" if done.returncode else "")
+
+
+def self_test(root, out):
+    site, guide = out / "html", "docs/guide.html"
+    text = (site / guide).read_text()
+    lambdas = re.search(r'<span class="p">\[</span>(<span class="[a-z]+">[&amp;=]*</span>)?<span class="p">\]\(', text)
+    plants = [  # a page, what of it is replaced, by what, and what the walk has to say
+        (guide, re.escape(lambdas[0]), '<span class="p">(', "written"),
+        (guide, r'<div class="highlight">.*?</div>', "", "blocks of code"),
+        (guide, r"(<article.*?)<code[^>]*>.*?</code>", r"\1", "is written"),
+        ("index.html", r'(<img[^>]* src=")[^"]*', r"\1docs/nowhere.svg", "does not show"),
+        ("index.html", r"<img[^>]*>", "", "pictures"),
+        ("index.html", r'href="docs/tutorial.html"', 'href="docs/tutoriol.html"', "nothing is at docs/tutoriol.html"),
+        ("index.html", r'#budgets"', '#budget"', "no place docs/guide.html#budget"),
+        ("index.html", "</article>", '<a href="https:/x">x</a></article>', "is no address"),
+        ("index.html", "</head>", '<script src="https://cdn.example.org/x.js"></script></head>', "of another server"),
+    ]
+    wrong = 0
+    for page, pattern, by, said in plants:
+        before = (site / page).read_text()
+        after = re.sub(pattern, by, before, count=1, flags=re.S)
+        faults = Walk(root, out, {page: after}).faults
+        if after == before or not any(said in fault for fault in faults):
+            wrong += 1
+            print(f"planted in {page}: {by!r} for {pattern!r}, found {faults}")
+    pages = navigation(root)
+    for listed, said in ((pages[1:], f"lacks {pages[0]}"), (pages + pages[:1], "2 times"),
+                         (pages + ["docs/none.md"], "there is no docs/none.md"), (pages[::-1], "is not that of")):
+        faults = Walk(root, out, {"nav.txt": listed}).faults
+        if not any(said in fault for fault in faults):
+            wrong += 1
+            print(f"planted in the navigation: {said}, found {faults}")
+    print(f"{len(plants) + 4} faults planted, {wrong} not found")
+    return bool(wrong)
+
+
+def main():
+    root, out, *rest = sys.argv[1:]
+    root, out = pathlib.Path(root).resolve(), pathlib.Path(out).resolve()
+    said = ""
+    if rest[:1] == ["--build"]:
+        said = built(root, out, *rest[1:])
+        if said is None:
+            print(f"cairn: skipped: no doxygen, or no Sphinx with MyST and Furo ({NEEDED})")
+            return 77
+    elif not (out / "html/index.html").is_file():
+        print(f"cairn: skipped: the site is not built ({NEEDED})")
+        return 77
+    if rest == ["--self"]:
+        return self_test(root, out)
+    if not (out / "html/index.html").is_file():
+        print(said)
+        return 1
+    walk = Walk(root, out)
+    faults = said.splitlines() + sorted(set(walk.faults))
+    print("\n".join(faults + [", ".join(f"{count:,} {what}" for what, count in walk.counted.items())
+                              + f": {len(faults) or 'no'} fault{'s' * (len(faults) != 1)}"]))
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
