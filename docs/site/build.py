@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Builds the site: pages by Sphinx, API reference by doxygen. Nothing is downloaded.
 
-    build.py ROOT OUT [--doxygen PROGRAM] [--sphinx PROGRAM]   from the checkout ROOT into OUT/html, made anew; exits 1
-                                                               if doxygen or Sphinx fails, warns on stderr
+    build.py ROOT OUT [--doxygen PROGRAM] [--sphinx PROGRAM]   from the checkout ROOT into OUT/html, made anew; what
+                                                               Sphinx warns of is also in OUT/warnings.txt
 """
 import argparse
 import pathlib
@@ -17,8 +17,7 @@ def reference(doxygen, root, out):
     version = re.search(r'CAIRN_VERSION_STRING "(.*)"', (root / "include/cairn/version.hpp").read_text())[1]
     settings = [(root / "docs/Doxyfile").read_text(), f"PROJECT_NUMBER = {version}", f'OUTPUT_DIRECTORY = "{out}"',
                 "GENERATE_HTML = YES", "HTML_OUTPUT = html/api", f'GENERATE_TAGFILE = "{out}/api.tag"',
-                "LAYOUT_FILE = docs/site/layout.xml", "GENERATE_TREEVIEW = YES", "FULL_SIDEBAR = NO",
-                "HTML_COLORSTYLE = LIGHT", "TIMESTAMP = NO"]
+                "LAYOUT_FILE = docs/site/layout.xml", "GENERATE_TREEVIEW = NO", "HTML_COLORSTYLE = LIGHT"]
     shared = [pathlib.Path(prefix, "share/doxygen-awesome-css") for prefix in ("/usr", "/usr/local")]
     themes = [folder / "doxygen-awesome.css" for folder in shared]
     sheets = [str(theme) for theme in themes if theme.is_file()][:1] + ["docs/site/api.css"]
@@ -34,8 +33,9 @@ def build(root, out, doxygen, sphinx):
     done = subprocess.run([doxygen, "-"], input=reference(doxygen, root, out), text=True, cwd=root)
     if done.returncode:
         return done.returncode
-    return subprocess.run([sphinx, "-q", "-E", "-b", "html", "-c", root / "docs/site", "-d", out / "pages", "-D",
-                           f"cairn_api_tags={out}/api.tag", root, out / "html"], cwd=root).returncode
+    return subprocess.run([sphinx, "-q", "-E", "-b", "html", "-c", root / "docs/site", "-d", out / "pages", "-w",
+                           out / "warnings.txt", "-D", f"cairn_api_tags={out}/api.tag", root, out / "html"],
+                          cwd=root).returncode
 
 
 def main():

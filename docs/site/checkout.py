@@ -27,16 +27,20 @@ RAW = re.compile(r'(<[^>]*?\s)(href|src|srcset)="([^"]*)"')
 
 
 def navigation():
-    """Headings with their files, in the order of `nav.txt`: a heading begins its line, files below it are indented."""
-    groups = []
+    """Headings with their files, in the order of `nav.txt`: a heading begins its line, its files are indented by two.
+    Files that are indented by four belong under the one above them."""
+    groups, below = [], {}
     for line in NAVIGATION.read_text().splitlines():
-        if not line.strip() or line.startswith("#"):
+        document = line.strip().removesuffix(".md")
+        if not document or document.startswith("#"):
             continue
-        if line[0] == " ":
-            groups[-1][1].append(line.strip())
+        if line.startswith("    "):
+            below.setdefault(groups[-1][1][-1], []).append(document)
+        elif line.startswith("  "):
+            groups[-1][1].append(document)
         else:
             groups.append((line, []))
-    return groups
+    return groups, below
 
 
 def anchor(heading):
@@ -115,7 +119,7 @@ class Site(StandaloneHTMLBuilder):
             return None, None
         path = os.path.normpath(os.path.join(os.path.dirname(document), unquote(parts.path)))
         at = "#" + parts.fragment if parts.fragment else ""
-        page = path[:-len(".md")] if path.endswith(".md") else None
+        page = path.removesuffix(".md") if path.endswith(".md") else None
         if page in self.env.found_docs:
             return self.get_target_uri(page) + at, None
         if path in self.api[0]:
@@ -274,19 +278,24 @@ def pages_of_files(app):
             copy(site, path)
 
 
+def contents(documents, heading=None):
+    if not documents:
+        return ""
+    caption = f":caption: {heading}\n" if heading else ""
+    lines = "\n".join(f"/{document}" for document in documents)
+    return f"\n\n```{{toctree}}\n:hidden:\n:titlesonly:\n{caption}\n{lines}\n```\n"
+
+
 def add_navigation(app, document, source):
-    """Puts the navigation into the first page. A page that `nav.txt` lacks comes last, a file that is not there is left
-    out; the test `docs.site` objects to both."""
-    if document != app.config.root_doc:
-        return
-    pages = set(app.env.found_docs) - {document}
-    groups = [(title, [file[:-len(".md")] for file in files]) for title, files in navigation()]
-    rest = sorted(pages.difference(*(listed for _, listed in groups)))
-    for title, entries in [*groups, ("More", rest)]:
-        entries = [entry for entry in entries if entry in pages]
-        if entries:
-            lines = "\n".join(entries)
-            source[0] += f"\n\n```{{toctree}}\n:hidden:\n:titlesonly:\n:caption: {title}\n\n{lines}\n```\n"
+    """Puts the navigation into the first page, and what stands below a page into that. A page that `nav.txt` lacks
+    comes last, a file that is not there is left out; the test `docs.site` objects to both."""
+    groups, below = navigation()
+    pages = set(app.env.found_docs) - {app.config.root_doc}
+    source[0] += contents([child for child in below.get(document, []) if child in pages])
+    if document == app.config.root_doc:
+        rest = sorted(pages.difference(*(entries for _, entries in groups), *below.values()))
+        for heading, entries in [*groups, ("More", rest)]:
+            source[0] += contents([entry for entry in entries if entry in pages], heading)
 
 
 def setup(app):

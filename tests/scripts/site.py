@@ -23,7 +23,7 @@ import sys
 import urllib.parse
 import xml.etree.ElementTree as xml_tree
 
-NEEDED = "./run docs installs them; or Debian: doxygen, python3-sphinx, python3-myst-parser, furo"
+NEEDED = "./run docs installs them; Debian: doxygen, python3-sphinx, python3-myst-parser, furo"
 LINKS = {"a": ["href"], "img": ["src", "srcset"], "source": ["src", "srcset"], "object": ["data"], "link": ["href"],
          "script": ["src"], "iframe": ["src"]}
 ITEM = re.compile(r"([-*+]|\d+[.)]) ")
@@ -55,8 +55,6 @@ class Page(html.parser.HTMLParser):
             self.sidebar.append(told["href"])
         if tag == "div" and "sidebar-tree" in (told.get("class") or ""):
             self.in_sidebar = True
-        if tag == "aside" or tag == "main":
-            self.in_sidebar = False
         if not self.open["article"]:
             return
         if tag == "img":
@@ -74,6 +72,8 @@ class Page(html.parser.HTMLParser):
             self.in_block = False
         elif tag == "code":
             self.in_code = False
+        elif tag == "aside":
+            self.in_sidebar = False
 
     def handle_data(self, data):
         if self.in_block:
@@ -228,9 +228,7 @@ class Walk:
             self.faults.append(f"docs/site/nav.txt: lacks {page}")
         for page in sorted(set(listed) - set(written_pages(self.root))):
             self.faults.append(f"docs/site/nav.txt: there is no {page}")
-        shown = [link for link in self.pages["index.html"].sidebar]
-        wanted = [address(page) for page in listed if (self.root / page).is_file()]
-        if shown[:len(wanted)] != wanted:
+        if self.pages["index.html"].sidebar != [address(page) for page in listed if (self.root / page).is_file()]:
             self.faults.append("index.html: its navigation is not that of docs/site/nav.txt")
 
     def refer(self):
@@ -254,7 +252,7 @@ def built(root, out, doxygen, sphinx):
                            sphinx], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode and re.search(r"Could not import extension myst_parser|no theme named 'furo'", done.stdout):
         return None
-    return done.stdout + (f"build.py: ended with {done.returncode}\n" if done.returncode else "")
+    return f"{done.stdout}build.py: ended with {done.returncode}\n" if done.returncode else ""
 
 
 def self_test(root, out):
@@ -309,7 +307,7 @@ def main():
         print(said)
         return 1
     walk = Walk(root, out)
-    faults = said.splitlines() + sorted(set(walk.faults))
+    faults = said.splitlines() + (out / "warnings.txt").read_text().splitlines() + sorted(set(walk.faults))
     print("\n".join(faults + [", ".join(f"{count:,} {what}" for what, count in walk.counted.items())
                               + f": {len(faults) or 'no'} fault{'s' * (len(faults) != 1)}"]))
     return bool(faults)
