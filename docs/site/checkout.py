@@ -23,7 +23,7 @@ from sphinx.util import logging
 
 NAVIGATION = pathlib.Path(__file__).parent / "nav.txt"
 LARGEST = 200_000  # bytes of a file that becomes a page; larger ones are copied as they are
-RAW = re.compile(r'(<[^>]*?\s)(href|src|srcset)="([^"]*)"')
+RAW = re.compile(r'(\s)(href|src|srcset)="([^"]*)"')
 
 
 def navigation():
@@ -124,6 +124,8 @@ class Site(StandaloneHTMLBuilder):
             return self.get_target_uri(page) + at, None
         if path in self.api[0]:
             return self.api[0][path] + at, None
+        if f"{path}/README" in self.env.found_docs:
+            return self.get_target_uri(f"{path}/README") + at, None
         file = self.root / path
         if path.startswith("..") or not file.exists():
             return None, None
@@ -265,7 +267,7 @@ def pages_of_files(app):
                 mark = "/" if entry.is_dir() else ""
                 rows += (f'<tr><td><a href="{at}">{html.escape(entry.name)}{mark}</a></td>'
                          f"<td>{html.escape(says)}</td></tr>\n")
-            body = f'<div class="table-wrapper"><table class="docutils files"><tbody>{rows}</tbody></table></div>'
+            body = f'<div class="table-wrapper docutils container"><table class="docutils files"><tbody>{rows}</tbody></table></div>'
             yield f"{path}/index", {"title": path, "body": f"<h1>{html.escape(path)}</h1>\n{body}"}, "page.html"
         elif is_text(file):
             try:

@@ -22,6 +22,8 @@
 #include <cairn/core/detail/refused.hpp>
 #include <cairn/core/error.hpp>
 
+/// The LibTorch adapter: loops as one autograd node, checkpointed regions and Sequentials, traced models, profiles.
+/// `cairn/adapt/torch.hpp` has the first of these.
 namespace cairn::libtorch {
 namespace detail {
 
