@@ -267,8 +267,9 @@ def pages_of_files(app):
                 mark = "/" if entry.is_dir() else ""
                 rows += (f'<tr><td><a href="{at}">{html.escape(entry.name)}{mark}</a></td>'
                          f"<td>{html.escape(says)}</td></tr>\n")
-            body = f'<div class="table-wrapper docutils container"><table class="docutils files"><tbody>{rows}</tbody></table></div>'
-            yield f"{path}/index", {"title": path, "body": f"<h1>{html.escape(path)}</h1>\n{body}"}, "page.html"
+            table = f'<table class="docutils files"><tbody>{rows}</tbody></table>'
+            body = f'<h1>{html.escape(path)}</h1>\n<div class="table-wrapper docutils container">{table}</div>'
+            yield f"{path}/index", {"title": path, "body": body}, "page.html"
         elif is_text(file):
             try:
                 language = lexers.get_lexer_for_filename(path).aliases[0]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The site holds what was written: on each page every block of code equals its source byte for byte (but for empty lines
-at its end, which nobody sees), every picture is the one that was named, every link and every place within a page is
-there, and the navigation has each page once.
+"""The site holds what was written: on each page every block of code equals its source byte for byte (but for empty
+lines at its end, which nobody sees), every picture is the one that was named, every link and every place within a page
+is there, and the navigation has each page once.
 
     site.py ROOT OUT                           walks OUT/html, which docs/site/build.py made from the checkout ROOT
     site.py ROOT OUT --build DOXYGEN SPHINX    builds it first; 77 where a program or a part of Sphinx is missing
@@ -181,9 +181,9 @@ class Walk:
         self.counted["codes within text"] += sum(codes.values())
         for code in (codes - on_page) + (on_page - codes):
             self.faults.append(f"{page}: `{code}` is written {codes[code]} times and shown {on_page[code]} times")
-        text = "\n".join(prose)
-        text = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", text, flags=re.S)
-        named = [path or other for path, other in re.findall(r'!\[[^]]*\]\(([^) ]+)[^)]*\)|<img[^>]*\ssrc="([^"]*)"', text)]
+        text = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", "\n".join(prose), flags=re.S)
+        asked = re.findall(r'!\[[^]]*\]\(([^) ]+)[^)]*\)|<img[^>]*\ssrc="([^"]*)"', text)
+        named = [path or other for path, other in asked]
         if len(named) != len(shown.pictures):
             self.faults.append(f"{page}: {len(named)} pictures, {len(shown.pictures)} on its page")
         for picture, on_page in zip(named, shown.pictures):
