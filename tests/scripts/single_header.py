@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""cairn_single.hpp does what the headers do: two files that include it, one of them twice, make one program, and the
+program of README.md prints with it what README.md says.
+
+    single_header.py COMPILER ROOT          compiles; prints each fault, exits 1 if there is one
+    single_header.py COMPILER ROOT --text   looks only at the text: it has every line of its headers once, no adapter,
+                                            standard headers at the top, and refuses what it cannot do
+"""
+import collections
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+# In one program with README's, and as much of what is not in cairn.hpp.
+OTHER = """\
+#include "cairn_single.hpp"
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+namespace {
+bool answers() {
+  auto const step = [](double& x, cairn::step_index) { x *= 0.999; };
+  auto const adjoint = [](double const&, double& bar, cairn::step_index) { bar *= 0.999; };
+  cairn::advice const found =
+      cairn::advise(cairn::byte_size{1000}, {.steps = 1000, .state_bytes = 8, .adjoint_bytes = 8});
+  double const bar = cairn::gradient(step, 1.0, found.best.schedule, 1.0, adjoint);
+  cairn::chain const stages{.x = {8, 8, 8, 8}, .s = {40, 40, 40}, .u = {1, 1, 1}, .v = {2, 2, 2, 0}};
+  return std::abs(bar - std::pow(0.999, 1000)) < 1e-12 && found.best.cost.memory_bytes <= 1000 &&
+         cairn::chain_planner{stages}.plan(cairn::byte_size{1000}).cost.makespan == 9 &&
+         cairn::check_adjoint(step, adjoint, 1.0, 4).passed();
+}
+bool const right = answers() || (std::abort(), false);
+}  // namespace
+"""
+REFUSALS = {  # flags, what stands before it -> the sentence
+    ("-std=c++17", ""): "cairn: C++20 is needed",
+    ("-DCAIRN_SEPARATE_COMPILATION", ""): "cairn: cairn_single.hpp holds all bodies",
+    ("", "#include <cairn/version.hpp>\n"): "cairn: cairn_single.hpp comes in place of the headers",
+}
+FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+
+
+def make(root, folder, *more):
+    done = subprocess.run([sys.executable, root / "tools/single_header.py", "-o", folder / "cairn_single.hpp", *more],
+                          text=True, capture_output=True)
+    return done.returncode, done.stderr
+
+
+def told(command):
+    done = subprocess.run(command, text=True, env={**os.environ, "LC_ALL": "C"}, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout
+
+
+def readme(root):
+    """README's first program, made to include the one file, twice; and what it prints."""
+    found = re.search(r"^```cpp\n(.*?)^```\n^```text output\n(.*?)^```", (root / "README.md").read_text(), re.M | re.S)
+    return found[1].replace("#include <cairn/cairn.hpp>\n", '#include "cairn_single.hpp"\n' * 2), found[2]
+
+
+def program_faults(compiler, root, folder):
+    example, output = readme(root)
+    if example.count('"cairn_single.hpp"') != 2:
+        yield "README's program does not include <cairn/cairn.hpp>"
+    (folder / "example.cpp").write_text(example)
+    (folder / "other.cpp").write_text(OTHER)
+    objects = []
+    for name in ("example", "other"):
+        objects.append(folder / f"{name}.o")
+        status, said = told([compiler, *FLAGS, "-O0", "-c", folder / f"{name}.cpp", "-o", objects[-1]])
+        if status != 0:
+            yield f"{name}.cpp does not compile:\n{said[:3000]}"
+            return
+    status, said = told([compiler, *objects, "-o", folder / "program"])
+    if status != 0:
+        yield f"they do not make one program:\n{said[:3000]}"
+        return
+    status, said = told([folder / "program"])
+    if (status, said) != (0, output):
+        yield f"README's program ends with {status} and prints\n{said}but README.md says\n{output}"
+
+
+def lines_of(text):
+    """Lines with code, and how often each stands there. What frames a header is none."""
+    framing = re.compile(r"#(pragma once|include <|ifndef CAIRN_SEPARATE|endif)|// (SPDX|<cairn/)")
+    return collections.Counter(line for line in text.splitlines() if line.strip() and not framing.match(line))
+
+
+def text_faults(compiler, root, folder):
+    text = (folder / "cairn_single.hpp").read_text()
+    names = re.findall(r"^// <(cairn/\S+)>$", text, re.M)
+    if left := re.findall(r"#\s*include\s*[<\"](?:cairn/|[^>\"]*\.ipp).*", text):
+        yield f"it includes headers of cairn: {left}"
+    if "cairn/chains.hpp" in text and not {"cairn/run/gradient.hpp", "cairn/plan/loop/impl/advise.ipp"} <= set(names):
+        yield f"what belongs to it is missing; there is {names}"
+    if adapters := [name for name in names if "/adapt/" in name]:
+        yield f"it holds adapters: {adapters}"
+    at_top = text.index("\nnamespace cairn")
+    conditions = re.findall(r"^#include <\w+>$(?![^#]*#endif)", text[at_top:], re.M)
+    if conditions:
+        yield f"standard headers stand below the top: {conditions}"
+    headers = sum((lines_of((root / "include" / name).read_text()) for name in sorted(set(names))),
+                  collections.Counter())
+    own = lines_of(text.partition("\n\n")[2].removesuffix("#endif  // CAIRN_SINGLE_HPP\n"))
+    if own != headers:
+        yield f"lost: {list((headers - own).items())[:5]}; too many: {list((own - headers).items())[:5]}"
+    for (flag, before), sentence in REFUSALS.items():
+        (folder / "refused.cpp").write_text(before + '#include "cairn_single.hpp"\n')
+        standard = [flag] if flag.startswith("-std") else ["-std=c++20", *filter(None, [flag])]
+        status, said = told([compiler, *standard, "-E", "-o", os.devnull, f"-I{root / 'include'}",
+                             folder / "refused.cpp"])
+        errors = [line for line in said.splitlines() if re.search(r"\berror:", line)]
+        if status == 0 or sentence not in errors[0]:
+            yield f"{flag or before.strip()}: not refused with '{sentence}':\n{said[:1000]}"
+    for name in ("cairn/adapt/eigen.hpp", "cairn/no_such.hpp"):
+        if make(root, folder, name)[0] == 0:
+            yield f"{name} is taken"
+    if make(root, folder, "cairn/plan/text/space_time.hpp")[0] != 0:
+        yield "a header more is refused"
+    elif "// <cairn/plan/text/space_time.hpp>\n" not in (folder / "cairn_single.hpp").read_text():
+        yield "a header more is not there"
+
+
+def main():
+    compiler, root, *rest = sys.argv[1:]
+    root = pathlib.Path(root).resolve()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        status, said = make(root, folder)
+        if status != 0:
+            print(said)
+            return 1
+        found = list((text_faults if rest == ["--text"] else program_faults)(compiler, root, folder))
+    print("\n".join(found) or "it does what the headers do")
+    return bool(found)
+
+
+sys.exit(main())
