@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The version stands in include/cairn/version.hpp; what must repeat it says the same.
+
+    versions.py ROOT     prints each place that says another one, exits 1 if there is one
+    versions.py --self   plants a wrong one in each kind of place and checks that it is found
+"""
+import json
+import pathlib
+import re
+import sys
+import tempfile
+
+NUMBER = r"(\d+(?:\.\d+)+)"
+# Where programs and texts name a version of cairn.
+NAMED = [re.compile(pattern + NUMBER) for pattern in (
+    r"find_package\(cairn ", r"GIT_TAG v", r"CPMAddPackage\(NAME cairn .*VERSION ", r"libcairn-dev_", r"`cairn/")]
+TEXTS = ("README.md", "docs/**/*.md", "tests/consumers/**/CMakeLists.txt", "packaging/**/CMakeLists.txt")
+NOT_INSTALLED = "0.9"  # what tests/consumers/find_package must not find
+
+
+def faults(root):
+    header = (root / "include/cairn/version.hpp").read_text()
+    parts = [re.search(rf"CAIRN_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH")]
+    version = re.search(rf'CAIRN_VERSION_STRING "{NUMBER}"', header)[1]
+    if version != ".".join(parts):
+        yield f"include/cairn/version.hpp: {version}, and {'.'.join(parts)}"
+    cited = re.search(rf"^version: {NUMBER}$", (root / "CITATION.cff").read_text(), re.M)
+    if not cited or cited[1] != version:
+        yield f"CITATION.cff: not {version}"
+    port = "packaging/vcpkg/ports/cairn/vcpkg.json"
+    if json.loads((root / port).read_text())["version"] != version:
+        yield f"{port}: not {version}"
+    for pattern in TEXTS:
+        for file in sorted(root.glob(pattern)):
+            for named in NAMED:
+                for found in named.findall(file.read_text()):
+                    if found not in (version, ".".join(parts[:2]), NOT_INSTALLED):
+                        yield f"{file.relative_to(root)}: {found}, not {version}"
+
+
+def self_test():
+    files = {
+        "include/cairn/version.hpp": "#define CAIRN_VERSION_MAJOR 1\n#define CAIRN_VERSION_MINOR 2\n"
+                                     '#define CAIRN_VERSION_PATCH 3\n#define CAIRN_VERSION_STRING "1.2.3"\n',
+        "CITATION.cff": "version: 1.2.3\n", "packaging/vcpkg/ports/cairn/vcpkg.json": '{"version": "1.2.3"}',
+        "README.md": "find_package(cairn 1.2 REQUIRED)\n",
+        "docs/x.md": "GIT_TAG v1.2.3\nCPMAddPackage(NAME cairn GIT_REPOSITORY x VERSION 1.2.3)\n"
+                     "libcairn-dev_1.2.3-1_all.deb `cairn/1.2.3`\n",
+    }
+    planted = [(name, "1.2.3", "1.2.4") for name in files if name != "README.md"] + [
+        ("README.md", "1.2", "1.1"), ("include/cairn/version.hpp", "PATCH 3", "PATCH 4"),
+        ("docs/x.md", "GIT_TAG v1.2.3", "GIT_TAG v1.2.2"), ("docs/x.md", "VERSION 1.2.3", "VERSION 1.3"),
+        ("docs/x.md", "dev_1.2.3", "dev_1.2.30"), ("docs/x.md", "cairn/1.2.3", "cairn/1.3.2")]
+    wrong = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        root = pathlib.Path(scratch)
+        for at, (name, right, other) in enumerate([("README.md", "", ""), *planted]):
+            for file, text in files.items():
+                (root / file).parent.mkdir(parents=True, exist_ok=True)
+                (root / file).write_text(text.replace(right, other) if file == name and right else text)
+            if bool(list(faults(root))) != bool(at):
+                wrong += 1
+                print(f"planted {other} in {name}: {list(faults(root))}")
+    print(f"{len(planted)} planted, {wrong} wrong")
+    return bool(wrong)
+
+
+def main():
+    if sys.argv[1:] == ["--self"]:
+        return self_test()
+    found = list(faults(pathlib.Path(sys.argv[1])))
+    print("\n".join(found) or "one version")
+    return bool(found)
+
+
+sys.exit(main())
