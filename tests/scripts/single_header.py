@@ -115,7 +115,7 @@ def text_faults(compiler, root, folder):
         status, said = told([compiler, *standard, "-E", "-o", os.devnull, f"-I{root / 'include'}",
                              folder / "refused.cpp"])
         errors = [line for line in said.splitlines() if re.search(r"\berror:", line)]
-        if status == 0 or sentence not in errors[0]:
+        if status == 0 or not errors or sentence not in errors[0]:
             yield f"{flag or before.strip()}: not refused with '{sentence}':\n{said[:1000]}"
     for name in ("cairn/adapt/eigen.hpp", "cairn/no_such.hpp"):
         if make(root, folder, name)[0] == 0:
