@@ -171,7 +171,8 @@ elseif(CASE STREQUAL "deb")
 elseif(CASE STREQUAL "deb_tool")
   set(packages "${WORK}/${CASE}")
   file(REMOVE_RECURSE "${packages}")
-  run("${CMAKE_CPACK_COMMAND}" --config "${BUILD}/CPackConfig.cmake" -G DEB -B "${packages}" -D CPACK_COMPONENTS_ALL=cairn_tool)
+  run("${CMAKE_CPACK_COMMAND}" --config "${BUILD}/CPackConfig.cmake" -G DEB -B "${packages}" -D CPACK_COMPONENTS_ALL=cairn_tool
+    -D CPACK_CMAKE_GENERATOR=Ninja)  # which builds nothing first
   file(GLOB deb "${packages}/*.deb")
   execute_process(COMMAND dpkg-deb -I "${deb}" OUTPUT_VARIABLE control COMMAND_ERROR_IS_FATAL ANY)
   if(NOT deb MATCHES "/cairn-tools_[^/]*\\.deb$" OR control MATCHES "Architecture: all" OR NOT control MATCHES "Depends: [^\n]*libc6")
