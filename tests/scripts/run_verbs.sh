@@ -74,6 +74,17 @@ on other_ready 2 quick --all
 on other_ready 0 torch
 says told '^python3 tests/scripts/skipped.py build/torch$'
 
+# The packages: what of the tests they need, in the build of the tests.
+mkdir -p "$scratch/checkout/packaging/conan"
+printf '#!/bin/sh\necho "environment.sh $*" >>"%s/told"\n' "$scratch" >"$scratch/checkout/packaging/conan/environment.sh"
+chmod +x "$scratch/checkout/packaging/conan/environment.sh"
+machine other_packager g++ cmake ninja ctest python3 pkg-config git lintian dpkg-shlibdeps
+on other_packager 0 packages -R conan
+says told '^environment.sh build/conan$'
+says told '^cmake --build --preset packages$'
+says told '^ctest --preset packages -R conan$'
+[ "$(tail -n 1 "$scratch/told")" = 'python3 tests/scripts/skipped.py build/test' ] || fail "what is skipped is not said at the end"
+
 # Checks that fail still end with what was skipped, and with their status.
 machine other_failing g++ ninja python3 pkg-config
 stand_in other_failing cmake <<'END'
