@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# environment.sh FOLDER: a Python environment with Conan, FOLDER/bin/conan, made once. Conan is no wheel on PyPI, so that
-# pip builds it.
+# environment.sh FOLDER: a Python environment with Conan, FOLDER/bin/conan, made once. PyPI has Conan as source, so
+# that pip builds it.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$1

@@ -156,7 +156,8 @@ elseif(CASE STREQUAL "deb")
       message(FATAL_ERROR "${CMAKE_MATCH_0} does not belong into\n${content}")
     endif()
   endforeach()
-  foreach(line IN ITEMS "drwxr-xr-x root/root .* \\./usr/include/cairn/\n" "-rw-r--r-- root/root .* \\./usr/include/cairn/cairn\\.hpp\n"
+  foreach(line IN ITEMS "drwxr-xr-x root/root .* \\./usr/include/cairn/\n"
+      "-rw-r--r-- root/root .* \\./usr/include/cairn/cairn\\.hpp\n"
       "-rw-r--r-- root/root .* \\./usr/share/doc/libcairn-dev/copyright\n"
       "-rw-r--r-- root/root .* \\./usr/share/doc/libcairn-dev/changelog\\.Debian\\.gz\n")
     if(NOT content MATCHES "${line}")
@@ -171,17 +172,19 @@ elseif(CASE STREQUAL "deb")
 elseif(CASE STREQUAL "deb_tool")
   set(packages "${WORK}/${CASE}")
   file(REMOVE_RECURSE "${packages}")
-  run("${CMAKE_CPACK_COMMAND}" --config "${BUILD}/CPackConfig.cmake" -G DEB -B "${packages}" -D CPACK_COMPONENTS_ALL=cairn_tool
-    -D CPACK_CMAKE_GENERATOR=Ninja)  # which builds nothing first
+  run("${CMAKE_CPACK_COMMAND}" --config "${BUILD}/CPackConfig.cmake" -G DEB -B "${packages}"
+    -D CPACK_COMPONENTS_ALL=cairn_tool -D CPACK_CMAKE_GENERATOR=Ninja)  # which builds nothing first
   file(GLOB deb "${packages}/*.deb")
   execute_process(COMMAND dpkg-deb -I "${deb}" OUTPUT_VARIABLE control COMMAND_ERROR_IS_FATAL ANY)
-  if(NOT deb MATCHES "/cairn-tools_[^/]*\\.deb$" OR control MATCHES "Architecture: all" OR NOT control MATCHES "Depends: [^\n]*libc6")
+  if(NOT deb MATCHES "/cairn-tools_[^/]*\\.deb$" OR control MATCHES "Architecture: all"
+      OR NOT control MATCHES "Depends: [^\n]*libc6")
     message(FATAL_ERROR "${deb}:\n${control}")
   endif()
   run(dpkg-deb -x "${deb}" "${packages}/unpacked")
   files_of(files "${packages}/unpacked/usr")
   list(SORT files)
-  if(NOT files STREQUAL "bin/cairn;share/doc/cairn-tools/changelog.Debian.gz;share/doc/cairn-tools/copyright;share/man/man1/cairn.1.gz")
+  set(expected bin/cairn share/doc/cairn-tools/changelog.Debian.gz share/doc/cairn-tools/copyright share/man/man1/cairn.1.gz)
+  if(NOT files STREQUAL expected)
     message(FATAL_ERROR "the package of the command has ${files}")
   endif()
   run("${packages}/unpacked/usr/bin/cairn" version)
@@ -220,7 +223,8 @@ elseif(CASE STREQUAL "vcpkg")
     skip("no vcpkg (it is not in Debian)")
   endif()
   file(REMOVE_RECURSE "${WORK}/vcpkg")
-  run("${vcpkg}" install cairn --classic "--overlay-ports=${SOURCE}/packaging/vcpkg/ports" "--x-install-root=${WORK}/vcpkg/installed"
+  run("${vcpkg}" install cairn --classic "--overlay-ports=${SOURCE}/packaging/vcpkg/ports"
+    "--x-install-root=${WORK}/vcpkg/installed"
     "--x-buildtrees-root=${WORK}/vcpkg/build" "--x-packages-root=${WORK}/vcpkg/packages")
   file(GLOB triplet "${WORK}/vcpkg/installed/*/share/cairn/cairnConfig.cmake")
   cmake_path(GET triplet PARENT_PATH triplet)

@@ -2,7 +2,8 @@
 # What a port calls of vcpkg, as its manual describes it and as far as a port of headers needs it. What they are given
 # beyond that is refused. Reads GENERATOR, CXX and what check.cmake sets for the port.
 
-function(read_arguments names)  # macro-like: the named arguments as arg_NAME where it is called
+# The named arguments and OPTIONS, as arg_NAME where it is called.
+function(read_arguments names)
   cmake_parse_arguments(arg "" "${names}" "OPTIONS" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "the port asks for ${arg_UNPARSED_ARGUMENTS}")
@@ -14,8 +15,8 @@ endfunction()
 
 function(vcpkg_cmake_configure)
   read_arguments("SOURCE_PATH" ${ARGN})
-  run("${CMAKE_COMMAND}" -S "${arg_SOURCE_PATH}" -B "${CURRENT_BUILDTREES_DIR}" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${CXX}"
-    -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF "-DCMAKE_INSTALL_PREFIX=${CURRENT_PACKAGES_DIR}" ${arg_OPTIONS})
+  run("${CMAKE_COMMAND}" -S "${arg_SOURCE_PATH}" -B "${CURRENT_BUILDTREES_DIR}" -G "${GENERATOR}"
+    "-DCMAKE_CXX_COMPILER=${CXX}" -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF "-DCMAKE_INSTALL_PREFIX=${CURRENT_PACKAGES_DIR}" ${arg_OPTIONS})
 endfunction()
 
 function(vcpkg_cmake_install)
@@ -39,7 +40,8 @@ function(vcpkg_cmake_config_fixup)
     file(READ "${file}" text)
     set(up [[get_filename_component(_IMPORT_PREFIX "${_IMPORT_PREFIX}" PATH)]])
     string(REPLACE "${up}\n${up}\n${up}\n" "${up}\n${up}\n" text "${text}")
-    string(REPLACE [["${CMAKE_CURRENT_LIST_DIR}/../../../" ABSOLUTE]] [["${CMAKE_CURRENT_LIST_DIR}/../../" ABSOLUTE]] text "${text}")
+    set(from [["${CMAKE_CURRENT_LIST_DIR}/../../]])
+    string(REPLACE "${from}../\" ABSOLUTE" "${from}\" ABSOLUTE" text "${text}")
     file(WRITE "${file}" "${text}")
   endforeach()
 endfunction()
