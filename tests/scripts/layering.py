@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     "version.hpp": [],
     "detail/": [],
     "impl/": ["core/", "schedule/", "plan/", "plan/text/", "profile/", "trace/"],
-    "core/": [],
+    "core/": ["version.hpp"],
     "schedule/": ["core/"],
     "plan/": ["core/", "schedule/"],
     "plan/text/": ["core/", "schedule/", "plan/"],

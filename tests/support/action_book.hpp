@@ -1,18 +1,19 @@
 #pragma once
 // What actions mean, by the book: a second reading of the rules, on plain numbers and std::map, with no header of
-// cairn. It says of the first wrong action *every* rule that it breaks, because which one is named first is nobody's
-// rule.
+// cairn but for integers of 128 bits. It says of the first wrong action *every* rule that it breaks, because which one
+// is named first is nobody's rule.
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <vector>
+#include "support/int128.hpp"
 
 namespace book {
 
 using number = std::int64_t;
-__extension__ typedef unsigned __int128 count;
-__extension__ typedef __int128 signed_count;
+using count = int128::natural;
+using signed_count = int128::whole;
 
 enum kinds { advance, save, load, drop, record, turn, reverse, done };
 enum contents { state, tape };

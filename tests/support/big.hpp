@@ -1,20 +1,24 @@
 #pragma once
 // Whole numbers of any size, slow and simple: what arithmetic of 128 bits is checked against.
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
+#include "support/int128.hpp"
 
 namespace big {
 
-__extension__ typedef unsigned __int128 u128;
+using u128 = int128::natural;
 
 class natural {
  public:
-  natural(u128 value = 0) {
+  natural() = default;
+  natural(u128 value) {
     for (; value > 0; value >>= 32) limbs_.push_back(std::uint32_t(value));
   }
+  natural(std::integral auto value) : natural{u128(value)} {}
   friend natural operator+(natural const& a, natural const& b) {
     natural sum;
     std::uint64_t carry = 0;

@@ -11,10 +11,11 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+#include "support/int128.hpp"
 
 namespace online_search {
 
-__extension__ using big = __int128;
+using big = int128::whole;
 inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max() / 4;
 
 /// Fewest advances T(n, s) over splits, by trying all of them.

@@ -75,7 +75,8 @@ struct schedule_counts {
   wide restarts = 0;  ///< states loaded from tapes
   slot_index peak_slots = 0;  ///< most states held at once
   slot_index peak_tapes = 0;  ///< most tapes held at once
-  tier_counts tiers[tier_count];  ///< saves, loads and peak of each tier
+  /// Saves, loads and peak of each tier. Written out, because g++ 12 forgets members of such members in constants.
+  tier_counts tiers[tier_count] = {{}, {}, {}, {}};
 
   /// The counts of one tier.
   [[nodiscard]] constexpr tier_counts& on(tier where) noexcept { return tiers[std::size_t(where)]; }

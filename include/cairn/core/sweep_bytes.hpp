@@ -44,7 +44,8 @@ struct sweep_parts {
 namespace detail {
 
 /// Sizes of what executors keep besides states; each is asserted where it is defined.
-inline constexpr wide bytes_a_frame = 24, bytes_a_slot = 8, bytes_a_remembered_slot = 64, bytes_of_tape_slots = 16;
+inline constexpr wide bytes_a_frame = 24, bytes_a_slot = 8, bytes_a_remembered_slot = 64;
+inline constexpr wide bytes_of_tape_slots = 2 * sizeof(void*);
 
 }  // namespace detail
 

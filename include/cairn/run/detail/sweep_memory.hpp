@@ -22,8 +22,8 @@ struct sweep_setup {
   object_ends ends = object_ends::anywhere;  ///< where an object is after the sweep
 };
 
-/// A checkpoint at some moment.
-struct checkpoint_record {
+/// A checkpoint at some moment; of the same size on machines that align wide integers to 4 bytes.
+struct alignas(8) checkpoint_record {
   step_index at = -1;
   slot_index slot = no_slot;
   frame_id frame = no_frame;

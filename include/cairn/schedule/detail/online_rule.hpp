@@ -8,9 +8,6 @@
 
 namespace cairn::detail {
 
-/// Differences of totals.
-__extension__ using wide_difference = __int128;
-
 /// The number of no state that could be kept: there will be no further one.
 inline constexpr step_index no_state = INT64_MAX;
 
