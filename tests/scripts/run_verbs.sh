@@ -71,6 +71,11 @@ on other_ready 0 quick -R revolve
 says told '^cmake --preset quick -DCAIRN_QUICK_MATCH=revolve$'
 says told '^ctest --preset quick --progress -R revolve$'
 on other_ready 2 quick --all
+on other_bare 1 portability
+says err "by Debian's names: g++ cmake ninja-build catch2 python3$"
+on other_ready 0 portability --all s390x
+says told '^python3 tests/portability/portability.py --needs s390x$'
+[ "$(tail -n 1 "$scratch/told")" = 'python3 tests/portability/portability.py --all s390x' ] || fail "a target that lacks something ends the verb"
 on other_ready 0 torch
 says told '^python3 tests/scripts/skipped.py build/torch$'
 

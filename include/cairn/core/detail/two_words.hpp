@@ -174,8 +174,8 @@ class two_words {
     return of((a >> 32) * (b >> 32) + (left >> 32) + (right >> 32) + (middle >> 32), middle << 32 | (low & half));
   }
 
-  /// Of the bits of both as unsigned numbers.   Cost: six divisions of words where b is below 2^32, as most are; else as
-  /// many subtractions as the quotient may have bits.
+  /// Of the bits of both as unsigned numbers.   Cost: six divisions of words where b is below 2^32, as most are; else
+  /// as many subtractions as the quotient may have bits.
   [[nodiscard]] static constexpr division divided(two_words a, two_words b) noexcept {
     if ((a.high_ | b.high_) == 0) return {a.low_ / b.low_, a.low_ % b.low_};
     if (b.high_ == 0 && b.low_ >> 32 == 0) return divided_by_half(a, b.low_);

@@ -9,10 +9,19 @@
 #include <string_view>
 #include <system_error>
 #include <vector>
-#include <unistd.h>
 #include <cairn/trace/environment.hpp>
 
+#ifdef _WIN32
+#include <stdlib.h>
+namespace cairn::detail {
+[[nodiscard]] inline char** variables_of_process() { return _environ; }
+}  // namespace cairn::detail
+#else
 extern "C" char** environ;  // POSIX has it in no header
+namespace cairn::detail {
+[[nodiscard]] inline char** variables_of_process() { return environ; }
+}  // namespace cairn::detail
+#endif
 
 namespace cairn {
 namespace detail {
@@ -159,7 +168,8 @@ CAIRN_DECL std::vector<std::string> environment::not_obeyed(std::span<std::strin
 
 CAIRN_DECL environment from_environment() {
   std::vector<std::string> lines;
-  for (char** line = environ; line != nullptr && *line != nullptr; ++line) lines.emplace_back(*line);
+  for (char** line = detail::variables_of_process(); line != nullptr && *line != nullptr; ++line)
+    lines.emplace_back(*line);
   return from_environment(lines);
 }
 

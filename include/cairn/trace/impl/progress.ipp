@@ -8,10 +8,21 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <unistd.h>
 #include <cairn/core/error.hpp>
 #include <cairn/trace/detail/progress_words.hpp>
 #include <cairn/trace/progress.hpp>
+
+#ifdef _WIN32
+#include <io.h>
+namespace cairn::detail {
+[[nodiscard]] inline bool is_terminal(std::FILE* file) { return _isatty(_fileno(file)) != 0; }
+}  // namespace cairn::detail
+#else
+#include <unistd.h>
+namespace cairn::detail {
+[[nodiscard]] inline bool is_terminal(std::FILE* file) { return isatty(fileno(file)) != 0; }
+}  // namespace cairn::detail
+#endif
 
 namespace cairn {
 
@@ -34,7 +45,7 @@ CAIRN_DECL progress::progress(progress_options options) : options_{std::move(opt
   }
   if (options_.file == nullptr) options_.style = progress_style::silent;
   if (options_.style == progress_style::automatic)
-    options_.style = isatty(fileno(options_.file)) != 0 ? progress_style::line : progress_style::log;
+    options_.style = detail::is_terminal(options_.file) ? progress_style::line : progress_style::log;
 }
 
 CAIRN_DECL progress::~progress() { wipe(); }

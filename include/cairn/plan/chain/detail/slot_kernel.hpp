@@ -32,7 +32,8 @@ inline constexpr slot_kernel plain_kernel{
       }
     }};
 
-#if defined(__x86_64__) && defined(__GNUC__)
+// Not on Windows, whose stack is aligned to 16 bytes: g++ puts these vectors there as if it were aligned to 32.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(_WIN32)
 using eight_slots __attribute__((vector_size(32))) = std::int32_t;
 
 __attribute__((target("avx2"))) inline void lower_eight(std::int32_t* row, std::int32_t const* left,

@@ -1,0 +1,351 @@
+#!/usr/bin/env python3
+"""Builds and runs the tests for other machines and compilers, and prints what each did.
+
+    portability.py [--all] [--write] [TARGET...]    all targets, or those that are named
+    portability.py --targets                        their names
+    portability.py --needs TARGET                   COMMAND:PACKAGE of what it needs of Debian
+    portability.py --table                          the table of the last runs of all targets, nothing is built
+    portability.py --self                           holds what is read from reports and sources against known ones
+
+--all builds every test of core, schedule, store, plan and run, not those of short.txt alone. --write puts the table of
+the last runs of all targets into docs/portability.md. What a target lacks is said, and it is left out.
+"""
+import argparse
+import dataclasses
+import datetime
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "portability"
+PAGE = ROOT / "docs" / "portability.md"
+BEGIN, END = "<!-- table of ./run portability --write -->", "<!-- end of table -->"
+FOLDERS = ("core", "schedule", "store", "run", "plan")
+ZIG = "ziglang==0.17.1"
+SECONDS = 1800  # for one program, emulated
+CASE = re.compile(r'^(?:TEMPLATE_(?:LIST_|PRODUCT_)?)?TEST_CASE(?:_METHOD|_SIG)?\((?:[^"]*)"[^"]*"(?:\s*,\s*"([^"]*)")?', re.M)
+
+
+@dataclasses.dataclass
+class Target:
+    """A machine, and what compiles for it."""
+    machine: str
+    compiler: list          # the command
+    needs: list = dataclasses.field(default_factory=list)  # COMMAND:PACKAGE
+    flags: str = ""
+    link: str = ""
+    system: str = ""        # CMAKE_SYSTEM_NAME of another one
+    emulator: list = dataclasses.field(default_factory=list)
+    runs: bool = True
+    libcxx: str = ""        # the version of Debian's libc++ to use
+    zig: bool = False
+    suffix: str = ""
+    remark: str = ""
+
+
+def gnu(machine, triple, qemu, flags=""):
+    needs = [f"{triple}-g++:g++-{triple}"] + ([f"qemu-{qemu}-static:qemu-user-static"] if qemu else [])
+    return Target(machine, [f"{triple}-g++"], needs, flags, "-static", "Linux", [f"qemu-{qemu}-static"] if qemu else [],
+                  remark="qemu-user, linked statically" if qemu else "linked statically")
+
+
+def clang(version, libcxx=False):
+    return Target("x86-64 Linux", [f"clang++-{version}"], [f"clang++-{version}:clang-{version}"],
+                  libcxx=str(version) if libcxx else "")
+
+
+def zig(machine, triple, **more):
+    return Target(machine, ["c++", "-target", triple], [], zig=True, system="Generic", **more)
+
+
+WINE = "/usr/lib/wine/wine64"
+TARGETS = {
+    "gcc": Target("x86-64 Linux", ["g++"], ["g++:g++"]),
+    "two-words": Target("x86-64 Linux", ["g++"], ["g++:g++"], "-DCAIRN_HAS_INT128=0", remark="`wide` of two words"),
+    "clang-16": clang(16),
+    "clang-16-libc++": clang(16, True),
+    "clang-19": clang(19),
+    "clang-19-libc++": clang(19, True),
+    "i386": gnu("i386 Linux, 32 bits", "i686-linux-gnu", "", "-msse2 -mfpmath=sse"),
+    "aarch64": gnu("aarch64 Linux", "aarch64-linux-gnu", "aarch64"),
+    "riscv64": gnu("riscv64 Linux", "riscv64-linux-gnu", "riscv64"),
+    "s390x": gnu("s390x Linux, big-endian", "s390x-linux-gnu", "s390x"),
+    "mingw": Target("x86-64 Windows", ["x86_64-w64-mingw32-g++-posix"],
+                    ["x86_64-w64-mingw32-g++-posix:g++-mingw-w64-x86-64-posix", f"{WINE}:wine64"], "-Wa,-mbig-obj",
+                    "-static", "Windows", [WINE], remark="Wine, linked statically"),
+    "zig": zig("x86-64 Linux", "x86_64-linux-musl", link="-static", remark="musl"),
+    "zig-aarch64": zig("aarch64 Linux", "aarch64-linux-musl", link="-static", emulator=["qemu-aarch64-static"],
+                       remark="musl, qemu-user"),
+    "zig-windows": zig("x86-64 Windows", "x86_64-windows-gnu", emulator=[WINE], suffix=".exe", remark="Wine"),
+    "zig-macos": zig("aarch64 macOS", "aarch64-macos", runs=False,
+                     remark="compiled and linked only: nothing here runs programs of macOS"),
+}
+TARGETS["zig-aarch64"].needs = ["qemu-aarch64-static:qemu-user-static"]
+TARGETS["zig-windows"].needs = [f"{WINE}:wine64"]
+
+
+class LeftOut(Exception):
+    """Why a target cannot be had."""
+
+
+def told(command, **more):
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, **more)
+    return done.returncode, done.stdout
+
+
+def catch_header():
+    """Catch2's header in a folder of its own: /usr/include is no place for compilers of other machines."""
+    folder = BUILD / "catch2"
+    header = pathlib.Path("/usr/include/catch2/catch.hpp")
+    if not header.exists():
+        raise LeftOut("no header of Catch2 2 (Debian 12: catch2), which is compiled for each machine")
+    (folder / "catch2").mkdir(parents=True, exist_ok=True)
+    shutil.copy2(header, folder / "catch2" / header.name)
+    return folder
+
+
+def libcxx(version):
+    """libc++ of Debian in a folder of its own: its packages of two versions exclude each other, and libunwind-dev."""
+    folder = BUILD / f"libc++-{version}"
+    llvm = folder / "usr" / "lib" / f"llvm-{version}"
+    if not (llvm / "include" / "c++" / "v1" / "vector").exists():
+        if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+            raise LeftOut(f"libc++-{version}-dev comes from Debian's apt-get, which is not here")
+        folder.mkdir(parents=True, exist_ok=True)
+        packages = [f"{name}-{version}{end}" for name, end in
+                    (("libc++", "-dev"), ("libc++1", ""), ("libc++abi", "-dev"), ("libc++abi1", ""), ("libunwind", ""))]
+        failed, said = told(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", *packages], cwd=folder)
+        if failed:
+            raise LeftOut(f"apt-get has no libc++-{version}-dev: {said.strip().splitlines()[-1]}")
+        for package in sorted(folder.glob("*.deb")):
+            subprocess.run(["dpkg-deb", "-x", package, folder], check=True)
+    return llvm
+
+
+def zig_command():
+    failed, said = told([ROOT / "tests" / "support" / "pypi.sh", "portability", BUILD / "zig", ZIG])
+    if failed:
+        raise LeftOut(f"no {ZIG} of PyPI: {said.strip().splitlines()[-1]}")
+    return str(BUILD / "zig" / "packages" / "ziglang" / "zig")
+
+
+def settings(name, target):
+    """CMake's arguments for a target, its compiler, and the environment of its programs."""
+    lacking = [need.split(":") for need in target.needs if shutil.which(need.split(":")[0]) is None]
+    if lacking:
+        raise LeftOut("missing: " + ", ".join(f"{command} (Debian: {package})" for command, package in lacking))
+    environment = dict(os.environ)
+    compiler, flags, link = list(target.compiler), target.flags, target.link
+    if target.zig:
+        compiler.insert(0, zig_command())
+        environment["ZIG_GLOBAL_CACHE_DIR"] = environment["ZIG_LOCAL_CACHE_DIR"] = str(BUILD / "zig-cache")
+    if target.libcxx:
+        llvm = libcxx(target.libcxx)
+        flags += f" -nostdinc++ -isystem {llvm}/include/c++/v1"
+        link += f" -stdlib=libc++ -L{llvm}/lib -Wl,-rpath,{llvm}/lib"
+    if WINE in target.emulator:
+        environment |= {"WINEPREFIX": str(BUILD / "wine"), "WINEDEBUG": "-all", "WINEDLLOVERRIDES": "mscoree,mshtml="}
+    arguments = [f"-DCMAKE_CXX_COMPILER={';'.join(compiler)}", f"-DCMAKE_CXX_FLAGS={flags.strip()}",
+                 "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g0" + ("" if target.zig or target.libcxx else " -D_GLIBCXX_ASSERTIONS"),
+                 f"-DCMAKE_EXE_LINKER_FLAGS={link.strip()}", f"-DCAIRN_CATCH_INCLUDE={catch_header()}"]
+    if target.system:
+        arguments += [f"-DCMAKE_SYSTEM_NAME={target.system}", f"-DCMAKE_SYSTEM_PROCESSOR={target.machine.split()[0]}"]
+    if target.suffix:
+        arguments += [f"-DCMAKE_EXECUTABLE_SUFFIX_CXX={target.suffix}"]
+    return arguments, compiler + flags.split(), environment
+
+
+def versions(command, environment):
+    """The compiler and the standard library, as they name themselves."""
+    macros = subprocess.run([*command, "-std=c++20", "-dM", "-E", "-x", "c++", "-"], input="#include <version>\n",
+                            text=True, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                            check=False).stdout
+    def macro(name):
+        found = re.search(rf"^#define {name} (\d+)", macros, re.M)
+        return found[1] if found else "0"
+
+    kind = ("clang", "__clang_major__", "__clang_minor__") if macro("__clang__") != "0" else (
+        "g++", "__GNUC__", "__GNUC_MINOR__")
+    name = f"{kind[0]} {macro(kind[1])}.{macro(kind[2])}"
+    if of_libcxx := re.search(r"_LIBCPP_VERSION (\d+)", macros):
+        library = f"libc++ {int(of_libcxx[1]) // 10000}"
+    elif of_gnu := re.search(r"_GLIBCXX_RELEASE (\d+)", macros):
+        library = f"libstdc++ {of_gnu[1]}"
+    else:
+        library = "unknown"
+    return (f"zig {ZIG.split('==')[1]}, {name}" if command[0].endswith("zig") else name), library
+
+
+def cases_of(folder, sources):
+    """Cases as they are written, and how many of these are tagged [long]; hidden ones do not count."""
+    tags = [tag or "" for source in sources for tag in CASE.findall((folder / source).read_text())]
+    tags = [tag for tag in tags if "[." not in tag]
+    return len(tags), sum("[long]" in tag for tag in tags)
+
+
+def all_sources(tests):
+    return sorted(str(path.relative_to(tests)) for folder in FOLDERS for path in (tests / folder).rglob("*_test.cpp"))
+
+
+def verdicts(report):
+    """Of a report in XML, which ends early where the program does: name -> True, False, or why it was skipped."""
+    found = {}
+    for name, inside in re.findall(r'<TestCase name="([^"]*)"(.*?)(?=<TestCase |\Z)', report, re.S):
+        skipped = re.search(r"cairn: skipped: (.*)", inside)
+        result = re.search(r'<OverallResult success="(\w+)"', inside)
+        found[name] = skipped[1] if skipped else bool(result) and result[1] == "true"
+    return found
+
+
+def run_program(target, program, environment):
+    command = [*target.emulator, str(program), "~[.]~[long]", "-r", "xml"]
+    try:
+        done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=SECONDS, check=False)
+        return done.returncode, done.stdout.decode(errors="replace")
+    except subprocess.TimeoutExpired as late:
+        return "too slow", (late.stdout or b"").decode(errors="replace")
+
+
+def build_and_run(name, target, everything):
+    arguments, command, environment = settings(name, target)
+    folder = BUILD / name
+    folder.mkdir(parents=True, exist_ok=True)
+    compiler, library = versions(command, environment)
+    record = {"machine": target.machine, "compiler": compiler, "library": library}
+    log = folder / "build.log"
+    with open(log, "w", encoding="utf-8") as out:
+        for step in (["cmake", "--preset", "portability", "-B", str(folder), *arguments,
+                      f"-DCAIRN_PORTABILITY={'ALL' if everything else 'SHORT'}"],
+                     ["cmake", "--build", str(folder), "--", "-k", "0"] if (folder / "build.ninja").exists()
+                     or shutil.which("ninja") else ["cmake", "--build", str(folder), "--", "-k"]):
+            done = subprocess.run(step, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT, check=False)
+            if done.returncode and "-B" in step:
+                raise LeftOut(f"CMake cannot configure for it, see {log.relative_to(ROOT)}")
+    tests = ROOT / "tests"
+    short = [line for line in (tests / "portability" / "short.txt").read_text().splitlines() if line[:1] not in ("", "#")]
+    sources = all_sources(tests)
+    built = sources if everything else short
+    beyond = cases_of(tests, [source for source in sources if source not in built])[0]
+    longer = cases_of(tests, built)[1]
+    skipped, failures, ran, passed = {}, [], 0, 0
+    errors = re.findall(r"^FAILED: (\S+)", log.read_text(errors="replace"), re.M)
+    failures += [f"not built: {pathlib.PurePath(error).name}" for error in errors]
+    programs = sorted(path for path in (folder / "tests").glob("*" + (target.suffix or "")) if path.is_file()
+                      and re.fullmatch(r"(together_.*|.*_test)(\.exe)?", path.name))
+    if not target.runs:
+        total = cases_of(tests, built)[0]
+        why = [f"{total} in {len(programs)} programs: {target.remark}"]
+        record |= {"run": 0, "passed": 0, "left_out": total + beyond, "failed": failures}
+    else:
+        for program in programs:
+            status, report = run_program(target, program, environment)
+            (folder / (program.name + ".xml")).write_text(report)
+            found = verdicts(report)
+            for case, result in found.items():
+                if isinstance(result, str):
+                    skipped[result] = skipped.get(result, 0) + 1
+                    continue
+                ran += 1
+                passed += result
+                if not result:
+                    failures.append(f"{program.name}: {case}")
+            if not found or (status != 0 and all(result is not False for result in found.values())):
+                failures.append(f"{program.name} ended with {status}")
+        why = [target.remark] if target.remark else []
+        record |= {"run": ran, "passed": passed, "left_out": longer + beyond + sum(skipped.values()), "failed": failures}
+        if longer:
+            why.append(f"{longer} long ones")
+        why += [f"{count}: {reason}" for reason, count in sorted(skipped.items())]
+    if beyond:
+        why.append(f"{beyond} of other files (`--all`)")
+    return record | {"why": "; ".join(why), "date": datetime.date.today().isoformat()}
+
+
+def table(records):
+    lines = ["| target | machine | compiler | library | run | passed | left out | remarks, and what is left out |",
+             "|---|---|---|---|---:|---:|---:|---|"]
+    for name, record in records.items():
+        if "run" not in record:
+            lines.append(f"| `{name}` | {record['machine']} | | | 0 | 0 | all | left out: {record['why']} |")
+            continue
+        failed = record["failed"]
+        why = (f"**{len(failed)} failed**: {', '.join(failed[:6])}; " if failed else "") + record["why"]
+        lines.append(f"| `{name}` | {record['machine']} | {record['compiler']} | {record['library']} | {record['run']} | "
+                     f"{record['passed']} | {record['left_out']} | {why} |")
+    return "\n".join(lines)
+
+
+def last_records():
+    found = {name: BUILD / f"{name}.json" for name in TARGETS}
+    return {name: json.loads(path.read_text()) for name, path in found.items() if path.exists()}
+
+
+def self_test():
+    report = ('<Catch><Group name="a"><TestCase name="one" tags="[x]"><OverallResult success="true"/></TestCase>'
+              '<TestCase name="two"><OverallResult success="false"/></TestCase>'
+              '<TestCase name="three">cairn: skipped: no GPU\n<OverallResult success="true"/></TestCase>'
+              '<TestCase name="four">')
+    assert verdicts(report) == {"one": True, "two": False, "three": "no GPU", "four": False}, verdicts(report)
+    written = 'TEST_CASE("a", "[x]") {\nTEST_CASE("b", "[x][long]") {\nTEMPLATE_TEST_CASE("c", "[y]", int) {\n' \
+              'TEST_CASE("d", "[.soak]") {\n  TEST_CASE("inside\n'
+    import tempfile
+    with tempfile.TemporaryDirectory() as scratch:
+        (pathlib.Path(scratch) / "x_test.cpp").write_text(written)
+        assert cases_of(pathlib.Path(scratch), ["x_test.cpp"]) == (3, 1)
+    lines = table({"a": {"machine": "m", "why": "missing: x (Debian: y)"}}).splitlines()
+    assert lines[-1] == "| `a` | m | | | 0 | 0 | all | left out: missing: x (Debian: y) |", lines
+    tests = ROOT / "tests"
+    short = [line for line in (tests / "portability" / "short.txt").read_text().splitlines() if line[:1] not in ("", "#")]
+    assert not set(short) - set(all_sources(tests)), "short.txt names what is not there"
+    assert {source.split("/")[0] for source in short} == set(FOLDERS)
+    print("as it should be")
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for flag in ("--all", "--write", "--table", "--self"):
+        options.add_argument(flag, action="store_true")
+    options.add_argument("--targets", action="store_true", dest="names")
+    options.add_argument("--needs", metavar="TARGET")
+    options.add_argument("targets", nargs="*", metavar="TARGET")
+    given = options.parse_args()
+    unknown = [name for name in [*given.targets, *([given.needs] if given.needs else [])] if name not in TARGETS]
+    if unknown:
+        options.error(f"no target {unknown[0]}; there are {' '.join(TARGETS)}")
+    if given.self:
+        return self_test()
+    if given.names:
+        return print(" ".join(TARGETS))
+    if given.needs:
+        return print(" ".join(TARGETS[given.needs].needs))
+    failed = False
+    if not given.table:
+        for name in given.targets or TARGETS:
+            print(f"portability: {name}", file=sys.stderr, flush=True)
+            BUILD.mkdir(parents=True, exist_ok=True)
+            try:
+                record = build_and_run(name, TARGETS[name], given.all)
+            except LeftOut as why:
+                record = {"machine": TARGETS[name].machine, "why": str(why)}
+            (BUILD / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+            failed = failed or bool(record.get("failed"))
+            for one in record.get("failed", []):
+                print(f"portability: {name}: failed: {one}", file=sys.stderr)
+    records = last_records()
+    named = {name: records[name] for name in given.targets or records if name in records}
+    print(table(named))
+    if given.write:
+        text = PAGE.read_text()
+        before, after = text.split(BEGIN)[0], text.split(END)[1]
+        PAGE.write_text(f"{before}{BEGIN}\n{table(records)}\n{END}{after}")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
