@@ -24,6 +24,20 @@ function(cairn_name_of result source)
   set(${result} ${name} PARENT_SCOPE)
 endfunction()
 
+# cairn_find_petsc(): the target cairn_petsc, where PETSc and the MPI that it is built with are found. Each folder that
+# uses it calls this, because what is found is known to a folder and those below it.
+macro(cairn_find_petsc)
+  find_package(PkgConfig QUIET)
+  if(PkgConfig_FOUND)
+    pkg_check_modules(CAIRN_PETSC QUIET IMPORTED_TARGET petsc>=3.18)
+  endif()
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(TARGET PkgConfig::CAIRN_PETSC AND TARGET MPI::MPI_CXX AND NOT TARGET cairn_petsc)
+    add_library(cairn_petsc INTERFACE)
+    target_link_libraries(cairn_petsc INTERFACE PkgConfig::CAIRN_PETSC MPI::MPI_CXX)
+  endif()
+endmacro()
+
 # cairn_left_out(<name> <label> <why>): in place of a test that this machine cannot run, one that CTest lists as
 # skipped, with the reason.
 function(cairn_left_out name label why)
@@ -47,6 +61,7 @@ function(cairn_why_missing result target)
       "SACADO|sacado|no Sacado (Debian: libtrilinos-sacado-dev, libtrilinos-kokkos-dev)"
       "XAD|xad|no XAD (not in Debian)"
       "MPI|mpi|no MPI (Debian: libopenmpi-dev openmpi-bin)"
+      "PETSC|petsc|no PETSc (Debian: petsc-dev)"
       "CUDA|nvcc|no nvcc 12 or later"
       "CUDA|cuda|no CUDA toolkit 12 or later"
       "CUDA|nvtx|no NVTX, which the CUDA toolkit 12 or later has"
@@ -60,7 +75,7 @@ function(cairn_why_missing result target)
     list(GET known 1 name)
     if(target MATCHES "^cairn(_|::)${name}")
       list(GET known 2 why)
-      if(NOT CAIRN_WITH_${party})
+      if(DEFINED CAIRN_WITH_${party} AND NOT CAIRN_WITH_${party})
         set(why "CAIRN_WITH_${party}=OFF")
       endif()
       break()
@@ -107,7 +122,7 @@ endfunction()
 # cairn_needs_of(<result> <source>): what its name says it needs: *_eigen.cpp, *_eigen_test.cpp, *_eigen_bench.cpp and
 # adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/zlib* zlib, adapt/cuda/cuda_*
 # and what runs on a real device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc, ad/adolc*, ad/cppad* and ad/sacado*
-# these tools, ad/codipack* and ad/xad* stand-ins for them.
+# these tools, ad/codipack* and ad/xad* stand-ins for them, petsc_peer* PETSc.
 function(cairn_needs_of result source)
   set(needs "")
   if(source MATCHES "_eigen(_test|_bench)?\\.(cpp|cu)$|/adapt/eigen")
@@ -135,6 +150,9 @@ function(cairn_needs_of result source)
   endif()
   if(source MATCHES "/adapt/zlib")
     list(APPEND needs cairn::zlib)
+  endif()
+  if(source MATCHES "/petsc_peer[^/]*$")
+    list(APPEND needs cairn_petsc)
   endif()
   if(source MATCHES "\\.cu$")
     list(APPEND needs cairn_nvcc)

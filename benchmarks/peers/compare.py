@@ -52,7 +52,7 @@ class process:
         command = [str(self.file) if part == "FILE" else str(part) for part in command]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         self.errors = open(str(self.file) + ".err", "w+")
-        self.samples = []
+        self.samples, self.clock_samples = [], []
         try:
             self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
                                           text=True, env=environment)
@@ -73,10 +73,15 @@ class process:
     def ask(self, times):
         self.child.stdin.write(f"{times}\n")
         self.child.stdin.flush()
-        return float(self.child.stdout.readline())
+        answer = self.child.stdout.readline()
+        used, *passed = (float(word) for word in answer.split() or [answer])
+        self.passed = passed[0] if passed else None
+        return used  # of the processor, by its user; self.passed is by the clock, where the program says that
 
     def sample(self):
         self.samples.append(self.ask(self.times) / self.times)
+        if self.passed is not None:
+            self.clock_samples.append(self.passed / self.times)
 
     def end(self):
         if hasattr(self, "child"):

@@ -1,19 +1,26 @@
 #!/bin/sh
-# environment.sh FOLDER: a Python environment with the peers, made once. What cannot be had is left out and said.
+# environment.sh FOLDER [NAME... NAME==VERSION...]: a Python environment with the peers of requirements.txt, or only
+# those with these names and what else is named with a version, made once. What cannot be had is left out and said.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$1
-if cmp -s "$here/requirements.txt" "$folder/complete"; then exit; fi
+shift
+wanted=$(grep -v '^#' "$here/requirements.txt")
+if [ $# -gt 0 ]; then
+  wanted=$(for name; do case $name in *==*) echo "$name" ;; *) echo "$wanted" | grep "^$name==" ;; esac; done)
+fi
+if [ "$(cat "$folder/complete" 2>/dev/null)" = "$wanted" ]; then exit; fi
 if [ ! -x "$folder/bin/pip" ] && ! python3 -m venv "$folder"; then
   echo "peers: python3 has no venv, so the peers in Python are left out" >&2
   exit
 fi
 complete=yes
-install="$folder/bin/pip install --quiet --no-input --disable-pip-version-check --only-binary :all: --no-deps"
-echo "peers: installing checkpoint_schedules, torch, jax, equinox and diffrax in $folder"
+install="$folder/bin/pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary :all:"
+install="$install --no-binary pyrevolve,contexttimer"  # which come as sources
+echo "peers: installing $(echo "$wanted" | sed 's/==.*//' | tr '\n' ' ')in $folder"
 # shellcheck disable=SC2086  # words
-if ! $install -r "$here/requirements.txt"; then
-  grep -v '^#' "$here/requirements.txt" | while read -r package; do
+if ! $install $wanted; then
+  for package in $wanted; do
     $install "$package" || echo "peers: no $package" >&2
   done
   complete=no
@@ -24,4 +31,4 @@ if [ -d "$libraries" ]; then
   "${CXX:-g++}" -std=c++20 -O2 -shared -fPIC "-I$libraries/include" "$here/torch_bytes.cpp" -o "$folder/torch_bytes.so" "-L$libraries/lib" -lc10 ||
     { echo "peers: the bytes of torch's tensors are not counted" >&2; complete=no; }
 fi
-if [ $complete = yes ]; then cp "$here/requirements.txt" "$folder/complete"; fi
+if [ $complete = yes ]; then echo "$wanted" >"$folder/complete"; fi

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The cases in JAX, Equinox and diffrax.   usage: jax_peer.py CASE METHOD FILE"""
+"""The cases in JAX, Equinox and diffrax.   usage: jax_peer.py CASE METHOD[:CHECKPOINTS] FILE"""
+import math
 import os
 import sys
 
@@ -11,14 +12,35 @@ import jax.numpy as jnp  # noqa: E402
 import peer  # noqa: E402
 
 case, method, file = sys.argv[1:]
+method, checkpoints = peer.method_and_checkpoints(method)
 n = peer.steps[case]
+if case in peer.sides:
+    jax.config.update("jax_enable_x64", True)
 data = tuple(jnp.asarray(array) for array in peer.given(case))
 version = f"jax {jax.__version__}"
 width = round(n ** 0.5)
+if checkpoints:
+    factors = peer.levels(n, checkpoints)
+else:  # for n that is no product of the widths the last would be short; here it is
+    inner = next(w for w in range(width, 0, -1) if n % w == 0)
+    factors = [n // inner, inner]
+
+
+def change(u, spread):
+    """What Euler's method adds."""
+    if case == "diffusion":
+        return spread * (jnp.roll(u, 1) - 2 * u + jnp.roll(u, -1))
+    around = jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) + jnp.roll(u, 1, 1) + jnp.roll(u, -1, 1)
+    return peer.spread * (around - 4 * u) + peer.growth * (u - u * u)
+
 
 if case == "diffusion":
     def start(p): return data[1]
-    def step(p, u, i): return u + p * (jnp.roll(u, 1) - 2 * u + jnp.roll(u, -1))
+    def step(p, u, i): return u + change(u, p)
+    def loss(u): return (u ** 2).sum()
+elif case in peer.sides:
+    def start(p): return p
+    def step(p, u, i): return u + change(u, None)
     def loss(u): return (u ** 2).sum()
 elif case == "wave":
     def start(p): return data[1], data[1]
@@ -46,27 +68,28 @@ def plain(p):
 
 
 def nested(p):
-    """Two levels: the inner scan is run again on the way back. For n that is no product of the widths the last would be
-    short; here it is."""
-    inner = next(w for w in range(width, 0, -1) if n % w == 0)
-    @jax.checkpoint
-    def block(s, j):
-        return jax.lax.scan(lambda s, i: (step(p, s, j * inner + i), None), s, jnp.arange(inner))[0], None
-    return jax.lax.scan(block, start(p), jnp.arange(n // inner))[0]
+    """Scans in scans: all but the outermost are run again on the way back."""
+    def run(s, first, factors):
+        length = math.prod(factors[1:])
+        def block(s, j):
+            i = first + j * length
+            return (run(s, i, factors[1:]) if factors[1:] else step(p, s, i)), None
+        return jax.lax.scan(jax.checkpoint(block) if factors[1:] else block, s, jnp.arange(factors[0]))[0]
+    return run(start(p), 0, factors)
 
 
 def equinox_while(p):
     import equinox.internal
     def body(carry): return step(p, *carry), carry[1] + 1
     return equinox.internal.while_loop(lambda carry: carry[1] < n, body, (start(p), jnp.asarray(0)), max_steps=None,
-                                       kind="checkpointed", checkpoints=width)[0]
+                                       kind="checkpointed", checkpoints=checkpoints or width)[0]
 
 
 def diffrax_loop(p):
     import diffrax
-    term = diffrax.ODETerm(lambda t, u, c: c * (jnp.roll(u, 1) - 2 * u + jnp.roll(u, -1)))
+    term = diffrax.ODETerm(lambda t, u, c: change(u, c))
     return diffrax.diffeqsolve(term, diffrax.Euler(), 0.0, float(n), 1.0, start(p), args=p,
-                               adjoint=diffrax.RecursiveCheckpointAdjoint(checkpoints=width),
+                               adjoint=diffrax.RecursiveCheckpointAdjoint(checkpoints=checkpoints or width),
                                max_steps=n + 8, saveat=diffrax.SaveAt(t1=True)).ys[0]
 
 
@@ -80,6 +103,6 @@ elif method == "diffrax":
 ways = {"plain": plain, "nested": nested, "equinox_while": equinox_while, "diffrax": diffrax_loop}
 p = data[:3] if case == "lstm" else data[0]
 compiled = jax.jit(jax.grad(lambda p: loss(ways[method](p)))).lower(p).compile()
-peer.serve(lambda: jax.block_until_ready(compiled(p)), jax.tree_util.tree_leaves, file,
+peer.serve(case, lambda: jax.block_until_ready(compiled(p)), jax.tree_util.tree_leaves, file,
            lambda: {"bytes": compiled.memory_analysis().temp_size_in_bytes, "bytes_are": "XLA's temporaries",
                     "version": version})

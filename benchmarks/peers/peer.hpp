@@ -2,6 +2,7 @@
 // What the programs of one side of the comparison have in common: the same inputs as peer.py, and the same questions
 // and answers.
 #include <sys/resource.h>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -23,12 +24,14 @@ namespace peer {
   return float(mixed >> 8) / 16777216.0f - 0.5f;
 }
 
-/// One way to the gradient of a case.
-struct method {
-  char const* name;
-  cairn::wide predicted;  ///< `estimate(plan, sizes).peak_bytes`
-  std::function<std::vector<float>()> gradient;
+/// One way to the gradient of a case, whose numbers are floats or doubles.
+template <class Number>
+struct method_of {
+  std::string name;
+  cairn::wide predicted;  ///< `estimate(plan, sizes).peak_bytes`; 0 where nothing is predicted
+  std::function<std::vector<Number>()> gradient;
 };
+using method = method_of<float>;
 
 inline double user_seconds() {
   rusage used{};
@@ -55,43 +58,55 @@ inline void forget_greatest_size() {
   }
 }
 
-/// PROGRAM METHOD FILE measures the memory of a first gradient, writes that into FILE and answers one line of JSON;
-/// then every line of standard input is a number of gradients to be timed together, and the answer is their user-CPU
-/// seconds.
-inline int serve(int argc, char** argv, std::vector<method> const& methods) {
-  method const* chosen = nullptr;
-  for (method const& m : methods)
-    if (argc == 3 && std::strcmp(argv[1], m.name) == 0) chosen = &m;
+/// What a program is, for the reader of its figures.
+struct facts {
+  std::string version = "cairn " CAIRN_VERSION_STRING ", " CAIRN_BENCHMARK_FLAGS;
+  char const* bytes_are = "counted heap";
+};
+
+/// PROGRAM METHOD FILE [CASE] measures the memory of a first gradient, writes that into FILE and answers one line of
+/// JSON; then every line of standard input is a number of gradients to be timed together, and the answer is their
+/// seconds of user CPU, and those by the clock.
+template <class Number>
+int serve(int argc, char** argv, std::vector<method_of<Number>> const& methods, facts const& about = {}) {
+  method_of<Number> const* chosen = nullptr;
+  for (auto const& m : methods)
+    if (argc >= 3 && m.name == argv[1]) chosen = &m;
   if (chosen == nullptr) {
     std::fprintf(stderr, "usage: %s METHOD FILE; methods:", argv[0]);
-    for (method const& m : methods) std::fprintf(stderr, " %s", m.name);
+    for (auto const& m : methods) std::fprintf(stderr, " %s", m.name.c_str());
     std::fprintf(stderr, "\n");
     return 2;
   }
   std::size_t const resident = status_bytes("VmRSS:"), held = counted_heap::begin();
   forget_greatest_size();
-  std::vector<float> const gradient = chosen->gradient();
+  std::vector<Number> const gradient = chosen->gradient();
   std::size_t const greatest = status_bytes("VmHWM:"), counted = counted_heap::peak - held;
   std::FILE* const file = std::fopen(argv[2], "wb");
-  if (file == nullptr || std::fwrite(gradient.data(), sizeof(float), gradient.size(), file) != gradient.size() ||
+  if (file == nullptr || std::fwrite(gradient.data(), sizeof(Number), gradient.size(), file) != gradient.size() ||
       std::fclose(file) != 0) {
     std::fprintf(stderr, "%s: cannot write %s\n", argv[0], argv[2]);
     return 1;
   }
-  std::printf(
-      "{\"rss_bytes\": %zu, \"bytes\": %zu, \"bytes_are\": \"counted heap\", \"predicted_bytes\": %llu, \"version\": "
-      "\"cairn %s, %s\"}\n",
-      greatest > resident ? greatest - resident : 0, counted, (unsigned long long)chosen->predicted,
-      CAIRN_VERSION_STRING, CAIRN_BENCHMARK_FLAGS);
+  std::printf("{\"rss_bytes\": %zu, \"peak_rss_bytes\": %zu, \"bytes\": %zu, \"bytes_are\": \"%s\", ",
+              greatest > resident ? greatest - resident : 0, greatest, counted, about.bytes_are);
+  std::printf("\"predicted_bytes\": %llu, \"version\": \"%s\"}\n", (unsigned long long)chosen->predicted,
+              about.version.c_str());
   std::fflush(stdout);
-  float sum = 0;
+  Number sum = 0;
   for (char line[64]; std::fgets(line, sizeof line, stdin) != nullptr;) {
     double const before = user_seconds();
+    auto const began = std::chrono::steady_clock::now();
     for (int k = std::atoi(line); k > 0; --k) sum += chosen->gradient()[0];
-    std::printf("%.9f\n", user_seconds() - before);
+    std::chrono::duration<double> const passed = std::chrono::steady_clock::now() - began;
+    std::printf("%.9f %.9f\n", user_seconds() - before, passed.count());
     std::fflush(stdout);
   }
   return std::isnan(sum) ? 1 : 0;
+}
+/// The same for a list in braces, of floats.
+inline int serve(int argc, char** argv, std::vector<method> const& methods) {
+  return serve<float>(argc, argv, methods, facts{});
 }
 
 }  // namespace peer

@@ -62,5 +62,19 @@ def scalar(x):
     return total
 
 
+def fisher(u):
+    states = [u]
+    for _ in range(peer.steps["fisher" if u.shape[0] == peer.sides["fisher"] else "fisher_small"]):
+        u = states[-1]
+        states.append(u + peer.spread * _laplace(u) + peer.growth * (u - u * u))
+    bar = 2 * states.pop()
+    while states:
+        bar = bar + peer.spread * _laplace(bar) + peer.growth * (1 - 2 * states.pop()) * bar
+    return bar
+
+
+fisher_small = fisher
+
+
 def gradient(case, precision):
     return np.ravel(globals()[case](*(array.astype(precision) for array in peer.given(case))))

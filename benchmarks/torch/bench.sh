@@ -9,8 +9,7 @@ shift
 "$here/environment.sh" "$folder"
 # shellcheck source=flags.sh
 . "$here/flags.sh"
-# shellcheck disable=SC2086  # words
-"${CXX:-g++}" -std=c++20 -O2 '-DCAIRN_BENCHMARK_FLAGS="-O2"' $flags "$here/loops.cpp" -o "$folder/loops" -Wl,--no-as-needed $links
+"$here/loops.sh" "$folder" "$folder/loops"
 status=0
 # shellcheck disable=SC2086
 python3 "$here/build_cost.py" "${CXX:-g++}" $flags || status=1

@@ -1,10 +1,11 @@
-// One side of loops.py: the cases lstm and wave of benchmarks/peers in LibTorch, as a plain loop and checkpointed, and the cases
-// tiny and gpt of regions.hpp.
+// One side of loops.py and versus.py: the cases lstm, wave and fisher of benchmarks/peers in LibTorch, as a plain loop
+// and checkpointed, and the cases tiny and gpt of regions.hpp.
 //     loops CASE METHOD FILE
 // METHOD is plain, CHECKPOINTSxBLOCK, e.g. 32x32, or for tiny and gpt region: each step in one;
 // region_returned: the same with return_large_blocks; forward_first: plain behind a forward run without a graph. Of tiny
 // the forward run is timed. Questions and answers are those of benchmarks/peers/peer.hpp.
 #include <sys/resource.h>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -66,6 +67,17 @@ problem wave() {
             auto const laplacian = torch::roll(u, 1, 0) + torch::roll(u, -1, 0) + torch::roll(u, 1, 1) + torch::roll(u, -1, 1) - 4 * u;
             return {2 * u - before + speed * laplacian, u};
           }, {speed}, false};
+}
+
+/// Of side x side doubles; the second tensor of the state holds nothing.
+problem fisher(std::int64_t side, std::int64_t steps) {
+  Tensor const blocks = noise(0, {8, 8}).to(torch::kFloat64) + 0.5;
+  Tensor const start = blocks.repeat_interleave(side / 8, 0).repeat_interleave(side / 8, 1).contiguous().requires_grad_();
+  return {steps, {start, torch::empty({0}, torch::kFloat64)}, [](state const& s, std::int64_t) -> state {
+            auto const& [u, nothing] = s;
+            auto const around = torch::roll(u, 1, 0) + torch::roll(u, -1, 0) + torch::roll(u, 1, 1) + torch::roll(u, -1, 1);
+            return {u + 0.2 * (around - 4 * u) + 0.005 * (u - u * u), nothing};
+          }, {start}, false};
 }
 
 problem tiny() {
@@ -151,6 +163,8 @@ void write(char const* file, problem const& p) {
 problem problem_of(std::string const& which) {
   if (which == "lstm") return lstm();
   if (which == "wave") return wave();
+  if (which == "fisher") return fisher(256, 1000);
+  if (which == "fisher_small") return fisher(16, 60);
   if (which == "tiny") return tiny();
   if (which == "gpt") return gpt();
   throw std::runtime_error{"no such case: " + which};
@@ -172,10 +186,11 @@ int serve(std::string const& which, std::string const& method, char const* file)
   std::get<0>(p.step(p.step(p.start, 0), 1)).sum().backward();  // what LibTorch makes once is not the loop's
   forget();
 
-  std::int64_t resident = -status_bytes("VmRSS:"), tensors = 0;
+  std::int64_t const resident = status_bytes("VmRSS:");
   std::ofstream{"/proc/self/clear_refs"} << "5";  // the greatest resident size is that of now
   gradient();
-  resident += status_bytes("VmHWM:");
+  std::int64_t const greatest = status_bytes("VmHWM:");
+  std::int64_t tensors = 0;
   write(file, p);
   forget();
   {
@@ -183,15 +198,18 @@ int serve(std::string const& which, std::string const& method, char const* file)
     gradient();
     tensors = meter.peak();
   }
-  std::printf("{\"rss_bytes\": %lld, \"bytes\": %lld, \"bytes_are\": \"tensors\", \"version\": \"cairn %s, LibTorch %s, %s\"}\n",
-              static_cast<long long>(resident), static_cast<long long>(tensors), CAIRN_VERSION_STRING, TORCH_VERSION, CAIRN_BENCHMARK_FLAGS);
+  std::printf("{\"rss_bytes\": %lld, \"peak_rss_bytes\": %lld, \"bytes\": %lld, \"bytes_are\": \"tensors\", ",
+              static_cast<long long>(greatest - resident), static_cast<long long>(greatest), static_cast<long long>(tensors));
+  std::printf("\"version\": \"cairn %s, %s, LibTorch %s\"}\n", CAIRN_VERSION_STRING, CAIRN_BENCHMARK_FLAGS, TORCH_VERSION);
   std::fflush(stdout);
   for (char line[64]; std::fgets(line, sizeof line, stdin) != nullptr;) {
     double const before = user_seconds();
+    auto const began = std::chrono::steady_clock::now();
     for (int k = std::atoi(line); k > 0; --k)
       if (p.times_forward) (void)loop(p);
       else gradient();
-    std::printf("%.9f\n", user_seconds() - before);
+    std::chrono::duration<double> const passed = std::chrono::steady_clock::now() - began;
+    std::printf("%.9f %.9f\n", user_seconds() - before, passed.count());
     std::fflush(stdout);
   }
   return 0;

@@ -10,7 +10,10 @@ examples/chains; of what `CHAINS --out` writes DIRECTORY keeps two under other n
 
 With --commands, the pictures are those of examples/README.md, whose lines `cairn ... docs/pictures/FILE` draw them;
 CAIRN is the command. Other pictures of examples, example_*.svg, are what a program measured, and only looked at.
+examples/chains; of what `CHAINS --out` writes DIRECTORY keeps two under other names. versus.svg is what
+benchmarks/versus/report.py draws of docs/evidence/versus.json, where there is one.
 """
+import json
 import pathlib
 import re
 import subprocess
@@ -188,6 +191,14 @@ def main():
         for name in of_schedules + GALLERY:
             wrong += [f"{name}: {fault}" for fault in faults(pathlib.Path(scratch, name), None)]
         names += of_schedules + GALLERY
+        figures = kept.parent / "evidence" / "versus.json"
+        if figures.exists():
+            sys.path.insert(0, str(kept.parent.parent / "benchmarks" / "versus"))
+            import report
+            drawn = pathlib.Path(scratch, "versus.svg")
+            drawn.write_text(report.picture(json.loads(figures.read_text()), kept.parent.parent))
+            wrong += [f"versus.svg: {fault}" for fault in faults(drawn, None)]
+            names.append("versus.svg")
         if len(sys.argv) > 4:
             chains = pathlib.Path(scratch, "chains")
             subprocess.run([sys.argv[4], "--out", chains], check=True, stdout=subprocess.DEVNULL)
@@ -210,4 +221,5 @@ def main():
     return bool(wrong)
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
