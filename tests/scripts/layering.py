@@ -55,7 +55,7 @@ EXTENDS = {
                    "core/detail/replay_ledger", "core/detail/state_hash",
                    "core/detail/table", "core/detail/text", "plan/loop/detail/workload", "run/detail/execute",
                    "run/detail/timings"],
-    "adapt/mpi": ["core/detail/text", "run/check/detail/checked_loop", "run/detail/last_arguments",
+    "adapt/mpi": ["core/detail/text", "run/check/detail/user_loop", "run/detail/last_arguments",
                   "run/detail/listed_actions"],
     "adapt/nlohmann_json": ["plan/text/detail/read_actions"],
     "adapt/nvtx": ["core/detail/text"],

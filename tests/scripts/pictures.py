@@ -6,12 +6,11 @@
 
 PROGRAM is examples/draw_schedule, GALLERY is examples/gallery; what they write by default is, byte for byte, what lies
 in DIRECTORY. After a wanted change `PROGRAM DIRECTORY` and `GALLERY DIRECTORY` write that anew. CHAINS is
-examples/chains; of what `CHAINS --out` writes DIRECTORY keeps two under other names.
+examples/chains; of what `CHAINS --out` writes DIRECTORY keeps two under other names. versus.svg is what
+benchmarks/versus/report.py draws of docs/evidence/versus.json, where there is one.
 
 With --commands, the pictures are those of examples/README.md, whose lines `cairn ... docs/pictures/FILE` draw them;
 CAIRN is the command. Other pictures of examples, example_*.svg, are what a program measured, and only looked at.
-examples/chains; of what `CHAINS --out` writes DIRECTORY keeps two under other names. versus.svg is what
-benchmarks/versus/report.py draws of docs/evidence/versus.json, where there is one.
 """
 import json
 import pathlib

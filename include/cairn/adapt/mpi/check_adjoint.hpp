@@ -6,7 +6,7 @@
 #include <cairn/adapt/mpi/collective.hpp>
 #include <cairn/adapt/mpi/detail/gathered.hpp>
 #include <cairn/run/check/check_adjoint.hpp>
-#include <cairn/run/check/detail/checked_loop.hpp>
+#include <cairn/run/check/detail/user_loop.hpp>
 
 namespace cairn {
 
@@ -44,9 +44,7 @@ template <class Step, class Adjoint, class X0, class Seed, bool BetweenActions>
       using whole = detail::gathered<State, Which>;
       using of_bar = std::conditional_t<bar_is_state, Which, detail::every_number>;
       using whole_bar = detail::gathered<Bar, of_bar>;
-      using every = detail::numbers_without<detail::every_number>;
-      detail::checked_loop<State, Bar, StepF, AdjointF, SeedF, every> loop{step, adjoint, seed, every{},
-                                                                           options.random_seed};
+      detail::user_loop<State, Bar, StepF, AdjointF, SeedF> loop{step, adjoint, seed};
       auto const of_bars = [&]() -> of_bar {
         if constexpr (bar_is_state) return which;
         else return {};

@@ -1,33 +1,18 @@
 #pragma once
 /// \file check_adjoint.hpp  Checks whether an adjoint is the adjoint of its step. For tests; not part of
 /// <cairn/cairn.hpp>.
-#include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <type_traits>
 #include <utility>
-#include <vector>
 #include <cairn/core/detail/checks.hpp>
+#include <cairn/core/error.hpp>
 #include <cairn/run/check/check_gradient.hpp>
-#include <cairn/run/check/detail/checked_loop.hpp>
-#include <cairn/run/check/detail/constants_search.hpp>
-#include <cairn/run/check/detail/magnitudes.hpp>
-#include <cairn/run/check/detail/step_test.hpp>
-#include <cairn/run/check/detail/whole_test.hpp>
+#include <cairn/run/check/check_options.hpp>
+#include <cairn/run/check/detail/adjoint_check.hpp>
+#include <cairn/run/check/detail/user_loop.hpp>
 #include <cairn/run/check/differentiated.hpp>
-#include <cairn/run/gradient.hpp>
+#include <cairn/run/check/report.hpp>
 
 namespace cairn {
-
-/// How much `check_adjoint` does.
-struct check_options {
-  /// Steps tested: all steps of a loop of at most this many; else this many, spread over the loop, including the first
-  /// and the last.
-  step_index most_steps = 64;
-  int directions = 2;             ///< random directions at each tested step
-  std::uint64_t random_seed = 1;  ///< the same directions for the same seed
-  bool whole = true;              ///< whether the Taylor remainder of the whole gradient is tested, too
-};
 
 /// A step with its tangent, for the check: `tangent(x, dx, i)` replaces dx, a State that holds a direction, by the
 /// step's derivative at x times dx.
@@ -55,105 +40,6 @@ template <class F>
 /// Whether the host cannot read the numbers of `T`, or of a part of it.
 template <class T>
 inline constexpr bool numbers_on_device = on_device<T>() && !numbered<T>;
-
-/// Walks along the loop, tests steps on the way, and the whole loop at the end.
-/// \tparam All  which numbers are differentiated, before any are taken as constants
-template <class State, class Bar, class Step, class Tangent, class Adjoint, class Seed, class All>
-class adjoint_check {
-  using loop_type = checked_loop<State, Bar, Step, Adjoint, Seed, numbers_without<All>>;
-
- public:
-  adjoint_check(Step& step, Tangent& tangent, Adjoint& adjoint, Seed& seed, numbers_without<All> const& which,
-                check_options const& options)
-      : options_{options},
-        loop_{step, adjoint, seed, which, options.random_seed},
-        steps_{loop_, tangent, options.directions} {}
-  adjoint_check(adjoint_check const&) = delete;
-
-  adjoint_report run(State const& x0, step_index n) {
-    loop_.report().steps = n;
-    find_part(x0, n);
-    if (numbers_of(x0, loop_.which()).empty())
-      throw invalid_call{
-          "cairn::check_adjoint", "the initial state has no floating-point numbers", {}, "there is nothing to vary"};
-    loop_.list_undifferentiated(x0);
-    State x = copy_of(x0);
-    step_index const tested = n < options_.most_steps ? n : options_.most_steps;
-    visit(x, 0);
-    for (step_index i = 0; i < n && loop_.report().passed(); ++i) {
-      // The k-th tested step is floor(k (n - 1) / (tested - 1)).
-      step_index const k = loop_.report().steps_tested;
-      bool const due =
-          k < tested && (tested == n || wide(k) * wide(n - 1) / wide(tested > 1 ? tested - 1 : 1) == wide(i));
-      if (due) steps_.run(x, i);
-      else loop_.advance(x, i);
-      visit(x, i + 1);
-    }
-    if (loop_.report().passed() && n > 0 && options_.whole) {
-      if (last_normal_ >= 0 && last_normal_ < n) {
-        x = copy_of(x0);
-        for (step_index i = 0; i < last_normal_; ++i) loop_.advance(x, i);
-      }
-      test_whole(loop_, x0, x, last_normal_ >= 0 ? last_normal_ : n, last_normal_ >= 0 ? span_ : met_);
-    }
-    if (loop_.report().passed() && steps_.undecided() >= 0) loop_.fail(adjoint_fault::undecided, steps_.undecided());
-    loop_.report().put_in_words("cairn::check_adjoint");
-    return loop_.report();
-  }
-  /// Checks again after `found` reported a fault: unnamed constants may have been mistaken for wrong adjoints.
-  /// \pre this check has not run
-  adjoint_report without_constants(adjoint_report found, State const& x0, step_index n) {
-    find_part(x0, n);
-    constants_search<loop_type> search{loop_};
-    auto const constants = search.run(x0, n);
-    found.step_calls += loop_.report().step_calls;
-    if (constants.empty()) return found;
-    loop_.report() = {};
-    loop_.report().step_calls = found.step_calls;
-    loop_.which().constants = constants;
-    auto report = run(x0, n);
-    if (!report.passed()) return report;
-    for (std::size_t k = 0; k < constants.size(); ++k) {
-      if (!constants[k] || !search.split(k)) continue;
-      loop_.which().constants = {};
-      loop_.name(x0, loop_.places(x0)[k]);
-      loop_.fail(adjoint_fault::undecided, found.step);
-      loop_.report().left_alone = true;
-      loop_.report().put_in_words("cairn::check_adjoint");
-      return loop_.report();
-    }
-    return report;
-  }
-
- private:
-  void find_part(State const& x0, step_index n) {
-    if constexpr (requires { requires All::has_part; } && numbered<State>)
-      loop_.which().all.part = n > 0 && numbers_of(loop_.made_bar(x0)).size() < numbers_of(x0).size();
-  }
-  /// Notes the largest and the tiniest numbers along the loop, and the last state that has a number with all its bits.
-  void visit(State const& x, step_index i) {
-    loop_.which()(x, [&](auto const* run, std::size_t count) {
-      using T = std::remove_cvref_t<decltype(*run)>;
-      constexpr int bits = std::numeric_limits<T>::digits < std::numeric_limits<double>::digits
-                               ? std::numeric_limits<T>::digits
-                               : std::numeric_limits<double>::digits;
-      double const normal = underflow_of<T>() * power_of_two(bits);
-      for (std::size_t k = 0; k < count; ++k) {
-        double const size = magnitude(double(run[k]));
-        if (!(size > 0) || !finite(size)) continue;
-        met_.add(size);
-        if (size >= normal) last_normal_ = i;
-      }
-    });
-    if (last_normal_ == i) span_ = met_;
-  }
-
-  check_options options_;
-  loop_type loop_;
-  step_test<loop_type, Tangent> steps_;
-  magnitudes met_, span_;        // of numbers in all states; in the states up to the last normal one
-  step_index last_normal_ = -1;  // the last state that has a number with all its bits
-};
 
 }  // namespace detail
 
@@ -231,16 +117,10 @@ template <class Step, class Adjoint, class X0, class Seed>
         throw invalid_plan{"cairn::check_adjoint", "the number of steps is negative", {{"steps", n}}, "use 0 or more"};
       auto const check = [&](auto& tangent) {
         auto const run = [&]<class All>(All const& all, State const& initial) {
-          using check_type = detail::adjoint_check<State, Bar, StepF, std::remove_reference_t<decltype(tangent)>,
-                                                   AdjointF, SeedF, All>;
-          detail::numbers_without<All> const which{all};
-          auto report =
-              check_type{detail::step_within(step), tangent, adjoint, seed, which, options}.run(initial, n);
-          if constexpr (!All::constants_are_named)
-            if (report.fault == adjoint_fault::wrong_adjoint || report.fault == adjoint_fault::wrong_gradient)
-              return check_type{detail::step_within(step), tangent, adjoint, seed, which, options}.without_constants(
-                  std::move(report), initial, n);
-          return report;
+          detail::typed_functions<State, Bar, StepF, std::remove_reference_t<decltype(tangent)>, AdjointF, SeedF, All>
+              functions{detail::step_within(step), tangent, adjoint, seed, all};
+          return detail::report_of(functions, detail::without_type<detail::unnamed_state>(initial), n, options,
+                                   All::constants_are_named);
         };
         if constexpr (detail::has_constants<X0>) return run(detail::numbers_but{x0}, x0.x0);
         else return run(detail::numbers_by_adjoint<State, Bar>{}, x0);

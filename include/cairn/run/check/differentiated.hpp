@@ -3,7 +3,6 @@
 /// belongs to, or all but constants.
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -11,6 +10,7 @@
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/numbers.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/run/check/detail/number_runs.hpp>
 
 namespace cairn {
 
@@ -112,79 +112,47 @@ struct numbers_but {
   }
 };
 
-/// The numbers that `Which` visits, without those taken as constants; with `only_constants`, only those taken as
-/// constants.
-template <class Which>
-struct numbers_without {
-  using all_type = Which;
-  Which all{};
-  std::vector<bool> constants{};  // in the order of `all`; numbers past its end are not constants
+/// The floating-point numbers of x, without its type; x outlives what is returned.
+template <class X>
+[[nodiscard]] auto every_number_of(X& x) noexcept {
+  return [&x](run_visitor f) { visit_runs(x, every_number{}, f); };
+}
+
+/// Which of the differentiated numbers are visited: those that are not taken as constants, or only these.
+struct number_choice {
+  std::vector<bool> constants{};  // in the order of the numbers; those past its end are not constants
   bool only_constants = false;
 
-  template <class X, class F>
-  void operator()(X& x, F&& f) const {
+  void visit(numbers_view all, run_visitor f) const {
     if (constants.empty()) {
-      if (!only_constants) all(x, f);
+      if (!only_constants) all(f);
       return;
     }
     std::size_t first = 0;
-    all(x, [&](auto* run, std::size_t count) {
+    all([&](number_run const& run) {
       auto const handed_out = [&](std::size_t k) {
         return (first + k < constants.size() && constants[first + k]) == only_constants;
       };
-      for (std::size_t k = 0; k < count;) {
+      for (std::size_t k = 0; k < run.count;) {
         std::size_t end = k + 1;
-        while (end < count && handed_out(end) == handed_out(k)) ++end;
-        if (handed_out(k)) f(run + k, end - k);
+        while (end < run.count && handed_out(end) == handed_out(k)) ++end;
+        if (handed_out(k)) f({run.at(k), end - k, run.kind});
         k = end;
       }
-      first += count;
+      first += run.count;
     });
   }
 };
 
-/// The address and size of a number, to identify it and to compare its bits.
-struct number_at {
-  void const* at;
-  std::size_t bytes;
-};
-template <class X, class Which = every_number>
-[[nodiscard]] std::vector<number_at> numbers_at(X const& x, Which const& which = {}) {
-  std::vector<number_at> all;
-  which(x, [&](auto const* run, std::size_t count) {
-    for (std::size_t k = 0; k < count; ++k)
-      all.push_back({&run[k], value_bytes<std::remove_cvref_t<decltype(*run)>>()});
-  });
-  return all;
-}
-/// The index of the first number in which two states differ in bits; -1 if there is none. If one state has more numbers
-/// and the shared ones are equal, the number of shared ones.
-template <class X, class Which>
-[[nodiscard]] std::int64_t first_other_number(X const& a, X const& b, Which const& which) {
-  auto const ours = numbers_at(a, which), theirs = numbers_at(b, which);
-  std::size_t const shared = ours.size() < theirs.size() ? ours.size() : theirs.size();
-  for (std::size_t k = 0; k < shared; ++k)
-    if (std::memcmp(ours[k].at, theirs[k].at, ours[k].bytes) != 0) return std::int64_t(k);
-  return ours.size() == theirs.size() ? -1 : std::int64_t(shared);
-}
-/// The positions of the numbers that `which` visits among those that `all` visits.
-template <class X, class Which, class All>
-[[nodiscard]] std::vector<std::int64_t> places_of(X const& x, Which const& which, All const& all) {
-  auto const chosen = numbers_at(x, which), those = numbers_at(x, all);
-  std::vector<std::int64_t> places;
-  for (std::size_t k = 0; k < those.size() && places.size() < chosen.size(); ++k)
-    if (those[k].at == chosen[places.size()].at) places.push_back(std::int64_t(k));
-  return places;
-}
 /// Calls f(count, asked) for each group of numbers of x that belong together, in their order: those of one member, or
 /// of a member's member, which may be an array. `asked` is true if a type chooses itself which numbers are
 /// differentiated.
 template <class X, class F>
 void for_each_group(X const& x, F const& f) {
-  if constexpr (traited_numbers<X const> || member_numbers<X const>) f(numbers_at(x).size(), true);
+  if constexpr (traited_numbers<X const> || member_numbers<X const>) f(count_of(every_number_of(x)), true);
   else if constexpr (named_in_members<X> && !complex_like<X>)
     for_each_part(x, [&](auto const& part) { for_each_group(part, f); });
-  else f(numbers_at(x).size(), false);
+  else f(count_of(every_number_of(x)), false);
 }
 /// Which member of an aggregate holds a number; -1 if the type is not an aggregate.
 template <class X>
@@ -192,7 +160,7 @@ template <class X>
   if constexpr (numbered<X> && named_in_members<X>) {
     std::int64_t member = 0, found = -1, before = 0;
     for_each_part(x, [&](auto const& part) {
-      before += std::int64_t(numbers_at(part).size());
+      before += std::int64_t(count_of(every_number_of(part)));
       if (found < 0 && number < before) found = member;
       ++member;
     });

@@ -1,63 +1,75 @@
 #pragma once
-/// \file checked_loop.hpp  A loop whose adjoint is checked: its step, its adjoint, and the numbers of both.
+/// \file checked_loop.hpp  A loop whose adjoint is checked, step by step: the numbers of its states and adjoints, and
+/// the report.
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <optional>
-#include <type_traits>
 #include <utility>
 #include <vector>
-#include <cairn/core/detail/checks.hpp>
-#include <cairn/run/check/check_gradient.hpp>
+#include <cairn/core/error.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>
+#include <cairn/run/check/detail/number_runs.hpp>
+#include <cairn/run/check/detail/taylor_test.hpp>
+#include <cairn/run/check/detail/user_loop.hpp>
 #include <cairn/run/check/differentiated.hpp>
-#include <cairn/run/gradient.hpp>
+#include <cairn/run/check/report.hpp>
 
 namespace cairn::detail {
 
-/// Stands for a missing seed: the adjoint is a State.
-struct state_is_bar {};
-
-/// Runs steps and adjoints one by one, reads and writes their numbers, and holds the report.
-/// \tparam Which  which numbers of a state are differentiated, a `numbers_without`. The same numbers of an adjoint that
-///   is a State are read; of other adjoints the first ones
-template <class State, class Bar, class Step, class Adjoint, class Seed, class Which>
+/// Runs steps and adjoints one by one, reads and writes their numbers, and holds the report. The same numbers of an
+/// adjoint that is a State are differentiated as of a state; of other adjoints the first ones.
 class checked_loop {
-  static constexpr bool bar_is_state = std::is_same_v<Bar, State>;
-  using which_of_bar = std::conditional_t<bar_is_state, Which, numbers_without<every_number>>;
-  using which_of_all = std::conditional_t<numbered<State>, every_number, typename Which::all_type>;
-
  public:
-  using state_type = State;
-  using bar_type = Bar;
-  using step_type = Step;
+  checked_loop(checked_functions& functions, std::uint64_t random_seed)
+      : functions_{functions}, known_{functions.known()}, random_{random_seed} {}
 
-  checked_loop(Step& step, Adjoint& adjoint, Seed& seed, Which const& which, std::uint64_t random_seed)
-      : step_{step}, adjoint_{adjoint}, seed_{seed}, which_{which}, random_{random_seed} {}
-
-  [[nodiscard]] Which& which() noexcept { return which_; }
-  [[nodiscard]] Adjoint& adjoint() noexcept { return adjoint_; }
+  [[nodiscard]] checked_functions::facts known() const noexcept { return known_; }
+  /// The numbers that are taken as constants.
+  [[nodiscard]] std::vector<bool>& constants() noexcept { return choice_.constants; }
   [[nodiscard]] random_numbers& random() noexcept { return random_; }
   [[nodiscard]] adjoint_report& report() noexcept { return report_; }
   /// Whether some parts of the state are not differentiated.
   [[nodiscard]] bool has_constants() const noexcept { return has_constants_; }
 
+  /// The differentiated numbers of a state or an adjoint, which outlives what is returned.
+  template <class Value>
+  [[nodiscard]] auto numbers(Value& x) const noexcept {
+    return [this, &x](run_visitor f) {
+      choice_.visit([&](run_visitor each) { functions_.visit(x, false, each); }, f);
+    };
+  }
+  /// All of its numbers that are known.
+  template <class Value>
+  [[nodiscard]] auto all_numbers(Value& x) const noexcept {
+    return [this, &x](run_visitor f) { functions_.visit(x, true, f); };
+  }
+  /// Those that are taken as constants.
+  template <class Value>
+  [[nodiscard]] auto taken_as_constants(Value& x) const noexcept {
+    return [this, &x](run_visitor f) {
+      number_choice const those{choice_.constants, true};
+      those.visit([&](run_visitor each) { functions_.visit(x, false, each); }, f);
+    };
+  }
+
   void fail(adjoint_fault fault, step_index i) {
     report_.fault = fault;
     report_.step = i;
   }
-  void name(State const& x, std::int64_t number) {
+  void name(unnamed_state const& x, std::int64_t number) {
     report_.number = number;
-    report_.member = number < 0 ? -1 : member_with(x, number);
+    report_.member = number < 0 ? -1 : functions_.member_of(x, number);
   }
   /// The positions of the differentiated numbers of x, as the report counts them.
-  [[nodiscard]] std::vector<std::int64_t> places(State const& x) const { return places_of(x, which_, all_which()); }
-  void list_undifferentiated(State const& x0) {
-    report_.numbers = std::int64_t(numbers_at(x0, all_which()).size());
+  [[nodiscard]] std::vector<std::int64_t> places(unnamed_state const& x) const {
+    return places_of(numbers(x), all_numbers(x));
+  }
+  void list_undifferentiated(unnamed_state const& x0) {
+    report_.numbers = std::int64_t(count_of(all_numbers(x0)));
     auto const gaps = [&](std::vector<std::int64_t> const& places, std::vector<number_range>& into) {
       std::int64_t next = 0;
       auto const leave_out = [&](std::int64_t end) {
-        if (next < end) into.push_back({next, end - next, member_with(x0, next), member_with(x0, end - 1)});
+        if (next < end)
+          into.push_back({next, end - next, functions_.member_of(x0, next), functions_.member_of(x0, end - 1)});
       };
       for (std::int64_t const place : places) {
         leave_out(place);
@@ -67,79 +79,64 @@ class checked_loop {
     };
     gaps(places(x0), report_.undifferentiated);
     std::vector<std::int64_t> others;
-    auto const taken = places_of(x0, only_constants(which_), all_which());
+    auto const taken = places_of(taken_as_constants(x0), all_numbers(x0));
     for (std::int64_t place = 0, k = 0; place < report_.numbers; ++place)
       if (k < std::int64_t(taken.size()) && taken[std::size_t(k)] == place) ++k;
       else others.push_back(place);
     gaps(others, report_.taken_as_constants);
-    has_constants_ = !numbered<State> || !report_.undifferentiated.empty();
+    has_constants_ = !known_.numbered || !report_.undifferentiated.empty();
   }
-  void advance(State& x, step_index i) {
-    static constexpr auto shape = shape_of_step<Step, State>();
+  void find_part(unnamed_state const& x0, step_index n) { functions_.find_part(x0, n); }
+  void each_group(unnamed_state const& x, call_ref<void(std::size_t, bool)> f) const { functions_.each_group(x, f); }
+
+  [[nodiscard]] held_state copy(unnamed_state const& x) const { return functions_.copy(x); }
+  void advance(unnamed_state& x, step_index i) {
     ++report_.step_calls;
-    if constexpr (shape.form == step_form::in_place) {
-      step_index failed = i;
-      run_in_place(step_, x, i, i + 1, failed);
-    } else {
-      State const from = copy_of(x);
-      if constexpr (shape.form == step_form::by_value) {
-        if constexpr (shape.indexed) x = call_lending(step_, from, std::as_const(i));
-        else x = call_lending(step_, from);
-      } else if constexpr (shape.indexed) call_lending(step_, from, x, std::as_const(i));
-      else call_lending(step_, from, x);
-    }
+    functions_.advance(x, i);
   }
+  void run_out_of_place(unnamed_state const& x, unnamed_state& x1, step_index i) {
+    ++report_.step_calls;
+    functions_.run_out_of_place(x, x1, i);
+  }
+  void take_tangent(unnamed_state const& x, unnamed_state& dx, step_index i) { functions_.take_tangent(x, dx, i); }
   /// Turns bar of state i+1 into bar of state i.
-  void pull(State const& x, Bar& bar, step_index i) {
-    static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
-    if constexpr (shape.form == adjoint_form::recorded) {
-      State moving = copy_of(x);
-      auto tape = record_step(adjoint_.record, moving, i);
-      pull_back_step<shape.reverse_indexed>(adjoint_.reverse, bar, tape, i);
-    } else if constexpr (shape.form == adjoint_form::with_next) {
-      State next = copy_of(x);
-      advance(next, i);
-      pull_back(adjoint_, bar, x, std::as_const(next), bar, std::as_const(i));
-    } else if constexpr (shape.form == adjoint_form::leaf) {
-      step_index const after = i + 1;
-      pull_back(adjoint_, bar, x, bar, std::as_const(i), after);
-    } else pull_back_step<shape.indexed>(adjoint_, bar, x, i);
-  }
-  Bar made_bar(State const& x) {
-    std::optional<Bar> bar;
-    if constexpr (std::is_same_v<Seed const, state_is_bar const>) bar.emplace(copy_of(x));
-    else if constexpr (seed_function<Seed, State>)
-      emplace_by(bar, [&] { return taken_out_by([&]() -> decltype(auto) { return call_lending(seed_, x); }); });
-    else bar.emplace(copy_of(seed_));
-    return std::move(*bar);
+  void pull(unnamed_state const& x, unnamed_bar& bar, step_index i) {
+    if (known_.step_in_adjoint) ++report_.step_calls;
+    functions_.pull(x, bar, i);
   }
   /// An adjoint of state x whose numbers, as many as are differentiated in x, are w. Numbers of named constants are 0;
   /// those taken as constants get values of w, because no adjoint may read them.
-  Bar bar_with(State const& x, std::vector<double> w) {
-    Bar bar = made_bar(x);
-    (void)cut(bar, w.size());
-    if constexpr (bar_is_state) {
-      std::vector<double> none(numbers_of(bar, all_which()).size());
-      set_numbers(bar, none, all_which());
+  held_bar bar_with(unnamed_state const& x, std::vector<double> w) {
+    held_bar bar = functions_.made_bar(x);
+    (void)cut(*bar, w.size());
+    if (known_.bar_is_state) {
+      std::vector<double> none(count_of(all_numbers(*bar)));
+      set_numbers(all_numbers(*bar), none);
     }
-    set_numbers(bar, w, bar_which());
-    if (!which_.constants.empty() && !w.empty()) {
-      auto const constants = only_constants(bar_which());
-      auto beside = numbers_of(bar, constants);
+    set_numbers(numbers(*bar), w);
+    if (!choice_.constants.empty() && !w.empty()) {
+      auto beside = numbers_of(taken_as_constants(*bar));
       for (std::size_t k = 0; k < beside.size(); ++k) beside[k] = w[k % w.size()];
-      set_numbers(bar, beside, constants);
+      set_numbers(taken_as_constants(*bar), beside);
     }
     return bar;
   }
   /// The result of the adjoint of step i for bar = w, cut to the numbers of x.
-  std::vector<double> pulled(State const& x, State const& x1, std::vector<double> w, step_index i) {
-    Bar bar = bar_with(x1, std::move(w));
-    pull(x, bar, i);
-    return cut(bar, numbers_of(x, which_).size());
+  std::vector<double> pulled(unnamed_state const& x, unnamed_state const& x1, std::vector<double> w, step_index i) {
+    held_bar bar = bar_with(x1, std::move(w));
+    pull(x, *bar, i);
+    return cut(*bar, count_of(numbers(x)));
+  }
+  /// The gradient of the first n steps for bar = w, by `pull` for each step.
+  std::vector<double> gradient_of(unnamed_state const& x0, unnamed_state const& last, step_index n,
+                                  std::vector<double> w,
+                                  call_ref<void(unnamed_state const&, unnamed_bar&, step_index)> pull) {
+    held_bar const bar = functions_.gradient_by(x0, n, bar_with(last, std::move(w)), pull);
+    return cut(*bar, count_of(numbers(x0)));
   }
   /// The first `size` numbers of bar, which belong to the differentiated numbers of the state.
-  std::vector<double> cut(Bar const& bar, std::size_t size) const {
-    auto all = numbers_of(bar, bar_which());
+  std::vector<double> cut(unnamed_bar const& bar, std::size_t size) const {
+    auto all = numbers_of(numbers(bar));
     if (all.size() < size)
       throw invalid_call{"cairn::check_adjoint",
                          "the adjoint has fewer floating-point numbers than the state",
@@ -149,21 +146,13 @@ class checked_loop {
     all.resize(size);
     return all;
   }
-  [[nodiscard]] which_of_bar bar_which() const {
-    if constexpr (bar_is_state) return which_;
-    else return {{}, which_.constants};
-  }
-  [[nodiscard]] which_of_all all_which() const {
-    if constexpr (numbered<State>) return {};
-    else return which_.all;
-  }
   /// Random weights for numbers of these scales, so that all terms of the adjoint have one magnitude. \param reach
   /// magnitudes of the states that the adjoint passes through
-  std::vector<double> random_weights(State const& x, std::vector<double> scales, magnitudes const& reach) {
+  std::vector<double> random_weights(unnamed_state const& x, std::vector<double> scales, magnitudes const& reach) {
     int range = most_terms_exponent;
-    Bar const sample = made_bar(x);
-    bar_which()(sample, [&](auto const* run, std::size_t) {
-      constexpr int own = std::numeric_limits<std::remove_cvref_t<decltype(*run)>>::max_exponent / 8 * 7;
+    held_bar const sample = functions_.made_bar(x);
+    numbers(*sample)([&](number_run const& run) {
+      int const own = run.kind->max_exponent / 8 * 7;
       range = own < range ? own : range;
     });
     double const terms = reach.of_terms(range), least = reach.least_within(range);
@@ -171,47 +160,40 @@ class checked_loop {
     return scales;
   }
 
-  void run_out_of_place(State const& x, State& x1, step_index i) {
-    ++report_.step_calls;
-    if constexpr (shape_of_step<Step, State>().indexed) call_lending(step_, x, x1, std::as_const(i));
-    else call_lending(step_, x, x1);
-  }
   /// Replaces each number by another one of the same sign and magnitude.
-  void refill(State& x) const {
+  void refill(unnamed_state& x) const {
     constexpr double golden = 1.6180339887498949;
-    auto others = numbers_of(x, all_which());
+    auto others = numbers_of(all_numbers(x));
     for (double& number : others) number = number != 0 && finite(number) ? golden * number : golden;
-    set_numbers(x, others, all_which());
+    set_numbers(all_numbers(x), others);
+  }
+  /// The first number in which two states differ, -1 if there is none.
+  [[nodiscard]] std::int64_t first_other(unnamed_state const& a, unnamed_state const& b) const {
+    return first_other_number(all_numbers(a), all_numbers(b));
+  }
+  /// Whether the values of two states differ, as far as they can be told. \pre the step writes into another state
+  [[nodiscard]] bool differ(unnamed_state const& a, unnamed_state const& b) const { return functions_.differ(a, b); }
+  /// Whether a frame that holds `from` may be used for x again. \pre the step writes into another state
+  [[nodiscard]] bool has_capacity_of(unnamed_state const& x, unnamed_state const& from) const {
+    return functions_.has_capacity_of(x, from);
   }
 
-  /// The step of a loop that has already begun: its recorded choices are repeated.
-  decltype(auto) begun_step() {
-    if constexpr (told_of_loops<Step>) return in_place([this](State& x, step_index i) { step_(x, i); });
-    else return (step_);
-  }
   /// Runs x through n steps; numbers that are not differentiated come from a second run, that of `other`, so that no
   /// derivative goes through them.
-  void run_beside(State& x, State other, step_index n) {
+  void run_beside(held_state& x, held_state other, step_index n) {
     for (step_index i = 0; i < n; ++i) {
-      advance(x, i);
-      advance(other, i);
-      auto own = numbers_of(x, which_);
-      x = copy_of(other);
-      if (own.size() == numbers_at(x, which_).size()) set_numbers(x, own, which_);
+      advance(*x, i);
+      advance(*other, i);
+      auto own = numbers_of(numbers(*x));
+      x = copy(*other);
+      if (own.size() == count_of(numbers(*x))) set_numbers(numbers(*x), own);
     }
   }
 
  private:
-  template <class All>
-  [[nodiscard]] static numbers_without<All> only_constants(numbers_without<All> which) {
-    which.only_constants = true;
-    return which;
-  }
-
-  Step& step_;
-  Adjoint& adjoint_;
-  Seed& seed_;
-  Which which_;
+  checked_functions& functions_;
+  checked_functions::facts known_;
+  number_choice choice_;
   random_numbers random_;
   adjoint_report report_;
   bool has_constants_ = false;

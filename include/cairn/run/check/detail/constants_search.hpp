@@ -1,13 +1,11 @@
 #pragma once
 /// \file constants_search.hpp  Finds the numbers of a state that are constants of its loop, though they were not named.
 #include <cstddef>
-#include <limits>
-#include <type_traits>
 #include <utility>
 #include <vector>
-#include <cairn/run/check/check_gradient.hpp>
+#include <cairn/run/check/detail/checked_loop.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>
-#include <cairn/run/check/differentiated.hpp>
+#include <cairn/run/check/detail/number_runs.hpp>
 
 namespace cairn::detail {
 
@@ -19,17 +17,13 @@ namespace cairn::detail {
 /// Since no differentiated number flows into them, the derivatives by all other numbers do not go through them. Within
 /// one array a constant and a forgotten number look the same; the caller must tell them apart: see `split`. Types that
 /// choose themselves what is differentiated are trusted.
-template <class Loop>
 class constants_search {
-  using State = typename Loop::state_type;
-  using Bar = typename Loop::bar_type;
-
  public:
-  explicit constants_search(Loop& loop) noexcept : loop_{loop} {}
+  explicit constants_search(checked_loop& loop) noexcept : loop_{loop} {}
 
   /// Which numbers are constants with a derivative other than 0; empty if there are none. \pre the loop takes no number
   /// as a constant yet
-  [[nodiscard]] std::vector<bool> run(State const& x0, step_index n) {
+  [[nodiscard]] std::vector<bool> run(unnamed_state const& x0, step_index n) {
     list_groups(x0);
     for (auto* const all : {&left_unchanged_, &left_as_0_, &left_alone_, &passes_on_, &is_set_})
       all->assign(may_be_.size(), true);
@@ -38,7 +32,7 @@ class constants_search {
     bool settled = false;
     for (int pass = 0; pass < most_passes && !settled; ++pass) {
       settled = true;
-      State x = copy_of(x0);
+      held_state x = loop_.copy(x0);
       for (step_index i = 0; i < n; ++i) {
         auto const before = may_be_;
         if (!narrow(x, i)) return {};
@@ -75,41 +69,35 @@ class constants_search {
     while (number >= groups_[g].first + groups_[g].size) ++g;
     return g;
   }
-  void list_groups(State const& x0) {
-    loop_.which().all.parts(x0, [&](auto const& part) {
-      for_each_group(part, [&](std::size_t size, bool asked) {
-        if (size == 0) return;
-        groups_.push_back({may_be_.size(), size});
-        may_be_.resize(may_be_.size() + size, !asked);
-      });
+  void list_groups(unnamed_state const& x0) {
+    loop_.each_group(x0, [&](std::size_t size, bool asked) {
+      if (size == 0) return;
+      groups_.push_back({may_be_.size(), size});
+      may_be_.resize(may_be_.size() + size, !asked);
     });
   }
 
   /// A step from x, with the data needed to vary it.
   struct one_step {
-    State const& x;
+    unnamed_state const& x;
     std::vector<double> from, to, scales;
     std::vector<int> digits;
     step_index i;
   };
-  [[nodiscard]] one_step step_from(State const& x, State const& x1, step_index i) {
-    auto const& which = loop_.which();
-    one_step here{x, numbers_of(x, which), numbers_of(x1, which), scales_of(x, which), {}, i};
-    which(x, [&](auto const* run, std::size_t size) {
-      constexpr int own = std::numeric_limits<std::remove_cvref_t<decltype(*run)>>::digits;
-      constexpr int most = std::numeric_limits<double>::digits;
-      here.digits.resize(here.digits.size() + size, own < most ? own : most);
-    });
+  [[nodiscard]] one_step step_from(unnamed_state const& x, unnamed_state const& x1, step_index i) {
+    auto const which = loop_.numbers(x);
+    one_step here{x, numbers_of(which), numbers_of(loop_.numbers(x1)), scales_of(which), {}, i};
+    which([&](number_run const& run) { here.digits.resize(here.digits.size() + run.count, run.kind->digits); });
     return here;
   }
   /// Keeps in `may_be_` only numbers that step i and its adjoint allow to be constants, and moves x one step on. False
   /// if none is left.
-  [[nodiscard]] bool narrow(State& x, step_index i) {
-    State x1 = copy_of(x);
-    loop_.advance(x1, i);
-    auto const here = step_from(x, x1, i);
+  [[nodiscard]] bool narrow(held_state& x, step_index i) {
+    held_state x1 = loop_.copy(*x);
+    loop_.advance(*x1, i);
+    auto const here = step_from(*x, *x1, i);
     if (here.from.size() != may_be_.size() || here.to.size() != may_be_.size()) return false;
-    look_at_adjoint(here, x1);
+    look_at_adjoint(here, *x1);
     if (count(may_be_) == 0) return false;
     look_at_step(here);
     if (count(may_be_) == 0) return false;
@@ -117,13 +105,13 @@ class constants_search {
     return true;
   }
 
-  void look_at_adjoint(one_step const& here, State const& x1) {
-    auto const bits = bits_of(x1, loop_.which());
-    auto const scales = raised(scales_of(x1, loop_.which()), underflows_of(x1, loop_.which()), bits);
+  void look_at_adjoint(one_step const& here, unnamed_state const& x1) {
+    auto const which = loop_.numbers(x1);
+    auto const scales = raised(scales_of(which), underflows_of(which), bits_of(which));
     magnitudes reach;
     for (double const scale : scales) reach.add(scale);
     auto w = loop_.random_weights(x1, scales, reach);
-    w = loop_.cut(loop_.bar_with(x1, w), w.size());
+    w = loop_.cut(*loop_.bar_with(x1, w), w.size());
     auto const alone = loop_.pulled(here.x, x1, std::vector<double>(w.size()), here.i);
     auto const keep = [&](std::vector<double> const& weights) {
       auto const to = loop_.pulled(here.x, x1, weights, here.i);
@@ -147,10 +135,10 @@ class constants_search {
     from = here.from;
     for (std::size_t k = 0; k < from.size(); ++k)
       if (!still[k]) from[k] += power_of_two(-level) * here.scales[k] * loop_.random().next();
-    State x = copy_of(here.x);
-    set_numbers(x, from, loop_.which());
-    loop_.advance(x, here.i);
-    to = numbers_of(x, loop_.which());
+    held_state x = loop_.copy(here.x);
+    set_numbers(loop_.numbers(*x), from);
+    loop_.advance(*x, here.i);
+    to = numbers_of(loop_.numbers(*x));
     return to.size() == here.to.size();
   }
   /// Whether number k moved as far as before the step, except for rounding.
@@ -161,7 +149,7 @@ class constants_search {
     return magnitude((to[k] - here.to[k]) - (from[k] - here.from[k])) <= size * power_of_two(1 - here.digits[k]);
   }
   void look_at_step(one_step const& here) {
-    int const bits = bits_of(here.x, loop_.which());
+    int const bits = bits_of(loop_.numbers(here.x));
     std::vector<double> from, to;
     mask constants(may_be_.size(), false);
     // First the constants that depend on no number; then those that depend only on these; and so on.
@@ -193,7 +181,7 @@ class constants_search {
   }
 
   /// Drops candidates that no other number depends on: the adjoint handles these correctly.
-  void spare_unread(State const& x0, step_index n) {
+  void spare_unread(unnamed_state const& x0, step_index n) {
     constexpr std::size_t most_units = 64;  // each costs one step at every step of the loop
     std::vector<mask> unread;
     for (auto const [first, size] : groups_) {
@@ -206,13 +194,13 @@ class constants_search {
       if (fits && count(unit) > 0) unread.push_back(std::move(unit));
       if (unread.size() > most_units) return;
     }
-    State x = copy_of(x0);
+    held_state x = loop_.copy(x0);
     std::vector<double> from, to;
     for (step_index i = 0; i < n && !unread.empty(); ++i) {
-      State x1 = copy_of(x);
-      loop_.advance(x1, i);
-      auto const here = step_from(x, x1, i);
-      int const bits = bits_of(x, loop_.which());
+      held_state x1 = loop_.copy(*x);
+      loop_.advance(*x1, i);
+      auto const here = step_from(*x, *x1, i);
+      int const bits = bits_of(loop_.numbers(*x));
       std::erase_if(unread, [&](mask const& unit) {
         mask still = unit;
         still.flip();
@@ -231,7 +219,7 @@ class constants_search {
         if (unit[k]) may_be_[k] = false;
   }
 
-  Loop& loop_;
+  checked_loop& loop_;
   std::vector<group> groups_;
   mask may_be_;                      // not ruled out so far
   mask left_unchanged_, left_as_0_;  // by the adjoint, at every step so far

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <limits>
 #include <vector>
-#include <cairn/run/check/check_gradient.hpp>
+#include <cairn/run/check/detail/number_runs.hpp>
 
 namespace cairn::detail {
 

@@ -3,29 +3,23 @@
 #include <cstddef>
 #include <utility>
 #include <vector>
-#include <cairn/core/forms.hpp>
-#include <cairn/run/check/detail/magnitudes.hpp>
-#include <cairn/run/check/differentiated.hpp>
+#include <cairn/run/check/detail/checked_loop.hpp>
+#include <cairn/run/check/detail/number_runs.hpp>
 #include <cairn/run/check/report.hpp>
 
 namespace cairn::detail {
 
 /// Step i from state x to x1, with w pulled back through it. `drift` is the most that rounding may change each number
 /// of the adjoint.
-template <class State>
 struct tested_step {
-  State const& x;
-  State const& x1;
+  unnamed_state const& x;
+  unnamed_state const& x1;
   std::vector<double> const &from, &to, &w, &adjoint, &drift;
   step_index i;
 };
 
 /// Says of one step and one direction whether the adjoint is right.
-template <class Loop, class Tangent>
 class step_comparison {
-  using State = typename Loop::state_type;
-  using step_type = tested_step<State>;
-
  public:
   /// <w, f(x + h v) - f(x - h v)>, and the same by the adjoint.
   struct difference {
@@ -38,14 +32,14 @@ class step_comparison {
     double resolution = 0, relative_error = 0;
   };
 
-  step_comparison(Loop& loop, Tangent& tangent) noexcept : loop_{loop}, tangent_{tangent} {}
+  explicit step_comparison(checked_loop& loop) noexcept : loop_{loop} {}
 
   /// Central differences at distances from eps^(1/6) to eps^(1/2). Between truncation and rounding there is a distance
   /// where the error changes least; the size of this change is the uncertainty.
-  verdict by_differences(step_type const& here, std::vector<double> const& v) {
-    int const bits = bits_of(here.x, loop_.which());
+  verdict by_differences(tested_step const& here, std::vector<double> const& v) {
+    int const bits = bits_of(loop_.numbers(here.x));
     double const rounding = sum_of_terms(here.w, here.to) * power_of_two(2 - bits) +
-                            2 * sum_of_terms(here.w, underflows_of(here.x1, loop_.which()));
+                            2 * sum_of_terms(here.w, underflows_of(loop_.numbers(here.x1)));
     std::vector<difference> all;
     for (int level = bits / 6; level <= bits / 2; level += 2) {
       auto const found = difference_at(here, v, power_of_two(-level));
@@ -82,14 +76,13 @@ class step_comparison {
     return found;
   }
   /// The derivative along a direction by the tangent.
-  verdict by_tangent(step_type const& here, std::vector<double> direction) {
-    State dx = copy_of(here.x);
-    std::vector<double> none(numbers_of(dx, loop_.all_which()).size());
-    set_numbers(dx, none, loop_.all_which());
-    set_numbers(dx, direction, loop_.which());
-    if constexpr (calls<Tangent, State const&, State&, step_index>) tangent_(here.x, dx, here.i);
-    else tangent_(here.x, dx);
-    auto const forward = numbers_of(dx, loop_.which());
+  verdict by_tangent(tested_step const& here, std::vector<double> direction) {
+    held_state dx = loop_.copy(here.x);
+    std::vector<double> none(count_of(loop_.all_numbers(*dx)));
+    set_numbers(loop_.all_numbers(*dx), none);
+    set_numbers(loop_.numbers(*dx), direction);
+    loop_.take_tangent(here.x, *dx, here.i);
+    auto const forward = numbers_of(loop_.numbers(*dx));
     difference found;
     found.h = 0.5;
     found.forward = dot(here.w, forward);
@@ -97,14 +90,14 @@ class step_comparison {
     found.adjoint = dot(here.adjoint, direction);
     if (!finite(found.error())) return {adjoint_fault::not_finite, found, 0, 0};
     double const rounding =
-        (found.terms + sum_of_terms(here.adjoint, direction)) * power_of_two(-bits_of(here.x, loop_.which()));
+        (found.terms + sum_of_terms(here.adjoint, direction)) * power_of_two(-bits_of(loop_.numbers(here.x)));
     return judged(found,
-                  1024 * (rounding + sum_of_terms(here.w, underflows_of(here.x1, loop_.which())) +
+                  1024 * (rounding + sum_of_terms(here.w, underflows_of(loop_.numbers(here.x1))) +
                           sum_of_terms(here.drift, direction)),
                   0);
   }
   /// Finds the number of the state whose adjoint is wrong by most, and writes it to the report.
-  void find_number(step_type const& here, std::vector<double> const& v, double h) {
+  void find_number(tested_step const& here, std::vector<double> const& v, double h) {
     double worst = -1;
     std::size_t found_at = 0;
     for (std::size_t k = 0; k < here.from.size(); ++k) {
@@ -124,14 +117,14 @@ class step_comparison {
   }
 
  private:
-  difference difference_at(step_type const& here, std::vector<double> const& v, double h) {
-    State ahead = copy_of(here.x), behind = copy_of(here.x);
+  difference difference_at(tested_step const& here, std::vector<double> const& v, double h) {
+    held_state ahead = loop_.copy(here.x), behind = loop_.copy(here.x);
     auto up = moved(here.from, h, v), down = moved(here.from, -h, v);
-    set_numbers(ahead, up, loop_.which());
-    set_numbers(behind, down, loop_.which());
-    loop_.advance(ahead, here.i);
-    loop_.advance(behind, here.i);
-    auto const high = numbers_of(ahead, loop_.which()), low = numbers_of(behind, loop_.which());
+    set_numbers(loop_.numbers(*ahead), up);
+    set_numbers(loop_.numbers(*behind), down);
+    loop_.advance(*ahead, here.i);
+    loop_.advance(*behind, here.i);
+    auto const high = numbers_of(loop_.numbers(*ahead)), low = numbers_of(loop_.numbers(*behind));
     if (high.size() != here.w.size() || low.size() != here.w.size()) return {h, 0, 1 / (h - h), 0, 0};
     auto const apart = less(high, low);
     return {h, dot(here.w, apart), dot(here.adjoint, less(std::move(up), down)), sum_of_terms(here.w, apart),
@@ -147,8 +140,7 @@ class step_comparison {
     return {doubt > scale / 64 ? adjoint_fault::undecided : adjoint_fault::none, found, resolution, 0};
   }
 
-  Loop& loop_;
-  Tangent& tangent_;
+  checked_loop& loop_;
 };
 
 }  // namespace cairn::detail

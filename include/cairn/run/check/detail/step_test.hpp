@@ -3,54 +3,40 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <type_traits>
 #include <utility>
 #include <vector>
-#include <cairn/core/detail/same_capacity.hpp>
-#include <cairn/core/detail/state_hash.hpp>
-#include <cairn/run/check/check_gradient.hpp>
+#include <cairn/run/check/detail/checked_loop.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>
+#include <cairn/run/check/detail/number_runs.hpp>
 #include <cairn/run/check/detail/step_comparison.hpp>
-#include <cairn/run/check/differentiated.hpp>
 
 namespace cairn::detail {
 
-/// Stands for a missing tangent: differences are used.
-struct no_tangent {};
-
 /// Tests steps of a `checked_loop` one by one; writes the results to the loop's report.
-template <class Loop, class Tangent>
 class step_test {
-  using State = typename Loop::state_type;
-  using Bar = typename Loop::bar_type;
-  using Step = typename Loop::step_type;
-
  public:
   /// \param directions  number of random directions at each tested step
-  step_test(Loop& loop, Tangent& tangent, int directions) noexcept
-      : loop_{loop}, tangent_{tangent}, directions_{directions} {}
+  step_test(checked_loop& loop, int directions) noexcept : loop_{loop}, directions_{directions} {}
 
   /// The first step that differences could not decide; -1 if there is none.
   [[nodiscard]] step_index undecided() const noexcept { return undecided_; }
 
   /// Tests step i, and moves x one step on.
-  void run(State& x, step_index i) {
+  void run(held_state& x, step_index i) {
     ++loop_.report().steps_tested;
-    State x1 = copy_of(x);
-    loop_.advance(x1, i);
-    if (!repeats(x, x1, i)) return;
-    auto to = numbers_of(x1, loop_.which());
+    held_state x1 = loop_.copy(*x);
+    loop_.advance(*x1, i);
+    if (!repeats(*x, *x1, i)) return;
+    auto to = numbers_of(loop_.numbers(*x1));
     for (double number : to)
       if (!finite(number)) return loop_.fail(adjoint_fault::not_finite, i);
-    step_numbers const of{x, x1, std::move(to), loop_};
+    step_numbers const of{*x, *x1, std::move(to), loop_};
     for (int k = 0; k < directions_ && loop_.report().passed(); ++k)
-      if (!test_direction(x, x1, of, i)) return;
+      if (!test_direction(*x, *x1, of, i)) return;
     x = std::move(x1);
   }
 
  private:
-  using comparison = step_comparison<Loop, Tangent>;
-
   /// The numbers of a step's two states, and the magnitudes at which they are varied.
   struct step_numbers {
     std::vector<double> from, to;
@@ -58,42 +44,38 @@ class step_test {
     std::vector<double> scales, tiny, to_scales;
     magnitudes reach;
 
-    step_numbers(State const& x, State const& x1, std::vector<double> numbers_of_x1, Loop& loop)
-        : from{numbers_of(x, loop.which())},
+    step_numbers(unnamed_state const& x, unnamed_state const& x1, std::vector<double> numbers_of_x1, checked_loop& loop)
+        : from{numbers_of(loop.numbers(x))},
           to{std::move(numbers_of_x1)},
-          bits{bits_of(x, loop.which())},
-          scales{scales_of(x, loop.which())},
-          tiny{underflows_of(x, loop.which())},
-          to_scales{raised(scales_of(x1, loop.which()), underflows_of(x1, loop.which()), bits)} {
+          bits{bits_of(loop.numbers(x))},
+          scales{scales_of(loop.numbers(x))},
+          tiny{underflows_of(loop.numbers(x))},
+          to_scales{raised(scales_of(loop.numbers(x1)), underflows_of(loop.numbers(x1)), bits)} {
       for (double const scale : raised(scales, tiny, bits)) reach.add(scale);
       for (double const scale : to_scales) reach.add(scale);
     }
   };
 
   /// Whether step i makes x1 of x again, whatever its target holds. If not, the report says so.
-  [[nodiscard]] bool repeats(State const& x, State const& x1, step_index i) {
-    State again = copy_of(x);
-    loop_.advance(again, i);
-    auto const refuse = [&](adjoint_fault fault, std::int64_t first) {
-      loop_.name(x1, first);
+  [[nodiscard]] bool repeats(unnamed_state const& x, unnamed_state const& x1, step_index i) {
+    held_state again = loop_.copy(x);
+    loop_.advance(*again, i);
+    auto const refuse = [&](adjoint_fault fault) {
+      loop_.name(x1, loop_.first_other(x1, *again));
       loop_.fail(fault, i);
       return false;
     };
-    if (auto const first = first_other_number(x1, again, loop_.all_which()); first >= 0)
-      return refuse(adjoint_fault::step_not_deterministic, first);
-    if constexpr (shape_of_step<Step, State>().form == step_form::out_of_place) {
-      loop_.refill(again);
-      loop_.run_out_of_place(x, again, i);
-      if (auto const first = first_other_number(x1, again, loop_.all_which()); first >= 0)
-        return refuse(adjoint_fault::stale_next_state, first);
-      if (differs_over_first_state(x, x1, again, i))
-        return refuse(adjoint_fault::stale_next_state, first_other_number(x1, again, loop_.all_which()));
-    }
-    return true;
+    if (loop_.first_other(x1, *again) >= 0) return refuse(adjoint_fault::step_not_deterministic);
+    if (!loop_.known().out_of_place) return true;
+    loop_.refill(*again);
+    loop_.run_out_of_place(x, *again, i);
+    bool const stale = loop_.first_other(x1, *again) >= 0 || differs_over_first_state(x, x1, again, i);
+    return stale ? refuse(adjoint_fault::stale_next_state) : true;
   }
   /// Tests the adjoint along a random direction, with random weights of x1. Returns false if it is infinite, NaN or not
   /// linear in the weights.
-  [[nodiscard]] bool test_direction(State const& x, State const& x1, step_numbers const& of, step_index i) {
+  [[nodiscard]] bool test_direction(unnamed_state const& x, unnamed_state const& x1, step_numbers const& of,
+                                    step_index i) {
     std::vector<double> random(of.scales.size());
     for (double& number : random) number = loop_.random().next();
     auto const along = [&](std::vector<double> v) {
@@ -103,11 +85,11 @@ class step_test {
     auto const v = along(of.scales);
     auto w = loop_.random_weights(x1, of.to_scales, of.reach);
     // Replaces w by what is left of it after rounding to the adjoint's numbers.
-    Bar const probe = loop_.bar_with(x1, w);
-    w = loop_.cut(probe, w.size());
-    auto bar_small = underflows_of(probe, loop_.bar_which());
+    held_bar const probe = loop_.bar_with(x1, w);
+    w = loop_.cut(*probe, w.size());
+    auto bar_small = underflows_of(loop_.numbers(*probe));
     bar_small.resize(of.from.size(), bar_small.back());
-    int const bar_bits = bits_of(probe, loop_.bar_which());
+    int const bar_bits = bits_of(loop_.numbers(*probe));
     std::vector<double> none(w.size()), twice = w;
     for (double& number : twice) number *= 2;
     // Terms that the adjoint adds on its own, as the derivative of a running objective, are not part of the step's
@@ -129,15 +111,14 @@ class step_test {
     }
     for (std::size_t m = 0; m < terms.size(); ++m)
       terms[m] = terms[m] * power_of_two(2 - bar_bits) + 2 * bar_small[m];
-    tested_step<State> const here{x, x1, of.from, of.to, w, adjoint, terms, i};
-    if constexpr (std::is_same_v<Tangent const, no_tangent const>) compare_by_differences(here, of, v, along);
-    else take(comparison{loop_, tangent_}.by_tangent(here, along(raised(of.scales, of.tiny, of.bits))), here);
+    tested_step const here{x, x1, of.from, of.to, w, adjoint, terms, i};
+    if (!loop_.known().tangent) compare_by_differences(here, of, v, along);
+    else take(step_comparison{loop_}.by_tangent(here, along(raised(of.scales, of.tiny, of.bits))), here);
     return true;
   }
-  template <class Along>
-  void compare_by_differences(tested_step<State> const& here, step_numbers const& of, std::vector<double> const& v,
-                              Along const& along) {
-    comparison compare{loop_, tangent_};
+  void compare_by_differences(tested_step const& here, step_numbers const& of, std::vector<double> const& v,
+                              call_ref<std::vector<double>(std::vector<double>)> along) {
+    step_comparison compare{loop_};
     auto const found = compare.by_differences(here, v);
     // Numbers too tiny to be tested at their own magnitude are varied like a number that is 0. This can clear an
     // adjoint but never accuse it, because the step may have a kink between such a number and 0.
@@ -152,16 +133,16 @@ class step_test {
   /// Whether step i makes a result other than x1 from x if its target holds the first tested state, as it may when
   /// frames are reused. Other numbers are tried by `refill`; integers in a target must keep a meaning, because they may
   /// be sizes. \param again  receives that result
-  [[nodiscard]] bool differs_over_first_state(State const& x, State const& x1, State& again, step_index i) {
-    if (!first_) return first_.emplace(copy_of(x)), false;
-    if (!same_capacity(x, *first_)) return false;  // such a frame is not reused
-    again = copy_of(*first_);
-    loop_.run_out_of_place(x, again, i);
-    if constexpr (hashable<State>) return hash_of(x1) != hash_of(again);
-    else return first_other_number(x1, again, loop_.all_which()) >= 0;
+  [[nodiscard]] bool differs_over_first_state(unnamed_state const& x, unnamed_state const& x1, held_state& again,
+                                              step_index i) {
+    if (!first_) return first_.emplace(loop_.copy(x)), false;
+    if (!loop_.has_capacity_of(x, **first_)) return false;  // such a frame is not reused
+    again = loop_.copy(**first_);
+    loop_.run_out_of_place(x, *again, i);
+    return loop_.differ(x1, *again);
   }
 
-  void take(typename comparison::verdict const& found, tested_step<State> const& here) {
+  void take(step_comparison::verdict const& found, tested_step const& here) {
     if (found.resolution > loop_.report().resolution) loop_.report().resolution = found.resolution;
     if (found.fault == adjoint_fault::none) return;
     if (found.fault == adjoint_fault::undecided) {  // a real fault may still be found
@@ -177,11 +158,10 @@ class step_test {
 
   static constexpr std::size_t most_numbers = 4096;  // in larger states the worst number is not sought
 
-  Loop& loop_;
-  Tangent& tangent_;
+  checked_loop& loop_;
   int directions_;
   step_index undecided_ = -1;
-  std::optional<State> first_;  // the first tested state, for out-of-place steps
+  std::optional<held_state> first_;  // the first tested state, for out-of-place steps
 };
 
 }  // namespace cairn::detail

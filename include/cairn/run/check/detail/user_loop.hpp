@@ -1,0 +1,275 @@
+#pragma once
+/// \file user_loop.hpp  A loop whose adjoint is checked: the user's step and adjoint, and where their types end.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/detail/checks.hpp>
+#include <cairn/core/detail/same_capacity.hpp>
+#include <cairn/core/detail/state_hash.hpp>
+#include <cairn/run/check/detail/number_runs.hpp>
+#include <cairn/run/check/differentiated.hpp>
+#include <cairn/run/gradient.hpp>
+
+namespace cairn::detail {
+
+/// Stands for a missing seed: the adjoint is a State.
+struct state_is_bar {};
+/// Stands for a missing tangent: differences are used.
+struct no_tangent {};
+
+/// Runs steps and adjoints one by one.
+template <class State, class Bar, class Step, class Adjoint, class Seed>
+class user_loop {
+ public:
+  static constexpr auto shape = shape_of_step<Step, State>();
+  static constexpr auto of_adjoint = shape_of_adjoint<Adjoint, State, Bar>();
+
+  user_loop(Step& step, Adjoint& adjoint, Seed& seed) : step_{step}, adjoint_{adjoint}, seed_{seed} {}
+
+  void advance(State& x, step_index i) {
+    if constexpr (shape.form == step_form::in_place) {
+      step_index failed = i;
+      run_in_place(step_, x, i, i + 1, failed);
+    } else {
+      State const from = copy_of(x);
+      if constexpr (shape.form == step_form::by_value) {
+        if constexpr (shape.indexed) x = call_lending(step_, from, std::as_const(i));
+        else x = call_lending(step_, from);
+      } else run_out_of_place(from, x, i);
+    }
+  }
+  void run_out_of_place(State const& x, State& x1, step_index i) {
+    if constexpr (shape.indexed) call_lending(step_, x, x1, std::as_const(i));
+    else call_lending(step_, x, x1);
+  }
+  /// Turns bar of state i+1 into bar of state i.
+  void pull(State const& x, Bar& bar, step_index i) {
+    if constexpr (of_adjoint.form == adjoint_form::recorded) {
+      State moving = copy_of(x);
+      auto tape = record_step(adjoint_.record, moving, i);
+      pull_back_step<of_adjoint.reverse_indexed>(adjoint_.reverse, bar, tape, i);
+    } else if constexpr (of_adjoint.form == adjoint_form::with_next) {
+      State next = copy_of(x);
+      advance(next, i);
+      pull_back(adjoint_, bar, x, std::as_const(next), bar, std::as_const(i));
+    } else if constexpr (of_adjoint.form == adjoint_form::leaf) {
+      step_index const after = i + 1;
+      pull_back(adjoint_, bar, x, bar, std::as_const(i), after);
+    } else pull_back_step<of_adjoint.indexed>(adjoint_, bar, x, i);
+  }
+  Bar made_bar(State const& x) {
+    std::optional<Bar> bar;
+    if constexpr (std::is_same_v<Seed const, state_is_bar const>) bar.emplace(copy_of(x));
+    else if constexpr (seed_function<Seed, State>)
+      emplace_by(bar, [&] { return taken_out_by([&]() -> decltype(auto) { return call_lending(seed_, x); }); });
+    else bar.emplace(copy_of(seed_));
+    return std::move(*bar);
+  }
+
+ private:
+  Step& step_;
+  Adjoint& adjoint_;
+  Seed& seed_;
+};
+
+class unnamed_state;  // never defined: a state, or an adjoint, of a type that only the loop knows
+class unnamed_bar;
+
+/// Owns a state or an adjoint without its type.
+template <class Unnamed>
+class held_value {
+ public:
+  /// Holds the T that `make()` returns.
+  template <class T, class Make>
+  [[nodiscard]] static held_value made(Make&& make) {
+    held_value value;
+    value.at_ = new T(make());
+    value.end_ = [](void* at) { delete static_cast<T*>(at); };
+    return value;
+  }
+  held_value(held_value&& from) noexcept : at_{std::exchange(from.at_, nullptr)}, end_{from.end_} {}
+  held_value& operator=(held_value&& from) noexcept {
+    std::swap(at_, from.at_);
+    std::swap(end_, from.end_);
+    return *this;
+  }
+  ~held_value() {
+    if (at_ != nullptr) end_(at_);
+  }
+  [[nodiscard]] Unnamed& operator*() noexcept { return *static_cast<Unnamed*>(at_); }
+  [[nodiscard]] Unnamed const& operator*() const noexcept { return *static_cast<Unnamed const*>(at_); }
+
+ private:
+  held_value() = default;
+  void* at_ = nullptr;
+  void (*end_)(void*) = nullptr;
+};
+using held_state = held_value<unnamed_state>;
+using held_bar = held_value<unnamed_bar>;
+
+/// What a check asks of a loop. No check knows the types of its states, steps and adjoints, so that each of them is
+/// compiled once, not for each loop that is checked.
+class checked_functions {
+ public:
+  /// Of the loop's types: whether the numbers of all of a state are known, an adjoint is a state, the step writes into
+  /// another state, `pull` calls it, and there is a tangent.
+  struct facts {
+    bool numbered, bar_is_state, out_of_place, step_in_adjoint, tangent;
+  };
+
+  [[nodiscard]] virtual facts known() const = 0;
+  [[nodiscard]] virtual held_state copy(unnamed_state const& x) const = 0;
+  virtual void advance(unnamed_state& x, step_index i) = 0;
+  /// \pre out_of_place
+  virtual void run_out_of_place(unnamed_state const& x, unnamed_state& x1, step_index i) = 0;
+  /// \pre tangent
+  virtual void take_tangent(unnamed_state const& x, unnamed_state& dx, step_index i) = 0;
+  [[nodiscard]] virtual held_bar made_bar(unnamed_state const& x) = 0;
+  virtual void pull(unnamed_state const& x, unnamed_bar& bar, step_index i) = 0;
+  /// The gradient of n steps from x0, with `pull` for the adjoint.
+  [[nodiscard]] virtual held_bar gradient_by(
+      unnamed_state const& x0, step_index n, held_bar seed,
+      call_ref<void(unnamed_state const&, unnamed_bar&, step_index)> pull) = 0;
+
+  /// Visits the numbers that are differentiated, before any are taken as constants, or all that are known.
+  virtual void visit(unnamed_state& x, bool all, run_visitor f) const = 0;
+  virtual void visit(unnamed_state const& x, bool all, run_visitor f) const = 0;
+  virtual void visit(unnamed_bar& bar, bool all, run_visitor f) const = 0;
+  virtual void visit(unnamed_bar const& bar, bool all, run_visitor f) const = 0;
+  /// Calls f as `for_each_group` does, of the differentiated numbers.
+  virtual void each_group(unnamed_state const& x, call_ref<void(std::size_t, bool)> f) const = 0;
+  /// See `member_with`.
+  [[nodiscard]] virtual std::int64_t member_of(unnamed_state const& x, std::int64_t number) const = 0;
+  /// Chooses the numbers of one member, if the adjoint has fewer than the state.
+  virtual void find_part(unnamed_state const& x0, step_index n) = 0;
+  /// Whether a frame that holds `from` may be used for x again.
+  [[nodiscard]] virtual bool has_capacity_of(unnamed_state const& x, unnamed_state const& from) const = 0;
+  /// Whether the values of two states differ, as far as they can be told.
+  [[nodiscard]] virtual bool differ(unnamed_state const& a, unnamed_state const& b) const = 0;
+
+ protected:
+  ~checked_functions() = default;
+};
+
+/// x without its type, or with it again.
+template <class Unnamed, class T>
+[[nodiscard]] auto& without_type(T& x) noexcept {
+  if constexpr (std::is_const_v<T>) return *static_cast<Unnamed const*>(static_cast<void const*>(address_of(x)));
+  else return *static_cast<Unnamed*>(static_cast<void*>(address_of(x)));
+}
+template <class T, class Unnamed>
+[[nodiscard]] auto& with_type(Unnamed& x) noexcept {
+  if constexpr (std::is_const_v<Unnamed>) return *static_cast<T const*>(static_cast<void const*>(&x));
+  else return *static_cast<T*>(static_cast<void*>(&x));
+}
+/// The gradient of a loop of these states and adjoints, whatever its step is.
+template <class State, class Bar>
+[[nodiscard]] held_bar whole_gradient(checked_functions& loop, State const& x0, step_index n, Bar& seed,
+                                      call_ref<void(unnamed_state const&, unnamed_bar&, step_index)> pull) {
+  auto const step = in_place([&](State& x, step_index i) { loop.advance(without_type<unnamed_state>(x), i); });
+  auto const adjoint = [&](State const& x, Bar& bar, step_index i) {
+    pull(without_type<unnamed_state>(x), without_type<unnamed_bar>(bar), i);
+  };
+  return held_bar::made<Bar>([&] { return gradient(step, copy_of(x0), n, std::move(seed), adjoint); });
+}
+
+/// The functions of a loop, by those of the user.
+/// \tparam All  which numbers are differentiated, before any are taken as constants
+template <class State, class Bar, class Step, class Tangent, class Adjoint, class Seed, class All>
+class typed_functions final : public checked_functions {
+  static constexpr bool bar_is_state = std::is_same_v<Bar, State>;
+  using loop_type = user_loop<State, Bar, Step, Adjoint, Seed>;
+  static constexpr bool out_of_place = loop_type::shape.form == step_form::out_of_place;
+  static constexpr bool has_tangent = !std::is_same_v<Tangent const, no_tangent const>;
+
+ public:
+  typed_functions(Step& step, Tangent& tangent, Adjoint& adjoint, Seed& seed, All const& which)
+      : loop_{step, adjoint, seed}, tangent_{tangent}, all_{which} {}
+
+  [[nodiscard]] facts known() const override {
+    return {numbered<State>, bar_is_state, out_of_place, loop_type::of_adjoint.form == adjoint_form::with_next,
+            has_tangent};
+  }
+  [[nodiscard]] held_state copy(unnamed_state const& x) const override {
+    return held_state::made<State>([&] { return copy_of(state_of(x)); });
+  }
+  void advance(unnamed_state& x, step_index i) override { loop_.advance(state_of(x), i); }
+  void run_out_of_place([[maybe_unused]] unnamed_state const& x, [[maybe_unused]] unnamed_state& x1,
+                        [[maybe_unused]] step_index i) override {
+    if constexpr (out_of_place) loop_.run_out_of_place(state_of(x), state_of(x1), i);
+  }
+  void take_tangent([[maybe_unused]] unnamed_state const& x, [[maybe_unused]] unnamed_state& dx,
+                    [[maybe_unused]] step_index i) override {
+    if constexpr (has_tangent) {
+      if constexpr (calls<Tangent, State const&, State&, step_index>) tangent_(state_of(x), state_of(dx), i);
+      else tangent_(state_of(x), state_of(dx));
+    }
+  }
+  [[nodiscard]] held_bar made_bar(unnamed_state const& x) override {
+    return held_bar::made<Bar>([&] { return loop_.made_bar(state_of(x)); });
+  }
+  void pull(unnamed_state const& x, unnamed_bar& bar, step_index i) override {
+    loop_.pull(state_of(x), bar_of(bar), i);
+  }
+  [[nodiscard]] held_bar gradient_by(
+      unnamed_state const& x0, step_index n, held_bar seed,
+      call_ref<void(unnamed_state const&, unnamed_bar&, step_index)> pull) override {
+    return whole_gradient(*this, state_of(x0), n, bar_of(*seed), pull);
+  }
+
+  void visit(unnamed_state& x, bool all, run_visitor f) const override { visit_state(state_of(x), all, f); }
+  void visit(unnamed_state const& x, bool all, run_visitor f) const override { visit_state(state_of(x), all, f); }
+  void visit(unnamed_bar& bar, bool all, run_visitor f) const override { visit_bar(bar_of(bar), all, f); }
+  void visit(unnamed_bar const& bar, bool all, run_visitor f) const override { visit_bar(bar_of(bar), all, f); }
+  void each_group([[maybe_unused]] unnamed_state const& x,
+                  [[maybe_unused]] call_ref<void(std::size_t, bool)> f) const override {
+    if constexpr (!All::constants_are_named)
+      all_.parts(state_of(x), [f](auto const& part) { for_each_group(part, f); });
+  }
+  [[nodiscard]] std::int64_t member_of(unnamed_state const& x, std::int64_t number) const override {
+    return member_with(state_of(x), number);
+  }
+  void find_part([[maybe_unused]] unnamed_state const& x0, [[maybe_unused]] step_index n) override {
+    if constexpr (requires { requires All::has_part; } && numbered<State>)
+      all_.part = n > 0 && count_of(every_number_of(bar_of(*made_bar(x0)))) < count_of(every_number_of(state_of(x0)));
+  }
+  [[nodiscard]] bool has_capacity_of([[maybe_unused]] unnamed_state const& x,
+                                     [[maybe_unused]] unnamed_state const& from) const override {
+    if constexpr (out_of_place) return same_capacity(state_of(x), state_of(from));
+    else return false;
+  }
+  [[nodiscard]] bool differ([[maybe_unused]] unnamed_state const& a,
+                            [[maybe_unused]] unnamed_state const& b) const override {
+    if constexpr (!out_of_place) return false;
+    else if constexpr (hashable<State>) return hash_of(state_of(a)) != hash_of(state_of(b));
+    else
+      return first_other_number([&](run_visitor f) { visit(a, true, f); },
+                                [&](run_visitor f) { visit(b, true, f); }) >= 0;
+  }
+
+ private:
+  static auto& state_of(unnamed_state& x) noexcept { return with_type<State>(x); }
+  static auto& state_of(unnamed_state const& x) noexcept { return with_type<State>(x); }
+  static auto& bar_of(unnamed_bar& bar) noexcept { return with_type<Bar>(bar); }
+  static auto& bar_of(unnamed_bar const& bar) noexcept { return with_type<Bar>(bar); }
+  template <class X>
+  void visit_state(X& x, bool all, run_visitor f) const {
+    if constexpr (numbered<State>) {
+      if (all) return visit_runs(x, every_number{}, f);
+    }
+    visit_runs(x, all_, f);
+  }
+  template <class B>
+  void visit_bar(B& bar, bool all, run_visitor f) const {
+    if constexpr (bar_is_state) visit_state(bar, all, f);
+    else visit_runs(bar, every_number{}, f);
+  }
+
+  loop_type loop_;
+  Tangent& tangent_;
+  All all_;
+};
+
+}  // namespace cairn::detail
