@@ -35,17 +35,19 @@ def ratio(row):
     return f"{row['to_cairn']:.2f}"
 
 
+def shown(value):
+    return f"{value:.3f}" if value >= 0.1 else f"{value:.3g}"
+
+
 def apart(row):
-    if row.get("same_bits") and row["difference"] == 0:
-        return "same bits"
-    return f"{row['difference']:.1e}"
+    return f"{row['difference']:.1e}" if row["difference"] else "same bits"
 
 
 columns = (  # heading, text of a row, whether it is a number
     ("tool", lambda row: row["tool"], False),
     ("keeps", keeps, True),
-    ("time s", lambda row: f"{seconds(row):.3f}", True),
-    ("user s", lambda row: f"{seconds(row, 'user_seconds'):.3f}", True),
+    ("time s", lambda row: shown(seconds(row)), True),
+    ("user s", lambda row: shown(seconds(row, "user_seconds")), True),
     ("x cairn", ratio, True),
     ("rise MB", lambda row: megabytes(row["rss_bytes"]), True),
     ("peak MB", lambda row: megabytes(row["peak_rss_bytes"]), True),

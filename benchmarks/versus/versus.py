@@ -227,6 +227,7 @@ def main():
         sys.exit("versus: --write takes all tools at full size, without --smoke and --only")
     if options.smoke:
         options.rounds = 1
+        compare.least_sample = 0.01
     if options.rounds < 1:
         sys.exit("versus: --rounds takes a number from 1 on")
     case = "fisher_small" if options.smoke else "fisher"
