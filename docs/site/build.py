@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Builds the site: pages by Sphinx, API reference by doxygen. Nothing is downloaded.
 
     build.py ROOT OUT [--doxygen PROGRAM] [--sphinx PROGRAM]   from the checkout ROOT into OUT/html, made anew; what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A checkout as a site, for Sphinx: pages lie as their Markdown files do, every link into the checkout leads to a page.
 
 README.md becomes index.html and heads the navigation, which `nav.txt` lists. Links go by what they name: a Markdown
@@ -243,6 +244,8 @@ def first_sentence(file):
     """What the first comment of a file says, up to the end of its first sentence."""
     words = []
     for line in file.read_text().splitlines():
+        if "SPDX-License-Identifier" in line:
+            continue
         comment = re.match(r'\s*(?://[/!]?|#(?!!|include|pragma|if)|"""|/\*+)\s*(?:\\file \S+)?\s*(.*)', line)
         if not comment:
             if words or not re.match(r"#|\s*$", line):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of Sphinx for the pages of the site. They are read where they lie: the source folder is the checkout."""
 import os
 import sys

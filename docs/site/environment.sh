@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # environment.sh FOLDER: a Python environment with what builds the pages, made once.
 set -eu
 needed=$(dirname "$0")/requirements.txt

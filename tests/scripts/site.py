@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The site holds what was written: on each page every block of code equals its source byte for byte (but for empty
 lines at its end, which nobody sees), every picture is the one that was named, every link and every place within a page
 is there, and the navigation has each page once.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The site as a phone shows it, in headless Chromium: no page is wider than the screen, which is 390 pixels wide, and
 every picture can be drawn.
 
