@@ -60,7 +60,11 @@ def measured(chromium, site, pages):
         def log_message(self, *words):
             pass
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=site)) as server, \
+    class patient(http.server.ThreadingHTTPServer):
+        def handle_error(self, *_):
+            """A browser that goes on to the next page leaves answers half read."""
+
+    with patient(("127.0.0.1", 0), functools.partial(handler, directory=site)) as server, \
             tempfile.TemporaryDirectory() as profile:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         done = subprocess.run([chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-extensions",
