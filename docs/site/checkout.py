@@ -2,8 +2,8 @@
 """A checkout as a site, for Sphinx: pages lie as their Markdown files do, every link into the checkout leads to a page.
 
 README.md becomes index.html and heads the navigation, which `nav.txt` lists. Links go by what they name: a Markdown
-file to its page, a public header to its page in the API reference, any other file to a page with its text, and a
-folder to a page that lists it. Headings have the anchors that GitHub gives them.
+file to its page, a public header to its page in the API reference, a picture to itself, any other file to a page with
+its text, and a folder to a page that lists it. Headings have the anchors that GitHub gives them.
 """
 import functools
 import html
@@ -23,7 +23,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
 NAVIGATION = pathlib.Path(__file__).parent / "nav.txt"
-LARGEST = 200_000  # bytes of a file that becomes a page; larger ones are copied as they are
+LARGEST = 200_000  # bytes of a file that becomes a page; larger ones are copied as they are, and so are pictures
 RAW = re.compile(r'(\s)(href|src|srcset)="([^"]*)"')
 
 
@@ -147,6 +147,8 @@ def relative(from_page, to):
 
 @functools.lru_cache(maxsize=None)
 def is_text(file):
+    if file.suffix == ".svg":
+        return False
     content = file.read_bytes() if file.stat().st_size <= LARGEST else b"\0"
     try:
         content.decode()
@@ -170,7 +172,7 @@ class Links(SphinxPostTransform):
             node["refuri"] = site.told(page, link)
             if not urlsplit(link).scheme:
                 node["internal"] = True
-                if node["refuri"] == link and not link.startswith("#"):
+                if site.address(page, link)[0] is None and not link.startswith("#"):
                     logging.getLogger(__name__).warning("nothing is at %s", link, location=node)
         for node in list(self.document.findall(nodes.raw)):
             self.replace_raw(site, page, node)
