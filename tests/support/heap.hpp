@@ -16,10 +16,18 @@ struct mark {
   [[nodiscard]] std::size_t allocated() const { return allocations - allocations_before; }
 };
 
+#ifdef _WIN32
+inline void* aligned(std::size_t alignment, std::size_t size) { return _aligned_malloc(size, alignment); }
+inline void end_aligned(void* block) noexcept { _aligned_free(block); }
+#else
+inline void* aligned(std::size_t alignment, std::size_t size) { return std::aligned_alloc(alignment, size); }
+inline void end_aligned(void* block) noexcept { std::free(block); }
+#endif
+
 /// Blocks carry their size in front, a whole alignment unit of it.
 inline void* take(std::size_t size, std::size_t alignment) {
   std::size_t const front = alignment < sizeof(std::size_t) ? sizeof(std::size_t) : alignment;
-  void* const block = std::aligned_alloc(front, (size + front + front - 1) / front * front);
+  void* const block = aligned(front, (size + front + front - 1) / front * front);
   if (block == nullptr) throw std::bad_alloc{};
   held += size;
   ++allocations;
@@ -32,7 +40,7 @@ inline void give_back(void* user, std::size_t alignment) noexcept {
   if (user == nullptr) return;
   std::size_t const front = alignment < sizeof(std::size_t) ? sizeof(std::size_t) : alignment;
   held -= *reinterpret_cast<std::size_t*>(static_cast<unsigned char*>(user) - sizeof(std::size_t));
-  std::free(static_cast<unsigned char*>(user) - front);
+  end_aligned(static_cast<unsigned char*>(user) - front);
 }
 // Every form, also those that call others in the standard library: sanitizers bring all of them.
 inline void* take_or_null(std::size_t size, std::size_t alignment) noexcept {

@@ -137,7 +137,7 @@ class revolve {
     /// action, which would have to be passed in memory.
     [[gnu::noinline]] constexpr void begin() {
       if (end_ > 1) {
-        kept_.assign(std::size_t(total_), {});
+        kept_.assign(detail::entries_for(total_), {});
         kept_[0].ahead = first_;
       }
       top_ = unslotted_ - 1;

@@ -15,7 +15,7 @@ class memory_store {
   static constexpr bool keeps_frames = true;
 
   /// Forgets everything; see `store_of`.
-  void begin(slot_index slots) { kept_.assign(std::size_t(slots), no_frame); }
+  void begin(slot_index slots) { kept_.assign(detail::entries_for(slots), no_frame); }
 
   /// Keeps the frame itself.
   template <class Frames>

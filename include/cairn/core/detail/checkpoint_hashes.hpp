@@ -25,9 +25,9 @@ class checkpoint_hashes {
     forget();
     slots_ = slots;
     initial_ = slots + tapes;
-    auto const places = std::size_t(replay_places(slots, tapes));
-    saved_.assign(places, {});
-    noted_.assign(std::size_t(noted_states(places)), {});
+    auto const places = replay_places(slots, tapes);
+    saved_.assign(entries_for(std::int64_t(places)), {});
+    noted_.assign(entries_for(std::int64_t(noted_states(places))), {});
     if (keeps_run) {
       saved_at_turn_.assign(saved_.size(), {});
       noted_at_turn_.assign(noted_.size(), {});

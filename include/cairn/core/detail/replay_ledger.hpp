@@ -183,7 +183,7 @@ class replay_ledger {
   void begin_table(step_index steps) {
     if (steps == unknown) return hashes_.begin(std::size_t(first_hashes), true);
     constexpr auto most = std::size_t{PTRDIFF_MAX} / sizeof(std::uint64_t);
-    bool held = std::size_t(steps) < most;
+    bool held = std::uint64_t(steps) < most;
     if (held) {
       try {
         hashes_.begin(std::size_t(steps) + 1, false);

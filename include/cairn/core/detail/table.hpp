@@ -1,11 +1,18 @@
 #pragma once
 /// \file table.hpp  A fixed number of plain values on the heap: the only container of cursors and executors.
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <cairn/language.hpp>
 
 namespace cairn::detail {
+
+/// How many entries a table has for `count` >= 0. Where more than memory has addresses, as on machines of 32 bits, so
+/// many that there is no memory for them.
+[[nodiscard]] constexpr std::size_t entries_for(std::int64_t count) noexcept {
+  return std::uint64_t(count) > std::uint64_t{SIZE_MAX} ? SIZE_MAX : std::size_t(count);
+}
 
 /// Holds `size()` values. Allocates exactly that much memory, so that plans can count it, and keeps it if a smaller or
 /// equal size is assigned, so that a warm sweep allocates nothing. Usable in constant expressions.

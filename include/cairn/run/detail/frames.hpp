@@ -58,12 +58,12 @@ class frames {
   /// Forgets all owners; states of an earlier sweep stay as memory to be reused.
   /// \param most  number of frames   \param held_back  how many of these only `allow_all` makes available
   void begin(slot_index most, slot_index held_back = 0) {
-    if (std::size_t(most) != records_.size()) {
+    if (entries_for(most) != records_.size()) {
       destroy_all();
       states_ = raw_array<T>{};
       records_ = table<frame_record>{};
-      states_ = raw_array<T>{std::size_t(most)};
-      records_ = table<frame_record>(std::size_t(most));  // last: its size says that there is memory for states
+      states_ = raw_array<T>{entries_for(most)};
+      records_ = table<frame_record>(entries_for(most));  // last: its size says that there is memory for states
     }
     in_play_ = most - held_back;
     for (frame_id k = in_play_; k < most; ++k) destroy(k);

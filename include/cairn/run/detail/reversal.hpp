@@ -109,7 +109,7 @@ class reversal {
     if constexpr (records) {
       if (tapes == 0) return;
       tapes_ = &memory.get<tape_slots<tape>>();
-      tapes_->begin(std::size_t(tapes));
+      tapes_->begin(entries_for(tapes));
     }
   }
   reversal(reversal const&) = delete;

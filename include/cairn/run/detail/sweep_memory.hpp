@@ -251,8 +251,8 @@ class sweep_memory {
   void clear_records(slot_index slots) {
     anchor_count_ = 0;
     pool_.settle_with(&settle, address_of(store_));
-    if (tracked() || keeps_run_) held_.assign(std::size_t(slots), {});
-    if (keeps_run_) anchors_.assign(std::size_t(slots), {});
+    if (tracked() || keeps_run_) held_.assign(entries_for(slots), {});
+    if (keeps_run_) anchors_.assign(entries_for(slots), {});
   }
   /// Returns frames to the slots of a store that keeps frames; all other owners lose theirs.
   void reclaim_slots(slot_index slots) noexcept {

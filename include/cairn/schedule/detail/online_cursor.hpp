@@ -106,7 +106,7 @@ class online_cursor {
                          {{"steps", at_}},
                          "it has to stop within 2^63-1 steps"};
     if (top_ < 0) {
-      kept_.assign(std::size_t(slots_), {});
+      kept_.assign(entries_for(slots_), {});
       for (std::size_t k = 0; k < kept_.size(); ++k) kept_[k].slot = slot_index(k);
     }
     if (top_ + 1 < slots_) {
