@@ -139,8 +139,9 @@ TEST_CASE("numbers are runs without their padding", "[buffers]") {
   CHECK(runs(c) == sizes{2});
   std::size_t const digits = std::numeric_limits<long double>::digits == 64 ? 10 : sizeof(long double);
   CHECK(runs(l) == sizes{digits});
-  CHECK(runs(complex) == sizes{digits, digits});
-  CHECK(runs(many) == sizes{digits, digits});
+  bool const is_padded = digits < sizeof(long double);  // on x86; elsewhere two side by side are one run
+  CHECK(runs(complex) == (is_padded ? sizes{digits, digits} : sizes{2 * digits}));
+  CHECK(runs(many) == (is_padded ? sizes{digits, digits} : sizes{2 * digits}));
 }
 
 TEST_CASE("plain elements side by side are one run", "[buffers]") {
