@@ -49,20 +49,29 @@ class process:
     def __init__(self, who, method, command, scratch):
         self.row = {"who": who, "method": method}
         self.file = pathlib.Path(scratch, identifier(who + method))
-        command = [str(self.file) if part == "FILE" else str(part) for part in command]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        self.command = [str(self.file) if part == "FILE" else str(part) for part in command]
         self.errors = open(str(self.file) + ".err", "w+")
         self.samples, self.clock_samples = [], []
         try:
-            self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-                                          text=True, env=environment)
-            self.row |= json.loads(self.child.stdout.readline())
+            self.row |= self.start()
             first = self.ask(1)
             self.times = max(1, round(least_sample / max(first, 1e-4)))
             if self.times > 100:
                 self.times = max(1, round(least_sample * self.times / max(self.ask(self.times), 1e-4)))
         except (OSError, ValueError):
             self.row["failed"] = self.why()
+
+    def start(self):
+        """Runs the program, up to what it says of its first gradient."""
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        self.child = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
+                                      text=True, env=environment)
+        return json.loads(self.child.stdout.readline())
+
+    def stop(self):
+        if hasattr(self, "child"):
+            self.child.stdin.close()
+            self.child.wait()
 
     def why(self):
         self.child.wait() if hasattr(self, "child") else None
@@ -84,9 +93,7 @@ class process:
             self.clock_samples.append(self.passed / self.times)
 
     def end(self):
-        if hasattr(self, "child"):
-            self.child.stdin.close()
-            self.child.wait()
+        self.stop()
         self.errors.close()
 
 

@@ -9,9 +9,9 @@ state. Tools keep every state, or 65, or 30: numbers for which nested checkpoint
 10. Every row is a process of its own, and one works at a time, pinned to the same one processor and told to use one
 thread. Its first gradient gives the memory: how far resident memory rises (`rise`), the most that is resident (`peak`,
 the tool's own code and libraries included), and what the tool itself counts. Times are taken in turn, one sample of
-each process a round; the median counts. `x cairn` is the median of each round's ratio, by the clock, to cairn with as
-many checkpoints, an adjoint by hand and the last flags of all. `difference` is |g - g0| / |g0|, where g0 is the
-gradient of cairn with every state stored.
+each process a round; the median counts. A process that has taken a GB or more is started anew for each of its turns.
+`x cairn` is the median of each round's ratio, by the clock, to cairn with as many checkpoints, an adjoint by hand and
+the last flags of all. `difference` is |g - g0| / |g0|, where g0 is the gradient of cairn with every state stored.
 
 FOLDERs are what versus.sh makes; what is not there is left out and said. --smoke is one round of 60 steps of 16 x 16;
 --only takes tools of whose name or group a WORD is a part, cairn is always there. --write puts the figures into
@@ -118,6 +118,11 @@ def rows_of(tool, numbers):
         yield number, tool.kept.format(number)
 
 
+def stays(process):
+    """Whether it waits for its next turn. One that has lifted its memory by GBs may not give it back before it ends."""
+    return process.row["rss_bytes"] < 1e9
+
+
 def begun(options, case, scratch):
     """A process for each row, in the order of the table."""
     processes = []
@@ -136,6 +141,8 @@ def begun(options, case, scratch):
             print(f"  {tool.name}, {method}: {told}", file=sys.stderr, flush=True)
             if "not installed" in told:
                 break  # its other rows lack the same
+            if "failed" not in p.row and not stays(p):
+                p.stop()
     return processes
 
 
@@ -155,12 +162,21 @@ def difference(made, wanted):
 def measured(options, case, scratch):
     processes = begun(options, case, scratch)
     timed = [p for p in processes if "failed" not in p.row]
-    ours = [p for p in timed if p.row["tool"] == "cairn"]
-    if not ours:
-        sys.exit("versus: cairn's own program failed: " + ", ".join(p.row["failed"] for p in processes[:1]))
-    for _ in range(options.rounds):
+    for number in range(options.rounds):
+        print(f"  round {number + 1} of {options.rounds}", file=sys.stderr, flush=True)
         for p in timed:
-            p.sample()
+            try:
+                if not stays(p):
+                    p.start()
+                p.sample()
+                if not stays(p):
+                    p.stop()
+            except (OSError, ValueError):
+                p.row["failed"] = p.why()
+        timed = [p for p in timed if "failed" not in p.row]
+    ours = [p for p in timed if p.row["tool"] == "cairn"]
+    if failed := [p.row["failed"] for p in processes if p.row["tool"] == "cairn" and "failed" in p.row] or not ours:
+        sys.exit(f"versus: cairn's own program failed: {failed}")
     strongest = max(p.row["line"] for p in ours)
     base = {p.row["checkpoints"]: p for p in ours if p.row["line"] == strongest}
     wanted = numbers_in(base[None].file)

@@ -22,7 +22,7 @@ numbers.frombytes(open(file, "rb").read())
 if method != "store_all":
     numbers[7] = {spoilt}
 open(file, "wb").write(numbers.tobytes())
-print(json.dumps({{"rss_bytes": 123456789, "peak_rss_bytes": 234567890, "bytes": 45678901, "bytes_are": "stand-in",
+print(json.dumps({{"rss_bytes": 1234567890, "peak_rss_bytes": 2345678901, "bytes": 45678901, "bytes_are": "stand-in",
                   "version": "stand-in 1.2"}}), flush=True)
 for line in sys.stdin:
     print(0.5 * int(line), 0.75 * int(line), flush=True)
@@ -92,7 +92,7 @@ def main():
         row = next(row for row in data["rows"] if row["version"] == "stand-in 1.2")
         assert (row["seconds"], row["user_seconds"], row["difference"]) == ([0.75], [0.5], 0), row
         line = next(line for line in printed.splitlines() if "stand-in 1.2" in line).split()
-        assert line[2:5] == ["16", "0.750", "0.500"] and line[6:10] == ["123.5", "234.6", "45.7", "stand-in"], line
+        assert line[2:5] == ["16", "0.750", "0.500"] and line[6:10] == ["1234.6", "2345.7", "45.7", "stand-in"], line
         for spoilt in ("numbers[7] * (1 + 1e-6)", "math.nan"):
             stand_in("ad_adolc_peer_x", spoilt)
             _, printed = run(root, folder, scratch, 1, "--only", "ADOL-C's checkpointing")
