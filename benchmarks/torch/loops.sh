@@ -4,8 +4,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$(cd "$1" && pwd)
 if [ -x "$2" ]; then
-  changed=$(find "$here" "$here/../../include" -name '*.[chi]pp' -newer "$2" -print)
-  if [ -z "$changed" ] && [ "$2" -nt "$folder/complete" ]; then exit; fi
+  changed=$(find "$here" "$here/../../include" "$folder/complete" -newer "$2" \( -name '*.[chi]pp' -o -name complete \))
+  if [ -z "$changed" ]; then exit; fi
 fi
 # shellcheck source=flags.sh
 . "$here/flags.sh"

@@ -142,7 +142,7 @@ def kept_faults():
         yield f"{report.page} is not what report.py makes of {report.evidence}"
     if data is None:
         return
-    yield from table_faults(data, page)
+    yield from table_faults(data, page.split(report.begin)[1].split(report.end)[0])
     yield from picture_faults(data, (root / report.drawing).read_text())
     if report.stored(data) != figures.read_text():
         yield f"{report.evidence} is not as report.py writes it"
