@@ -8,6 +8,7 @@ import pathlib
 import re
 import statistics
 import sys
+import textwrap
 from xml.sax.saxutils import escape as quoted
 
 begin, end = "<!-- begin: ./run versus --write -->", "<!-- end: ./run versus --write -->"
@@ -96,12 +97,17 @@ def escaped(words):
     return words.replace("|", "\\|")
 
 
+def wrapped(sentence, indent=""):
+    """Lines as wide as those of other pages."""
+    return textwrap.fill(sentence, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
 def markdown(data):
     """What stands between the markers of docs/versus.md."""
     if data is None:
         return not_measured
     lines = [f"![{told(data)}](pictures/{pathlib.Path(drawing).name})", "",
-             f"{conditions(data)}. `{evidence}` has every sample.", ""]
+             wrapped(f"{conditions(data)}. `{evidence}` has every sample."), ""]
     lines += ["| " + " | ".join(heading for heading, *_ in columns) + " |",
               "|" + "|".join("---:" if number else "---" for _, _, number in columns) + "|"]
     group = None
@@ -110,7 +116,7 @@ def markdown(data):
             group = row["group"]
             lines.append(f"| **{escaped(group)}** |" + " |" * (len(columns) - 1))
         lines.append("| " + " | ".join(escaped(of(row)) for _, of, _ in columns) + " |")
-    lines += ["", "Left out:", ""] + [f"- {sentence}" for sentence in left_out(data)]
+    lines += ["", "Left out:", ""] + [wrapped(f"- {sentence}", "  ") for sentence in left_out(data)]
     return "\n".join(lines)
 
 

@@ -112,6 +112,7 @@ def table_faults(data, text):
                                ("rise MB", row["rss_bytes"] / 1e6), ("peak MB", row["peak_rss_bytes"] / 1e6)):
             if abs(float(figures[heading]) - value) > 0.006 * value + (0.051 if "MB" in heading else 0.006):
                 yield f"{row['tool']}: {heading} {figures[heading]}, not {value}"
+    text = " ".join(text.split())  # sentences are wrapped
     for missing in data["left_out"]:
         if missing["tool"] not in text or missing["why"] not in text:
             yield f"does not say that {missing['tool']} was left out: {missing['why']}"
