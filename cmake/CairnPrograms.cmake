@@ -182,3 +182,18 @@ function(cairn_add_program name source)
     add_dependencies(cairn_device_programs ${name})
   endif()
 endfunction()
+
+# torch.h takes g++ half of most files that include it: it is compiled once for the programs of its adapter, which have equal flags.
+if(TARGET cairn::torch AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+  file(CONFIGURE OUTPUT torch_headers.cpp CONTENT "")
+  add_library(cairn_torch_headers OBJECT "${PROJECT_BINARY_DIR}/torch_headers.cpp")
+  target_link_libraries(cairn_torch_headers PRIVATE cairn_program cairn::torch)
+  target_precompile_headers(cairn_torch_headers PRIVATE <torch/torch.h>)
+endif()
+
+# cairn_precompiled_torch(<name>): its sources begin with torch.h.
+function(cairn_precompiled_torch name)
+  if(TARGET cairn_torch_headers)
+    target_precompile_headers(${name} REUSE_FROM cairn_torch_headers)
+  endif()
+endfunction()

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Compiles a file that must be refused, in our words and briefly.
+"""Compiles files that must be refused, in our words and briefly.
 
-    one_error.py gcc|clang|nvcc|gcc-late|gcc-ended COMPILER FILE [--together FOLDER] [FLAG...]
+    one_error.py gcc|clang|nvcc|gcc-ended COMPILER FILE... [--refused FOLDER] [--fixed FOLDER] [--verdicts FOLDER]
+                 [FLAG...]
 
-The file's first line is `// error: REGEX`; a line `// flags: ...` adds flags. Passes if the compiler stops with one
+A file's first line is `// error: REGEX`; a line `// flags: ...` adds flags. Passes if the compiler stops with one
 error, the sentence within the first 6 lines, and at most 10 lines in all (clang: 15), and if with -DCAIRN_FIXED the
 same file compiles in silence, so that nothing else is wrong with it (not asked of nvcc, which takes 3 s for that).
 
 gcc-ended is for files whose headers leave g++ seconds of templates to instantiate behind the last line: it is ended
 there, unless the first line is `// late error: REGEX`. With -DCAIRN_FIXED such files are compiled together, by another
-test; those with late errors without it, too.
+test.
 
---together names the answers of `misuses_together.py`. They stand for a compilation that would pass; where there is
-none, or it does not pass, the file is compiled alone, and that decides. For gcc and clang they tell of -DCAIRN_FIXED
-only; gcc-late takes g++'s words from them, too.
+The first two folders have answers of `misuses_together.py`. They stand for a compilation that would pass; where there
+is none, or it does not pass, the file is compiled alone, and that decides. With --verdicts, what is to be said of each
+file goes to FOLDER, as its name and .txt, behind the word `right` or `wrong`, and the script itself does not fail.
 """
 import os
 import pathlib
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 
-MOST_LINES = {"gcc": 10, "gcc-late": 10, "gcc-ended": 10, "clang": 15, "nvcc": 10}
+MOST_LINES = {"gcc": 10, "gcc-ended": 10, "clang": 15, "nvcc": 10}
 SENTENCE_WITHIN = 6
 END = "cairn: the last line"
 ERROR = re.compile(r"\berror(?: #[\w-]+)?:")
@@ -65,45 +66,58 @@ def faults(kind, sentence, code, output):
     return wrong, f"{len(lines)} lines, sentence on line {said}"
 
 
-def main():
-    kind, compiler, file, *flags = sys.argv[1:]
-    together = None
-    if flags[:1] == ["--together"]:
-        together, flags = pathlib.Path(flags[1]) / f"{pathlib.Path(file).stem}.txt", flags[2:]
-        if not together.exists():
-            together = None
-    text = pathlib.Path(file).read_text()
+def judged(kind, compiler, file, answers, flags):
+    """Whether a file is refused as it should be, and what there is to say."""
+    refused, fixed = (answers[one] / f"{file.stem}.txt" if one in answers else None for one in ("refused", "fixed"))
+    text = file.read_text()
     first = re.match(r"// (late )?error: (.+)", text)
     if not first or "CAIRN_FIXED" not in text:
-        print(f"{file}: begins with `// error: REGEX` and holds a part for CAIRN_FIXED")
-        return 1
-    for line in re.findall(r"^// flags: (.+)", text, re.M):
-        flags += line.split()
+        return False, f"{file}: begins with `// error: REGEX` and holds a part for CAIRN_FIXED"
+    flags = flags + [flag for line in re.findall(r"^// flags: (.+)", text, re.M) for flag in line.split()]
 
     sentence = first[2].replace("`", "[`?]")  # nvcc prints ? for a backtick
-    if together and kind in ("nvcc", "gcc-late", "gcc-ended"):
-        output = together.read_text()
+    wrong = ["no answer"]
+    if refused and refused.exists():
+        output = refused.read_text()
         if kind == "nvcc":
             output += f'\n\n1 error detected in the compilation of "{file}".\n'  # as nvcc ends for one file
         wrong, summary = faults(kind, sentence, 1, output)
-        if not wrong:
-            print(f"{summary}, compiled together with others")
-            return 0
-    if kind == "gcc-ended" and not first[1]:
-        code, output = compile_until_end(compiler, file, flags)
-    else:
-        code, output = compile_file(kind, compiler, file, flags)
-    wrong, summary = faults(kind, sentence, code, output)
+        summary += ", compiled together with others"
+    if wrong:
+        if kind == "gcc-ended" and not first[1]:
+            code, output = compile_until_end(compiler, file, flags)
+        else:
+            code, output = compile_file(kind, compiler, file, flags)
+        wrong, summary = faults(kind, sentence, code, output)
 
-    if kind in ("gcc", "gcc-late", "clang") and not together:
+    if kind in ("gcc", "clang") and not (fixed and fixed.exists()):
         code, fixed_output = compile_file(kind, compiler, file, [*flags, "-DCAIRN_FIXED"])
         if code != 0 or fixed_output:
             wrong.append("with -DCAIRN_FIXED it does not compile in silence")
             output += fixed_output
-    for fault in wrong:
-        print(f"{file}: {fault}")
-    print(output if wrong else summary)
-    return bool(wrong)
+    said = "".join(f"{file}: {fault}\n" for fault in wrong) + (output if wrong else summary)
+    return not wrong, said
+
+
+def main():
+    kind, compiler, *rest = sys.argv[1:]
+    at = next((i for i, word in enumerate(rest) if word.startswith("-")), len(rest))
+    files, flags = [pathlib.Path(file) for file in rest[:at]], rest[at:]
+    folders = {}
+    while flags[:1] in (["--refused"], ["--fixed"], ["--verdicts"]):
+        folders[flags[0][2:]] = pathlib.Path(flags[1])
+        flags = flags[2:]
+    verdicts = folders.get("verdicts")
+    all_right = True
+    for file in files:
+        right, said = judged(kind, compiler, file, folders, flags)
+        if verdicts:
+            verdicts.mkdir(parents=True, exist_ok=True)
+            (verdicts / f"{file.stem}.txt").write_text(f"{'right' if right else 'wrong'}: {said}\n")
+        else:
+            print(said)
+            all_right = all_right and right
+    return not all_right
 
 
 sys.exit(main())
