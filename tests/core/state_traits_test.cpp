@@ -504,13 +504,14 @@ TEST_CASE("aggregates are taken apart into their members", "[state]") {
   CHECK(parts<derived>() > 24);
   CHECK(parts<std::tuple<int, double>>() == 2);
   field f;
-  auto const members = cairn::detail::members_of(f);
-  std::get<0>(members) = {1, 2, 3};
-  std::get<2>(members)[1][0] = 7;
+  cairn::detail::with_members<3>(f, [](vec& x, double&, double(&corner)[2][2]) {
+    x = {1, 2, 3};
+    corner[1][0] = 7;
+  });
   CHECK(f.x.size() == 3);
   CHECK(f.corner[1][0] == 7.0);
-  CHECK(std::is_same_v<cairn::detail::members_t<field const>,
-                       std::tuple<vec const&, double const&, double const(&)[2][2]>>);
+  CHECK(std::is_same_v<cairn::detail::member_types<field const>,
+                       cairn::detail::types<vec const, double const, double const[2][2]>>);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/detail/copyable.hpp>
 #include <cairn/core/wide.hpp>
 #include <cairn/language.hpp>
 
@@ -87,7 +88,7 @@ struct schedule_counts {
 
 /// Walks a schedule. Copyable, so that a copy can look ahead, count, draw or resume.
 template <class C>
-concept cursor = std::copyable<C> && requires(C c) { { c.next() } -> std::same_as<action>; };
+concept cursor = detail::copyable_value<C> && requires(C c) { { c.next() } -> std::same_as<action>; };
 
 namespace detail {
 /// An integer type for counts of steps or slots. Any width: `long long` and std::int64_t differ on some platforms.
@@ -101,7 +102,7 @@ concept counts_steps = std::integral<T> && !std::same_as<T, bool> && requires(T 
 /// `tapes_restart()`, `units()` with `tape_units()`, `initial_is_free()`, `is_checkpoint(i)`, `slot_tier(slot)`,
 /// `table_bytes()`, `shared_table_bytes()`, `runs_ahead()`, `learns_length()`, `reserved()`, `counts()`, `remark()`.
 template <class P>
-concept schedule = std::copyable<P> && requires(P const& plan) {
+concept schedule = detail::copyable_value<P> && requires(P const& plan) {
   { plan.steps() } -> detail::counts_steps;
   { plan.slots() } -> detail::counts_steps;
   { plan.leaf() } -> detail::counts_steps;  // the most steps that one `reverse` takes, >= 1

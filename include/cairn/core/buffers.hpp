@@ -3,7 +3,6 @@
 #include <cfloat>
 #include <concepts>
 #include <cstddef>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
@@ -150,10 +149,7 @@ constexpr void for_each_part(X& x, F f) {
   else if constexpr (plain_range<T>)
     for (auto& element : x) f(element);
   else
-    [&]<std::size_t... Place>([[maybe_unused]] std::index_sequence<Place...> order) {
-      [[maybe_unused]] auto const members = members_of(x);
-      (f(std::get<Place>(members)), ...);
-    }(std::make_index_sequence<parts<T>()>{});
+    with_members<parts<T>()>(x, [&](auto&... member) { (f(member), ...); });
 }
 
 template <class X, class F>

@@ -3,7 +3,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/aggregate.hpp>
@@ -105,10 +104,7 @@ template <class T>
     return sum;
   }
   else if constexpr (optional_like<T>) return x.has_value() ? heap_of(*x) : 0;
-  else return [&]<std::size_t... Place>(std::index_sequence<Place...>) {
-    [[maybe_unused]] auto const members = members_of(x);
-    return (std::size_t{0} + ... + heap_of(std::get<Place>(members)));
-  }(std::make_index_sequence<parts<T>()>{});
+  else return with_members<parts<T>()>(x, [](auto&... member) { return (std::size_t{0} + ... + heap_of(member)); });
 }
 
 }  // namespace detail

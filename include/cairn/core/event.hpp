@@ -72,8 +72,10 @@ class event {
   }
   /// What the plan still runs and reverses, without what is done at this moment; nothing before the length of the loop
   /// is known. Cost: a copy of the plan's cursor and a walk to its end, so ask once a sweep.
-  [[nodiscard]] std::optional<sweep_work> work_left() const {
-    sweep_work left;
+  /// \tparam Work  always `sweep_work`: a template, so that only programs that ask pay for compiling std::optional
+  template <class Work = sweep_work>
+  [[nodiscard]] std::optional<Work> work_left() const {
+    Work left;
     if (source_->add_work_left == nullptr || !source_->add_work_left(source_->sweep, left)) return std::nullopt;
     return left;
   }

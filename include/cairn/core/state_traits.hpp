@@ -2,19 +2,21 @@
 /// \file state_traits.hpp  What cairn needs of a state: that it can be copied, or saved and restored.
 #include <concepts>
 #include <cstddef>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/copy_fault.hpp>
+#include <cairn/core/detail/copyable.hpp>
 #include <cairn/core/traits.hpp>
 
 namespace cairn {
 
 /// A state whose copies serve as checkpoints.
 template <class T>
-concept copied_state = !detail::shallow<T> &&
-                       (detail::traited_copy<T> ? std::movable<T> && std::default_initializable<T> : std::copyable<T>);
+concept copied_state =
+    !detail::shallow<T> &&
+    ((!detail::traited_copy<T> && detail::copyable_value<T>) ||
+     (detail::traited_copy<T> && detail::movable_value<T> && std::default_initializable<T>));
 namespace detail {
 template <class T>
 struct snapshot_of { using type = void; };
@@ -42,7 +44,7 @@ concept saves_nowhere = saves_into<T> && saves_as<T, typename snapshot_of<T>::ty
   template <class T, class Snapshot = typename snapshot_of<T>::type>
   concept shares_snapshot =
       !std::is_void_v<Snapshot> && shallow<Snapshot> &&
-      (std::copyable<Snapshot> || traited_copy<Snapshot> || copy_fault_of<Snapshot>() == copy_fault::expression);
+      (copyable_value<Snapshot> || traited_copy<Snapshot> || copy_fault_of<Snapshot>() == copy_fault::expression);
 }  // namespace detail
 
 /// A state that stays in place, such as a solver object, and hands out snapshots.
@@ -78,11 +80,9 @@ constexpr void copy_state(T const& from, T& into) {
     for (auto const& element : from) copy_state(element, *to++);
   }
   else
-    [&]<std::size_t... Place>(std::index_sequence<Place...>) {
-      auto const source = detail::members_of(from);
-      auto const target = detail::members_of(into);
-      (copy_state(std::get<Place>(source), std::get<Place>(target)), ...);
-    }(std::make_index_sequence<detail::parts<T>()>{});
+    detail::with_members<detail::parts<T>()>(from, [&](auto&... source) {
+      detail::with_members<detail::parts<T>()>(into, [&](auto&... target) { (copy_state(source, target), ...); });
+    });
 }
 
 /// A snapshot from which `restore_state` restores the present x.

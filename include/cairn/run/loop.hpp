@@ -2,7 +2,6 @@
 /// \file loop.hpp  A loop that has run forward and can be reversed, once or repeatedly.
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>

@@ -27,7 +27,7 @@ concept open_cursor = cursor<C> && requires(C cursor, C const& asked, step_index
 /// A plan that does not know the number of steps in advance: has `slots()`, and a `walk()` that returns an
 /// `open_cursor`; see `online`.
 template <class P>
-concept open_schedule = std::copyable<P> && !schedule<P> && requires(P const& plan) {
+concept open_schedule = detail::copyable_value<P> && !schedule<P> && requires(P const& plan) {
   { plan.slots() } -> std::same_as<slot_index>;
   requires open_cursor<std::remove_cvref_t<decltype(plan.walk())>>;
 };

@@ -3,7 +3,6 @@
 /// nothing.
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/option_checks.hpp>
@@ -13,6 +12,7 @@
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/copied_states.hpp>
 #include <cairn/run/detail/execute.hpp>
+#include <cairn/run/detail/maybe.hpp>
 #include <cairn/run/detail/replayed_states.hpp>
 #include <cairn/run/detail/saved_states.hpp>
 #include <cairn/schedule/remaining.hpp>
@@ -31,7 +31,7 @@ template <class Plan>
 struct plan_tiers<Plan, true> {
   void keep(Plan const& adopted) { plan = adopted; }
   [[nodiscard]] tier operator()(slot_index slot) const { return slot_tier(*plan, slot); }
-  std::optional<Plan> plan;
+  maybe<Plan> plan;
 };
 
 /// The ledger of a sweep without replay check.
@@ -115,8 +115,8 @@ class workspace {
       std::conditional_t<copied_state<State>, detail::copied_states<State, Store>, detail::saved_states<State, Store>>;
 
   states_type states_;
-  std::optional<cursor_of<Plan>> walk_, at_turn_;  // at present, and at the turn of a kept run
-  std::optional<cursor_of<remaining>> rest_;       // replaces the cursor once a sweep was replanned
+  detail::maybe<cursor_of<Plan>> walk_, at_turn_;  // at present, and at the turn of a kept run
+  detail::maybe<cursor_of<remaining>> rest_;       // replaces the cursor once a sweep was replanned
   detail::cached_object tapes_;
   detail::plan_tiers<Plan> tier_of_;
   detail::sweep_status status_;

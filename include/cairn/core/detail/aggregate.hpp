@@ -1,7 +1,6 @@
 #pragma once
 /// \file aggregate.hpp  Access to the members of an aggregate or of a tuple without their names.
 #include <cstddef>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <cairn/language.hpp>
@@ -135,7 +134,7 @@ template <class T>
 
 /// Calls `visit(member...)` with the members of an aggregate or the elements of a tuple, in order.
 template <std::size_t Count, class T, class Visit>
-[[nodiscard]] constexpr auto with_members(T& x, [[maybe_unused]] Visit visit) {
+constexpr auto with_members(T& x, [[maybe_unused]] Visit visit) {
   // clang-format off
   if constexpr (Count == 0) return visit();
   else if constexpr (Count == 1) { auto& [a] = x; return visit(a); }
@@ -227,7 +226,7 @@ template <class T>
 
 template <class T>
 concept tuple_like = requires { std::tuple_size<T>::value; };
-/// The number of parts that `members_of` finds. Arrays do not count as tuples here, and an aggregate with `tuple_size`
+/// The number of parts that `with_members` visits. Arrays do not count as tuples here, and an aggregate with `tuple_size`
 /// counts as a tuple.
 template <class T>
 [[nodiscard]] consteval std::size_t parts() {
@@ -239,20 +238,15 @@ template <class T>
 template <class T>
 concept has_members = std::is_class_v<T> && parts<T>() <= most_members;
 
-/// References to all members, in order.
-template <has_members T>
-[[nodiscard]] constexpr auto members_of(T& x) {
-  return with_members<parts<T>()>(x, [](auto&... member) { return std::forward_as_tuple(member...); });
-}
-/// `std::tuple<Member&...>`
-template <has_members T>
-using members_t = decltype(members_of(std::declval<T&>()));
-
 /// A list of types.
 template <class... T> struct types {};
-template <class... Member> types<Member...> types_in(std::tuple<Member&...> const&);
+/// The types of what it is called with.
+struct list_types {
+  template <class... Member>
+  constexpr types<Member...> operator()(Member&...) const noexcept { return {}; }
+};
 /// The types of all members, in order, as `types<Member...>`; those of a const T are const.
 template <has_members T>
-using member_types = decltype(types_in(std::declval<members_t<T>>()));
+using member_types = decltype(with_members<parts<T>()>(std::declval<T&>(), list_types{}));
 
 }  // namespace cairn::detail

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <type_traits>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/copyable.hpp>
 #include <cairn/core/detail/floating.hpp>
 #include <cairn/core/detail/refused.hpp>
 #include <cairn/core/forms.hpp>
@@ -26,9 +27,11 @@ concept function_like = std::is_function_v<std::remove_pointer_t<T>> ||(std::is_
 /// Step and initial state are swapped.
 template <class Step, class S>
 [[nodiscard]] consteval bool swapped() {
-  if constexpr (!state<Step>) return false;
-  else if constexpr (!state<S>) return shape_of_step<S, Step>().wrong == fault::none;
-  else if constexpr (shape_of_step<Step, S>().wrong != fault::shape) return false;
+  constexpr bool fits = [] {  // asked first: a step that fits ends the questions
+    if constexpr (state<S>) return shape_of_step<Step, S>().wrong != fault::shape;
+    else return false;
+  }();
+  if constexpr (fits || !state<Step>) return false;
   else return shape_of_step<S, Step>().wrong == fault::none;
 }
 /// An adjoint in the place of a seed.
@@ -58,7 +61,7 @@ template <class Step, class S, class Plan, bool MayStop = false>
     return false;
   } else if constexpr (!state<S>) {
     constexpr auto found = copy_fault_of<S>();
-    constexpr auto why = !shares_snapshot<S> && (std::copyable<S> || traited_copy<S> || found == copy_fault::expression)
+    constexpr auto why = !shares_snapshot<S> && (copyable_value<S> || traited_copy<S> || found == copy_fault::expression)
                              ? found
                              : copy_fault::none;
     constexpr bool stays = why != copy_fault::none || owning_pointer<S> || shares_snapshot<S>,

@@ -3,7 +3,6 @@
 /// states nor executors.
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <new>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/checkpoint_hashes.hpp>
@@ -168,7 +167,7 @@ class replay_ledger {
 
  private:
   static_assert(sizeof(std::uint64_t) == bytes_a_hash);
-  static constexpr step_index none_reversed = (std::numeric_limits<step_index>::max)();
+  static constexpr step_index none_reversed = INT64_MAX;
 
   [[nodiscard]] bool agrees(step_index i, std::uint64_t first, std::uint64_t again) noexcept {
     ++compared_;

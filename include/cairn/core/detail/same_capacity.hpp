@@ -2,7 +2,6 @@
 /// \file same_capacity.hpp  Compares the capacity of two states: whether one has exactly the memory that a fresh copy
 /// of the other would take.
 #include <cstddef>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
@@ -47,11 +46,10 @@ template <bool Itself, class T>
     return true;
   }
   else if constexpr (has_members<T> && !element_holder<T>) {
-    return [&]<std::size_t... Place>(std::index_sequence<Place...>) {
-      [[maybe_unused]] auto const source = members_of(from);
-      [[maybe_unused]] auto const target = members_of(into);
-      return (capacity_agrees<Itself>(std::get<Place>(source), std::get<Place>(target)) && ...);
-    }(std::make_index_sequence<parts<T>()>{});
+    return with_members<parts<T>()>(from, [&](auto&... source) {
+      return with_members<parts<T>()>(
+          into, [&](auto&... target) { return (capacity_agrees<Itself>(source, target) && ...); });
+    });
   }
   else if constexpr (contiguous<T>) return range_has_same_capacity<Itself>(from, into);
   else if constexpr (optional_like<T>)

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 #include <cairn/language.hpp>
 
 namespace cairn::detail {
@@ -30,9 +29,10 @@ class table {
     copy(other);
   }
   constexpr table(table&& other) noexcept
-      : data_{std::exchange(other.data_, nullptr)},
-        size_{std::exchange(other.size_, 0)},
-        capacity_{std::exchange(other.capacity_, 0)} {}
+      : data_{other.data_}, size_{other.size_}, capacity_{other.capacity_} {
+    other.data_ = nullptr;
+    other.size_ = other.capacity_ = 0;
+  }
   constexpr table& operator=(table const& other) {
     if (this == &other) return *this;
     if (other.size_ > capacity_) allocate(other.size_);
@@ -41,9 +41,10 @@ class table {
     return *this;
   }
   constexpr table& operator=(table&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    std::swap(capacity_, other.capacity_);
+    T* const data = data_;
+    std::size_t const size = size_, capacity = capacity_;
+    data_ = other.data_, size_ = other.size_, capacity_ = other.capacity_;
+    other.data_ = data, other.size_ = size, other.capacity_ = capacity;
     return *this;
   }
   constexpr ~table() { delete[] data_; }
@@ -65,7 +66,8 @@ class table {
  private:
   /// Frees the old memory first: two tables at once would exceed what a plan has counted.
   constexpr void allocate(std::size_t size) {
-    delete[] std::exchange(data_, nullptr);
+    delete[] data_;
+    data_ = nullptr;
     size_ = capacity_ = 0;
     data_ = new T[size]{};
     size_ = capacity_ = size;

@@ -55,17 +55,22 @@ namespace detail {
 
 template <schedule Plan>
 [[nodiscard, gnu::cold]] constexpr schedule_counts counts_of(Plan const& plan, counted& how) {
-  if (knows_counts(plan)) {
+  if constexpr (always_counted<Plan>) {  // no walk is compiled
     how = counted::in_closed_form;
-    if constexpr (counted_schedule<Plan>) return plan.counts();
+    return plan.counts();
+  } else {
+    if (knows_counts(plan)) {
+      how = counted::in_closed_form;
+      if constexpr (counted_schedule<Plan>) return plan.counts();
+    }
+    if (plan.steps() > most_walked_steps)
+      throw invalid_plan{"cairn::estimate",
+                         "the plan does not know its totals and is too long to walk",
+                         {{"steps", plan.steps()}, {"most steps walked", most_walked_steps}},
+                         "give it a member counts(), or walk it with cairn::verify"};
+    how = counted::by_walk;
+    return verify(plan);
   }
-  if (plan.steps() > most_walked_steps)
-    throw invalid_plan{"cairn::estimate",
-                       "the plan does not know its totals and is too long to walk",
-                       {{"steps", plan.steps()}, {"most steps walked", most_walked_steps}},
-                       "give it a member counts(), or walk it with cairn::verify"};
-  how = counted::by_walk;
-  return verify(plan);
 }
 
 /// Slots and tables of a sweep. A kept run of a plan that learns its length is assumed to be run by

@@ -2,7 +2,6 @@
 /// \file copied_states.hpp  The states of a sweep whose state can be copied: what each action does to frames and store.
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/address_of.hpp>
@@ -164,7 +163,7 @@ class copied_states : public sweep_memory<State, Store> {
     else if (!again) pool_.copy(live_, next.held);
     else if constexpr (numbered<State>) visit_numbers(*x1, [](auto* numbers, std::size_t count) {
         using number_type = std::remove_pointer_t<decltype(numbers)>;
-        for (std::size_t k = 0; k < count; ++k) numbers[k] = std::numeric_limits<number_type>::quiet_NaN();
+        for (std::size_t k = 0; k < count; ++k) numbers[k] = number_type(__builtin_nan(""));
       });
   }
 

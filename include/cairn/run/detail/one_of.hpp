@@ -1,7 +1,6 @@
 #pragma once
 /// \file one_of.hpp  Arguments behind the fixed ones of a call, in any order.
 #include <cstddef>
-#include <tuple>
 #include <type_traits>
 #include <cairn/run/sweep_failure.hpp>
 
@@ -9,6 +8,12 @@ namespace cairn::detail {
 
 template <class T>
 inline constexpr bool is_failure = std::is_same_v<std::remove_reference_t<T>, sweep_failure>;
+
+template <std::size_t Place, class First, class... Rest>
+[[nodiscard]] auto& argument_at(First& first, [[maybe_unused]] Rest&... rest) noexcept {
+  if constexpr (Place == 0) return first;
+  else return argument_at<Place - 1>(rest...);
+}
 
 /// The one of `rest` that `Is` holds for, or `otherwise`.
 template <bool... Is, class Otherwise, class... Rest>
@@ -24,7 +29,7 @@ template <bool... Is, class Otherwise, class... Rest>
       }
       return k;
     }();
-    return std::get<place>(std::tie(rest...));
+    return argument_at<place>(rest...);
   }
 }
 

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <utility>
 
 namespace cairn::detail {
 
@@ -13,9 +12,11 @@ class raw_array {
  public:
   raw_array() = default;
   explicit raw_array(std::size_t size) : data_{size > 0 ? allocate(size) : nullptr} {}
-  raw_array(raw_array&& other) noexcept : data_{std::exchange(other.data_, nullptr)} {}
+  raw_array(raw_array&& other) noexcept : data_{other.data_} { other.data_ = nullptr; }
   raw_array& operator=(raw_array&& other) noexcept {
-    std::swap(data_, other.data_);
+    T* const data = data_;
+    data_ = other.data_;
+    other.data_ = data;
     return *this;
   }
   ~raw_array() {

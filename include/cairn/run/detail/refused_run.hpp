@@ -2,8 +2,8 @@
 /// \file refused_run.hpp  The result type of a loop that was refused at compile time: accepts all calls of a run,
 /// without further errors.
 #include <cstddef>
-#include <tuple>
 #include <type_traits>
+#include <utility>
 #include <cairn/core/detail/refused.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/run/checkpoint_view.hpp>

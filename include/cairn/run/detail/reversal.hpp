@@ -151,7 +151,8 @@ class reversal {
     if constexpr (records) (*tapes_)[slot].reset();
   }
   void drop_all_tapes() noexcept {
-    if (tapes_ != nullptr) tapes_->clear();
+    if constexpr (records)
+      if (tapes_ != nullptr) tapes_->clear();
   }
   [[nodiscard]] static constexpr bool pauses() noexcept { return false; }
 

@@ -1,0 +1,59 @@
+#pragma once
+/// \file maybe.hpp  A value that may be missing, for what a workspace keeps between sweeps.
+#include <new>
+#include <type_traits>
+#include <cairn/core/detail/address_of.hpp>
+
+namespace cairn::detail {
+
+/// Holds a T or nothing, as std::optional does. Each type that std::optional is made for costs a compiler some thirty
+/// functions and classes, and every program has its own cursors.
+template <class T>
+class maybe {
+ public:
+  maybe() noexcept : nothing_{} {}
+  maybe(maybe&& other) noexcept(std::is_nothrow_constructible_v<T, T>) : nothing_{} {
+    if (other.there_) make(static_cast<T&&>(other.value_));
+  }
+  maybe& operator=(maybe&& other) {
+    if (other.there_) return *this = static_cast<T&&>(other.value_);
+    reset();
+    return *this;
+  }
+  /// Assigns to the value that is there, so that its memory can be used again.
+  maybe& operator=(T const& value) {
+    if (there_) value_ = value;
+    else make(value);
+    return *this;
+  }
+  maybe& operator=(T&& value) {
+    if (there_) value_ = static_cast<T&&>(value);
+    else make(static_cast<T&&>(value));
+    return *this;
+  }
+  ~maybe() { reset(); }
+
+  void reset() noexcept {
+    if (!there_) return;
+    there_ = false;
+    value_.~T();
+  }
+  /// \pre there is a value
+  [[nodiscard]] T& operator*() noexcept { return value_; }
+  [[nodiscard]] T const& operator*() const noexcept { return value_; }
+
+ private:
+  template <class From>
+  void make(From&& from) {
+    ::new (static_cast<void*>(address_of(value_))) T(static_cast<From&&>(from));
+    there_ = true;
+  }
+
+  union {
+    char nothing_;
+    T value_;
+  };
+  bool there_ = false;
+};
+
+}  // namespace cairn::detail
