@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What it takes to compile small programs with cairn: user seconds of the compiler at -O2, the fastest of some runs,
 with headers that hold all bodies and with headers that only declare them (CAIRN_SEPARATE_COMPILATION). Beside each the
 multiple of `#include <vector>`.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Instructions an action, counted by callgrind: of every cursor, and of the executor with its cursor on a scalar loop.
 And what a replay check adds to the instructions of a gradient, on the demo's LSTM.
 

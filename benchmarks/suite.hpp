@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the suites share: flags in every name, and what a sweep does, counted beside predicted; suites.py compares the
 // two.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs every suite, prints one table, and fails where a count is not what was predicted.
 
     suites.py FOLDER_OF_PROGRAMS FOLDER_FOR_JSON [ARGS of Google Benchmark...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cairn::compiled: the planners and texts, compiled once, and the word to all that links it that headers only declare
 # them. Always built in the project that asks for it, installed or not, so that it has that project's compiler, standard
 # library and flags; nothing is built where nobody links it. Reads CAIRN_COMPILED_SOURCE.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Third parties: what is installed comes first, and what is missing is said.
 
 # Eigen3::Eigen. GLOBAL, because cairn::eigen is linked outside of this directory too.

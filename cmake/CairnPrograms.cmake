@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What cairn's own programs are built with; none of it is exported.
 add_library(cairn_sanitize INTERFACE)
 if(CAIRN_SANITIZE)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cairn_system_includes(<result> <folder>...): the flags that name folders of third parties' headers to a compiler which
 # a check calls itself. A folder that the compiler searches anyway is left out: named again, it would come before the
 # headers of the standard library that wrap its own, and <cstdlib> would not find its stdlib.h. (CMake does the same for

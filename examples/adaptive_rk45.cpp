@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps that choose their own size, in a loop of a length that nobody knows before it has run.
 //
 // A small body about the earth and the moon, on the closed orbit that Arenstorf found (1963): close to the moon its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The smallest edit for a program that keeps all states of a loop in a std::vector and then walks them backwards.
 //
 // A spring is observed at every step; which start fits the observations best? The gradient of the misfit needs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A method of two steps, BDF2, over a ring of the last two states.
 //
 // Heat spreads along a rod and is lost, u_t = D u_xx - u^4. BDF2 solves for x1, given the last two states y and z,

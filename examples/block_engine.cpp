@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A solver that has its own idea of states and tapes, driven in blocks by callbacks: heat with a conductivity of 1 +
 // u^2 on a mesh that is refined five times on the way, so that late stages take thirty times the memory of early ones.
 // Blocks of sqrt(n) stages do not know that; blocks cut for a budget do. The gradient has the bits of storing

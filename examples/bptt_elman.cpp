@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Back-propagation through time of an Elman network: 1,000 steps in the memory of 60 hidden states, spent on hidden
 // states, on tapes of whole steps, or on both. A tape holds the hidden states before and behind its step, so it takes
 // two units, and restarts the loop.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A convolutional network of 14 layers of different types and sizes, differentiated under a byte budget: the layers are weighed once, a plan
 // is made for each budget, and the heap's peak is what the plan said, to the byte. The gradient is the same in every bit.
 // `chain_layers FILE.svg` draws the memory of each plan.

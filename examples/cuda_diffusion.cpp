@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of a time loop whose state lies on a GPU and whose steps are CUDA kernels.
 //
 // A population spreads along a ring and grows where there is room (support/ring.hpp). From how it is spread at the end,

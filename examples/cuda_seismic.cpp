@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of a wave's misfit with respect to the ground, on a GPU, with kernels of our own.
 //
 // A source shakes the ground, receivers record it. How should the velocity of every cell change for the records to be

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pictures of a schedule: who is advanced, saved, loaded and reversed when, and how many states that takes.
 //
 //     draw_schedule                                       prints them

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 4D-Var: from which initial state, and under which forcing at each step, did a model make what was observed?
 //
 // The model is Lorenz's of 1996: 40 numbers on a ring, chaotic. Half of them are observed every fifth step, with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pictures of docs/gallery.md, of a recurrent loop of 1,000 steps: what memory buys, what it is spent on, how it
 // grows with the batch, and what a run really takes beside what was predicted.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small U-Net in one dimension: features go down through halved grids and come up again beside what was kept on the
 // way. The graph is built of plain functions, measured, planned for less and less memory, and run: the gradient has the
 // same bits each time. `graph_unet FILE.svg` draws the memory of each plan.

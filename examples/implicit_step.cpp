@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An implicit step, whose adjoint needs the state after the step.
 //
 // A front moves along a line: u_t = D u_xx - c u_x + r u (1 - u), by the trapezoidal rule. Each step solves

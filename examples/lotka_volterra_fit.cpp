@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rates of predator and prey, fitted to observations.
 //
 // First the gradient of a case whose numbers were found by other programs: the classic Runge-Kutta method, 10,000

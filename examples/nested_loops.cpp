@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A loop in a loop, with a `while` and an `if` inside: 30 days, each of 288 steps of five minutes. Whole days are
 // checkpointed by one plan; when a day is reversed, its own steps are checkpointed by another. At most 4 + 5 of 8,640
 // states are kept.

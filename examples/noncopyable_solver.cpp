@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A solver object that cannot be copied. It is the state of the loop all the same: it only has to hand out a snapshot
 // of what changes from step to step, save(), and take one back, restore(). Its tables stay where they are.
 

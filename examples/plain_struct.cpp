@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of a time loop over a plain struct, with an adjoint written by hand.
 //
 // A pendulum with drag swings 10,000 steps. How does its last angle depend on where it started and on the drag?

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Back-propagation through time of a recurrent network in Eigen, over 2,000 steps with 20 hidden states kept.
 
 #include <cmath>

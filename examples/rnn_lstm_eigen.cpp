@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two loops from a Python checkpointing guide, an RNN and an LSTM of 1,000 steps, in C++: the loop gives back its final
 // state and a map from positions to the states it kept. 31 of them, about the square root of 1,000, when only the
 // length is given.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of a wave's misfit with respect to the ground, with the steps of a loop written in Thrust.
 //
 // The program of seismic/ on one shot, with its vectors replaced by thrust::device_vector and its loops over cells by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A character LSTM learns to read a novel: truncated back-propagation through 200 characters, Adam with a falling rate,
 // LibTorch's own data loader, dropout. Trained once with every step's graph kept and once with a checkpointed loop,
 // each in a process of its own: losses and weights have to be the same bits. What differs is one statement, marked

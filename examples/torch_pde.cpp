@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lies under the ground? Waves on 64 x 64 cells run over an unknown field of speeds, and one row of cells is
 // listened to. Adam changes the field until the waves sound right; each gradient goes back through 3,000 steps of the
 // wave equation, written in LibTorch. With every step's graph kept that takes hundreds of megabytes. The loop in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch analysis of a training step: time, memory and what the memory is made of, for several batch sizes. Each batch
 // is profiled operation by operation; the tables and pictures go into a folder.
 //   torch_profile [--model resnet152|resnet18|lstm] [--batches 4,8,16] [--image 32] [--limit SIZE] [--out reports]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small convolutional network is trained, and a trace shows each operator, its layer, and whether it ran forward,
 // again or backward: torch_traced_convnet [FILE.pfw]. Open the file at https://ui.perfetto.dev, or ask
 // `cairn trace summarize`. The network is not edited: operators are found by LibTorch, layers by their parameters.

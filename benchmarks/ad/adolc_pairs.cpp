@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ADOL-C's tape of the whole loop, and its own checkpointing, against leaves under checkpoints.
 #include <cairn/adapt/adolc.hpp>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fisher's equation without an adjoint by hand, by ADOL-C: METHOD is own:CHECKPOINTS, ADOL-C's own checkpointing, or
 // cairn:CHECKPOINTS, cairn's over its tape of one step.
 #include <cairn/adapt/adolc.hpp>

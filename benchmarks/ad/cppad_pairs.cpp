@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CppAD's tape of the whole loop against leaves under checkpoints.
 #include <cairn/adapt/cppad.hpp>
 #include <vector>

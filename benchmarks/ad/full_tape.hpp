@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a tool's tape of a whole loop costs, against the same gradient by `differentiate`: 10,000 steps of Burgers on 100 cells, each side a process of its
 // own, user and system CPU and peak memory as the kernel counts them.

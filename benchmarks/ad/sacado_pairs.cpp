@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sacado's tape of the whole loop against leaves under checkpoints.
 #include <cairn/adapt/sacado.hpp>
 #include "full_tape.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Small sweeps of every kind against storing all states, for machines that have no test framework, and for
 // compute-sanitizer.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A runtime that counts what is asked of it, and that can leave out or wait for the copies between device and host.
 #include <cstddef>

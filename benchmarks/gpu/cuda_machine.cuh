@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A CUDA device: kernels of the loop, and times by events.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How long a part of the measurements may take, and how often something is measured in what is left.
 #include <chrono>

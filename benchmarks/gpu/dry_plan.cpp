@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The measurements without a GPU: tiny states, work done at once, time on a clock whose answers are known. Every row
 // must meet its prediction.
 #include "dry_machine.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the device is, and what nothing on it can beat: copies, pinning, launches, events.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The state that is measured, and the loop over it in the forms that `device_sweep` takes.
 #include <cstddef>

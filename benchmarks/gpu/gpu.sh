@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Measures on a GPU and writes what it finds, with what was predicted, into docs/evidence: `./run gpu` is this. Needs no
 # network; what the machine lacks beside nvcc, a C++ compiler and a device is said in the results, and the rest is done.
 set -eu

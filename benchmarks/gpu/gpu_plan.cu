@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The measurements on a device. Ends with 77 where there is none.
 #include <cstdio>
 #include <exception>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // E8: small states, whose steps are shorter than a launch: put into a stream, in graphs of segments, and in one graph.
 #include <cstddef>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop of rods.hpp for the peers in Python: its numbers, the gradient of some rods by storing all states, and the
 answer that a peer gives."""
 import argparse

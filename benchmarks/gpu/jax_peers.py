@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The loop of rods.hpp in JAX and diffrax.   usage: jax_peers.py METHOD --bytes N --steps N [--cpu] [--seconds N]"""
 import os
 

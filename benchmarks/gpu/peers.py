@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Other libraries on the same loop, and cairn in as much memory of the device and the host as each of them took.
 
     peers.py --program gpu_plan --out FILE [--commit HASH] [--seconds N] [--small]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A runtime that keeps pinned memory that was given back, so that many sweeps in a row pin their slots once.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Gradients by storing every state, which those of sweeps must equal bit by bit.
 #include <cstddef>

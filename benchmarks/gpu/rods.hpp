@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The loop that is measured: heat in many short rods, one number after the other. Rods do not touch each other, so that
 // a few of them can be checked alone by storing all of their states. constexpr: for kernels and for the host.

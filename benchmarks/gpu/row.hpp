@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Results, a line of JSON each, written as soon as they are known.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How large the measurements are: those of a device, and those of a dry run.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Times of whole sweeps, each with its gradient compared and its calls counted in the same run.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // E1 to E7: loops over large states against pure forward and backward.
 #include <algorithm>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The loop of rods.hpp in PyTorch.   usage: torch_peers.py METHOD --bytes N --steps N [--cpu] [--seconds N]
 
 The step is a function of autograd that saves its argument, compiled where torch.compile works, so that what is compared

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What a collective adds to a sweep of heat on 4 ranks: messages, instructions and time.
 
     cost.py [--most-percent P] PROGRAM LAUNCHER...    PROGRAM: heat_cost.cpp; LAUNCHER: mpirun and its options

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heat in two dimensions by rows over ranks, reversed with and without a collective: messages of a sweep, and its time.
 //   heat_cost [--collective] [--rounds R] [ROWS COLUMNS STEPS SLOTS]
 // Prints, of rank 0: messages, seconds and a number of the gradient. Messages are counted where MPI is called; a

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """One table of the same gradients in torch, JAX, Equinox, diffrax and cairn.
 
     compare.py --programs FOLDER --environment FOLDER --out FILE.json [--cases diffusion wave ...] [--rounds 5]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Counts the heap of a whole program, third parties' malloc included: glibc's functions under names of their own do the
 // work. Blocks count with all of their usable bytes. To be included by one source file of a program with one thread.

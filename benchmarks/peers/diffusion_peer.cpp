@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Diffusion in one dimension, periodic: u <- u + c (u_left - 2 u + u_right), 4,096 floats, 10^4 steps; the gradient of
 // sum u^2 with respect to c.
 #include "peer.hpp"

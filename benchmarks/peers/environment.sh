@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # environment.sh FOLDER [NAME... NAME==VERSION...]: a Python environment with the peers of requirements.txt, or only
 # those with these names and what else is named with a version, made once. What cannot be had is left out and said.
 set -eu

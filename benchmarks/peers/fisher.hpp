@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The case of `./run versus`: Fisher's equation, u' = spread laplace(u) + growth u (1 - u), on a torus of side x side
 // doubles, by explicit steps; the gradient of sum u^2 by the initial state.

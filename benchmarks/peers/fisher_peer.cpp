@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fisher's equation with an adjoint by hand: METHOD is store_all or revolve:CHECKPOINTS.
 #include "fisher.hpp"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The cases in JAX, Equinox and diffrax.   usage: jax_peer.py CASE METHOD[:CHECKPOINTS] FILE"""
 import math
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An LSTM over 1,000 steps, batch 16, 64 inputs, 256 units; the gradient of sum h^2 with respect to both weight
 // matrices and the bias.
 #include <Eigen/Core>

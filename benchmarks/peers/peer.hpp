@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the programs of one side of the comparison have in common: the same inputs as peer.py, and the same questions
 // and answers.

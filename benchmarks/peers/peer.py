@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the Python programs have in common: the cases' inputs, as peer.hpp has them, and the same questions and answers
 as its `serve`."""
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fisher's equation as a time stepper of PETSc: METHOD is store_all or two_levels:CHECKPOINTS, PETSc's own trajectory,
 // or cairn:CHECKPOINTS, cairn's checkpoints over the same stepper. PETSc without Revolve, as Debian builds it, keeps
 // the states of one stretch of steps in memory and the first state of each stretch in a file.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Fisher's equation in numpy, with an adjoint by hand.   usage: pyrevolve_peer.py CASE METHOD FILE; METHOD is stored,
 all states in a list, or revolve:CHECKPOINTS, by pyrevolve."""
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gradients of all cases in float64, or float32: every state stored, the adjoint by hand in numpy, nothing of cairn
 and of the peers."""
 import numpy as np

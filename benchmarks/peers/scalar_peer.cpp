@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Overhead: x <- sin(x) on four floats, 10^4 steps; the gradient of their sum with respect to the initial state.
 #include <array>
 #include <Eigen/Core>

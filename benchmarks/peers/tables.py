@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How long plans over tiers take to make: cairn's beside those of checkpoint_schedules, from PyPI, in one run.
 
     tables.py --programs FOLDER

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the plans that need a table; see tables.py. For each a line: kind, steps, slots of each tier, seconds of user
 // CPU, cost without turns.
 #include <sys/resource.h>

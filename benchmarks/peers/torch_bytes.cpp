@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts the bytes of all tensors on the processor: torch's allocator in a counting one. `bytes_begin` installs it.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>

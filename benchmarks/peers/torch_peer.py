@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The cases in PyTorch.   usage: torch_peer.py CASE METHOD[:CHECKPOINTS] FILE [LIBRARY]; LIBRARY, made from
 torch_bytes.cpp, counts the bytes of tensors."""
 import ctypes

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Lets the torch wheel run on the processor alone, without 2 GB of CUDA wheels.
 
     torch_without_cuda.py COMPILER TORCH_LIB_FOLDER

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waves on a torus, leapfrog: next = 2 u - before + c laplace(u), 64 x 64 floats, 10^4 steps; the gradient of sum u^2
 // with respect to c.
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Advice and real time: a loop is probed, each planner's plan is run, and plans with fewer slots, and the advised one
 // compared with the fastest. And what advice costs.
 #include <algorithm>

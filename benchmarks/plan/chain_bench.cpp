@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time of planning a chain in slots: networks, a chain that repeats, and sizes without order, at 30 % of what
 // storing everything takes. `gap` is the makespan of the plan over the bound that sizes rounded down give, less 1.
 #include <optional>

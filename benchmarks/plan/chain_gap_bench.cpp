@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far automatic plans of chains of 200 stages are from what is proven, and how long they take to be found.
 // `gap` is (makespan - bound) / bound of `chain_plan::gap`; `class`: 0 a bound on every schedule, 1 on persistent, 2 on
 // non-persistent plans; `of_any` the gap to the bound on every schedule.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What it takes to know a plan before it runs: `estimate`, and `verify`, which plays every action.
 #include "../suite.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far plans of whole networks are from what is proven, and how long they take to be found, at shares of the bytes of storing everything.
 // `makespan` and `bound` are over the time of storing everything, `gap` is (makespan - bound) / bound of `graph_plan::gap`; 0 percent is the least budget.
 #include <algorithm>

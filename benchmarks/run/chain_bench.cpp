@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the executor of chains takes beside the stages: stages of next to no work, by plans that store everything and
 // that run much again.
 #include <cmath>

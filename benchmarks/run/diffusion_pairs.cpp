@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Diffusion of 4,096 floats over 10^4 steps: gradients with few states against storing all of them in one flat, reused
 // slab. Every ratio is a median over interleaved pairs of user-CPU times, so that what else the machine does cancels;
 // every gradient is compared bit for bit. The slab's loop calls the same step function that the sweeps call.

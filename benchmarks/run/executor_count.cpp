@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One gradient of a scalar loop, a number of times: for callgrind, which counts the instructions of executor and cursor
 // together.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole gradients: the overhead, on a scalar loop, and diffusion of 4,096 floats.
 #include <array>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of the demo's LSTM with a replay check or without, a number of times: for callgrind, which counts what the
 // check costs.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time of one action: a warm cursor is walked and every field of its actions is read.
 #include <limits>
 #include "../suite.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cursor_count <schedule> <steps> <slots> <times>: walks a warm cursor so many times and says how many actions that
 // were. instructions.py runs it under callgrind with two numbers of times; the difference is what a walk costs.
 #include <cstdio>

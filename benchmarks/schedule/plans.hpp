@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The schedules that the benchmarks of cursors walk, by name.
 #include <string_view>

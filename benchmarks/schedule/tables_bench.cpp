@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time of making the plans that need a table, and of one action of theirs. The cost that a plan tells is compared
 // with that of its walk.
 #include <cairn/schedule/disk_revolve.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The store in memory: a loop whose step and adjoint do nothing, so that what is left is saves, loads and the walk.
 #include <vector>
 #include "../suite.hpp"

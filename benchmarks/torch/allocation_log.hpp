@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file allocation_log.hpp  Every block of memory that tensors take and give back, in order: a peak can then be
 /// counted without tensors that belong to the caller, such as gradients of parameters, whenever they were made.

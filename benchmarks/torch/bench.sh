@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # bench.sh FOLDER [ARGS...]: the figures of the LibTorch adapter, with the wheel that tests/adapt/torch/wheel.sh has put into FOLDER: what it adds to a
 # compilation, then its loops against plain ones and torch.utils.checkpoint. ARGS go to loops.py, e.g. --cases wave --rounds 3.
 set -eu

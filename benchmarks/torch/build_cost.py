@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the adapter adds to the compile time of a file that includes LibTorch.
 
     build_cost.py COMPILER [FLAG...]

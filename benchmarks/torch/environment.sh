@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # environment.sh FOLDER: makes Python's torch of FOLDER/packages (tests/adapt/torch/wheel.sh) run, in the environment
 # FOLDER that is there already: what it imports, stand-ins for the CUDA libraries in FOLDER/stand_ins, and
 # FOLDER/torch_bytes.so, which counts. Made once.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced with $here, this folder, and $folder, that of the wheel: $flags compile a program, $links link it.
 include="$here/../../include"
 torch="$folder/packages/torch"

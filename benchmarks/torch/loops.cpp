@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One side of loops.py and versus.py: the cases lstm, wave and fisher of benchmarks/peers in LibTorch, as a plain loop
 // and checkpointed, and the cases tiny and gpt of regions.hpp.
 //     loops CASE METHOD FILE

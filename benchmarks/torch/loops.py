@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checkpointed loops and regions in LibTorch against plain ones, and against torch.utils.checkpoint of the same wheel
 in Python.
 

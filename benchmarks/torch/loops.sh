@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # loops.sh FOLDER PROGRAM: makes PROGRAM from loops.cpp, with the wheel in FOLDER, unless nothing has changed since.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

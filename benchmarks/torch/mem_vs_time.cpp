@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One row of mem_vs_time.py: training steps of a model, in one of several ways.
 //     mem_vs_time MODEL MODE FILE BATCH SIZE
 // MODEL is resnet18, resnet50, resnet152 on pictures of SIZE x SIZE, or gpt on texts of SIZE tokens. MODE is

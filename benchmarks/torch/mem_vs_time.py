@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Memory against time of training steps: a model as it is, with its blocks checkpointed, and planned within a limit.
 
     mem_vs_time.py --program mem_vs_time [--model resnet50] [--modes naive,checkpoint,blocks,tiny,torch] [--trials 5]

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # mem_vs_time.sh FOLDER [ARGS...]: memory against time of training steps, with the wheel that tests/adapt/torch/wheel.sh has put
 # into FOLDER. ARGS go to mem_vs_time.py, e.g. --model gpt --trials 9.
 set -eu

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The models of mem_vs_time.cpp in PyTorch, plain or with torch.utils.checkpoint.
 
 usage: models.py MODEL MODE FILE BATCH SIZE LIBRARY; MODE is naive or blocks:BYTES, LIBRARY is allocation_log.cpp

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Numbers that are the same in every program, as those of benchmarks/peers.
 #include <cstdint>

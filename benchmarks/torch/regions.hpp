@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The cases of regions: what loops.cpp runs plain, or each step in a region of its own.
 #include <cmath>

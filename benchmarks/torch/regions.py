@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The cases of regions in PyTorch, as regions.hpp has them.   usage: regions.py tiny|gpt plain|checkpoint FILE
 [LIBRARY]; LIBRARY as of torch_peer.py."""
 import ctypes

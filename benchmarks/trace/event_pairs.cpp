@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an event of a trace costs: sweeps of a scalar loop with a trace, against the same sweeps without one, in CPU time,
 // user and system apart. Medians over interleaved pairs; the file lies where the program runs, or in the folder that is
 // given.

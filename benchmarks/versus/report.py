@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What versus.py has measured, for people: a table for terminals, the table of docs/versus.md, and a picture of both.
 
     report.py FILE.json ROOT   puts a file of versus.py into docs/evidence, docs/versus.md and docs/pictures of ROOT

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The same gradient by cairn and by others, at the same number of checkpoints: `./run versus` is this.
 
     versus.py --programs FOLDER [--environment FOLDER] [--torch FOLDER] [--loops PROGRAM] [--rounds 5] [--only WORD...]

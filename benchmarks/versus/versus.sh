@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # versus.sh FOLDER PROGRAMS [ARGS...]: cairn and others on the same step; `./run versus` is this. Python packages go
 # into FOLDER, PyPI's LibTorch into FOLDER/../torch-packages, as `./run torch --bench` has it. PROGRAMS is the folder of
 # what CMake has built. ARGS go to versus.py.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A drug in two compartments: it leaves the gut for the blood at one rate, and the blood at another. Both rates are
 // found from five samples of the blood, by the classic Runge-Kutta method over 20,000 steps and gradients from CppAD,
 // whose tape of the whole loop is the way without checkpoints.

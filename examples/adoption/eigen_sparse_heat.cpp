@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heat in a plate, by implicit steps with a sparse factorisation of Eigen: how warm does the plate's middle get, and
 // how does that change with the conductivity of every cell and with the temperature that it starts from? The loop that
 // stores every state comes first, the loop with checkpoints is the same step and the same adjoint.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hares and lynxes: which rates of growth explain what was counted? Boost.odeint integrates with steps that choose
 // their own size, and lands on the times of the counts. Its stepper is a template over the state, so the same stepper
 // over the number of ADOL-C gives the adjoint of a step: nothing is derived by hand. The loop keeps twelve checkpoints

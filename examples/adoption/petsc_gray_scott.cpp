@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reaction and diffusion of Gray and Scott in two dimensions, on one rank or on many, with the implicit steps of
 // PETSc (Crank and Nicolson). Its gradient by the initial state is that of PETSc's own adjoint over a stored
 // trajectory, bit for bit. Every rank runs the same plan, so that all take part in every step; a checkpoint is the part

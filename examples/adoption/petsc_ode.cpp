@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The oscillator of Van der Pol, integrated by PETSc. Its gradient by the initial state and by mu is that of PETSc's
 // own adjoint over a stored trajectory, bit for bit, with ten checkpoints in place of a thousand states.
 

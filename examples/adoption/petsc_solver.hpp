@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file petsc_solver.hpp  A time stepper of PETSc as the state of a loop.
 #include <algorithm>

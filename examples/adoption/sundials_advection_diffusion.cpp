@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Advection and diffusion on a line, integrated by CVODES of SUNDIALS, which chooses its steps by itself. A step of the
 // loop is a window between two times of output; CVODES's own adjoint goes back through one window at a time, so that
 // it keeps the steps of one window and not of the whole run. The gradient by the initial state and by both coefficients

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file usage.hpp  What a piece of a program takes: time of its own code, and how far it lifts the resident memory.
 #include <cstdio>

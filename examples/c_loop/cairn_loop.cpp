@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // C functions behind `void*` become callables on a state that owns its memory; what they return becomes an exception,
 // which goes no further than the three functions at the end of this file.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The adjoint of a loop whose step and adjoint are C functions on a state behind a `void *`.
  *
  * Fortran calls the same functions: through a `type, bind(c)` with the members of `cairn_loop` (integer(c_int64_t),

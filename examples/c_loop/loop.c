@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A loop in C: heat in a rod that radiates. How does the heat at the end depend on the first temperatures, and on how
  * well the rod conducts? */
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What memory buys for three chains that were measured: two networks of PyTorch, and the LSTM of the demo, measured
 // here.
 //

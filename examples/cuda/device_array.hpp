@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file device_array.hpp  Numbers in the memory of a device, as a program with kernels of its own may hold them.
 

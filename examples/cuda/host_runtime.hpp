@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file host_runtime.hpp  A device that is the host itself, so that programs for a GPU run where there is none.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file launch.hpp  Kernels from one text: with nvcc they run on the GPU, with any other compiler in a loop on the
 /// host.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file demo.cpp  Trains a character LSTM by back-propagation through the whole of a text inside a small memory,
 /// and checks everything that was predicted: bytes, step calls and the gradient's bits.
 

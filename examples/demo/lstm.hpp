@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file lstm.hpp  A character LSTM (Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000)
 /// with a softmax over the next character, and its adjoint written by hand.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file optimiser.hpp  Adam (Kingma & Ba 2015) with a learning rate for each kind of weight.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file planning.hpp  The demo's loop as cairn's planning sees it.
 

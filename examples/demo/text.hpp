@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file text.hpp  A text as numbered characters, cut into streams of equal length that are read side by side.
 

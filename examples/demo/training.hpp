@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file training.hpp  Passes over the text by one plan, watched; and the same gradient with every state kept.
 

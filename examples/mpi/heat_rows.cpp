@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heat in the wall of a tube whose rows lie on several ranks, and the gradient through 120 steps.
 //   mpirun -n 4 cairn_example_mpi_heat_rows
 //

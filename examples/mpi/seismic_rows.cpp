@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One shot of the seismic example with the rows of its ground on several ranks.
 //   mpirun -n 4 cairn_example_mpi_seismic_rows
 //

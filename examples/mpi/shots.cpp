@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shots of a seismic survey over the ranks, with one budget for checkpoints on every node.
 //   mpirun -n 4 cairn_example_mpi_shots
 //

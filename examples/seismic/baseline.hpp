@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file baseline.hpp  The same gradient with every pressure stored, written by hand over one flat piece of memory and
 /// without cairn's sweep.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file cells.hpp  One step and its adjoint cell by cell, for kernels on a device. What wave.hpp does row by row, with
 /// the same formulas and, where the compilers round alike, the same bits. No cell is written by two calls, so they may

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file comparison.hpp  Time and memory of one shot's gradient against storing every field.
 

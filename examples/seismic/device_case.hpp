@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file device_case.hpp  One shot whose gradient a device finds, and what it must be.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file formulas.hpp  What is computed for one cell, written once for rows on the host (wave.hpp) and for kernels on a
 /// device (cells.hpp).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file inversion.hpp  The objective as an optimiser sees it: misfit over all shots and its gradient with respect to
 /// the velocity.

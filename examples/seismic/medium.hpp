@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file medium.hpp  A grid with a velocity in every cell, and the layers at its rim that swallow waves.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file models.hpp  The ground that made the synthetic traces, and what is known of it at the start.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file optimiser.hpp  L-BFGS (Nocedal 1980) with a backtracking line search (Armijo 1966): enough for a smooth
 /// misfit.

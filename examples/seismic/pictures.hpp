@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file pictures.hpp  Fields as SVG: axes with units, a colour bar, readable on light and dark ground.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file seismic.cpp  Full-waveform inversion in a small memory: finds the velocity of a 2-D acoustic medium from
 /// recorded traces, and checks everything that was predicted. The traces are synthetic: the same program makes them
 /// from a model of its own, without noise and with the very scheme that inverts them. This shows adjoint and memory,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file survey.hpp  Where the sources and receivers are, what a source emits, and what the receivers record.
 

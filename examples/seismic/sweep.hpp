@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sweep.hpp  Step, adjoint and seed of one shot as cairn takes them, and a sweep that reuses its memory for
 /// every shot.

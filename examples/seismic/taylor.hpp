@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file taylor.hpp  Whether a gradient is that of its objective: the remainder of the linear model must shrink as the
 /// square of the change.

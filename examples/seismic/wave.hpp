@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file wave.hpp  One leapfrog step of the acoustic wave equation and the adjoint of that very step, written by hand.
 ///

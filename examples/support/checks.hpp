@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checks.hpp  What a program promises about itself, and whether it was kept.
 

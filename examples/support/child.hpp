@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file child.hpp  Runs a function in a child process and gets the bytes that it returns: what the child
 /// allocates never counts as this process's memory.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file command_line.hpp  Values of flags, read strictly.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file counting.cpp  Replaces `operator new`, and with the linker's --wrap the malloc of this program's own objects.
 /// Each block is preceded by its size, so that giving it back can be counted too.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file counting.hpp  What this program really holds: every byte it asks the heap for, and its resident pages.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file difference.hpp  How far apart two lists of numbers are.
 

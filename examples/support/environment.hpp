@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file environment.hpp  What programs of this folder take from the environment, before they read their command line.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file picture_file.hpp  A program's picture, for those who ask for it: `program FILE.svg`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file plan_pictures.hpp  A program's plan as two pictures: who is run and kept when, and the memory that takes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file planning.hpp  From a budget in bytes to a plan: the cheapest one of the asked kind that fits.
 ///

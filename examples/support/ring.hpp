@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file ring.hpp  A population that spreads along a ring and grows where there is room, u' = D u_xx + r u (1 - u): one
 /// step and its adjoint, each written once for host and device.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file thrust_policy.hpp  Where the algorithms of Thrust run: on a stream of our own with CUDA, else on the host.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file measured.hpp  A piece of a program in a process of its own: the tensors it makes, and the memory it takes.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Calls a C++ loop in bounded memory as an operation of PyTorch, and compares with the plain loop.
 
     evolve.py LIBRARY

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A loop in bounded memory as an operation of PyTorch: Python loads this library and calls
 // torch.ops.cairn_example.evolve(x, w, 1000, 16, 8) as it calls an operation of PyTorch's own. evolve.py uses it. The
 // step stays in C++; what comes in and goes out are tensors of Python, with gradients.

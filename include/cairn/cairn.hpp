@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file cairn.hpp  The core of cairn: schedules, plans, the memory store and the executors.
 #include <cairn/language.hpp>  // first: an older language gets its message

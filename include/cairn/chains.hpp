@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chains.hpp  Everything about chains of different stages: planners, blocks, graphs and executors. Not part of
 /// cairn.hpp, which stays fast to compile.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file language.hpp  Refuses languages older than C++20 with one sentence, before any other header of cairn is read.
 /// The umbrella headers include it first, and every other one through what it is made of.

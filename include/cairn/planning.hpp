@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file planning.hpp  Everything about plans: all schedules, and the functions that choose, check and compare them.
 /// Not part of cairn.hpp, which stays fast to compile.

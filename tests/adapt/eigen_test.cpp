@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Eigen's types are states that copy without allocating; what only refers to one is none.
 #include <stdexcept>
 #define EIGEN_RUNTIME_NO_MALLOC

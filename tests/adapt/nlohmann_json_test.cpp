@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules as JSON, and back.
 #include <string>
 #include <cairn/adapt/nlohmann_json.hpp>

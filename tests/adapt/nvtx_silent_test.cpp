@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `nvtx_ranges` where no tool listens.
 #include <cairn/adapt/nvtx.hpp>
 #include <cairn/run/gradient.hpp>

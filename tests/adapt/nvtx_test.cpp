@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranges that `nvtx_ranges` makes, as a profiler hears them: the test plays the tool that NVTX injects into a
 // program.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts on threads: each once, exceptions come back, and tables do not depend on them.
 #include <cairn/adapt/threads.hpp>
 

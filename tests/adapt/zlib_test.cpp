@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces that are compressed: Perfetto's own form of a large one.
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,5 @@
 // error: the model must be `model\(x, params, i\)`
+// SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <vector>
 #include <cairn/adapt/ad.hpp>

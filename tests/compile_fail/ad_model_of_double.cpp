@@ -1,4 +1,5 @@
 // error: the model takes numbers of type double alone
+// SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <vector>
 #include <cairn/adapt/ad.hpp>

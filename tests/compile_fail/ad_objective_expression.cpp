@@ -1,4 +1,5 @@
 // error: return that scalar itself
+// SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <vector>
 #include <cairn/adapt/ad.hpp>

@@ -1,4 +1,5 @@
 // error: this class template cannot be taken apart to find its scalars
+// SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <vector>
 #include <cairn/adapt/ad.hpp>

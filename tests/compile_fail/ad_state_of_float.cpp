@@ -1,4 +1,5 @@
 // error: this state has no double that a tool's number can stand for
+// SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <vector>
 #include <cairn/adapt/ad.hpp>

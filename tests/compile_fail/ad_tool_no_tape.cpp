@@ -1,4 +1,5 @@
 // error: the tool must be a tape that can be recorded and reversed
+// SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <vector>
 #include <cairn/adapt/ad.hpp>

@@ -1,4 +1,5 @@
 // error: needs `again\(x, i, record\)`, which repeats the step
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/adaptive.hpp>
 
 struct chosen {

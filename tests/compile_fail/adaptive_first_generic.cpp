@@ -1,4 +1,5 @@
 // error: whose parameters are types, not auto
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/adaptive.hpp>
 
 auto const again = [](double& x, double h) { x += h; };

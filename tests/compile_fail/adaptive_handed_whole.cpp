@@ -1,4 +1,5 @@
 // error: this object has a step and is none; hand over what its member step\(\) gives
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <cairn/run/while.hpp>
 #include <cairn/schedule/online.hpp>

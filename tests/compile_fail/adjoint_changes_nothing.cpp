@@ -1,4 +1,5 @@
 // error: an adjoint that returns nothing must take bar by non-const reference
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: the adjoint must be `adjoint\(x, bar, i\)`
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: an adjoint that changes bar must return nothing \(an error code is not looked at; throw instead\)
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 auto const step = [](double& x, cairn::step_index) { x *= x; };

@@ -1,4 +1,5 @@
 // error: the adjoint would get an index as a floating-point number
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 auto const step = [](double& x) { x *= x; };

@@ -1,4 +1,5 @@
 // error: return the new bar by value, in bar's own type
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 auto const step = [](double& x) { x *= 0.5; };

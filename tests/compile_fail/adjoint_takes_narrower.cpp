@@ -1,4 +1,5 @@
 // error: the adjoint takes the state, a tape or bar as a number of a narrower type
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 auto const step = [](double& x) { x *= x; };

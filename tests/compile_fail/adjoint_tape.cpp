@@ -1,4 +1,5 @@
 // error: cairn::recorded needs `tape = record\(x, i\)`
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <utility>
 

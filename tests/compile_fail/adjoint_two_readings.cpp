@@ -1,4 +1,5 @@
 // error: this adjoint can be read as \(x, bar, first, last\) and as \(x, x1, bar, i\)
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 auto const step = [](double& x) { x *= x; };

@@ -1,4 +1,5 @@
 // error: a part of this state lies in device memory, which host code cannot read
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/core/buffers.hpp>
 #include <cstddef>
 

@@ -1,4 +1,5 @@
 // error: cannot tell which bytes make this state
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/core/buffers.hpp>
 #include <set>
 #include <vector>

@@ -1,4 +1,5 @@
 // error: cannot tell how many bytes this state holds
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/core/state_traits.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: the way back of a stage must be `backward\(x, bar\)`
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: a backward that returns nothing must take bar by non-const reference
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>
 

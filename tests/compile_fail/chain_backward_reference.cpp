@@ -1,4 +1,5 @@
 // error: backward must change bar and return nothing, or return the new bar
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: backward returns a whole number as the adjoint of floating-point numbers
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <tuple>
 

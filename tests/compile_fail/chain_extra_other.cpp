@@ -1,4 +1,5 @@
 // error: what follows the seed is an observer
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>
 

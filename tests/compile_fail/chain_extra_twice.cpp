@@ -1,4 +1,5 @@
 // error: at most one observer, one store
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: a stage needs `y = forward\(x\)`
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: forward must return a state that owns its data
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: a stage that records needs `output\(tape\)`
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>
 

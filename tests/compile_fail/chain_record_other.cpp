@@ -1,4 +1,5 @@
 // error: record must be `tape = record\(x\)`
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: record must be `tape = record\(x\)`, of indexed_stages `record\(x, i\)`, and return the tape, which owns its data, by value
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <span>
 #include <vector>

@@ -1,4 +1,5 @@
 // error: the replay check cannot tell which bytes make a state of these stages
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <memory>
 #include <tuple>

@@ -1,4 +1,5 @@
 // error: seed\(x\) must return the adjoint of the final state
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>
 

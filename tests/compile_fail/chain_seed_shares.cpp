@@ -1,4 +1,5 @@
 // error: a copy of this seed would share its data with the caller's, which the way back changes
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <cmath>
 #include <memory>

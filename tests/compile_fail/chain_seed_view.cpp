@@ -1,4 +1,5 @@
 // error: an adjoint that owns its data and can be moved
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>
 

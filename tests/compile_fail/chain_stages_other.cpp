@@ -1,4 +1,5 @@
 // error: stages are a std::tuple or a std::vector of objects
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>
 

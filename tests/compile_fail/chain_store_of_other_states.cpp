@@ -1,4 +1,5 @@
 // error: this store does not give the states of these stages back
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: a stage takes a number as one of a narrower type
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <tuple>
 

@@ -1,4 +1,5 @@
 // error: must give adjoints of the type that the seed gives
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>
 

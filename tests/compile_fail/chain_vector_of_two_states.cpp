@@ -1,4 +1,5 @@
 // error: must give states of the type of x0
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: check_adjoint reads the numbers of adjoints on the host
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/check/check_adjoint.hpp>
 #include <cstddef>
 #include <vector>

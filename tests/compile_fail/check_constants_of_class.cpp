@@ -1,4 +1,5 @@
 // error: with_constants names members of an aggregate, and this state cannot be taken apart into members
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <cairn/run/check/check_adjoint.hpp>
 

@@ -1,4 +1,5 @@
 // error: check_adjoint varies copies of the state
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <cairn/run/check/check_adjoint.hpp>
 

@@ -1,4 +1,5 @@
 // error: check_adjoint varies the numbers of states on the host
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/check/check_adjoint.hpp>
 #include <cstddef>
 #include <vector>

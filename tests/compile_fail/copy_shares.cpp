@@ -1,4 +1,5 @@
 // error: a copy would share its data with the original
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/core/state_traits.hpp>
 
 #ifdef CAIRN_FIXED

@@ -1,4 +1,5 @@
 // error: the plan must be a schedule with steps\(\), slots\(\), leaf\(\) and walk\(\)
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>
 

@@ -1,4 +1,5 @@
 // error: the step on a device must be `step\(x, x1, i, stream\)`
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>
 #include <cairn/schedule/revolve.hpp>

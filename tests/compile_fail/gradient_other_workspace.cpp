@@ -1,4 +1,5 @@
 // error: the sixth argument must be a workspace for this state and plan
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 auto const step = [](double& x) { x *= 2; };

@@ -1,4 +1,5 @@
 // error: adjoints of this type cannot be added; give it an operator\+=, or use or_make\(...\)
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/graph.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: the adjoint must be callable as `adjoint\(inputs..., value, tape, bar, sums...\)`
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/graph.hpp>
 
 int main() {

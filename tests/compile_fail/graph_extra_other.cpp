@@ -1,4 +1,5 @@
 // error: behind the seeds of a graph may stand an observer, a sweep_failure and cairn::sweep_options
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/graph.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: the operation must be callable as `value = forward\(inputs...\)`, with a tape as `value = forward\(inputs..., Tape\* tape\)`
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/graph.hpp>
 #include <vector>
 

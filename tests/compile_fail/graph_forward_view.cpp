@@ -1,4 +1,5 @@
 // error: the operation must return its value, which owns its data
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/graph.hpp>
 #include <vector>
 

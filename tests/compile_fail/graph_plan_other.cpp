@@ -1,4 +1,5 @@
 // error: the plan of a graph must be a list of actions, or have one called actions, or be a cairn::graph_budget variable
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/graph.hpp>
 #include <vector>
 

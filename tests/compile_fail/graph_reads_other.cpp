@@ -1,4 +1,5 @@
 // error: adjoint_reads::input names a place at which the operation has no input; the first is 0
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/graph.hpp>
 
 namespace reads = cairn::adjoint_reads;

@@ -1,4 +1,5 @@
 // error: the seed of an output must be its adjoint, or a function of the output that returns it
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/graph.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: the adjoint of a view must be callable as `pull\(bar, sum\)`
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/graph.hpp>
 #include <vector>
 

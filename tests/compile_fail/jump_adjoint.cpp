@@ -1,4 +1,5 @@
 // error: the adjoint of a jump must be `adjoint\(x, bar\)` or `adjoint\(x, bar, i\)`, where x is the state before the jump
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <cairn/run/jumps.hpp>
 

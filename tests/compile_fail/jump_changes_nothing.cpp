@@ -1,4 +1,5 @@
 // error: a jump must be `jump\(x\)` or `jump\(x, i\)`, which changes x or returns the new state
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <cairn/run/jumps.hpp>
 

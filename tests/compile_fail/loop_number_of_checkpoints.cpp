@@ -1,4 +1,5 @@
 // error: give cairn::uniform\{n, \{.checkpoints = count\}\} as the third argument
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 auto const step = [](double& x) { x *= 2; };

@@ -1,4 +1,5 @@
 // error: numbers of this type lie in device memory
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/core/numbers.hpp>
 #include <cstddef>
 #include <vector>

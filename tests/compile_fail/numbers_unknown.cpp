@@ -1,4 +1,5 @@
 // error: cannot tell which floating-point numbers this type is made of
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/core/numbers.hpp>
 
 class field {

@@ -1,4 +1,5 @@
 // error: object_ends says where an object with save\(\) and restore\(\) is left
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 auto const step = [](double& x) { x *= 2; };

@@ -1,4 +1,5 @@
 // error: options stand in two places
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 struct solver {

@@ -1,4 +1,5 @@
 // error: the plan must be a whole number of steps, or a schedule
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <vector>
 

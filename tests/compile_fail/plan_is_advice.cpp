@@ -1,4 +1,5 @@
 // error: or of an advice `advice.best.schedule`
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <cairn/planning.hpp>
 

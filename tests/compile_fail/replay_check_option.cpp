@@ -1,4 +1,5 @@
 // error: the last argument must be cairn::sweep_options
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 auto const step = [](double& x) { x *= 2; };

@@ -1,4 +1,5 @@
 // error: the replay check cannot tell the bytes of this state
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 class state {

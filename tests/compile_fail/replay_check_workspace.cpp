@@ -1,4 +1,5 @@
 // error: this workspace keeps no hashes
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 auto const step = [](double& x) { x *= 2; };

@@ -1,4 +1,5 @@
 // error: the sixth argument of resume must be the workspace of the sweep that stopped
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 int main() {

@@ -1,4 +1,5 @@
 // error: a ring holds one state or more
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/core/ring.hpp>
 
 #ifdef CAIRN_FIXED

@@ -1,4 +1,5 @@
 // error: seed and adjoint are two arguments; give the seed
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <vector>
 

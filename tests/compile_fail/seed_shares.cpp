@@ -1,4 +1,5 @@
 // error: the seed must give an adjoint that owns its data
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <vector>
 

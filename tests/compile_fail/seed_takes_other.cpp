@@ -1,4 +1,5 @@
 // error: the seed must be the adjoint of the final state, or `seed\(x\)`
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <vector>
 

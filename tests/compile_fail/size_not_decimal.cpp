@@ -1,4 +1,5 @@
 // error: write a size as a decimal number and a unit
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/core/bytes.hpp>
 
 using namespace cairn::literals;

@@ -1,4 +1,5 @@
 // error: this size is not a whole number of bytes
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/core/bytes.hpp>
 
 using namespace cairn::literals;

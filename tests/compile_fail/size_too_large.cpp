@@ -1,4 +1,5 @@
 // error: this size does not fit 64 bits
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/core/bytes.hpp>
 
 using namespace cairn::literals;

@@ -1,4 +1,5 @@
 // error: what save\(\) returns would share its data with the object
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <cmath>
 #include <memory>

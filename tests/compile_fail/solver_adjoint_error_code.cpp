@@ -1,4 +1,5 @@
 // error: an adjoint that changes bar must return nothing
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 struct solver {

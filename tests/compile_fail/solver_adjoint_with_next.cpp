@@ -1,4 +1,5 @@
 // error: there is only one object of a state that cannot be copied
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 struct solver {

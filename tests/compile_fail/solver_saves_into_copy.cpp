@@ -1,4 +1,5 @@
 // error: must take it by non-const reference
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: the seed returns nothing, so that bar is the library's
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 struct solver {

@@ -1,4 +1,5 @@
 // error: a state that cannot be copied needs a step in place
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 struct solver {

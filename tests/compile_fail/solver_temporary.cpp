@@ -1,4 +1,5 @@
 // error: is advanced where it stands; hand over a variable
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 struct solver {

@@ -1,4 +1,5 @@
 // error: needs a default constructor
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 struct view {

@@ -1,4 +1,5 @@
 // error: this state is a view or an expression of Eigen
+// SPDX-License-Identifier: Apache-2.0
 // flags: -DEIGEN_NO_CUDA
 #include <Eigen/Core>
 #include <cairn/cairn.hpp>

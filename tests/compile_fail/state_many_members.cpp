@@ -1,4 +1,5 @@
 // error: this state has more than 24 members
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 #ifdef CAIRN_FIXED

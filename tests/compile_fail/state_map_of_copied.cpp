@@ -1,4 +1,5 @@
 // error: parts that state_traits copies can stand in vectors
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <map>
 #include <vector>

@@ -1,4 +1,5 @@
 // error: the state must be copyable, or have save\(\) and restore\(snapshot\)
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 #ifdef CAIRN_FIXED

@@ -1,4 +1,5 @@
 // error: this state has bit-fields, packed members or a union, which cannot be looked into
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 #ifdef CAIRN_FIXED

@@ -1,4 +1,5 @@
 // error: copying this state would share its data
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <memory>
 

@@ -1,4 +1,5 @@
 // error: include <cairn/adapt/torch.hpp>
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 struct tensor {  // as at::Tensor looks to the core

@@ -1,4 +1,5 @@
 // error: this state has bit-fields, packed members or a union
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <variant>
 

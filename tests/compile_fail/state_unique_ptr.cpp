@@ -1,4 +1,5 @@
 // error: a std::unique_ptr cannot be copied into a checkpoint
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <memory>
 

@@ -1,4 +1,5 @@
 // error: the step comes first, and then the initial state
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <vector>
 

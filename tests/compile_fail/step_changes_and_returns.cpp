@@ -1,4 +1,5 @@
 // error: a step that returns the next state must take x by value or by const reference
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: a step that returns nothing must take the state that it changes by non-const reference
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // error: one that changes x must return nothing \(an error code is not looked at; throw instead\)
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <vector>
 

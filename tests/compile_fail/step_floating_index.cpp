@@ -1,4 +1,5 @@
 // error: the step would get its index as a floating-point number
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 auto const adjoint = [](double, double& bar) { bar *= 2; };

@@ -1,4 +1,5 @@
 // error: the step must be `step\(x, i\)` in place
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 auto const adjoint = [](double, double& bar) { bar *= 2; };

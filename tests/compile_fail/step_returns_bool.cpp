@@ -1,4 +1,5 @@
 // error: run it with cairn::checkpointed_while
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <vector>
 

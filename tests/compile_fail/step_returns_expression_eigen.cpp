@@ -1,4 +1,5 @@
 // error: the step must return nothing, or the state itself
+// SPDX-License-Identifier: Apache-2.0
 // flags: -DEIGEN_NO_CUDA
 #include <Eigen/Core>
 #include <cairn/cairn.hpp>

@@ -1,4 +1,5 @@
 // error: the step must be `step\(x, i\)` in place
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <vector>
 

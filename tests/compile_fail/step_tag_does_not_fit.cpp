@@ -1,4 +1,5 @@
 // error: the step must return nothing, or the state itself
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 auto const adjoint = [](double, double& bar) { bar *= 2; };

@@ -1,4 +1,5 @@
 // error: the step takes its state as a number of a narrower type
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 auto const adjoint = [](double, double& bar) { bar *= 0.5; };

@@ -1,4 +1,5 @@
 // error: this step can be read as \(x, i\) and as \(x, x1\)
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
 auto const adjoint = [](double, double& bar) { bar *= 2; };

@@ -1,4 +1,5 @@
 // error: the fifth argument must be a workspace
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <cairn/run/while.hpp>
 #include <cairn/schedule/online.hpp>

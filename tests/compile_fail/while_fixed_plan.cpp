@@ -1,4 +1,5 @@
 // error: this plan is for a loop of known length
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <cairn/run/while.hpp>
 #include <cairn/schedule/online.hpp>

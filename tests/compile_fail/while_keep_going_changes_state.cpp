@@ -1,4 +1,5 @@
 // error: keep_going must be `keep_going\(x\)` or `keep_going\(x, i\)`, with x const&, and return bool
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <cairn/run/while.hpp>
 #include <cairn/schedule/online.hpp>

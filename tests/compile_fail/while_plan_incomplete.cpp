@@ -1,4 +1,5 @@
 // error: or have slots\(\) and walk\(\), which gives an open_cursor
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <cairn/run/while.hpp>
 #include <cairn/schedule/online.hpp>

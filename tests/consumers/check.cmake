@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -D CASE=... -D SOURCE=<checkout> -D BUILD=<its build tree> -D WORK=<scratch folder> -D CXX=<compiler>
 #       -D GENERATOR=<generator> -D PKG_CONFIG=<pkg-config> [-D TOOL=ON] -P check.cmake
 cmake_minimum_required(VERSION 3.25)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A state as runs of bytes: all of them, in order, and no padding.
 #include <array>
 #include <complex>

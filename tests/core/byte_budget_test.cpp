@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A budget is said in the same way to every planner: a size in words, or a number.
 #include <concepts>
 #include <cstdint>

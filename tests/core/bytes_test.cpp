@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes in text are exact both ways, and what is no size is refused with a hint.
 #include <cstdint>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // States with parts in device memory: found without any device library, told apart from host memory, and counted.
 #include <array>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps and adjoints are recognised by the way they are written, or not at all.
 #include <array>
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the replay check knows of a sweep, without a state: which states it looks at, what it compares, and what it
 // forgets.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A ring of states is a state: what cairn asks of a value, it answers as its elements do, newest first.
 #include <array>
 #include <iterator>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The hash of a state: every bit of a value counts, nothing else does, and long runs are cheap.
 #include <array>
 #include <bit>

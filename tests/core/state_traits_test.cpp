@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is a state, how it is copied, and how many bytes it holds.
 #include <any>
 #include <any>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The integers of two words that stand in for those of 128 bits where a compiler has none.
 #include <cairn/core/wide.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runtime on which the examples for devices run without one: it keeps what every runtime promises.
 #include <cstddef>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The demo's LSTM: its hand-written adjoint against central differences in double precision, through the executor and
 // leaves.
 #include <cairn/adapt/eigen.hpp>

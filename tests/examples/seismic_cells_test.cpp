@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The seismic example's kernels for devices, called for one cell after the other on the host, against its loops over
 // rows.
 #include <cmath>

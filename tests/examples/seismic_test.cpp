@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The seismic example's step, adjoint and inversion: dot products, differences, Taylor remainders, bits, absorption and
 // reciprocity.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What is asked of a list of actions that was read, in whatever form.
 #include <string>

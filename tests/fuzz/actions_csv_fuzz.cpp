@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Actions as CSV: a text is refused, or it is a whole list that is read back from what it is written as.
 #include <optional>
 #include <string_view>

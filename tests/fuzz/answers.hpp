@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What is asked of an answer to a line, in whatever batch.
 #include <sstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines of `cairn plan --batch`: each is answered by a plan or an error. Requests for large plans are read only.
 #include "batch.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines of `cairn chain --batch`: each is answered by a plan or an error. Requests for long chains are read only.
 #include "chain_batch.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chains as JSON: a text is refused, or it is a chain that is read back from what it is written as.
 #include <string>
 

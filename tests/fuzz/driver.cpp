@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one fuzzer over its corpus and over changed and joined texts of it: the same ones each time.
 //     fuzz_x [--runs N] [--seed S] FOLDER
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the fuzzers of the parsers share. Each is a function for libFuzzer (clang++ -fsanitize=fuzzer) and for the
 // driver here, which needs no compiler of its own.

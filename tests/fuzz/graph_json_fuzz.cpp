@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs as JSON: a text is refused, or it is a graph that is read back from what it is written as.
 #include <string>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words of a plan for a graph: a line is refused, or it is actions whose words mean the same again.
 #include <string>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two tables of a profile, with a line of % between them: they are refused, or they are a profile that is read back
 // from what it is written as; and so is the graph in them.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random programs against store-all. A program is a number: what it does follows from it alone, so that one that fails
 // can be run again by itself.
 #pragma once

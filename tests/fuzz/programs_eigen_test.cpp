@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random programs over Eigen's matrices, as in programs_test.cpp.
 #include <Eigen/Core>
 #include <cairn/adapt/eigen.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random programs against store-all: states, steps, adjoints, seeds, plans, stores, verbs, and exceptions in between.
 // Each must give the bits of storing everything with the step calls, transfers and bytes that are predicted, or the
 // error that the rules say.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plan of every kind, with random settings.
 #pragma once
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes: a text is refused, or it is a number that is read back from its digits and from its other spellings.
 #include <string>
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The fuzzers for long: with libFuzzer where clang++ has it, else the tests' own driver with many more texts.
 #     tests/fuzz/soak.sh [SECONDS]      for each parser; 600 where not given
 set -eu

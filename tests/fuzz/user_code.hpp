@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What users hand to the library, for states of any type: steps, adjoints and seeds in every form, which count their
 // calls and may throw. A state is read as flat numbers and written from them; all of it computes the same.
 #pragma once

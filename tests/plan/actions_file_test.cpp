@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules as text, and back.
 #include <string>
 #include <cairn/plan/loop/verified.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The advised plan is the cheapest one when all of them are run.
 #include <cmath>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory and time over the size of a batch, logarithmic axes, and words that fit the page.
 #include <cairn/plan/text/batch_svg.hpp>
 

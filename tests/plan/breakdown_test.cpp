@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What memory is spent on, as numbers and as a picture.
 #include <cairn/plan/text/breakdown.hpp>
 #include <cairn/plan/text/sweep_breakdown.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every schedule over many random parameters: what an executor counts, what verify counts and what estimate predicts
 // are the same.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // No plan of any kind goes below the bounds of a certificate.
 #include <limits>
 #include <random>

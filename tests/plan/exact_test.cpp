@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Closed forms at the edges of 31, 32, 53 and 63 bits, against whole numbers of any size. Where there is no closed
 // form, a typed error.
 #include <algorithm>

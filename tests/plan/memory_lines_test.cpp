@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Predicted beside measured memory: what observers record, and the picture of several curves.
 #include <cairn/plan/text/memory_lines.hpp>
 #include <cairn/trace/memory_samples.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules changed at random: the interpreter agrees with a second reading of the rules that knows nothing of it, and
 // never hangs.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names and numbers of the guide that this library starts from.
 #include <limits>
 #include <cairn/plan/loop/savings.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a plan costs where tiers, tapes and leaves cost something.
 #include <limits>
 #include <cairn/planning.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/plan/loop/estimate.hpp>
 #include <cairn/plan/loop/verified.hpp>
 #include "support/catch.hpp"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Builds and runs the tests for other machines and compilers, and prints what each did.
 
     portability.py [--all] [--write] [TARGET...]    all targets, or those that are named

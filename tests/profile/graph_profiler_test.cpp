@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles of real runs: what is told of each node is what a sweep counts, and what a profile finds is what is planned.
 #include <cairn/profile/graph_profiler.hpp>
 

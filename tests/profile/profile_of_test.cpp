@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles of graphs and chains: when activations are used, what is there at each node, and the tables that say so.
 #include <cairn/profile/profile_csv.hpp>
 #include <cairn/profile/profile_of.hpp>

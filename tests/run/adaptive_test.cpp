@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps that choose their own size: the controller runs once a step, replays and adjoints get what it recorded, and the
 // gradient has the bits of storing everything.
 #include <algorithm>

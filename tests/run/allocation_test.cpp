@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory: every allocation of a sweep may fail, and a warm sweep makes none. This program replaces operator new.
 #include <array>
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The predicted peak is the counted peak, to the byte.
 #include <algorithm>
 #include <cairn/cairn.hpp>

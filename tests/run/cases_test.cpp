@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Four problems whose gradients were found by other programs. Each schedule must give these numbers, and all of them
 // the same bits.
 #include <array>

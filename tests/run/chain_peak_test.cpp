@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a chain holds on the heap at its peak is what the judge of plans says, to the byte: for every plan, and every
 // way to write stages.
 #include <cairn/run/chain.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The replay check of chains: a stage that is not a function of its state is found wherever a plan runs it again, and
 // no other is accused.
 #include <cairn/run/chain.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chains of stages that differ: the same bits as storing everything for every plan and every form of stages, and plans
 // obeyed action by action.
 #include <cairn/run/chain.hpp>

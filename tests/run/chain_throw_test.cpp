@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stages that throw: at every call of each function in turn the exception comes out as it was thrown, nothing is left
 // behind, here or in the store, the place is named, and the same stages then give the right bits.
 #include <cairn/run/chain.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // check_adjoint accuses no constant of a loop that an adjoint leaves alone, says which numbers it took for one, and
 // still finds what is forgotten.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every place where a value of the user's is copied, walked with one type whose constructor shares what `state_traits`
 // copies: the gradient is that of storing everything, and what the caller keeps stays as it was.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradients of several objectives from one sweep: the bits of a sweep for each, and the step calls of one.
 #include <array>
 #include <cmath>

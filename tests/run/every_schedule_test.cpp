@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every kind of schedule in the executors: the bits of storing everything, and the runs, traffic and bytes that the
 // plan layer tells.
 #include <map>

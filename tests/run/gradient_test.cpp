@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same bits, the predicted calls and the predicted peak of states: for every form, schedule, number of slots and
 // leaf size.
 #include <functional>

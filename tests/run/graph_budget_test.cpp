@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A budget in the place of a plan, and what a probe holds while it measures.
 #include <cairn/plan/graph/graph_budget.hpp>
 #include <cairn/run/graph.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random graphs of operations on several types, with joins, values read twice, views and tapes: every plan has the bits
 // of an evaluation that stores everything and shares no code with cairn, and its counted peak is the predicted one to
 // the byte.

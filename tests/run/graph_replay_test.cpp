@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The replay check of graphs: an operation that is not a function of its inputs is found wherever a plan runs it again,
 // and no other is accused.
 #include <cairn/core/detail/graph_segments.hpp>

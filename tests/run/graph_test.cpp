@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs of operations as users build them: what adjoints read, views, tapes, limits, refusals, and what exceptions
 // leave behind.
 #include <cairn/plan/graph/graph_planner.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events: a state that jumps at a step or where a condition holds, against the same loop written by hand with all states stored.
 #include <cmath>
 #include <cstdlib>

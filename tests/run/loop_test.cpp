@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run that is kept: final state, checkpoints, states by number, walking backwards, repeated reverse sweeps and what
 // they cost.
 #include <cairn/cairn.hpp>

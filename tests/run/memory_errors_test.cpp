@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Objects that are gone, stores that break their word, and types that overload `&`: a typed error, or the right answer.
 #include <cmath>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans that keep states and tapes within one budget, obeyed by the executor: the bits of storing everything, and the
 // runs that were told.
 #include <cstddef>

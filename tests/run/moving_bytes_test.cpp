@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // States whose containers change their sizes on the way, while the sum of these stays: what a sweep holds is no more
 // than what is told.
 #include <algorithm>

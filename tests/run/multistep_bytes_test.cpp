@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of loops over rings, with several bars, and with jumps: what is told is what is counted, and a warm sweep
 // allocates nothing. This program replaces operator new.
 #include <algorithm>

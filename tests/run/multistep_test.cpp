@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Multi-step methods over rings of states: the bits of a program that stores every state and knows no rings, for every
 // kind of plan and form.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sweeps for callgrind: `no_observer_cost gradient|run TIMES`. Counted by tests/scripts/no_observer.py.
 #include <cstdio>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of sweeps over objects: a warm sweep makes no allocation, peaks are as predicted, and clear() gives all back.
 // This program replaces operator new.
 #include <cairn/cairn.hpp>

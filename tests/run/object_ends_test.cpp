@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where an object is when a sweep is over: anywhere, in the initial state, or in the final one.
 #include <cairn/cairn.hpp>
 #include <cairn/run/resume.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Objects that stay where they are can do what values can: every form of adjoint, bar in the library, plans, tiers, runs that are kept, loops in
 // loops, records, hooks and observers. Each against storing everything.
 #include <cairn/cairn.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What observers are told, shown by three that users would write: a progress bar, a verifier that hashes states, and a
 // trace in JSON. All three use cairn::event alone.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sweep holds as many states at once as its estimate says, no more and no fewer: for every schedule, kept or not, and
 // loops of unknown length.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A probe measures real steps: on a clock that only the steps move, its times are exact.
 #include <array>
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Single cases of the replay check: stale targets, solver objects, loops of unknown length, nested loops, stopped and
 // lost sweeps, memory.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The replay check in the executors: steps that hide something are found for every schedule, and others give the bits
 // that they give without it.
 #include <array>

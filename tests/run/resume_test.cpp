@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sweep that is stopped at any action goes on from (open steps, adjoint, surviving slots) to the same bits.
 #include <cmath>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Second derivatives: a step and an adjoint that are templates of their scalar, over a scalar that carries a derivative
 // along one direction.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Solver objects that cannot be copied: they stay where they are and hand out snapshots.
 #include <cairn/cairn.hpp>
 #include "support/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // check_adjoint finds steps (x, x1, i) that leave integers in x1, or read them.
 #include <cmath>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The predicted peak of plans that keep tapes is the counted peak, to the byte.
 #include <chrono>
 #include <concepts>

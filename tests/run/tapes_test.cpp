@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // States and tapes live and die separately: lists of actions in which a state is dropped while the tape made from it is
 // kept.
 #include <cairn/cairn.hpp>

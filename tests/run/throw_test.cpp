@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // User code that throws: at every call of each function in turn, the exception comes out as it was thrown, nothing is
 // left behind, the place is named, and the same workspace or run then gives the right bits.
 #include <algorithm>

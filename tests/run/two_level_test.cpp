@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kept run by two_level: the periods' starts stand as long as the run, so that each further reverse costs the way
 // back and no more.
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops of unknown length: the same bits as storing everything, wherever they end, in every form of step and adjoint,
 // with lag and eager; how often the user's functions are called; early stops; what observers see; solver objects; rules
 // other than ours.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an event knows of the work that is left, against the actions that come after it, counted one by one.
 #include <cairn/cairn.hpp>
 #include <cairn/run/chain.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What cursors allocate: exactly what plans tell, at their first action, and nothing when they are used again.
 #include <cstddef>
 #include <cstdlib>

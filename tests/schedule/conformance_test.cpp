@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every schedule must do, whatever its kind.
 #include <cairn/plan/loop/verify.hpp>
 #include "support/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers by their names, and what is said of numbers that look swapped.
 #include <cairn/plan/text/plan_text.hpp>
 #include <cairn/planning.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cairn/plan/loop/verify.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include <cairn/schedule/revolve.hpp>

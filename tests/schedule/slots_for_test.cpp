@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <limits>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/slots_for.hpp>

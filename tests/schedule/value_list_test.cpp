@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A list of plain values does what std::vector does, and its sort what std::stable_sort does.
 #include <algorithm>
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The work of making a table: it is counted, limited, and stopped while it is under way.
 #include <cairn/planning.hpp>
 #include <cairn/schedule/online.hpp>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """No name in the headers is a macro of a common C header: they compile behind those, in gnu++20.
 
     c_macros.py COMPILER HEADER... -- FLAG...    compiles HEADERs in one translation unit, behind C's headers and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Instructions counted by callgrind, for scripts beside it."""
 import re
 import subprocess

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The index of examples, examples/README.md, has every example, and every entry of it is there.
 
     examples_index.py ROOT     prints what is missing or wrong, exits 1 if there is something

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`./run gpu` on a machine without a device: every row of the measurements is there, right, and what was foretold.
 
     gpu_dry_run.py PROGRAM ROOT    PROGRAM is made from benchmarks/gpu/dry_plan.cpp, on whose clock every prediction

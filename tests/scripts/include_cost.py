@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How much preprocessed text an include costs (g++ -E): lines of the standard library's headers, and characters of
 cairn's without blanks.
 

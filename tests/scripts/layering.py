@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The layers of include/cairn, checked on its text: which folder and which standard header may be included where,
 how much preprocessor there is, how long lines are, and what the umbrella holds.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every message of the library is in docs/troubleshooting.md, word for word, and no other.
 
     messages.py ROOT     lists what ROOT/docs/troubleshooting.md lacks of the sentences in ROOT/include, or has beyond

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles many files that must be refused as one, for `one_error.py`, because most of such a compilation is headers.
 
     misuses_together.py refused|fixed gcc|clang|nvcc COMPILER FOLDER FILE... -- [FLAG...]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the texts name is there: files and folders of this checkout, folders of include/cairn, verbs of ./run, places
 within pages. Pages for contributors are linked by no page for users.
 

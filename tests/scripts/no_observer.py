@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A sweep without an observer runs as many instructions as one whose hook was cut out of the source, counted by
 callgrind.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Regions and traced functions cost no instruction where a program has no trace, counted by callgrind.
 
     no_trace.py COMPILER ROOT

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The headers that people include refuse C++17 in one sentence: it is the first error, and the compiler stops there.
 
     older_language.py COMPILER INCLUDE HEADER...          compiles each header of the folder INCLUDE as C++17

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles files that must be refused, in our words and briefly.
 
     one_error.py gcc|clang|nvcc|gcc-ended COMPILER FILE... [--refused FOLDER] [--fixed FOLDER] [--verdicts FOLDER]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every page for users says near its top which header to include, and the header is there.
 
     page_includes.py ROOT     prints the pages that do not, exits 1 if there is one

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Lines of pages have at most 120 columns: sentences and programs, and not tables, pictures, or what a program prints.
 
     page_widths.py ROOT     prints the lines that are longer, exits 1 if there is one

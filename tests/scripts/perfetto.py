@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A trace as the Perfetto UI reads it, in headless Chromium, offline: events, categories, counters and arrows are those
 of the file.
 

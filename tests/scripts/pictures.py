@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The pictures as others read them: well-formed XML, inside their page, legible on light and dark screens.
 
     pictures.py PROGRAM DIRECTORY GALLERY [CHAINS]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every file of a batch analysis is there and is what it says: tables with exactly their columns and a number in each
 cell, pictures that are XML.
 

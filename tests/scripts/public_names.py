@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every public name is documented and no reference is broken: doxygen has nothing to say about docs/Doxyfile's input.
 
     public_names.py DOXYGEN ROOT          prints doxygen's warnings, exits 1 if there is one and 77 without doxygen

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares the ```diff fences of a page with the program that each names.
 
     quoted.py FILE

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The way from the top of README.md to the first gradient of one's own is read in five minutes.
 
     reading_time.py ROOT     counts its words, and exits 1 if they are more than 1,000

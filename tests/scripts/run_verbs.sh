@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # run_verbs.sh CHECKOUT: what ./run does on other machines, each a folder of stand-ins for commands.
 set -eu
 scratch=$(mktemp -d)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How long classes and functions are: lines of their bodies, without comments and blank lines. A class nested in another is counted by itself.
 
     sizes.py [ROOT]             prints what is longer than the limits in ROOT/include/cairn and ROOT/tools without saying why, exits 1 if there is something

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the last run of CTest skipped, grouped by the reason.
 
     skipped.py BUILD    of BUILD/Testing/Temporary/LastTest.log; prints nothing where nothing was skipped

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles every ```cpp fence of a Markdown file, and runs those with a main().
 
     snippets.py COMPILER FILE [--together] [--only PARTY] [FLAG...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -D COMPILER=<g++ or clang++> -P system_includes.cmake: a folder that the compiler searches anyway is not named
 # to it again, and what stays named does no harm to the standard library's headers.
 cmake_minimum_required(VERSION 3.25)

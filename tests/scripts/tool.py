@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks the command `cairn` from outside: by reference numbers, big integers, and an interpreter of its own.
 
     tool.py CAIRN CHECKOUT PART     PART is a function below without its "check_"; all of them where it is "all"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What benchmarks/versus/report.py writes for people has the figures of the runs, and docs/versus.md those of
 docs/evidence/versus.json.
 

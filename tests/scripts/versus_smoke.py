@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`./run versus` on a small loop: its figures are those of the runs, and wrong gradients are told.
 
     versus_smoke.py PROGRAMS ROOT    PROGRAMS holds those of cairn, ADOL-C and PETSc that could be built

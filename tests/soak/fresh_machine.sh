@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # ./run demo and ./run test in a minimal Debian 12 in which nothing is installed, made with debootstrap. Its packages
 # come from wherever this machine's apt takes them.
 set -eu

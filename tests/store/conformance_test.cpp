@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One suite for every store: three toys that could not differ more, the store in memory, and each of them losing
 // checkpoints.
 #include <cairn/cairn.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What actions mean, by the book: a second reading of the rules, on plain numbers and std::map, with no header of
 // cairn but for integers of 128 bits. It says of the first wrong action *every* rule that it breaks, because which one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Whole numbers of any size, slow and simple: what arithmetic of 128 bits is checked against.
 #include <algorithm>

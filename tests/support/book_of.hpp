@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Schedules as the plain numbers that support/action_book.hpp reads, and its totals in our words.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Changes sound schedules at random: some changes do no harm, some do harm blindly, and some aim at one flaw.
 #include <algorithm>

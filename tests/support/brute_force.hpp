@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Optima found without any code of cairn: by dynamic programming and by search over all that a machine could do.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Random chains of the kinds that planners meet: small numbers with every odd shape, layers of networks, and sizes
 // without order.

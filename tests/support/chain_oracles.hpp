@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The chains in tests/oracles/chains with the answers of others.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The recurrence of persistent plans word by word, in bytes, with nothing but a map.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The fastest of all schedules for a small chain, by search over every set of states and tapes; no planner of cairn,
 // and not its replay.

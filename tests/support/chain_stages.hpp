@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Stages over vectors of different lengths, in every form in which a stage may be written, and plans for chains:
 // sensible and wild ones.

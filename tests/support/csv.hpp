@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Reads the reference numbers in tests/oracles.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every `cairn::device_runtime` must do, as far as copies can show it: the simulator and the real device run the
 // same.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A number and its derivative along one direction: the forward scalar of a tool, in the few operations that the tests
 // need.
 #pragma once

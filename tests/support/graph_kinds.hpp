@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Graphs of the kinds that planners meet: random ones with every odd shape, and networks in small.
 #include <cstddef>

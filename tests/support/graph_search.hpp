@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The fastest of all plans for a small graph, by search over every set of kept values and tapes, with every eviction at every moment; no planner of cairn, and not its replay.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts the heap of a whole program. To be included by one source file of it.
 #pragma once
 #include <cstdlib>

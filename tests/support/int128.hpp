@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Integers of 128 bits for what tests compute by themselves: the compiler's own, and where it has none cairn's, which
 // tests/core/wide_test.cpp holds against the compiler's.

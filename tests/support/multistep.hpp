@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Multi-step methods over rings of states, with the adjoint of each, and the same written without cairn and rings: all
 // states in one list, and the bar of each.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Graphs of whole networks, operation by operation as a training step of single precision runs them: true sizes, times from plausible
 // rates (50 flops and 10 bytes a nanosecond, 2 microseconds a call), and what each adjoint reads in LibTorch.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Online checkpointing without any code of schedule/ or plan/: optima, the rule word for word, the way back by dynamic
 // programming and by search, and what no rule can do better.

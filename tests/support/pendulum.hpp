@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A driven pendulum of two numbers whose state counts its living copies, in every form that a step or an adjoint may
 // take.
 #pragma once

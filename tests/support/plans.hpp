@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The schedules that every test of schedules goes through, and their actions as a list.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One function of a sweep that gives something else from its second run on, and what a replay check says of it.
 #pragma once
 #include <cairn/core/action.hpp>

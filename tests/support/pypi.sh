@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # pypi.sh NAME FOLDER PACKAGE==VERSION...: packages of PyPI in FOLDER/packages, without what they depend on, made once.
 # NAME is who says so.
 set -eu

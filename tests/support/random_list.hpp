@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Random lists of actions for a device: sound, and such as no planner makes. States are kept, moved from slot to slot
 // and brought back for nothing, before the turn, too.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What simulated streams are told while they are captured, and the rules of capturing.
 #pragma once
 #include <cstddef>

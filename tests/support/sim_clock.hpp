@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vector clocks: which of the things that streams and the host do happens before which other.
 #pragma once
 #include <algorithm>

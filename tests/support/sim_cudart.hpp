@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stands in for the CUDA runtime library: a program that includes this once answers its own calls, so that what
 // `cuda_runtime` does with every answer and with several devices is tested where there is no device. Nothing runs: what
 // is asked is written down.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of a simulated runtime that fail on purpose, and how.
 #pragma once
 #include <array>

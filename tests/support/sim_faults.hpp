@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a simulated program did wrong. Faults are kept, not thrown: they are found in destructors, too.
 #pragma once
 #include <array>

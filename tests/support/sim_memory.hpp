@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Simulated memory of a device and pinned memory of the host, and the check that accesses to it are ordered.
 #pragma once
 #include <cstddef>

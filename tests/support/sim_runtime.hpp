@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A device on the CPU, for tests of what is written over a `cairn::device_runtime`. Its streams run in an adversarial
 // order, every access is checked against what streams, events and waits order (so that a missing edge is found on the
 // first run, whatever the order was), time is virtual, and any call can be made to fail.

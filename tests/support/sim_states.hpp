@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // States in the memory of a simulated device, a loop over them whose kernels say what they read and write, and the same
 // loop by hand.
 #pragma once

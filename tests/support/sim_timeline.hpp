@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Virtual time of simulated streams: engines that do one thing at a time, and a host that runs ahead of them.
 #pragma once
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A loop on whole numbers, run by the actions of a schedule and counted as it runs; knows no header of schedule/ or
 // plan/. It trusts the actions: what a wrong one leads to is a wrong number at the end, or std::out_of_range.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The least cost of reversing a loop with slots on several tiers, found by search over all that a machine could do. No
 // code of cairn.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stores that look at the tier: one that keeps memory and the other tiers apart and refuses what the plan did not say,
 // and one that counts.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file torch.hpp  LibTorch and Catch2 together: both define CHECK, and the tests' own is the one that stays.
 #include <torch/torch.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stores that behave as differently as stores may: the conformance suite and the executors' tests run on all of them.
 #pragma once
 #include <cstddef>

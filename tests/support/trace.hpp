@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces that tests write, and read as JSON.
 #pragma once
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The least effort of a machine whose states and tapes share a budget, by search over all that it could do; no code of
 // cairn.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Settings from the environment: every name, every value, and what is refused.
 #include <cairn/trace/environment.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Progress of sweeps against what is done, on a clock that only the test moves.
 #include <cairn/cairn.hpp>
 #include <cairn/run/resume.hpp>

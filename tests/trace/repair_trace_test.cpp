@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces whose program could not end them.
 #include <csignal>
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a trace with something of everything: sample_trace FILE.
 #include <cstdio>
 #include <exception>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trace of a million events in bounded memory. This program replaces operator new.
 #include <cstdint>
 #include <filesystem>

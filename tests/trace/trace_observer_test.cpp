@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sweeps as a trace shows them: actions, phases, bytes by tier, and arrows.
 #include <algorithm>
 #include <array>

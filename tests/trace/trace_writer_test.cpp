@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file of a trace, and what programs write into it by themselves.
 #include <cmath>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file actions.hpp  The actions of a plan as text that `--actions` reads.
 #include <iosfwd>

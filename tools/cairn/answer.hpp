@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file answer.hpp  The figures of a plan: one JSON object on one line, or a table for people.
 #include <string>

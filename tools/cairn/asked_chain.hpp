@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file asked_chain.hpp  A request for a plan for a chain: the same words on the command line and in a line of JSON.
 #include <cstddef>

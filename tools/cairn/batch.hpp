@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file batch.hpp  Answers requests line by line.
 #include <iosfwd>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_answer.hpp  The figures of plans for a chain: JSON objects, or tables for people.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_batch.hpp  Answers requests for plans of chains, line by line.
 #include <iosfwd>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_command.hpp  Plans a chain from a file, or lists its plans over all budgets.
 #include <iosfwd>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file deadline_timer.hpp  The time limit of an answer, and progress reports on standard error.
 #include <chrono>

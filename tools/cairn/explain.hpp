@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file explain.hpp  Explains a plan in words.
 #include <string>

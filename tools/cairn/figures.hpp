@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file figures.hpp  The figures of a plan, and the most slots that fit a budget; shared by the functions that make
 /// plans.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file files.hpp  Reads and writes whole files, and reads standard input, as text.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file found_plans.hpp  The results of planning for a loop: advice, and plans over all budgets.
 #include <string>

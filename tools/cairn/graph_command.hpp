@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_command.hpp  Answers for a graph of operations from a file: its plan, its properties, and a picture.
 #include <iosfwd>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file json_text.hpp  Texts as JSON strings, and answers as objects on one line.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file keys.hpp  The keys of a request: options on the command line, keys in JSON.
 #include <cstdint>

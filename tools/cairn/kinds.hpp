@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file kinds.hpp  The kinds of schedules: their names, and the keys of a request that apply to each.
 #include <cstdint>

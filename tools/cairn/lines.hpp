@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file lines.hpp  Reads lines of bounded length, so that no input can make the program's memory grow.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop.hpp  The sizes and times of a loop, as given to `advise` and `pareto`.
 #include <cstdint>

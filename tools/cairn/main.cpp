@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cairn: plans for reversing a loop, on the command line.
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules read from a file.
 #include <fstream>
 #include <iterator>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file make_plan.hpp  One function for each kind of schedule. Each takes a request that holds the keys its kind needs
 /// and no key of other kinds.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules that keep states in one place, and the periodic one.
 #include <algorithm>
 #include <limits>

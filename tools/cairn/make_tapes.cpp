@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules that keep tapes as well as states.
 #include <string>
 

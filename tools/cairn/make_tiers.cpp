@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules that keep states on several tiers.
 #include <algorithm>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file members.hpp  Collects the members of a JSON object.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file numbers.hpp  Whole numbers of up to 128 bits as text: exact, with commas for people, and as JSON.
 #include <charconv>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "pictures.hpp"
 
 #include <cairn/plan/text/memory_curve.hpp>

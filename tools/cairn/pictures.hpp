@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file pictures.hpp  A plan as pictures: what runs when, and how much memory is held.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file planning.hpp  Makes a plan for a request and collects its figures.
 #include <optional>

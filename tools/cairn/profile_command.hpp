@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file profile_command.hpp  Answers `cairn profile`, and `cairn report` of the tables of a profile.
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file records.hpp  Tables as people read them: columns of one width, sizes and times in their units.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file report.hpp  Answers `cairn report`: what stands in a file that cairn has written, in words.
 #include <string>

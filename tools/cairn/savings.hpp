@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file savings.hpp  A table of what evenly spaced checkpoints save.
 #include <cstdint>

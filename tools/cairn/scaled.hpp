@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file scaled.hpp  The same request with half, twice or the least amount of slots, units or memory.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "slowdown.hpp"
 
 #include <cairn/plan/text/plan_text.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file slowdown.hpp  The fewest slots for a given slow-down, in words.
 #include <string>

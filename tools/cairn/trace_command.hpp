@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file trace_command.hpp  Answers `cairn trace`.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "what_it_does.hpp"
 
 #include "numbers.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file what_it_does.hpp  Describes in a sentence or two what a plan keeps, and when.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file wrong_request.hpp  Errors for requests that the tool cannot fulfil.
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file gpt.hpp  A transformer that predicts the next token, as GPT-2 (Radford et al. 2019), and named as it.
 

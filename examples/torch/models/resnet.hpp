@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file resnet.hpp  Residual networks (He, Zhang, Ren, Sun 2016) with parameters named as torchvision names them.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file unet.hpp  A U-Net (Ronneberger, Fischer, Brox 2015) with batch norms: what is read early is read again late.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file ad.hpp  Adjoints by tools for automatic differentiation. The tool itself needs its own header, such as
 /// adapt/adolc.hpp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file cppad.hpp  CppAD's tape (PyPI: cmeel-cppad), for `taped` and `differentiate`.
 #include <cairn/language.hpp>  // first: an older language gets its message

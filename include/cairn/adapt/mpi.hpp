@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file mpi.hpp  Sweeps that the ranks of an MPI communicator run together: one plan on all ranks, and no rank that
 /// waits for one that has failed. Component `mpi`.

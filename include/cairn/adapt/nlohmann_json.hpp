@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file nlohmann_json.hpp  Schedules as JSON by nlohmann::json, and back.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file nvtx.hpp  Shows the actions of a sweep as ranges on the timeline of NVIDIA's profilers, by NVTX 3.
 #include <cairn/language.hpp>  // first: an older language gets its message

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sacado.hpp  Reverse mode of Sacado (Trilinos; Debian: libtrilinos-sacado-dev, libtrilinos-kokkos-dev), for
 /// `taped` and `differentiate`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file threads.hpp  Computes parts of a planner's table on several threads. Component `threads`.
 #include <cairn/language.hpp>  // first: an older language gets its message

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file thrust.hpp  Vectors of Thrust in device memory as states, and as parts of states.
 /// Works with every device system of Thrust: CUDA, and with a plain host compiler CPP, OMP and TBB.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file torch.hpp  The LibTorch adapter: loops as one autograd node, checkpointed regions and Sequentials, memory.
 /// Further parts are in <cairn/adapt/torch/compat.hpp>.

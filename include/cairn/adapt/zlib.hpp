@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file zlib.hpp  Compresses traces by zlib: Perfetto opens `.gz` as it is.
 #include <cairn/language.hpp>  // first: an older language gets its message

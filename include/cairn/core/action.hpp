@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file action.hpp  The vocabulary between schedules and executors, and what a schedule is.
 #include <concepts>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file adjoint_shape.hpp  Finds the form of an adjoint. The forms are tried in this order: record and reverse, (x,
 /// bar, i), (x, bar), (x, bar, first, last), (x, x1, bar, i).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file buffers.hpp  A state as runs of plain bytes, for hashing and for disk and device stores.
 #include <cfloat>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file byte_budget.hpp  The memory budget of planners for chains, graphs and blocks.
 #include <concepts>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file bytes.hpp  Sizes in bytes as people write them: 4_GB, 512_MiB, "1.5 GB". GB is 10^9, GiB is 2^30; a bare G is
 /// refused.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file bytes_of.hpp  The bytes that a state holds, heap and device memory included.
 #include <concepts>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain.hpp  A chain of different stages: the bytes and the time of each.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file device_memory.hpp  Addresses that host code must not dereference.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file error.hpp  Every exception that cairn throws. Each says who refused, what, the values given, and what would
 /// work.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file event.hpp  What an observer sees during a sweep.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file forms.hpp  The forms in which a step and an adjoint may be written. The library finds out which one is used.
 #include <optional>

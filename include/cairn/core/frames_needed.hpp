@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file frames_needed.hpp  How many states a sweep holds besides its slots: the one formula that plans and executors
 /// share.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file memory_sample.hpp  Memory at one time of a run, as observers record it and pictures show it.
 #include <cstdint>

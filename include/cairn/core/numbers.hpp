@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file numbers.hpp  The floating-point numbers in a state or an adjoint: the variables of a derivative.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file operation_graph.hpp  A graph of operations, such as a network with skip connections: the sizes, times and
 /// inputs of each operation.

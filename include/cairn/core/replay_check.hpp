@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file replay_check.hpp  What a sweep compares when it runs a state again, and how to ask for it.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file ring.hpp  The last states of a multi-step method as one state. Advancing to the next one copies none of them.
 #include <concepts>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file stage.hpp  The stages of a chain as functions: with or without a tape, single or numbered.
 #include <type_traits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file stage_value.hpp  A state, tape or adjoint of any type, for chains whose stages are known only at run time.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file state_traits.hpp  What cairn needs of a state: that it can be copied, or saved and restored.
 #include <concepts>

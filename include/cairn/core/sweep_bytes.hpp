@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sweep_bytes.hpp  The bytes that a sweep holds at its peak: the one formula that plans and executors share.
 #include <cairn/core/frames_needed.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file wide.hpp  Totals beyond 64 bits: a Revolve sweep of 10^18 steps with 2 slots runs 9.4e26 steps.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file workload.hpp  Sizes and times of a loop, which turn a schedule's counts into bytes and seconds.
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file linkage.hpp  How functions with a body in an impl/*.ipp are declared.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file src.hpp  The bodies of all functions that headers only declare with CAIRN_SEPARATE_COMPILATION. Exactly one
 /// file of a program includes it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_profiler.hpp  Profiles graphs of operations, chains of stages, and loops: time, memory and use of each
 /// part.

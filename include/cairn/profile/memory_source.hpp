@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file memory_source.hpp  Where a profiler asks how many bytes the program holds.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file profile_csv.hpp  A profile as two tables of comma-separated values, and back.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file profile_of.hpp  The profile of a measured graph or chain, and the graph or chain of a profile.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file profile_stats.hpp  The result of a profile: what each node of a sweep takes, and when each activation is used.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file profile_svg.hpp  Profiles as pictures: times and memory of nodes, memory over a sweep, and what batches take.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file profiled_sweep.hpp  What profilers have in common: the statistics of a sweep, their files and their pictures.
 #include <filesystem>

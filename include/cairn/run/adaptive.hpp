@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file adaptive.hpp  Steps that choose their own size: the choice of every step is recorded, and repeated in replays
 /// and adjoints.

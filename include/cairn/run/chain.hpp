@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain.hpp  Umbrella of the executors for chains: chain_gradient, chain_probe, any_stage. Not part of
 /// <cairn/cairn.hpp>.

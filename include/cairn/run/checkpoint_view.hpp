@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checkpoint_view.hpp  The checkpoints of a run as a map-like range.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file dry_run.hpp  The peak memory of a sweep whose states change their size: runs the executor on states that are
 /// only a size.

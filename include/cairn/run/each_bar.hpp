@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file each_bar.hpp  The gradients of several objectives from one sweep.
 #include <type_traits>

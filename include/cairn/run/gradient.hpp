@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file gradient.hpp  The adjoint of a whole loop in one call.
 #include <optional>

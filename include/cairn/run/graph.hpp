@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph.hpp  All of the executor for graphs: graph_builder, graph_gradient, graph_probe. Not in
 /// <cairn/cairn.hpp>.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file hook.hpp  Calls a function after the adjoint of each step, for example to add a running objective.
 #include <type_traits>

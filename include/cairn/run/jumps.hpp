@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file jumps.hpp  Events of a loop: the state jumps at a given step, or when a condition holds.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop.hpp  A loop that has run forward and can be reversed, once or repeatedly.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file nested.hpp  Nested loops: an outer step that is itself a checkpointed loop.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file open_loop.hpp  The forward half of a loop of unknown length: keeps the checkpoints of an online cursor, and
 /// turns where the loop ends.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file probe.hpp  Measures the sizes and times of a loop on a few real steps.
 #include <concepts>

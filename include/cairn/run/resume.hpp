@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file resume.hpp  Resumes a sweep that was stopped, from what its store still holds.
 #include <type_traits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sweep_failure.hpp  The position of a sweep, or where it failed.
 #include <cairn/core/action.hpp>

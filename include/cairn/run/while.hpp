@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file while.hpp  A loop whose length is known only when it ends: solvers with adaptive steps, iterations to a
 /// tolerance, early stops.

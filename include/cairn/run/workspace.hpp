@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file workspace.hpp  The memory of a sweep. It may outlive the sweep: with a reused workspace a warm sweep allocates
 /// nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file action_list.hpp  A schedule given as a list of actions.
 #include <cstddef>

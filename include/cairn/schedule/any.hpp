@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file any.hpp  Any schedule, chosen at run time, as one type, so that one executor is compiled for all.
 #include <concepts>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file binomial.hpp  The formulas of binomial checkpointing, exact for every loop of up to 2^63-1 steps.
 /// Notation of Griewank & Walther (2000): beta(s, t) = C(s + t, s) is the longest loop that s slots can reverse if no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file bptt.hpp  Backpropagation through time in bounded memory: hidden states and internal states of a recurrent
 /// network.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file disk_revolve.hpp  The cheapest schedule with some slots in memory and any number on disk.
 #include <cstddef>

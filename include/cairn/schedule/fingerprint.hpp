@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file fingerprint.hpp  A 128-bit hash of all actions of a plan.
 #include <concepts>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file hrevolve.hpp  The cheapest schedule over storage tiers with costs of writing and reading.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file leaves.hpp  Any schedule over leaves: runs of several steps that one adjoint call reverses.
 #include <cstdint>

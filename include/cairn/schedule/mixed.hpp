@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file mixed.hpp  The fewest steps run if states and tapes of single steps share a budget of units.
 #include <cairn/schedule/detail/table_limit.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file multistage.hpp  The fewest advances with slots in memory and on disk, and among those the least disk traffic.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file online.hpp  Checkpoints for a loop whose length is unknown until it ends.
 #include <cairn/core/action.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file position.hpp  The position of a stopped sweep, in numbers: `remaining` replans from it and `verify` starts
 /// from it.

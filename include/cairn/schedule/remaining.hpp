@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file remaining.hpp  Plans the rest of a sweep around the checkpoints that still exist.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file revolve.hpp  The binomial schedule: the fewest steps run for a given number of kept states.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file runge_kutta.hpp  Runge-Kutta time steps: solutions and stage values share the memory.
 #include <cairn/schedule/detail/table_limit.hpp>

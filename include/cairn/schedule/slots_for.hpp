@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file slots_for.hpp  The fewest slots for an accepted slow-down.
 #include <cairn/core/action.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file stopped_online.hpp  The sweep of an `online` plan over a loop whose length is known to the caller.
 #include <cairn/core/action.hpp>

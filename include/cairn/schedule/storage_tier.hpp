@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file storage_tier.hpp  Storage tiers with costs, and which of them a plan can use.
 #include <cstddef>

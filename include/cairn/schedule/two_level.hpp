@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file two_level.hpp  The first state of every period on a large tier, and the binomial schedule inside each period.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file uniform.hpp  Evenly spaced checkpoints: the default schedule for a bare number of steps, and store-all.
 #include <cstdint>

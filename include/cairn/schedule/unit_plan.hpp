@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file unit_plan.hpp  The one walk behind `mixed`, `bptt` and `runge_kutta`: states and tapes share a budget of
 /// units.

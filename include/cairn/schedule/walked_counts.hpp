@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file walked_counts.hpp  The totals of any schedule, by a walk that trusts every action.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file work_limit.hpp  A limit on the work of making a plan, counted while it is made.
 #include <cstddef>

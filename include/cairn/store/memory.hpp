@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file memory.hpp  The store in memory. A checkpoint is a frame with one more owner, so saving and loading copy
 /// nothing.

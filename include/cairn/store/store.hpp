@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file store.hpp  What a sweep requires of the store that holds its checkpoints.
 #include <concepts>

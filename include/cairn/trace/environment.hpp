@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file environment.hpp  Settings that programs take from the environment of their process. Nothing of cairn reads it
 /// by itself: only a program that asks does.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file memory_samples.hpp  An observer that records the memory of a sweep, one sample for each action.
 #include <algorithm>

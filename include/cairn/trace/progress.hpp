@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file progress.hpp  Where a sweep is and when it will be done: an observer for people who wait.
 #include <cstddef>

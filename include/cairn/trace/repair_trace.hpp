@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file repair_trace.hpp  Makes a trace whole that its program could not end.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file trace_observer.hpp  Writes the actions of a sweep into a trace.
 #include <array>

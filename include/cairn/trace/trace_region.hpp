@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file trace_region.hpp  Parts of a program as events of a trace: regions, and functions that need no edit.
 #include <concepts>

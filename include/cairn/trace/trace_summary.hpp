@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file trace_summary.hpp  Where the time of a trace went: by phase, by layer, by operation.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file trace_writer.hpp  Writes a trace: a file of JSON that Chrome and Perfetto show as a timeline.
 #include <atomic>

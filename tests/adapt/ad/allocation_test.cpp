@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A warm sweep over a tape allocates what the tool allocates. This program counts operator new.
 #include <cstddef>
 #include <vector>

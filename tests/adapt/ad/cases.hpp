@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Three loops whose values are known from programs without cairn (a hand-written adjoint, and five AD tools), through
 // any tape.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CoDiPack's tape, by its documented interface: over a stand-in, because Debian does not have CoDiPack.
 #include <cairn/adapt/codipack.hpp>
 #include "adapt/ad/cases.hpp"

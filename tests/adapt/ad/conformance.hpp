@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What every tape keeps of `cairn::ad_tape`, whatever tool it is of.
 #include <cstddef>

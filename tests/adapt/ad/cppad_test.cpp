@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CppAD's tape.
 #include "adapt/ad/cases.hpp"
 #include "adapt/ad/conformance.hpp"

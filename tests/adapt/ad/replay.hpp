@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a recording that is run again for other leaves has to keep, whatever tool replays it.
 #include "adapt/ad/cases.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sacado's tape in reverse mode.
 #include <cairn/adapt/sacado.hpp>
 #include "adapt/ad/cases.hpp"

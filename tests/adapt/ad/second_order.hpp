@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of the Hessian from a model alone: a tool differentiates the derivative along a direction, which the model
 // computes over a scalar with a slope. And rings as states of a model.
 #pragma once

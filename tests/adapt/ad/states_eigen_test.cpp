@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Eigen's matrices as states and parameters of models that a tool differentiates.
 #include <array>
 #include <cmath>

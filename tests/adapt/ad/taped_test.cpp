@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `taped` and `differentiate` promise whatever the tool is: kinds of states, objectives, controls, loops, lengths,
 // misuse. Over a stand-in for a tool, whose every number is exact here where the mathematics is.
 #include <array>

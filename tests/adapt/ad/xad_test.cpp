@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XAD's tape, by its documented interface: over a stand-in, because Debian does not have XAD.
 #include <cairn/adapt/xad.hpp>
 #include "adapt/ad/cases.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which calls of the CUDA runtime a graph is made of, with which device current, and what is made of every answer. The
 // library is played by the test.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What cuda_runtime asks of the CUDA runtime, with which device current, and what it makes of every answer. The library
 // is played by the test.
 #include <algorithm>

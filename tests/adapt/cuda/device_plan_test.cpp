@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans for devices: what they promise is what sweeps take, and no plan tried is faster.
 #include <cstdio>
 #include <string>

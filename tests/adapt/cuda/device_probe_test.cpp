@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a probe measures on the simulator, where the truth is known, and what follows from it: a plan, a capacity, a
 // sweep.
 #include <cstddef>

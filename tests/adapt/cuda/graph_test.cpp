@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sweeps and segments captured into graphs, on the simulator: bits and order of every replay, what cannot be captured,
 // and when it pays.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sweeps of real kernels captured into graphs on a real device: bits of every launch, and what the driver says of what
 // cannot be captured.
 #include <cstddef>

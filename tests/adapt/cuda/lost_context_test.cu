@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel that goes wrong on a real device: the error is told when somebody waits, by every call from there on, and
 // never by clean-up.
 #include <cairn/adapt/cuda/cuda_runtime.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuda_runtime on the real library: what it says where there is no driver or no device, and that it does what it must
 // where there is one.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pinned memory of the host: how often it is asked for and how much, what is told where it is not to be had, and who
 // touches it first.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands between states and a device: the concept, owners of memory, streams and events, errors and budgets. No
 // CUDA.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulator that tests of device code stand on: it finds every kind of missing edge, raises no alarm without one,
 // and keeps time exactly.
 #include <array>

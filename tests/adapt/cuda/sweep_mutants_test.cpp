@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each wait of a sweep is left out once, each record that is waited for, and each stream that is synchronised: the
 // simulator must find all of them out.
 #include <algorithm>

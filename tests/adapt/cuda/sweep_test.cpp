@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sweeps over states on a device: bits, order, copies, events and allocations, for every schedule, on the simulator.
 #include <cstddef>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exceptions at every call of the user's functions and of the runtime: nothing in flight is freed, and the sweep can be
 // used again.
 #include <cstddef>

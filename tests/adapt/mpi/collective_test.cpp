@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sweeps that ranks run together: the bits of sweeps alone, one plan on all, and one error on all.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sweep of communicating steps on several ranks, of which one fails; failing.py starts it and watches how it ends.
 //   failing throws CALL RANK      that rank throws at that call of step or adjoint
 //   failing stops CALL RANK       that rank asks to stop from that call on; ranks meet at every action

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How all ranks end when one of them fails: in time, and with the reason.
 
     failing.py WAY PROGRAM LAUNCHER...    WAY: throws, stops, differs or killed; LAUNCHER: mpirun and its options

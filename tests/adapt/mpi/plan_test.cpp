@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One plan for ranks with other states and budgets, and the check of an adjoint through messages.
 #include <cstdint>
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What tests on several ranks share: claims that all ranks check alike, and a ring of heat whose steps communicate.
 #include <mpi.h>

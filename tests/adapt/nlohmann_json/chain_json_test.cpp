@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chains and their plans as JSON, and back.
 #include <cairn/adapt/nlohmann_json/chain.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs and their plans as JSON, and back.
 #include <cairn/adapt/nlohmann_json/graph.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>

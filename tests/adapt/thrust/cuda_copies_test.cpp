@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How copies are ordered on Thrust's CUDA system, on a runtime of the test's own that notes what it is asked: no device
 // and no nvcc is needed for that, only the headers of both.
 #include <cstddef>

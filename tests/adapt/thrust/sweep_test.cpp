@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // States of thrust::device_vector in every verb, with steps that are Thrust algorithms: the bits of store-all, the
 // copies and the allocations that there may be. One source for each device system of Thrust.
 #include <array>

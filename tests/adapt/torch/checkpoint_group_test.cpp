@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Backward passes of one group run a region again once together, and each tensor is given to one of them.
 #include "support/torch.hpp"
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "adapt/torch/models/captured_models.hpp"
 #include "support/torch.hpp"
 #include "../../../benchmarks/torch/allocation_log.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What users of PyTorch's checkpoint rely on, held by regions and Sequentials: what runs how often, and what it leaves
 // behind.
 #include "support/torch.hpp"

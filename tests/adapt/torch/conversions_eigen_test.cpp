@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Eigen's matrices as tensors and back, without a copy where that can be.
 #include "support/torch.hpp"
 #include <Eigen/Core>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every place where a value of the user's is copied, walked with one type whose constructor shares what `tensor_traits`
 // takes apart: gradients are those of storing everything, and what the caller keeps stays as it was.
 #include "support/torch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of parameters and outputs of children, looked at by name.
 #include "support/torch.hpp"
 #include <cairn/adapt/torch/compat/debug_hooks.hpp>

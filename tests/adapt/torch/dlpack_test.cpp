@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors through DLPack and back: one memory, one owner at the end.
 #include "support/torch.hpp"
 #include <cairn/adapt/torch/memory/byte_meter.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules and functions captured into graphs of operations: the bits of the plain call, what is refused and why, and when a capture is made.
 #include "support/torch.hpp"
 #include "models/captured_models.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the operations of a captured graph take, held against what the plain call keeps.
 #include "support/torch.hpp"
 #include "models/captured_models.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two libraries with hidden visibility and regions of their own, loaded into one program without a name in common.
 #include "support/torch.hpp"
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "support/torch.hpp"
 #include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/adapt/torch/state/rng_states.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tensors hold: meters, statistics, hooks and slots, against sums done by hand.
 #include "support/torch.hpp"
 #include <cairn/adapt/torch/memory/byte_meter.hpp>

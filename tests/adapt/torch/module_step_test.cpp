@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules of LibTorch's as steps.
 #include "support/torch.hpp"
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Regions in regions, in gradients of gradients and in hooks: what they compute, and that their graphs end with their
 // results.
 #include "support/torch.hpp"

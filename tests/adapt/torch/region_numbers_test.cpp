@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A second run of a region draws the random numbers of the first one, wherever the generator stood.
 #include "support/torch.hpp"
 #include <cstdint>

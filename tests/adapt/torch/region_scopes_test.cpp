@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What early_stop, debug and leftovers mean to the whole of a scope or of a backward pass.
 #include "support/torch.hpp"
 #include <string>

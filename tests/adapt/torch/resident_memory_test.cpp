@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks of tensors that go back to the system when they end. Children set it, for a setting of the C library stays.
 #include "support/torch.hpp"
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the bits of the plain loop end: what holds to the bit, and what to rounding, with a weight in two loops and
 // with a gradient penalty.
 #include "support/torch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Sequential under checkpoints whose children keep the results of some operators, or are run again once for several
 // backward passes.
 #include "support/torch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LibTorch's settings for a while, and dynamic loss scaling against its written rules.
 #include "support/torch.hpp"
 #include <cairn/adapt/torch/compat/loss_scaler.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles of training steps, held against the steps themselves.
 #include "support/torch.hpp"
 #include "models/captured_models.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a trace shows of LibTorch: operators, layers, backward passes, and what is run again.
 #include "support/torch.hpp"
 #include <algorithm>

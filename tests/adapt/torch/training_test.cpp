@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Three programs that train, each with the few lines changed that a user would change: the losses of twenty steps are
 // those of the plain program.
 #include "support/torch.hpp"

@@ -1,4 +1,5 @@
 // error: the third argument must be the number of steps, or the inputs of a scan
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 

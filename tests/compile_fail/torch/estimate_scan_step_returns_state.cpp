@@ -1,4 +1,5 @@
 // late error: the step of a scan must return a pair of the next state and of an output
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 

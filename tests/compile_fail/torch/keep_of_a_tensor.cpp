@@ -1,4 +1,5 @@
 // error: what is kept is a function without arguments; it captures what it reads, and a tensor has been computed already
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 

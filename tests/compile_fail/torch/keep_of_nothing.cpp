@@ -1,4 +1,5 @@
 // error: what is kept must be a tensor, tuples, vectors or dictionaries of tensors, or a type with cairn::libtorch::tensor_traits
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 

@@ -1,4 +1,5 @@
 // error: include <cairn/adapt/torch.hpp> and call cairn::libtorch::checkpointed_loop
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 #include <cairn/cairn.hpp>

@@ -1,4 +1,5 @@
 // error: the state must be a tensor, tuples, vectors or dictionaries of tensors
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 

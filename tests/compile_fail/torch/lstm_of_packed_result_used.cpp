@@ -1,4 +1,5 @@
 // error: a packed sequence cannot run under checkpoints here; give a padded tensor to forward
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 

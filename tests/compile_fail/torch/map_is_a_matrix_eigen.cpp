@@ -1,4 +1,5 @@
 // error: a tensor is seen by an Eigen::Map; name one
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 #include <cairn/adapt/torch/compat.hpp>

@@ -1,4 +1,5 @@
 // error: tensors cannot hold the numbers of this map
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 #include <cairn/adapt/torch/compat.hpp>

@@ -1,4 +1,5 @@
 // error: the function must be callable with its inputs, or with the elements of a tuple of inputs
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 

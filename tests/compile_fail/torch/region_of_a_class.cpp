@@ -1,4 +1,5 @@
 // error: the inputs must be tensors, tuples, vectors, dictionaries or optionals of tensors
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 

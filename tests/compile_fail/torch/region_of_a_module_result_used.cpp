@@ -1,4 +1,5 @@
 // error: the function is a module itself, which would be copied; give its holder
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 

@@ -1,4 +1,5 @@
 // error: the unpack function must take what the pack function returns, and return the tensor
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 

@@ -1,4 +1,5 @@
 // error: the third argument must be a tensor \[T, ...\], a vector of T tensors, or a tuple of such
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 

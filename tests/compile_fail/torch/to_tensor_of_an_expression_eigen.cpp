@@ -1,4 +1,5 @@
 // late error: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 #include <cairn/adapt/torch/compat.hpp>

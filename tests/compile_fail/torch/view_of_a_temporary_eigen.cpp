@@ -1,4 +1,5 @@
 // late error: the matrix would end before the tensor; give it away with cairn::libtorch::to_tensor
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 #include <cairn/adapt/torch/compat.hpp>

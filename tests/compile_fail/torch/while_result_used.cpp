@@ -1,4 +1,5 @@
 // error: keep_going comes first, `keep_going\(x, i\)` or `keep_going\(x\)`, and must return bool
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 

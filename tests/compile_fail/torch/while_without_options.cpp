@@ -1,4 +1,5 @@
 // error: a loop over tensors is called with its options at the end, at least LoopOptions
+// SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 

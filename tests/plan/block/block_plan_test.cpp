@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks of a loop: where they begin, in which order they are run and reversed, and what is known of that before.
 #include <cairn/plan/block/block_plan.hpp>
 

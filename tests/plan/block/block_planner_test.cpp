@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks of a chain: every plan is replayed, cuts by bytes are the best there are, and what a user's planner answers is
 // checked.
 #include <cairn/plan/block/block_planner.hpp>

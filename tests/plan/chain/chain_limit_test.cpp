@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The work of planning a chain: it is counted, limited and stopped, whatever the method; what is answered then is a
 // plan with its proof, or a typed error.
 #include <cairn/plan/chain/chain_planner.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One planner over all methods: every plan keeps within its budget, no bound is above what it bounds, and the best
 // method is never behind another.
 #include <cairn/plan/chain/chain_planner.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans of one level: those of Chen et al., and the best of all.
 #include <cairn/plan/chain/detail/chen.hpp>
 #include <cairn/plan/chain/detail/single_level.hpp>

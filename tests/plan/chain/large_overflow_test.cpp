@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chains of the largest sizes and budgets that there can be: no sum of theirs overflows. Undefined arithmetic ends this
 // program.
 #include <cairn/plan/chain/chain_planner.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bounds for every schedule of a chain, against the search over all of them.
 #include <cairn/plan/chain/detail/lower_bounds.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans that may give states up early: never over budget, never slower than persistent ones, and nearly as fast as the
 // fastest of all schedules.
 #include <cairn/plan/chain/detail/non_persistent.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans whose tapes live only during their own adjoint, against Revolve and a search over all machines that may do no
 // more.
 #include <cairn/plan/chain/detail/own_tapes.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exact optimum among persistent plans: against oracles, a recursion written anew, the search over all schedules,
 // and the judge.
 #include <cairn/plan/chain/detail/persistent.hpp>

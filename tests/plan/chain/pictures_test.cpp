@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans for chains as words, tables and pictures.
 #include <cairn/plan/text/chain_svg.hpp>
 #include <cairn/plan/text/drawn_actions.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables in slots: exact where the unit divides, a plan within the budget above the optimum, a bound below it; against
 // a recursion in bytes.
 #include <cairn/plan/chain/detail/slot_table.hpp>

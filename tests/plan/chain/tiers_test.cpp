@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans that keep states on tiers, against a search over everything that a machine with tiers could do.
 #include <cairn/plan/chain/detail/tiers.hpp>
 

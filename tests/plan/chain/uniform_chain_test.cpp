@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chains of stages that are all alike: the plan without a table against tables that know nothing of its argument.
 #include <cairn/plan/chain/detail/uniform_chain.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans for graphs: within the budget, always; as fast as any plan where the graph is small; and close to that without the exact search.
 #include <cairn/plan/graph/detail/run_order.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans for graphs as words and as pictures.
 #include <cairn/plan/graph/graph_planner.hpp>
 #include <cairn/plan/text/drawn_actions.hpp>

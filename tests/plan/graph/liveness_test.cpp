@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When values are read, and what it takes to make them again.
 #include <cairn/plan/graph/detail/run_order.hpp>
 #include <cairn/plan/graph/liveness.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts below the planner of graphs: options of blocks, the table over places, the exact search and the bounds.
 #include <cairn/plan/graph/detail/lower_set_table.hpp>
 

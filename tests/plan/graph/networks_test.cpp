@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans for whole networks: within the budget, close to what is proven, and within a limit of work.
 #include <cairn/plan/graph/graph_planner.hpp>
 

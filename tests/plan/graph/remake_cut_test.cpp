@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What to keep at a moment and what to make again: cuts against all choices, and flows against all cuts.
 #include <cairn/plan/graph/detail/remake_cut.hpp>
 

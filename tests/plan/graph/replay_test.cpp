@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The judge of graph plans: it charges what the model says, and refuses what no machine could do.
 #include <cairn/plan/graph/replay.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file differentiate.hpp  The value of a loop's objective, and its gradient by the initial state and by the
 /// parameters, in one call.

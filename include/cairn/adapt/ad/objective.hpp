@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file objective.hpp  What is differentiated: a function of the final state, of every state, or of some states.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file plan_for.hpp  A plan for a loop with a tape: chooses the length of leaves and the slots together.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file rebind_scalar.hpp  The type of a state over another scalar: for example std::vector<double> over a tool's
 /// scalar.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file tape.hpp  The interface of a tool for automatic differentiation: one tape that is recorded, reversed and
 /// recorded again.

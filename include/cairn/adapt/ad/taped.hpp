@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file taped.hpp  A step written once for any scalar, and its adjoint by a tape of a few steps.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file cuda_runtime.hpp  A CUDA device, by CUDA's runtime API. Also for host compilers: link CUDA::cudart.
 #include <cstddef>

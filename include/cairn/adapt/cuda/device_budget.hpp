@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file device_budget.hpp  How much of a device's memory may be used, as people write it: "80%" or "4GB".
 #include <concepts>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file device_buffer.hpp  Memory of a device, and pinned memory of the host, with an owner.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file device_capacity.hpp  How many frames of a device a schedule holds during each action, and how many it needs in
 /// total.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file device_guard.hpp  Makes a device current for a scope.
 #include <new>

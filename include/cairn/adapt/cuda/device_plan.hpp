@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file device_plan.hpp  The fastest plan for a loop on a device, with frames on the device and pinned slots on the
 /// host.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file device_probe.hpp  Measures the sizes and times of a loop on a device, for `plan_for_device`.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph.hpp  Captures what a function puts into a stream, and launches it again at the cost of one call.
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_pays.hpp  Whether to capture a sweep into a graph: if its steps are short, and not too many.
 #include <cairn/core/action.hpp>

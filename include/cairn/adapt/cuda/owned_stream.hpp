@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file owned_stream.hpp  A stream with an owner.
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file runtime.hpp  The policy of a device: memory, streams, events and copies. Contains no CUDA.
 #include <concepts>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sweep.hpp  The adjoint of a loop whose states are on a device: checkpoints are frames of the device, or pinned
 /// slots of the host.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file virtual_device.hpp  A device that only counts time, and the time of a sweep on it.
 #include <cstddef>

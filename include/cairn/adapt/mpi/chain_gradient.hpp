@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_gradient.hpp  The adjoint of a chain that all ranks run together. Not part of <cairn/adapt/mpi.hpp>.
 #include <type_traits>

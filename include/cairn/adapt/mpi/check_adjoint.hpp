@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file check_adjoint.hpp  Checks the adjoint of a step that communicates.
 #include <cstddef>

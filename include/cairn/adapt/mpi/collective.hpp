@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file collective.hpp  The ranks of a communicator that run sweeps together; an argument of verbs.
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file collective_error.hpp  What all ranks throw when one of them cannot go on.
 #include <cstdint>

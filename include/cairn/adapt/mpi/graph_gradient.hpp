@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_gradient.hpp  The adjoints of a graph that all ranks run together. Not part of <cairn/adapt/mpi.hpp>.
 #include <type_traits>

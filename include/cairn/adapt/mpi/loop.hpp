@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop.hpp  A loop that all ranks have run forward together, and reverse together.
 #include <cstddef>

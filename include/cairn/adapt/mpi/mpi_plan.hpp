@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file mpi_plan.hpp  One plan for all ranks, within the budget of each.
 #include <mpi.h>

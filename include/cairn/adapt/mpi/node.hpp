@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file node.hpp  The ranks that share one machine: its memory and its devices.
 #include <mpi.h>

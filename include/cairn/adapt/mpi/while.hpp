@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file while.hpp  A loop whose length all ranks learn together, when it ends.
 #include <memory>

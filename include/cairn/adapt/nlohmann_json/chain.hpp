@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain.hpp  Chains and their plans as JSON by nlohmann::json, and chains back.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph.hpp  Graphs of operations and their plans as JSON by nlohmann::json, and back.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file on_stream.hpp  Chooses the stream on which a sweep copies states.
 #include <cairn/adapt/thrust/detail/device_copies.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file compat.hpp  Further parts for programs with LibTorch: HCModule, scaled losses, settings, hooks, statistics,
 /// DLPack and Eigen's matrices. Not included by <cairn/adapt/torch.hpp>.

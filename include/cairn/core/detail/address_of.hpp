@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file address_of.hpp  The address of a user's object, even if its type overloads `&`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file aggregate.hpp  Access to the members of an aggregate or of a tuple without their names.
 #include <cstddef>
@@ -226,8 +227,8 @@ template <class T>
 
 template <class T>
 concept tuple_like = requires { std::tuple_size<T>::value; };
-/// The number of parts that `with_members` visits. Arrays do not count as tuples here, and an aggregate with `tuple_size`
-/// counts as a tuple.
+/// The number of parts that `with_members` visits. Arrays do not count as tuples here, and an aggregate with
+/// `tuple_size` counts as a tuple.
 template <class T>
 [[nodiscard]] consteval std::size_t parts() {
   using U = std::remove_cv_t<T>;

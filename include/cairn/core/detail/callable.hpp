@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file callable.hpp  Questions about a function object that can be answered without compiling its body.
 /// Overload resolution alone does not compile the body of a generic lambda. Being chosen does, and an error in the body

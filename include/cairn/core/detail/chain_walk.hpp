@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_walk.hpp  Tracks which states and tapes exist during a plan for a chain, and what may be done next.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checkpoint_hashes.hpp  The hashes that a replay check of checkpoints needs, in a table that does not grow.
 #include <cstddef>

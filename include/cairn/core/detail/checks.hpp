@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checks.hpp  The checks that public verbs make of their arguments: one error message for each misuse.
 /// A check stops at its first failure; the verbs put their bodies under `if constexpr (check)`.
@@ -61,9 +62,8 @@ template <class Step, class S, class Plan, bool MayStop = false>
     return false;
   } else if constexpr (!state<S>) {
     constexpr auto found = copy_fault_of<S>();
-    constexpr auto why = !shares_snapshot<S> && (copyable_value<S> || traited_copy<S> || found == copy_fault::expression)
-                             ? found
-                             : copy_fault::none;
+    constexpr bool copies = copyable_value<S> || traited_copy<S> || found == copy_fault::expression;
+    constexpr auto why = !shares_snapshot<S> && copies ? found : copy_fault::none;
     constexpr bool stays = why != copy_fault::none || owning_pointer<S> || shares_snapshot<S>,
                    pointer = owning_pointer<S>, tensor = why == copy_fault::tensor,
                    expression = why == copy_fault::expression;

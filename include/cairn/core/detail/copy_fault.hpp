@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file copy_fault.hpp  Detects types whose copies share data with the original.
 /// An in-place step on such a state would also change its checkpoints, and silently give a wrong gradient.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file copyable.hpp  Which types can be moved and copied.
 /// std::movable and std::copyable ask more, and each answer of theirs costs a compiler three times as much. Every

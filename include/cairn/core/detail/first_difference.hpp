@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file first_difference.hpp  The first floating-point number in which two states differ.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file floating.hpp  Which types are known to hold floating-point numbers, so that their adjoints cannot be whole
 /// numbers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_segments.hpp  Plans that run a graph by segments of its operations: values that pass from segment to
 /// segment are kept, values inside one are made again.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_walk.hpp  Which values and tapes are there while a plan for a graph is obeyed, and what may be done
 /// next.

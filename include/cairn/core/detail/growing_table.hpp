@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file growing_table.hpp  A table of numbers that grows without moving them.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file only_elements.hpp  Which classes hold nothing besides what one of their members reports, so that the report is
 /// complete.

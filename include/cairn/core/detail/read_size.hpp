@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file read_size.hpp  Reads a size in bytes from text, exactly, and explains what is wrong with other texts.
 #include <cstddef>

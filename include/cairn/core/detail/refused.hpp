@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file refused.hpp  The result type of a call that was refused at compile time.
 #include <type_traits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file refused_replay.hpp  The errors of a replay check.
 #include <cairn/core/action.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file replay_ledger.hpp  The replay check's record of one sweep: hashes by the number of the state. It knows neither
 /// states nor executors.

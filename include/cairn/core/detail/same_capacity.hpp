@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file same_capacity.hpp  Compares the capacity of two states: whether one has exactly the memory that a fresh copy
 /// of the other would take.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file signature.hpp  The parameter types of a function, and which of them it takes by value.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file stage_checks.hpp  The checks of stages and of the arguments beside them: one error message for each misuse.
 #include <type_traits>

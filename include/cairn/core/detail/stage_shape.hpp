@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file stage_shape.hpp  Finds the form of a stage: the state it returns, what it records, and what its adjoint needs.
 /// The forms differ in the number of arguments alone, so that generic lambdas are read like any other function.

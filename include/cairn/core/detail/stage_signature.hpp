@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file stage_signature.hpp  The types of state and adjoint that the functions of a stage take, if their signatures
 /// tell.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file step_shape.hpp  Finds the form of a step. The forms are tried in this order: (x, i), (x), (x, x1, i), (x, x1).
 /// The index is passed as a temporary, so that `auto& x1` cannot bind to it. x is not const, because the body of

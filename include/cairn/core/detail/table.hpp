@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file table.hpp  A fixed number of plain values on the heap: the only container of cursors and executors.
 #include <cstddef>

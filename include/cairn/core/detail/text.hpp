@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file text.hpp  Text of bounded length, without std::string.
 #include <cstddef>

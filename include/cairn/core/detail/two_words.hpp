@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file two_words.hpp  Integers of 128 bits for compilers that have none: those for 32-bit processors, and MSVC.
 #include <bit>

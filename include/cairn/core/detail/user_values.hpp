@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file user_values.hpp  How the library copies users' values, and how it passes its own objects to users' functions:
 /// the one rule of every copy.

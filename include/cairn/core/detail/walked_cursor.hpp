@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file walked_cursor.hpp  Access to a cursor during a walk, in registers if possible.
 #include <type_traits>

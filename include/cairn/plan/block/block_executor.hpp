@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file block_executor.hpp  Drives a user's engine block by block, forward and backward.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file block_plan.hpp  A chain or loop cut into consecutive blocks, and the order in which they are run and reversed.
 #include <algorithm>

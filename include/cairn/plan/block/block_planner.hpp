@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file block_planner.hpp  Cuts a loop or a chain into blocks: by size, by bytes, or by a user's planner.
 #include <concepts>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file block_replay.hpp  A block plan as actions of a chain, so that `replay` can judge it like any other plan.
 #include <vector>

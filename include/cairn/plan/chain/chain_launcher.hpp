@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_launcher.hpp  A callable that runs parts of a chain planner's tables in parallel.
 #include <cstddef>

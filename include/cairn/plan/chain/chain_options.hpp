@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_options.hpp  Options of planners for chains.
 #include <cstdint>

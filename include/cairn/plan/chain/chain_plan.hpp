@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_plan.hpp  A plan for a chain, its cost, and how far it is from the optimum.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_planner.hpp  Finds the fastest plan for a chain and a budget, and a bound that says how good it is.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file replay.hpp  Plays a plan for a chain action by action and counts its cost; all planners are measured by it.
 #include <algorithm>

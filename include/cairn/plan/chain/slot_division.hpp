@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file slot_division.hpp  Divides a budget of bytes into slots: rounds sizes and needs, and chooses the size of a
 /// slot.

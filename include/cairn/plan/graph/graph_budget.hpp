@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_budget.hpp  A memory budget in the place of a plan for a graph.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_plan.hpp  Options of planners for graphs, and a plan for a graph with its cost.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_planner.hpp  Finds a fast plan for a graph of operations within a budget in bytes.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file advise.hpp  The cheapest plan over all planners and tiers, with the alternatives.
 #include <vector>

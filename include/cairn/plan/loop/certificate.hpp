@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file certificate.hpp  How far a plan is from a lower bound on all plans.
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file estimate.hpp  Predicts the cost of a plan on a workload before anything runs.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file explain.hpp  What a plan's memory buys: its distance from the least possible cost, and the best plans with
 /// half and with twice the memory.

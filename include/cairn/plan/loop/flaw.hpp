@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file flaw.hpp  What can be wrong with a schedule.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file interpreter.hpp  The only definition of what each action means, in terms of step numbers.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file most_slots.hpp  The most slots of any kind of plan that fit a budget.
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file pareto.hpp  What memory buys: the plans that no other plan beats in both memory and time.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file plan_within.hpp  From a budget in bytes to the cheapest plan that keeps everything in memory.
 #include <cairn/core/bytes.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file planned.hpp  A plan with everything that is known of it before any step runs.
 #include <cstddef>

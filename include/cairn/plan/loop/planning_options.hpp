@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file planning_options.hpp  What planning may try, and why it skipped a planner.
 #include <cstdint>

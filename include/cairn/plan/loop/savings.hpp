@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file savings.hpp  Rules of thumb for evenly spaced checkpoints, from the numbers of steps and checkpoints alone.
 #include <cstddef>

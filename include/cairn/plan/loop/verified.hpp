@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file verified.hpp  A user's own schedule, checked before a sweep uses it.
 #include <concepts>

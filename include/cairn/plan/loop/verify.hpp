@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file verify.hpp  Walks a whole schedule on step numbers: the reference for every schedule.
 #include <cairn/core/action.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file why_infeasible.hpp  How large a budget has to be, and what the memory is for.
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file action_words.hpp  The words for actions, tiers and phases in files and on screens, and actions from words.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file actions_csv.hpp  Schedules as comma-separated text, one action per line, and back.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file batch_svg.hpp  Memory and time over the size of a batch.
 #include <cstdint>

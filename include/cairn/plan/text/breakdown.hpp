@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file breakdown.hpp  What memory or time is spent on: parts of a whole, for one moment or for many.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_svg.hpp  Pictures of plans for chains: memory over time, and time over memory.
 #include <cstddef>

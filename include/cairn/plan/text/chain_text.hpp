@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_text.hpp  Plans for chains in words, as tables and as CSV, and why there is no plan.
 #include <cstdint>

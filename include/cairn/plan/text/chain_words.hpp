@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_words.hpp  The actions of a plan for a chain as words, and back.
 ///

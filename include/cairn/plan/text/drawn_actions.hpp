@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file drawn_actions.hpp  The actions of a schedule for a picture: checked one by one, and limited in number.
 #include <cstddef>

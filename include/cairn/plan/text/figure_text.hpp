@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file figure_text.hpp  Single figures in the form that all texts of cairn use.
 #include <cstdint>

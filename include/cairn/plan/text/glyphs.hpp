@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file glyphs.hpp  The character sets of pictures for a terminal.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_svg.hpp  A plan for a graph as a picture: memory over time.
 #include <span>

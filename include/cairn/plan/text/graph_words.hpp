@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_words.hpp  The actions of a plan for a graph as words, and back.
 ///

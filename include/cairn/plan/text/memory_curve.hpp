@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file memory_curve.hpp  The memory of a sweep over its actions: in states, or in bytes if sizes are given.
 #include <cstddef>

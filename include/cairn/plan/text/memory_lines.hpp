@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file memory_lines.hpp  Memory over time or over actions, several curves in one picture: predicted beside measured,
 /// or one for each size of a batch.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file pareto_text.hpp  Time over memory for many plans, as a table, as CSV and as a picture.
 #include <string>

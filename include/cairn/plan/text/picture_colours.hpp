@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file picture_colours.hpp  How many lines or parts a picture can tell apart.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file plan_text.hpp  Plans, advice and infeasible budgets, in sentences.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file space_time.hpp  A schedule as a space-time diagram: steps across, actions downwards, one mark per action.
 #include <string>

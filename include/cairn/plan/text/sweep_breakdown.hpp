@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sweep_breakdown.hpp  What the memory of a sweep is spent on, action by action.
 #include <vector>

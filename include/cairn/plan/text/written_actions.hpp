@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file written_actions.hpp  The actions of a schedule for a file: checked one by one, and limited in number.
 #include <cairn/core/action.hpp>

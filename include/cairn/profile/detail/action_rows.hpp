@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file action_rows.hpp  The actions of sweeps, each with its times and its bytes: what observers collect.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file node_names.hpp  Names of nodes as calls: who reads whom, written and read.
 #include <cstddef>

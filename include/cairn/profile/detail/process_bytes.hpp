@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file process_bytes.hpp  What Linux tells of the memory of this process.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file gradient.hpp  The adjoint of a chain of different stages, by a plan within a memory budget. Not part of
 /// <cairn/cairn.hpp>.

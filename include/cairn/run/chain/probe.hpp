@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file probe.hpp  Measures a chain of stages on real runs: the sizes and times that planners need.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file store.hpp  The store for states of a chain outside memory, and what a plan needs of it.
 #include <concepts>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file check_adjoint.hpp  Checks whether an adjoint is the adjoint of its step. For tests; not part of
 /// <cairn/cairn.hpp>.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file check_gradient.hpp  The Taylor test of a gradient, however it was computed.
 #include <cstdint>

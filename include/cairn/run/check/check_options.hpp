@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file check_options.hpp  How much `check_adjoint` does.
 #include <cstdint>

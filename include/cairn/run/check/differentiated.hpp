@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file differentiated.hpp  Which numbers of a state `check_adjoint` varies: all, those of the part that the adjoint
 /// belongs to, or all but constants.

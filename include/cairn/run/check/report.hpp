@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file report.hpp  The results of `check_adjoint` and `check_gradient`.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file cached_object.hpp  Memory for an object whose type is known late; it is kept from call to call.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file call.hpp  The one place from which an in-place step is called.
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file come_back.hpp  A snapshot of an object, taken before calls that may change it.
 #include <optional>

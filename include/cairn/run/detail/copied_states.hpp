@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file copied_states.hpp  The states of a sweep whose state can be copied: what each action does to frames and store.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file execute.hpp  Obeys the actions of a cursor: the one loop of every sweep.
 #include <cstdint>

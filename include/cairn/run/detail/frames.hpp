@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file frames.hpp  The states of a sweep in one pool. A checkpoint in memory is a frame with one more owner; to load
 /// it copies nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file last_arguments.hpp  The last arguments of a verb: a workspace or a store, an observer, and options. Each is
 /// optional.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file listed_actions.hpp  Plans that are lists of actions: those of chains and graphs.
 #include <concepts>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file live_object.hpp  The caller's object in a sweep, and snapshots of it.
 #include <optional>

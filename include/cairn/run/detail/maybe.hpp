@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file maybe.hpp  A value that may be missing, for what a workspace keeps between sweeps.
 #include <new>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file object_probe.hpp  Sizes and times of a loop over an object. Measures on the object itself, and restores it at
 /// the end.

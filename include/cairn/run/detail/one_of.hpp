@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file one_of.hpp  Arguments behind the fixed ones of a call, in any order.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file raw_array.hpp  Memory for objects that are constructed and destroyed one by one.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file refused_run.hpp  The result type of a loop that was refused at compile time: accepts all calls of a run,
 /// without further errors.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file replayed_states.hpp  The states of a sweep with a replay check: hashes and compares states, and forwards all
 /// actions to the states inside.

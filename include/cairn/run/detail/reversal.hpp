@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file reversal.hpp  Calls the user's adjoint in each of its forms, and keeps the tapes of recording adjoints.
 #include <concepts>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file saved_states.hpp  The states of a sweep whose state is an object that stays in place and hands out snapshots.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file short_calls.hpp  Times calls that are too short for the clock: many in a row, each on its own copy.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sweep.hpp  A sweep, or a part of one, in the memory of a workspace.
 #include <cstdint>

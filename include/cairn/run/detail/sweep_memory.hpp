@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sweep_memory.hpp  Frames and store of one sweep, and what the slots hold.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file timings.hpp  Times of calls by a clock that the user names, and how short a call that clock can measure.
 #include <cstddef>

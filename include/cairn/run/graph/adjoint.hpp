@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file adjoint.hpp  The adjoint of a value of a graph, to which the adjoints of all its readers add.
 #include <cstddef>

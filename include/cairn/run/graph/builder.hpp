@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file builder.hpp  Builds a graph of operations: callables on values of any types.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file gradient.hpp  The adjoints of the inputs of a graph, by a plan within a memory budget. Not included by
 /// <cairn/cairn.hpp>.

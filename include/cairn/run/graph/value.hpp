@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file value.hpp  Handles of a graph's values, and the inputs and seeds of a run.
 #include <cstdint>

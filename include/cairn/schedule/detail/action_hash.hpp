@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file action_hash.hpp  The hash of a list of actions, and of pieces of such a list that are moved and joined.
 /// A list a_0 .. a_(m-1) has the hash sum of c(a_i) x^(m-1-i) modulo the prime 2^127 - 1. The code c is linear in slot,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file blocks.hpp  A loop divided into blocks: their lengths, and how many states the uniform walk over them keeps.
 #include <cairn/core/action.hpp>

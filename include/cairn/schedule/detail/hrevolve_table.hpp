@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file hrevolve_table.hpp  The table of H-Revolve: the least cost over tiers, of which each is no cheaper than the
 /// one before.

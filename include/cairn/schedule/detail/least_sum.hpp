@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file least_sum.hpp  The least f(y) + g(x - y): the inner loop of every planner that fills a table.
 #include <cstddef>

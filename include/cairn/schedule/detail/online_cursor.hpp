@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file online_cursor.hpp  The cursor of `online`: a forward run that may stop anywhere, then the way back.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file online_rule.hpp  Which states to keep while the length of the loop is unknown.
 #include <cstddef>

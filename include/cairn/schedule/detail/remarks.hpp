@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file remarks.hpp  Remarks on numbers of a valid plan that are most likely a mistake.
 #include <cairn/core/action.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file repetition_run.hpp  The repetition numbers of loops of increasing length.
 #include <cairn/core/action.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file shared.hpp  Immutable objects that a plan shares with its copies and cursors.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file square_root.hpp  Integer square roots, exact up to 2^128-1.
 #include <cstdint>

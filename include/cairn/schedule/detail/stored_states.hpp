@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file stored_states.hpp  Stored states in the order in which a replanned sweep needs them, and the slots between
 /// them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file table_limit.hpp  The limit on the table of a plan, checked before any of it is allocated.
 #include <cairn/core/action.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file tier_cursor.hpp  Walks the choices of a `tier_table`: the cursor of all plans over tiers with costs.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file tier_plan.hpp  What `hrevolve`, `multistage` and `disk_revolve` have in common.
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file tier_table.hpp  Where a plan over several tiers keeps its states: one choice for every number of steps and of
 /// free slots.

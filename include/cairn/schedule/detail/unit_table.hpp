@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file unit_table.hpp  How many runs of steps are needed for every part of a loop if states and tapes share one
 /// budget.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file value_list.hpp  A growing list of plain values, and a stable sort; quick to compile.
 #include <cassert>

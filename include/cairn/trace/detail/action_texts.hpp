@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file action_texts.hpp  The parts of an action's event that are the same each time.
 #include <array>

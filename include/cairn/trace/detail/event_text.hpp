@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file event_text.hpp  Writes the text of an event into memory that has room for it.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file json_line.hpp  Reads one JSON value, and tells the members of objects.
 #include <cstddef>

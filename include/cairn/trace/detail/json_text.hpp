@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file json_text.hpp  Text as the inside of a JSON string.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file progress_words.hpp  Lines of progress, made without the heap: what a sweep allocates can be counted while they
 /// are shown.

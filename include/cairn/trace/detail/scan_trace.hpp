@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file scan_trace.hpp  What of a trace is whole.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file system_names.hpp  What a trace says of its process, as far as the system tells it in files.
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file trace_lines_of.hpp  Reads a trace line by line.
 #include <cerrno>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file trace_place.hpp  Where a thread is in its trace.
 #include <cstddef>

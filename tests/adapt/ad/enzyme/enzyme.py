@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """enzyme.py CLANG INCLUDE [FOLDER]: compiles glue.cpp by the Enzyme of PyPI (enzyme-ad), runs it here, and compares the
 two gradients that it gives.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Stands in for CoDiPack, which Debian does not have: of its documented interface (ReverseTapeInterface,
 // GradientAccessTapeInterface, TapeValues) what an adapter needs, over a tape of our own.

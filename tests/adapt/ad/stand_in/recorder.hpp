@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A small tape by overloading, on which the stand-ins for CoDiPack and XAD stand: each statement has up to two
 // arguments with their partial derivatives, and each result a place of its own. No line is shared with an adapter.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A library with a region in it, built twice with hidden visibility: what one library of a program knows of the other's
 // engine is its name alone.
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file captured_models.hpp  Modules whose forward is their own, as programs write them.
 #include <torch/torch.h>

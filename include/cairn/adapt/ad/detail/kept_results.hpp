@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file kept_results.hpp  Copies of a recording's results, which do not move until the next recording.
 #include <cstddef>

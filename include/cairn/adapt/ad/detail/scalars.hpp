@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file scalars.hpp  The scalars of a state over double, and of the same state over a tool's scalar, in the same
 /// order.

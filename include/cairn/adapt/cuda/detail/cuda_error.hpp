@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file cuda_error.hpp  Converts error codes of the CUDA runtime to exceptions. The only header that includes CUDA's
 /// own host header.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file device_failure.hpp  What can go wrong with a device, and the exceptions for it. Contains no CUDA, so that
 /// every runtime reports the same.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file device_forms.hpp  The forms in which a step, an adjoint, a seed and an initial state on a device may be
 /// written.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file frames.hpp  Full states on a device, allocated once. A checkpoint is a frame with one more owner; to load it
 /// copies nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file host_loads.hpp  Looks ahead on a copy of the cursor: which state is loaded from the host next, and from when
 /// on a frame is free for it.

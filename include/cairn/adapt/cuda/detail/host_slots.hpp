@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file host_slots.hpp  Pinned host memory for states of a device, pinned once.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file launches.hpp  Reports launches that were refused at once, with the function that made them.
 #include <cairn/adapt/cuda/runtime.hpp>

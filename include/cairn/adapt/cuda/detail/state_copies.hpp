@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file state_copies.hpp  Copies a state's runs of bytes: device memory in a stream, host memory at once.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sweep_streams.hpp  The three streams of a sweep, and what each is known to have waited for.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file touched_pages.hpp  Host memory in whole pages that several threads touch first, which takes most of the time
 /// of pinning.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file extras.hpp  The arguments in any order that verbs for chains and graphs take, in a sweep of all ranks.
 #include <type_traits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file gathered.hpp  A state, or an adjoint, of which each rank has a part, and knows the numbers of all.
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file meeting.hpp  A sweep that all ranks run together: they agree before the first step and meet again behind the
 /// last.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file team.hpp  The ranks of a communicator, and the one way in which they meet.
 /// Ranks meet in rounds: one small reduction over a communicator of cairn's own, so that no message of the user's can

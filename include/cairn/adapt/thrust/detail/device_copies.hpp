@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file device_copies.hpp  Copies within the memory of Thrust's device system, ordered with the steps on a stream if
 /// the system has streams.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checkpoint_group.hpp  Backward passes that share the recomputation of regions.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checkpoint_guards.hpp  Overrides options of all regions in a scope.
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checkpoint_policy.hpp  Which operators of a region keep their results instead of running again.
 #include <algorithm>

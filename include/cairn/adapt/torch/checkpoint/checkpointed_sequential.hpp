@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checkpointed_sequential.hpp  A torch::nn::Sequential under checkpoints, as a module.
 #include <cstdint>

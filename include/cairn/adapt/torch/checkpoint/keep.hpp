@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file keep.hpp  Parts of a region that are not run again.
 #include <any>

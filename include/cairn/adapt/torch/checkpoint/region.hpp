@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file region.hpp  A part of a computation that keeps its inputs instead of what autograd saves, and runs again when
 /// backward needs that.

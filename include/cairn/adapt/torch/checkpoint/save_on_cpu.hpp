@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file save_on_cpu.hpp  Keeps tensors that autograd saves in host memory until backward.
 #include <atomic>

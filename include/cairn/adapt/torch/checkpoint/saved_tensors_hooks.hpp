@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file saved_tensors_hooks.hpp  User functions that pack and unpack the tensors that autograd saves.
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sequential.hpp  A torch::nn::Sequential under checkpoints: in segments, or within a memory limit.
 #include <cstdint>

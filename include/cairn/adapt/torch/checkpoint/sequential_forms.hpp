@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sequential_forms.hpp  Lists of modules and of functions under checkpoints, like a Sequential.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sequential_plans.hpp  Keeps the plans of Sequentials, so that children are measured once and not in each call.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file conversions.hpp  Eigen's matrices as tensors and tensors as Eigen's maps, without a copy if the layouts agree.
 /// Needs no header of Eigen.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file debug_hooks.hpp  Inspects the gradients of parameters and the outputs of submodules, by name.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file dlpack.hpp  Exchanges tensors with other libraries through DLPack, without a copy and with ownership.
 #include <cstdint>

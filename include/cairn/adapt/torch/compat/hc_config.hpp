@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file hc_config.hpp  Options of an HCModule.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file hc_module.hpp  Wraps a model so that it trains by blocks of about the square root of its length, as
 /// tiny-backprop's HCModule does in Python.

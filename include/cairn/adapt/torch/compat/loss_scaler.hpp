@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loss_scaler.hpp  Scales a loss so that its gradients do not underflow in 16 bits, by a factor that adapts
 /// itself.

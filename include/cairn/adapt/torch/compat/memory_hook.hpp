@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file memory_hook.hpp  A user function that is called for every block of host memory that a tensor allocates or
 /// frees.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file memory_stats.hpp  How much memory tensors hold on a device, in the whole process.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file settings.hpp  Sets LibTorch's global settings for a scope: types, devices, determinism, threads, automatic
 /// casts.

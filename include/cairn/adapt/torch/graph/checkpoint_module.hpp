@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checkpoint_module.hpp  Runs a model of any shape, unchanged, within a memory limit.
 #include <any>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file module_report.hpp  Counts and the last plan of a module that runs within a limit.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checkpointed_cell.hpp  A recurrent cell over a sequence under checkpoints, as a module.
 #include <concepts>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop.hpp  A loop over tensors as one node of the autograd graph, in bounded memory.
 #include <concepts>

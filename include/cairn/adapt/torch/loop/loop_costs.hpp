@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_costs.hpp  Sizes and times of the steps of a loop over tensors.
 #include <cairn/core/action.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_options.hpp  Options of a loop over tensors.
 #include <concepts>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_plan.hpp  Chooses how many states a loop keeps and how many steps it differentiates together.
 #include <cstdint>

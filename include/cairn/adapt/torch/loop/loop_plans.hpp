@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_plans.hpp  Keeps what loops within a memory limit have measured, so that steps are not measured in each
 /// call.

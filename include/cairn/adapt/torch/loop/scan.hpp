@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file scan.hpp  A loop over tensors that takes an input and returns an output in each step, as one node of the
 /// autograd graph.

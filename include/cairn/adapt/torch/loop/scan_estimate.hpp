@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file scan_estimate.hpp  Predicts the time and memory of a scan over tensors before it runs.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file slot_pool.hpp  Slots that keep the tensors of a state, by reference or as copies in tensors allocated before
 /// the loop.

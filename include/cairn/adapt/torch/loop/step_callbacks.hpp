@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file step_callbacks.hpp  User functions that a loop calls with the number of the step.
 #include <cstdint>

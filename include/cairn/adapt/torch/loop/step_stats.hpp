@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file step_stats.hpp  Counts and measurements of a loop over tensors.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file tensor_sequence.hpp  The inputs of a scan: sequences, and their elements.
 #include <concepts>

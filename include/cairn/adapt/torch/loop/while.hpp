@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file while.hpp  A loop over tensors of unknown length, as one node of the autograd graph.
 #include <concepts>

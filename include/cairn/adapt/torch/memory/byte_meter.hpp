@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file byte_meter.hpp  How many bytes of tensors a part of a program holds, now and at most.
 #include <algorithm>

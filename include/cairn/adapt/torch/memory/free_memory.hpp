@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file free_memory.hpp  How much memory a device has free for tensors.
 #include <algorithm>

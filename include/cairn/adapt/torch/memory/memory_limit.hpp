@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file memory_limit.hpp  One memory limit for all that is planned in a process.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file process_memory.hpp  How much of the machine's memory the whole process uses.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file resident_memory.hpp  Makes the C library return the memory of freed tensors to the system.
 #include <cstddef>

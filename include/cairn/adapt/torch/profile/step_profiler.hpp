@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file step_profiler.hpp  Profiles a training step of LibTorch: forward, loss, backward and optimiser, operation by
 /// operation.

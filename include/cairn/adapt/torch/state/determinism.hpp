@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file determinism.hpp  How closely a recomputation is compared with the first run.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file recompute_mismatch.hpp  The exception for a recomputation that differs from the first run.
 #include <memory>

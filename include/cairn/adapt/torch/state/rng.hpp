@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file rng.hpp  Whether a recomputation draws the same random numbers.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file rng_states.hpp  Reads and restores the states of random number generators.
 #include <mutex>

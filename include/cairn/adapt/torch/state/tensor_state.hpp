@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file tensor_state.hpp  States made of tensors: how they are taken apart into a list, and rebuilt from it.
 #include <array>

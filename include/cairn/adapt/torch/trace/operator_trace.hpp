@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file operator_trace.hpp  Writes LibTorch's operators, and modules, into a trace.
 #include <atomic>

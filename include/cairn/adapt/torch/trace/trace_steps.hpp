@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file trace_steps.hpp  Tells operators that a loop runs again from others, and counts its steps in a trace.
 #include <algorithm>

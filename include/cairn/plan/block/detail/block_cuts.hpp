@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file block_cuts.hpp  Cuts a chain into blocks within a budget so that the least is run again.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file best_chain_plan.hpp  The fastest plan found so far for a chain at one budget, and what is proven about it.
 #include <algorithm>

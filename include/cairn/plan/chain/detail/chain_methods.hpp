@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_methods.hpp  Runs each planning method for a chain and collects its plan and its bound.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_model.hpp  A checked chain with the sums that planners read repeatedly.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_search.hpp  Tries the methods for one chain and keeps the fastest plan and the best bound.
 #include <algorithm>

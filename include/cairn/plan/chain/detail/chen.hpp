@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chen.hpp  The plans of Chen, Xu, Zhang and Guestrin (2016), for comparison: segments of equal length, and of
 /// about equal bytes.

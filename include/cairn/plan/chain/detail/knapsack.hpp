@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file knapsack.hpp  The most value that fits a capacity, exactly or as an upper bound, in integers.
 #include <algorithm>

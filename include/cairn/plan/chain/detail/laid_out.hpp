@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file laid_out.hpp  Allocates large tables under a limit of work.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file lower_bounds.hpp  Lower bounds for every schedule of a chain: peak bytes, and time of stages run again.
 #include <algorithm>

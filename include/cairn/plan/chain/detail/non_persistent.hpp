@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file non_persistent.hpp  The fastest plan among those that may drop states early, with a budget in slots.
 #include <algorithm>

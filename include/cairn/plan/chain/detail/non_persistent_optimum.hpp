@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file non_persistent_optimum.hpp  The fastest plan among those that may drop states early, exact in bytes; for
 /// chains of few stages or few sizes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file non_persistent_rules.hpp  How segments of a chain are reversed if states may be dropped early, and the bytes
 /// that takes.

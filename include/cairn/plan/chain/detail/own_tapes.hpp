@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file own_tapes.hpp  The fastest plan of a chain whose tapes live only during their own adjoint, with a budget in
 /// slots.

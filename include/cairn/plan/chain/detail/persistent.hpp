@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file persistent.hpp  The fastest of all persistent plans of a chain, exact in bytes.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file plateaus.hpp  The known values of a cost that falls in steps as bytes grow.
 #include <algorithm>

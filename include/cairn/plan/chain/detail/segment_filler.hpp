@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file segment_filler.hpp  Computes the times of a non_persistent_table.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file segment_rows.hpp  The rows of a non_persistent_table: the times of every segment for the slots that can occur.
 #include <algorithm>

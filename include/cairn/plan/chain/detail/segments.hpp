@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file segments.hpp  Plans of one level: each stage is recorded in the forward run, or run again once as part of a
 /// segment.

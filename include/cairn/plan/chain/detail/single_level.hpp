@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file single_level.hpp  The best plan in which each stage is run again at most once: which segments keep no tapes.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file slot_filler.hpp  Computes the costs of a slot_table.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file slot_kernel.hpp  The inner loop of tables in slots: the least sum of two rows, in AVX2 if the processor has
 /// it.

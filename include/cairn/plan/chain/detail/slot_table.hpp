@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file slot_table.hpp  The fastest persistent plan of a chain in slots: sizes are rounded up for a plan, down for a
 /// lower bound on all plans.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file stage_classes.hpp  Finds runs of equal stages, for which tables need only one row.
 #include <algorithm>

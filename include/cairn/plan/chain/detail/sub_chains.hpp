@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sub_chains.hpp  The stretches of a chain that persistent plans are made of: which are equal, and the bytes
 /// they need.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file tier_cells.hpp  The free slots of all tiers with a limit, as one number.
 #include <algorithm>

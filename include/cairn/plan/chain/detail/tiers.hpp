@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file tiers.hpp  The fastest plan of a chain whose states may also be kept on tiers besides memory, with budgets in
 /// slots.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file uniform_chain.hpp  The fastest persistent plan of a chain of equal stages, without a table.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file block_search.hpp  The options of a few operations in a row: what they can keep for their adjoints, and the
 /// cost of each choice.

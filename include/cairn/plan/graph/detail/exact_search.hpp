@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file exact_search.hpp  The fastest of all plans for a small graph, by search over every set of kept values.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_blocks.hpp  The places at which a graph is divided for planning, and the options of its blocks.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_model.hpp  A checked graph with the sums that planners read repeatedly.
 #include <cstddef>

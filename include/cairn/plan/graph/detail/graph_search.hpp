@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_search.hpp  The search for plans of one graph, with what several budgets share.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file lower_bounds.hpp  Lower bounds on bytes and time for every plan for a graph.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file lower_set_table.hpp  The best plan for a graph among those that keep, for a range of operations that has run,
 /// the values read after it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file max_flow.hpp  The maximum flow from one node of a network to another, and its minimum cut.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file remake_cut.hpp  Chooses what to keep at one moment of a sweep and what to make again later, at a price per
 /// byte.

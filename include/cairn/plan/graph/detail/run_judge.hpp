@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file run_judge.hpp  What all parts of a search for orders share: the budget, the cost of an order, the effort left,
 /// and random numbers.

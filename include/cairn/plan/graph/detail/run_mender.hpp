@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file run_mender.hpp  Makes plans for a graph fit a budget: values are made again instead of kept.
 #include <algorithm>

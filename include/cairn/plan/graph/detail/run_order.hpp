@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file run_order.hpp  A plan for a graph as the order of its runs; the drops follow from it.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file run_search.hpp  Searches for faster plans of a graph by small changes of given ones.
 #include <cstddef>

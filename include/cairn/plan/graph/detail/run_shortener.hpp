@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file run_shortener.hpp  Makes plans for a graph faster: a value stays, and its repeated run is removed.
 #include <algorithm>

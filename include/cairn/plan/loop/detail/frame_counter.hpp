@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file frame_counter.hpp  Counts the states and tapes that a sweep holds at once, action by action as executors over
 /// a store in memory do.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file lower_bound.hpp  Lower bounds that hold for every plan: the fewest step calls and seconds within a number of
 /// bytes.

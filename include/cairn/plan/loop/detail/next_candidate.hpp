@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file next_candidate.hpp  A sparse sequence of numbers to try when there are too many to try all.
 #include <cairn/core/action.hpp>

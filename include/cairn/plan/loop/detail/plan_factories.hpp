@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file plan_factories.hpp  Each planner as a function of its slots, for `most_slots_within`.
 #include <cairn/core/action.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file plan_search.hpp  The best plan of every planner within a budget.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file slot_map.hpp  The contents of slots, in memory that grows with the slots in use and not with the slot numbers.
 #include <cstddef>

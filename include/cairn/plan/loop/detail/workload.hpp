@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file workload.hpp  Checks and derives the sizes and times of a workload.
 #include <cairn/core/action.hpp>

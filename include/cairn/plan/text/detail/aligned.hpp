@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file aligned.hpp  Rows of text as a table.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file curve_moments.hpp  The memory of a sweep during each of its actions, by purpose.
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file memory_axes.hpp  Axes of pictures of memory: bytes, seconds, and times in an unnamed unit.
 #include <string>

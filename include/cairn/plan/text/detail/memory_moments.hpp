@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file memory_moments.hpp  The picture of memory over time that plans for chains and for graphs share.
 #include <cstddef>

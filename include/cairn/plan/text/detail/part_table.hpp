@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file part_table.hpp  A breakdown that is filled row by row.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file picture_checks.hpp  What pictures refuse before anything is drawn.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file plan_words.hpp  A plan in a few words.
 #include <string>

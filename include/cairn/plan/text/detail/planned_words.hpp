@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file planned_words.hpp  Words that texts about one plan and about many plans share.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file quantities.hpp  Numbers as text for people and for tables; independent of compiler and locale.
 #include <charconv>

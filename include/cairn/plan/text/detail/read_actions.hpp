@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file read_actions.hpp  What the readers of action files share: they get a plan's numbers and actions as texts and
 /// parse them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file scale.hpp  Axes: which values they show, where these are, and which numbers are written beside them.
 #include <algorithm>

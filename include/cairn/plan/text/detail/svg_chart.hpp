@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file svg_chart.hpp  Common parts of the pictures: page, heading, legend, axes, and colours for light and dark
 /// screens.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file svg_path.hpp  The data of SVG paths, in whole hundredths of a pixel: the same bytes from every compiler.
 #include <cstdint>

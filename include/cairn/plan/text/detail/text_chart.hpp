@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file text_chart.hpp  Common parts of the pictures for a terminal: a grid of cells, its axes, and text wrapped to
 /// the width.

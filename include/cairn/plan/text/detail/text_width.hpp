@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file text_width.hpp  How wide text is in a picture, and how it is made to fit.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file ticks.hpp  The numbers along an axis.
 #include <cstdint>

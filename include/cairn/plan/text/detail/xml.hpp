@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file xml.hpp  Converts any text to the text of an XML element.
 #include <cstddef>

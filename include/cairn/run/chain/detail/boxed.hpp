@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file boxed.hpp  A place for one state, tape or adjoint of a chain.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checks.hpp  The checks that `chain_gradient` makes of its arguments: one error for each misuse; for any_stage
 /// one exception.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file list.hpp  The states, tapes and adjoint of a chain whose stages have one type: a vector of stages, or one
 /// numbered stage.

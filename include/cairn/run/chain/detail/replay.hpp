@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file replay.hpp  The replay check of chains: compares states that a plan makes again, or loads, with their first
 /// value.

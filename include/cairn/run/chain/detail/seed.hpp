@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file seed.hpp  The adjoint of a chain's last state, made from the caller's seed.
 #include <type_traits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sweep.hpp  What a chain supplies to `execute`: a cursor over its plan, its states, and its way back.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file tuple.hpp  The states, tapes and adjoint of a chain whose stages are the elements of a tuple, each with types
 /// of its own.

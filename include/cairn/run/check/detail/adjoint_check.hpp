@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file adjoint_check.hpp  The whole of `check_adjoint`, without the types of the loop.
 #include <cstddef>

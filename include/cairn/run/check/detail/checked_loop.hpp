@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checked_loop.hpp  A loop whose adjoint is checked, step by step: the numbers of its states and adjoints, and
 /// the report.

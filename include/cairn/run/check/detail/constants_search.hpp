@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file constants_search.hpp  Finds the numbers of a state that are constants of its loop, though they were not named.
 #include <cstddef>

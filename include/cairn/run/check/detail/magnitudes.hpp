@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file magnitudes.hpp  The largest and the tiniest numbers of the states that an adjoint passes through.
 #include <cstddef>

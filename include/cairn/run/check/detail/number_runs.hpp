@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file number_runs.hpp  The floating-point numbers of a value, without the type of the value: what the checks compute
 /// of them is compiled once, not for each state, step and adjoint.

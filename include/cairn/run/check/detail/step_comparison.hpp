@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file step_comparison.hpp  Compares the adjoint of one step with differences of the step, or with its tangent.
 #include <cstddef>

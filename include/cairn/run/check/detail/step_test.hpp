@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file step_test.hpp  Compares one step with its adjoint: by central differences, or by a tangent.
 #include <cstddef>

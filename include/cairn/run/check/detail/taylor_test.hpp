@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file taylor_test.hpp  Random directions, and how the remainder along one falls with the distance.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file user_loop.hpp  A loop whose adjoint is checked: the user's step and adjoint, and where their types end.
 #include <cstddef>

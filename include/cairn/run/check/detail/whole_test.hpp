@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file whole_test.hpp  Compares the gradient of a whole loop with its Taylor remainder.
 #include <utility>

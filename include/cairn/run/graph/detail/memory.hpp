@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file memory.hpp  Values, tapes and adjoints of one sweep over a graph, and how many bytes they take.
 #include <cstddef>

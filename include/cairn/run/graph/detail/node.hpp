@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file node.hpp  The user's operations and views as objects with virtual functions.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file replay.hpp  The replay check of graphs: compares values that a plan makes again with their first value.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sweep.hpp  What a graph supplies to `execute`: its values and its adjoints.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Stands in for XAD, which Debian does not have: of its documented interface (Tape, AReal, adj) what an adapter needs,
 // over a tape of our own.

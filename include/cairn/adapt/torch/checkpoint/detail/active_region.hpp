@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file active_region.hpp  What a region keeps of its first run, and which region is running in this thread.
 #include <any>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file cached_operations.hpp  The operator results that a region keeps, and the runs that store and use them.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_frame.hpp  A chain of tensors executed by a plan: what is kept between forward and backward, and what is
 /// recomputed.

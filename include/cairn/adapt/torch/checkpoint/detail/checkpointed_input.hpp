@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checkpointed_input.hpp  An input of a computation that runs again.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file dispatch_mode.hpp  Intercepts calls of operators below autograd for the region that runs in this thread.
 #include <ATen/core/dispatch/Dispatcher.h>

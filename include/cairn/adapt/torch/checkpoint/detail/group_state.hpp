@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file group_state.hpp  Recomputed tensors of regions, kept for other backward passes of a group.
 #include <cstddef>

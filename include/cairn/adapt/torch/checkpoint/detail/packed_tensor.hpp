@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file packed_tensor.hpp  A tensor that autograd saves by two user functions, pack and unpack.
 #include <concepts>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file region_call.hpp  What a region may call, and with which arguments: functions and modules, tensors and
 /// constants.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file region_frame.hpp  What a region keeps from its first run to backward, and its recomputation.
 #include <algorithm>

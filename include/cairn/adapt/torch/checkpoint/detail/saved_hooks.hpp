@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file saved_hooks.hpp  Default hooks for tensors that autograd saves, without Python.
 #include <cstring>

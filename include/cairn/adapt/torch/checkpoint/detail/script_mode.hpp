@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file script_mode.hpp  Runs TorchScript in a recomputation as in the first run.
 #include <torch/csrc/jit/python/update_graph_executor_opt.h>

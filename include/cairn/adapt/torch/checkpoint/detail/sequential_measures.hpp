@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sequential_measures.hpp  The sizes and times of the stages of a chain of tensors, as a chain for planners.
 #include <algorithm>

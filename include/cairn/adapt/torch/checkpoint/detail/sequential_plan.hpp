@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sequential_plan.hpp  Makes the actions of a chain of tensors from measured stages and a limit.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sequential_probe.hpp  Measures the stages of a chain of tensors on an input, one after another.
 #include <algorithm>

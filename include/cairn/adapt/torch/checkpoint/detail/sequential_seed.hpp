@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sequential_seed.hpp  A gradient that only the graph holds.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file side_by_side.hpp  The operations of two runs as a text, for errors.
 #include <algorithm>

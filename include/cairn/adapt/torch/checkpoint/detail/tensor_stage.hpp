@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file tensor_stage.hpp  The stages of a chain of tensors, and their input tensors.
 #include <functional>

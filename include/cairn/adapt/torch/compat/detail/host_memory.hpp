@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file host_memory.hpp  Counts the process's tensors in host memory, by an allocator in front of LibTorch's own.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file versions_allocator.hpp  An allocator base for all LibTorch versions: 1.13 declares `allocate` const; 2.x does
 /// not, and requires `copy_data`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file call_program.hpp  The operators of one call from tensors to tensors, with their constants, in order.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file call_trace.hpp  Lists the operators of a call with LibTorch's tracer, or says why that is impossible.
 #include <cstddef>

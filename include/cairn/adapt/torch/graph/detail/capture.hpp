@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file capture.hpp  Makes the graph of operations of a call, and checks it against the call.
 #include <cstddef>

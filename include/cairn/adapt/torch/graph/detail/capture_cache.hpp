@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file capture_cache.hpp  Keeps captured calls under keys that say when a capture is valid.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file captured_graph.hpp  A call from tensors to tensors as a list of operations that can run one by one.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_blocks.hpp  Plans that run a graph by blocks of operations: values that pass between blocks are kept,
 /// values inside a block are made again.

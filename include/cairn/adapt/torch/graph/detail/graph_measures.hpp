@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_measures.hpp  Measures the operations of a captured graph: bytes of values and tapes, and times.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_node.hpp  A call that runs by a plan, as one node of the autograd graph.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph_sweep.hpp  Runs a captured graph by a plan, and holds its values, tapes and adjoints between actions.
 #include <algorithm>

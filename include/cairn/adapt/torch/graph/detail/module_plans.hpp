@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file module_plans.hpp  The plans of a module's calls. Each kind of call is captured, measured and planned once.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file operation_groups.hpp  The operations of a call as groups of operators, which it joins where that keeps no more
 /// bytes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file operation_tape.hpp  One run of an operation and the small autograd graph that it records. The values of the
 /// captured graph are only references in it, so that they can be dropped while the tape is kept.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file operator_order.hpp  Puts the operators of a call in an order in which views stand beside what made their
 /// memory, or beside their readers.

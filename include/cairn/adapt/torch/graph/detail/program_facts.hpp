@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file program_facts.hpp  What a run of a call's operators shows about them: memory, views, what autograd saves,
 /// random numbers, changes in place.

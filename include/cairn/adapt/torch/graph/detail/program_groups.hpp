@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file program_groups.hpp  Decides which operators of a call run as one operation: views and changes in place with
 /// the operator that made their memory, cheap ones with their neighbours.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file program_uses.hpp  Which operators of a call count, and who reads their values.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file device_of.hpp  The device of a state.
 #include <ATen/core/Tensor.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file forward_mode.hpp  Refuses derivatives in forward mode, which recomputation in backward does not propagate.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_body.hpp  The steps of a loop over tensors: runs them, runs them again and differentiates them, and
 /// checks for everything that can go wrong.

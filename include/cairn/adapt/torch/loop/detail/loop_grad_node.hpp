@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_grad_node.hpp  The gradient of a loop as a node of the autograd graph, for second derivatives.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_limit.hpp  Converts a memory limit to checkpoints and a block size.
 #include <algorithm>

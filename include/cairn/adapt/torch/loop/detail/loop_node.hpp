@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_node.hpp  A whole loop as one node of the autograd graph.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_probe.hpp  Measures the steps of a loop over tensors by running the first few of them with the loop's own
 /// code.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_simulation.hpp  The memory and the counts of actions of a schedule over a loop of tensors.
 #include <algorithm>

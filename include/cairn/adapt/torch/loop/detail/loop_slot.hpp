@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_slot.hpp  A slot of a loop over tensors, which keeps a state by reference, in tensors of its own, or in
 /// pinned host memory.

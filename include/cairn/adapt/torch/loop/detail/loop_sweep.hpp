@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_sweep.hpp  Executes a schedule over a loop of tensors: forward to its turn, and from there back.
 #include <algorithm>

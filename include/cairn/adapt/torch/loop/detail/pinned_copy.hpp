@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file pinned_copy.hpp  Device tensors in pinned host memory, copied there and back in parallel to the computation.
 #include <cstdint>

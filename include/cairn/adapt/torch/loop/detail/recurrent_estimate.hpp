@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file recurrent_estimate.hpp  The memory of bidirectional layers: scan after scan, forward and back.
 #include <algorithm>

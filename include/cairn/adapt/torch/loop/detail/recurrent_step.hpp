@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file recurrent_step.hpp  One step of one layer of torch::nn::LSTM, GRU and RNN.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file state_metadata.hpp  The metadata of a loop's states when they were first computed.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file stats_recorder.hpp  Measures a loop over tensors for its statistics: bytes of tensors, resident memory, time.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file step_identity.hpp  What is known of which step a loop runs.
 #include <concepts>

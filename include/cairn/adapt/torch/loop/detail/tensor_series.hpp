@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file tensor_series.hpp  One tensor per step of a loop: slices of one tensor, or a list.
 #include <cstddef>

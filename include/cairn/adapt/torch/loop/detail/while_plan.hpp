@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file while_plan.hpp  How many states a loop of unknown length keeps, and how many steps it differentiates together.
 #include <algorithm>

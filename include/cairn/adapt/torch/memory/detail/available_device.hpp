@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file available_device.hpp  Whether LibTorch sees a device.
 #include <c10/core/Device.h>

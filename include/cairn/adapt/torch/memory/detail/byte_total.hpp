@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file byte_total.hpp  A number of bytes and its peak, for objects that count blocks of memory under a lock.
 #include <algorithm>

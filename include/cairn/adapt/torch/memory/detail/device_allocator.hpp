@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file device_allocator.hpp  LibTorch's allocator for a type of devices.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file buffers_guard.hpp  Restores buffers that a recomputation would change a second time.
 #include <utility>

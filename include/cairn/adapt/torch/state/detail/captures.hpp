@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file captures.hpp  Where the graph of a step ends, and which outside tensors it reaches.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file device_choice.hpp  The type of the optional device in a module's clone().
 #include <memory>

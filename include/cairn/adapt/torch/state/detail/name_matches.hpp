@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file name_matches.hpp  Compares names with patterns.
 #include <cstddef>

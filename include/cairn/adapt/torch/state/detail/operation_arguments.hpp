@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file operation_arguments.hpp  How an operation uses each of its arguments, and the tensors among them.
 #include <unordered_map>

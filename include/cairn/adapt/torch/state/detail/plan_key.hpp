@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file plan_key.hpp  What a kept plan depends on, as numbers that can be compared.
 #include <algorithm>

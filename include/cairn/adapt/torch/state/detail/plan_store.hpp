@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file plan_store.hpp  The most recently used plans, each under its key.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file read_tracker.hpp  Tracks what the operations of a thread read from outside, whether it was changed in place
 /// later, and which operations they are.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file rng_autocast.hpp  The environment of a computation: random number generators and automatic casts.
 #include <algorithm>

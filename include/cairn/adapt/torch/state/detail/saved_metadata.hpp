@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file saved_metadata.hpp  The metadata of a saved tensor, and comparison with another tensor.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file saved_origin.hpp  Which operation made a saved tensor, as far as this is the same in every run.
 #include <cstdint>

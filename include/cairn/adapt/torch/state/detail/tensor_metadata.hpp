@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file tensor_metadata.hpp  A tensor without its values, for comparison with another tensor.
 #include <cstdint>

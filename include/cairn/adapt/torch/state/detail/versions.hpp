@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file versions.hpp  One name for what LibTorch 1.13 and 2.x name differently, and their differences in behaviour.
 #include <ATen/autocast_mode.h>
