@@ -7,12 +7,13 @@
 
 The step is one of Fisher's equation on 256 x 256 doubles, 1,000 of them; the gradient is that of sum u^2 by the initial
 state. Tools keep every state, or 65, or 30: numbers for which nested checkpoints come out even, 25 x 40 and 10 x 10 x
-10. Every row is a process of its own, and one works at a time, pinned to the same one processor and told to use one
-thread. Its first gradient gives the memory: how far resident memory rises (`rise`), the most that is resident (`peak`,
-the tool's own code and libraries included), and what the tool itself counts. Times are taken in turn, one sample of
-each process a round; the median counts. A process that has taken a GB or more is started anew for each of its turns.
-`x cairn` is the median of each round's ratio, by the clock, to cairn with as many checkpoints, an adjoint by hand and
-the last flags of all. `difference` is |g - g0| / |g0|, where g0 is the gradient of cairn with every state stored.
+10. cairn's loops in LibTorch divide them into checkpoints and the steps of a block, 25x40 and 20x10. Every row is a
+process of its own, and one works at a time, pinned to the same one processor and told to use one thread. Its first
+gradient gives the memory: how far resident memory rises (`rise`), the most that is resident (`peak`, the tool's own
+code and libraries included), and what the tool itself counts. Times are taken in turn, one sample of each process a
+round; the median counts. A process that has taken a GB or more is started anew for each of its turns. `x cairn` is
+the median of each round's ratio, by the clock, to cairn with as many checkpoints, an adjoint by hand and the last flags
+of all. `difference` is |g - g0| / |g0|, where g0 is the gradient of cairn with every state stored.
 
 FOLDERs are what versus.sh makes; what is not there is left out and said. --smoke is one round of 60 steps of 16 x 16;
 --only takes tools of whose name or group a WORD is a part, cairn is always there. --write puts the figures into
@@ -53,8 +54,8 @@ absent = [
 class Tool:
     """A line of the picture: its group, its name, and how it is run.
 
-    command(METHOD) runs it; `stored` and `kept` are METHODs, the second with {} for a number of checkpoints. `how` is
-    what a reader would look for in its manual, `needs` what it is left out without.
+    command(METHOD) runs it; `stored` is its METHOD that keeps every state, kept(NUMBER) one with so many checkpoints.
+    `how` is what a reader would look for in its manual, {} a METHOD there, `needs` what it is left out without.
     """
     def __init__(self, group, name, command, kept, stored, how, needs):
         self.group, self.name, self.command, self.kept, self.stored = group, name, command, kept, stored
@@ -75,39 +76,40 @@ def tools(options, case):
 
     group = "adjoint by hand"
     for path in built(options.programs, "peers_fisher_peer"):
-        yield Tool(group, "cairn", program(path), "revolve:{}", "store_all", "Revolve", "peers_fisher_peer")
+        yield Tool(group, "cairn", program(path), "revolve:{}".format, "store_all", "Revolve", "peers_fisher_peer")
     python = [(options.environment or pathlib.Path("none")) / "bin" / "python"]
-    yield Tool(group, "pyrevolve over numpy", script(python, "pyrevolve_peer.py"), "revolve:{}", "stored",
-               "SingleLevelRevolver", "PyPI: numpy, pyrevolve")
+    yield Tool(group, "pyrevolve over numpy", script(python, "pyrevolve_peer.py"), "revolve:{}".format,
+               "stored", "SingleLevelRevolver", "PyPI: numpy, pyrevolve")
 
     group, needs = "PETSc's steps", "Debian: petsc-dev"
     path = (built(options.programs, "peers_petsc_peer") or ["none"])[-1]
-    yield Tool(group, "cairn over PETSc", program(path), "cairn:{}", None, "Revolve", needs)
-    yield Tool(group, "PETSc's TSTrajectory", program(path), "two_levels:{}", "store_all",
+    yield Tool(group, "cairn over PETSc", program(path), "cairn:{}".format, None, "Revolve", needs)
+    yield Tool(group, "PETSc's TSTrajectory", program(path), "two_levels:{}".format, "store_all",
                "two levels, the outer in files", needs)
 
     group, needs = "ADOL-C's tapes", "Debian: libadolc-dev"
     path = (built(options.programs, "ad_adolc_peer") or ["none"])[-1]
-    yield Tool(group, "cairn over ADOL-C", program(path), "cairn:{}", None, "Revolve, one step on tape", needs)
-    yield Tool(group, "ADOL-C's checkpointing", program(path), "own:{}", None, "Revolve, one step on tape", needs)
+    yield Tool(group, "cairn over ADOL-C", program(path), "cairn:{}".format, None, "Revolve, one step on tape", needs)
+    yield Tool(group, "ADOL-C's checkpointing", program(path), "own:{}".format, None,
+               "Revolve, one step on tape", needs)
 
     group, needs = "LibTorch's operators", "PyPI: torch"
     folder = options.torch or pathlib.Path("none")
     torch = ["env", f"PYTHONPATH={folder / 'packages'}", f"LD_LIBRARY_PATH={folder / 'stand_ins'}",
              folder / "bin" / "python"]
     counter = folder / "torch_bytes.so"
-    yield Tool(group, "cairn in LibTorch", lambda method: [options.loops, case, method, "FILE"], "{}x1", "plain",
-               "checkpointed_loop", needs)
-    yield Tool(group, "torch checkpoint", script(torch, "torch_peer.py", counter), "checkpoint:{}", "plain",
+    yield Tool(group, "cairn in LibTorch", lambda method: [options.loops, case, method, "FILE"],
+               {65: "25x40", 30: "20x10", 16: "10x6", 12: "7x5"}.__getitem__, "plain", "checkpointed_loop, {}", needs)
+    yield Tool(group, "torch checkpoint", script(torch, "torch_peer.py", counter), "checkpoint:{}".format, "plain",
                "nested, use_reentrant=False", needs)
-    yield Tool(group, "torch checkpoint, reentrant", script(torch, "torch_peer.py", counter), "checkpoint_reentrant:{}",
-               None, "nested, use_reentrant=True", needs)
+    yield Tool(group, "torch checkpoint, reentrant", script(torch, "torch_peer.py", counter),
+               "checkpoint_reentrant:{}".format, None, "nested, use_reentrant=True", needs)
 
     group = "JAX, compiled"
     for name, kept, stored, how, needs in (
-            ("jax.checkpoint, nested", "nested:{}", "plain", "scans in scans", "PyPI: jax"),
-            ("equinox while_loop", "equinox_while:{}", None, 'kind="checkpointed"', "PyPI: equinox"),
-            ("diffrax", "diffrax:{}", None, "RecursiveCheckpointAdjoint", "PyPI: diffrax")):
+            ("jax.checkpoint, nested", "nested:{}".format, "plain", "scans in scans", "PyPI: jax"),
+            ("equinox while_loop", "equinox_while:{}".format, None, 'kind="checkpointed"', "PyPI: equinox"),
+            ("diffrax", "diffrax:{}".format, None, "RecursiveCheckpointAdjoint", "PyPI: diffrax")):
         yield Tool(group, name, script(python, "jax_peer.py"), kept, stored, how, needs)
 
 
@@ -116,7 +118,7 @@ def rows_of(tool, numbers):
     if tool.stored:
         yield None, tool.stored
     for number in numbers:
-        yield number, tool.kept.format(number)
+        yield number, tool.kept(number)
 
 
 def stays(process):
@@ -134,7 +136,7 @@ def begun(options, case, scratch):
         for checkpoints, method in rows_of(tool, checkpoints_of[case]):
             p = compare.process(f"{k} {tool.name}", method, tool.command(method), scratch)
             p.row |= {"group": tool.group, "tool": tool.name, "checkpoints": checkpoints,
-                      "how": tool.how if checkpoints else "every state stored", "line": k}
+                      "how": tool.how.format(method) if checkpoints else "every state stored", "line": k}
             processes.append(p)
             if p.row.get("failed") in lacking or "No such file" in p.row.get("failed", ""):
                 p.row["failed"] = f"not installed ({tool.needs})"
