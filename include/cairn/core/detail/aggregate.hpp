@@ -242,12 +242,12 @@ concept has_members = std::is_class_v<T> && parts<T>() <= most_members;
 /// A list of types.
 template <class... T> struct types {};
 /// The types of what it is called with.
-struct list_types {
+struct member_lister {
   template <class... Member>
   constexpr types<Member...> operator()(Member&...) const noexcept { return {}; }
 };
 /// The types of all members, in order, as `types<Member...>`; those of a const T are const.
 template <has_members T>
-using member_types = decltype(with_members<parts<T>()>(std::declval<T&>(), list_types{}));
+using member_types = decltype(with_members<parts<T>()>(std::declval<T&>(), member_lister{}));
 
 }  // namespace cairn::detail
