@@ -187,7 +187,7 @@ class frames {
     copy(handle, target);
     if constexpr (!is_flat<T>())
       if (!has_exact_capacity(std::as_const(state(handle))))
-        std::swap(state(handle), state(target));  // the copy has no spare capacity, so it is the one to keep
+        exchange(handle, target);  // the copy has no spare capacity, so it is the one to keep
     release(handle);
     handle = std::exchange(guard.held, no_frame);
   }
@@ -244,8 +244,13 @@ class frames {
     if constexpr (!is_flat<T>()) {
       if (has_exact_capacity(std::as_const(state(kept)))) return;
       copy_anew(state(kept), target);
-      std::swap(state(kept), state(target));
+      exchange(kept, target);
     }
+  }
+  /// Finds the swap that stands beside T: that of std::tuple is in a header which is not included here.
+  void exchange(frame_id one, frame_id other) {
+    using std::swap;
+    swap(state(one), state(other));
   }
   [[nodiscard]] bool has_capacity_of(T const& from, frame_id target) const {
     return record(target).constructed && same_capacity(from, state(target));
