@@ -43,8 +43,8 @@ class error : public std::exception {
         char const* advice) noexcept
       : error{operation, problem, values.begin(), values.size(), advice} {}
   /// The same with an array of `count` values.
-  error(char const* operation, char const* problem, named_value const* values, std::size_t count,
-        char const* advice) noexcept
+  [[gnu::cold]] error(char const* operation, char const* problem, named_value const* values, std::size_t count,
+                      char const* advice) noexcept
       : operation_{operation} {
     text_.add(operation).add(": ").add(problem);
     char const* before = " (";

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file gradient.hpp  The adjoint of a whole loop in one call.
-#include <optional>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/checks.hpp>

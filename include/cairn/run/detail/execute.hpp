@@ -139,7 +139,9 @@ stop_reason execute(Cursor& cursor, States& states, Step& step, User& user, Obse
   for (;;) {
     action a = walk.now.next();  // not const: g++ would keep it in memory
     [[maybe_unused]] phase const where = observed<Observer> ? phase_of(a.kind, status.turned) : phase::forward;
-    auto const tell = [&](moment when) { show(states, walk.now, a, where, when, observer); };
+    auto const tell = [&]([[maybe_unused]] moment when) {
+      if constexpr (observed<Observer>) show(states, walk.now, a, where, when, observer);
+    };
     try {
       tell(moment::before);
       switch (a.kind) {

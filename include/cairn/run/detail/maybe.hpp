@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file maybe.hpp  A value that may be missing, for what a workspace keeps between sweeps.
+/// \file maybe.hpp  A value that may be missing, for what a sweep or a workspace holds.
 #include <new>
 #include <type_traits>
 #include <cairn/core/detail/address_of.hpp>
@@ -8,7 +8,7 @@
 namespace cairn::detail {
 
 /// Holds a T or nothing, as std::optional does. Each type that std::optional is made for costs a compiler some thirty
-/// functions and classes, and every program has its own cursors.
+/// functions and classes, and every program has cursors and adjoints of its own.
 template <class T>
 class maybe {
  public:
@@ -34,6 +34,12 @@ class maybe {
   }
   ~maybe() { reset(); }
 
+  /// Makes a new value; the old one is destroyed first.
+  template <class From>
+  void emplace(From&& from) {
+    reset();
+    make(static_cast<From&&>(from));
+  }
   void reset() noexcept {
     if (!there_) return;
     there_ = false;

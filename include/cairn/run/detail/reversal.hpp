@@ -15,6 +15,7 @@
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/execute.hpp>
+#include <cairn/run/detail/maybe.hpp>
 #include <cairn/run/detail/raw_array.hpp>
 
 namespace cairn::detail {
@@ -116,7 +117,7 @@ class reversal {
   reversal(reversal const&) = delete;
   ~reversal() { drop_all_tapes(); }
 
-  std::optional<Bar> bar;
+  maybe<Bar> bar;
 
   template <class States>
   std::uint64_t turn(States& states, action const& a, step_index& failed) {

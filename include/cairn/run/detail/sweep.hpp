@@ -2,7 +2,6 @@
 #pragma once
 /// \file sweep.hpp  A sweep, or a part of one, in the memory of a workspace.
 #include <cstdint>
-#include <optional>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/refused_replay.hpp>
@@ -14,6 +13,7 @@
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/detail/copied_states.hpp>
 #include <cairn/run/detail/execute.hpp>
+#include <cairn/run/detail/maybe.hpp>
 #include <cairn/run/detail/replayed_states.hpp>
 #include <cairn/run/workspace.hpp>
 #include <cairn/schedule/remaining.hpp>
@@ -36,13 +36,13 @@ template <class State>
 }
 
 /// The adjoint of the final state: a given value, or the result of `seed(final_state)`.
-template <class State, class Bar, class Seed, class Final>
-void fill_bar(std::optional<Bar>& bar, Seed&& seed, Final& final_state) {
+template <class State, template <class> class Held, class Bar, class Seed, class Final>
+void fill_bar(Held<Bar>& bar, Seed&& seed, Final& final_state) {
   if constexpr (!seed_function<std::remove_reference_t<Seed>, State>)
     emplace_by(bar, [&] { return taken(std::forward<Seed>(seed)); });
   else if constexpr (std::is_void_v<call_result<Seed, lent_state<State>>>) {
     call_lending(seed, final_state);
-    bar.emplace();
+    bar.emplace(Bar{});
   } else
     emplace_by(bar, [&] { return taken_out_by([&]() -> decltype(auto) { return call_lending(seed, final_state); }); });
 }
@@ -114,7 +114,7 @@ class sweep {
   }
   /// Called between the turn and the first reverse.
   template <class Bar, class Seed>
-  void seed(std::optional<Bar>& bar, Seed&& from) {
+  void seed(maybe<Bar>& bar, Seed&& from) {
     annotate_failure(status(), phase::reverse, work_.steps_, [&] {
       auto const fill = [&] { fill_bar<State>(bar, std::forward<Seed>(from), states().final_state()); };
       if constexpr (checked && saved_state<State> && std::is_same_v<Bar, library_bar>)

@@ -38,7 +38,7 @@ class best_chain_plan {
   [[nodiscard]] bool is_exact() const noexcept { return is_exact_; }
 
   /// Keeps a plan that fits the budget if it is faster than the current one, or equally fast with a lower peak.
-  void consider(std::vector<action> actions, chain_method by) {
+  [[gnu::cold]] void consider(std::vector<action> actions, chain_method by) {
     chain_cost const cost = replay(model_, actions, options_.tiers, "cairn::chain_planner");
     if (cost.peak > budget_ || (best_ && (best_->cost.makespan < cost.makespan ||
                                           (best_->cost.makespan == cost.makespan && best_->cost.peak <= cost.peak))))
@@ -52,13 +52,13 @@ class best_chain_plan {
     non_persistent_bound_ = (std::max)(non_persistent_bound_, extra);
   }
   /// Whether the gap between the best plan and the bound is as small as wanted.
-  [[nodiscard]] bool is_good() {
+  [[nodiscard, gnu::cold]] bool is_good() {
     if (!best_) return false;
     double const bound = double(model_.store_all_time() + (std::max)(persistent_bound_, any_bound()));
     return double(best_->cost.makespan) <= bound * (1 + options_.gap);
   }
   /// Writes the bounds into the plan.   \pre exists()
-  void certify() {
+  [[gnu::cold]] void certify() {
     std::int64_t const all = model_.store_all_time();
     auto& proof = best_->proof;
     proof.lower_bound_time = all + any_bound();

@@ -44,12 +44,12 @@ class chain_methods {
     return *free_optimum_;
   }
 
-  void try_store_all() {
+  [[gnu::cold]] void try_store_all() {
     if (best_.budget() >= model_.store_all_peak())
       best_.consider(segments_plan(model_, {}), chain_method::store_all);
   }
   /// Whether the plan is the best persistent plan.
-  [[nodiscard]] bool try_uniform() {
+  [[nodiscard, gnu::cold]] bool try_uniform() {
     if (!is_uniform(model_)) return false;
     auto const found = uniform_plan(model_, best_.budget());
     if (!found) return true;
@@ -64,7 +64,7 @@ class chain_methods {
     return found->is_exact();
   }
   /// Whether the search finished.   \param visits  the search stops after so many; 0 for no limit
-  bool try_exact(double visits) {
+  [[gnu::cold]] bool try_exact(double visits) {
     auto& exact = optimum();
     exact.limit_effort(visits > 0 ? std::size_t((std::min)(visits, 1e18)) : ~std::size_t{0});
     auto const extra = exact.extra_forward(best_.budget());
@@ -75,7 +75,7 @@ class chain_methods {
     return true;
   }
   /// The same search after a table of slots, which shows what need not be visited.
-  bool try_exact_pruned(double visits) {
+  [[gnu::cold]] bool try_exact_pruned(double visits) {
     if (best_.budget() < optimum().least_budget()) return true;
     slot_table const table{model_,          at_least_0(), {}, rounding::down, options_.launch, {.meter = &meter_}};
     best_.prove_persistent(table.extra_forward());
@@ -85,7 +85,7 @@ class chain_methods {
     return ended;
   }
   /// \param slots  0 lets the table choose   \param with_bound  also proves a bound on all persistent plans
-  void try_slots(std::int64_t slots, bool with_bound) {
+  [[gnu::cold]] void try_slots(std::int64_t slots, bool with_bound) {
     std::int64_t const budget = best_.budget();
     if (budget < 0) return;
     slot_table const table{model_, budget, {.slots = slots}, rounding::up, options_.launch, {.meter = &meter_}};
@@ -95,7 +95,7 @@ class chain_methods {
     best_.prove_persistent(bound.extra_forward());
   }
   /// \param slots, with_bound  as of `try_slots`
-  void try_non_persistent(std::int64_t slots, bool with_bound) {
+  [[gnu::cold]] void try_non_persistent(std::int64_t slots, bool with_bound) {
     std::int64_t const budget = best_.budget();
     if (budget < 0) return;
     if (slots == 0 && is_small()) {
@@ -115,26 +115,26 @@ class chain_methods {
     non_persistent_table const bound{model_, budget, {.slots = slots}, rounding::down, usual_table_bytes, &meter_};
     best_.prove_non_persistent(bound.extra_forward());
   }
-  void try_own_tapes() {
+  [[gnu::cold]] void try_own_tapes() {
     own_tape_table const table{model_, at_least_0(), {.slots = options_.slots}, rounding::up, &meter_};
     if (best_.budget() >= 0 && table.feasible()) best_.consider(table.actions(), chain_method::own_tapes);
   }
-  void try_tiers() {
+  [[gnu::cold]] void try_tiers() {
     tier_chain_table const table{model_, at_least_0(), options_.tiers, {.slots = options_.slots}, 0, &meter_};
     if (best_.budget() >= 0 && table.feasible()) best_.consider(table.actions(), chain_method::tiers);
   }
-  void try_sqrt() { best_.consider(chen_sqrt(model_), chain_method::sqrt); }
-  void try_greedy() {
+  [[gnu::cold]] void try_sqrt() { best_.consider(chen_sqrt(model_), chain_method::sqrt); }
+  [[gnu::cold]] void try_greedy() {
     if (auto plan = chen_greedy(model_, best_.budget(), 64, &meter_))
       best_.consider(std::move(*plan), chain_method::greedy);
   }
   /// \param choices  most choices kept at a state
-  void try_single_level(std::size_t choices = 4096) {
+  [[gnu::cold]] void try_single_level(std::size_t choices = 4096) {
     single_level const found{model_, best_.budget(), choices, &meter_};
     if (found.feasible()) best_.consider(found.actions(), chain_method::single_level);
   }
   /// Finds some persistent plan after the limit is reached: little work, which is not counted.
-  void take_the_nearest() {
+  [[gnu::cold]] void take_the_nearest() {
     if (auto plan = chen_greedy(model_, best_.budget(),
                                 std::size_t(std::clamp<std::int64_t>(few_plays / (model_.stages + 1), 2, 64))))
       best_.consider(std::move(*plan), chain_method::greedy);

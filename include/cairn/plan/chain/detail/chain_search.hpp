@@ -21,7 +21,7 @@
 namespace cairn::detail {
 
 /// \throws invalid_plan   for invalid options, or options that do not suit the chain
-inline void check_chain_options(chain_options const& options, chain_model const& model) {
+[[gnu::cold]] inline void check_chain_options(chain_options const& options, chain_model const& model) {
   constexpr char const* who = "cairn::chain_planner";
   if (!(options.gap >= 0))
     throw invalid_plan{
@@ -49,7 +49,7 @@ inline void check_chain_options(chain_options const& options, chain_model const&
 /// the object cannot be moved.
 class chain_search {
  public:
-  chain_search(chain work, chain_options options)
+  [[gnu::cold]] chain_search(chain work, chain_options options)
       : work_{std::move(work)},
         options_{std::move(options)},
         model_{work_, who},
@@ -71,7 +71,7 @@ class chain_search {
 
   /// The best plan of the method; nothing if it finds none.   \param effort  as in `chain_options`
   /// \throws too_much_work   if the limit was reached before any plan was found
-  [[nodiscard]] std::optional<chain_plan> plan(std::int64_t budget, double effort) {
+  [[nodiscard, gnu::cold]] std::optional<chain_plan> plan(std::int64_t budget, double effort) {
     auto found = attempt(budget, effort, true);
     if (found) return found;
     // The sizes may fit the slots of a smaller budget better.
@@ -83,7 +83,7 @@ class chain_search {
   /// The least budget for which `plan` finds a plan; nothing if there is none. If the limit is reached, the least
   /// budget known to be enough.
   /// \throws too_much_work   if the limit was reached before any plan was found
-  [[nodiscard]] std::optional<std::int64_t> least_bytes() {
+  [[nodiscard, gnu::cold]] std::optional<std::int64_t> least_bytes() {
     if (knows_least_) return least_;
     std::int64_t high = -1;  // known to be enough; negative if none is known
     try {
@@ -112,7 +112,7 @@ class chain_search {
   static constexpr double visits_for_effort = 1.0 / 256;
 
   /// \param with_proof  also proves how far the plan is from the best
-  [[nodiscard]] std::optional<chain_plan> attempt(std::int64_t budget, double effort, bool with_proof) {
+  [[nodiscard, gnu::cold]] std::optional<chain_plan> attempt(std::int64_t budget, double effort, bool with_proof) {
     best_.begin(budget);
     try {
       search(effort, with_proof);
@@ -125,7 +125,7 @@ class chain_search {
     return best_.take();
   }
   /// Runs the method.   \throws too_much_work   if the limit is reached; `best_` then holds what was found
-  void search(double effort, bool with_proof) {
+  [[gnu::cold]] void search(double effort, bool with_proof) {
     switch (options_.by) {
       case chain_method::automatic: try_all(effort); break;
       case chain_method::store_all: methods_.try_store_all(); break;
@@ -144,7 +144,7 @@ class chain_search {
   }
   /// Lowers `high` to the least budget that is enough; leaves it negative if there is none. Returns whether the search
   /// finished.
-  bool find_least(std::int64_t& high) {
+  [[gnu::cold]] bool find_least(std::int64_t& high) {
     std::int64_t const all = model_.store_all_peak();
     bool const stores_all = options_.by == chain_method::store_all || options_.by == chain_method::persistent ||
                             options_.by == chain_method::automatic;
@@ -177,7 +177,7 @@ class chain_search {
     return std::size_t(std::clamp(effort / double(model_.stages) / double(model_.stages), 16.0, 1024.0));
   }
   /// The most sums of a table of persistent plans with so many slots.
-  [[nodiscard]] double sums(double slots) {
+  [[nodiscard, gnu::cold]] double sums(double slots) {
     if (rows_ == 0) {
       std::int64_t const quantum = model_.sum_u.back() / (std::int64_t{1} << 26) + 1;
       value_list<std::int32_t> times;
@@ -186,7 +186,7 @@ class chain_search {
     }
     return rows_ * double(model_.stages + 1) / 3 * slots;
   }
-  void try_all(double effort) {
+  [[gnu::cold]] void try_all(double effort) {
     methods_.try_store_all();
     if (best_.exists()) return;
     bool const done = methods_.try_uniform();
@@ -200,7 +200,7 @@ class chain_search {
       methods_.try_non_persistent(0, true);
   }
   /// Makes tables of more and more slots until the gap is as wanted, then runs the exact search with one of the tables.
-  void refine(double effort) {
+  [[gnu::cold]] void refine(double effort) {
     if (best_.budget() < methods_.optimum().least_budget()) return;
     double const stages = double(model_.stages) + 1, most_slots = most_table_slots / stages / stages;
     methods_.try_single_level(choices_for(effort / 8));
@@ -219,7 +219,7 @@ class chain_search {
     if (!best_.exists()) methods_.try_exact(0);
   }
   /// For chains with more stages than tables are made for.
-  void try_long(double effort) {
+  [[gnu::cold]] void try_long(double effort) {
     methods_.try_greedy();
     if (auto const choices = choices_for(effort); choices > 16) methods_.try_single_level(choices);
   }

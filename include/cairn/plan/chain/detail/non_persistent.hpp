@@ -30,8 +30,8 @@ class non_persistent_table {
   /// \param meter  counts the work; null for no limit
   /// \throws invalid_plan   for an invalid division, and if the table would exceed its limit
   /// \throws too_much_work
-  non_persistent_table(chain_model const& model, std::int64_t budget, slot_division division, rounding by,
-                       std::int64_t table_limit_bytes = usual_table_bytes, work_meter* meter = nullptr)
+  [[gnu::cold]] non_persistent_table(chain_model const& model, std::int64_t budget, slot_division division, rounding by,
+                                     std::int64_t table_limit_bytes = usual_table_bytes, work_meter* meter = nullptr)
       : model_{model},
         rules_{model},
         is_possible_{budget >= 0},

@@ -36,8 +36,8 @@ class own_tape_table {
   ///   for no limit
   /// \throws invalid_plan   for an invalid division, and if the table would take more than 2 GiB
   /// \throws too_much_work
-  own_tape_table(chain_model const& model, std::int64_t budget, slot_division division = {}, rounding by = rounding::up,
-                 work_meter* meter = nullptr)
+  [[gnu::cold]] own_tape_table(chain_model const& model, std::int64_t budget, slot_division division = {},
+                               rounding by = rounding::up, work_meter* meter = nullptr)
       : model_{model},
         ends_{model.stages + 1},
         scale_{std::max<std::int64_t>(budget, 0), unit(model, std::max<std::int64_t>(budget, 0), division, by), by,

@@ -36,7 +36,8 @@ struct chain_segment {
 
 /// The plan that keeps all tapes except those of some segments, each of which is run again once.
 /// \param again  the segments: none empty, in order, without overlap, within 0..L
-[[nodiscard]] inline std::vector<action> segments_plan(chain_model const& c, value_list<chain_segment> const& again) {
+[[nodiscard, gnu::cold]] inline std::vector<action> segments_plan(chain_model const& c,
+                                                                  value_list<chain_segment> const& again) {
   std::vector<action> plan;
   std::int64_t at = 0;
   for (auto const& [first, last] : again) {

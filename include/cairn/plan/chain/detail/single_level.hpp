@@ -43,7 +43,7 @@ class single_level {
   /// Time of stages run again.   \pre feasible()
   [[nodiscard]] std::int64_t extra_forward() const noexcept { return fronts_.back().back().again; }
   /// The plan.   \pre feasible()
-  [[nodiscard]] std::vector<action> actions() const {
+  [[nodiscard, gnu::cold]] std::vector<action> actions() const {
     value_list<chain_segment> again;
     std::int64_t at = model_.stages;
     for (auto const* one = &fronts_.back().back(); one->from >= 0;

@@ -48,8 +48,8 @@ class slot_table {
   /// \throws invalid_plan   if the table would exceed its limit; nothing is allocated then
   /// \throws too_much_work
   /// \pre budget >= 0; the model outlives the table
-  slot_table(chain_model const& c, std::int64_t budget, slot_division division, rounding by,
-             chain_launcher const& launch = {}, slot_table_options options = {})
+  [[gnu::cold]] slot_table(chain_model const& c, std::int64_t budget, slot_division division, rounding by,
+                           chain_launcher const& launch = {}, slot_table_options options = {})
       : c_{c},
         count_{std::size_t(c.stages) + 1},
         rows_{c,
@@ -124,7 +124,7 @@ class slot_table {
   [[nodiscard]] std::int64_t cost() const noexcept {
     return stores_all_ ? 0 : rows_.cost(0, count_ - 1, scale().slots());
   }
-  void make(std::int64_t quantum, chain_launcher const& launch, slot_table_options const& options) {
+  [[gnu::cold]] void make(std::int64_t quantum, chain_launcher const& launch, slot_table_options const& options) {
     quantum_ = quantum;
     rows_.measure(quantum, options.share_rows);
     if (!feasible()) return;

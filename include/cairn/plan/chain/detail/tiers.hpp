@@ -47,8 +47,9 @@ class tier_chain_table {
   /// \param meter  counts the work; null for no limit
   /// \throws invalid_plan   for invalid tiers and divisions, and if the table would take more than 2 GiB
   /// \throws too_much_work
-  tier_chain_table(chain_model const& model, std::int64_t budget, std::vector<chain_tier> tiers,
-                   slot_division division = {}, std::int64_t tier_slots = 0, work_meter* meter = nullptr)
+  [[gnu::cold]] tier_chain_table(chain_model const& model, std::int64_t budget, std::vector<chain_tier> tiers,
+                                 slot_division division = {}, std::int64_t tier_slots = 0,
+                                 work_meter* meter = nullptr)
       : model_{model},
         tiers_{checked(model, std::move(tiers), tier_slots)},
         ends_{model.stages + 1},
@@ -126,7 +127,7 @@ class tier_chain_table {
     return rows_[number(s, t, 2 + k)];
   }
 
-  [[nodiscard]] std::int64_t unit(std::int64_t budget, slot_division division) const {
+  [[nodiscard, gnu::cold]] std::int64_t unit(std::int64_t budget, slot_division division) const {
     if (division.unit == 0 && division.slots == 0)
       division.slots =
           std::int64_t(std::clamp<wide>(wide(usual_bytes) / (8 * rows_wanted() * wide(cells_.count())), 17, 501)) - 1;

@@ -283,7 +283,7 @@ class uniform_chain {
   }
   /// Chooses the splits of the last row. Those without a toll come first; each toll opens a stretch of further splits
   /// without one.
-  void finish(shape& tree, value_list<std::int64_t> const& heads, std::int64_t runs) const {
+  [[gnu::cold]] void finish(shape& tree, value_list<std::int64_t> const& heads, std::int64_t runs) const {
     value_list<std::int64_t> worth, starts;
     value_list<std::size_t> places;
     std::int64_t waiting = 0, wanted = tree.rest;
@@ -406,8 +406,8 @@ class uniform_chain {
 /// \pre is_uniform(model)
 /// Cost: O(L); the actions are written on demand
 /// \param keeps_tapes  whether tapes may outlive their own adjoint
-[[nodiscard]] inline std::optional<uniform_chain> uniform_plan(chain_model const& model, std::int64_t budget,
-                                                               bool keeps_tapes = true) {
+[[nodiscard, gnu::cold]] inline std::optional<uniform_chain> uniform_plan(chain_model const& model, std::int64_t budget,
+                                                                            bool keeps_tapes = true) {
   uniform_chain plan{model, budget, keeps_tapes};
   if (!plan.feasible()) return {};
   return plan;

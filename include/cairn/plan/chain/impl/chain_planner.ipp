@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -15,11 +14,11 @@
 
 namespace cairn {
 
-CAIRN_DECL chain_planner::chain_planner(chain work, chain_options options)
+[[gnu::noinline]] CAIRN_DECL chain_planner::chain_planner(chain work, chain_options options)
     : search_{new detail::chain_search{std::move(work), std::move(options)}} {}
-CAIRN_DECL chain_planner::~chain_planner() { delete search_; }
+[[gnu::noinline]] CAIRN_DECL chain_planner::~chain_planner() { delete search_; }
 
-CAIRN_DECL chain_plan chain_planner::plan(byte_budget budget) {
+[[gnu::noinline]] CAIRN_DECL chain_plan chain_planner::plan(byte_budget budget) {
   search_->start();
   if (auto found = search_->plan(budget.count(), search_->options().effort)) return std::move(*found);
   auto const why = reason(budget.count());
@@ -32,7 +31,7 @@ CAIRN_DECL chain_plan chain_planner::plan(byte_budget budget) {
                           "give the least bytes, or more; chain_planner::why_infeasible says what they are for"};
 }
 
-CAIRN_DECL chain_plan chain_planner::min_memory(std::int64_t time) {
+[[gnu::noinline]] CAIRN_DECL chain_plan chain_planner::min_memory(std::int64_t time) {
   search_->start();
   auto const& model = search_->model();
   if (time < model.store_all_time())
@@ -57,20 +56,21 @@ CAIRN_DECL chain_plan chain_planner::min_memory(std::int64_t time) {
   return best;
 }
 
-CAIRN_DECL std::vector<chain_plan> chain_planner::pareto(std::size_t most_points) {
+[[gnu::noinline]] CAIRN_DECL std::vector<chain_plan> chain_planner::pareto(std::size_t most_points) {
   search_->start();
   if (most_points < 2)
     throw invalid_plan{who, "too few points for a curve", {{"points", most_points}}, "give 2 or more"};
   std::vector<chain_plan> front;
   std::int64_t const least = least_budget(), most = (std::max)(least, search_->model().store_all_peak());
-  double const ratio = std::pow(double(most) / double(std::max<std::int64_t>(1, least)), 1 / double(most_points - 1));
+  double const ratio =
+      __builtin_pow(double(most) / double(std::max<std::int64_t>(1, least)), 1 / double(most_points - 1));
   // Once a plan is as fast as storing everything, no larger budget has a faster one.
   auto const may_lack = [&] {
     return search_->has_stopped() && (front.empty() || front.back().cost.makespan > store_all_time());
   };
   std::int64_t before = -1, left_out = search_->knows_least() ? 0 : 1;
   for (std::size_t k = 0; k < most_points; ++k) {
-    double const wanted = double(least) * std::pow(ratio, double(k));
+    double const wanted = double(least) * __builtin_pow(ratio, double(k));
     std::int64_t const budget = k == 0                 ? least
                                 : k + 1 == most_points ? most
                                                        : std::clamp(std::int64_t(wanted), least, most);
@@ -91,13 +91,13 @@ CAIRN_DECL std::vector<chain_plan> chain_planner::pareto(std::size_t most_points
   return front;
 }
 
-CAIRN_DECL std::optional<chain_infeasibility> chain_planner::why_infeasible(byte_budget budget) {
+[[gnu::noinline]] CAIRN_DECL std::optional<chain_infeasibility> chain_planner::why_infeasible(byte_budget budget) {
   search_->start();
   if (search_->plan(budget.count(), search_->options().effort)) return {};
   return reason(budget.count());
 }
 
-CAIRN_DECL std::int64_t chain_planner::least_bytes() {
+[[gnu::noinline]] CAIRN_DECL std::int64_t chain_planner::least_bytes() {
   search_->start();
   return proven_least();
 }
@@ -106,19 +106,19 @@ CAIRN_DECL std::int64_t chain_planner::store_all_peak() const noexcept { return 
 CAIRN_DECL std::int64_t chain_planner::store_all_time() const noexcept { return search_->model().store_all_time(); }
 CAIRN_DECL chain const& chain_planner::work() const noexcept { return search_->work(); }
 
-CAIRN_DECL std::int64_t chain_planner::least_budget() {
+[[gnu::noinline]] CAIRN_DECL std::int64_t chain_planner::least_budget() {
   if (auto const least = search_->least_bytes()) return *least;
   refuse_all();
 }
 
-CAIRN_DECL void chain_planner::refuse_all() const {
+[[gnu::noinline]] CAIRN_DECL void chain_planner::refuse_all() const {
   throw infeasible_budget{who,
                           "this method finds no plan, whatever the budget",
                           {{"slots", search_->options().slots}},
                           "give more slots, or plan by chain_method::automatic"};
 }
 
-CAIRN_DECL std::int64_t chain_planner::proven_least() {
+[[gnu::noinline]] CAIRN_DECL std::int64_t chain_planner::proven_least() {
   std::int64_t const least = least_budget();
   if (!search_->knows_least())
     throw too_much_work{who,
@@ -128,13 +128,14 @@ CAIRN_DECL std::int64_t chain_planner::proven_least() {
   return least;
 }
 
-CAIRN_DECL std::optional<chain_plan> chain_planner::planned_so_far(std::int64_t budget, double effort) {
+[[gnu::noinline]] CAIRN_DECL std::optional<chain_plan> chain_planner::planned_so_far(std::int64_t budget,
+                                                                                     double effort) {
   try {
     return search_->plan(budget, effort);
   } catch (too_much_work const&) { return {}; }
 }
 
-CAIRN_DECL chain_plan chain_planner::fast_enough(std::int64_t time) {
+[[gnu::noinline]] CAIRN_DECL chain_plan chain_planner::fast_enough(std::int64_t time) {
   std::int64_t const least = least_budget(), first = (std::max)(search_->model().store_all_peak(), least),
                      most = search_->most_bytes(first);
   std::optional<chain_plan> fastest;
@@ -161,7 +162,7 @@ CAIRN_DECL chain_plan chain_planner::fast_enough(std::int64_t time) {
                           "give that time, or more, or plan by chain_method::automatic"};
 }
 
-CAIRN_DECL chain_infeasibility chain_planner::reason(std::int64_t budget) {
+[[gnu::noinline]] CAIRN_DECL chain_infeasibility chain_planner::reason(std::int64_t budget) {
   auto const most = detail::binding_need(search_->model());
   return {budget,     proven_least(), most.bytes,   most.stage, most.is_backward,
           most.state, most.tape,      most.adjoint, most.work};

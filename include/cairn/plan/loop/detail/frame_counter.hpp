@@ -139,7 +139,7 @@ class frame_counter {
   }
   [[nodiscard]] constexpr bool lapses() const noexcept { return form_.keeps_run; }
   /// Called when a slot is dropped that was full at the turn.
-  constexpr void lapse(slot_index slot) noexcept {
+  [[gnu::noinline]] constexpr void lapse(slot_index slot) noexcept {
     at_turn_.erase(slot);
     if (!turned_) return;
     if (slot == live_slot_) live_lapses_ = true;
@@ -173,7 +173,7 @@ class frame_counter {
     leave_slot();
     demand(0);
   }
-  constexpr void turn(step_index from, step_index length) noexcept {
+  [[gnu::noinline, gnu::cold]] constexpr void turn(step_index from, step_index length) noexcept {
     turned_ = true;
     if (form_.snapshots) {
       bool const parks = length > 0 && (from > 0 || !holds_initial());  // if false, a snapshot of the state exists

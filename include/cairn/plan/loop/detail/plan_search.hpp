@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file plan_search.hpp  The best plan of every planner within a budget.
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/loop/detail/next_candidate.hpp>
 #include <cairn/plan/loop/detail/plan_factories.hpp>
@@ -56,7 +56,7 @@ class plan_search {
   };
   [[gnu::cold]] bool try_widest(contest& so_far, planner by, plan_parameters with, any_factory make) {
     slot_fit const fit = most_slots_within(budget_, work_, make);
-    so_far.least = (std::min)(so_far.least, fit.bytes);
+    so_far.least = lesser(so_far.least, fit.bytes);
     if (!fit.fits) return false;
     with.slots = fit.slots;
     enter(so_far, plan_of(make(fit.slots), work_, by, with));
@@ -118,16 +118,16 @@ class plan_search {
     auto const with_leaf = [&](step_index leaf) { (this->*try_one)(so_far, by, leaf); };
     step_index const longest = steps_ < 1 ? 1 : steps_;
     if (options_.leaf || !is_leaf_form()) {
-      with_leaf(options_.leaf ? (std::min)(*options_.leaf, longest) : 1);
+      with_leaf(options_.leaf ? lesser(*options_.leaf, longest) : 1);
       return close(std::move(so_far), by);
     }
     auto const tape_fits = [&](step_index leaf) { return leaf == 1 || tape_of_leaf(work_, leaf) <= budget_.count(); };
     for (step_index leaf = 1; leaf < longest && tape_fits(leaf); leaf = next_candidate(leaf, 64, 16)) with_leaf(leaf);
     if (tape_fits(longest)) with_leaf(longest);
     if (!so_far.best.empty()) {
-      step_index const best = so_far.best[0].with.leaf, around = std::min<step_index>(best / 16, 100);
-      for (step_index leaf = std::max<step_index>(65, best - around);
-           best > 64 && leaf <= (std::min)(best + around, longest) && tape_fits(leaf); ++leaf)
+      step_index const best = so_far.best[0].with.leaf, around = lesser<step_index>(best / 16, 100);
+      for (step_index leaf = greater<step_index>(65, best - around);
+           best > 64 && leaf <= lesser(best + around, longest) && tape_fits(leaf); ++leaf)
         with_leaf(leaf);
     }
     close(std::move(so_far), by);
@@ -135,8 +135,8 @@ class plan_search {
 
   /// The most slots of a table over all steps; 0 if no table is allowed.
   [[nodiscard]] slot_index most_in_table() const {
-    wide const rows = options_.most_table_cells / wide(std::max<step_index>(steps_, 1));
-    return slot_index((std::min)(rows, wide(useful_slots(steps_))));
+    wide const rows = options_.most_table_cells / wide(greater<step_index>(steps_, 1));
+    return slot_index(lesser(rows, wide(useful_slots(steps_))));
   }
   [[nodiscard]] bool is_walkable() const { return steps_ <= most_walked_steps; }
   /// The plan of one planner by a table with the most slots in memory, given so many slots elsewhere. Fewer slots
@@ -145,7 +145,7 @@ class plan_search {
     plan_parameters const with{.far_slots = elsewhere};
     wide const allowed = options_.most_table_bytes;
     if (by == planner::hrevolve) {
-      slot_index const most = std::max<slot_index>(most_in_table() - elsewhere, 1);
+      slot_index const most = greater<slot_index>(most_in_table() - elsewhere, 1);
       try_widest(so_far, by, with, hrevolve_factory{work_, steps_, most, elsewhere, allowed, options_.limit});
     } else if (by == planner::multistage) {
       try_widest(so_far, by, with,
@@ -178,20 +178,20 @@ class plan_search {
       return;
     if (!is_walkable()) return skipped.push_back({planner::mixed, skip_reason::length});
     wide const share = work_.state_bytes > 0 ? (work_.tape_bytes + work_.state_bytes - 1) / work_.state_bytes : 1;
-    auto const tape_units = slot_index(std::clamp<wide>(share, 1, wide{1} << 31));
+    auto const tape_units = slot_index(lesser<wide>(greater<wide>(share, 1), wide{1} << 31));
     plan_parameters with{.tape_units = wide(tape_units), .free_initial = true};
     contest so_far;
     auto const make = [&](slot_index most) {
       return mixed_factory{steps_, tape_units, most, work_.tapes_restart, options_.most_table_bytes, options_.limit};
     };
-    auto const all = slot_index(std::min<wide>(wide(steps_) * wide(tape_units), wide{1} << 40));
+    auto const all = slot_index(lesser<wide>(wide(steps_) * wide(tape_units), wide{1} << 40));
     enter_units(so_far, with, make(all), all);  // keeping the tapes of all steps needs no table
     skip_reason reason = most_in_table() > 0 ? skip_reason::budget : skip_reason::table;
     if (slot_index const rows = most_in_table(); so_far.best.empty() && rows > 0) {
       try {
-        auto const widest = make((std::min)(rows, all));
+        auto const widest = make(lesser(rows, all));
         slot_fit const fit = most_slots_within(budget_, work_, any_factory{widest});
-        so_far.least = (std::min)(so_far.least, fit.bytes);
+        so_far.least = lesser(so_far.least, fit.bytes);
         if (fit.fits) enter_units(so_far, with, make(rows), fit.slots);
       } catch (too_much_work const&) {
         reason = skip_reason::work;
@@ -230,7 +230,7 @@ class plan_search {
     if (!elsewhere || work_.tiers.disk.bytes == 0) return;
     if (!refused(planner::multistage)) {
       wide const room = work_.state_bytes > 0 ? work_.tiers.disk.bytes / work_.state_bytes : wide(half);
-      by_table(planner::multistage, slot_index((std::min)(room, wide(half))));
+      by_table(planner::multistage, slot_index(lesser(room, wide(half))));
     }
     if (!refused(planner::disk_revolve)) by_table(planner::disk_revolve, unlimited_slots);
   }
@@ -246,7 +246,7 @@ class plan_search {
       auto const shortest = step_index((wide(steps_) + room - 1) / room);
       two_level_factory const one_period{steps_, steps_, where};
       slot_fit const fit = most_slots_within(budget_, work_, any_factory{one_period});
-      so_far.least = (std::min)(so_far.least, fit.bytes);
+      so_far.least = lesser(so_far.least, fit.bytes);
       if (!fit.fits) continue;
       auto const seconds = [&](step_index period) {
         auto const counts = two_level_factory{steps_, period, where}.as_is(fit.slots).counts();

@@ -66,7 +66,7 @@ class slot_map {
     while (entries_[at].slot != slot && entries_[at].slot != no_slot) at = (at + 1) & mask;
     return at;
   }
-  constexpr void grow() {
+  [[gnu::noinline, gnu::cold]] constexpr void grow() {
     table<entry> const old = std::move(entries_);
     entries_ = table<entry>(old.size() == 0 ? 16 : 2 * old.size());
     for (entry const& e : old)

@@ -14,7 +14,7 @@ inline constexpr tier all_tiers[tier_count] = {tier::memory, tier::device, tier:
 /// Sizes below this can be multiplied by up to 2^63-1 slots within 128 bits.
 inline constexpr wide most_bytes = wide{1} << 62;
 
-constexpr void check_times(workload const& work) {
+[[gnu::cold]] constexpr void check_times(workload const& work) {
   bool sound = work.step_seconds >= 0 && work.frame_seconds >= 0 && work.adjoint_seconds >= 0 &&
                (!work.record_seconds || *work.record_seconds >= 0);
   for (tier const where : all_tiers)
