@@ -150,7 +150,7 @@ TEST_CASE("the parts of a sweep are its curve, action by action", "[plan][pictur
   for (auto const adjoint : {adjoint_form::one_step, adjoint_form::with_next, adjoint_form::recorded})
     kinds.push_back({.form = {step_form::in_place, adjoint}});
   for (step_index const n : {0, 1, 7, 30})
-    each_plan(n, [&](std::string const& name, auto const& typed) {
+    each_as_any(n, [&](std::string const& name, auto const& typed) {
       INFO(name);
       any_schedule const plan{typed};
       for (workload work : kinds) {

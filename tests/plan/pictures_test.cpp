@@ -198,7 +198,7 @@ std::vector<std::string> cells_of(std::string const& text, std::string const& af
 
 TEST_CASE("a space-time diagram has one mark for each action, at its steps and in its row", "[plan][picture]") {
   for (step_index const n : {0, 1, 2, 7, 30})
-    each_plan(n, [](std::string const& name, auto const& plan) {
+    each_as_any(n, [](std::string const& name, auto const& plan) {
       INFO(name);
       check_space_time(any_schedule{plan});
     });
@@ -206,7 +206,7 @@ TEST_CASE("a space-time diagram has one mark for each action, at its steps and i
 
 TEST_CASE("a memory curve shows the states that stand at once in each action", "[plan][picture]") {
   for (step_index const n : {0, 1, 2, 7, 30})
-    each_plan(n, [](std::string const& name, auto const& plan) {
+    each_as_any(n, [](std::string const& name, auto const& plan) {
       INFO(name);
       if (!cairn::initial_is_free(plan)) check_memory(any_schedule{plan});
     });
@@ -221,7 +221,7 @@ TEST_CASE("the peak of a memory curve is the peak of the estimate, in states and
         kinds.push_back({.form = {step, adjoint, step == step_form::by_value, keeps_run}});
   kinds.push_back({.form = {.snapshots = true}});
   for (step_index const n : {0, 1, 2, 7, 30})
-    each_plan(n, [&](std::string const& name, auto const& typed) {
+    each_as_any(n, [&](std::string const& name, auto const& typed) {
       INFO(name);
       any_schedule const plan{typed};
       for (workload work : kinds) {

@@ -32,7 +32,7 @@ struct named_plan {
 };
 std::vector<named_plan> plans_of(step_index n) {
   std::vector<named_plan> all;
-  each_plan(n, [&](std::string const& name, auto const& plan) { all.push_back({name, plan}); });
+  each_as_any(n, [&](std::string const& name, auto const& plan) { all.push_back({name, plan}); });
   return all;
 }
 bool needs_recording(auto const& plan) { return tapes_of(plan) > 0 || tapes_restart(plan); }

@@ -79,7 +79,7 @@ struct scratch_file {
 
 TEST_CASE("progress ends with exactly the steps that a plan predicts, whatever the plan") {
   for (step_index const n : {1, 2, 7, 40})
-    each_plan(n, [&](std::string const& name, auto const& given) {
+    each_as_any(n, [&](std::string const& name, auto const& given) {
       any_schedule const plan{given};
       if (plan.leaf() > 1 || tapes_of(plan) > 0) return;
       CAPTURE(name);
