@@ -196,5 +196,6 @@ endif()
 function(cairn_precompiled_torch name)
   if(TARGET cairn_torch_headers)
     target_precompile_headers(${name} REUSE_FROM cairn_torch_headers)
+    target_compile_options(${name} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)  # as for precompiled tests
   endif()
 endfunction()
