@@ -289,8 +289,12 @@ def table(records):
 
 
 def last_records():
-    found = {name: BUILD / f"{name}.json" for name in TARGETS}
-    return {name: json.loads(path.read_text()) for name, path in found.items() if path.exists()}
+    """Of all targets, those that have not been run here, too."""
+    found = {}
+    for name, target in TARGETS.items():
+        path = BUILD / f"{name}.json"
+        found[name] = json.loads(path.read_text()) if path.exists() else {"machine": target.machine, "why": "not run"}
+    return found
 
 
 def self_test():
@@ -348,7 +352,7 @@ def main():
             for one in record.get("failed", []):
                 print(f"portability: {name}: failed: {one}", file=sys.stderr)
     records = last_records()
-    named = {name: records[name] for name in given.targets or records if name in records}
+    named = {name: records[name] for name in given.targets or records}
     print(table(named))
     if given.write:
         text = PAGE.read_text()
