@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file lesser.hpp  The lesser and the greater of two numbers, without `<algorithm>`: it costs a compiler as much as
 /// all of core.
