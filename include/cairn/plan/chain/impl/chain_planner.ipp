@@ -14,11 +14,11 @@
 
 namespace cairn {
 
-[[gnu::noinline]] CAIRN_DECL chain_planner::chain_planner(chain work, chain_options options)
+CAIRN_DECL chain_planner::chain_planner(chain work, chain_options options)
     : search_{new detail::chain_search{std::move(work), std::move(options)}} {}
-[[gnu::noinline]] CAIRN_DECL chain_planner::~chain_planner() { delete search_; }
+CAIRN_DECL chain_planner::~chain_planner() { delete search_; }
 
-[[gnu::noinline]] CAIRN_DECL chain_plan chain_planner::plan(byte_budget budget) {
+CAIRN_DECL chain_plan chain_planner::plan(byte_budget budget) {
   search_->start();
   if (auto found = search_->plan(budget.count(), search_->options().effort)) return std::move(*found);
   auto const why = reason(budget.count());
@@ -31,7 +31,7 @@ namespace cairn {
                           "give the least bytes, or more; chain_planner::why_infeasible says what they are for"};
 }
 
-[[gnu::noinline]] CAIRN_DECL chain_plan chain_planner::min_memory(std::int64_t time) {
+CAIRN_DECL chain_plan chain_planner::min_memory(std::int64_t time) {
   search_->start();
   auto const& model = search_->model();
   if (time < model.store_all_time())
@@ -56,7 +56,7 @@ namespace cairn {
   return best;
 }
 
-[[gnu::noinline]] CAIRN_DECL std::vector<chain_plan> chain_planner::pareto(std::size_t most_points) {
+CAIRN_DECL std::vector<chain_plan> chain_planner::pareto(std::size_t most_points) {
   search_->start();
   if (most_points < 2)
     throw invalid_plan{who, "too few points for a curve", {{"points", most_points}}, "give 2 or more"};
@@ -91,13 +91,13 @@ namespace cairn {
   return front;
 }
 
-[[gnu::noinline]] CAIRN_DECL std::optional<chain_infeasibility> chain_planner::why_infeasible(byte_budget budget) {
+CAIRN_DECL std::optional<chain_infeasibility> chain_planner::why_infeasible(byte_budget budget) {
   search_->start();
   if (search_->plan(budget.count(), search_->options().effort)) return {};
   return reason(budget.count());
 }
 
-[[gnu::noinline]] CAIRN_DECL std::int64_t chain_planner::least_bytes() {
+CAIRN_DECL std::int64_t chain_planner::least_bytes() {
   search_->start();
   return proven_least();
 }
@@ -106,19 +106,19 @@ CAIRN_DECL std::int64_t chain_planner::store_all_peak() const noexcept { return 
 CAIRN_DECL std::int64_t chain_planner::store_all_time() const noexcept { return search_->model().store_all_time(); }
 CAIRN_DECL chain const& chain_planner::work() const noexcept { return search_->work(); }
 
-[[gnu::noinline]] CAIRN_DECL std::int64_t chain_planner::least_budget() {
+CAIRN_DECL std::int64_t chain_planner::least_budget() {
   if (auto const least = search_->least_bytes()) return *least;
   refuse_all();
 }
 
-[[gnu::noinline]] CAIRN_DECL void chain_planner::refuse_all() const {
+CAIRN_DECL void chain_planner::refuse_all() const {
   throw infeasible_budget{who,
                           "this method finds no plan, whatever the budget",
                           {{"slots", search_->options().slots}},
                           "give more slots, or plan by chain_method::automatic"};
 }
 
-[[gnu::noinline]] CAIRN_DECL std::int64_t chain_planner::proven_least() {
+CAIRN_DECL std::int64_t chain_planner::proven_least() {
   std::int64_t const least = least_budget();
   if (!search_->knows_least())
     throw too_much_work{who,
@@ -128,14 +128,14 @@ CAIRN_DECL chain const& chain_planner::work() const noexcept { return search_->w
   return least;
 }
 
-[[gnu::noinline]] CAIRN_DECL std::optional<chain_plan> chain_planner::planned_so_far(std::int64_t budget,
+CAIRN_DECL std::optional<chain_plan> chain_planner::planned_so_far(std::int64_t budget,
                                                                                      double effort) {
   try {
     return search_->plan(budget, effort);
   } catch (too_much_work const&) { return {}; }
 }
 
-[[gnu::noinline]] CAIRN_DECL chain_plan chain_planner::fast_enough(std::int64_t time) {
+CAIRN_DECL chain_plan chain_planner::fast_enough(std::int64_t time) {
   std::int64_t const least = least_budget(), first = (std::max)(search_->model().store_all_peak(), least),
                      most = search_->most_bytes(first);
   std::optional<chain_plan> fastest;
@@ -162,7 +162,7 @@ CAIRN_DECL chain const& chain_planner::work() const noexcept { return search_->w
                           "give that time, or more, or plan by chain_method::automatic"};
 }
 
-[[gnu::noinline]] CAIRN_DECL chain_infeasibility chain_planner::reason(std::int64_t budget) {
+CAIRN_DECL chain_infeasibility chain_planner::reason(std::int64_t budget) {
   auto const most = detail::binding_need(search_->model());
   return {budget,     proven_least(), most.bytes,   most.stage, most.is_backward,
           most.state, most.tape,      most.adjoint, most.work};
