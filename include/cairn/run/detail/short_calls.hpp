@@ -9,6 +9,7 @@
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/detail/frames.hpp>
+#include <cairn/run/detail/maybe.hpp>
 #include <cairn/run/detail/timings.hpp>
 #include <cairn/run/gradient.hpp>
 
@@ -167,7 +168,7 @@ class short_calls {
   frames<State> path_, copies_;
   tape_slots<tape> tapes_;
   tape_slots<Bar> bars_;
-  std::optional<Bar> seeded_;
+  maybe<Bar> seeded_;
   step_index bar_of_ = -1, i_ = -1;
   State const *x_ = nullptr, *x1_ = nullptr;
 };

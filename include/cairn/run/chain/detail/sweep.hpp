@@ -123,10 +123,12 @@ struct chain_reversal : no_hooks {
   void drop_tape(States& states, slot_index tape) noexcept { states.memory().drop_tape(tape); }
 };
 
-/// One sweep. Compiled for speed wherever it is called, see `sweep::run_plan`. Notes an exception in `failure` and rethrows it.
+/// One sweep. Compiled for speed wherever it is called, see `sweep::run_plan`. Notes an exception in `failure` and
+/// rethrows it.
 template <class Memory, class Stages, class Actions, class Seed, class Store, class Observer, class Replay>
-[[gnu::noinline, gnu::hot]] void obey_chain_plan(Memory& memory, Stages& stages, Actions const& actions, Seed&& seed, Store& store,
-                     Observer& observer, sweep_failure& failure, Replay& replay) {
+[[gnu::noinline, gnu::hot]] void obey_chain_plan(Memory& memory, Stages& stages, Actions const& actions, Seed&& seed,
+                                                 Store& store, Observer& observer, sweep_failure& failure,
+                                                 Replay& replay) {
   chain_states<Memory, Store, Replay> states{memory, store, Memory::count_of(stages), replay};
   chain_reversal<Seed> user{std::forward<Seed>(seed)};
   obey_list(actions, states, stages, user, observer, failure);
