@@ -47,7 +47,8 @@ def compile_behind(compiler, headers, flags):
     texts = with_included(headers)
     others = sorted({name for text in texts.values() for name in INCLUDE.findall(text)
                      if not name.startswith("cairn/")})
-    unit = [f"#include <{name}>" for name in others + C_HEADERS]
+    unit = [line for name in others + C_HEADERS  # Windows has headers of its own
+            for line in (f"#if __has_include(<{name}>)", f"#include <{name}>", "#endif")]
     for macro, value in MACROS.items():
         unit += [f"#undef {macro.split('(')[0]}", f"#define {macro} {value}"]
     unit += [f'#include "{header.resolve()}"' for header in headers]
