@@ -23,7 +23,7 @@ def without_hook(text):
     """The executor without what calls observers, or None where it is not found as it used to be."""
     calls = len(re.findall(r"\btell\(moment::\w+\);", text))
     text = re.sub(r"\btell\(moment::\w+\);[ ]*", "", text)
-    text, told = re.subn(r"\n *auto const tell = [^\n]*\};(?=\n)", "", text)
+    text, told = re.subn(r"\n( *)auto const tell = .*?\n\1\};(?=\n)", "", text, flags=re.S)
     text, phases = re.subn(r"\n *\[\[maybe_unused\]\] phase const where = .*?;", "", text)
     body = text[text.index("stop_reason execute("):]
     left = re.search(r"\btell\b|\bshow\(|\bevent\b|observer\(|\bobserved\b", body)
