@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file lesser.hpp  The lesser and the greater of two numbers, without the header of algorithms: it costs a compiler as
-/// much as all of core.
+/// \file lesser.hpp  The lesser and the greater of two numbers, without the header of algorithms: it costs a compiler
+/// as much as all of core.
 
 namespace cairn::detail {
 
