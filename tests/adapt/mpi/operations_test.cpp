@@ -11,7 +11,6 @@
 #include <cairn/core/chain.hpp>
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
-#include <cairn/plan/graph/graph_budget.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
 #include <cairn/run/chain.hpp>
 #include <cairn/run/graph.hpp>
@@ -113,11 +112,6 @@ void a_graph_has_the_bits_of_the_graph_alone() {
   claim(of(cairn::graph_gradient(g.net, plan, {g.x.is(h.x0)}, {g.last.seed(h.seed)}, with.every(3),
                                  [&](cairn::event const&) { ++seen; })) == all);
   claim(seen > 0);
-  // Stores everything, so that times which differ from rank to rank change no plan.
-  cairn::graph_budget budget{std::int64_t(1) << 30};
-  for (int run = 0; run < 2; ++run)
-    claim(of(cairn::graph_gradient(g.net, budget, {g.x.is(h.x0)}, {g.last.seed(h.seed)}, with)) == all);
-  claim(budget.plans() == 1);
 }
 
 void plans_that_differ_run_nothing() {
@@ -162,13 +156,6 @@ void what_one_rank_throws_is_thrown_on_all() {
       claim(alike(seen.text) && seen.text.find("stage " + std::to_string(at)) != std::string::npos, seen.text);
     }
   }
-  // A budget that is too small on one rank: it throws where it plans, and the others have begun.
-  heat_graph const g{h};
-  cairn::graph_budget budget{h.rank == thrower ? std::int64_t(1) : std::int64_t(1) << 30};
-  auto const small = thrown_by([&] {
-    (void)cairn::graph_gradient(g.net, budget, {g.x.is(h.x0)}, {g.last.seed(h.seed)}, with);
-  });
-  claim(small.any && small.rank == thrower && alike(small.text), small.text);
 }
 
 }  // namespace

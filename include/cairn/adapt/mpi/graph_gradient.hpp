@@ -11,31 +11,29 @@
 namespace cairn {
 
 /// The same as `graph_gradient` without `collective`, by all ranks together.
-/// \param plan  as without; each rank measures and plans for itself within a `graph_budget`, and the plans are compared
+/// \param plan  as without, but for a `graph_budget`: to measure operations each rank would run them another number of
+///   times, and those that communicate would wait for ever
 /// \param with  the ranks; see `collective`. With `every`, its steps are actions   \param rest  as without
-/// \throws collective_error   on all ranks, if one of them cannot go on: if plans differ, before any operation runs but
-///   those that are measured
+/// \throws collective_error   on all ranks, if one of them cannot go on: before any operation runs if plans differ
 template <class Plan, bool BetweenActions, class... Rest>
 [[nodiscard]] graph_adjoints graph_gradient(graph_builder const& net, Plan&& plan,
                                             std::vector<graph_binding> const& inputs,
                                             std::vector<graph_seed> const& seeds, collective<BetweenActions> with,
                                             Rest&&... rest) {
   constexpr char const* operation = "cairn::graph_gradient";
+  constexpr bool planned = !detail::budgets_graphs<std::remove_reference_t<Plan>>;
+  static_assert(planned,
+                "cairn: ranks that run a graph together need its plan, and no graph_budget: to measure operations, each "
+                "rank would run them another number of times");
   auto const& ranks = detail::inside::of(with);
-  auto const by = [&](auto const& actions) {
-    return ranks.around(operation, actions, [&] {
+  if constexpr (!planned) return {net, {}, 0};
+  else
+    return ranks.around(operation, plan, [&] {
       auto const run = [&](auto&&... extras) {
-        return graph_gradient(net, actions, inputs, seeds, std::forward<decltype(extras)>(extras)...);
+        return graph_gradient(net, plan, inputs, seeds, std::forward<decltype(extras)>(extras)...);
       };
       return detail::run_with_extras<BetweenActions>(ranks, operation, run, std::forward<Rest>(rest)...);
     });
-  };
-  if constexpr (detail::budgets_graphs<std::remove_reference_t<Plan>>) {
-    ranks.guarded(operation, [&] { detail::plan_within(plan, net, inputs, seeds); });
-    graph_adjoints made = by(plan.plan());
-    plan.ran(made.peak_bytes());
-    return made;
-  } else return by(plan);
 }
 
 }  // namespace cairn

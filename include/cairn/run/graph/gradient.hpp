@@ -36,14 +36,6 @@ concept budgets_graphs = requires(P& budget, operation_graph graph) {
   budget.ran(std::int64_t{});
 };
 
-/// Measures a graph and plans it within a budget, if the budget has no plan for it.
-template <budgets_graphs Budget>
-void plan_within(Budget& budget, graph_builder const& net, std::vector<graph_binding> const& inputs,
-                 std::vector<graph_seed> const& seeds) {
-  if (operation_graph told = net.graph(); !budget.has_plan_for(told))
-    budget.plan_for(std::move(told), graph_probe<typename Budget::clock>(net, inputs, seeds));
-}
-
 }  // namespace detail
 
 /// The adjoints of the inputs of a graph, made by one run of a plan.
@@ -114,7 +106,9 @@ template <class Plan, class... Rest>
   static_assert(known,
                 "cairn: behind the seeds of a graph may stand an observer, a sweep_failure and cairn::sweep_options");
   if constexpr (budgets && known) {
-    detail::plan_within(plan, net, inputs, seeds);
+    using clock = typename std::remove_reference_t<Plan>::clock;
+    if (operation_graph told = net.graph(); !plan.has_plan_for(told))
+      plan.plan_for(std::move(told), graph_probe<clock>(net, inputs, seeds));
     graph_adjoints made = graph_gradient(net, plan.plan(), inputs, seeds, rest...);
     plan.ran(made.peak_bytes());
     return made;
