@@ -23,8 +23,8 @@ template <class Plan, bool BetweenActions, class... Rest>
   constexpr char const* operation = "cairn::graph_gradient";
   constexpr bool planned = !detail::budgets_graphs<std::remove_reference_t<Plan>>;
   static_assert(planned,
-                "cairn: ranks that run a graph together need its plan, and no graph_budget: to measure operations, each "
-                "rank would run them another number of times");
+                "cairn: ranks that run a graph together need its plan, and no graph_budget: to measure operations, "
+                "each rank would run them another number of times");
   auto const& ranks = detail::inside::of(with);
   if constexpr (!planned) return {net, {}, 0};
   else
