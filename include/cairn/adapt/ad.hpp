@@ -6,6 +6,7 @@
 
 #include <cairn/adapt/ad/differentiate.hpp>
 #include <cairn/adapt/ad/objective.hpp>
+#include <cairn/adapt/ad/params.hpp>
 #include <cairn/adapt/ad/plan_for.hpp>
 #include <cairn/adapt/ad/rebind_scalar.hpp>
 #include <cairn/adapt/ad/tape.hpp>

@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
+#include <cairn/adapt/ad/detail/model_call.hpp>
 #include <cairn/adapt/ad/objective.hpp>
+#include <cairn/adapt/ad/params.hpp>
 #include <cairn/adapt/ad/plan_for.hpp>
 #include <cairn/adapt/ad/taped.hpp>
 #include <cairn/core/action.hpp>

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file model_call.hpp  The forms in which a model is called: with parameters or without, with a control, and with
+/// what it takes of its step's number.
+#include <type_traits>
+#include <utility>
+#include <cairn/adapt/ad/params.hpp>
+#include <cairn/core/action.hpp>
+
+namespace cairn::detail {
+
+template <class Params>
+struct params_parts {
+  using own = Params;
+  using control = no_params;
+  static constexpr bool controlled = false;
+};
+template <class Params, class Control>
+struct params_parts<with_controls<Params, Control>> {
+  using own = Params;
+  using control = Control;
+  static constexpr bool controlled = true;
+};
+
+/// A model whose steps depend on numbers from its `at(i)`, and not on their index.
+template <class Model>
+concept has_step_data = requires(Model const& model, step_index i) { model.at(i); };
+/// Stands in the index's place for a model whose steps are all the same.
+struct no_index {};
+
+/// Calls the model's step in the form that its parameters require. \param i  the index, the result of `at(i)`, or
+/// `no_index`
+template <class Model, class X, class P, class U, class Index>
+decltype(auto) call_model(Model const& model, X& x, P const& p, [[maybe_unused]] U const& u,
+                          [[maybe_unused]] Index const& i) {
+  if constexpr (std::is_same_v<Index, no_index>) {
+    if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>) return model(x);
+    else if constexpr (std::is_same_v<P, no_params>) return model(x, u);
+    else if constexpr (std::is_same_v<U, no_params>) return model(x, p);
+    else return model(x, p, u);
+  } else if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>) return model(x, i);
+  else if constexpr (std::is_same_v<P, no_params>) return model(x, u, i);
+  else if constexpr (std::is_same_v<U, no_params>) return model(x, p, i);
+  else return model(x, p, u, i);
+}
+/// Whether it can be called in this form.
+template <class Model, class X, class P, class U, class Index>
+[[nodiscard]] consteval bool is_model() {
+  if constexpr (std::is_same_v<Index, no_index>) {
+    if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>)
+      return requires(Model const& model, X& x) { model(x); };
+    else if constexpr (std::is_same_v<P, no_params>)
+      return requires(Model const& model, X& x, U const& u) { model(x, u); };
+    else if constexpr (std::is_same_v<U, no_params>)
+      return requires(Model const& model, X& x, P const& p) { model(x, p); };
+    else return requires(Model const& model, X& x, P const& p, U const& u) { model(x, p, u); };
+  } else if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>)
+    return requires(Model const& model, X& x, Index const& i) { model(x, i); };
+  else if constexpr (std::is_same_v<P, no_params>)
+    return requires(Model const& model, X& x, U const& u, Index const& i) { model(x, u, i); };
+  else if constexpr (std::is_same_v<U, no_params>)
+    return requires(Model const& model, X& x, P const& p, Index const& i) { model(x, p, i); };
+  else return requires(Model const& model, X& x, P const& p, U const& u, Index const& i) { model(x, p, u, i); };
+}
+
+/// What a step is told of its number: what the model's `at(i)` gives; the index; the index as a number of the model's
+/// own scalar, where it takes it so, as `T const& i`; or nothing.
+template <class Model, class X, class P, class U>
+[[nodiscard]] consteval auto find_step_data() {
+  if constexpr (has_step_data<Model>)
+    return std::type_identity<std::remove_cvref_t<decltype(std::declval<Model const&>().at(0))>>{};
+  else if constexpr (is_model<Model, X, P, U, step_index>()) return std::type_identity<step_index>{};
+  else if constexpr (is_model<Model, X, P, U, double>()) return std::type_identity<double>{};
+  else if constexpr (is_model<Model, X, P, U, no_index>()) return std::type_identity<no_index>{};
+  else return std::type_identity<step_index>{};
+}
+template <class Model, class X, class P, class U>
+using step_data_of = typename decltype(find_step_data<Model, X, P, U>())::type;
+
+}  // namespace cairn::detail

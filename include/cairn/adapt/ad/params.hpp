@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file params.hpp  The parameters of a model that are neither a value nor a class of the user's.
+#include <vector>
+#include <cairn/language.hpp>
+
+namespace cairn {
+
+/// The model has no parameters: it is called as `model(x, i)`.
+struct no_params {};
+
+/// Parameters of the whole loop, and a control for each step. The model is called as `model(x, params, u, i)` with u =
+/// controls[i], or `model(x, u, i)` with `no_params`. A leaf is differentiated only by the controls of its own steps.
+template <class Params, class Control>
+struct with_controls {
+  Params params;                  ///< for all steps
+  std::vector<Control> controls;  ///< one for each step, as many as steps
+};
+
+}  // namespace cairn
