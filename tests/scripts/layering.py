@@ -57,7 +57,7 @@ EXTENDS = {
                    "core/detail/table", "core/detail/text", "plan/loop/detail/workload", "run/detail/execute",
                    "run/detail/timings"],
     "adapt/mpi": ["core/detail/text", "run/check/detail/user_loop", "run/detail/last_arguments",
-                  "run/detail/listed_actions"],
+                  "run/detail/listed_actions", "run/detail/one_of"],
     "adapt/nlohmann_json": ["plan/text/detail/read_actions"],
     "adapt/nvtx": ["core/detail/text"],
     "adapt/torch": ["core/detail/chain_walk", "core/detail/graph_segments", "core/detail/refused",

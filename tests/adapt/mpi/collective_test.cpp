@@ -15,11 +15,8 @@ using cairn::collective;
 using cairn::collective_cause;
 
 constexpr step_index steps = 20;
-constexpr int cells = 24;
 
-struct heat : ring {
-  heat() : ring{MPI_COMM_WORLD}, x0{part(cells)}, seed(x0.size(), 1.0) {}
-  state x0, seed;
+struct heat : ring_of_24 {
   [[nodiscard]] auto forward() const {
     return [this](state& x, step_index i) { step(x, i); };
   }

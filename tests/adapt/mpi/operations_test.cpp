@@ -23,12 +23,8 @@ using cairn::collective;
 using cairn::collective_cause;
 
 constexpr step_index stages = 12;
-constexpr int cells = 24;
 
-struct heat : ring {
-  heat() : ring{MPI_COMM_WORLD}, x0{part(cells)}, seed(x0.size(), 1.0) {}
-  state x0, seed;
-
+struct heat : ring_of_24 {
   [[nodiscard]] auto chain() const {
     return cairn::indexed_stages{stages, cairn::stage{[this](state const& x, step_index i) {
                                                         state y = x;

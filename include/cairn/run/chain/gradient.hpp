@@ -23,9 +23,7 @@ namespace detail {
 template <class T>
 inline constexpr bool is_chain_store = keeps_chain_states<std::remove_reference_t<T>>;
 template <class T>
-inline constexpr bool is_observer =
-    !is_failure<T> && !is_chain_store<T> && !is_options<T> &&
-    (std::is_same_v<std::remove_cvref_t<T>, no_observer> || std::is_invocable_v<T&, event const&>);
+inline constexpr bool is_observer = !is_failure<T> && !is_chain_store<T> && !is_options<T> && observes<T>;
 
 template <class... Rest>
 [[nodiscard]] consteval stage_fault fault_of_extras() {

@@ -3,12 +3,18 @@
 /// \file one_of.hpp  Arguments behind the fixed ones of a call, in any order.
 #include <cstddef>
 #include <type_traits>
+#include <cairn/core/event.hpp>
 #include <cairn/run/sweep_failure.hpp>
 
 namespace cairn::detail {
 
 template <class T>
 inline constexpr bool is_failure = std::is_same_v<std::remove_reference_t<T>, sweep_failure>;
+
+/// Whether it is an observer, or says that there is none.
+template <class T>
+inline constexpr bool observes = std::is_same_v<std::remove_cvref_t<T>, no_observer> ||
+                                 std::is_invocable_v<T&, event const&>;
 
 template <std::size_t Place, class First, class... Rest>
 [[nodiscard]] auto& argument_at(First& first, [[maybe_unused]] Rest&... rest) noexcept {

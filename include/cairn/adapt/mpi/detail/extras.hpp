@@ -5,18 +5,14 @@
 #include <utility>
 #include <cairn/adapt/mpi/detail/meeting.hpp>
 #include <cairn/core/event.hpp>
+#include <cairn/run/detail/one_of.hpp>
 
 namespace cairn::detail {
-
-template <class Extra>
-inline constexpr bool watches = std::is_same_v<std::remove_cvref_t<Extra>, no_observer> ||
-                                std::is_invocable_v<Extra&, event const&>;
 
 /// An argument, or an observer round it that meets the other ranks, if it is one.
 template <class Extra>
 [[nodiscard]] decltype(auto) meeting_extra(meeting const& with, char const* operation, Extra&& extra) {
-  if constexpr (watches<Extra>)
-    return meets_between<Extra>{with, operation, std::forward<Extra>(extra)};
+  if constexpr (observes<Extra>) return meets_between<Extra>{with, operation, std::forward<Extra>(extra)};
   else return static_cast<Extra&&>(extra);
 }
 
@@ -24,10 +20,9 @@ template <class Extra>
 template <bool BetweenActions, class Run, class... Extras>
 auto run_with_extras(meeting const& with, char const* operation, Run const& run, Extras&&... extras) {
   if constexpr (!BetweenActions) return run(std::forward<Extras>(extras)...);
-  else if constexpr ((watches<Extras> || ...))
+  else if constexpr ((observes<Extras> || ...))
     return run(meeting_extra(with, operation, std::forward<Extras>(extras))...);
-  else
-    return run(std::forward<Extras>(extras)..., meets_between<no_observer>{with, operation, no_observer{}});
+  else return run(std::forward<Extras>(extras)..., meets_between<no_observer>{with, operation, no_observer{}});
 }
 
 }  // namespace cairn::detail
