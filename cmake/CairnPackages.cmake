@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Packages: `cpack -G TGZ` and `cpack -G DEB` in the build folder, or `cmake --workflow --preset package`. One holds the
+# Packages: `cpack -G TGZ` and `cpack -G DEB` in the build folder, or `cmake --workflow --preset release`. One holds the
 # headers and is the same on every machine; the command, where it is built, is another.
 set(CAIRN_MAINTAINER "The cairn authors <cairn@cairn.invalid>" CACHE STRING "Who makes the packages: Name <address>")
 mark_as_advanced(CAIRN_MAINTAINER)

@@ -407,7 +407,7 @@ class uniform_chain {
 /// Cost: O(L); the actions are written on demand
 /// \param keeps_tapes  whether tapes may outlive their own adjoint
 [[nodiscard, gnu::cold]] inline std::optional<uniform_chain> uniform_plan(chain_model const& model, std::int64_t budget,
-                                                                            bool keeps_tapes = true) {
+                                                                          bool keeps_tapes = true) {
   uniform_chain plan{model, budget, keeps_tapes};
   if (!plan.feasible()) return {};
   return plan;

@@ -128,8 +128,7 @@ CAIRN_DECL std::int64_t chain_planner::proven_least() {
   return least;
 }
 
-CAIRN_DECL std::optional<chain_plan> chain_planner::planned_so_far(std::int64_t budget,
-                                                                                     double effort) {
+CAIRN_DECL std::optional<chain_plan> chain_planner::planned_so_far(std::int64_t budget, double effort) {
   try {
     return search_->plan(budget, effort);
   } catch (too_much_work const&) { return {}; }

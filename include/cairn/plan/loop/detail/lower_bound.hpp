@@ -3,6 +3,7 @@
 /// \file lower_bound.hpp  Lower bounds that hold for every plan: the fewest step calls and seconds within a number of
 /// bytes.
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/plan/loop/detail/next_candidate.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
@@ -18,8 +19,6 @@ namespace cairn::detail {
   return fewest_advances(steps, slot_index(slots < 1 ? wide{1} : slots > useful ? useful : slots));
 }
 
-[[nodiscard]] constexpr wide least_of(wide a, wide b) noexcept { return a < b ? a : b; }
-[[nodiscard]] constexpr wide most_of(wide a, wide b) noexcept { return a < b ? b : a; }
 /// a - b, at least 0.
 [[nodiscard]] constexpr wide beyond(wide a, wide b) noexcept { return a > b ? a - b : 0; }
 
@@ -31,7 +30,7 @@ namespace cairn::detail {
     wide const room = work.state_bytes > 0          ? work.tiers[where].bytes / work.state_bytes
                       : work.tiers[where].bytes > 0 ? wide{1} << 63
                                                     : 0;
-    sum += least_of(room, wide{1} << 63);
+    sum += lesser(room, wide{1} << 63);
   }
   return sum;
 }
@@ -57,9 +56,9 @@ namespace cairn::detail {
 [[nodiscard]] constexpr wide fewest_recorded_calls(workload const& work, step_index steps, wide bytes,
                                                    wide elsewhere) noexcept {
   wide const initial = work.initial_bytes ? *work.initial_bytes : work.state_bytes;
-  wide const item = least_of(work.state_bytes, work.tape_bytes);
+  wide const item = lesser(work.state_bytes, work.tape_bytes);
   wide const items = item == 0 ? wide{1} << 63 : beyond(bytes, initial + work.adjoint_bytes) / item;
-  return most_of(wide(steps), fewest_runs(steps, 1 + (work.tapes_restart ? 2 : 1) * (items + elsewhere)));
+  return greater(wide(steps), fewest_runs(steps, 1 + (work.tapes_restart ? 2 : 1) * (items + elsewhere)));
 }
 
 /// For leaves of at most `longest` steps. Count the runs of the steps i with i = r modulo `longest`. An adjoint call
@@ -86,11 +85,11 @@ namespace cairn::detail {
   for (step_index a = 1; a <= longest;) {
     step_index const next = next_candidate(a, 64, 8);
     step_index const b = a < next && next - 1 < longest ? next - 1 : longest;
-    least = least_of(least, fewest_leaf_calls(steps, b, states_that_matter(work, bytes, a) + elsewhere));
+    least = lesser(least, fewest_leaf_calls(steps, b, states_that_matter(work, bytes, a) + elsewhere));
     if (b == longest) break;
     a = next;
   }
-  return most_of(least, wide(steps));
+  return greater(least, wide(steps));
 }
 
 /// A lower bound, to a thousandth, on the memory that so few calls need.
@@ -98,7 +97,7 @@ namespace cairn::detail {
 [[nodiscard, gnu::cold]] constexpr wide least_memory(workload const& work, step_index steps, wide calls, wide elsewhere,
                                           wide enough) noexcept {
   wide const always =
-      least_of((work.initial_bytes ? *work.initial_bytes : work.state_bytes) + work.adjoint_bytes, enough);
+      lesser((work.initial_bytes ? *work.initial_bytes : work.state_bytes) + work.adjoint_bytes, enough);
   if (fewest_calls(work, steps, always, elsewhere) <= calls) return always;
   wide below = always;
   while (enough - below > 1 + enough / 1024) {
@@ -114,7 +113,7 @@ namespace cairn::detail {
 [[nodiscard, gnu::cold]] constexpr double least_seconds(workload const& work, step_index steps, wide bytes) noexcept {
   if (steps < 1) return 0;
   double const adjoints = double(steps) * work.adjoint_seconds;
-  wide const elsewhere = least_of(far_states(work), wide(steps));
+  wide const elsewhere = lesser(far_states(work), wide(steps));
   double const recording = record_seconds(work), call = work.step_seconds;
   bool const records = work.form.adjoint == adjoint_form::recorded;
   if (records) {
@@ -132,7 +131,7 @@ namespace cairn::detail {
   double least = double(fewest_calls(work, steps, bytes, 0)) * call;
   for (step_index a = 1; trip >= 0 && wide(a) <= elsewhere;) {
     step_index const next = next_candidate(a, 256, 16);
-    wide const b = a < next ? least_of(wide(next) - 1, elsewhere) : elsewhere;
+    wide const b = a < next ? lesser(wide(next) - 1, elsewhere) : elsewhere;
     double const here = double(fewest_calls(work, steps, bytes, b)) * call + double(a) * trip;
     if (here < least) least = here;
     if (b == elsewhere) break;
