@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# cairn_component(<name> <third party's target> [OF_USER]): cairn::<name>, which is cairn with one third party, where
-# that target exists. It owns adapt/<name>.hpp and adapt/<name>/ and is a find_package component of its own. OF_USER:
-# who links the installed component brings the third party, as the choice of its parts is theirs. With CAIRN_INSTALL_ALL
-# the component is installed without that target, too: whoever asks for it has to have the third party.
+# cairn_component(<name> <third party's target> [OF_USER] [ABSENT]): cairn::<name>, which is cairn with one third party,
+# where that target exists and ABSENT does not say that it is empty. It owns adapt/<name>.hpp and adapt/<name>/ and is a
+# find_package component of its own. OF_USER: who links the installed component brings the third party, as the choice of
+# its parts is theirs. With CAIRN_INSTALL_ALL the component is installed without that target, too: whoever asks for it
+# has to have the third party.
 function(cairn_component name third_party)
   set(found OFF)
-  if(TARGET ${third_party})
+  if(TARGET ${third_party} AND NOT "ABSENT" IN_LIST ARGN)
     set(found ON)
   elseif(NOT (CAIRN_INSTALL AND CAIRN_INSTALL_ALL))
     return()

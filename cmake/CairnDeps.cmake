@@ -80,15 +80,19 @@ macro(cairn_find_threads)
 endmacro()
 
 # MPI::MPI_CXX, of CMake itself, without the bindings of MPI-2 for C++. MPI_CXX_COMPILER chooses among several. GLOBAL,
-# because cairn::mpi is linked outside of this directory too.
+# because cairn::mpi is linked outside of this directory too. FindMPI makes the target even where it finds no MPI, so
+# cairn_no_mpi is ABSENT there.
 macro(cairn_find_mpi)
+  set(cairn_no_mpi "")
   if(CAIRN_WITH_MPI AND NOT TARGET MPI::MPI_CXX)
     set(MPI_CXX_SKIP_MPICXX ON)
     find_package(MPI QUIET GLOBAL COMPONENTS CXX)
-    if(TARGET MPI::MPI_CXX)
+    if(MPI_CXX_FOUND)
       message(STATUS "cairn: MPI (${MPI_CXX_COMPILER})")
     elseif(CAIRN_WITH_MPI STREQUAL "ON")
       message(FATAL_ERROR "cairn: CAIRN_WITH_MPI=ON, but MPI was not found (Debian: libopenmpi-dev openmpi-bin, or libmpich-dev mpich)")
+    else()
+      set(cairn_no_mpi ABSENT)
     endif()
   endif()
 endmacro()

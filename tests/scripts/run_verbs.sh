@@ -84,7 +84,7 @@ says told '^python3 tests/scripts/skipped.py build/torch$'
 mkdir -p "$scratch/checkout/packaging/conan"
 printf '#!/bin/sh\necho "environment.sh $*" >>"%s/told"\n' "$scratch" >"$scratch/checkout/packaging/conan/environment.sh"
 chmod +x "$scratch/checkout/packaging/conan/environment.sh"
-machine other_packager g++ cmake ninja ctest python3 pkg-config git lintian dpkg-shlibdeps
+machine other_packager g++ cmake ninja ctest python3 pkg-config git lintian dpkg-shlibdeps file
 on other_packager 0 packages -R conan
 says told '^environment.sh build/conan$'
 says told '^cmake --build --preset packages$'
