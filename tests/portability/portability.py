@@ -9,7 +9,8 @@
     portability.py --self                           holds what is read from reports and sources against known ones
 
 --all builds every test of core, schedule, store, plan and run, not those of short.txt alone. --write puts the table of
-the last runs of all targets into docs/portability.md. What a target lacks is said, and it is left out.
+the last runs into docs/portability.md; lines of targets that have not run in this checkout stay as the page has them.
+What a target lacks is said, and it is left out.
 """
 import argparse
 import dataclasses
@@ -61,8 +62,8 @@ def clang(version, libcxx=False):
                   libcxx=str(version) if libcxx else "")
 
 
-def zig(machine, triple, **more):
-    return Target(machine, ["c++", "-target", triple], [], zig=True, system="Generic", **more)
+def zig(machine, triple, **more):  # by itself it calls a sanitizer whose library it does not link
+    return Target(machine, ["c++", "-target", triple], [], "-fno-sanitize=undefined", zig=True, system="Generic", **more)
 
 
 WINE = "/usr/lib/wine/wine64"
@@ -274,26 +275,32 @@ def build_and_run(name, target, everything):
     return record | {"why": "; ".join(why), "date": datetime.date.today().isoformat()}
 
 
+def row_of(name, record):
+    """A record's line of the table; a line that is read from the page stays as it is."""
+    if isinstance(record, str):
+        return record
+    if "run" not in record:
+        return f"| `{name}` | {record['machine']} | | | 0 | 0 | all | left out: {record['why']} |"
+    failed = record["failed"]
+    why = (f"**{len(failed)} failed**: {', '.join(failed[:6])}; " if failed else "") + record["why"]
+    columns = ("machine", "compiler", "library", "run", "passed", "left_out")
+    return f"| `{name}` | {' | '.join(str(record[column]) for column in columns)} | {why} |"
+
+
 def table(records):
     lines = ["| target | machine | compiler | library | run | passed | left out | remarks, and what is left out |",
              "|---|---|---|---|---:|---:|---:|---|"]
-    for name, record in records.items():
-        if "run" not in record:
-            lines.append(f"| `{name}` | {record['machine']} | | | 0 | 0 | all | left out: {record['why']} |")
-            continue
-        failed = record["failed"]
-        why = (f"**{len(failed)} failed**: {', '.join(failed[:6])}; " if failed else "") + record["why"]
-        columns = ("machine", "compiler", "library", "run", "passed", "left_out")
-        lines.append(f"| `{name}` | {' | '.join(str(record[column]) for column in columns)} | {why} |")
-    return "\n".join(lines)
+    return "\n".join(lines + [row_of(name, record) for name, record in records.items()])
 
 
-def last_records():
-    """Of all targets, those that have not been run here, too."""
+def last_records(page, folder=BUILD):
+    """Of all targets: what ran here, else the line of `page`, else that nothing has run."""
+    lines = dict(re.findall(r"^(?=\| `([^`]+)` \|)(.*)$", page.split(BEGIN)[1].split(END)[0], re.M))
     found = {}
     for name, target in TARGETS.items():
-        path = BUILD / f"{name}.json"
-        found[name] = json.loads(path.read_text()) if path.exists() else {"machine": target.machine, "why": "not run"}
+        path = folder / f"{name}.json"
+        found[name] = json.loads(path.read_text()) if path.exists() else lines.get(
+            name, {"machine": target.machine, "why": "not run"})
     return found
 
 
@@ -314,6 +321,13 @@ def self_test():
         assert cases_of(pathlib.Path(scratch), ["x_test.cpp"]) == (3, 1)
     lines = table({"a": {"machine": "m", "why": "missing: x (Debian: y)"}}).splitlines()
     assert lines[-1] == "| `a` | m | | | 0 | 0 | all | left out: missing: x (Debian: y) |", lines
+    kept = "| `gcc` | x86-64 Linux | g++ 1.0 | libstdc++ 1 | 3 | 3 | 0 | a line |"
+    with tempfile.TemporaryDirectory() as scratch:
+        (pathlib.Path(scratch) / "zig.json").write_text('{"machine": "m", "why": "missing: x"}')
+        records = last_records(f"{BEGIN}\n{kept}\n{kept.replace('gcc', 'zig')}\n{END}", pathlib.Path(scratch))
+    lines = table(records).splitlines()
+    assert kept in lines and "| `zig` | m | | | 0 | 0 | all | left out: missing: x |" in lines, lines
+    assert "| `i386` | i386 Linux, 32 bits | | | 0 | 0 | all | left out: not run |" in lines, lines
     tests = ROOT / "tests"
     short = short_list(tests)
     assert not set(short) - set(all_sources(tests)), "short.txt names what is not there"
@@ -351,11 +365,11 @@ def main():
             failed = failed or bool(record.get("failed"))
             for one in record.get("failed", []):
                 print(f"portability: {name}: failed: {one}", file=sys.stderr)
-    records = last_records()
+    text = PAGE.read_text()
+    records = last_records(text)
     named = {name: records[name] for name in given.targets or records}
     print(table(named))
     if given.write:
-        text = PAGE.read_text()
         before, after = text.split(BEGIN)[0], text.split(END)[1]
         PAGE.write_text(f"{before}{BEGIN}\n{table(records)}\n{END}{after}")
     return failed
