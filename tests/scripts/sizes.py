@@ -29,7 +29,6 @@ LEFT = {
     "include/cairn/plan/loop/detail/plan_search.hpp: plan_search": 220,
     "include/cairn/plan/text/impl/chain_words.ipp: read_chain_words": 70,
     "include/cairn/profile/detail/action_rows.hpp: stats_of": 80,
-    "include/cairn/run/graph/detail/memory.hpp: graph_memory": 250,
 }
 
 SKIPPED = re.compile(

@@ -66,6 +66,7 @@ struct graph_facts {
 };
 
 namespace detail {
+class graph_given;
 class graph_memory;
 }  // namespace detail
 
@@ -220,6 +221,7 @@ class graph_builder {
   }
 
  private:
+  friend class detail::graph_given;
   friend class detail::graph_memory;
   static constexpr char const* who_ = "cairn::graph_builder";
 

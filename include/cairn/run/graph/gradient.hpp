@@ -17,6 +17,7 @@
 #include <cairn/run/detail/listed_actions.hpp>
 #include <cairn/run/detail/one_of.hpp>
 #include <cairn/run/graph/builder.hpp>
+#include <cairn/run/graph/detail/given.hpp>
 #include <cairn/run/graph/detail/memory.hpp>
 #include <cairn/run/graph/detail/replay.hpp>
 #include <cairn/run/graph/detail/sweep.hpp>
@@ -44,7 +45,7 @@ class graph_adjoints {
   /// Whether anything contributed to the adjoint of an input.
   template <class T, class Bar>
   [[nodiscard]] bool has(graph_value<T, Bar> input) const noexcept {
-    std::int32_t const k = detail::graph_memory::input_of(*net_, input.number());
+    std::int32_t const k = detail::graph_given::input_of(*net_, input.number());
     return k >= 0 && bars_[std::size_t(k)].has_value();
   }
   /// The adjoint of an input.   \throws invalid_call   if the value is no input, or nothing contributed to its adjoint
@@ -55,7 +56,7 @@ class graph_adjoints {
                          "a value is no input of the graph, or nothing contributed to its adjoint",
                          {{"value", input.number()}},
                          "ask `has` before"};
-    return bars_[std::size_t(detail::graph_memory::input_of(*net_, input.number()))].template get<Bar>();
+    return bars_[std::size_t(detail::graph_given::input_of(*net_, input.number()))].template get<Bar>();
   }
   /// Most bytes that the run held at one time, counted while it ran: values, tapes, adjoints, and the work that
   /// operations declare. Equals the peak that `replay` gives for the plan if the graph was measured by `graph_probe`.

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <utility>
 #include <vector>
-#include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/core/stage_value.hpp>
 #include <cairn/run/graph/builder.hpp>
+#include <cairn/run/graph/detail/given.hpp>
 #include <cairn/run/graph/detail/node.hpp>
 #include <cairn/run/graph/value.hpp>
 
@@ -25,14 +25,8 @@ class graph_memory {
   /// \param net, inputs, seeds  must outlive the sweep
   graph_memory(graph_builder const& net, std::vector<graph_binding> const& inputs,
                std::vector<graph_seed> const& seeds, char const* who)
-      : net_{net},
-        seeds_{seeds},
-        who_{who},
-        inputs_(std::size_t(net.inputs_)),
-        input_bars_(std::size_t(net.inputs_)),
-        held_(std::size_t(net.size())) {
-    bind(inputs);
-    check_seeds();
+      : net_{net}, input_bars_(std::size_t(net.inputs_)), held_(std::size_t(net.size())) {
+    given_.begin(net, inputs, seeds, who);
   }
   graph_memory(graph_memory const&) = delete;
 
@@ -54,7 +48,7 @@ class graph_memory {
   /// Runs the loss: makes the adjoints of the outputs.
   void turn() {
     std::int64_t transient = 0;
-    for (graph_seed const& seed : seeds_) {
+    for (graph_seed const& seed : given_.seeds()) {
       graph_operand const output = operand(seed.number);
       pass_on(seed.number, transient, [&](stage_value& bar) { seed.add(seed.of, output.seen, bar); });
     }
@@ -108,11 +102,6 @@ class graph_memory {
     return held_[std::size_t(v)].value.view().is_hashable();
   }
   [[nodiscard]] std::vector<stage_value> take_adjoints() noexcept { return std::move(input_bars_); }
-  [[nodiscard]] static std::int32_t input_of(graph_builder const& net, std::int32_t number) noexcept {
-    if (number < 0 || std::size_t(number) >= net.entries_.size()) return -1;
-    auto const& entry = net.entries_[std::size_t(number)];
-    return entry.is == kind::input ? entry.at : -1;
-  }
 
  private:
   struct held {
@@ -123,47 +112,6 @@ class graph_memory {
   [[nodiscard]] graph_builder::operation const& operation(step_index v) const noexcept {
     return net_.operations_[std::size_t(v)];
   }
-  void bind(std::vector<graph_binding> const& inputs) {
-    for (graph_binding const& one : inputs) {
-      std::int32_t const input = input_of(net_, one.number);
-      if (input < 0)
-        throw invalid_call{who_, "a value is given for what is no input of the graph", {{"value", one.number}},
-                           "give values for what `input` of this builder returned"};
-      if (std::exchange(inputs_[std::size_t(input)], one.value).has_value())
-        throw invalid_call{who_, "an input is given twice", {{"input", input}}, "give each once"};
-      if (one.type != net_.entries_[std::size_t(one.number)].type)
-        throw invalid_call{who_, "an input is given a value of another type", {{"input", input}},
-                           "give values for what `input` of this builder returned"};
-    }
-    for (std::size_t k = 0; k < inputs_.size(); ++k)
-      if (!inputs_[k].has_value())
-        throw invalid_call{who_, "an input of the graph is not given", {{"input", k}, {"inputs", inputs_.size()}},
-                           "give each a value, as in {x.is(x0)}"};
-  }
-  void check_seeds() const {
-    std::vector<char> is_output(held_.size(), char(net_.outputs_.empty()));
-    if (net_.outputs_.empty())
-      for (auto const& of : net_.operations_)
-        for (std::int32_t const input : of.inputs)
-          if (std::int32_t const base = net_.base_of(input); base >= 0) is_output[std::size_t(base)] = 0;
-    for (std::int32_t const output : net_.outputs_)
-      if (std::int32_t const base = net_.base_of(output); base >= 0) is_output[std::size_t(base)] = 1;
-    std::vector<char> is_seeded(held_.size());
-    for (graph_seed const& seed : seeds_) {
-      bool const is_there = seed.number >= 0 && std::size_t(seed.number) < net_.entries_.size() &&
-                            net_.entries_[std::size_t(seed.number)].type == seed.type;
-      std::int32_t const base = is_there ? net_.base_of(seed.number) : -1;
-      if (!is_there || (base >= 0 && !is_output[std::size_t(base)]))
-        throw invalid_call{who_, "a seed is given for what is no output of the graph", {{"value", seed.number}},
-                           "name it by graph_builder::output, or leave its seed out"};
-      if (base >= 0) is_seeded[std::size_t(base)] = 1;
-    }
-    for (std::size_t v = 0; v < held_.size(); ++v)
-      if (is_output[v] && !is_seeded[v])
-        throw invalid_call{who_, "an output of the graph has no seed", {{"operation", v}},
-                           "give each its adjoint, as in {y.seed(1.0)}"};
-  }
-
   void run(step_index v, bool with_tape) {
     held& at = held_[std::size_t(v)];
     auto const& of = operation(v);
@@ -182,7 +130,7 @@ class graph_memory {
   /// The value of an entry; a view is made now.
   [[nodiscard]] graph_operand operand(std::int32_t number) const {
     auto const& entry = net_.entries_[std::size_t(number)];
-    if (entry.is == kind::input) return {inputs_[std::size_t(entry.at)], {}};
+    if (entry.is == kind::input) return {given_.input(entry.at), {}};
     if (entry.is == kind::operation) return {held_[std::size_t(entry.at)].value.view(), {}};
     auto const& view = net_.views_[std::size_t(entry.at)];
     graph_operand const of = operand(view.of);
@@ -257,7 +205,7 @@ class graph_memory {
       live_ += now - std::exchange(at.bar_bytes, now);
     };
     if (v == net_.size())
-      for (graph_seed const& seed : seeds_) count(seed.number);
+      for (graph_seed const& seed : given_.seeds()) count(seed.number);
     else
       for (std::int32_t const input : operation(v).inputs) count(input);
   }
@@ -268,9 +216,7 @@ class graph_memory {
   }
 
   graph_builder const& net_;
-  std::vector<graph_seed> const& seeds_;
-  char const* who_;
-  std::vector<stage_view> inputs_;
+  graph_given given_;
   std::vector<stage_value> input_bars_;
   std::vector<held> held_;
   std::int64_t live_ = 0, reached_ = 0, peak_ = 0, transient_ = 0;
