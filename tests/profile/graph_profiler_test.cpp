@@ -49,9 +49,9 @@ struct network {
   graph_value<double> w = net.input<double>();
   graph_value<double> loss = build();
   field const given = field(200, 0.5);
-  double const weight = 0.3;
+  double const weight = 0.3, end = 1.0;
   std::vector<graph_binding> inputs{x0.is(given), w.is(weight)};
-  std::vector<graph_seed> seeds{loss.seed(1.0)};
+  std::vector<graph_seed> seeds{loss.seed(end)};
 
   graph_value<double> build() {
     auto x = x0;

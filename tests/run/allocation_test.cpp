@@ -8,6 +8,7 @@
 #include <new>
 #include <vector>
 #include <cairn/run/gradient.hpp>
+#include <cairn/run/graph.hpp>
 #include <cairn/run/loop.hpp>
 #include <cairn/run/nested.hpp>
 #include <cairn/schedule/action_list.hpp>
@@ -369,6 +370,79 @@ TEST_CASE("a loop in a loop survives every allocation that fails") {
   survives_every_failure<memory>([&](auto& work) {
     return cairn::gradient(work.loop.step, x0, cairn::revolve{5, 2}, seed, work.loop.adjoint, work.outer);
   });
+}
+
+TEST_CASE("a graph in a workspace survives every allocation that fails") {
+  using field = std::vector<double>;
+  namespace reads = cairn::adjoint_reads;
+  cairn::graph_builder net;
+  auto const x = net.input<field>();
+  auto last = x;
+  for (int k = 0; k < 3; ++k) {
+    auto const square = net.add(
+        reads::inputs | reads::tape<aligned_pair>,
+        [](field const& v, aligned_pair* twice) {
+          if (twice != nullptr) twice->data()[0] = 2 * v[0], twice->data()[1] = 2 * v[1];
+          return field{v[0] * v[0], v[1] * v[1]};
+        },
+        [](field const&, aligned_pair const& twice, field const& bar, cairn::graph_adjoint<field>& sum) {
+          sum += field{bar[0] * twice.data()[0], bar[1] * twice.data()[1]};
+        },
+        last);
+    auto const turned = net.view([](field const& v) { return field{v[1], v[0]}; },
+                                 [](field const& bar, cairn::graph_adjoint<field>& sum) {
+                                   sum += field{bar[1], bar[0]};
+                                 },
+                                 square);
+    last = net.add(
+        reads::nothing, [](field const& a, field const& b) { return field{a[0] - b[0] / 3, a[1] - b[1] / 3}; },
+        [](field const& bar, cairn::graph_adjoint<field>& asum, cairn::graph_adjoint<field>& bsum) {
+          asum += bar;
+          bsum += field{-bar[0] / 3, -bar[1] / 3};
+        },
+        turned, last);
+  }
+  using namespace cairn::graph_actions;
+  std::vector<cairn::action> const keeping{record(0), advance(1), record(2), advance(3), record(4),
+                                           advance(5), turn(6),   reverse(5), reverse(4), reverse(3),
+                                           reverse(2), reverse(1), reverse(0)},
+      again{advance(0), advance(1), drop(0), record(2), advance(3), record(4), advance(5), turn(6), reverse(5),
+            reverse(4), reverse(3), reverse(2), reverse(1), record(0), reverse(0)};
+  field const x0{0.7, -0.6}, bar{1.0, 2.0};
+  std::vector<cairn::graph_binding> const inputs{x.is(x0)};
+  std::vector<cairn::graph_seed> const seeds{last.seed(bar)};
+  field const expected = cairn::graph_gradient(net, keeping, inputs, seeds).of(x);
+  auto const check = [&](auto sweep) {
+    bool failed = true;
+    std::int64_t k = 0;
+    for (; failed; ++k) {
+      CAPTURE(k);
+      failed = false;
+      bool same = true;
+      std::int64_t const standing = heap.standing;
+      {
+        cairn::graph_workspace work;
+        try {
+          heap_watch const watch{k};
+          same = sweep(work).of(x) == expected;
+        } catch (std::bad_alloc const&) {
+          failed = true;
+        } catch (cairn::out_of_memory const&) {
+          failed = true;
+        }
+        same = same && sweep(work).of(x) == expected;
+      }
+      std::int64_t const left = heap.standing - standing;
+      CHECK(same);
+      CHECK(left == 0);
+    }
+    CHECK(k > 50);
+  };
+  for (auto const* plan : {&keeping, &again})
+    for (cairn::replay_check const verify : {cairn::replay_check::off, cairn::replay_check::every_step})
+      check([&](auto& work) {
+        return cairn::graph_gradient(net, *plan, inputs, seeds, work, cairn::sweep_options{.verify = verify});
+      });
 }
 
 TEMPLATE_TEST_CASE("a warm sweep of an in-place step allocates nothing", "", vec2, aligned_pair, std::vector<double>) {

@@ -2,11 +2,13 @@
 #pragma once
 /// \file stage_value.hpp  A state, tape or adjoint of any type, for chains whose stages are known only at run time.
 #include <cstddef>
+#include <new>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/stage_boxes.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
@@ -72,15 +74,17 @@ class stage_view {
   detail::type_mark type_ = nullptr;
 };
 
-/// Owns one value of any type, movable or not. Holds nothing after it is moved from.   Cost: one allocation.
+/// Owns one value of any type, movable or not. Holds nothing after it is moved from.   Cost: one allocation, but for
+/// values in boxes that an executor keeps.
 class stage_value {
   struct holder {
     virtual ~holder() = default;
+    virtual void end() noexcept { delete this; }
     [[nodiscard]] virtual stage_view view() const noexcept = 0;
     [[nodiscard]] virtual std::size_t bytes() const = 0;
   };
   template <class T>
-  struct holder_of final : holder {
+  struct holder_of : holder {
     template <class Make>
     explicit holder_of(Make&& make) : value(make()) {}
     [[nodiscard]] stage_view view() const noexcept override { return stage_view{value}; }
@@ -89,6 +93,18 @@ class stage_value {
       else return sizeof(holder_of);
     }
     T value;
+  };
+  /// In memory that is kept when the value ends.
+  template <class T>
+  struct boxed final : holder_of<T> {
+    template <class Make>
+    boxed(Make& make, detail::stage_boxes& from) : holder_of<T>(make), boxes(from) {}
+    void end() noexcept override {
+      detail::stage_boxes& from = boxes;
+      this->~boxed();
+      from.give_back<boxed>(this);
+    }
+    detail::stage_boxes& boxes;
   };
   explicit stage_value(holder* made) noexcept : held_{made} {}
 
@@ -105,12 +121,31 @@ class stage_value {
       std::swap(held_, taken.held_);
       return *this;
   }
-  ~stage_value() { delete held_; }
+  ~stage_value() {
+    if (held_ != nullptr) held_->end();
+  }
 
   /// Holds the result of `make()`, made in place.
   template <class Make>
   [[nodiscard]] static stage_value made_by(Make make) {
     return stage_value{static_cast<holder*>(new holder_of<decltype(make())>(make))};
+  }
+  /// The same in one of `boxes`, which must outlive it; by an allocation where that is null or the value is too large.
+  template <class Make>
+  [[nodiscard]] static stage_value made_by(Make make, detail::stage_boxes* boxes) {
+    using box = boxed<decltype(make())>;
+    if constexpr (detail::stage_boxes::fits<box>) {
+      if (boxes != nullptr) {
+        void* const memory = boxes->take<box>();
+        try {
+          return stage_value{static_cast<holder*>(::new (memory) box(make, *boxes))};
+        } catch (...) {
+          boxes->give_back<box>(memory);
+          throw;
+        }
+      }
+    }
+    return made_by(make);
   }
 
   /// Whether it holds anything.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file workspace.hpp  The memory of a sweep. It may outlive the sweep: with a reused workspace a warm sweep allocates
-/// nothing.
+/// \file workspace.hpp  The memory of a sweep, which may outlive it.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -13,6 +12,7 @@
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/copied_states.hpp>
 #include <cairn/run/detail/execute.hpp>
+#include <cairn/run/detail/in_use.hpp>
 #include <cairn/run/detail/maybe.hpp>
 #include <cairn/run/detail/replayed_states.hpp>
 #include <cairn/run/detail/saved_states.hpp>
@@ -40,24 +40,6 @@ struct no_ledger {};
 
 template <class State, class Plan, class Store, class Options>
 class sweep;
-
-[[noreturn]] inline void refuse_busy(char const* operation) {
-  throw reentrancy_error{operation,
-                         "this workspace is in use by a sweep that has not ended",
-                         {},
-                         "give each nested sweep a workspace of its own"};
-}
-
-/// Marks a workspace, or another place that serves one sweep at a time, as in use.
-struct in_use {
-  bool& busy;
-  in_use(bool& flag, char const* operation) : busy{flag} {
-    if (busy) refuse_busy(operation);
-    busy = true;
-  }
-  in_use(in_use const&) = delete;
-  ~in_use() { busy = false; }
-};
 
 }  // namespace detail
 
@@ -146,7 +128,7 @@ template <class State, schedule Plan>
   work.options() = options;
   return work;
 }
-/// The same with checkpoints in the caller's store, which must outlive the workspace.
+/// The same with both.
 template <class State, schedule Plan, class Store>
 [[nodiscard]] workspace<State, Plan, Store&, sweep_options> workspace_for(Plan const&, Store& store,
                                                                           sweep_options options) {

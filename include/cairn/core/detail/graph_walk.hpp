@@ -74,7 +74,7 @@ struct graph_reads {
 }
 
 /// The rules of `graph_actions` on numbers alone. `check(a)`, then `apply(a)`, action by action, then `finish()`; one
-/// object, one sweep.
+/// object, one sweep, and after `restart` another one.
 /// Cost: two bytes an operation; O(values read) an action.
 class graph_walk {
  public:
@@ -142,6 +142,14 @@ class graph_walk {
                              "the plan ends before the adjoint of operation 0 has run",
                              {{"actions", played_}, {"adjoints left", remaining_}},
                              ""};
+  }
+
+  /// Begins another sweep over the same graph.
+  void restart() noexcept {
+    for (char& one : kept_) one = 0;
+    for (char& one : taped_) one = 0;
+    remaining_ = reads_.count + 1;
+    played_ = 0;
   }
 
   [[nodiscard]] bool holds_value(std::size_t v) const noexcept { return kept_[v] != 0; }

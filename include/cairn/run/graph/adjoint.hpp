@@ -35,6 +35,12 @@ void add_to(T& sum, T const& more) {
   }
 }
 
+/// Where an adjoint is, or will be.
+struct adjoint_place {
+  stage_value& value;
+  stage_boxes* boxes;  ///< as in `stage_value::made_by`
+};
+
 }  // namespace detail
 
 /// The sum of the contributions of all readers of a value to its adjoint, as the adjoints of operations receive it. It
@@ -44,16 +50,18 @@ template <class T>
 class graph_adjoint {
  public:
   /// Made by executors; refers to `place`.
-  explicit graph_adjoint(stage_value& place) noexcept : place_{place} {}
+  explicit graph_adjoint(stage_value& place) noexcept : graph_adjoint{detail::adjoint_place{place, nullptr}} {}
+  /// The same, with the boxes that the executor keeps.
+  explicit graph_adjoint(detail::adjoint_place place) noexcept : place_{place} {}
   graph_adjoint(graph_adjoint const&) = delete;
 
   /// Whether there is a contribution.
-  [[nodiscard]] bool has_value() const noexcept { return place_.has_value(); }
+  [[nodiscard]] bool has_value() const noexcept { return place_.value.has_value(); }
   /// The sum so far. If it is empty, it is first made as T(how...), which has to be zero.
   template <class... How>
   T& or_make(How const&... how) {
-    if (!has_value()) place_ = stage_value::made_by([&]() -> T { return T(how...); });
-    return place_.template get<T>();
+    if (!has_value()) make([&]() -> T { return T(how...); });
+    return place_.value.template get<T>();
   }
   /// Adds a contribution; the first one becomes the sum. Adds by `+=` of T, or element by element for types with data()
   /// and size().
@@ -61,20 +69,23 @@ class graph_adjoint {
   void operator+=(T more) {
     static_assert(detail::can_add<T>,
                   "cairn: adjoints of this type cannot be added; give it an operator+=, or use or_make(...)");
-    if (!has_value()) place_ = stage_value{std::move(more)};
-    else if constexpr (detail::can_add<T>) detail::add_to(place_.template get<T>(), more);
+    if (!has_value()) make([&]() -> T { return std::move(more); });
+    else if constexpr (detail::can_add<T>) detail::add_to(place_.value.template get<T>(), more);
   }
   /// The sum, which begins as T{}. For parameters `T&` of types whose T{} is zero: numbers, and structures and arrays
   /// of them.
   operator T&()
     requires(std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>)
   {
-    if (!has_value()) place_ = stage_value{T{}};
-    return place_.template get<T>();
+    if (!has_value()) make([] { return T{}; });
+    return place_.value.template get<T>();
   }
 
  private:
-  stage_value& place_;
+  template <class Make>
+  void make(Make how) { place_.value = stage_value::made_by(how, place_.boxes); }
+
+  detail::adjoint_place place_;
 };
 
 }  // namespace cairn

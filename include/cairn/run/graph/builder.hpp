@@ -68,6 +68,7 @@ struct graph_facts {
 namespace detail {
 class graph_given;
 class graph_memory;
+class known_graph;
 }  // namespace detail
 
 /// A graph of operations on typed values, for `graph_probe` and `graph_gradient`. Operations are added in an order in
@@ -198,8 +199,7 @@ class graph_builder {
   [[nodiscard]] operation_graph graph() const {
     operation_graph made;
     for (operation const& of : operations_) {
-      detail::graph_sizes const least = of.call->least_sizes();
-      graph_operation next;
+      graph_operation next = told(of);
       std::vector<bool> read;
       for (std::size_t k = 0; k < of.inputs.size(); ++k) {
         std::int32_t const base = base_of(of.inputs[k]);
@@ -207,12 +207,7 @@ class graph_builder {
         next.inputs.push_back(base);
         read.push_back(of.reads_inputs[k]);
       }
-      next.bytes = of.facts.bytes >= 0 ? of.facts.bytes : least.value;
-      next.tape_bytes = !of.has_tape ? 0 : of.facts.tape_bytes > 0 ? of.facts.tape_bytes : least.tape;
-      next.adjoint_bytes = of.facts.adjoint_bytes >= 0 ? of.facts.adjoint_bytes : least.adjoint;
-      next.work = of.facts.work, next.adjoint_work = of.facts.adjoint_work;
-      next.time = of.facts.time, next.adjoint_time = of.facts.adjoint_time;
-      next.adjoint_needs_inputs = needed_inputs(std::move(read)), next.adjoint_needs_output = of.reads_output;
+      next.adjoint_needs_inputs = needed_inputs(std::move(read));
       made.operations.push_back(std::move(next));
     }
     for (std::int32_t const output : outputs_)
@@ -223,6 +218,7 @@ class graph_builder {
  private:
   friend class detail::graph_given;
   friend class detail::graph_memory;
+  friend class detail::known_graph;
   static constexpr char const* who_ = "cairn::graph_builder";
 
   enum class kind : unsigned char { input, operation, view };
@@ -243,6 +239,18 @@ class graph_builder {
     std::int32_t of;  ///< an entry
   };
 
+  /// What planners take of an operation besides its inputs.
+  [[nodiscard]] static graph_operation told(operation const& of) {
+    detail::graph_sizes const least = of.call->least_sizes();
+    graph_operation next;
+    next.bytes = of.facts.bytes >= 0 ? of.facts.bytes : least.value;
+    next.tape_bytes = !of.has_tape ? 0 : of.facts.tape_bytes > 0 ? of.facts.tape_bytes : least.tape;
+    next.adjoint_bytes = of.facts.adjoint_bytes >= 0 ? of.facts.adjoint_bytes : least.adjoint;
+    next.work = of.facts.work, next.adjoint_work = of.facts.adjoint_work;
+    next.time = of.facts.time, next.adjoint_time = of.facts.adjoint_time;
+    next.adjoint_needs_output = of.reads_output;
+    return next;
+  }
   [[nodiscard]] std::int32_t add_entry(kind is, std::int32_t at, detail::type_mark type) {
     entries_.push_back({is, at, type});
     return std::int32_t(entries_.size()) - 1;

@@ -14,15 +14,17 @@
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/stage_value.hpp>
+#include <cairn/run/detail/in_use.hpp>
 #include <cairn/run/detail/listed_actions.hpp>
 #include <cairn/run/detail/one_of.hpp>
 #include <cairn/run/graph/builder.hpp>
 #include <cairn/run/graph/detail/given.hpp>
 #include <cairn/run/graph/detail/memory.hpp>
-#include <cairn/run/graph/detail/replay.hpp>
 #include <cairn/run/graph/detail/sweep.hpp>
 #include <cairn/run/graph/probe.hpp>
 #include <cairn/run/graph/value.hpp>
+#include <cairn/run/graph/workspace.hpp>
+#include <cairn/run/sweep_failure.hpp>
 
 namespace cairn {
 namespace detail {
@@ -37,26 +39,36 @@ concept budgets_graphs = requires(P& budget, operation_graph graph) {
   budget.ran(std::int64_t{});
 };
 
+template <class T> inline constexpr bool is_graph_workspace = std::is_same_v<T, graph_workspace&>;
+
 }  // namespace detail
 
-/// The adjoints of the inputs of a graph, made by one run of a plan.
+/// The adjoints of the inputs of a graph, made by one run of a plan. Those of a run in a workspace lie there: they are
+/// valid as long as the workspace, and until another sweep begins in it.
 class graph_adjoints {
  public:
   /// Whether anything contributed to the adjoint of an input.
   template <class T, class Bar>
   [[nodiscard]] bool has(graph_value<T, Bar> input) const noexcept {
     std::int32_t const k = detail::graph_given::input_of(*net_, input.number());
-    return k >= 0 && bars_[std::size_t(k)].has_value();
+    return k >= 0 && is_here() && bars()[std::size_t(k)].has_value();
   }
-  /// The adjoint of an input.   \throws invalid_call   if the value is no input, or nothing contributed to its adjoint
+  /// The adjoint of an input.
+  /// \throws invalid_call   if the value is no input, nothing contributed to its adjoint, or another sweep has begun in
+  ///   the workspace
   template <class T, class Bar>
   [[nodiscard]] Bar& of(graph_value<T, Bar> input) {
+    if (!is_here())
+      throw invalid_call{"cairn::graph_adjoints",
+                         "another sweep has begun in the workspace of these adjoints",
+                         {},
+                         "take what you need before, or give each run whose adjoints you keep a workspace of its own"};
     if (!has(input))
       throw invalid_call{"cairn::graph_adjoints",
                          "a value is no input of the graph, or nothing contributed to its adjoint",
                          {{"value", input.number()}},
                          "ask `has` before"};
-    return bars_[std::size_t(detail::graph_given::input_of(*net_, input.number()))].template get<Bar>();
+    return bars()[std::size_t(detail::graph_given::input_of(*net_, input.number()))].template get<Bar>();
   }
   /// Most bytes that the run held at one time, counted while it ran: values, tapes, adjoints, and the work that
   /// operations declare. Equals the peak that `replay` gives for the plan if the graph was measured by `graph_probe`.
@@ -65,12 +77,67 @@ class graph_adjoints {
   /// Made by `graph_gradient`.
   graph_adjoints(graph_builder const& net, std::vector<stage_value> bars, std::int64_t peak) noexcept
       : net_{&net}, bars_{std::move(bars)}, peak_{peak} {}
+  /// The same, in a workspace.
+  graph_adjoints(graph_builder const& net, graph_workspace& work, std::int64_t peak) noexcept
+      : net_{&net}, work_{&work}, user_{work.users_}, peak_{peak} {}
 
  private:
+  [[nodiscard]] bool is_here() const noexcept { return work_ == nullptr || work_->users_ == user_; }
+  [[nodiscard]] std::vector<stage_value>& bars() noexcept {
+    return work_ == nullptr ? bars_ : work_->kept_->room.input_bars;
+  }
+  [[nodiscard]] std::vector<stage_value> const& bars() const noexcept {
+    return work_ == nullptr ? bars_ : work_->kept_->room.input_bars;
+  }
+
   graph_builder const* net_;
+  graph_workspace* work_ = nullptr;  ///< where the adjoints lie; null if they are here
+  std::uint64_t user_ = 0;           ///< the sweep of the workspace that made them
   std::vector<stage_value> bars_;
   std::int64_t peak_;
 };
+
+namespace detail {
+
+/// The use of a workspace by one sweep.
+class graph_use {
+ public:
+  /// \throws reentrancy_error   if a sweep runs there
+  graph_use(graph_workspace& work, char const* who) : busy_{work.busy_, who}, work_{work}, who_{who} {
+    ++work.users_;
+    if (!work.kept_) work.kept_.emplace();
+    work.kept_->room.empty();
+  }
+
+  [[nodiscard]] operation_graph const& told(graph_builder const& net) { return work_.kept_->known.told(net); }
+  /// Runs a plan, and returns the peak that is counted.   \tparam Checks  whether values may be compared   \param
+  ///   outlives  whether the workspace outlives the sweep
+  template <bool Checks, class Actions, class Observer>
+  std::int64_t run(graph_builder const& net, Actions const& actions, std::vector<graph_binding> const& inputs,
+                   std::vector<graph_seed> const& seeds, Observer& observer, sweep_failure& failure,
+                   [[maybe_unused]] replay_check verify, bool outlives) {
+    auto& [room, known, replay] = *work_.kept_;
+    graph_memory memory{net, inputs, seeds, who_, room, outlives ? &room.boxes : nullptr};
+    known.told(net);
+    [[maybe_unused]] graph_reads const& reads = known.reads(who_);
+    known.check(actions);
+    no_graph_replay unchecked;
+    if constexpr (Checks) replay.begin(verify, actions, reads, who_);
+    auto& checked = one_of<Checks>(unchecked, replay);
+    obey_graph_plan(memory, actions, observer, failure, checked);
+    memory.finish();
+    return memory.peak();
+  }
+  /// The adjoints of the inputs.   \pre a plan has run
+  [[nodiscard]] std::vector<stage_value> take_adjoints() noexcept { return std::move(work_.kept_->room.input_bars); }
+
+ private:
+  in_use busy_;
+  graph_workspace& work_;
+  char const* who_;
+};
+
+}  // namespace detail
 
 /// The adjoints of the inputs of a graph, by a plan.
 ///
@@ -87,10 +154,13 @@ class graph_adjoints {
 /// \param rest  in any order: an observer, called with an `event` around every action, in which operations are steps
 ///   and the number of a value or tape is its slot; a variable `sweep_failure`, which says where an exception came
 ///   from; `sweep_options`: with a `replay_check`, values that are made again are compared with their first value, with
-///   `checkpoints` those that no further repeated run reads, with `every_step` all of them; 18 bytes per operation
+///   `checkpoints` those that no further repeated run reads, with `every_step` all of them; 18 bytes per operation; a
+///   variable `graph_workspace` to be reused, in which the adjoints lie then; by default the run allocates its own
+///   memory
 /// \throws invalid_schedule, invalid_call, invalid_plan  before any operation runs, for a plan that the graph cannot
 ///   obey, and for inputs and seeds of another graph; exceptions of operations, adjoints, seeds and the observer pass
 ///   through unchanged after everything held is released
+/// \throws reentrancy_error   if a sweep runs in the workspace
 /// \throws infeasible_budget   after the graph was measured, if no plan is found for a budget
 /// \throws nondeterminism_error   from a replay check, in which operations are steps, and v makes state v + 1
 template <class Plan, class... Rest>
@@ -103,37 +173,40 @@ template <class Plan, class... Rest>
                 "cairn: the plan of a graph must be a list of actions, or have one called actions, or be a "
                 "cairn::graph_budget variable");
   constexpr bool known =
-      ((detail::is_failure<Rest> || detail::is_options<Rest> || std::is_invocable_v<Rest&, event const&>) && ...);
+      ((detail::is_failure<Rest> || detail::is_options<Rest> || detail::is_graph_workspace<Rest> ||
+        std::is_invocable_v<Rest&, event const&>) &&
+       ...);
   static_assert(known,
-                "cairn: behind the seeds of a graph may stand an observer, a sweep_failure and cairn::sweep_options");
-  if constexpr (budgets && known) {
-    using clock = typename std::remove_reference_t<Plan>::clock;
-    if (operation_graph told = net.graph(); !plan.has_plan_for(told))
-      plan.plan_for(std::move(told), graph_probe<clock>(net, inputs, seeds));
-    graph_adjoints made = graph_gradient(net, plan.plan(), inputs, seeds, rest...);
-    plan.ran(made.peak_bytes());
-    return made;
-  } else if constexpr (lists && known) {
+                "cairn: behind the seeds of a graph may stand an observer, a sweep_failure, cairn::sweep_options and a "
+                "cairn::graph_workspace variable");
+  if constexpr (lists && known) {
     constexpr char const* who = "cairn::graph_gradient";
+    constexpr bool checks = (detail::is_options<Rest> || ... || false);
+    constexpr bool in_workspace = (detail::is_graph_workspace<Rest> || ... || false);
     no_observer nobody;
     sweep_failure unasked;
+    sweep_options unchecked;
+    std::conditional_t<in_workspace, char, graph_workspace> own{};
     auto& observer = detail::one_of<std::is_invocable_v<Rest&, event const&>...>(nobody, rest...);
     sweep_failure& failure = detail::one_of<detail::is_failure<Rest>...>(unasked, rest...);
-    auto const& actions = detail::actions_in(plan);
+    sweep_options const& asked = detail::one_of<detail::is_options<Rest>...>(unchecked, rest...);
+    graph_workspace& work = detail::one_of<detail::is_graph_workspace<Rest>...>(own, rest...);
     failure = {};
-    detail::graph_memory run{net, inputs, seeds, who};
-    detail::graph_reads const reads{net.graph(), who};
-    detail::check_graph_plan(reads, actions, who);
-    auto const sweep = [&](auto&& replay) { detail::obey_graph_plan(run, actions, observer, failure, replay); };
-    constexpr bool checks = (detail::is_options<Rest> || ... || false);
-    if constexpr (!checks) sweep(detail::no_graph_replay{});
+    detail::graph_use use{work, who};
+    auto const run = [&](auto const& actions) {
+      return use.run<checks>(net, actions, inputs, seeds, observer, failure, asked.verify, in_workspace);
+    };
+    std::int64_t peak = 0;
+    if constexpr (!budgets) peak = run(detail::actions_in(plan));
     else {
-      sweep_options none;
-      auto const& asked = detail::one_of<detail::is_options<Rest>...>(none, rest...);
-      sweep(detail::graph_replay{asked.verify, actions, reads, who});
+      using clock = typename std::remove_reference_t<Plan>::clock;
+      if (operation_graph const& told = use.told(net); !plan.has_plan_for(told))
+        plan.plan_for(told, graph_probe<clock>(net, inputs, seeds));
+      peak = run(plan.plan().actions);
+      plan.ran(peak);
     }
-    std::int64_t const peak = run.peak();
-    return {net, run.take_adjoints(), peak};
+    if constexpr (in_workspace) return {net, work, peak};
+    else return {net, use.take_adjoints(), peak};
   } else return {net, {}, 0};
 }
 

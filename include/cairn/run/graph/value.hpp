@@ -27,7 +27,7 @@ struct graph_seed {
   std::int32_t number;       ///< of the output
   detail::type_mark type;    ///< of the output
   void const* of;            ///< the caller's adjoint, or the callable that makes it
-  void (*add)(void const* of, stage_view output, stage_value& into);  ///< adds the adjoint to the sum so far
+  void (*add)(void const* of, stage_view output, detail::adjoint_place into);  ///< adds the adjoint to the sum so far
 };
 
 /// A value of type T in a graph that is being built: an input, the value of an operation, or a view. It is a number and
@@ -57,15 +57,15 @@ class graph_value {
   explicit graph_value(std::int32_t number) noexcept : number_{number} {}
 
   template <class Seed>
-  static void add(void const* of, [[maybe_unused]] stage_view output, stage_value& into) {
+  static void add(void const* of, [[maybe_unused]] stage_view output, detail::adjoint_place into) {
     Seed const& bar = *static_cast<Seed const*>(of);
     auto const make = [&]() -> Bar {
       if constexpr (std::is_invocable_v<Seed const&, T const&>) return bar(output.get<T>());
       else if constexpr (std::is_same_v<Seed, Bar>) return detail::copy_of(bar);
       else return static_cast<Bar>(bar);
     };
-    if (!into.has_value()) into = stage_value::made_by(make);
-    else if constexpr (detail::can_add<Bar>) detail::add_to(into.get<Bar>(), make());
+    if (!into.value.has_value()) into.value = stage_value::made_by(make, into.boxes);
+    else if constexpr (detail::can_add<Bar>) detail::add_to(into.value.get<Bar>(), make());
     else
       throw invalid_call{"cairn::graph_gradient",
                          "two seeds are given for one output, whose adjoints cannot be added",

@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <utility>
 #include <vector>
+#include <cairn/core/detail/stage_boxes.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/core/stage_value.hpp>
 #include <cairn/run/graph/builder.hpp>
-#include <cairn/run/graph/detail/given.hpp>
 #include <cairn/run/graph/detail/node.hpp>
+#include <cairn/run/graph/detail/room.hpp>
 #include <cairn/run/graph/value.hpp>
 
 namespace cairn::detail {
@@ -22,13 +23,21 @@ class graph_memory {
 
  public:
   /// \throws invalid_call   for inputs and seeds of another graph
-  /// \param net, inputs, seeds  must outlive the sweep
+  /// \param net, inputs, seeds  must outlive the sweep   \param room  holds everything   \param boxes  of the room, if
+  ///   it outlives the sweep; null if it does not
   graph_memory(graph_builder const& net, std::vector<graph_binding> const& inputs,
-               std::vector<graph_seed> const& seeds, char const* who)
-      : net_{net}, input_bars_(std::size_t(net.inputs_)), held_(std::size_t(net.size())) {
-    given_.begin(net, inputs, seeds, who);
+               std::vector<graph_seed> const& seeds, char const* who, graph_room& room, stage_boxes* boxes)
+      : net_{net}, room_{room}, boxes_{boxes} {
+    room.begin(net, std::size_t(net.inputs_));
+    room.given.begin(net, inputs, seeds, who);
   }
   graph_memory(graph_memory const&) = delete;
+  ~graph_memory() {
+    if (is_finished_) room_.end_sweep();
+    else room_.empty();
+  }
+  /// The adjoints of the inputs stay in the room.
+  void finish() noexcept { is_finished_ = true; }
 
   void advance(step_index v) { run(v, false); }
   void record(step_index v) {
@@ -36,21 +45,21 @@ class graph_memory {
     run(v, true);
   }
   void drop(step_index v) noexcept {
-    held& at = held_[std::size_t(v)];
+    graph_held& at = held(v);
     at.value = {};
     live_ -= std::exchange(at.value_bytes, 0);
   }
   void drop_tape(step_index v) noexcept {
-    held& at = held_[std::size_t(v)];
+    graph_held& at = held(v);
     at.tape = {};
     live_ -= std::exchange(at.tape_bytes, 0);
   }
   /// Runs the loss: makes the adjoints of the outputs.
   void turn() {
     std::int64_t transient = 0;
-    for (graph_seed const& seed : given_.seeds()) {
+    for (graph_seed const& seed : room_.given.seeds()) {
       graph_operand const output = operand(seed.number);
-      pass_on(seed.number, transient, [&](stage_value& bar) { seed.add(seed.of, output.seen, bar); });
+      pass_on(seed.number, transient, [&](stage_value& bar) { seed.add(seed.of, output.seen, {bar, boxes_}); });
     }
     count_bars(net_.size());
     reach(transient);
@@ -58,7 +67,7 @@ class graph_memory {
   /// Runs the adjoint of operation v. It is not called if nothing contributed to the adjoint of its value, because it
   /// has nothing to add.
   void reverse(step_index v) {
-    held& at = held_[std::size_t(v)];
+    graph_held& at = held(v);
     transient_ = 0;
     if (at.bar.has_value()) {
       std::int64_t transient = 0;
@@ -74,13 +83,13 @@ class graph_memory {
 
   /// Runs operation v once more to measure it; keeps nothing.
   void try_run(step_index v, bool with_tape) {
-    std::vector<graph_operand> const read = operands(operation(v).inputs);
     stage_value tape;
-    stage_value const value = operation(v).call->run(read.data(), with_tape ? &tape : nullptr);
+    stage_value const value =
+        operation(v).call->run(operands(operation(v).inputs), with_tape ? &tape : nullptr, boxes_);
   }
   /// Runs the adjoint of v once more to measure it; keeps nothing.
   void try_pull(step_index v) {
-    if (!held_[std::size_t(v)].bar.has_value()) return;
+    if (!held(v).bar.has_value()) return;
     std::vector<stage_value> scratch(net_.entries_.size());
     std::int64_t transient = 0;
     pull(v, transient, [&](std::int32_t entry) { return &scratch[std::size_t(entry)]; });
@@ -89,35 +98,31 @@ class graph_memory {
   [[nodiscard]] std::size_t bytes() const noexcept { return std::size_t(live_); }  ///< of everything held
   [[nodiscard]] std::int64_t reached() const noexcept { return reached_; }  ///< bytes during the last action that ran
   [[nodiscard]] std::int64_t peak() const noexcept { return peak_; }        ///< the largest `reached` so far
-  [[nodiscard]] std::int64_t value_bytes(step_index v) const noexcept { return held_[std::size_t(v)].value_bytes; }
-  [[nodiscard]] std::int64_t tape_bytes(step_index v) const noexcept { return held_[std::size_t(v)].tape_bytes; }
-  [[nodiscard]] std::int64_t bar_bytes(step_index v) const noexcept { return held_[std::size_t(v)].bar_bytes; }
+  [[nodiscard]] std::int64_t value_bytes(step_index v) const noexcept { return held(v).value_bytes; }
+  [[nodiscard]] std::int64_t tape_bytes(step_index v) const noexcept { return held(v).tape_bytes; }
+  [[nodiscard]] std::int64_t bar_bytes(step_index v) const noexcept { return held(v).bar_bytes; }
   /// Bytes besides values, tapes and adjoints during the last action.
   [[nodiscard]] std::int64_t transient() const noexcept { return transient_; }
   bool visit(step_index v, event::sink sink, void* context) const {
-    return std::size_t(v) < held_.size() && held_[std::size_t(v)].value.view().visit(sink, context);
+    return std::size_t(v) < room_.held.size() && held(v).value.view().visit(sink, context);
   }
   /// Whether the bytes of value v tell all of it.
   [[nodiscard]] bool is_hashable(step_index v) const noexcept {
-    return held_[std::size_t(v)].value.view().is_hashable();
+    return held(v).value.view().is_hashable();
   }
-  [[nodiscard]] std::vector<stage_value> take_adjoints() noexcept { return std::move(input_bars_); }
 
  private:
-  struct held {
-    stage_value value, tape, bar;
-    std::int64_t value_bytes = 0, tape_bytes = 0, bar_bytes = 0;
-  };
-
+  [[nodiscard]] graph_held& held(step_index v) noexcept { return room_.held[std::size_t(v)]; }
+  [[nodiscard]] graph_held const& held(step_index v) const noexcept { return room_.held[std::size_t(v)]; }
   [[nodiscard]] graph_builder::operation const& operation(step_index v) const noexcept {
     return net_.operations_[std::size_t(v)];
   }
   void run(step_index v, bool with_tape) {
-    held& at = held_[std::size_t(v)];
+    graph_held& at = held(v);
     auto const& of = operation(v);
-    std::vector<graph_operand> const read = operands(of.inputs);
     stage_value tape;
-    at.value = of.call->run(read.data(), with_tape ? &tape : nullptr);
+    at.value = of.call->run(operands(of.inputs), with_tape ? &tape : nullptr, boxes_);
+    room_.read.clear();
     at.value_bytes = of.facts.bytes >= 0 ? of.facts.bytes : of.call->value_bytes(at.value);
     live_ += at.value_bytes;
     if (with_tape && of.has_tape) {
@@ -130,27 +135,26 @@ class graph_memory {
   /// The value of an entry; a view is made now.
   [[nodiscard]] graph_operand operand(std::int32_t number) const {
     auto const& entry = net_.entries_[std::size_t(number)];
-    if (entry.is == kind::input) return {given_.input(entry.at), {}};
-    if (entry.is == kind::operation) return {held_[std::size_t(entry.at)].value.view(), {}};
+    if (entry.is == kind::input) return {room_.given.input(entry.at), {}};
+    if (entry.is == kind::operation) return {held(entry.at).value.view(), {}};
     auto const& view = net_.views_[std::size_t(entry.at)];
     graph_operand const of = operand(view.of);
-    graph_operand made{{}, view.call->look(of.seen)};
+    graph_operand made{{}, view.call->look(of.seen, boxes_)};
     made.seen = made.made.view();
     return made;
   }
-  /// The values of entries; those that are not needed are empty.
-  [[nodiscard]] std::vector<graph_operand> operands(std::vector<std::int32_t> const& numbers,
-                                                    needed_inputs const& needed = true) const {
-    std::vector<graph_operand> all;
-    all.reserve(numbers.size());
+  /// The values of entries, valid until the next call; those that are not needed are empty.
+  [[nodiscard]] graph_operand const* operands(std::vector<std::int32_t> const& numbers,
+                                              needed_inputs const& needed = true) {
+    room_.read.clear();
     for (std::size_t k = 0; k < numbers.size(); ++k)
-      all.push_back(needed[k] ? operand(numbers[k]) : graph_operand{});
-    return all;
+      room_.read.push_back(needed[k] ? operand(numbers[k]) : graph_operand{});
+    return room_.read.data();
   }
   /// The place of the adjoint of an entry that is not a view.
   [[nodiscard]] stage_value& place_of(std::int32_t number) noexcept {
     auto const& entry = net_.entries_[std::size_t(number)];
-    return entry.is == kind::input ? input_bars_[std::size_t(entry.at)] : held_[std::size_t(entry.at)].bar;
+    return entry.is == kind::input ? room_.input_bars[std::size_t(entry.at)] : held(entry.at).bar;
   }
   [[nodiscard]] bool is_view(std::int32_t number) const noexcept {
     return net_.entries_[std::size_t(number)].is == kind::view;
@@ -169,35 +173,39 @@ class graph_memory {
     if (!bar.has_value()) return;
     auto const& view = net_.views_[std::size_t(net_.entries_[std::size_t(number)].at)];
     transient += view.call->bar_bytes(bar);
-    if (!is_view(view.of)) return view.call->pull(bar, *place(view.of));
+    if (!is_view(view.of)) return view.call->pull(bar, {*place(view.of), boxes_});
     stage_value outer;
-    view.call->pull(bar, outer);
+    view.call->pull(bar, {outer, boxes_});
     pass_view_on(view.of, outer, transient, place);
   }
   /// \param scratch  returns another place for an adjoint, or null for the place of the sweep
   template <class Scratch>
   void pull(step_index v, std::int64_t& transient, Scratch const& scratch) {
     auto const& of = operation(v);
-    held const& at = held_[std::size_t(v)];
-    std::vector<graph_operand> const read = operands(of.inputs, of.reads_inputs);
+    graph_held const& at = held(v);
+    graph_operand const* const read = operands(of.inputs, of.reads_inputs);
     auto const place = [&](std::int32_t number) {
       stage_value* const other = scratch(number);
       return other != nullptr ? other : &place_of(number);
     };
-    std::vector<stage_value> viewed(of.inputs.size());
-    std::vector<stage_value*> bars;
+    std::vector<stage_value>& viewed = room_.viewed;
+    std::vector<stage_value*>& bars = room_.bars;
+    viewed.clear(), bars.clear();
+    viewed.resize(of.inputs.size());
     for (std::size_t k = 0; k < of.inputs.size(); ++k)
       bars.push_back(is_view(of.inputs[k]) ? &viewed[k] : place(of.inputs[k]));
-    of.call->pull(read.data(), at.value.view(), at.tape, at.bar, bars.data());
+    of.call->pull(read, at.value.view(), at.tape, at.bar, bars.data(), boxes_);
     for (std::size_t k = 0; k < of.inputs.size(); ++k)
       if (is_view(of.inputs[k])) pass_view_on(of.inputs[k], viewed[k], transient, place);
+    room_.read.clear();
+    viewed.clear();
   }
   /// Counts the bytes of the adjoints that operation v, or the loss, has made or added to.
   void count_bars(step_index v) {
     auto const count = [&](std::int32_t number) {
       std::int32_t const base = net_.base_of(number);
       if (base < 0) return;
-      held& at = held_[std::size_t(base)];
+      graph_held& at = held(base);
       auto const& of = operation(base);
       std::int64_t const now = !at.bar.has_value()           ? 0
                                : of.facts.adjoint_bytes >= 0 ? of.facts.adjoint_bytes
@@ -205,7 +213,7 @@ class graph_memory {
       live_ += now - std::exchange(at.bar_bytes, now);
     };
     if (v == net_.size())
-      for (graph_seed const& seed : given_.seeds()) count(seed.number);
+      for (graph_seed const& seed : room_.given.seeds()) count(seed.number);
     else
       for (std::int32_t const input : operation(v).inputs) count(input);
   }
@@ -216,9 +224,9 @@ class graph_memory {
   }
 
   graph_builder const& net_;
-  graph_given given_;
-  std::vector<stage_value> input_bars_;
-  std::vector<held> held_;
+  graph_room& room_;
+  stage_boxes* boxes_;
+  bool is_finished_ = false;
   std::int64_t live_ = 0, reached_ = 0, peak_ = 0, transient_ = 0;
 };
 

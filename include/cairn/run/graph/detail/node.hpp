@@ -9,6 +9,7 @@
 #include <vector>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/signature.hpp>
+#include <cairn/core/detail/stage_boxes.hpp>
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/core/stage_value.hpp>
 #include <cairn/run/graph/adjoint.hpp>
@@ -54,11 +55,12 @@ struct graph_sizes {
 /// One operation.
 struct graph_node {
   virtual ~graph_node() = default;
-  /// Makes its value. \param tape  where its tape goes; null if none is kept
-  [[nodiscard]] virtual stage_value run(graph_operand const* inputs, stage_value* tape) = 0;
+  /// Makes its value. \param tape  where its tape goes; null if none is kept   \param boxes  as in
+  ///   `stage_value::made_by`
+  [[nodiscard]] virtual stage_value run(graph_operand const* inputs, stage_value* tape, stage_boxes* boxes) = 0;
   /// Adds to the adjoints of its inputs, each in its place. \param inputs  empty where it does not read one
   virtual void pull(graph_operand const* inputs, stage_view value, stage_value const& tape, stage_value const& bar,
-                    stage_value* const* bars) = 0;
+                    stage_value* const* bars, stage_boxes* boxes) = 0;
   [[nodiscard]] virtual std::int64_t value_bytes(stage_value const& value) const = 0;
   [[nodiscard]] virtual std::int64_t tape_bytes(stage_value const& tape) const = 0;
   [[nodiscard]] virtual std::int64_t bar_bytes(stage_value const& bar) const = 0;
@@ -137,22 +139,24 @@ class graph_node_of<Reads, F, Adjoint, Value, Bar, std::tuple<In...>, std::tuple
   graph_node_of(GivenF&& forward, GivenAdjoint&& adjoint)
       : forward_(std::forward<GivenF>(forward)), adjoint_(std::forward<GivenAdjoint>(adjoint)) {}
 
-  stage_value run(graph_operand const* inputs, [[maybe_unused]] stage_value* tape) override {
+  stage_value run(graph_operand const* inputs, [[maybe_unused]] stage_value* tape, stage_boxes* boxes) override {
     [[maybe_unused]] auto into = [&] {
       if constexpr (is_taped) {
-        if (tape != nullptr) *tape = stage_value::made_by([] { return tape_type{}; });
+        if (tape != nullptr) *tape = stage_value::made_by([] { return tape_type{}; }, boxes);
         return tape != nullptr ? &tape->get<tape_type>() : nullptr;
       } else return nullptr;
     }();
-    return stage_value::made_by([&]() -> Value {
+    auto const make = [&]() -> Value {
       return [&]<std::size_t... Place>(std::index_sequence<Place...>) -> Value {
         if constexpr (is_taped) return forward_(inputs[Place].seen.template get<In>()..., into);
         else return forward_(inputs[Place].seen.template get<In>()...);
       }(places{});
-    });
+    };
+    return stage_value::made_by(make, boxes);
   }
   void pull([[maybe_unused]] graph_operand const* inputs, [[maybe_unused]] stage_view value,
-            [[maybe_unused]] stage_value const& tape, stage_value const& bar, stage_value* const* bars) override {
+            [[maybe_unused]] stage_value const& tape, stage_value const& bar, stage_value* const* bars,
+            [[maybe_unused]] stage_boxes* boxes) override {
     auto const read_inputs = [&]<std::size_t... Place>(std::index_sequence<Place...>) {
       return std::tuple_cat(read<Place, In>(inputs)...);
     }(places{});
@@ -165,7 +169,7 @@ class graph_node_of<Reads, F, Adjoint, Value, Bar, std::tuple<In...>, std::tuple
       else return std::tuple<>{};
     }();
     [&]<std::size_t... Place>(std::index_sequence<Place...>) {
-      std::tuple<graph_adjoint<InBar>...> sums{*bars[Place]...};
+      std::tuple<graph_adjoint<InBar>...> sums{adjoint_place{*bars[Place], boxes}...};
       std::apply(adjoint_, std::tuple_cat(read_inputs, read_value, read_tape, std::tuple<Bar const&>{bar.get<Bar>()},
                                           std::tuple<graph_adjoint<InBar>&...>{std::get<Place>(sums)...}));
     }(places{});
@@ -197,9 +201,9 @@ class graph_node_of<Reads, F, Adjoint, Value, Bar, std::tuple<In...>, std::tuple
 /// A view of a value: its readers read it in place of the value.
 struct graph_view {
   virtual ~graph_view() = default;
-  [[nodiscard]] virtual stage_value look(stage_view of) = 0;
+  [[nodiscard]] virtual stage_value look(stage_view of, stage_boxes* boxes) = 0;
   /// Adds the adjoint of the view to that of the value.
-  virtual void pull(stage_value const& bar, stage_value& into) = 0;
+  virtual void pull(stage_value const& bar, adjoint_place into) = 0;
   [[nodiscard]] virtual std::int64_t bar_bytes(stage_value const& bar) const = 0;
 };
 template <class Look, class Pull, class Of, class OfBar, class Seen, class Bar>
@@ -208,10 +212,10 @@ class graph_view_of final : public graph_view {
   template <class GivenLook, class GivenPull>
   graph_view_of(GivenLook&& look, GivenPull&& pull)
       : look_(std::forward<GivenLook>(look)), pull_(std::forward<GivenPull>(pull)) {}
-  stage_value look(stage_view of) override {
-    return stage_value::made_by([&]() -> Seen { return look_(of.get<Of>()); });
+  stage_value look(stage_view of, stage_boxes* boxes) override {
+    return stage_value::made_by([&]() -> Seen { return look_(of.get<Of>()); }, boxes);
   }
-  void pull(stage_value const& bar, stage_value& into) override {
+  void pull(stage_value const& bar, adjoint_place into) override {
     graph_adjoint<OfBar> sum{into};
     pull_(bar.get<Bar>(), sum);
   }

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/graph_walk.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/run/detail/execute.hpp>
@@ -12,18 +11,6 @@
 #include <cairn/store/store.hpp>
 
 namespace cairn::detail {
-
-/// \throws invalid_schedule   if the graph cannot obey the plan
-template <class Actions>
-void check_graph_plan(graph_reads const& reads, Actions const& actions, char const* who) {
-  graph_walk walk{reads, who};
-  action const* const list = actions.data();
-  for (std::size_t k = 0; k < actions.size(); ++k) {
-    walk.check(list[k]);
-    walk.apply(list[k]);
-  }
-  walk.finish();
-}
 
 /// The values of one sweep over a graph, each in the place of its number.   \tparam Memory  holds the values, tapes and
 /// adjoints of an engine: advance(v), record(v), turn(), reverse(v), drop(v), drop_tape(v), bytes() and visit(v, sink,

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file in_use.hpp  One sweep at a time in one place.
+#include <cairn/core/error.hpp>
+
+namespace cairn::detail {
+
+[[noreturn]] inline void refuse_busy(char const* who) {
+  throw reentrancy_error{who,
+                         "this workspace is in use by a sweep that has not ended",
+                         {},
+                         "give each nested sweep a workspace of its own"};
+}
+
+/// Marks a place that serves one sweep at a time as in use.
+struct in_use {
+  bool& busy;
+  in_use(bool& flag, char const* who) : busy{flag} {
+    if (busy) refuse_busy(who);
+    busy = true;
+  }
+  in_use(in_use const&) = delete;
+  ~in_use() { busy = false; }
+};
+
+}  // namespace cairn::detail

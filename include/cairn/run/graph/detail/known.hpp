@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file known.hpp  A graph as planners take it, and the rules of plans for it; kept as long as the graph is the same.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <cairn/core/action.hpp>
+#include <cairn/core/detail/graph_walk.hpp>
+#include <cairn/core/operation_graph.hpp>
+#include <cairn/run/graph/builder.hpp>
+
+namespace cairn::detail {
+
+/// One object, one sweep after another. Allocates nothing for the graph of the last sweep.
+class known_graph {
+ public:
+  /// The same as net.graph().
+  operation_graph const& told(graph_builder const& net) {
+    if (!tells(net)) {
+      rules_.reset();
+      told_ = net.graph();
+    }
+    return told_;
+  }
+  /// Who reads whom in the graph that was told last.   \throws invalid_plan, overflow_error   as `check_graph`
+  graph_reads const& reads(char const* who) {
+    if (!rules_) rules_.emplace(told_, who);
+    return rules_->reads;
+  }
+  /// \pre `reads` of the same name has returned   \throws invalid_schedule   if that graph cannot obey the plan
+  template <class Actions>
+  void check(Actions const& actions) {
+    graph_walk& walk = rules_->walk;
+    walk.restart();
+    action const* const list = actions.data();
+    for (std::size_t k = 0; k < actions.size(); ++k) {
+      walk.check(list[k]);
+      walk.apply(list[k]);
+    }
+    walk.finish();
+  }
+
+ private:
+  struct rules {
+    rules(operation_graph const& told, char const* who) : reads{told, who}, walk{reads, who} {}
+    rules(rules const&) = delete;
+    graph_reads reads;
+    graph_walk walk;
+  };
+
+  [[nodiscard]] bool tells(graph_builder const& net) const {
+    std::size_t const count = net.operations_.size();
+    if (told_.operations.size() != count) return false;
+    for (std::size_t v = 0; v < count; ++v)
+      if (!is_told(net, net.operations_[v], told_.operations[v])) return false;
+    std::size_t outputs = 0;
+    for (std::int32_t const output : net.outputs_) {
+      std::int32_t const base = net.base_of(output);
+      if (base < 0) continue;
+      if (outputs == told_.outputs.size() || told_.outputs[outputs] != base) return false;
+      ++outputs;
+    }
+    return outputs == told_.outputs.size();
+  }
+  [[nodiscard]] static bool is_told(graph_builder const& net, graph_builder::operation const& of,
+                                    graph_operation const& told) {
+    std::size_t inputs = 0;
+    for (std::size_t k = 0; k < of.inputs.size(); ++k) {
+      std::int32_t const base = net.base_of(of.inputs[k]);
+      if (base < 0) continue;
+      if (inputs == told.inputs.size() || told.inputs[inputs] != base ||
+          told.adjoint_needs_inputs[inputs] != of.reads_inputs[k])
+        return false;
+      ++inputs;
+    }
+    graph_operation const now = graph_builder::told(of);
+    return inputs == told.inputs.size() && told.bytes == now.bytes && told.tape_bytes == now.tape_bytes &&
+           told.adjoint_bytes == now.adjoint_bytes && told.work == now.work && told.adjoint_work == now.adjoint_work &&
+           told.time == now.time && told.adjoint_time == now.adjoint_time &&
+           told.adjoint_needs_output == now.adjoint_needs_output;
+  }
+
+  operation_graph told_;
+  std::optional<rules> rules_;
+};
+
+}  // namespace cairn::detail

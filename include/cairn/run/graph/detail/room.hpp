@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file room.hpp  The places of what a sweep over a graph holds. They may outlive the sweep.
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+#include <cairn/core/detail/stage_boxes.hpp>
+#include <cairn/core/stage_value.hpp>
+#include <cairn/run/graph/builder.hpp>
+#include <cairn/run/graph/detail/given.hpp>
+#include <cairn/run/graph/detail/node.hpp>
+
+namespace cairn::detail {
+
+/// What is held of one operation, and how many bytes were counted for it.
+struct graph_held {
+  stage_value value, tape, bar;
+  std::int64_t value_bytes = 0, tape_bytes = 0, bar_bytes = 0;
+};
+
+/// Places without values between sweeps, but for the adjoints of inputs. Their tables keep their memory.
+struct graph_room {
+  /// Empty places for a graph.
+  void begin(graph_builder const& net, std::size_t inputs) {
+    empty();
+    input_bars.resize(inputs);
+    held.resize(std::size_t(net.size()));
+  }
+  /// Ends everything that is held.
+  void empty() noexcept {
+    end_sweep();
+    input_bars.clear();
+  }
+  /// The same, but for the adjoints of the inputs.
+  void end_sweep() noexcept {
+    held.clear();
+    read.clear();
+    viewed.clear();
+  }
+
+  stage_boxes boxes;  // before all values, which may lie in them
+  graph_given given;
+  std::vector<stage_value> input_bars;
+  std::vector<graph_held> held;
+  // Of the operation that runs:
+  std::vector<graph_operand> read;
+  std::vector<stage_value> viewed;  // adjoints of the views among its inputs
+  std::vector<stage_value*> bars;
+};
+
+}  // namespace cairn::detail

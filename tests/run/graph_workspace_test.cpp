@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+// A workspace for sweeps over graphs: warm sweeps allocate nothing and have the bits and the counted peak of sweeps
+// without one, whatever came before; what it keeps is told and given back.
+#include <cairn/plan/graph/graph_budget.hpp>
+#include <cairn/plan/graph/graph_planner.hpp>
+#include <cairn/run/graph.hpp>
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/heap.hpp"
+
+using namespace cairn;
+namespace reads = cairn::adjoint_reads;
+using Catch::Matchers::Contains;
+
+namespace {
+
+using triple = std::array<double, 3>;
+/// A type whose alignment is not that of operator new.
+struct alignas(64) wide_pair {
+  double a = 0, b = 0;
+};
+/// Counts how many there are, and throws at a given call of an operation or an adjoint.
+struct calls {
+  static inline int alive = 0, until_throw = -1;
+  static void one() {
+    if (until_throw >= 0 && until_throw-- == 0) throw std::runtime_error{"a call failed"};
+  }
+};
+struct counted {
+  triple at{};
+  counted() { ++calls::alive; }
+  explicit counted(triple const& from) : at{from} { ++calls::alive; }
+  counted(counted const& other) : at{other.at} { ++calls::alive; }
+  counted& operator=(counted const&) = default;
+  ~counted() { --calls::alive; }
+  void operator+=(counted const& more) {
+    for (std::size_t k = 0; k < 3; ++k) at[k] += more.at[k];
+  }
+  std::size_t bytes() const { return sizeof(counted); }
+  template <class F>
+  void visit_buffers(F& f) const {
+    f(at.data(), sizeof(at));
+  }
+};
+
+/// A ladder of operations on several types that own nothing: joins, values read twice, a tape, views, an aligned type.
+struct ladder {
+  explicit ladder(int rungs) {
+    auto last = x;
+    for (int k = 0; k < rungs; ++k) {
+      auto const bent = net.add(
+          reads::inputs | reads::tape<triple>,
+          [](counted const& v, double const& by, triple* slopes) {
+            calls::one();
+            counted made;
+            for (std::size_t i = 0; i < 3; ++i) made.at[i] = std::sin(by * v.at[i]);
+            if (slopes != nullptr)
+              for (std::size_t i = 0; i < 3; ++i) (*slopes)[i] = std::cos(by * v.at[i]);
+            return made;
+          },
+          [](counted const& v, double const& by, triple const& slopes, counted const& bar,
+             graph_adjoint<counted>& sum, double& bybar) {
+            calls::one();
+            counted more;
+            for (std::size_t i = 0; i < 3; ++i) {
+              more.at[i] = bar.at[i] * slopes[i] * by;
+              bybar += bar.at[i] * slopes[i] * v.at[i];
+            }
+            sum += more;
+          },
+          last, w);
+      auto const ends = net.view<triple>([](counted const& v) { return std::span<double const>{v.at}; },
+                                         [](triple const& bar, graph_adjoint<counted>& sum) {
+                                           sum.or_make();
+                                           sum += counted{bar};
+                                         },
+                                         bent);
+      auto const pair = net.add(
+          reads::nothing,
+          [](std::span<double const> v) {
+            calls::one();
+            return wide_pair{v[0] + v[1], v[2]};
+          },
+          [](wide_pair const& bar, graph_adjoint<triple>& sum) {
+            calls::one();
+            triple& into = sum.or_make();
+            into[0] += bar.a, into[1] += bar.a, into[2] += bar.b;
+          },
+          ends);
+      last = net.add(
+          reads::output | reads::input<1>,
+          [](counted const& v, wide_pair const& p) {
+            calls::one();
+            counted made{v};
+            for (double& one : made.at) one = std::tanh(one * p.a + p.b);
+            return made;
+          },
+          [](wide_pair const& p, counted const& y, counted const& bar, graph_adjoint<counted>& sum,
+             graph_adjoint<wide_pair>& psum) {
+            calls::one();
+            counted more;
+            wide_pair& into = psum;
+            for (std::size_t i = 0; i < 3; ++i) {
+              double const slope = bar.at[i] * (1 - y.at[i] * y.at[i]);
+              more.at[i] = slope * p.a;
+              into.a += slope * y.at[i], into.b += slope;
+            }
+            sum += more;
+          },
+          bent, pair);
+    }
+    auto const y = net.add(
+        reads::inputs,
+        [](counted const& v, counted const& first) {
+          double sum = 0;
+          for (std::size_t i = 0; i < 3; ++i) sum += v.at[i] * first.at[i];
+          return sum;
+        },
+        [](counted const& v, counted const& first, double bar, graph_adjoint<counted>& sum,
+           graph_adjoint<counted>& firstsum) {
+          counted more{v}, other{first};
+          for (double& one : more.at) one *= bar;
+          for (double& one : other.at) one *= bar;
+          sum += other;
+          firstsum += more;
+        },
+        last, x);
+    seeds = {y.seed(end)};
+  }
+  std::vector<graph_plan> plans() const {
+    graph_planner planner{graph_probe<std::chrono::steady_clock>(net, inputs, seeds, 1)};
+    auto all = planner.pareto(4);
+    REQUIRE(all.size() > 1);
+    return all;
+  }
+  ladder(ladder const&) = delete;
+
+  graph_builder net;
+  graph_value<counted> x = net.input<counted>();
+  graph_value<double> w = net.input<double>();
+  counted const x0{triple{0.3, -0.4, 0.5}};
+  double const w0 = 1.1, end = 1.5;
+  std::vector<graph_binding> const inputs{x.is(x0), w.is(w0)};
+  std::vector<graph_seed> seeds;
+};
+
+/// What a sweep gives, to the bit.
+struct outcome {
+  triple x;
+  double w;
+  std::int64_t peak;
+  friend bool operator==(outcome const&, outcome const&) = default;
+};
+outcome outcome_of(ladder const& of, graph_adjoints made) {
+  return {made.of(of.x).at, made.of(of.w), made.peak_bytes()};
+}
+template <class Plan, class... Rest>
+outcome run(ladder const& of, Plan&& plan, Rest&&... rest) {
+  return outcome_of(of, graph_gradient(of.net, plan, of.inputs, of.seeds, rest...));
+}
+template <class F>
+std::string said_by(F f) {
+  try {
+    f();
+  } catch (error const& e) { return e.what(); }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a warm sweep over a graph allocates nothing, with the bits and the peak of one without a workspace",
+          "[run][graph]") {
+  ladder const of{5};
+  auto const plans = of.plans();
+  graph_workspace work;
+  std::size_t again = 0;
+  for (auto const& plan : plans) {
+    outcome const expected = run(of, plan);
+    CHECK(expected.x == run(of, plans.front()).x);
+    again += plan.cost.runs > of.net.size();
+    for (replay_check const verify : {replay_check::off, replay_check::checkpoints, replay_check::every_step}) {
+      sweep_options const options{.verify = verify};
+      sweep_failure failure;
+      int shown = 0;
+      auto const count = [&shown](event const&) { ++shown; };
+      CHECK(run(of, plan, work, options, failure, count) == expected);
+      outcome second{}, third{};
+      heap::mark const before;
+      second = run(of, plan, options, failure, work, count);
+      third = run(of, plan, work);
+      std::size_t const allocated = before.allocated();
+      CHECK(allocated == 0);
+      CHECK(second == expected);
+      CHECK(third == expected);
+      CHECK(shown > 2 * int(plan.actions.size()));
+    }
+  }
+  CHECK(again > 0);
+  CHECK(work.box_bytes() > 0);
+}
+
+TEST_CASE("plans and budgets change in one workspace", "[run][graph]") {
+  ladder const of{4};
+  auto const plans = of.plans();
+  graph_workspace work;
+  for (auto const& plan : plans) (void)run(of, plan, work);
+  std::vector<outcome> expected;
+  for (auto const& plan : plans) expected.push_back(run(of, plan));
+  std::size_t wrong = 0;
+  heap::mark const before;
+  for (int round = 0; round < 3; ++round)
+    for (std::size_t k = 0; k < plans.size(); ++k) wrong += run(of, plans[k], work) != expected[k];
+  std::size_t const allocated = before.allocated();
+  CHECK(wrong == 0);
+  CHECK(allocated == 0);
+
+  for (auto const& plan : plans) {
+    graph_budget within{plan.budget};
+    CHECK(run(of, within, work).x == expected.front().x);
+    outcome second{};
+    heap::mark const warm;
+    second = run(of, within, work);
+    std::size_t const made = warm.allocated();
+    CHECK(made == 0);
+    CHECK(second == run(of, within));
+    CHECK(second.peak <= plan.budget);
+    CHECK(within.plans() == 1);
+  }
+}
+
+TEST_CASE("graphs change in one workspace, and a builder between its sweeps", "[run][graph]") {
+  ladder small{2}, large{6};
+  auto const few = small.plans(), many = large.plans();
+  outcome const of_small = run(small, few.front()), of_large = run(large, many.front());
+  graph_workspace work;
+  for (int k = 0; k < 2; ++k) {
+    CHECK(run(small, few.front(), work) == of_small);
+    CHECK_THROWS_AS(run(large, few.front(), work), invalid_schedule);
+    CHECK(run(large, many.front(), work) == of_large);
+    CHECK_THROWS_AS(run(small, many.front(), work), invalid_schedule);
+    CHECK_THROWS_AS(graph_gradient(small.net, few.front(), {}, small.seeds, work), invalid_call);
+  }
+  CHECK(run(small, few.front(), work) == of_small);
+  // One more operation, which reads what an old plan has dropped or never makes.
+  auto const more = small.net.add(
+      reads::nothing, [](double v) { return 2 * v; }, [](double bar, double& sum) { sum += 2 * bar; }, small.w);
+  small.seeds.push_back(more.seed(small.end));
+  CHECK_THROWS_AS(run(small, few.front(), work), invalid_schedule);
+  auto const now = small.plans();
+  CHECK(run(small, now.front(), work) == run(small, now.front()));
+  // What is told of an operation counts, too.
+  graph_budget within{"1MB"};
+  (void)run(small, within, work);
+  int plans = 1;
+  for (graph_facts const& facts :
+       {graph_facts{.work = 100'000}, {.bytes = 100'000}, {.adjoint_bytes = 100'000}, {.adjoint_work = 100'000},
+        {.time = 5}, {.adjoint_time = 5}}) {
+    small.net.describe(more, facts);
+    std::int64_t const peak = run(small, within, work).peak;
+    CHECK((peak > 100'000) == (facts.time + facts.adjoint_time == 0));
+    CHECK(within.plans() == ++plans);
+  }
+}
+
+TEST_CASE("a workspace serves after an exception of any call, and holds no value behind it", "[run][graph]") {
+  ladder const of{3};
+  auto const plans = of.plans();
+  graph_workspace work;
+  for (auto const& plan : plans) {
+    outcome const expected = run(of, plan);
+    bool failed = true;
+    int k = 0;
+    for (; failed; ++k) {
+      CAPTURE(k);
+      failed = false;
+      int const alive = calls::alive;
+      work.clear();
+      CHECK(calls::alive <= alive);
+      int const standing = calls::alive;
+      calls::until_throw = k;
+      try {
+        (void)graph_gradient(of.net, plan, of.inputs, of.seeds, work);
+      } catch (std::runtime_error const&) {
+        failed = true;
+      }
+      calls::until_throw = -1;
+      if (failed) CHECK(calls::alive == standing);
+      CHECK(run(of, plan, work) == expected);
+      outcome warm{};
+      heap::mark const before;
+      warm = run(of, plan, work);
+      std::size_t const allocated = before.allocated();
+      CHECK(allocated == 0);
+      CHECK(warm == expected);
+    }
+    CHECK(k > 2 * of.net.size() - 2);
+    std::size_t left = 0;
+    for (int one = 0; one < k; ++one) {
+      std::size_t const before = heap::held;
+      {
+        graph_workspace passing;
+        calls::until_throw = one;
+        try {
+          (void)graph_gradient(of.net, plan, of.inputs, of.seeds, passing);
+        } catch (std::runtime_error const&) {
+        }
+        calls::until_throw = -1;
+      }
+      left += heap::held - before;
+    }
+    CHECK(left == 0);
+  }
+}
+
+TEST_CASE("a workspace in use is refused, and serves afterwards", "[run][graph]") {
+  graph_builder net;
+  auto const x = net.input<double>();
+  graph_workspace work;
+  std::vector<action> const none{graph_actions::turn(0)};
+  graph_builder const empty;
+  int asked = 0;
+  auto const y = net.add(
+      reads::nothing,
+      [&](double v) {
+        if (asked == 1) (void)graph_gradient(empty, none, {}, {}, work);
+        if (asked == 2) work.clear();
+        return 3 * v;
+      },
+      [](double bar, double& sum) { sum += 3 * bar; }, x);
+  std::vector<action> const plan{graph_actions::advance(0), graph_actions::turn(1), graph_actions::reverse(0)};
+  double const x0 = 2;
+  for (asked = 1; asked <= 2; ++asked) {
+    CHECK_THROWS_AS(graph_gradient(net, plan, {x.is(x0)}, {y.seed(1.0)}, work), reentrancy_error);
+    int const then = std::exchange(asked, 0);
+    CHECK(graph_gradient(net, plan, {x.is(x0)}, {y.seed(1.0)}, work).of(x) == 3);
+    asked = then;
+  }
+}
+
+TEST_CASE("adjoints in a workspace end with its next sweep", "[run][graph]") {
+  ladder const of{2};
+  auto const plan = of.plans().front();
+  graph_workspace work, other;
+  auto first = graph_gradient(of.net, plan, of.inputs, of.seeds, work);
+  auto apart = graph_gradient(of.net, plan, of.inputs, of.seeds, other);
+  CHECK(first.has(of.x));
+  triple const kept = first.of(of.x).at;
+  auto second = graph_gradient(of.net, plan, of.inputs, of.seeds, work);
+  CHECK_FALSE(first.has(of.x));
+  CHECK_THAT(said_by([&] { (void)first.of(of.x); }),
+             Contains("another sweep has begun in the workspace of these adjoints"));
+  CHECK(second.of(of.x).at == kept);
+  CHECK(apart.of(of.x).at == kept);
+  CHECK(first.peak_bytes() == second.peak_bytes());
+  work.clear();
+  CHECK_FALSE(second.has(of.x));
+  CHECK_THROWS_AS(second.of(of.x), invalid_call);
+  CHECK(work.box_bytes() == 0);
+}
+
+TEST_CASE("what values own is freed as the plan says, and a workspace keeps small boxes alone", "[run][graph]") {
+  using field = std::vector<double>;
+  using block = std::array<double, 500>;
+  constexpr std::size_t size = 500;
+  graph_builder net;
+  auto const x = net.input<field>();
+  auto last = x;
+  for (int k = 0; k < 24; ++k) {
+    auto const bent = net.add(
+        reads::inputs,
+        [](field const& v) {
+          field made = v;
+          for (double& one : made) one -= 0.1 * one * one;
+          return made;
+        },
+        [](field const& v, field const& bar, graph_adjoint<field>& sum) {
+          field& into = sum.or_make(v.size(), 0.0);
+          for (std::size_t i = 0; i < v.size(); ++i) into[i] += (1 - 0.2 * v[i]) * bar[i];
+        },
+        last);
+    if (k % 6 != 5) {
+      last = bent;
+      continue;
+    }
+    auto const inside = net.add(
+        reads::nothing,
+        [](field const& v) {
+          block made;
+          for (std::size_t i = 0; i < size; ++i) made[i] = v[i];
+          return made;
+        },
+        [](block const& bar, graph_adjoint<field>& sum) { sum += field(bar.begin(), bar.end()); }, bent);
+    last = net.add(
+        reads::nothing, [](block const& v) { return field(v.begin(), v.end()); },
+        [](field const& bar, graph_adjoint<block>& sum) {
+          block& into = sum.or_make();
+          for (std::size_t i = 0; i < size; ++i) into[i] += bar[i];
+        },
+        inside);
+  }
+  field const x0(size, 0.5), seed(size, 1.0);
+  std::vector<graph_binding> const inputs{x.is(x0)};
+  std::vector<graph_seed> const seeds{last.seed(seed)};
+  graph_planner planner{graph_probe<std::chrono::steady_clock>(net, inputs, seeds, 1)};
+  auto const plan = planner.plan(planner.least_budget());
+  REQUIRE(plan.cost.runs > net.size());
+  REQUIRE(plan.cost.peak < 10 * std::int64_t(sizeof(block)));
+  field const expected = graph_gradient(net, plan, inputs, seeds).of(x);
+  std::size_t const start = heap::held;
+  {
+    graph_workspace work;
+    // Tables, and one box for each value, tape and adjoint that is there at a time.
+    std::size_t const beside = 600 * std::size_t(net.size()) + 1000, adjoint = sizeof(double) * size;
+    for (int k = 0; k < 3; ++k) {
+      heap::mark const before;
+      auto made = graph_gradient(net, plan, inputs, seeds, work);
+      CHECK(made.peak_bytes() == plan.cost.peak);
+      CHECK(before.rise() <= std::size_t(plan.cost.peak) + 2 * adjoint + beside);
+      CHECK(made.of(x) == expected);
+      CHECK(heap::held - start <= adjoint + beside);
+      CHECK(work.box_bytes() < 100 * std::size_t(net.size()));
+    }
+    std::size_t const boxes = work.box_bytes();
+    CHECK(boxes > 0);
+    (void)graph_gradient(net, plan, inputs, seeds, work);
+    CHECK(work.box_bytes() == boxes);
+    CHECK(heap::held > start + boxes);
+    work.clear();
+    CHECK(heap::held == start);
+    CHECK(graph_gradient(net, plan, inputs, seeds, work).of(x) == expected);
+  }
+  CHECK(heap::held == start);
+}
