@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <cairn/cairn.hpp>
+#include <cairn/core/bytes.hpp>
 
 #include "../support/checks.hpp"
 #include "../support/json.hpp"

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <cairn/cairn.hpp>
+#include <cairn/core/bytes.hpp>
 
 #include "../support/command_line.hpp"
 #include "../support/environment.hpp"

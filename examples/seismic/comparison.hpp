@@ -10,6 +10,8 @@
 #include <cstring>
 #include <vector>
 
+#include <cairn/core/bytes.hpp>
+
 #include "../support/planning.hpp"
 #include "baseline.hpp"
 

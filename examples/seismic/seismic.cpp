@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <cairn/cairn.hpp>
+#include <cairn/core/bytes.hpp>
 #include <cairn/trace/progress.hpp>
 
 #include "../support/checks.hpp"

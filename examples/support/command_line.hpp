@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include <cairn/cairn.hpp>
+#include <cairn/core/bytes.hpp>
 
 namespace support {
 

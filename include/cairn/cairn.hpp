@@ -4,7 +4,6 @@
 #include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <cairn/core/action.hpp>
-#include <cairn/core/bytes.hpp>
 #include <cairn/core/detail/checks.hpp>
 #include <cairn/core/detail/option_checks.hpp>
 #include <cairn/core/error.hpp>

@@ -13,6 +13,7 @@
 #include <cairn/adapt/codipack.hpp>
 #include <cairn/adapt/xad.hpp>
 #include <cairn/cairn.hpp>
+#include <cairn/core/bytes.hpp>
 #include <cairn/run/check/check_adjoint.hpp>
 #include "adapt/ad/cases.hpp"
 #include "support/catch.hpp"
