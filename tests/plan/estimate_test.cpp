@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
+#include <utility>
 #include <cairn/plan/loop/estimate.hpp>
 #include "support/catch.hpp"
 #include "support/plans.hpp"
@@ -24,6 +25,33 @@ struct untold {
   [[nodiscard]] constexpr auto walk() const { return plan.walk(); }
 };
 template <class Plan> untold(Plan) -> untold<Plan>;
+
+template <class Use>
+void each_form(Use use) {
+  for (step_form const step : {step_form::in_place, step_form::by_value, step_form::out_of_place})
+    for (adjoint_form const adjoint : {adjoint_form::one_step, adjoint_form::with_next, adjoint_form::recorded})
+      for (bool const keeps : {false, true}) {
+        use({step, adjoint, false, keeps});
+        for (object_ends const ends : {object_ends::anywhere, object_ends::at_initial, object_ends::at_final})
+          use({step, adjoint, false, keeps, true, ends});
+      }
+}
+/// How many of the forms have another estimate of states or bytes than a walk over all actions.
+template <class Plan>
+int forms_unlike_a_whole_walk(Plan const& plan) {
+  int unlike = 0;
+  each_form([&](sweep_form form) {
+    workload const work{.state_bytes = 100, .state_inline_bytes = 8, .adjoint_bytes = 10, .form = form};
+    auto const counter = detail::count_frames(plan, form, {92, 0, false});
+    auto const needs = detail::needs_of(plan, plan.counts(), work);
+    auto const sizes = detail::sizes_of(work, plan.leaf());
+    wide const tapes = wide(needs.tapes) + (needs.calls_adjoint ? 1 : 0);
+    cost const told = estimate(plan, work);
+    unlike += !told.peak_is_exact || told.peak_states != counter.peak() ||
+              told.peak_bytes != sweep_parts_of(needs, form, sizes, counter.peak(), tapes).total();
+  });
+  return unlike;
+}
 
 }  // namespace
 
@@ -70,6 +98,27 @@ TEST_CASE("a plan that tells its totals costs what a walk of it costs", "[plan][
       CHECK(told.peak_states == walked.peak_states);
       CHECK(told.stored_bytes == walked.stored_bytes);
     });
+}
+
+TEST_CASE("a walk that ends early finds the peak of one to the end", "[plan][estimate][long]") {
+  for (bool const free : {false, true}) {
+    for (step_index n = 0; n <= 60; ++n)
+      for (slot_index slots = free ? 0 : 1; slots <= 12; ++slots)
+        if (int const unlike = forms_unlike_a_whole_walk(revolve{n, slots, {.free_initial = free}}); unlike > 0) {
+          CAPTURE(n, slots, free);
+          CHECK(unlike == 0);
+        }
+    for (auto const& [n, slots] : {std::pair{1000, 10}, {1000, 999}, {2500, 3}, {4097, 60}, {3000, 12}}) {
+      CAPTURE(n, slots, free);
+      CHECK(forms_unlike_a_whole_walk(revolve{n, slots, {.free_initial = free}}) == 0);
+    }
+  }
+  for (step_index n = 0; n <= 20; ++n) {
+    CHECK(forms_unlike_a_whole_walk(any_schedule{revolve{n, 4}}) == 0);
+    CHECK(forms_unlike_a_whole_walk(store_all(n)) == 0);
+    CHECK(forms_unlike_a_whole_walk(two_level{n, 5, 2}) == 0);
+    CHECK(forms_unlike_a_whole_walk(online{3}.stopping_at(n)) == 0);
+  }
 }
 
 TEST_CASE("closed forms serve loops that nobody walks", "[plan][estimate]") {

@@ -127,9 +127,12 @@ template <schedule Plan>
                                            sweep_sizes const& sizes, bool by_walk, bool other_tiers_apart) {
   wide const all_tapes = wide(needs.tapes) + (needs.calls_adjoint ? 1 : 0);
   if (!by_walk) return {most_states(needs, form), {most_states(needs, form), all_tapes, 0}};
+  if (needs.tapes == 0 && !other_tiers_apart) {
+    slot_index const states = most_frames(plan, form);
+    return {states, {states, all_tapes, 0}};
+  }
   frame_counter const counter =
       count_frames(plan, form, {sizes.state - sizes.state_inline, sizes.tape - sizes.tape_inline, other_tiers_apart});
-  if (needs.tapes == 0 && !other_tiers_apart) return {counter.peak(), {counter.peak(), all_tapes, 0}};
   return {counter.peak(), counter.heaviest()};
 }
 
@@ -213,8 +216,8 @@ template <schedule Plan>
 }  // namespace detail
 
 /// The cost of `plan` on `work`; only counts if the workload has no sizes and times.
-/// Cost: one walk for up to `most_tallied_steps` steps; for longer loops O(1) if the plan has `counts()`, else one
-/// walk.
+/// Cost: at most one walk for up to `most_tallied_steps` steps, for `revolve` as a rule to its turn; for longer loops
+/// O(1) if the plan has `counts()`, else one walk.
 /// \throws invalid_plan   if a plan without `counts()` has more than `most_walked_steps` steps, and if work.steps is
 ///   given and differs from the plan's   \throws invalid_schedule   if the walk finds a flaw   \throws overflow_error
 ///   for sizes of 2^62 bytes or more, for seconds that do not fit a double, and if the slots and the states being

@@ -2,10 +2,15 @@
 #pragma once
 /// \file frame_counter.hpp  Counts the states and tapes that a sweep holds at once, action by action as executors over
 /// a store in memory do.
+#include <type_traits>
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/plan/loop/detail/slot_map.hpp>
+
+namespace cairn {
+class revolve;
+}
 
 namespace cairn::detail {
 
@@ -243,6 +248,28 @@ template <schedule Plan>
   frame_counter counter{form, counted_plan_of(plan, form), weights};
   each_action(plan, [&](action const& taken) { counter.obey(taken); });
   return counter;
+}
+
+/// The most states at once.
+/// Cost: one walk. That of a `revolve` ends three actions behind the turn: all its slots are full at the turn, and the
+/// first steps back use each other frame. If frames lapse with x1, they gather later, until all that there are hold
+/// states.
+template <schedule Plan>
+[[nodiscard, gnu::noinline]] constexpr slot_index most_frames(Plan const& plan, sweep_form form) {
+  constexpr bool may_end = std::is_same_v<Plan, revolve>;
+  bool const gathers = form.keeps_run && !form.snapshots && form.adjoint == adjoint_form::with_next &&
+                       form.step != step_form::in_place;
+  counted_plan const counted = counted_plan_of(plan, form);
+  frame_counter counter{form, counted};
+  cursor_of<Plan> cursor = plan.walk();
+  int behind = may_end && !gathers ? 0 : -1;  // actions from the turn on; -1 if they are not counted
+  while (behind < 4 && !(may_end && gathers && counter.peak() >= counted.frames_back)) {
+    action const taken = cursor.next();
+    if (taken.kind == action_kind::done) break;
+    counter.obey(taken);
+    if (behind > 0 || (behind == 0 && taken.kind == action_kind::turn)) ++behind;
+  }
+  return counter.peak();
 }
 
 }  // namespace cairn::detail
