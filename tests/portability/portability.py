@@ -62,8 +62,9 @@ def clang(version, libcxx=False):
                   libcxx=str(version) if libcxx else "")
 
 
-def zig(machine, triple, **more):  # by itself it calls a sanitizer whose library it does not link
-    return Target(machine, ["c++", "-target", triple], [], "-fno-sanitize=undefined", zig=True, system="Generic", **more)
+def zig(machine, triple, flags="", **more):  # by itself it calls a sanitizer whose library it does not link
+    return Target(machine, ["c++", "-target", triple], [], f"-fno-sanitize=undefined {flags}", zig=True,
+                  system="Generic", **more)
 
 
 WINE = "/usr/lib/wine/wine64"
@@ -85,7 +86,8 @@ TARGETS = {
     "zig-aarch64": zig("aarch64 Linux", "aarch64-linux-musl", link="-static", emulator=["qemu-aarch64-static"],
                        remark="musl, qemu-user"),
     "zig-windows": zig("x86-64 Windows", "x86_64-windows-gnu", emulator=[WINE], suffix=".exe", remark="Wine"),
-    "zig-macos": zig("aarch64 macOS", "aarch64-macos", runs=False,
+    # macOS's <math.h> takes a part of <float.h>, and libc++ 22 takes that for the whole header from then on.
+    "zig-macos": zig("aarch64 macOS", "aarch64-macos", "-include float.h", runs=False,
                      remark="compiled and linked only: nothing here runs programs of macOS"),
 }
 TARGETS["zig-aarch64"].needs = ["qemu-aarch64-static:qemu-user-static"]
