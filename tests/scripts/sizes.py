@@ -25,7 +25,6 @@ LEFT = {
     "include/cairn/adapt/torch/graph/detail/graph_sweep.hpp: graph_sweep": 240,
     "include/cairn/adapt/torch/loop/checkpointed_rnn.hpp: CheckpointedLayersImpl": 210,
     "include/cairn/adapt/torch/loop/detail/loop_body.hpp: loop_body": 350,
-    "include/cairn/adapt/torch/loop/detail/loop_sweep.hpp: loop_sweep": 220,
     "include/cairn/plan/loop/detail/plan_search.hpp: plan_search": 220,
     "include/cairn/plan/text/impl/chain_words.ipp: read_chain_words": 70,
     "include/cairn/profile/detail/action_rows.hpp: stats_of": 80,

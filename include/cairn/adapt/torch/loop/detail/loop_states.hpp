@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file loop_states.hpp  The states of a loop over tensors: the live one, those in slots, and the generators' beside
+/// them.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/torch/loop/detail/loop_body.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_slot.hpp>
+#include <cairn/adapt/torch/loop/detail/pinned_copy.hpp>
+#include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/adapt/torch/state/detail/read_tracker.hpp>
+#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/core/action.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// What a loop holds between its forward and its backward half. A copy shares the tensors.
+class loop_states {
+ public:
+  explicit loop_states(loop_body const& body) : generators_{body.around.generators} {
+    for (auto const& part : body.initial) live.push_back(part.value);
+  }
+
+  tensor_list live;  ///< empty after its step has been differentiated
+
+  /// A half begins, which draws random numbers so.   \param drawing  lives as long as that half
+  void begin_half(generator_use const& drawing) noexcept { drawing_ = &drawing; }
+  /// The generators are as they were before the loop's last kept step.   \pre a half has begun
+  void put_back_generators() const { drawing_->put_back(generators_); }
+  /// Stores the generators' states, for the step after live.
+  void remember_generators(loop_body const& body) {
+    if (body.options.rng() == Rng::Preserve) generators_ = generator_states::now(live);
+  }
+
+  /// Runs steps [from, to) on x for the first time; with a tape as long as something is learned from it.
+  void run_first(loop_body& body, tensor_list& x, step_index from, step_index to) {
+    if (auto const& callback = body.options.callbacks().run_forward; callback && from < to) callback(from, to);
+    auto i = from;
+    for (; learning_ && i < to; ++i) {
+      auto const before = i == 0 ? body.initial_flags : body.last_flags;
+      x = body.discover(x, i, before);
+      bool const settled = body.last_flags == before && body.is_differentiable();
+      learning_ = !settled || body.options.capture() == Capture::EveryStep;
+    }
+    body.run_first(x, i, to);
+  }
+  /// Runs steps [from, to) on live again.
+  void run_again(loop_body const& body, step_index from, step_index to) {
+    if (auto const& callback = body.options.callbacks().run_forward) callback(from, to);
+    live = body.run_again(std::move(live), from, to);
+    body.count(&StepStats::recompute, to - from);
+  }
+  /// Live is state i, from which the way back begins.
+  void turn_at(step_index i) noexcept { live_from_ = i; }
+  /// Live is as it is to be when the way back begins.
+  void note_versions() { live_versions_ = versions_of(live); }
+  /// What ends the forward half.
+  void end_forward(loop_body& body, generator_use const& drawing) {
+    copies_->finish();
+    body.knows_all_steps = learning_;
+    body.note_drawn(drawing);
+  }
+  /// \throws invalid_call   if the state at the turn was changed in place
+  void check_live(char const* who) const {
+    for (std::size_t k = 0; k < live.size(); ++k)
+      if (version_of(live[k]) != live_versions_[k]) loop_slot::throw_changed(who, live_from_, k);
+  }
+
+  /// \pre the generators' states are stored
+  void save(loop_body const& body, std::size_t slot) {
+    if (slots_.size() <= slot) slots_.resize(slot + 1);
+    auto& kept = slots_[slot];
+    kept.put(live, body.initial, generators_, {body.options.slots(), body.options.offload()}, *copies_);
+    ++kept_;
+    bytes_ += kept.bytes();
+    body.count(&StepStats::offload_bytes, kept.pinned_bytes());
+    if (auto const& stats = body.options.stats()) {
+      stats->slots_peak = (std::max)(stats->slots_peak, kept_);
+      stats->bytes_peak = (std::max)(stats->bytes_peak, bytes_);
+    }
+  }
+  void drop(std::size_t slot) {
+    --kept_;
+    bytes_ -= slots_[slot].bytes();
+    slots_[slot].drop();
+  }
+  void load(loop_body const& body, std::size_t slot, step_index i) {
+    live.clear();
+    live = slots_[slot].get(body.who, i);
+    body.count(&StepStats::offload_bytes, slots_[slot].pinned_bytes());
+    drawing_->put_back(slots_[slot].generators());
+  }
+  void load_initial(loop_body const& body) {
+    live.clear();
+    for (auto const& part : body.initial) {
+      if (part.value.defined() && !part.unchanged()) loop_slot::throw_changed(body.who, 0, live.size());
+      live.push_back(part.value);
+    }
+    drawing_->put_back(body.around.generators);
+  }
+
+  /// The states of the generators.
+  [[nodiscard]] tensor_list generator_tensors(loop_body const& body) const {
+    tensor_list all;
+    body.around.generators.list_tensors(all);
+    generators_.list_tensors(all);
+    return all;
+  }
+  /// All tensors that the loop holds between its halves.
+  [[nodiscard]] tensor_list kept_tensors(loop_body const& body) const {
+    auto all = generator_tensors(body);
+    all.insert(all.end(), live.begin(), live.end());
+    for (auto const& slot : slots_) slot.list_tensors(all);
+    return all;
+  }
+
+ private:
+  std::vector<loop_slot> slots_;
+  std::shared_ptr<copies_to_host> copies_ = std::make_shared<copies_to_host>();
+  std::vector<std::int64_t> live_versions_;  ///< at the turn
+  step_index live_from_ = 0;  ///< the number of that state
+  generator_states generators_;  ///< before the step after live, as of the last save or the turn
+  generator_use const* drawing_ = nullptr;  ///< of the half that is running
+  std::int64_t kept_ = 0, bytes_ = 0;
+  bool learning_ = true;
+};
+
+}  // namespace cairn::libtorch::detail
