@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <type_traits>
+#include <utility>
 #include <vector>
 #include <torch/arg.h>
 #include <torch/nn/module.h>
+#include <cairn/adapt/torch/loop/detail/shared_observer.hpp>
 #include <cairn/adapt/torch/loop/loop_plans.hpp>
 #include <cairn/adapt/torch/loop/slot_pool.hpp>
 #include <cairn/adapt/torch/loop/step_callbacks.hpp>
@@ -17,10 +20,30 @@
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/event.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/schedule/any.hpp>
 
 namespace cairn::libtorch {
+namespace detail {
+
+template <class T> inline constexpr bool is_shared_pointer = false;
+template <class T> inline constexpr bool is_shared_pointer<std::shared_ptr<T>> = true;
+
+/// Whether an argument is an observer that may live on in the graph: any but an lvalue, of which nobody knows how long
+/// it lives.
+template <class Given>
+[[nodiscard]] consteval bool can_observe() {
+  using Type = std::remove_cvref_t<Given>;
+  if constexpr (std::is_same_v<Type, no_observer>) return true;
+  else if constexpr (is_shared_pointer<Type>) return std::is_invocable_v<typename Type::element_type&, event const&>;
+  else {
+    constexpr bool lives = !std::is_lvalue_reference_v<Given> || std::is_function_v<std::remove_reference_t<Given>>;
+    return lives && std::is_invocable_v<std::decay_t<Given>&, event const&>;
+  }
+}
+
+}  // namespace detail
 
 /// How the loop finds the tensors besides its state that the step differentiates: parameters, or weights computed
 /// before the loop.
@@ -85,6 +108,31 @@ struct LoopOptions {
   TORCH_ARG(StepCallbacks, callbacks) = {};
 
  public:
+  /// Shows an observer every action of the loop's plan, before and after it, as the core's verbs do: `progress`,
+  /// `trace_observer`, or any callable that takes an `event const&`. Backward may run much later, so the options, their
+  /// copies and the graphs of their loops own the observer together: `std::move(o)` hands it over, a `std::shared_ptr`
+  /// lets the caller look at it afterwards. Through `std::ref(o)` nobody owns it: o must outlive every backward. What
+  /// it refers to, such as the writer of a trace, must live as long. An observer that sees one sweep after another
+  /// belongs in the options of one call: loops whose forward runs before another's backward interleave.
+  ///
+  /// It is not called by a loop without grad mode, by the measurement for a memory limit, and by a second derivative.
+  /// With gradients that end on the way back there is no `done`. Called by the thread that runs the half, in backward
+  /// an engine's. Exceptions pass through the half like those of a step. Without an observer nothing is added.
+  template <class Observer>
+  LoopOptions& observer(Observer&& told) {
+    constexpr bool observes = detail::can_observe<Observer>();
+    static_assert(observes,
+                  "cairn: the observer of a loop over tensors must be callable with an `event const&`, and live until "
+                  "backward: give std::move(observer), a std::shared_ptr, or std::ref");
+    using Type = std::remove_cvref_t<Observer>;
+    if constexpr (std::is_same_v<Type, no_observer>) observer_ = {};
+    else if constexpr (detail::is_shared_pointer<Type>) observer_ = detail::shared_observer{Type{told}};
+    else if constexpr (observes)
+      observer_ = detail::shared_observer{std::make_shared<std::decay_t<Observer>>(std::forward<Observer>(told))};
+    return *this;
+  }
+  /// The observer, if there is one.
+  [[nodiscard]] detail::shared_observer const& observer() const noexcept { return observer_; }
   /// Adds a module that the step uses: its parameters are captured, its buffers restored.
   LoopOptions& module(torch::nn::Module const& used) {
     for (auto const& parameter : used.parameters()) captures_.push_back(parameter);
@@ -145,6 +193,7 @@ struct LoopOptions {
   std::vector<bool> modes_;
   std::optional<byte_size> memory_limit_;
   double memory_share_ = 0;
+  detail::shared_observer observer_;
 };
 
 }  // namespace cairn::libtorch

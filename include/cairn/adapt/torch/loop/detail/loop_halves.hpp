@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_gradients.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_slot.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_states.hpp>
 #include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
 #include <cairn/core/action.hpp>
+#include <cairn/core/event.hpp>
 #include <cairn/run/detail/execute.hpp>
 #include <cairn/store/store.hpp>
 
@@ -27,8 +29,23 @@ class half_sweep : public cairn::detail::no_hooks {
   }
   void load_initial() { states_.load_initial(body_); }
   void drop(place where) { states_.drop(std::size_t(where.slot)); }
+  [[nodiscard]] std::size_t bytes() const { return states_.bytes_with(body_, {}); }
+  bool visit(action const&, moment, event::sink sink, void* context) const {
+    return visit_parts(states_.live, sink, context);
+  }
 
  protected:
+  [[nodiscard]] static bool is_after_turn(action const& a, moment when) noexcept {
+    return a.kind == action_kind::turn && when == moment::after;
+  }
+  /// Shows an observer the bytes of a state; false if there is none, or if some of it is not in the processor's memory
+  /// or has gaps there.
+  static bool visit_parts(at::TensorList parts, event::sink sink, void* context) {
+    for (auto const& part : parts) if (part.defined() && !(part.is_cpu() && is_plain(part))) return false;
+    for (auto const& part : parts) if (part.defined()) sink(context, part.data_ptr(), part.nbytes());
+    return !parts.empty();
+  }
+
   loop_states& states_;
   loop_body const& body_;
 };
@@ -49,6 +66,10 @@ class forward_half : public half_sweep {
     states_.note_versions();
     states_.run_first(running_, last, a.from, a.to);
     return std::uint64_t(a.to - a.from);
+  }
+  [[nodiscard]] std::size_t bytes() const { return states_.bytes_with(body_, last); }
+  bool visit(action const& a, moment when, event::sink sink, void* context) const {
+    return visit_parts(is_after_turn(a, when) ? last : states_.live, sink, context);
   }
 
  private:

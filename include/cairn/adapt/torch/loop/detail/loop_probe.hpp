@@ -159,7 +159,7 @@ class loop_probe {
   };
 
   [[nodiscard]] static LoopOptions quiet(LoopOptions options) {
-    options.callbacks({}).stats(nullptr).side_effects(SideEffects::RestoreBuffers);
+    options.callbacks({}).observer(no_observer{}).stats(nullptr).side_effects(SideEffects::RestoreBuffers);
     return options;
   }
   /// The time when a device has computed these tensors.

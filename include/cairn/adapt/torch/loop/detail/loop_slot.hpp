@@ -25,18 +25,25 @@ struct slot_place {
   Offload offload = Offload::Off;
 };
 
+/// Whether a copy has the same layout, and so the same bits: false if there are gaps or overlaps in memory, or if it is
+/// not a plain strided tensor.
+[[nodiscard]] inline bool is_plain(at::Tensor const& t) {
+  return t.layout() == at::kStrided && t.has_storage() && !t.is_nested() && !t.is_quantized() && !t.is_conj() &&
+         !t.is_neg() && t.is_non_overlapping_and_dense();
+}
+
 /// One tensor of a kept state. A copy shares its memory, which is not overwritten while both have it: the next `put`
 /// then allocates.
 class slot_part {
  public:
   /// Keeps a tensor. If this makes a copy on the same device, t becomes the copy, so that the values exist only once.
   void put(at::Tensor& t, slot_place place, copies_to_host& copies) {
-    if (place.offload == Offload::Pinned && t.is_cuda() && can_be_copied(t)) {
+    if (place.offload == Offload::Pinned && t.is_cuda() && is_plain(t)) {
       if (!pinned_ || pinned_.use_count() > 1 || !pinned_->fits(t)) pinned_ = std::make_shared<pinned_tensor>(t);
       copies.start(t, pinned_);
       on_host_ = true;
     } else {
-      if (place.slots == SlotMode::Eager && can_be_copied(t)) t = own_copy(t);
+      if (place.slots == SlotMode::Eager && is_plain(t)) t = own_copy(t);
       refer(t);
     }
   }
@@ -57,12 +64,6 @@ class slot_part {
   }
 
  private:
-  /// Whether a copy has the same layout, and so the same bits: false if there are gaps or overlaps in memory, or if it
-  /// is not a plain strided tensor.
-  [[nodiscard]] static bool can_be_copied(at::Tensor const& t) {
-    return t.layout() == at::kStrided && t.has_storage() && !t.is_nested() && !t.is_quantized() && !t.is_conj() &&
-           !t.is_neg() && t.is_non_overlapping_and_dense();
-  }
   /// A copy in memory that nobody else uses.   \pre nothing is kept
   [[nodiscard]] at::Tensor own_copy(at::Tensor const& t) {
     bool const fits = own_.defined() && own_.use_count() == 1 && own_.storage().use_count() == 1 &&
@@ -128,9 +129,11 @@ class loop_slot {
     for (auto const& part : parts_) sum += part.pinned_bytes();
     return sum;
   }
-  /// Appends its tensors, except those in pinned memory.
+  /// Appends the parts of its state, except those in pinned memory.
+  void list_parts(tensor_list& all) const { for (auto const& part : parts_) all.push_back(part.on_device()); }
+  /// Appends its tensors, the generators' states included.
   void list_tensors(tensor_list& all) const {
-    for (auto const& part : parts_) all.push_back(part.on_device());
+    list_parts(all);
     generators_.list_tensors(all);
   }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
@@ -116,6 +117,25 @@ class loop_states {
     all.insert(all.end(), live.begin(), live.end());
     for (auto const& slot : slots_) slot.list_tensors(all);
     return all;
+  }
+  /// Bytes of all states that the loop holds, and of some more tensors; memory that several of them share counts once.
+  [[nodiscard]] std::size_t bytes_with(loop_body const& body, at::TensorList more) const {
+    auto all = more.vec();
+    for (auto const& part : body.initial) all.push_back(part.value);
+    all.insert(all.end(), live.begin(), live.end());
+    std::size_t sum = 0;
+    for (auto const& slot : slots_) {
+      slot.list_parts(all);
+      sum += std::size_t(slot.pinned_bytes());
+    }
+    std::unordered_set<void const*> counted;
+    for (auto const& t : all) {
+      if (!t.defined()) continue;
+      if (!t.has_storage()) sum += t.nbytes();
+      else if (auto const& storage = t.storage(); counted.insert(storage.unsafeGetStorageImpl()).second)
+        sum += storage.nbytes();
+    }
+    return sum;
   }
 
  private:

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file shared_observer.hpp  An observer of any type in the options of a loop over tensors.
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <cairn/core/event.hpp>
+#include <cairn/run/detail/execute.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// One observer, or none. Copies share it, so that it lives as long as the last graph whose backward may call it.
+class shared_observer {
+ public:
+  shared_observer() = default;
+  /// \param told  null: none
+  template <class Observer>
+  explicit shared_observer(std::shared_ptr<Observer> told) {
+    if (told) call_ = [told = std::move(told)](event const& seen) { tell(*told, seen); };
+  }
+  [[nodiscard]] explicit operator bool() const noexcept { return bool(call_); }
+  /// \pre there is one
+  void operator()(event const& seen) const { call_(seen); }
+
+ private:
+  template <class Observer>
+  static void tell(std::reference_wrapper<Observer> told, event const& seen) { tell(told.get(), seen); }
+  /// An event's clock is that of the observer's type, which the executor does not know.
+  template <class Observer>
+  static void tell(Observer& told, event const& seen) {
+    event::source const same{
+        &seen, [](void const* of) { return static_cast<event const*>(of)->bytes_held(); },
+        [](void const* of, event::sink sink, void* context) {
+          return static_cast<event const*>(of)->each_buffer(
+              [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
+        },
+        cairn::detail::clock_of<Observer>(),
+        [](void const* of, sweep_work& left) {
+          auto const work = static_cast<event const*>(of)->work_left();
+          if (!work) return false;
+          left.runs += work->runs;
+          left.reversals += work->reversals;
+          return true;
+        }};
+    told(event{seen.what(), seen.phase(), seen.moment(), same});
+  }
+
+  std::function<void(event const&)> call_;
+};
+
+}  // namespace cairn::libtorch::detail
