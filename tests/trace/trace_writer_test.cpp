@@ -105,6 +105,47 @@ TEST_CASE("regions nest, and show what they are given") {
   CHECK(counts[1].members.count("id") == 0);  // readers would make a counter of its own of each
 }
 
+TEST_CASE("numbers of every length are written as they are") {
+  traces::scratch_file const file;
+  std::vector<std::int64_t> values{0, -1, INT64_MAX, INT64_MIN};
+  for (std::int64_t power = 1; power <= INT64_MAX / 10; power *= 10)
+    for (auto const value : {power, power + 1, 10 * power - 1, 10 * power, 1 - 10 * power, -10 * power})
+      values.push_back(value);
+  {
+    trace_writer log{file.name()};
+    for (auto const value : values) log.count("n", {{"v", value}});
+  }
+  std::string const text = file.text();
+  std::size_t at = 0;
+  for (auto const value : values) {
+    at = text.find("{\"v\":", at) + 5;
+    auto const end = text.find('}', at);
+    REQUIRE(text.substr(at, end - at) == std::to_string(value));
+  }
+}
+
+TEST_CASE("a block of any size gives the same events") {
+  std::vector<std::string> kept;
+  for (std::size_t const block : {0u, 4096u, 5000u, 8192u, 12'345u, 262'144u}) {
+    traces::scratch_file const file;
+    {
+      trace_writer log{file.name(), {.block_bytes = block, .clock = traces::fake_clock}};
+      for (int k = 0; k < 3000; ++k) {
+        std::string const name(std::size_t(k == 1000 ? 20'000 : k % 97), 'x');
+        trace_region const region{log, name, {{"k", k}}};
+        if (k % 500 == 499) log.flush();
+      }
+    }
+    auto const all = file.events();
+    traces::check(all);
+    std::vector<std::string> names;
+    for (auto const& e : traces::slices(all)) names.push_back(e.text("name"));
+    REQUIRE(names.size() == 3000);
+    if (kept.empty()) kept = names;
+    CHECK(names == kept);
+  }
+}
+
 TEST_CASE("names of any bytes make valid JSON in UTF-8") {
   traces::scratch_file const file;
   std::vector<std::string> const names{"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",

@@ -85,9 +85,10 @@ class trace_writer {
   std::int64_t zero_ = 0;             ///< what the clock said in the beginning
   std::atomic<bool> on_{false};
   std::atomic<std::uint64_t> events_{0};
-  std::atomic<std::int64_t> next_event_{1}, next_arrow_{1};
+  std::atomic<std::int64_t> next_event_{1};
 
   std::mutex access_;  ///< guards what follows
+  std::int64_t next_arrow_ = 1;
   std::FILE* stream_ = nullptr;
   std::vector<char> block_;
   std::size_t used_ = 0;
@@ -140,7 +141,18 @@ class trace_lines {
   }
 
   /// An event that began with `begin`.
-  CAIRN_DECL void complete(trace_span const& span, std::int64_t ended, event_words const& words);
+  void complete(trace_span const& span, std::int64_t ended, event_words const& words) {
+    complete(span, ended, words, words.more.size(), [&](event_text& line) { line.text(words.more); });
+  }
+  /// The same with further arguments that `add(line)` writes where they stay, `most` characters or fewer.
+  template <class Add>
+  void complete(trace_span const& span, std::int64_t ended, event_words const& words, std::size_t most,
+                Add const& add) {
+    if (!log_.enabled()) return;
+    auto line = begun_line(span, ended, words, most);
+    add(line);
+    done(line.put("}}"), ended);
+  }
   /// \param head  `"name":"NAME","cat":"CATEGORY"`
   CAIRN_DECL void counted(std::string_view head, std::int64_t at, trace_count const* values, std::size_t values_count);
   /// An arrow from the event that began at `from` to the one that began at `to`, both of this thread.
@@ -158,6 +170,8 @@ class trace_lines {
     return event_text{log_.block_.data() + log_.used_};
   }
   CAIRN_DECL void make_room(std::size_t bytes);
+  [[nodiscard]] CAIRN_DECL event_text begun_line(trace_span const& span, std::int64_t ended, event_words const& words,
+                                                 std::size_t more);
   CAIRN_DECL void done(event_text line, std::int64_t at);
   /// Writes the name of this thread where no line has told it.
   void name_thread() {

@@ -73,20 +73,19 @@ CAIRN_DECL void trace_observer::give_up() noexcept {
 CAIRN_DECL void trace_observer::write(detail::trace_lines& lines, std::int64_t ended, bool failed) {
   if (!wants_[std::size_t(in_phase_)]) return;
   action const& a = opened_;
-  std::array<char, 192> memory;
-  detail::event_text more{memory.data()};
-  more.put(",\"from\":").number(a.from);
-  bool const steps = detail::traced_as_steps(a.kind);
-  if (steps) more.put(",\"to\":").number(a.to);
-  if (!steps || a.kind == action_kind::record || a.what == content::tape) more.put(",\"slot\":").number(a.slot);
-  if (!steps) more.put(",\"tier\":\"").text(word_of(a.where)).put("\"");
-  if (a.what == content::tape) more.put(",\"content\":\"tape\"");
-  if (failed) more.put(",\"failed\":true");
   auto const& texts = detail::all_action_texts();
+  constexpr std::size_t most = 64 + 3 * detail::most_event_digits + 32;  // keys, numbers, the word of a tier
   lines.complete(span_, ended,
-                 {texts.heads[std::size_t(in_phase_)][std::size_t(a.kind)],
-                  texts.tails[std::size_t(a.kind)],
-                  {memory.data(), std::size_t(more.end() - memory.data())}});
+                 {texts.heads[std::size_t(in_phase_)][std::size_t(a.kind)], texts.tails[std::size_t(a.kind)]}, most,
+                 [&](detail::event_text& more) {
+    more.put(",\"from\":").number(a.from);
+    bool const steps = detail::traced_as_steps(a.kind);
+    if (steps) more.put(",\"to\":").number(a.to);
+    if (!steps || a.kind == action_kind::record || a.what == content::tape) more.put(",\"slot\":").number(a.slot);
+    if (!steps) more.put(",\"tier\":\"").text(word_of(a.where)).put("\"");
+    if (a.what == content::tape) more.put(",\"content\":\"tape\"");
+    if (failed) more.put(",\"failed\":true");
+  });
 }
 
 // Notes what a save or a record has put into its slot.

@@ -137,11 +137,12 @@ CAIRN_DECL void trace_lines::done(event_text line, std::int64_t at) {
   log_.written_at_ = at;
 }
 
-CAIRN_DECL void trace_lines::complete(trace_span const& span, std::int64_t ended, event_words const& words) {
-  if (!log_.enabled()) return;
+// An event's line but for its further arguments, its brackets and its end.
+CAIRN_DECL event_text trace_lines::begun_line(trace_span const& span, std::int64_t ended, event_words const& words,
+                                              std::size_t more) {
   name_thread();
   constexpr std::size_t frame = 256 + 8 * most_event_digits;  // all but the words
-  auto line = room_for(frame + words.head.size() + words.tail.size() + words.more.size());
+  auto line = room_for(frame + words.head.size() + words.tail.size() + more);
   bool const inside = span.before.log == log_.serial_;
   line.put("{\"id\":").number(span.event).text(words.head);
   put_thread(line);
@@ -149,8 +150,7 @@ CAIRN_DECL void trace_lines::complete(trace_span const& span, std::int64_t ended
   line.put(",\"dur\":").microseconds((std::max)(ended - span.began, std::int64_t{1})).text(log_.host_text_);
   if (inside) line.number(span.before.event).put(",\"level\":").number(span.before.level + 1);
   else line.put("-1,\"level\":1");
-  line.text(words.tail).text(words.more).put("}}");
-  done(line, ended);
+  return line.text(words.tail);
 }
 
 CAIRN_DECL void trace_lines::counted(std::string_view head, std::int64_t at, trace_count const* values,
@@ -174,7 +174,7 @@ CAIRN_DECL void trace_lines::counted(std::string_view head, std::int64_t at, tra
 CAIRN_DECL void trace_lines::arrow(std::string_view head, std::int64_t from, std::int64_t to) {
   if (!log_.enabled()) return;
   name_thread();
-  auto const number = log_.next_arrow_.fetch_add(1, std::memory_order_relaxed);
+  auto const number = log_.next_arrow_++;
   for (bool const begins : {true, false}) {
     auto line = room_for(256 + 6 * most_event_digits + head.size());
     line.put("{\"id\":").number(number).text(head);
