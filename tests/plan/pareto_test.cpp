@@ -83,13 +83,15 @@ TEST_CASE("a front is of all planners and tiers, and of leaves and tapes where t
   work.tiers.disk = {.write_seconds = 2e-3, .read_seconds = 1e-3, .bytes = unlimited_bytes};
   check_front(pareto(work, 15), work);
   CHECK_THAT(names(pareto(work, 15)),
-             Catch::VectorContains(std::string{"disk_revolve"}) && Catch::VectorContains(std::string{"revolve"}));
+             Catch::Matchers::VectorContains(std::string{"disk_revolve"}) &&
+             Catch::Matchers::VectorContains(std::string{"revolve"}));
   work = loop(100);
   work.form.adjoint = adjoint_form::recorded;
   work.tape_bytes = 200'000;
   check_front(pareto(work, 15), work);
   CHECK_THAT(names(pareto(work, 15)),
-             Catch::VectorContains(std::string{"mixed"}) && Catch::VectorContains(std::string{"revolve"}));
+             Catch::Matchers::VectorContains(std::string{"mixed"}) &&
+             Catch::Matchers::VectorContains(std::string{"revolve"}));
   work.form.adjoint = adjoint_form::leaf;
   work.tape_step_bytes = 20'000;
   auto const front = pareto(work, 15);

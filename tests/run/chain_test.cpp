@@ -387,30 +387,31 @@ TEST_CASE("a plan that cannot be obeyed is refused before any stage runs", "[run
     }
     return "";
   };
-  using Catch::Matchers::Contains;
+  using Catch::Matchers::ContainsSubstring;
   CHECK_THAT(refused({advance(1)}),
-             Contains("cairn::chain_gradient: a stage is run on a state that is not at hand (action = 0, stage = 1)"));
-  CHECK_THAT(refused({advance(2)}), Contains("a stage that is not there"));
-  CHECK_THAT(refused({record(-1)}), Contains("a stage that is not there"));
-  CHECK_THAT(refused({reverse(-1)}), Contains("a stage that is not there"));
-  CHECK_THAT(refused({reverse(7)}), Contains("a stage that is not there"));
-  CHECK_THAT(refused({turn(1)}), Contains("the loss is not the last stage"));
-  CHECK_THAT(refused({turn(2)}), Contains("without its state"));
-  CHECK_THAT(refused({record(1)}), Contains("is recorded on a state"));
-  CHECK_THAT(refused({record(0), record(0)}), Contains("whose tape lives"));
-  CHECK_THAT(refused({drop(0)}), Contains("state 0"));
-  CHECK_THAT(refused({drop(1)}), Contains("not kept"));
-  CHECK_THAT(refused({drop_tape(1)}), Contains("a tape is dropped"));
-  CHECK_THAT(refused({record(0), reverse(0)}), Contains("out of order"));
-  CHECK_THAT(refused({record(0), record(1), turn(2), turn(2)}), Contains("run twice"));
-  CHECK_THAT(refused({record(0), advance(1), turn(2), reverse(1)}), Contains("without its tape"));
-  CHECK_THAT(refused({advance(0), record(1), drop(1), turn(2), reverse(1)}), Contains("without its state"));
-  CHECK_THAT(refused({load(0, cairn::tier::disk)}), Contains("not kept on that tier"));
-  CHECK_THAT(refused({save(0, cairn::tier::memory)}), Contains("a tier that is not there"));
-  CHECK_THAT(refused({save(0, cairn::tier(200))}), Contains("a tier that is not there"));
+             ContainsSubstring("cairn::chain_gradient: a stage is run on a state that is not at hand (action = 0, "
+                               "stage = 1)"));
+  CHECK_THAT(refused({advance(2)}), ContainsSubstring("a stage that is not there"));
+  CHECK_THAT(refused({record(-1)}), ContainsSubstring("a stage that is not there"));
+  CHECK_THAT(refused({reverse(-1)}), ContainsSubstring("a stage that is not there"));
+  CHECK_THAT(refused({reverse(7)}), ContainsSubstring("a stage that is not there"));
+  CHECK_THAT(refused({turn(1)}), ContainsSubstring("the loss is not the last stage"));
+  CHECK_THAT(refused({turn(2)}), ContainsSubstring("without its state"));
+  CHECK_THAT(refused({record(1)}), ContainsSubstring("is recorded on a state"));
+  CHECK_THAT(refused({record(0), record(0)}), ContainsSubstring("whose tape lives"));
+  CHECK_THAT(refused({drop(0)}), ContainsSubstring("state 0"));
+  CHECK_THAT(refused({drop(1)}), ContainsSubstring("not kept"));
+  CHECK_THAT(refused({drop_tape(1)}), ContainsSubstring("a tape is dropped"));
+  CHECK_THAT(refused({record(0), reverse(0)}), ContainsSubstring("out of order"));
+  CHECK_THAT(refused({record(0), record(1), turn(2), turn(2)}), ContainsSubstring("run twice"));
+  CHECK_THAT(refused({record(0), advance(1), turn(2), reverse(1)}), ContainsSubstring("without its tape"));
+  CHECK_THAT(refused({advance(0), record(1), drop(1), turn(2), reverse(1)}), ContainsSubstring("without its state"));
+  CHECK_THAT(refused({load(0, cairn::tier::disk)}), ContainsSubstring("not kept on that tier"));
+  CHECK_THAT(refused({save(0, cairn::tier::memory)}), ContainsSubstring("a tier that is not there"));
+  CHECK_THAT(refused({save(0, cairn::tier(200))}), ContainsSubstring("a tier that is not there"));
   CHECK_THAT(refused({save(0, cairn::tier::disk)}),
-             Contains("there is no store for them (action = 0, state = 0, tier = 3)"));
-  CHECK_THAT(refused({record(0), record(1), turn(2)}), Contains("the plan ends before"));
+             ContainsSubstring("there is no store for them (action = 0, state = 0, tier = 3)"));
+  CHECK_THAT(refused({record(0), record(1), turn(2)}), ContainsSubstring("the plan ends before"));
   // Actions of a loop that no chain has: of two steps at once, in another place, from a state alone, and the end.
   using cairn::action_kind;
   auto const in_other_slot = [](action a) { return ++a.slot, a; };
@@ -418,10 +419,10 @@ TEST_CASE("a plan that cannot be obeyed is refused before any stage runs", "[run
       from_state{action_kind::reverse, {}, {}, cairn::no_slot, 0, 1};
   for (action const& a :
        {of_two, from_state, in_other_slot(record(0)), in_other_slot(drop(1)), in_other_slot(turn(0)), action{}})
-    CHECK_THAT(refused({a}), Contains("an action is none that a chain has"));
-  CHECK_THAT(refused({}), Contains("the plan ends before"));
-  CHECK_THAT(refused(store_all(1)), Contains("the loss is not the last stage"));
-  CHECK_THAT(refused(store_all(3)), Contains("a stage that is not there"));
+    CHECK_THAT(refused({a}), ContainsSubstring("an action is none that a chain has"));
+  CHECK_THAT(refused({}), ContainsSubstring("the plan ends before"));
+  CHECK_THAT(refused(store_all(1)), ContainsSubstring("the loss is not the last stage"));
+  CHECK_THAT(refused(store_all(3)), ContainsSubstring("a stage that is not there"));
   CHECK(calls == 0);
   CHECK(refused(store_all(2)) == "");
   CHECK(calls == 4);
@@ -487,20 +488,23 @@ TEST_CASE("any stages that do not fit one another are refused before any of them
     }
     return "";
   };
-  using Catch::Matchers::Contains;
+  using Catch::Matchers::ContainsSubstring;
   std::vector<cairn::any_stage> net;
   net.push_back(pairwise());
   net.push_back(numbers());
   CHECK(said(net, vec{1, 2}, 1.0) == "");
   CHECK(calls == 4);
-  CHECK_THAT(said(net, std::array<double, 2>{}, 1.0), Contains("another type of state") && Contains("stage = 0"));
-  CHECK_THAT(said(net, vec{1, 2}, 1.0f), Contains("another type of adjoint") && Contains("stage = 1"));
+  CHECK_THAT(said(net, std::array<double, 2>{}, 1.0), ContainsSubstring("another type of state") &&
+             ContainsSubstring("stage = 0"));
+  CHECK_THAT(said(net, vec{1, 2}, 1.0f), ContainsSubstring("another type of adjoint") &&
+             ContainsSubstring("stage = 1"));
   net.push_back(pairwise());
-  CHECK_THAT(said(net, vec{1, 2}, pair{}), Contains("another type of state") && Contains("stage = 2"));
+  CHECK_THAT(said(net, vec{1, 2}, pair{}), ContainsSubstring("another type of state") &&
+             ContainsSubstring("stage = 2"));
   net.pop_back();
   net[0] = cairn::any_stage::taking<vec, double>(
       cairn::stage{[](vec const&) { return pair{}; }, [](vec const& x, double) { return x; }});
-  CHECK_THAT(said(net, vec{1, 2}, 1.0), Contains("another type of adjoint") && Contains("stage = 0"));
+  CHECK_THAT(said(net, vec{1, 2}, 1.0), ContainsSubstring("another type of adjoint") && ContainsSubstring("stage = 0"));
   CHECK(calls == 4);
   // What the types do not tell is told when it is there.
   net[0] = pairwise();

@@ -19,7 +19,7 @@
 using namespace cairn;
 using namespace cairn::graph_actions;
 namespace reads = cairn::adjoint_reads;
-using Catch::Matchers::Contains;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -67,7 +67,7 @@ TEST_CASE("a graph of no operation gives back what its seeds say", "[run][graph]
   CHECK(bars.of(x) == 6);
   CHECK_FALSE(bars.has(unused));
   CHECK(bars.peak_bytes() == 0);
-  CHECK_THAT(said_by([&] { (void)bars.of(unused); }), Contains("nothing contributed to its adjoint"));
+  CHECK_THAT(said_by([&] { (void)bars.of(unused); }), ContainsSubstring("nothing contributed to its adjoint"));
 }
 
 TEST_CASE("one operation, and two", "[run][graph]") {
@@ -200,7 +200,7 @@ TEST_CASE("outputs may be several, views and inputs, and each has its seed", "[r
   auto bars = graph_gradient(net, all, {x.is(x0)}, {seen.seed(1), b.seed(10), x.seed(100), a.seed(0.5)});
   CHECK(bars.of(x) == 100 + 30 - 2 + 1);
   CHECK_THAT(said_by([&] { (void)graph_gradient(net, all, {x.is(x0)}, {b.seed(1)}); }),
-             Contains("an output of the graph has no seed (operation = 0)"));
+             ContainsSubstring("an output of the graph has no seed (operation = 0)"));
   graph_builder other;
   auto const none = other.input<double>();
   auto const stranger = other.add(
@@ -208,7 +208,7 @@ TEST_CASE("outputs may be several, views and inputs, and each has its seed", "[r
   (void)other.add(
       reads::nothing, [](double y) { return y; }, [](double, double&) {}, stranger);
   CHECK_THAT(said_by([&] { (void)graph_gradient(other, store_all(other.graph()), {none.is(x0)}, {stranger.seed(1)}); }),
-             Contains("a seed is given for what is no output of the graph"));
+             ContainsSubstring("a seed is given for what is no output of the graph"));
 }
 
 TEST_CASE("what nobody contributes to has no adjoint, and no adjoint is called for it", "[run][graph]") {
@@ -253,11 +253,11 @@ TEST_CASE("values that are empty, or one that is huge, and bytes that are told",
     CHECK(graph_gradient(net, found, {x.is(x0)}, {seventh.seed(1)}).peak_bytes() == found.cost.peak);
   }
   CHECK_THAT(said_by([&] { net.describe(seventh, {.bytes = -2}); }),
-             Contains("what is told of an operation is out of range (operation = 2, value = -2)"));
-  CHECK_THAT(said_by([&] { net.describe(seventh, {.work = -1}); }), Contains("out of range"));
-  CHECK_THAT(said_by([&] { net.describe(x, {}); }), Contains("no operation makes this value"));
+             ContainsSubstring("what is told of an operation is out of range (operation = 2, value = -2)"));
+  CHECK_THAT(said_by([&] { net.describe(seventh, {.work = -1}); }), ContainsSubstring("out of range"));
+  CHECK_THAT(said_by([&] { net.describe(x, {}); }), ContainsSubstring("no operation makes this value"));
   CHECK_THAT(said_by([&] { (void)graph_probe<watch>(net, {x.is(x0)}, {seventh.seed(1)}, 0); }),
-             Contains("the graph has to be tried once at least"));
+             ContainsSubstring("the graph has to be tried once at least"));
 }
 
 TEST_CASE("inputs that are not those of the graph, and plans that are not, are refused before anything runs",
@@ -280,31 +280,33 @@ TEST_CASE("inputs that are not those of the graph, and plans that are not, are r
                            plan by = {advance(0), turn(1), reverse(0)}) {
     return said_by([&] { (void)graph_gradient(net, by, inputs, seeds); });
   };
-  CHECK_THAT(refused({x.is(x0)}, {y.seed(1)}), Contains("an input of the graph is not given (input = 1, inputs = 2)"));
-  CHECK_THAT(refused({x.is(x0), x.is(x0), k.is(k0)}, {y.seed(1)}), Contains("an input is given twice"));
+  CHECK_THAT(refused({x.is(x0)}, {y.seed(1)}),
+             ContainsSubstring("an input of the graph is not given (input = 1, inputs = 2)"));
+  CHECK_THAT(refused({x.is(x0), x.is(x0), k.is(k0)}, {y.seed(1)}), ContainsSubstring("an input is given twice"));
   CHECK_THAT(refused({y.is(x0), k.is(k0)}, {y.seed(1)}),
-             Contains("a value is given for what is no input of the graph"));
+             ContainsSubstring("a value is given for what is no input of the graph"));
   auto const stranger = small.input<float>();
   float const one = 1;
-  CHECK_THAT(refused({stranger.is(one), k.is(k0)}, {y.seed(1)}), Contains("an input is given a value of another type"));
-  CHECK_THAT(refused({x.is(x0), k.is(k0)}, {}), Contains("an output of the graph has no seed"));
+  CHECK_THAT(refused({stranger.is(one), k.is(k0)}, {y.seed(1)}),
+             ContainsSubstring("an input is given a value of another type"));
+  CHECK_THAT(refused({x.is(x0), k.is(k0)}, {}), ContainsSubstring("an output of the graph has no seed"));
   CHECK_THAT(refused({x.is(x0), k.is(k0)}, {y.seed(1)}, {advance(0), turn(1)}),
-             Contains("the plan ends before the adjoint of operation 0"));
+             ContainsSubstring("the plan ends before the adjoint of operation 0"));
   CHECK_THAT(refused({x.is(x0), k.is(k0)}, {y.seed(1)}, {turn(1), reverse(0)}),
-             Contains("without the value of an output"));
+             ContainsSubstring("without the value of an output"));
   CHECK_THAT(refused({x.is(x0), k.is(k0)}, {y.seed(1)}, {advance(0), advance(1), turn(1), reverse(0)}),
-             Contains("an operation that is not there"));
+             ContainsSubstring("an operation that is not there"));
   CHECK(runs == 0);
   CHECK_THAT(said_by([&] {
                (void)small.add(
                    reads::nothing, [](double a) { return a; }, [](double, double&) {}, y);
              }),
-             Contains("a value is none of this graph"));
+             ContainsSubstring("a value is none of this graph"));
   CHECK_THAT(said_by([&] {
                (void)small.add(
                    reads::nothing, [](double a) { return a; }, [](double, double&) {}, x);
              }),
-             Contains("a value is none of this graph"));
+             ContainsSubstring("a value is none of this graph"));
   CHECK(graph_gradient(net, good, {x.is(x0), k.is(k0)}, {y.seed(1)}).of(x) == 1);
   CHECK(runs == 1);
 }
@@ -317,7 +319,7 @@ TEST_CASE("contributions of different sizes are refused", "[run][graph]") {
       [](double bar, graph_adjoint<field>& sum) { sum += field(2, bar), sum += field(3, bar); }, x);
   field const x0{1};
   CHECK_THAT(said_by([&] { (void)graph_gradient(net, store_all(net.graph()), {x.is(x0)}, {y.seed(1)}); }),
-             Contains("two contributions to one adjoint have different sizes (size = 2, size added = 3)"));
+             ContainsSubstring("two contributions to one adjoint have different sizes (size = 2, size added = 3)"));
 }
 
 TEST_CASE("what an operation, an adjoint, a seed, a view or an observer throws leaves nothing behind", "[run][graph]") {

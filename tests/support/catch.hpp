@@ -3,10 +3,12 @@
 // The one place that knows which Catch2 there is: tests include this file only.
 
 #if __has_include(<catch2/catch_test_macros.hpp>)  // Catch2 3
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 #include <catch2/matchers/catch_matchers_all.hpp>
+using Catch::Approx;  // as in Catch2 2
 #else
 #include <catch2/catch.hpp>
 namespace Catch::Matchers {  // by its name in Catch2 3

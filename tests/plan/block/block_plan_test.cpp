@@ -231,16 +231,17 @@ TEST_CASE("roots are rounded up", "[plan][block]") {
 }
 
 TEST_CASE("shapes that cannot be are refused", "[plan][block]") {
-  using Catch::Matchers::Contains;
+  using Catch::Matchers::ContainsSubstring;
   CHECK_THAT(refusal([] { return block_plan::equal(-1, 1); }),
-             Contains("the number of stages is negative (stages = -1)"));
+             ContainsSubstring("the number of stages is negative (stages = -1)"));
   CHECK_THAT(refusal([] { return block_plan::equal(5, 0); }),
-             Contains("a block has at least 1 stage (block_size = 0)"));
-  CHECK_THAT(refusal([] { return block_plan::equal(5, 1, -1); }), Contains("0 to 62 levels"));
-  CHECK_THAT(refusal([] { return block_plan::equal(5, 1, 63); }), Contains("0 to 62 levels"));
-  CHECK_THAT(refusal([] { return block_plan::equal(5, 4, 0); }), Contains("no level, but more than one block"));
-  CHECK_THAT(refusal([] { return block_plan::balanced(-1, 1); }), Contains("negative"));
+             ContainsSubstring("a block has at least 1 stage (block_size = 0)"));
+  CHECK_THAT(refusal([] { return block_plan::equal(5, 1, -1); }), ContainsSubstring("0 to 62 levels"));
+  CHECK_THAT(refusal([] { return block_plan::equal(5, 1, 63); }), ContainsSubstring("0 to 62 levels"));
+  CHECK_THAT(refusal([] { return block_plan::equal(5, 4, 0); }),
+             ContainsSubstring("no level, but more than one block"));
+  CHECK_THAT(refusal([] { return block_plan::balanced(-1, 1); }), ContainsSubstring("negative"));
   CHECK_THAT(refusal([] { return block_plan::balanced(5, 0); }),
-             Contains("there is no such number of blocks (stages = 5, blocks = 0)"));
-  CHECK_THAT(refusal([] { return block_plan::balanced(5, 6); }), Contains("no such number"));
+             ContainsSubstring("there is no such number of blocks (stages = 5, blocks = 0)"));
+  CHECK_THAT(refusal([] { return block_plan::balanced(5, 6); }), ContainsSubstring("no such number"));
 }

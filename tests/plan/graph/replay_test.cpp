@@ -113,7 +113,7 @@ TEST_CASE("an adjoint reads the inputs that its flags name", "[plan][graph]") {
                                  reverse(2), advance(0), reverse(1), reverse(0)};
   CHECK(cairn::replay(graph, late).peak == std::max({20 + 40 + 40 + 3, 20 + 40 + 10 + 21, 10 + 20 + 10 + 21 + 7, 70}));
   CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), turn(3), drop(1), reverse(2)}),
-             Catch::Matchers::Contains("without a value that it reads"));
+             Catch::Matchers::ContainsSubstring("without a value that it reads"));
   graph.operations[2].adjoint_needs_inputs = {true, false};
   CHECK_THROWS_AS(cairn::replay(graph, late), cairn::invalid_schedule);
   // Named twice, it is read if one flag says so.
@@ -140,49 +140,57 @@ TEST_CASE("the loss makes the adjoints of all outputs", "[plan][graph]") {
 }
 
 TEST_CASE("what no machine could do is refused with the action", "[plan][graph]") {
-  using Catch::Matchers::Contains;
+  using Catch::Matchers::ContainsSubstring;
   operation_graph const graph = residual();
-  CHECK_THAT(refusal(graph, {advance(1)}), Contains("an operation is run without the value of an input (action = 0, operation = 1)"));
-  CHECK_THAT(refusal(graph, {advance(3)}), Contains("an operation that is not there"));
-  CHECK_THAT(refusal(graph, {advance(-1)}), Contains("an operation that is not there"));
-  CHECK_THAT(refusal(graph, {turn(4)}), Contains("an operation that is not there"));
+  CHECK_THAT(refusal(graph, {advance(1)}),
+             ContainsSubstring("an operation is run without the value of an input (action = 0, operation = 1)"));
+  CHECK_THAT(refusal(graph, {advance(3)}), ContainsSubstring("an operation that is not there"));
+  CHECK_THAT(refusal(graph, {advance(-1)}), ContainsSubstring("an operation that is not there"));
+  CHECK_THAT(refusal(graph, {turn(4)}), ContainsSubstring("an operation that is not there"));
   // Actions of a loop that no graph has: of two steps at once, in another place, from a tape, and the end.
   using cairn::action_kind, cairn::content;
   for (action const& wrong : {action{action_kind::advance, {}, {}, 0, 0, 2}, action{action_kind::drop, {}, {}, 1, 0, 0},
                               action{action_kind::reverse, {}, content::tape, 0, 0, 1},
                               action{action_kind::record, {}, content::tape, 0, 0, 2},
                               action{action_kind::record, {}, content::state, 0, 0, 1}, action{}})
-    CHECK_THAT(refusal(graph, {wrong}), Contains("an action is none that a graph has"));
-  CHECK_THAT(refusal(graph, {advance(0), advance(0)}), Contains("an operation is run whose value is kept"));
-  CHECK_THAT(refusal(graph, {drop(0)}), Contains("a value is dropped that is not kept"));
+    CHECK_THAT(refusal(graph, {wrong}), ContainsSubstring("an action is none that a graph has"));
+  CHECK_THAT(refusal(graph, {advance(0), advance(0)}), ContainsSubstring("an operation is run whose value is kept"));
+  CHECK_THAT(refusal(graph, {drop(0)}), ContainsSubstring("a value is dropped that is not kept"));
   operation_graph with_tapes = graph;
   with_tapes.operations[1].tape_bytes = 1;
-  CHECK_THAT(refusal(graph, {record(3)}), Contains("an operation that is not there"));
-  CHECK_THAT(refusal(graph, {drop_tape(-1)}), Contains("an operation that is not there"));
-  CHECK_THAT(refusal(graph, {record(1)}), Contains("an operation is run without the value of an input"));
-  CHECK_THAT(refusal(graph, {record(0), record(0)}), Contains("an operation is recorded whose tape is kept"));
-  CHECK_THAT(refusal(graph, {record(0), advance(0)}), Contains("an operation is run whose value is kept"));
-  CHECK_THAT(refusal(graph, {advance(0), drop_tape(0)}), Contains("a tape is dropped that is not kept"));
-  CHECK_THAT(refusal(graph, {record(0), drop_tape(0), drop_tape(0)}), Contains("a tape is dropped that is not kept"));
+  CHECK_THAT(refusal(graph, {record(3)}), ContainsSubstring("an operation that is not there"));
+  CHECK_THAT(refusal(graph, {drop_tape(-1)}), ContainsSubstring("an operation that is not there"));
+  CHECK_THAT(refusal(graph, {record(1)}), ContainsSubstring("an operation is run without the value of an input"));
+  CHECK_THAT(refusal(graph, {record(0), record(0)}), ContainsSubstring("an operation is recorded whose tape is kept"));
+  CHECK_THAT(refusal(graph, {record(0), advance(0)}), ContainsSubstring("an operation is run whose value is kept"));
+  CHECK_THAT(refusal(graph, {advance(0), drop_tape(0)}), ContainsSubstring("a tape is dropped that is not kept"));
+  CHECK_THAT(refusal(graph, {record(0), drop_tape(0), drop_tape(0)}),
+             ContainsSubstring("a tape is dropped that is not kept"));
   CHECK_THAT(refusal(with_tapes, {advance(0), advance(1), advance(2), turn(3), reverse(2), reverse(1)}),
-             Contains("the adjoint of an operation is run without its tape"));
+             ContainsSubstring("the adjoint of an operation is run without its tape"));
   CHECK_THAT(refusal(with_tapes, {advance(0), record(1), advance(2), turn(3), drop_tape(1), reverse(2), reverse(1)}),
-             Contains("without its tape"));
+             ContainsSubstring("without its tape"));
   CHECK_THAT(refusal(with_tapes, {advance(0), record(1), advance(2), turn(3), drop(1), reverse(2), reverse(1)}),
-             Contains("without a value that it reads"));
+             ContainsSubstring("without a value that it reads"));
   CHECK_THAT(refusal(with_tapes, {advance(0), record(1), advance(2), turn(3), reverse(2), reverse(1), record(1)}),
-             Contains("an operation is run after its adjoint"));
+             ContainsSubstring("an operation is run after its adjoint"));
   CHECK_THAT(refusal(with_tapes, {advance(0), record(1), advance(2), turn(3), reverse(2), reverse(1), drop_tape(1)}),
-             Contains("a tape is dropped that is not kept"));
-  CHECK_THAT(refusal(graph, {turn(2)}), Contains("the loss has the number of an operation"));
-  CHECK_THAT(refusal(graph, {turn(3)}), Contains("the loss is run without the value of an output"));
-  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), turn(3), turn(3)}), Contains("the loss of a graph is run twice"));
-  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), reverse(2)}), Contains("the adjoint of an operation is run out of order"));
-  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), turn(3), reverse(1)}), Contains("the adjoint of an operation is run out of order"));
-  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), drop(1), turn(3), reverse(2), reverse(1)}), Contains("without a value that it reads"));
-  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), turn(3), reverse(2), advance(2)}), Contains("an operation is run after its adjoint"));
-  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), turn(3), reverse(2), reverse(1)}), Contains("the plan ends before the adjoint of operation 0 has run"));
-  CHECK_THAT(refusal(graph, {}), Contains("the plan ends before"));
+             ContainsSubstring("a tape is dropped that is not kept"));
+  CHECK_THAT(refusal(graph, {turn(2)}), ContainsSubstring("the loss has the number of an operation"));
+  CHECK_THAT(refusal(graph, {turn(3)}), ContainsSubstring("the loss is run without the value of an output"));
+  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), turn(3), turn(3)}),
+             ContainsSubstring("the loss of a graph is run twice"));
+  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), reverse(2)}),
+             ContainsSubstring("the adjoint of an operation is run out of order"));
+  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), turn(3), reverse(1)}),
+             ContainsSubstring("the adjoint of an operation is run out of order"));
+  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), drop(1), turn(3), reverse(2), reverse(1)}),
+             ContainsSubstring("without a value that it reads"));
+  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), turn(3), reverse(2), advance(2)}),
+             ContainsSubstring("an operation is run after its adjoint"));
+  CHECK_THAT(refusal(graph, {advance(0), advance(1), advance(2), turn(3), reverse(2), reverse(1)}),
+             ContainsSubstring("the plan ends before the adjoint of operation 0 has run"));
+  CHECK_THAT(refusal(graph, {}), ContainsSubstring("the plan ends before"));
 }
 
 TEST_CASE("graphs that cannot be are refused before anything is planned", "[plan][graph]") {
