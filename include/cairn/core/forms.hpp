@@ -52,12 +52,12 @@ struct made_by {
 };
 template <class F> made_by(F) -> made_by<F>;
 
-/// `into`, a std::optional or its like, holds the result of `f()`, made in place. A class that can be constructed from
-/// anything would be constructed from the made_by itself, and compilers differ on it; for such classes the result is
-/// moved.
+/// `into`, a std::optional or its like, holds the result of `f()`, made in place when what it held is gone. A class
+/// that can be constructed from anything would be constructed from the made_by itself, and compilers differ on it; for
+/// such classes the result is moved.
 template <template <class> class Held, class T, class F>
 constexpr void emplace_by(Held<T>& into, F&& f) {
-  if constexpr (std::is_constructible_v<T, stranger const&>) into.emplace(f());
+  if constexpr (std::is_constructible_v<T, stranger const&>) into.reset(), into.emplace(f());
   else into.emplace(made_by<std::remove_reference_t<F>&>{f});
 }
 

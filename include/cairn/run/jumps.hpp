@@ -246,7 +246,6 @@ class jump_trail<State> {
     if constexpr (saves_into<State>) {
       if (made.kept) return save_state(here(), *made.kept);
     }
-    made.kept.reset();
     emplace_by(made.kept, [this] { return taken_snapshot(here()); });
   }
   [[nodiscard]] std::size_t size() const noexcept { return used_; }

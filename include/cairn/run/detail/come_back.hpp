@@ -20,7 +20,6 @@ template <class State>
       return *kept;
     }
   }
-  kept.reset();
   emplace_by(kept, [&] { return taken_snapshot(x); });
   return *kept;
 }

@@ -209,7 +209,6 @@ class reversal {
     else return states.live();
   }
   void fill(std::optional<tape>& into, State& x, step_index i) {
-    into.reset();
     emplace_by(into,
                [&] { return taken_from([&]() -> decltype(auto) { return record_step(adjoint_.record, x, i); }); });
   }

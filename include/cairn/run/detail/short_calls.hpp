@@ -151,11 +151,7 @@ class short_calls {
   void make_bar(std::optional<Bar>& bar) {
     if constexpr (!copied_state<Bar>) fill_bar<State>(bar, seed_, *x1_);
     else {
-      if (bar_of_ != i_) {
-        seeded_.reset();
-        fill_bar<State>(seeded_, seed_, *x1_);
-        bar_of_ = i_;
-      }
+      if (bar_of_ != i_) fill_bar<State>(seeded_, seed_, *x1_), bar_of_ = i_;
       emplace_by(bar, [&] { return copy_of<Bar>(*seeded_); });
     }
   }
