@@ -37,7 +37,7 @@ class graph_node final : public Node {
       flags.push_back(from.operation >= 0 && node->sweep_->requires_grad(from));
     edge_list ends;
     for (std::size_t k = 0; k < leaves.size(); ++k) {
-      if (!leaves[k].defined() || !leaves[k].requires_grad() || node->sweep_->slot_of_leaf(k) != k) continue;
+      if (!leaves[k].defined() || !leaves[k].requires_grad() || node->sweep_->leaves().slot(k) != k) continue;
       node->wanted_.push_back(k);
       ends.push_back(torch::autograd::impl::gradient_edge(leaves[k]));
     }
@@ -81,7 +81,7 @@ class graph_node final : public Node {
   /// Returns gradients that can be differentiated themselves. The call runs again without the plan, and autograd keeps
   /// all that it saves.
   [[nodiscard]] torch::autograd::variable_list twice(tensor_list const& bars) {
-    tensor_list leaves = sweep_->leaves();
+    tensor_list leaves = sweep_->leaves().all();
     edge_list ends;
     std::vector<std::size_t> places;
     for (std::size_t k = 0; k < wanted_.size(); ++k) {

@@ -4,18 +4,18 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <cairn/adapt/torch/graph/detail/call_leaves.hpp>
 #include <cairn/adapt/torch/graph/detail/captured_graph.hpp>
+#include <cairn/adapt/torch/graph/detail/first_operation_run.hpp>
+#include <cairn/adapt/torch/graph/detail/graph_program.hpp>
 #include <cairn/adapt/torch/graph/detail/operation_tape.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
-#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
-#include <cairn/adapt/torch/state/rng.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
@@ -26,85 +26,18 @@
 
 namespace cairn::libtorch::detail {
 
-/// A graph and the plan by which it runs. Calls share it; it holds no input of any call.
-struct graph_program {
-  captured_graph graph;
-  std::vector<action> actions;
-  std::vector<tape_references> refers;  ///< for each operation: what its adjoint reads outside the tape
-  std::vector<bool> free_tape;          ///< for each operation: whether its tape takes no bytes, so that every run may
-                                        ///< keep one
-  std::vector<bool> changing_leaf;      ///< for each leaf: whether an operation changes it in place
-  Rng rng = Rng::Preserve;
-  char const* who = "";
-  std::function<void(action const&)> told;  ///< called before each run and adjoint after the loss; may be empty
-
-  /// \param measured  the same operations
-  graph_program(captured_graph of, operation_graph const& measured, std::vector<action> plan, Rng numbers,
-                char const* name, std::function<void(action const&)> tell = {})
-      : graph{std::move(of)},
-        actions{std::move(plan)},
-        changing_leaf(graph.leaves.size()),
-        rng{numbers},
-        who{name},
-        told{std::move(tell)} {
-    for (std::size_t v = 0; v < graph.operations.size(); ++v) {
-      auto const& one = measured.operations[v];
-      refers.push_back({inputs_there(graph.operations[v], one), one.adjoint_needs_output});
-      free_tape.push_back(one.tape_bytes == 0);
-    }
-    for (auto const& one : graph.operations)
-      for (auto const k : one.changing)
-        changing_leaf[std::size_t(one.inputs[std::size_t(k)].output)] = true;
-  }
-
- private:
-  /// The places of inputs that are there when the adjoint runs: those that it needs, and leaves.
-  [[nodiscard]] static std::vector<bool> inputs_there(captured_operation const& what, graph_operation const& measured) {
-    std::vector<bool> there;
-    for (auto const& from : what.inputs) {
-      there.push_back(from.operation < 0);
-      for (std::size_t k = 0; k < measured.inputs.size(); ++k)
-        if (measured.inputs[k] == from.operation && measured.adjoint_needs_inputs[k]) there.back() = true;
-    }
-    return there;
-  }
-};
-
-/// The states of the random number generators of the CPU and of the devices of some tensors.
-struct drawing_place {
-  cpu_generator_state cpu;
-  generator_states devices;
-
-  [[nodiscard]] static drawing_place now(at::TensorList tensors) {
-    return {cpu_generator_state{}, generator_states::of_devices(tensors)};
-  }
-  void restore() const {
-    cpu.restore();
-    devices.restore();
-  }
-};
-
 /// One call, from its first action to its last. A copy shares the tensors, and is independent from then on.
 class graph_sweep : private cairn::detail::no_hooks {
  public:
   /// \param leaves  the inputs of the call, then the other leaves of the graph
   graph_sweep(std::shared_ptr<graph_program const> program, at::TensorList leaves)
       : program_{std::move(program)},
-        slot_of_leaf_(leaves.size()),
+        leaves_{leaves},
         values_(size()),
         tapes_(size()),
         adjoints_(size()),
         leaf_adjoints_(leaves.size()),
-        first_{std::make_shared<std::vector<first_run>>(size())} {
-    leaves_.reserve(leaves.size());
-    for (std::size_t k = 0; k < leaves.size(); ++k) {
-      slot_of_leaf_[k] = first_place(leaves, k);
-      leaves_.push_back(leaves[k].defined() ? leaves[k].detach() : at::Tensor{});
-      leaf_gradients_.push_back(leaves[k].defined() && leaves[k].requires_grad());
-      is_end_.push_back(leaf_gradients_.back() && leaves[k].is_leaf());
-    }
-    leaf_versions_ = versions_of(leaves_);
-  }
+        first_{std::make_shared<std::vector<first_operation_run>>(size())} {}
 
   /// Obeys the plan up to the loss, and returns the results without a history.
   [[nodiscard]] tensor_list forward() {
@@ -115,17 +48,10 @@ class graph_sweep : private cairn::detail::no_hooks {
   }
   /// Whether a tensor requires a gradient in the plain call.   \pre `forward` has run
   [[nodiscard]] bool requires_grad(tensor_source const& from) const {
-    return from.operation < 0 ? leaf_gradients_[std::size_t(from.output)]
+    return from.operation < 0 ? leaves_.requires_grad(std::size_t(from.output))
                               : (*first_)[std::size_t(from.operation)].requires_grad[std::size_t(from.output)];
   }
-  /// The leaves without a history. Leaves that are one tensor in the call are one tensor here.
-  [[nodiscard]] tensor_list leaves() const {
-    tensor_list all;
-    for (std::size_t k = 0; k < leaves_.size(); ++k) all.push_back(leaves_[slot_of_leaf_[k]]);
-    return all;
-  }
-  /// The first leaf that is the same tensor as this one.
-  [[nodiscard]] std::size_t slot_of_leaf(std::size_t leaf) const { return slot_of_leaf_[leaf]; }
+  [[nodiscard]] call_leaves const& leaves() const noexcept { return leaves_; }
 
   /// Obeys the rest of the plan, and returns the adjoints of the leaves.
   /// \param bars  adjoints of the results; an undefined one adds nothing
@@ -156,9 +82,9 @@ class graph_sweep : private cairn::detail::no_hooks {
       tensor_list inputs;
       for (auto const& from : one.inputs)
         inputs.push_back(from.operation < 0
-                             ? (check_leaf(std::size_t(from.output)), leaves[slot_of_leaf_[std::size_t(from.output)]])
+                             ? (check_leaf(std::size_t(from.output)), leaves[leaves_.slot(std::size_t(from.output))])
                              : values[std::size_t(from.operation)][std::size_t(from.output)]);
-      again const around{*this, v, inputs};
+      operation_rerun const around{(*first_)[v], one, inputs};
       c10::impl::ExcludeDispatchKeyGuard const no_casts{c10::autocast_dispatch_keyset};
       values[v] = one.run(inputs);
     }
@@ -174,40 +100,11 @@ class graph_sweep : private cairn::detail::no_hooks {
   friend cairn::detail::stop_reason cairn::detail::execute(Cursor&, States&, Step&, User&, Observer&,
                                                            cairn::detail::sweep_status&);
 
-  /// What the first run of an operation leaves for later ones.
-  struct first_run {
-    bool ran = false;
-    part_flags requires_grad;               ///< for each tensor of its value
-    std::optional<drawing_place> numbers;   ///< the generators before the run, if it draws from them
-    tensor_list changing;                   ///< what it changes in place, as it was before the run
-  };
   /// The tensors of a value, and their versions when it was computed.
   struct kept_value {
     tensor_list tensors;
     std::vector<std::int64_t> versions;
   };
-  /// Lets an operation run again from where its first run began: on copies of what that run changed in place, and with
-  /// the generators as they were. The destructor restores the generators.
-  class again {
-   public:
-    again(graph_sweep const& of, std::size_t v, tensor_list& inputs) {
-      auto const& first = (*of.first_)[v];
-      auto const& what = of.program_->graph.operations[v];
-      at::NoGradGuard const off;
-      for (std::size_t k = 0; k < what.changing.size(); ++k)
-        inputs[std::size_t(what.changing[k])] = first.changing[k].clone();
-      if (!first.numbers) return;
-      before_.emplace(drawing_place::now(inputs));
-      first.numbers->restore();
-    }
-    again(again const&) = delete;
-    again& operator=(again const&) = delete;
-    ~again() { if (before_) before_->restore(); }
-
-   private:
-    std::optional<drawing_place> before_;
-  };
-
   [[nodiscard]] std::size_t size() const noexcept { return program_->graph.operations.size(); }
   void obey() {
     no_observer nobody;
@@ -253,8 +150,8 @@ class graph_sweep : private cairn::detail::no_hooks {
       std::vector<at::Tensor const*> leaves;
       for (auto const& from : inputs) {
         sums.push_back(sum_for(from));
-        auto const slot = from.operation < 0 ? slot_of_leaf_[std::size_t(from.output)] : 0;
-        leaves.push_back(from.operation < 0 && is_end_[slot] ? &leaves_[slot] : nullptr);
+        auto const k = std::size_t(from.output);
+        leaves.push_back(from.operation < 0 && leaves_.is_end(k) ? &leaves_[k] : nullptr);
       }
       tape->reverse(std::move(bars), [&](std::size_t k) { return tensor_at(inputs[k]); },
                     [&](std::size_t k) { return tensor_at({std::int32_t(v), std::int32_t(k)}); }, sums, leaves, keeps_);
@@ -276,12 +173,11 @@ class graph_sweep : private cairn::detail::no_hooks {
     bool const keeps = keeps_tape && !tapes_[v] && (is_wanted_.empty() || is_wanted_[v]);
     auto done = [&] {
       if (first.ran) {
-        again const around{*this, v, inputs};
+        operation_rerun const around{first, what, inputs};
         return operation_tape::run(what, inputs, flags, keeps, program_->refers[v]);
       }
       at::NoGradGuard const off;
-      for (auto const k : what.changing) first.changing.push_back(inputs[std::size_t(k)].clone());
-      if (what.draws && program_->rng == Rng::Preserve) first.numbers.emplace(drawing_place::now(inputs));
+      first.begin(what, inputs, program_->rng);
       return operation_tape::run(what, inputs, flags, keeps, program_->refers[v]);
     }();
     if (!first.ran) first.requires_grad = std::move(done.requires_grad);
@@ -292,13 +188,13 @@ class graph_sweep : private cairn::detail::no_hooks {
   }
 
   void check_leaf(std::size_t k) const {
-    if (!program_->changing_leaf[k] && version_of(leaves_[k]) != leaf_versions_[k]) refuse_change("leaf", k);
+    if (!program_->changing_leaf[k] && leaves_.is_changed(k)) refuse_change("leaf", k);
   }
   [[nodiscard]] at::Tensor tensor_at(tensor_source const& from) const {
     auto const k = std::size_t(from.output);
     if (from.operation < 0) {
       check_leaf(k);
-      return leaves_[slot_of_leaf_[k]];
+      return leaves_[k];
     }
     auto const& value = values_[std::size_t(from.operation)];
     if (k >= value.tensors.size()) refuse_plan(std::size_t(from.operation));
@@ -326,7 +222,7 @@ class graph_sweep : private cairn::detail::no_hooks {
     auto const k = std::size_t(from.output);
     if (from.operation >= 0)
       return is_wanted_[std::size_t(from.operation)] ? &adjoints_of(std::size_t(from.operation))[k] : nullptr;
-    auto const slot = slot_of_leaf_[k];
+    auto const slot = leaves_.slot(k);
     return wanted_leaves_[slot] ? &leaf_adjoints_[slot] : nullptr;
   }
   /// Marks the operations whose adjoints lead to a wanted leaf.
@@ -335,21 +231,17 @@ class graph_sweep : private cairn::detail::no_hooks {
     for (std::size_t v = 0; v < size(); ++v)
       for (auto const& from : program_->graph.operations[v].inputs)
         if (from.operation >= 0 ? is_wanted_[std::size_t(from.operation)]
-                                : wanted_leaves_[slot_of_leaf_[std::size_t(from.output)]])
+                                : wanted_leaves_[leaves_.slot(std::size_t(from.output))])
           is_wanted_[v] = true;
   }
 
   std::shared_ptr<graph_program const> program_;
-  tensor_list leaves_;  ///< without a history
-  part_flags leaf_gradients_;
-  part_flags is_end_;  ///< for each leaf: whether its gradient becomes its `.grad`
-  std::vector<std::size_t> slot_of_leaf_;
-  std::vector<std::int64_t> leaf_versions_;
+  call_leaves leaves_;
   std::vector<kept_value> values_;
   std::vector<std::shared_ptr<operation_tape>> tapes_;
   std::vector<tensor_list> adjoints_;
   tensor_list leaf_adjoints_;
-  std::shared_ptr<std::vector<first_run>> first_;
+  std::shared_ptr<std::vector<first_operation_run>> first_;
   part_flags wanted_leaves_, is_wanted_;
   bool keeps_ = false, is_behind_loss_ = false;
   std::size_t next_ = 0;

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file first_operation_run.hpp  What the first run of an operation leaves for its later runs.
+#include <cstddef>
+#include <optional>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <cairn/adapt/torch/graph/detail/captured_graph.hpp>
+#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/rng.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// The states of the random number generators of the CPU and of the devices of some tensors.
+struct drawing_place {
+  cpu_generator_state cpu;
+  generator_states devices;
+
+  [[nodiscard]] static drawing_place now(at::TensorList tensors) {
+    return {cpu_generator_state{}, generator_states::of_devices(tensors)};
+  }
+  void restore() const {
+    cpu.restore();
+    devices.restore();
+  }
+};
+
+/// What the first run of an operation leaves for later ones.
+struct first_operation_run {
+  bool ran = false;
+  part_flags requires_grad;              ///< for each tensor of its value
+  std::optional<drawing_place> numbers;  ///< the generators before the run, if it draws from them
+  tensor_list changing;                  ///< what it changes in place, as it was before the run
+
+  /// Call before the first run.
+  void begin(captured_operation const& what, at::TensorList inputs, Rng rng) {
+    at::NoGradGuard const off;
+    for (auto const k : what.changing) changing.push_back(inputs[std::size_t(k)].clone());
+    if (what.draws && rng == Rng::Preserve) numbers.emplace(drawing_place::now(inputs));
+  }
+};
+
+/// Lets an operation run again from where its first run began: on copies of what that run changed in place, and with
+/// the generators as they were. The destructor restores the generators.
+class operation_rerun {
+ public:
+  /// \param inputs  of the operation; those that it changes become copies
+  operation_rerun(first_operation_run const& first, captured_operation const& what, tensor_list& inputs) {
+    at::NoGradGuard const off;
+    for (std::size_t k = 0; k < what.changing.size(); ++k)
+      inputs[std::size_t(what.changing[k])] = first.changing[k].clone();
+    if (!first.numbers) return;
+    before_.emplace(drawing_place::now(inputs));
+    first.numbers->restore();
+  }
+  operation_rerun(operation_rerun const&) = delete;
+  operation_rerun& operator=(operation_rerun const&) = delete;
+  ~operation_rerun() { if (before_) before_->restore(); }
+
+ private:
+  std::optional<drawing_place> before_;
+};
+
+}  // namespace cairn::libtorch::detail
