@@ -82,6 +82,21 @@ struct final_functor final {
   template <class S>
   void operator()(S& x, step_index i) const { x += double(i); }
 };
+template <class F>
+struct deleting {  // as std::bind_front of g++ 14
+  F call;
+  template <class... A>
+  requires true
+  std::invoke_result_t<F&, A...> operator()(A&&... all) & { return call(std::forward<A>(all)...); }
+  template <class... A>
+  requires true
+  std::invoke_result_t<F const&, A...> operator()(A&&... all) const& { return call(std::forward<A>(all)...); }
+  template <class... A>
+  void operator()(A&&...) & = delete;
+  template <class... A>
+  void operator()(A&&...) const& = delete;
+};
+template <class F> deleting(F) -> deleting<F>;
 struct greedy {  // takes itself to be made from anything
   greedy() = default;
   template <class T>
@@ -164,6 +179,18 @@ TEST_CASE("all kinds of function objects are steps", "[forms]") {
   auto changing = [n = 0](double& x) mutable { x += ++n; };
   CHECK(cairn::step_of<decltype(changing), double>);
   CHECK_FALSE(cairn::step_of<decltype(changing) const, double>);
+}
+
+TEST_CASE("a function object that deletes the calls it does not accept is read as one without them", "[forms]") {
+  CHECK(read<vec>(deleting{[](vec& x, step_index) { x[0] += 1; }}) == in_place_i);
+  CHECK(read<vec>(deleting{[](vec& x) { x[0] += 1; }}) == in_place);
+  CHECK(read<vec>(deleting{[](vec x) { return x; }}) == by_value);
+  CHECK(read<vec>(deleting{[](vec const& x, vec& x1) { x1 = x; }}) == out_of_place);
+  CHECK(read<double>(deleting{[](double x, step_index) { return x; }}) == by_value_i);
+  CHECK(read<double>(deleting{[](double const& x, double& x1) { x1 = x; }}) == out_of_place);
+  CHECK(read<vec>(deleting{[](step_index) {}}) == wrong(fault::shape));
+  CHECK(read_bar<double, double>(deleting{[](double const&, double& bar, step_index) { bar *= 2; }}) ==
+        one_step(true, false));
 }
 
 TEST_CASE("a reference to a function is read as the function", "[forms]") {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file callable.hpp  Questions about a function object that can be answered without compiling its body.
-/// Overload resolution alone does not compile the body of a generic lambda. Being chosen does, and an error in the body
-/// then ends the compilation. So a *rival* overload stands beside the user's function: either the rival wins or the
-/// call is ambiguous, and the outcome tells what the user's parameters are. Rivals differ from these only in reference
-/// and const: given conversions worse than that, nvcc's front end prefers the user's function where the standard sees
-/// an ambiguity.
+/// Overload resolution alone does not compile the body of a generic lambda. Being chosen does, and an error there ends
+/// the compilation. So a *rival* overload stands beside the user's function: it wins or the call is ambiguous, and that
+/// tells what the user's parameters are. Rivals differ from these only in reference and const: behind worse conversions
+/// nvcc's front end prefers the user's function where the standard sees an ambiguity.
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
@@ -44,13 +43,15 @@ template <class F, class... P> struct rival : F { using F::operator(); rival_won
 template <class F, class... P> struct const_rival : F { using F::operator(); rival_won operator()(P...) const; };
 
 enum class contest : std::uint8_t { rival, tie, function };
-/// Which overload `r(A...)` calls. A `rival` that is not const is preferred to a const call operator, so the user's
-/// body is not compiled. The call operator of a mutable lambda can win, and then its body is compiled for `A...`.
+/// Which overload `r(A...)` calls. A `rival` that is not const is preferred to a const call operator, whose body is not
+/// compiled. That of a mutable lambda can win, and its body is compiled for `A...`. A function object that deletes all
+/// calls it does not accept, as std::bind_front of g++ 14, deletes even one without arguments; then the rival has won.
 template <class R, class... A>
 [[nodiscard]] consteval contest winner() {
-  if constexpr (!calls<R, A...>) return contest::tie;
-  else if constexpr (std::is_same_v<call_result<R, A...>, rival_won>) return contest::rival;
-  else return contest::function;
+  using enum contest;
+  if constexpr (!calls<R, A...>) return calls<const_rival<R>> ? tie : rival;
+  else if constexpr (std::is_same_v<call_result<R, A...>, rival_won>) return rival;
+  else return function;
 }
 
 /// A list of argument types.
