@@ -8,6 +8,7 @@
 A file's first line is `// error: REGEX`; a line `// flags: ...` adds flags. Passes if the compiler stops with one
 error, the sentence within the first 6 lines, and at most 10 lines in all (clang: 15), and if with -DCAIRN_FIXED the
 same file compiles in silence, so that nothing else is wrong with it (not asked of nvcc, which takes 3 s for that).
+Excerpts of the source with its line numbers are no lines here: g++ 14 prints them behind each "required from", too.
 
 gcc-ended is for files whose headers leave g++ seconds of templates to instantiate behind the last line: it is ended
 there, unless the first line is `// late error: REGEX`. With -DCAIRN_FIXED such files are compiled together, by another
@@ -28,6 +29,7 @@ MOST_LINES = {"gcc": 10, "gcc-ended": 10, "clang": 15, "nvcc": 10}
 SENTENCE_WITHIN = 6
 END = "cairn: the last line"
 ERROR = re.compile(r"\berror(?: #[\w-]+)?:")
+EXCERPT = re.compile(r" *(?:\d+ )?\|(?: |$)")
 
 
 def compile_until_end(compiler, file, flags):
@@ -52,7 +54,7 @@ def compile_file(kind, compiler, file, flags):
 
 def faults(kind, sentence, code, output):
     """What is wrong with an answer, and on which line the sentence stands."""
-    lines = output.splitlines()
+    lines = [line for line in output.splitlines() if not EXCERPT.match(line)]
     errors = sum(bool(ERROR.search(line)) for line in lines)
     said = next((i for i, line in enumerate(lines, 1) if re.search(sentence, line)), None)
     wrong = []
