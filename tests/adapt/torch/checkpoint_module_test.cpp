@@ -148,6 +148,25 @@ TEST_CASE("no moment of a step counts more bytes than the limit", "[torch][graph
   check_bytes(models::UNet(), x);
 }
 
+/// Multiplies its input by a vector, and what becomes of that by a matrix that may be the input.
+struct MatrixOfItsOwnImpl : nn::Module {
+  Tensor w = register_parameter("w", torch::randn({64, 64})), v = register_parameter("v", torch::randn({64, 1}));
+  Tensor forward(Tensor const& x) { return x.mm(v).tanh().t().mm(w); }
+};
+TORCH_MODULE(MatrixOfItsOwn);
+
+TEST_CASE("a parameter given as the input counts its two gradients before they are one", "[torch][graph]") {
+  seeded const seed{7};
+  MatrixOfItsOwn const net;
+  auto const x = torch::randn({64, 64}).requires_grad_();
+  auto const both = cl::checkpoint_module(net, "1MiB");
+  for (auto const& one : {x, net->w, x, net->w})
+    CHECK(same(step(net, {x}, {}, [&] { return tensors{net.ptr()->forward(one)}; }), step(net, {x}, {}, [&] { return tensors{both(one)}; })));
+  CHECK(both.report().captures == 2);
+  check_bytes(net, net->w);
+  check_bytes(net, x.detach());
+}
+
 TEST_CASE("without a limit and without gradients a checkpointed module is the plain one", "[torch][graph]") {
   seeded const seed{2};
   models::ResNet net(2);

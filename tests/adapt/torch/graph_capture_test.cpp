@@ -354,6 +354,56 @@ TEST_CASE("a capture is made once for each kind of call", "[torch][graph]") {
   CHECK(is_new({x.to(torch::kDouble), y.to(torch::kDouble)}));
 }
 
+/// Reads its parameter late and its input early, and adds its input to a buffer if it counts.
+struct OwnInputImpl : torch::nn::Module {
+  Tensor w = register_parameter("w", torch::rand({64, 64})), v = register_parameter("v", torch::rand({64, 1}));
+  Tensor sum = register_buffer("sum", torch::rand({64, 64}));
+  bool counts = false;
+  Tensor forward(Tensor const& x) {
+    torch::NoGradGuard const off;
+    if (counts) x.add_(1);
+    at::AutoGradMode const on{true};
+    return x.mm(v).tanh().t().mm(w) + sum.sum();
+  }
+};
+TORCH_MODULE(OwnInput);
+
+TEST_CASE("an input that is a parameter or a buffer of the module is one leaf, and such a call has its own capture", "[torch][graph]") {
+  torch::manual_seed(14);
+  OwnInput net;
+  auto const call = call_of(net);
+  auto const x = torch::rand({64, 64}).requires_grad_();
+  for (bool const begins_with_own : {false, true}) {
+    capture_cache cache;
+    auto const first = cache.of(call, {begins_with_own ? net->w : x}, net.get());
+    auto const second = cache.of(call, {begins_with_own ? x : net->w}, net.get());
+    CHECK(first != second);
+    CHECK(cache.captures() == 2);
+    auto const& own = begins_with_own ? first : second;
+    auto const& other = begins_with_own ? second : first;
+    CHECK(cache.of(call, {net->w}, net.get()) == own);
+    CHECK(cache.of(call, {x.detach().clone().requires_grad_()}, net.get()) == other);
+    CHECK(cache.captures() == 2);
+    REQUIRE(own->graph);
+    REQUIRE(other->graph);
+    CHECK(own->graph->leaves.size() + 1 == other->graph->leaves.size());
+    auto const results = replay(*own->graph, {net->w});
+    CHECK(same_bits(results.front(), net->forward(net->w)));
+  }
+  capture_cache cache;
+  auto const numbers = torch::rand({64, 64});
+  auto const of_buffer = cache.of(call, {net->sum}, net.get());
+  CHECK(cache.of(call, {numbers}, net.get()) != of_buffer);
+  REQUIRE(of_buffer->graph);
+  CHECK(of_buffer->graph->leaves.size() == 3);
+  net->counts = true;
+  for (auto const& own : {net->sum, net->w}) {
+    auto const before = own.detach().clone();
+    CHECK_THAT(refusal(call, {own}, net.get()), ContainsSubstring("changes an input in place"));
+    CHECK(same_bits(own, before));
+  }
+}
+
 TEST_CASE("a function's parameters count by what they are, too", "[torch][graph]") {
   torch::manual_seed(13);
   auto const w = torch::randn({4, 4}).requires_grad_();

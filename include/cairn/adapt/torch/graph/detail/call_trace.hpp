@@ -51,7 +51,8 @@ class call_trace {
  public:
   /// \param names  of tensors that a module has registered; must outlive the trace
   explicit call_trace(registered_tensors const& names) : names_{names} {}
-  /// \param inputs  leaves that belong to the trace; the same tensor in two places counts once
+  /// \param inputs  leaves that belong to the trace, or that the module has registered; the same tensor in two places
+  ///   counts once
   /// \throws capture_refused   with the reason; exceptions of the call become one, too
   void run(tensor_call const& call, tensor_list const& inputs) {
     if (torch::jit::tracer::isTracing()) throw capture_refused{"a trace of LibTorch's is under way in this thread"};
@@ -81,8 +82,6 @@ class call_trace {
   [[nodiscard]] call_program const& program() const noexcept { return program_; }
   /// What the call returned.
   [[nodiscard]] tensor_list const& results() const noexcept { return results_; }
-  /// Contents of the watched leaves before an operator first read them; by leaf, undefined for all others.
-  [[nodiscard]] tensor_list const& before() const noexcept { return before_; }
   /// Version of each leaf, the count of its changes in place, when it was found.
   [[nodiscard]] std::vector<std::int64_t> const& versions() const noexcept { return versions_; }
 
@@ -193,7 +192,8 @@ class call_trace {
     program_.is_constant.push_back(0);
     if (!t.defined() || (is_input && state_->hasValue(t))) return;
     state_->setValue(t, value);
-    if (!program_.is_watched.back()) return;
+    bool const is_own = is_input && found != names_.end();  // it is no copy, so a refused call must leave it as it was
+    if (!program_.is_watched.back() && !is_own) return;
     at::DisableRecordFunctionGuard const unseen;
     at::tracer::impl::NoTracerDispatchMode const untraced;
     autocast_off const no_casts;
@@ -330,8 +330,8 @@ class call_trace {
       if (one->schema().overload_name() == overload) return one->getOperation();
     throw capture_refused{std::string{"LibTorch has no operator "} + name};
   }
-  /// Restores buffers, and generators that the call names. Buffers that have not changed are only read, because other
-  /// threads may read them, too.
+  /// Restores buffers, inputs that the module has registered, and generators that the call names. Tensors that have not
+  /// changed are only read, because other threads may read them, too.
   void restore() const {
     for (auto const& [known, state] : generators_) {
       auto generator = known;
@@ -348,7 +348,9 @@ class call_trace {
   registered_tensors const& names_;
   std::shared_ptr<torch::jit::tracer::TracingState> state_;
   call_program program_;
-  tensor_list results_, before_;
+  tensor_list results_;
+  tensor_list before_;  ///< contents of the leaves that are put back, before an operator first read them; by leaf,
+                        ///< undefined for all others
   std::vector<std::int64_t> versions_;
   std::vector<std::pair<at::Generator, at::Tensor>> generators_;  ///< generators that the call names, with their states
                                                                   ///< before it

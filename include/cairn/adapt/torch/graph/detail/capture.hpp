@@ -113,7 +113,9 @@ class call_capture {
     call_trace const& of;
   };
 
-  [[nodiscard]] static tensor_list leaves_like(tensor_list const& inputs) {
+  /// Tensors like the inputs, each with memory of its own, but for the parameters and buffers of the module among them:
+  /// such an input and the tensor that the module reads are one leaf.
+  [[nodiscard]] static tensor_list leaves_like(tensor_list const& inputs, registered_tensors const& names) {
     tensor_list leaves;
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       auto const& t = inputs[k];
@@ -123,6 +125,10 @@ class call_capture {
       else {
         if (!t.has_storage()) throw capture_refused{"an input has no memory of its own, as sparse tensors have none"};
         if (t.is_inference()) throw capture_refused{"an input is a tensor of inference mode"};
+        if (names.contains(t.unsafeGetTensorImpl()) && !t.grad_fn()) {
+          leaves.push_back(t);
+          continue;
+        }
         at::NoGradGuard const off;
         auto own = t.detach();
         if (own.is_non_overlapping_and_dense()) own = own.clone();  // the call may change it
@@ -142,7 +148,7 @@ class call_capture {
         names.try_emplace(one.value().unsafeGetTensorImpl(), registered_tensor{one.key(), false});
     }
     at::AutoGradMode const records{true};
-    auto const leaves = leaves_like(inputs);
+    auto const leaves = leaves_like(inputs, names);
     auto const generators = generator_states::now(leaves);
     struct put_back {
       generator_states const& states;
@@ -158,7 +164,7 @@ class call_capture {
     auto program = trace.program();
     for (std::size_t k = 0; k < program.leaves.size(); ++k) {
       auto const& t = program.leaves[k];
-      if (!t.defined() || version_of(t) == trace.versions()[k] || trace.before()[k].defined()) continue;
+      if (!t.defined() || version_of(t) == trace.versions()[k] || program.is_watched[k]) continue;
       throw capture_refused{k < program.inputs ? "it changes an input in place" : "it changes a parameter in place"};
     }
     auto facts = observed(program, trace, generators);

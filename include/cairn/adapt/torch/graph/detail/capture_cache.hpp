@@ -41,9 +41,9 @@ inline void add_to_key(capture_key& key, at::Tensor const& t) {
   for (std::int64_t k = 0; k < t.dim(); ++k) add(t.size(k) > 1 ? t.stride(k) : 0);
 }
 
-/// The key of a call: sizes, strides, type, device and gradient of its inputs, and which inputs are the same tensor;
-/// modules with their modes; parameters and buffers, by identity and with the same properties; automatic casts, grad
-/// mode, default type.
+/// The key of a call: sizes, strides, type, device and gradient of its inputs, which inputs are the same tensor, and
+/// which are parameters or buffers of the module; modules with their modes; parameters and buffers, by identity and
+/// with the same properties; automatic casts, grad mode, default type.
 /// \param module  may be null
 [[nodiscard]] inline capture_key capture_key_of(tensor_list const& inputs, torch::nn::Module const* module) {
   capture_key key;
@@ -62,6 +62,8 @@ inline void add_to_key(capture_key& key, at::Tensor const& t) {
       add(one->is_training());
     }
     auto const add_tensors = [&](std::vector<at::Tensor> const& all) {
+      for (auto const& input : inputs)
+        add(std::find_if(all.begin(), all.end(), [&](auto const& one) { return one.is_same(input); }) - all.begin());
       add(all.size());
       for (auto const& one : all) {
         add(reinterpret_cast<std::intptr_t>(one.unsafeGetTensorImpl()));
