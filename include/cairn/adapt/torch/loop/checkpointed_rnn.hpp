@@ -2,7 +2,6 @@
 #pragma once
 /// \file checkpointed_rnn.hpp  torch::nn::LSTM, GRU and RNN under checkpoints, as modules with the same shapes and
 /// names.
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -278,7 +277,6 @@ class CheckpointedLayersImpl : public Layer {
     bool const drops = this->options.dropout() > 0 && this->is_training();
     wide const output = wide(xs.size(0)) * wide(states.front().front().nbytes());
     std::vector<detail::bidirectional_layer> all;
-    LoopEstimate sum;
     for (std::size_t layer = 0; layer < layers(); ++layer) {
       std::vector<std::size_t> const places{2 * layer};
       std::vector<tensor_list> state(1);  // with its own memory, because the given states may share theirs
@@ -293,19 +291,8 @@ class CheckpointedLayersImpl : public Layer {
                            ? all.back().way
                            : cairn::libtorch::estimate(step_of(places), state, input, loop_of(places, states.size()));
       all.push_back({way, wide(input.nbytes()), output, input.requires_grad()});
-      if (layer == 0) sum.costs = way.costs;
-      sum.checkpoints = (std::max)(sum.checkpoints, way.checkpoints);
-      sum.block_size = (std::max)(sum.block_size, way.block_size);
-      sum.forward += 2 * way.forward;
-      sum.recompute += 2 * way.recompute;
-      sum.vjp += 2 * way.vjp;
-      sum.engine_calls += 2 * way.engine_calls;
-      sum.kept_bytes += 2 * way.kept_bytes;
-      sum.least_bytes = (std::max)(sum.least_bytes, wide(states.size()) * way.least_bytes);
-      sum.forward_seconds += 2 * way.forward_seconds;
-      sum.seconds += 2 * way.seconds;
-      sum.plain_seconds += 2 * way.plain_seconds;
     }
+    auto sum = detail::sum_of_scans(all);
     if (sum.forward == 0) return sum;
     sum.limit_bytes = detail::limit_of(loop_, detail::tensors_of(states), 0);
     detail::bidirectional_simulation const simulated{all, drops, last_states};

@@ -17,6 +17,28 @@ struct bidirectional_layer {
   bool input_has_gradient = false;
 };
 
+/// What the scans of all layers take together: counts, seconds and kept bytes added up, the largest `checkpoints` and
+/// `block_size` of a scan, the costs of the first layer, and the least limit that suits every scan. Peaks are left at 0.
+[[nodiscard]] inline LoopEstimate sum_of_scans(std::vector<bidirectional_layer> const& layers) {
+  LoopEstimate sum;
+  if (!layers.empty()) sum.costs = layers.front().way.costs;
+  for (auto const& layer : layers) {
+    auto const& way = layer.way;
+    sum.checkpoints = (std::max)(sum.checkpoints, way.checkpoints);
+    sum.block_size = (std::max)(sum.block_size, way.block_size);
+    sum.forward += 2 * way.forward;
+    sum.recompute += 2 * way.recompute;
+    sum.vjp += 2 * way.vjp;
+    sum.engine_calls += 2 * way.engine_calls;
+    sum.kept_bytes += 2 * way.kept_bytes;
+    sum.least_bytes = (std::max)(sum.least_bytes, wide(2 * layers.size()) * way.least_bytes);
+    sum.forward_seconds += 2 * way.forward_seconds;
+    sum.seconds += 2 * way.seconds;
+    sum.plain_seconds += 2 * way.plain_seconds;
+  }
+  return sum;
+}
+
 /// Simulates the layers forward and back, and finds the peak.
 class bidirectional_simulation {
  public:
