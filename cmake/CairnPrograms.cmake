@@ -16,6 +16,11 @@ target_compile_options(cairn_program INTERFACE
   "$<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:${warnings};$<$<BOOL:${CAIRN_WARNINGS_AS_ERRORS}>:-Werror>>"
   "$<$<COMPILE_LANGUAGE:CUDA>:$<$<BOOL:${CAIRN_WARNINGS_AS_ERRORS}>:-Werror=all-warnings>>")
 
+# Counts what a program's own code asks of the heap, by new and by malloc, which Eigen calls.
+add_library(cairn_counting OBJECT EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/examples/support/counting.cpp")
+target_link_libraries(cairn_counting PUBLIC cairn_program)
+target_link_options(cairn_counting INTERFACE "LINKER:--wrap=malloc,--wrap=free,--wrap=calloc,--wrap=realloc")
+
 # cairn_name_of(<result> <source>): the name of a program made from one source, its path below the current folder.
 function(cairn_name_of result source)
   cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" OUTPUT_VARIABLE name)
