@@ -18,7 +18,7 @@ struct bidirectional_layer {
 };
 
 /// What the scans of all layers take together: counts, seconds and kept bytes added up, the largest `checkpoints` and
-/// `block_size` of a scan, the costs of the first layer, and the least limit that suits every scan. Peaks are left at 0.
+/// `block_size` of a scan, the costs of the first layer, and the least limit that suits every scan. Peaks stay 0.
 [[nodiscard]] inline LoopEstimate sum_of_scans(std::vector<bidirectional_layer> const& layers) {
   LoopEstimate sum;
   if (!layers.empty()) sum.costs = layers.front().way.costs;
