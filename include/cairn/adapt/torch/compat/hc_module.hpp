@@ -26,6 +26,8 @@
 #include <cairn/adapt/torch/checkpoint/detail/sequential_plan.hpp>
 #include <cairn/adapt/torch/checkpoint/sequential.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
+#include <cairn/adapt/torch/compat/detail/block_teller.hpp>
+#include <cairn/adapt/torch/compat/detail/hc_model.hpp>
 #include <cairn/adapt/torch/compat/hc_config.hpp>
 #include <cairn/adapt/torch/graph/checkpoint_module.hpp>
 #include <cairn/adapt/torch/graph/detail/graph_blocks.hpp>
@@ -95,44 +97,32 @@ class HCExecutor {
 class HCModuleImpl : public torch::nn::Module {
  public:
   /// A function that lists the nodes of a model.
-  using list_of_nodes = std::function<std::vector<torch::nn::AnyModule>(torch::nn::AnyModule const& model)>;
+  using list_of_nodes = detail::hc_model::list_of_nodes;
 
   /// \param model  its children are the nodes
-  explicit HCModuleImpl(torch::nn::Sequential model, HCConfig config = {}) : config_{std::move(config)} {
-    torch::nn::Module::train(model->is_training());  // before the child is registered, which keeps its own modes
-    sequential_ = register_module("module", std::move(model));
-  }
+  explicit HCModuleImpl(torch::nn::Sequential model, HCConfig config = {})
+      : HCModuleImpl(detail::hc_model{std::move(model)}, std::move(config)) {}
   /// \param model  a module from tensors to tensors, whose calls are captured
   explicit HCModuleImpl(torch::nn::AnyModule model, HCConfig config = {})
-      : config_{std::move(config)}, model_{std::move(model)} {
-    torch::nn::Module::train(model_.ptr()->is_training());
-    register_module("module", model_.ptr());
-  }
+      : HCModuleImpl(detail::hc_model{std::move(model)}, std::move(config)) {}
   /// \param model  the module with the parameters and modes   \param nodes  modules of one tensor each, which give the
   ///   model when they are called one after the other. An HCModule made from such a list cannot be cloned
   HCModuleImpl(torch::nn::AnyModule model, std::vector<torch::nn::AnyModule> nodes, HCConfig config = {})
-      : HCModuleImpl(std::move(model), std::move(config)) {
-    nodes_ = std::move(nodes);
-  }
+      : HCModuleImpl(detail::hc_model{std::move(model), std::move(nodes)}, std::move(config)) {}
   /// \param nodes_of  lists the nodes of the model; called again for a copied model when this module is cloned
   HCModuleImpl(torch::nn::AnyModule model, list_of_nodes nodes_of, HCConfig config = {})
-      : HCModuleImpl(std::move(model), std::move(config)) {
-    nodes_of_ = std::move(nodes_of);
-    nodes_ = nodes_of_(model_);
-  }
+      : HCModuleImpl(detail::hc_model{std::move(model), std::move(nodes_of)}, std::move(config)) {}
 
   /// The model's output. The first call measures the nodes on `x` and plans; so does the first call after a change of
   /// the model.
   /// \throws as `checkpoint_sequential`; invalid_plan   for an invalid block size, and if the planner returns invalid
   ///   blocks
   [[nodiscard]] at::Tensor forward(at::Tensor const& x) {
-    if (!at::GradMode::is_enabled() || torch::jit::tracer::isTracing()) return plainly(x);
+    if (!at::GradMode::is_enabled() || torch::jit::tracer::isTracing()) return model_.call<at::Tensor>(x);
     if (is_captured()) return call(x);
     configure(x);
-    if (executor_.plan_.actions.empty()) return plainly(x);
-    auto const callbacks = callbacks_;
-    auto const blocks = std::make_shared<block_plan const>(executor_.blocks_.plan());
-    auto const told = [callbacks, blocks](action const& a) { tell(*callbacks, *blocks, a); };
+    if (executor_.plan_.actions.empty()) return model_.call<at::Tensor>(x);
+    auto const told = teller_.of_chain(std::make_shared<block_plan const>(executor_.blocks_.plan()));
     return detail::run_chain(executor_.plan_, x, {config_.rng(), config_.determinism(), who, told, config_.policy()});
   }
   /// The same for a model with several inputs.
@@ -141,10 +131,10 @@ class HCModuleImpl : public torch::nn::Module {
   template <class Result = at::Tensor, class... Inputs>
   [[nodiscard]] Result call(Inputs const&... inputs) {
     bool const is_part = torch::jit::tracer::isTracing();
-    if (!is_captured() || is_part || !at::GradMode::is_enabled()) return plain_call<Result>(inputs...);
+    if (!is_captured() || is_part || !at::GradMode::is_enabled()) return model_.call<Result>(inputs...);
     configure_call<Result>(inputs...);
     auto const& planned = *executor_.call_->planned;
-    if (!planned.program) return plain_call<Result>(inputs...);
+    if (!planned.program) return model_.call<Result>(inputs...);
     tensor_list leaves;
     (detail::append_argument(inputs, leaves), ...);
     auto const& graph = planned.program->graph;
@@ -159,11 +149,7 @@ class HCModuleImpl : public torch::nn::Module {
   /// [first, last) run again, and `run_backward` before their adjoints. A block whose tapes forward has kept, such as
   /// the last one, is only reversed. An exception of a callback ends the backward pass.
   void backward(at::Tensor const& loss, execution_callbacks const& callbacks) {
-    struct telling {
-      execution_callbacks& to;
-      ~telling() { to = {}; }
-    } const now{*callbacks_ = callbacks};
-    *block_told_ = -1;
+    auto const telling = teller_.during(callbacks);
     loss.backward();
   }
   /// Measures the nodes on an input and makes a new plan.
@@ -193,23 +179,17 @@ class HCModuleImpl : public torch::nn::Module {
   /// \throws invalid_call   if the nodes were given as a list, because the matching modules of the copied model are
   ///   unknown
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
-    if (!nodes_.empty() && !nodes_of_)
-      throw invalid_call{who,
-                         "the nodes of a copied model are not known",
-                         {{"nodes", nodes_.size()}},
-                         "give a function that lists the nodes of a model, in place of the list"};
-    if (sequential_) {
-      auto const model = std::dynamic_pointer_cast<torch::nn::SequentialImpl>(sequential_->clone(device));
-      return std::make_shared<HCModuleImpl>(torch::nn::Sequential{model}, config_);
-    }
-    if (nodes_of_) return std::make_shared<HCModuleImpl>(model_.clone(device), nodes_of_, config_);
-    return std::make_shared<HCModuleImpl>(model_.clone(device), config_);
+    return std::shared_ptr<HCModuleImpl>(new HCModuleImpl(model_.clone(device, who), config_));
   }
   void pretty_print(std::ostream& stream) const override { stream << "cairn::libtorch::HCModule"; }  ///< its name
 
  private:
   static constexpr char const* who = "cairn::libtorch::HCModule";
 
+  HCModuleImpl(detail::hc_model model, HCConfig config) : config_{std::move(config)}, model_{std::move(model)} {
+    torch::nn::Module::train(model_.ptr()->is_training());  // before the child is registered, which keeps its own modes
+    register_module("module", model_.ptr());
+  }
   /// Makes this module a copy of `other`; LibTorch calls it for children of a module that is cloned.
   void clone_(torch::nn::Module& other, detail::device_choice const& device) override {
     auto const copy = std::dynamic_pointer_cast<HCModuleImpl>(other.clone(device));
@@ -220,10 +200,7 @@ class HCModuleImpl : public torch::nn::Module {
                          "let reset() of the module around make the same children each time"};
     torch::nn::Module::operator=(*copy);
     config_ = copy->config_;
-    sequential_ = copy->sequential_;
     model_ = copy->model_;
-    nodes_ = copy->nodes_;
-    nodes_of_ = copy->nodes_of_;
     executor_.plan_ = {};
     executor_.key_.clear();
     executor_.graphs_.reset();
@@ -236,12 +213,7 @@ class HCModuleImpl : public torch::nn::Module {
     return libtorch::memory_limit();
   }
   /// Whether the nodes are operations of the model's call.
-  [[nodiscard]] bool is_captured() const { return (!sequential_ && nodes_.empty()) || limit(); }
-  template <class Result, class... Inputs>
-  [[nodiscard]] Result plain_call(Inputs const&... inputs) {
-    if (!sequential_) return model_.forward<Result>(inputs...);
-    return sequential_->forward<Result>(inputs...);
-  }
+  [[nodiscard]] bool is_captured() const { return !model_.has_nodes() || limit(); }
   void tell_notice(char const* text) const {
     if (config_.notice()) config_.notice()(text);
     else std::clog << who << ": " << text << '\n';
@@ -260,7 +232,7 @@ class HCModuleImpl : public torch::nn::Module {
     std::tuple<Inputs...> const given{inputs...};
     std::any like;
     auto const run = [&](tensor_list const& leaves) {
-      auto const made = std::apply([&](auto const&... one) { return plain_call<Result>(one...); },
+      auto const made = std::apply([&](auto const&... one) { return model_.call<Result>(one...); },
                                    detail::read_arguments(given, leaves));
       auto parts = detail::tensors_of(made);
       tensor_list const empty(parts.size());
@@ -305,33 +277,14 @@ class HCModuleImpl : public torch::nn::Module {
                           .notice = [this](char const* text) { tell_notice(text); }};
     auto const& blocks = executor_.blocks_.configure(kind.work, std::move(options));
     kind.blocks = std::make_shared<block_plan const>(blocks);
-    return {detail::plan_of_blocks(measured, blocks),
-            [callbacks = callbacks_, told = block_told_, of = kind.blocks](action const& a) {
-              tell_call(*callbacks, *told, *of, a);
-            }};
-  }
-  /// \param told  the last block that was reported as running again
-  static void tell_call(execution_callbacks const& callbacks, step_index& told, block_plan const& blocks,
-                        action const& a) {
-    for (step_index j = 0; j < blocks.size(); ++j) {
-      auto const [first, last] = blocks[j];
-      if (a.from < first || a.from >= last) continue;
-      if (a.kind == action_kind::reverse) {
-        if (a.from == last - 1 && callbacks.run_backward) callbacks.run_backward(first, last);
-      } else if (std::exchange(told, j) != j && callbacks.run_forward) {
-        callbacks.run_forward(first, last);
-      }
-    }
-  }
-  [[nodiscard]] at::Tensor plainly(at::Tensor const& x) {
-    return sequential_ ? sequential_->forward(x) : model_.forward(x);
+    return {detail::plan_of_blocks(measured, blocks), teller_.of_graph(kind.blocks)};
   }
   void configure(at::Tensor const& x) {
     auto key = detail::sequential_key(*this, x);
     if (key == executor_.key_) return;
     executor_.call_.reset();
     auto const notice = [this](char const* text) { tell_notice(text); };
-    auto stages = sequential_ ? detail::stages_of(*sequential_) : detail::stages_of(nodes_);
+    auto stages = model_.stages();
     block_options options{.block_size = config_.block_size(), .planner = config_.planner(), .notice = notice};
     detail::sequential_plan plan;
     chain work{.x = {0}, .s = {}, .u = {}};
@@ -347,25 +300,10 @@ class HCModuleImpl : public torch::nn::Module {
     executor_.work_ = std::move(work);
     executor_.key_ = std::move(key);
   }
-  static void tell(execution_callbacks const& callbacks, block_plan const& blocks, action const& a) {
-    bool const again = a.kind == action_kind::record;
-    if (!again && a.kind != action_kind::reverse) return;
-    for (step_index j = 0; j < blocks.size(); ++j) {
-      auto const [first, last] = blocks[j];
-      if (again && a.from == first && callbacks.run_forward) callbacks.run_forward(first, last);
-      if (!again && a.from == last - 1 && callbacks.run_backward) callbacks.run_backward(first, last);
-    }
-  }
-
   HCConfig config_;
-  torch::nn::Sequential sequential_{nullptr};
-  torch::nn::AnyModule model_;
-  std::vector<torch::nn::AnyModule> nodes_;
-  list_of_nodes nodes_of_;
+  detail::hc_model model_;
   HCExecutor executor_;
-  /// The callbacks of the current backward pass.
-  std::shared_ptr<execution_callbacks> callbacks_ = std::make_shared<execution_callbacks>();
-  std::shared_ptr<step_index> block_told_ = std::make_shared<step_index>(-1);
+  detail::block_teller teller_;
 };
 /// A holder of an `HCModuleImpl`, as for LibTorch's modules.
 TORCH_MODULE(HCModule);
