@@ -121,6 +121,22 @@ TEST_CASE("a walk that ends early finds the peak of one to the end", "[plan][est
   }
 }
 
+TEST_CASE("the bound of states for loops that nobody walks is never below a walk", "[plan][estimate]") {
+  auto const check = [](auto const& plan) {
+    each_form([&](sweep_form form) {
+      auto const peak = detail::count_frames(plan, form, {92, 0, false}).peak();
+      auto const bound = most_states(detail::needs_of(plan, plan.counts(), {.form = form}), form);
+      CAPTURE(plan.steps(), plan.slots(), int(form.step), int(form.adjoint), form.keeps_run);
+      if (bound < peak || (plan.steps() > 1 && bound > peak + 3)) CHECK(bound == peak);
+    });
+  };
+  for (step_index n = 0; n <= 50; ++n)
+    for (slot_index slots = 1; slots <= 5; ++slots) {
+      for (bool const free : {false, true}) check(revolve{n, slots, {.free_initial = free}});
+      for (step_index period = 1; period <= 7; ++period) check(two_level{n, period, slots});
+    }
+}
+
 TEST_CASE("closed forms serve loops that nobody walks", "[plan][estimate]") {
   auto const longest = std::numeric_limits<step_index>::max();
   auto const two = estimate(revolve{1'000'000'000'000'000'000, 2});

@@ -58,10 +58,11 @@ inline constexpr wide bytes_of_tape_slots = 2 * sizeof(void*);
          ((form.keeps_run || form.snapshots) && needs.initial_apart ? 1 : 0);
 }
 
-/// States alive at once at the peak of a sweep over a store in memory, or one or two more: a plan need not fill its
-/// slots at the moment when most frames are in use.
+/// States alive at once at the peak of a sweep over a store in memory, or up to three more: a plan need not fill its
+/// slots at the moment when most frames are in use. A kept run may fill all of them: where there is room, it keeps what
+/// the plan drops for its next reverse.
 [[nodiscard]] constexpr slot_index most_states(sweep_needs const& needs, sweep_form form) noexcept {
-  return needs.peak_slots + working_frames(form, needs.leaf) +
+  return (form.keeps_run ? needs.slots : needs.peak_slots) + working_frames(form, needs.leaf) +
          ((form.keeps_run || form.snapshots) && needs.initial_apart ? 1 : 0);
 }
 

@@ -33,7 +33,7 @@ struct cost {
   wide loads = 0;  ///< states loaded
   slot_index peak_slots = 0;                ///< most checkpoints at once
   slot_index peak_states = 0;               ///< most states at once, including those being worked on
-  bool peak_is_exact = false;  ///< whether peak_states and peak_bytes are exact; if not, they may be one or two states
+  bool peak_is_exact = false;  ///< whether peak_states and peak_bytes are exact; if not, they may be up to three states
                                ///< too high
   wide stored_bytes = 0;                    ///< most bytes of checkpoints
   wide peak_bytes = 0;    ///< most bytes of everything: states, adjoint, tapes, tables, and the caller's initial state
@@ -120,7 +120,7 @@ struct sweep_peak {
   slot_index states = 0;
   heaviest_moment heaviest;
 };
-/// Exact to the byte by a walk; otherwise up to one or two states too high. If no tapes are kept, the most states and
+/// Exact to the byte by a walk; otherwise up to three states too high. If no tapes are kept, the most states and
 /// the tape of an adjoint call are assumed to coincide.
 template <schedule Plan>
 [[nodiscard, gnu::cold]] constexpr sweep_peak peak_of(Plan const& plan, sweep_form form, sweep_needs const& needs,

@@ -51,7 +51,7 @@ template <schedule Plan>
 
 /// The curve that the pictures show. Its peak is `estimate(plan, work).peak_bytes`, or its `peak_states` if the
 /// workload has no sizes, provided that estimate is exact (`cost::peak_is_exact`); otherwise the curve is exact, and
-/// the estimate may be one or two states higher. Cost: one walk, and one `estimate`; 32 bytes per action.
+/// the estimate may be up to three states higher. Cost: one walk, and one `estimate`; 32 bytes per action.
 /// \throws invalid_plan   for more than `most_drawn_actions` actions, and as `estimate`
 /// \throws invalid_schedule, overflow_error
 template <class Schedule>
