@@ -33,8 +33,10 @@ INCLUDE = re.compile(r"^#include .*\n", re.M)
 def compiled(compiler, flags, code, scratch, how):
     source = os.path.join(scratch, "snippet.cpp")
     pathlib.Path(source).write_text(code)
-    done = subprocess.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", *flags, source, *how], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    libraries = [flag for flag in flags if flag.startswith("-l")]  # behind the source that needs them
+    others = [flag for flag in flags if flag not in libraries]
+    done = subprocess.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", *others, source, *how, *libraries],
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return done.returncode, done.stdout
 
 
