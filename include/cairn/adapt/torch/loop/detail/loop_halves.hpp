@@ -35,9 +35,6 @@ class half_sweep : public cairn::detail::no_hooks {
   }
 
  protected:
-  [[nodiscard]] static bool is_after_turn(action const& a, moment when) noexcept {
-    return a.kind == action_kind::turn && when == moment::after;
-  }
   /// Shows an observer the bytes of a state; false if there is none, or if some of it is not in the processor's memory
   /// or has gaps there.
   static bool visit_parts(at::TensorList parts, event::sink sink, void* context) {
@@ -50,11 +47,26 @@ class half_sweep : public cairn::detail::no_hooks {
   loop_body const& body_;
 };
 
-/// Up to the turn, which makes the last state.
-class forward_half : public half_sweep {
+/// A half that runs steps for the first time, and holds the last state besides the live one.
+class first_half : public half_sweep {
  public:
-  forward_half(loop_states& states, loop_body& body) : half_sweep{states, body}, running_{body} {}
+  first_half(loop_states& states, loop_body& body) : half_sweep{states, body}, running_{body} {}
   tensor_list last;
+
+  [[nodiscard]] std::size_t bytes() const { return states_.bytes_with(body_, last); }
+  bool visit(action const& a, moment when, event::sink sink, void* context) const {
+    bool const is_turned = a.kind == action_kind::turn && when == moment::after;
+    return visit_parts(is_turned ? last : states_.live, sink, context);
+  }
+
+ protected:
+  loop_body& running_;
+};
+
+/// Up to the turn, which makes the last state.
+class forward_half : public first_half {
+ public:
+  using first_half::first_half;
 
   void advance(loop_body&, step_index from, step_index to, step_index&) {
     states_.run_first(running_, states_.live, from, to);
@@ -67,13 +79,6 @@ class forward_half : public half_sweep {
     states_.run_first(running_, last, a.from, a.to);
     return std::uint64_t(a.to - a.from);
   }
-  [[nodiscard]] std::size_t bytes() const { return states_.bytes_with(body_, last); }
-  bool visit(action const& a, moment when, event::sink sink, void* context) const {
-    return visit_parts(is_after_turn(a, when) ? last : states_.live, sink, context);
-  }
-
- private:
-  loop_body& running_;
 };
 
 /// The way back, as long as there are gradients.

@@ -24,13 +24,11 @@ using state_question = std::function<bool(at::TensorList, step_index)>;
 /// Runs a loop with a plan over blocks of some steps. Each block runs before it is known whether it is the last one;
 /// only then are the plan's earlier actions obeyed, and observers are told what those of the core's loops are told.
 template <class Observer>
-class open_half : public half_sweep {
+class open_half : public first_half {
  public:
   /// \param size  steps of a block
   open_half(loop_states& states, loop_body& body, step_index size, state_question const& goes_on, Observer& observer)
-      : half_sweep{states, body}, running_{body}, size_{size}, goes_on_{goes_on}, observer_{observer} {}
-
-  tensor_list last;  ///< the state at the end
+      : first_half{states, body}, size_{size}, goes_on_{goes_on}, observer_{observer} {}
 
   /// Runs the loop; returns the plan of the way back.   \pre the loop continues at state 0
   [[nodiscard]] any_schedule go(online const& plan) {
@@ -58,11 +56,6 @@ class open_half : public half_sweep {
     states_.turn_at(block * size_);
     tell_turn(a);
     return leaves{steps_, size_, stopped_loop{block + 1, walk}};
-  }
-
-  [[nodiscard]] std::size_t bytes() const { return states_.bytes_with(body_, last); }
-  bool visit(action const& a, moment when, event::sink sink, void* context) const {
-    return visit_parts(is_after_turn(a, when) ? last : states_.live, sink, context);
   }
 
  private:
@@ -101,7 +94,6 @@ class open_half : public half_sweep {
     }
   }
 
-  loop_body& running_;
   step_index size_;
   state_question const& goes_on_;
   Observer& observer_;
