@@ -49,7 +49,7 @@ class known_graph {
     graph_walk walk;
   };
 
-  [[nodiscard]] bool tells(graph_builder const& net) const {
+  [[nodiscard]] bool tells(graph_builder const& net) {
     std::size_t const count = net.operations_.size();
     if (told_.operations.size() != count) return false;
     for (std::size_t v = 0; v < count; ++v)
@@ -64,7 +64,7 @@ class known_graph {
     return outputs == told_.outputs.size();
   }
   [[nodiscard]] static bool is_told(graph_builder const& net, graph_builder::operation const& of,
-                                    graph_operation const& told) {
+                                    graph_operation& told) {
     std::size_t inputs = 0;
     for (std::size_t k = 0; k < of.inputs.size(); ++k) {
       std::int32_t const base = net.base_of(of.inputs[k]);
@@ -74,11 +74,14 @@ class known_graph {
         return false;
       ++inputs;
     }
+    if (inputs != told.inputs.size()) return false;
+    // The rest is compared as a whole, with the inputs laid aside, because a list of them would be allocated.
     graph_operation const now = graph_builder::told(of);
-    return inputs == told.inputs.size() && told.bytes == now.bytes && told.tape_bytes == now.tape_bytes &&
-           told.adjoint_bytes == now.adjoint_bytes && told.work == now.work && told.adjoint_work == now.adjoint_work &&
-           told.time == now.time && told.adjoint_time == now.adjoint_time &&
-           told.adjoint_needs_output == now.adjoint_needs_output;
+    auto list = std::exchange(told.inputs, {});
+    auto needed = std::exchange(told.adjoint_needs_inputs, {});
+    bool const same = told == now;
+    told.inputs = std::move(list), told.adjoint_needs_inputs = std::move(needed);
+    return same;
   }
 
   operation_graph told_;
