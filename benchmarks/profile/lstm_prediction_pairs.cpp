@@ -3,7 +3,6 @@
 // counted, and predicted seconds of a sweep against measured ones, in CPU time of the thread. Profiles and sweeps take
 // turns, so that what else the machine does slows both. Fails where the bytes differ.
 #include <time.h>
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -11,7 +10,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <string>
 #include <vector>
 #include <Eigen/Core>
@@ -20,6 +18,7 @@
 #include <cairn/plan/loop/plan_within.hpp>
 #include <cairn/profile/graph_profiler.hpp>
 #include "../../examples/demo/training.hpp"
+#include "../median.hpp"
 
 namespace {
 
@@ -42,10 +41,6 @@ double timed(F f) {
   auto const before = thread_clock::now();
   f();
   return std::chrono::duration<double>(thread_clock::now() - before).count();
-}
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + std::ptrdiff_t(values.size() / 2), values.end());
-  return values[values.size() / 2];
 }
 
 /// What a profile of some steps says of the whole loop. The scratch of step and adjoint, and what the adjoint holds for

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <vector>
 #include <cairn/cairn.hpp>
+#include "../median.hpp"
 
 namespace {
 
@@ -47,10 +48,6 @@ double timed(F f) {
   double const before = user_seconds();
   f();
   return user_seconds() - before;
-}
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + std::ptrdiff_t(values.size() / 2), values.end());
-  return values[values.size() / 2];
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <cairn/cairn.hpp>
 #include <cairn/trace/trace_observer.hpp>
 #include <cairn/trace/trace_region.hpp>
+#include "../median.hpp"
 
 namespace {
 
@@ -33,16 +34,12 @@ seconds timed(F f) {
   return {after.user - before.user, after.system - before.system};
 }
 constexpr double most_nanoseconds = 100;  // an event of a sweep
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + std::ptrdiff_t(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
 
 /// Pairs of runs of one kind: prints medians of user time, of system time and of both, in nanoseconds an event.
 /// Returns that of both.
 template <class Plain, class Traced>
-double compare(char const* what, int pairs, cairn::trace_options const& options, std::string const& file, Plain plain,
-               Traced traced) {
+double compare(char const* what, int pairs, cairn::trace_options const& options, std::string const& file,
+               Plain plain, Traced traced) {
   std::vector<double> user, system, both;
   double events = 0, bytes = 0;
   for (int k = 0; k < pairs; ++k) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/said.hpp"
 
 using namespace cairn;
 using namespace cairn::graph_actions;
@@ -35,13 +36,6 @@ plan store_all(operation_graph const& graph) {
   made.push_back(turn(graph.size()));
   for (step_index v = graph.size(); v-- > 0;) made.push_back(reverse(v));
   return made;
-}
-template <class F>
-std::string said_by(F f) {
-  try {
-    f();
-  } catch (error const& e) { return e.what(); }
-  return "";
 }
 /// Counts how many there are.
 struct counted {
@@ -67,7 +61,8 @@ TEST_CASE("a graph of no operation gives back what its seeds say", "[run][graph]
   CHECK(bars.of(x) == 6);
   CHECK_FALSE(bars.has(unused));
   CHECK(bars.peak_bytes() == 0);
-  CHECK_THAT(said_by([&] { (void)bars.of(unused); }), ContainsSubstring("nothing contributed to its adjoint"));
+  CHECK_THAT(support::said<error>([&] { (void)bars.of(unused); }),
+             ContainsSubstring("nothing contributed to its adjoint"));
 }
 
 TEST_CASE("one operation, and two", "[run][graph]") {
@@ -199,7 +194,7 @@ TEST_CASE("outputs may be several, views and inputs, and each has its seed", "[r
   auto const all = store_all(net.graph());
   auto bars = graph_gradient(net, all, {x.is(x0)}, {seen.seed(1), b.seed(10), x.seed(100), a.seed(0.5)});
   CHECK(bars.of(x) == 100 + 30 - 2 + 1);
-  CHECK_THAT(said_by([&] { (void)graph_gradient(net, all, {x.is(x0)}, {b.seed(1)}); }),
+  CHECK_THAT(support::said<error>([&] { (void)graph_gradient(net, all, {x.is(x0)}, {b.seed(1)}); }),
              ContainsSubstring("an output of the graph has no seed (operation = 0)"));
   graph_builder other;
   auto const none = other.input<double>();
@@ -207,7 +202,9 @@ TEST_CASE("outputs may be several, views and inputs, and each has its seed", "[r
       reads::nothing, [](double y) { return y; }, [](double, double&) {}, none);
   (void)other.add(
       reads::nothing, [](double y) { return y; }, [](double, double&) {}, stranger);
-  CHECK_THAT(said_by([&] { (void)graph_gradient(other, store_all(other.graph()), {none.is(x0)}, {stranger.seed(1)}); }),
+  auto const all_of_other = store_all(other.graph());
+  CHECK_THAT(support::said<error>(
+                 [&] { (void)graph_gradient(other, all_of_other, {none.is(x0)}, {stranger.seed(1)}); }),
              ContainsSubstring("a seed is given for what is no output of the graph"));
 }
 
@@ -252,11 +249,11 @@ TEST_CASE("values that are empty, or one that is huge, and bytes that are told",
     auto const found = planner.plan(budget);
     CHECK(graph_gradient(net, found, {x.is(x0)}, {seventh.seed(1)}).peak_bytes() == found.cost.peak);
   }
-  CHECK_THAT(said_by([&] { net.describe(seventh, {.bytes = -2}); }),
+  CHECK_THAT(support::said<error>([&] { net.describe(seventh, {.bytes = -2}); }),
              ContainsSubstring("what is told of an operation is out of range (operation = 2, value = -2)"));
-  CHECK_THAT(said_by([&] { net.describe(seventh, {.work = -1}); }), ContainsSubstring("out of range"));
-  CHECK_THAT(said_by([&] { net.describe(x, {}); }), ContainsSubstring("no operation makes this value"));
-  CHECK_THAT(said_by([&] { (void)graph_probe<watch>(net, {x.is(x0)}, {seventh.seed(1)}, 0); }),
+  CHECK_THAT(support::said<error>([&] { net.describe(seventh, {.work = -1}); }), ContainsSubstring("out of range"));
+  CHECK_THAT(support::said<error>([&] { net.describe(x, {}); }), ContainsSubstring("no operation makes this value"));
+  CHECK_THAT(support::said<error>([&] { (void)graph_probe<watch>(net, {x.is(x0)}, {seventh.seed(1)}, 0); }),
              ContainsSubstring("the graph has to be tried once at least"));
 }
 
@@ -278,7 +275,7 @@ TEST_CASE("inputs that are not those of the graph, and plans that are not, are r
   plan const good{advance(0), turn(1), reverse(0)};
   auto const refused = [&](std::vector<graph_binding> inputs, std::vector<graph_seed> seeds,
                            plan by = {advance(0), turn(1), reverse(0)}) {
-    return said_by([&] { (void)graph_gradient(net, by, inputs, seeds); });
+    return support::said<error>([&] { (void)graph_gradient(net, by, inputs, seeds); });
   };
   CHECK_THAT(refused({x.is(x0)}, {y.seed(1)}),
              ContainsSubstring("an input of the graph is not given (input = 1, inputs = 2)"));
@@ -297,12 +294,12 @@ TEST_CASE("inputs that are not those of the graph, and plans that are not, are r
   CHECK_THAT(refused({x.is(x0), k.is(k0)}, {y.seed(1)}, {advance(0), advance(1), turn(1), reverse(0)}),
              ContainsSubstring("an operation that is not there"));
   CHECK(runs == 0);
-  CHECK_THAT(said_by([&] {
+  CHECK_THAT(support::said<error>([&] {
                (void)small.add(
                    reads::nothing, [](double a) { return a; }, [](double, double&) {}, y);
              }),
              ContainsSubstring("a value is none of this graph"));
-  CHECK_THAT(said_by([&] {
+  CHECK_THAT(support::said<error>([&] {
                (void)small.add(
                    reads::nothing, [](double a) { return a; }, [](double, double&) {}, x);
              }),
@@ -318,7 +315,7 @@ TEST_CASE("contributions of different sizes are refused", "[run][graph]") {
       reads::nothing, [](field const& a) { return a[0]; },
       [](double bar, graph_adjoint<field>& sum) { sum += field(2, bar), sum += field(3, bar); }, x);
   field const x0{1};
-  CHECK_THAT(said_by([&] { (void)graph_gradient(net, store_all(net.graph()), {x.is(x0)}, {y.seed(1)}); }),
+  CHECK_THAT(support::said<error>([&] { (void)graph_gradient(net, store_all(net.graph()), {x.is(x0)}, {y.seed(1)}); }),
              ContainsSubstring("two contributions to one adjoint have different sizes (size = 2, size added = 3)"));
 }
 

@@ -19,6 +19,7 @@
 
 #include "support/catch.hpp"
 #include "support/heap.hpp"
+#include "support/said.hpp"
 
 using namespace cairn;
 namespace reads = cairn::adjoint_reads;
@@ -169,13 +170,6 @@ outcome outcome_of(ladder const& of, graph_adjoints made) {
 template <class Plan, class... Rest>
 outcome run(ladder const& of, Plan&& plan, Rest&&... rest) {
   return outcome_of(of, graph_gradient(of.net, plan, of.inputs, of.seeds, rest...));
-}
-template <class F>
-std::string said_by(F f) {
-  try {
-    f();
-  } catch (error const& e) { return e.what(); }
-  return "";
 }
 
 }  // namespace
@@ -359,7 +353,7 @@ TEST_CASE("adjoints in a workspace end with its next sweep", "[run][graph]") {
   triple const kept = first.of(of.x).at;
   auto second = graph_gradient(of.net, plan, of.inputs, of.seeds, work);
   CHECK_FALSE(first.has(of.x));
-  CHECK_THAT(said_by([&] { (void)first.of(of.x); }),
+  CHECK_THAT(support::said<error>([&] { (void)first.of(of.x); }),
              Contains("another sweep has begun in the workspace of these adjoints"));
   CHECK(second.of(of.x).at == kept);
   CHECK(apart.of(of.x).at == kept);

@@ -5,11 +5,10 @@
 #undef CHECK
 #include <cstddef>
 #include <cstring>
-#include <exception>
-#include <functional>
 #include <string>
 #include <vector>
 #include "support/catch.hpp"
+#include "support/said.hpp"
 
 namespace cairn::libtorch {}
 namespace cl = cairn::libtorch;  // as users shorten it
@@ -29,19 +28,6 @@ inline bool same_bits(std::vector<at::Tensor> const& a, std::vector<at::Tensor> 
   for (std::size_t k = 0; k < a.size(); ++k) if (!same_bits(a[k], b[k])) return false;
   return true;
 }
-
-/// What an error of that type says, or that there was none.
-template <class Error>
-std::string said(std::function<void()> const& f, char const* nothing = "nothing was thrown") {
-  try {
-    f();
-  } catch (Error const& e) {
-    return e.what();
-  }
-  return nothing;
-}
-/// What was thrown says, or nothing.
-inline std::string message_of(std::function<void()> const& f) { return said<std::exception>(f, ""); }
 
 /// The gradients that stand in the tensors, and none there any more.
 inline std::vector<at::Tensor> take_grads(std::vector<at::Tensor> const& tensors) {
