@@ -11,8 +11,12 @@
 using Catch::Approx;  // as in Catch2 2
 #else
 #include <catch2/catch.hpp>
+#include <cstddef>
+#include <string>
 namespace Catch::Matchers {  // by its name in Catch2 3
 inline auto ContainsSubstring(std::string const& part) { return Contains(part); }
+template <std::size_t N>
+auto Contains(char const (&part)[N]) = delete;  // in Catch2 3 it is for containers only
 }  // namespace Catch::Matchers
 #endif
 
