@@ -121,7 +121,7 @@ TEST_CASE("a walk that ends early finds the peak of one to the end", "[plan][est
   }
 }
 
-TEST_CASE("the bound of states for loops that nobody walks is never below a walk", "[plan][estimate]") {
+TEST_CASE("the bound of states for loops that nobody walks is never below a walk", "[plan][estimate][long]") {
   auto const check = [](auto const& plan) {
     each_form([&](sweep_form form) {
       auto const peak = detail::count_frames(plan, form, {92, 0, false}).peak();

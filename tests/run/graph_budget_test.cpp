@@ -153,7 +153,7 @@ TEST_CASE("a budget that is too small is refused with the least", "[run][graph]"
   CHECK(field::alive == 800);
 }
 
-TEST_CASE("a probe does not hold all values at once", "[run][graph]") {
+TEST_CASE("a probe does not hold all values at once", "[run][graph][long]") {
   squares const of{64};
   field const x0(1000, 1.0), bar(1000, 1.0);
   std::int64_t const value = 8000;

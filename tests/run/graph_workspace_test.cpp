@@ -234,7 +234,7 @@ TEST_CASE("plans and budgets change in one workspace", "[run][graph]") {
   }
 }
 
-TEST_CASE("graphs change in one workspace, and a builder between its sweeps", "[run][graph]") {
+TEST_CASE("graphs change in one workspace, and a builder between its sweeps", "[run][graph][long]") {
   ladder small{2}, large{6};
   auto const few = small.plans(), many = large.plans();
   outcome const of_small = run(small, few.front()), of_large = run(large, many.front());
@@ -364,7 +364,7 @@ TEST_CASE("adjoints in a workspace end with its next sweep", "[run][graph]") {
   CHECK(work.box_bytes() == 0);
 }
 
-TEST_CASE("what values own is freed as the plan says, and a workspace keeps small boxes alone", "[run][graph]") {
+TEST_CASE("what values own is freed as the plan says, and a workspace keeps small boxes alone", "[run][graph][long]") {
   using field = std::vector<double>;
   using block = std::array<double, 500>;
   constexpr std::size_t size = 500;

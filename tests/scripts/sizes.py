@@ -22,9 +22,6 @@ LEFT = {
     "include/cairn/adapt/torch/graph/detail/call_trace.hpp: call_trace": 280,
     "include/cairn/adapt/torch/graph/detail/graph_measures.hpp: graph_probe": 280,
     "include/cairn/adapt/torch/loop/detail/loop_body.hpp: loop_body": 350,
-    "include/cairn/plan/loop/detail/plan_search.hpp: plan_search": 220,
-    "include/cairn/plan/text/impl/chain_words.ipp: read_chain_words": 70,
-    "include/cairn/profile/detail/action_rows.hpp: stats_of": 80,
 }
 
 SKIPPED = re.compile(

@@ -80,85 +80,130 @@ class action_rows {
   }
 }
 
-/// The statistics of a loop: a node for each action, an activation for each checkpoint and each tape that is read on
-/// the way back.
-[[nodiscard]] inline profile_stats stats_of(std::vector<action_row> const& rows, workload const& work) {
+/// What each checkpoint and each tape of a loop is, from the node that makes it to the last one that reads it.
+class activation_lives {
+ public:
+  using place = std::tuple<tier, content, slot_index>;
+  explicit activation_lives(workload const& work) : work_{work} {}
+
+  void open(place const& at, step_index state, step_index rank) {
+    close(at);
+    bool const is_tape = std::get<content>(at) == content::tape;
+    life begun{state, {}, is_tape, false};
+    begun.row.activation_name = (is_tape ? "tape_" : "state_") + std::to_string(state);
+    begun.row.creation_rank = begun.row.last_fw_use_rank = rank;
+    begun.row.median_mem_size_bytes = std::int64_t(is_tape ? work_.tape_bytes : work_.state_bytes);
+    lives_[at] = std::move(begun);
+  }
+  void close(place const& at) {
+    auto const found = lives_.find(at);
+    if (found == lives_.end()) return;
+    if (found->second.is_read) read_.push_back(std::move(found->second.row));
+    lives_.erase(found);
+  }
+  /// \param before  seconds before each node, that of this rank included
+  void use(place const& at, step_index rank, std::vector<double> const& before) {
+    if (auto const found = lives_.find(at); found != lives_.end()) use(found->second, rank, before);
+  }
+  /// A reversal reads the tapes of its steps.
+  void use_tapes(action const& reversal, step_index rank, std::vector<double> const& before) {
+    for (auto& [at, one] : lives_)
+      if (one.is_tape && one.state >= reversal.from && one.state < reversal.to) use(one, rank, before);
+  }
+  void turn() noexcept { turned_ = true; }
+  /// The state that is at a place, or else `otherwise`.
+  [[nodiscard]] step_index state_at(place const& at, step_index otherwise) const {
+    auto const found = lives_.find(at);
+    return found == lives_.end() ? otherwise : found->second.state;
+  }
+  /// The activations that were read on the way back, in the order in which they were made.
+  [[nodiscard]] std::vector<activation_stats> finish() && {
+    while (!lives_.empty()) close(lives_.begin()->first);
+    std::stable_sort(read_.begin(), read_.end(),
+                     [](auto const& one, auto const& other) { return one.creation_rank < other.creation_rank; });
+    return std::move(read_);
+  }
+
+ private:
   struct life {
     step_index state = 0;
     activation_stats row;
     bool is_tape = false, is_read = false;
   };
-  using where = std::tuple<tier, content, slot_index>;
-  profile_stats stats;
-  std::map<where, life> lives;
-  std::vector<double> before{0};  // seconds before each node
-  bool turned = false;
-  auto const close = [&](where const& place) {
-    auto const at = lives.find(place);
-    if (at == lives.end()) return;
-    if (at->second.is_read) stats.activations.push_back(std::move(at->second.row));
-    lives.erase(at);
-  };
-  auto const open = [&](where const& place, action const& a, bool is_tape) {
-    close(place);
-    life begun{a.from, {}, is_tape, false};
-    begun.row.activation_name = (is_tape ? "tape_" : "state_") + std::to_string(a.from);
-    begun.row.creation_rank = begun.row.last_fw_use_rank = step_index(stats.nodes.size());
-    begun.row.median_mem_size_bytes = std::int64_t(is_tape ? work.tape_bytes : work.state_bytes);
-    lives[place] = std::move(begun);
-  };
-  auto const use = [&](where const& place) {
-    auto const at = lives.find(place);
-    if (at == lives.end()) return;
-    auto& [state, row, is_tape, is_read] = at->second;
-    step_index const rank = step_index(stats.nodes.size());
-    if (!turned) row.last_fw_use_rank = rank;
-    else {
-      if (!std::exchange(is_read, true)) {
-        row.first_bw_use_rank = rank;
-        row.inactive_time_s = before[std::size_t(rank)] - before[std::size_t(row.last_fw_use_rank) + 1];
-        step_index source = state;
-        for (auto const& [other, one] : lives)
-          if (!one.is_tape && &one != &at->second && one.state <= state)
-            source = source == state ? one.state : (std::max)(source, one.state);
-        row.recomp_time_s = double(state - source) * work.step_seconds +
-                            (is_tape ? work.record_seconds.value_or(work.step_seconds) : 0);
-        row.recomp_memory_bytes = std::int64_t(work.state_bytes + (is_tape ? work.tape_bytes : 0));
-      }
-      row.last_bw_use_rank = rank;
+  void use(life& one, step_index rank, std::vector<double> const& before) {
+    activation_stats& row = one.row;
+    if (!turned_) {
+      row.last_fw_use_rank = rank;
+      return;
     }
-  };
-  for (action_row const& seen : rows) {
-    action const& a = seen.what;
-    step_index state = a.from;
-    if (a.kind == action_kind::drop)
-      if (auto const at = lives.find({a.where, a.what, a.slot}); at != lives.end()) state = at->second.state;
-    node_stats node;
-    node.rank = step_index(stats.nodes.size());
-    node.node_name = row_name(seen, state);
-    bool const runs = a.kind == action_kind::advance || a.kind == action_kind::record;
-    node.type = runs ? node_type::act : a.kind == action_kind::reverse ? node_type::grad : node_type::other;
-    node.gtype = a.kind == action_kind::turn       ? graph_type::other
-                 : seen.where == phase::forward ? graph_type::forward
-                                                : graph_type::backward;
-    node.median_run_time_s = seen.seconds.median();
-    double const active = seen.active.median(), after = seen.after.median();
-    node.median_active_mem_bytes = std::int64_t(active);
-    node.median_peak_mem_bytes = std::int64_t((std::max)({active, after, active + seen.rise.median()}));
-    if (a.kind == action_kind::save) open({a.where, content::state, a.slot}, a, false);
-    if (a.kind == action_kind::record && a.slot != no_slot) open({a.where, content::tape, a.slot}, a, true);
-    if (a.kind == action_kind::load) use({a.where, a.what, a.slot});
-    if (a.kind == action_kind::reverse)
-      for (auto& [place, one] : lives)
-        if (one.is_tape && one.state >= a.from && one.state < a.to) use(place);
-    if (a.kind == action_kind::drop) close({a.where, a.what, a.slot});
-    if (a.kind == action_kind::turn) turned = true;
-    before.push_back(before.back() + node.median_run_time_s);
-    stats.nodes.push_back(std::move(node));
+    if (!std::exchange(one.is_read, true)) {
+      row.first_bw_use_rank = rank;
+      row.inactive_time_s = before[std::size_t(rank)] - before[std::size_t(row.last_fw_use_rank) + 1];
+      row.recomp_time_s = double(one.state - source_of(one)) * work_.step_seconds +
+                          (one.is_tape ? work_.record_seconds.value_or(work_.step_seconds) : 0);
+      row.recomp_memory_bytes = std::int64_t(work_.state_bytes + (one.is_tape ? work_.tape_bytes : 0));
+    }
+    row.last_bw_use_rank = rank;
   }
-  while (!lives.empty()) close(lives.begin()->first);
-  std::stable_sort(stats.activations.begin(), stats.activations.end(),
-                   [](auto const& one, auto const& other) { return one.creation_rank < other.creation_rank; });
+  /// The nearest checkpoint from which it could be made again; itself where there is none.
+  [[nodiscard]] step_index source_of(life const& one) const {
+    step_index source = one.state;
+    for (auto const& [at, other] : lives_)
+      if (!other.is_tape && &other != &one && other.state <= one.state)
+        source = source == one.state ? other.state : (std::max)(source, other.state);
+    return source;
+  }
+
+  workload const& work_;
+  std::map<place, life> lives_;
+  std::vector<activation_stats> read_;
+  bool turned_ = false;
+};
+
+/// \param state  the one that the action keeps, reads or drops
+[[nodiscard]] inline node_stats node_of(action_row const& row, step_index state, step_index rank) {
+  action const& a = row.what;
+  node_stats node;
+  node.rank = rank;
+  node.node_name = row_name(row, state);
+  bool const runs = a.kind == action_kind::advance || a.kind == action_kind::record;
+  node.type = runs ? node_type::act : a.kind == action_kind::reverse ? node_type::grad : node_type::other;
+  node.gtype = a.kind == action_kind::turn     ? graph_type::other
+               : row.where == phase::forward ? graph_type::forward
+                                             : graph_type::backward;
+  node.median_run_time_s = row.seconds.median();
+  double const active = row.active.median(), after = row.after.median();
+  node.median_active_mem_bytes = std::int64_t(active);
+  node.median_peak_mem_bytes = std::int64_t((std::max)({active, after, active + row.rise.median()}));
+  return node;
+}
+
+/// The statistics of a loop: a node for each action, an activation for each checkpoint and each tape that is read on
+/// the way back.
+[[nodiscard]] inline profile_stats stats_of(std::vector<action_row> const& rows, workload const& work) {
+  profile_stats stats;
+  activation_lives lives{work};
+  std::vector<double> before{0};  // seconds before each node
+  for (action_row const& row : rows) {
+    action const& a = row.what;
+    auto const rank = step_index(stats.nodes.size());
+    activation_lives::place const at{a.where, a.what, a.slot};
+    step_index const state = a.kind == action_kind::drop ? lives.state_at(at, a.from) : a.from;
+    switch (a.kind) {
+      case action_kind::save: lives.open({a.where, content::state, a.slot}, a.from, rank); break;
+      case action_kind::record:
+        if (a.slot != no_slot) lives.open({a.where, content::tape, a.slot}, a.from, rank);
+        break;
+      case action_kind::load: lives.use(at, rank, before); break;
+      case action_kind::reverse: lives.use_tapes(a, rank, before); break;
+      case action_kind::drop: lives.close(at); break;
+      case action_kind::turn: lives.turn(); break;
+      default: break;
+    }
+    stats.nodes.push_back(node_of(row, state, rank));
+    before.push_back(before.back() + stats.nodes.back().median_run_time_s);
+  }
+  stats.activations = std::move(lives).finish();
   return stats;
 }
 

@@ -26,6 +26,67 @@ namespace cairn::detail {
   return *work.steps;
 }
 
+[[nodiscard]] inline bool memory_costs(workload const& work) {
+  return work.tiers.memory.write_seconds > 0 || work.tiers.memory.read_seconds > 0 || work.frame_seconds > 0;
+}
+
+/// The best plan of one planner so far, and the fewest bytes of any of its plans.
+class plan_contest {
+ public:
+  plan_contest(workload const& work, byte_size budget) : work_{work}, budget_{budget} {}
+
+  /// Tries a plan with as many slots as fit; false if none fits.
+  [[gnu::cold]] bool try_widest(planner by, plan_parameters with, any_factory make) {
+    slot_fit const fit = widest(make);
+    if (!fit.fits) return false;
+    with.slots = fit.slots;
+    enter(plan_of(make(fit.slots), work_, by, with));
+    return true;
+  }
+  /// If keeping a state in memory takes time, fewer slots may be faster than as many as fit.   \pre make(slots) knows
+  /// its totals
+  [[gnu::cold]] void try_narrower(planner by, plan_parameters with, any_factory make) {
+    slot_index const most = most_slots_within(budget_, work_, make).slots;
+    auto const seconds = [&](slot_index slots) {
+      auto const counts = make(slots).counts();
+      return seconds_of(counts, work_, wide(counts.peak_slots));
+    };
+    double least = seconds(most);
+    with.slots = most;
+    for (slot_index slots = make.least(); slots < most; slots = next_candidate(slots, 64, 16))
+      if (double const now = seconds(slots); now < least) least = now, with.slots = slots;
+    if (with.slots < most) enter(plan_of(make(with.slots), work_, by, with));
+  }
+  /// The most slots that fit, if any do.
+  [[nodiscard, gnu::cold]] slot_fit widest(any_factory make) {
+    slot_fit const fit = most_slots_within(budget_, work_, make);
+    least_ = lesser(least_, fit.bytes);
+    return fit;
+  }
+  [[gnu::cold]] void enter(planned&& plan) {
+    if (!fits(plan.cost)) return;
+    if (best_.empty()) best_.push_back(std::move(plan));
+    else if (is_cheaper(plan.cost, best_[0].cost, work_)) best_[0] = std::move(plan);
+  }
+  [[nodiscard]] bool has_plan() const { return !best_.empty(); }
+  [[nodiscard]] planned& best() { return best_[0]; }
+  /// 0 if nobody has said.
+  [[nodiscard]] wide least_bytes() const { return least_ != ~wide{0} ? least_ : 0; }
+
+ private:
+  [[nodiscard]] bool fits(cost const& sum) const {
+    bool fit = sum.memory_bytes <= budget_.count();
+    for (tier const where : all_tiers)
+      if (where != tier::memory) fit = fit && sum.tier_bytes[std::size_t(where)] <= work_.tiers[where].bytes;
+    return fit;
+  }
+
+  workload const& work_;
+  byte_size budget_;
+  std::vector<planned> best_;
+  wide least_ = ~wide{0};
+};
+
 /// Asks each planner in turn for its cheapest plan that fits. Functions that are called rarely are compiled for size
 /// (`gnu::cold`), because every user's file compiles them. Walks and tables are not.
 class plan_search {
@@ -49,51 +110,9 @@ class plan_search {
   [[nodiscard]] bool is_wanted(planner by) const { return !options_.only || *options_.only == by; }
   [[nodiscard]] bool is_leaf_form() const { return work_.form.adjoint == adjoint_form::leaf; }
 
-  /// The best plan of one planner so far, and the fewest bytes of any of its plans.
-  struct contest {
-    std::vector<planned> best;
-    wide least = ~wide{0};
-  };
-  [[gnu::cold]] bool try_widest(contest& so_far, planner by, plan_parameters with, any_factory make) {
-    slot_fit const fit = most_slots_within(budget_, work_, make);
-    so_far.least = lesser(so_far.least, fit.bytes);
-    if (!fit.fits) return false;
-    with.slots = fit.slots;
-    enter(so_far, plan_of(make(fit.slots), work_, by, with));
-    return true;
-  }
-  /// If keeping a state in memory takes time, fewer slots may be faster than as many as fit.   \pre make(slots) knows
-  /// its totals
-  [[gnu::cold]] void try_narrower(contest& so_far, planner by, plan_parameters with, any_factory make) {
-    slot_index const most = most_slots_within(budget_, work_, make).slots;
-    auto const seconds = [&](slot_index slots) {
-      auto const counts = make(slots).counts();
-      return seconds_of(counts, work_, wide(counts.peak_slots));
-    };
-    double least = seconds(most);
-    with.slots = most;
-    for (slot_index slots = make.least(); slots < most; slots = next_candidate(slots, 64, 16))
-      if (double const now = seconds(slots); now < least) least = now, with.slots = slots;
-    if (with.slots < most) enter(so_far, plan_of(make(with.slots), work_, by, with));
-  }
-  [[nodiscard]] bool memory_costs() const {
-    return work_.tiers.memory.write_seconds > 0 || work_.tiers.memory.read_seconds > 0 || work_.frame_seconds > 0;
-  }
-  [[gnu::cold]] void enter(contest& so_far, planned&& plan) {
-    if (!fits(plan.cost)) return;
-    if (so_far.best.empty()) so_far.best.push_back(std::move(plan));
-    else if (is_cheaper(plan.cost, so_far.best[0].cost, work_)) so_far.best[0] = std::move(plan);
-  }
-  [[nodiscard]] bool fits(cost const& sum) const {
-    bool fit = sum.memory_bytes <= budget_.count();
-    for (tier const where : all_tiers)
-      if (where != tier::memory) fit = fit && sum.tier_bytes[std::size_t(where)] <= work_.tiers[where].bytes;
-    return fit;
-  }
-  [[gnu::cold]] void close(contest&& so_far, planner by, skip_reason reason = skip_reason::budget) {
-    if (so_far.best.empty())
-      skipped.push_back({by, reason, reason == skip_reason::budget && so_far.least != ~wide{0} ? so_far.least : 0});
-    else enlist(std::move(so_far.best[0]));
+  [[gnu::cold]] void close(plan_contest&& so_far, planner by, skip_reason reason = skip_reason::budget) {
+    if (!so_far.has_plan()) skipped.push_back({by, reason, reason == skip_reason::budget ? so_far.least_bytes() : 0});
+    else enlist(std::move(so_far.best()));
   }
   /// Inserts a plan behind all plans that are cheaper or equal. A sort by hand, because std::sort of plans is slow to
   /// compile.
@@ -105,16 +124,16 @@ class plan_search {
 
   /// Tries plans with leaves of one length.
   template <class Maker>
-  [[gnu::cold]] void try_leaf(contest& so_far, planner by, step_index leaf) {
+  [[gnu::cold]] void try_leaf(plan_contest& so_far, planner by, step_index leaf) {
     Maker const make{steps_, leaf};
     plan_parameters const with{.leaf = leaf, .free_initial = by == planner::revolve};
-    if (try_widest(so_far, by, with, make) && memory_costs()) try_narrower(so_far, by, with, make);
+    if (so_far.try_widest(by, with, make) && memory_costs(work_)) so_far.try_narrower(by, with, make);
   }
   /// Tries the leaf lengths that fit: every length up to 64 steps, above that a selection, and then all lengths near
   /// the best one.
-  [[gnu::cold]] void in_memory(planner by, void (plan_search::*try_one)(contest&, planner, step_index)) {
+  [[gnu::cold]] void in_memory(planner by, void (plan_search::*try_one)(plan_contest&, planner, step_index)) {
     if (!is_wanted(by)) return;
-    contest so_far;
+    plan_contest so_far{work_, budget_};
     auto const with_leaf = [&](step_index leaf) { (this->*try_one)(so_far, by, leaf); };
     step_index const longest = steps_ < 1 ? 1 : steps_;
     if (options_.leaf || !is_leaf_form()) {
@@ -124,8 +143,8 @@ class plan_search {
     auto const tape_fits = [&](step_index leaf) { return leaf == 1 || tape_of_leaf(work_, leaf) <= budget_.count(); };
     for (step_index leaf = 1; leaf < longest && tape_fits(leaf); leaf = next_candidate(leaf, 64, 16)) with_leaf(leaf);
     if (tape_fits(longest)) with_leaf(longest);
-    if (!so_far.best.empty()) {
-      step_index const best = so_far.best[0].with.leaf, around = lesser<step_index>(best / 16, 100);
+    if (so_far.has_plan()) {
+      step_index const best = so_far.best().with.leaf, around = lesser<step_index>(best / 16, 100);
       for (step_index leaf = greater<step_index>(65, best - around);
            best > 64 && leaf <= lesser(best + around, longest) && tape_fits(leaf); ++leaf)
         with_leaf(leaf);
@@ -141,22 +160,22 @@ class plan_search {
   [[nodiscard]] bool is_walkable() const { return steps_ <= most_walked_steps; }
   /// The plan of one planner by a table with the most slots in memory, given so many slots elsewhere. Fewer slots
   /// elsewhere leave more room for slots in memory.
-  [[gnu::cold]] void try_table(contest& so_far, planner by, slot_index elsewhere) {
+  [[gnu::cold]] void try_table(plan_contest& so_far, planner by, slot_index elsewhere) {
     plan_parameters const with{.far_slots = elsewhere};
     wide const allowed = options_.most_table_bytes;
     if (by == planner::hrevolve) {
       slot_index const most = greater<slot_index>(most_in_table() - elsewhere, 1);
-      try_widest(so_far, by, with, hrevolve_factory{work_, steps_, most, elsewhere, allowed, options_.limit});
+      so_far.try_widest(by, with, hrevolve_factory{work_, steps_, most, elsewhere, allowed, options_.limit});
     } else if (by == planner::multistage) {
-      try_widest(so_far, by, with,
+      so_far.try_widest(by, with,
                  multistage_factory{steps_, elsewhere, useful_slots(steps_), allowed, options_.limit});
     } else {
-      try_widest(so_far, by, with, disk_revolve_factory{work_, steps_, allowed, options_.limit});
+      so_far.try_widest(by, with, disk_revolve_factory{work_, steps_, allowed, options_.limit});
     }
   }
   /// The best plan of one planner by a table; none if the table would be too large.
   [[gnu::cold]] void by_table(planner by, slot_index most_far) {
-    contest so_far;
+    plan_contest so_far{work_, budget_};
     skip_reason reason = skip_reason::budget;
     for (slot_index elsewhere = most_far;; elsewhere /= 4) {
       try {
@@ -180,18 +199,17 @@ class plan_search {
     wide const share = work_.state_bytes > 0 ? (work_.tape_bytes + work_.state_bytes - 1) / work_.state_bytes : 1;
     auto const tape_units = slot_index(lesser<wide>(greater<wide>(share, 1), wide{1} << 31));
     plan_parameters with{.tape_units = wide(tape_units), .free_initial = true};
-    contest so_far;
+    plan_contest so_far{work_, budget_};
     auto const make = [&](slot_index most) {
       return mixed_factory{steps_, tape_units, most, work_.tapes_restart, options_.most_table_bytes, options_.limit};
     };
     auto const all = slot_index(lesser<wide>(wide(steps_) * wide(tape_units), wide{1} << 40));
     enter_units(so_far, with, make(all), all);  // keeping the tapes of all steps needs no table
     skip_reason reason = most_in_table() > 0 ? skip_reason::budget : skip_reason::table;
-    if (slot_index const rows = most_in_table(); so_far.best.empty() && rows > 0) {
+    if (slot_index const rows = most_in_table(); !so_far.has_plan() && rows > 0) {
       try {
         auto const widest = make(lesser(rows, all));
-        slot_fit const fit = most_slots_within(budget_, work_, any_factory{widest});
-        so_far.least = lesser(so_far.least, fit.bytes);
+        slot_fit const fit = so_far.widest(any_factory{widest});
         if (fit.fits) enter_units(so_far, with, make(rows), fit.slots);
       } catch (too_much_work const&) {
         reason = skip_reason::work;
@@ -199,10 +217,11 @@ class plan_search {
     }
     close(std::move(so_far), planner::mixed, reason);
   }
-  [[gnu::cold]] void enter_units(contest& so_far, plan_parameters with, mixed_factory const& make, slot_index units) {
+  [[gnu::cold]] void enter_units(plan_contest& so_far, plan_parameters with, mixed_factory const& make,
+                                 slot_index units) {
     with.units = wide(units);
     try {
-      enter(so_far, plan_of(make(units), work_, planner::mixed, with));
+      so_far.enter(plan_of(make(units), work_, planner::mixed, with));
     } catch (invalid_plan const&) {
       // The table for this many units is too large.
     }
@@ -214,7 +233,7 @@ class plan_search {
     elsewhere = elsewhere && other_tiers_;
     if (is_leaf_form() && options_.leaf.value_or(1) > 1) return;
     if (elsewhere) two_levels();
-    if (elsewhere || (memory_costs() && !options_.only)) tables(elsewhere);
+    if (elsewhere || (memory_costs(work_) && !options_.only)) tables(elsewhere);
   }
   [[gnu::cold]] void tables(bool elsewhere) {
     slot_index const rows = most_in_table();
@@ -238,15 +257,14 @@ class plan_search {
   /// Tries periods from the shortest that there is room for, each with as many states inside as fit.
   [[gnu::cold]] void two_levels() {
     if (!is_wanted(planner::two_level)) return;
-    contest so_far;
+    plan_contest so_far{work_, budget_};
     for (tier const where : all_tiers) {
       if (where == tier::memory || work_.tiers[where].bytes == 0 || steps_ < 1) continue;
       wide const room = work_.state_bytes > 0 ? work_.tiers[where].bytes / work_.state_bytes : wide(steps_);
       if (room < 1) continue;
       auto const shortest = step_index((wide(steps_) + room - 1) / room);
       two_level_factory const one_period{steps_, steps_, where};
-      slot_fit const fit = most_slots_within(budget_, work_, any_factory{one_period});
-      so_far.least = lesser(so_far.least, fit.bytes);
+      slot_fit const fit = so_far.widest(any_factory{one_period});
       if (!fit.fits) continue;
       auto const seconds = [&](step_index period) {
         auto const counts = two_level_factory{steps_, period, where}.as_is(fit.slots).counts();
@@ -259,7 +277,7 @@ class plan_search {
         double const now = seconds(period);
         if (now < least) least = now, best = period;
       }
-      while (!try_widest(so_far, planner::two_level, {.far_slots = leaves_in(steps_, best), .period = best},
+      while (!so_far.try_widest(planner::two_level, {.far_slots = leaves_in(steps_, best), .period = best},
                          two_level_factory{steps_, best, where}) &&
              best < steps_)
         best = best > steps_ / 2 ? steps_ : 2 * best;  // halves the slots on the other tier, and so the table of slots

@@ -71,6 +71,22 @@ CAIRN_DECL std::string chain_words(std::span<action const> actions) {
   return line;
 }
 
+namespace detail {
+
+// A word of a line, taken apart.
+struct chain_word {
+  std::string_view name, digits, tier_word;
+  bool names_tier = false;
+};
+inline chain_word chain_word_of(std::string_view whole) {
+  auto const colon = whole.find(':');
+  auto const before = whole.substr(0, colon), name = before.substr(0, before.find_first_of("0123456789"));
+  bool const names_tier = colon != whole.npos;
+  return {name, before.substr(name.size()), names_tier ? whole.substr(colon + 1) : std::string_view{}, names_tier};
+}
+
+}  // namespace detail
+
 CAIRN_DECL std::vector<action> read_chain_words(std::string_view line) {
   constexpr char const* who = "cairn::read_chain_words";
   constexpr std::int64_t most_stage = (std::numeric_limits<std::int32_t>::max)();
@@ -102,10 +118,7 @@ CAIRN_DECL std::vector<action> read_chain_words(std::string_view line) {
     if (line.empty()) return actions;
     auto const whole = line.substr(0, line.find_first_of(" \t\r\n"));
     line.remove_prefix(whole.size());
-    auto const colon = whole.find(':');
-    auto const before = whole.substr(0, colon),
-               tier_word = colon == whole.npos ? std::string_view{} : whole.substr(colon + 1);
-    auto const name = before.substr(0, before.find_first_of("0123456789")), digits = before.substr(name.size());
+    auto const [name, digits, tier_word, named] = detail::chain_word_of(whole);
     meaning const* found = nullptr;
     for (auto const& one : meanings)
       if (one.word == name) found = &one;
@@ -124,7 +137,6 @@ CAIRN_DECL std::vector<action> read_chain_words(std::string_view line) {
                         "write the number behind the word, as in Fck0"};
     auto const where =
         tier_word.empty() ? std::optional{tier::memory} : detail::value_in<tier>(detail::tier_words, tier_word);
-    bool const named = colon != whole.npos;
     action const made = found->make(stage, where.value_or(tier::memory));
     bool const moves = made.kind == action_kind::save || made.kind == action_kind::load;
     if (!where || made.where != *where || named != (*where != tier::memory) || (moves && !named))
