@@ -193,6 +193,6 @@ step()
 for p in parameters:
     p.grad = None
 ctypes.CDLL(None).malloc_trim(0)
-peer.serve(step, lambda y: [y.detach().numpy(), *(p.grad.numpy() for p in parameters)], file,
+peer.serve(model, step, lambda y: [y.detach().numpy(), *(p.grad.numpy() for p in parameters)], file,
            lambda: {"bytes": counted(), "words": words, "bytes_are": "tensors",
                     "version": f"torch {torch.__version__}"})

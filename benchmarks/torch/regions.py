@@ -83,6 +83,6 @@ def answer():
     return gradient()
 
 
-peer.serve(answer, lambda made: [p.grad.numpy() for p in made], file,
+peer.serve(case, answer, lambda made: [p.grad.numpy() for p in made], file,
            lambda: {"bytes": counter.bytes_peak() if counter else None, "bytes_are": "tensors",
                     "version": f"torch {torch.__version__}"})
