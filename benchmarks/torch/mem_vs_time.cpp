@@ -202,7 +202,10 @@ way blocks_within(workload const& work, std::int64_t limit) {
     return [&work, checkpointed, segment] { return work.in_regions(checkpointed, segment); };
   };
   auto const fits = [&](std::size_t checkpointed, std::size_t segment) {
-    return training(work, at(checkpointed, segment)).count().beside_gradients <= limit;
+    training steps(work, at(checkpointed, segment));
+    bool const within = steps.count().beside_gradients <= limit;
+    steps.put_back();
+    return within;
   };
   for (std::size_t segment = 1; segment <= work.blocks; ++segment) {
     if (!fits(work.blocks, segment)) continue;
