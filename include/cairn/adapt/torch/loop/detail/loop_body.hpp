@@ -233,11 +233,14 @@ class loop_body {
   void set_blocks(step_index size, step_index end) noexcept { looks_.set_blocks(size, end); }
   /// The loop has ended with state i.
   void note_end(step_index i, at::TensorList parts) { looks_.note_last(i, parts); }
+  /// The forward sweep begins, and other threads see that it uses the generators: another one may have used them since
+  /// their states were read.
+  void note_begun() { others_drew_ = options.rng() == Rng::Preserve && !around.generators.are_now(); }
   /// The forward sweep is over. If it drew no random numbers, generators are not touched from here on.
   void note_drawn(generator_use const& use) {
     if (options.rng() == Rng::Ignore) return;
     draws = use.drew(around.generators);
-    if (draws) use.check(who);
+    if (draws) use.check(who, others_drew_);
   }
   /// Whether any result of the loop is differentiable.
   [[nodiscard]] bool is_differentiable() const {
@@ -453,6 +456,7 @@ class loop_body {
   storage_set states_made_;  ///< memory of states that were made while reads were tracked
   step_index reads_state_ = -1;  ///< the first step that was seen to read one of them
   bool tracks_all_ = false;  ///< reads are tracked in every later step
+  bool others_drew_ = false;  ///< between reading the generators' states and the begin of the forward sweep
   graph_position begun_;  ///< before the first step
   state_metadata looks_;
 };

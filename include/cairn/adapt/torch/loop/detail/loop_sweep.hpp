@@ -45,6 +45,7 @@ class loop_sweep {
   [[nodiscard]] tensor_list run(loop_body& body) {
     auto const recording = record_forward(body);
     generator_use const drawing{body.options.rng()};
+    body.note_begun();
     states_.begin_half(drawing);
     body.set_blocks(plan_.leaf(), body.steps);
     forward_half half{states_, body};
@@ -59,6 +60,7 @@ class loop_sweep {
                                       state_question const& goes_on) {
     auto const recording = record_forward(body);
     generator_use const drawing{body.options.rng()};
+    body.note_begun();
     states_.begin_half(drawing);
     body.set_blocks(size, -1);
     auto last = watched(body, [&]<class Observer>(Observer& observer) {

@@ -40,9 +40,11 @@ class generator_states {
   /// Sets the generators to these states.
   void restore() const { set_device_states(states_); }
   /// Whether the generators of devices are in these states; the CPU's is not compared.
-  [[nodiscard]] bool devices_are_now() const {
+  [[nodiscard]] bool devices_are_now() const { return are_now(false); }
+  /// Whether the generators are in these states.   \param cpu  whether the CPU's is compared, too
+  [[nodiscard]] bool are_now(bool cpu = true) const {
     for (auto const& [device, state] : states_) {
-      if (device.is_cpu()) continue;
+      if (device.is_cpu() && !cpu) continue;
       auto generator = default_generator(device);
       std::lock_guard const lock{generator.mutex()};
       auto const now = generator.get_state();
@@ -152,18 +154,26 @@ class generator_use {
   void put_back(generator_states const& states) const {
     if (!counts_) return;
     std::lock_guard const lock{access()};
-    if (draws_ || !overlaps_) states.restore();
+    if (!draws_ && overlaps_) return;
+    if (draws_)
+      for (auto* const other : all()) other->was_put_back_ = other->was_put_back_ || other->thread_ != thread_;
+    states.restore();
   }
-  /// Whether numbers were drawn since it began.   \param start  the generators' states at that time
+  /// Whether numbers were drawn since it began; also if another thread has put back generators meanwhile, which hides
+  /// it.   \param start  the generators' states at that time
   [[nodiscard]] bool drew(generator_states const& start) const {
-    return counts_ && !(start_->is_now() && start.devices_are_now());
+    if (!counts_) return false;
+    bool const same = start_->is_now() && start.devices_are_now();
+    std::lock_guard const lock{access()};  // after the comparison, as the mark is set before generators are put back
+    return !same || was_put_back_;
   }
-  /// To be called if random numbers were drawn.
+  /// To be called if random numbers were drawn.   \param before  whether another thread used the generators after their
+  /// states were read and before this began
   /// \throws invalid_call   if another thread used the generators in the same way
-  void check(char const* who) const {
+  void check(char const* who, bool before = false) const {
     if (!counts_ || !draws_) return;
     std::lock_guard const lock{access()};
-    if (overlaps_)
+    if (overlaps_ || before)
       throw invalid_call{who, "random numbers were drawn while another thread ran a checkpointed computation, too", {},
                          "run them one after another, or give Rng::Ignore to those that draw no random numbers"};
   }
@@ -178,7 +188,7 @@ class generator_use {
     return at_work;
   }
 
-  bool counts_, draws_, overlaps_ = false;
+  bool counts_, draws_, overlaps_ = false, was_put_back_ = false;
   std::thread::id thread_;
   std::optional<cpu_generator_state> start_;  ///< used if numbers are preserved
 };
