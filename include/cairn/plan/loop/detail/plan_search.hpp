@@ -168,7 +168,7 @@ class plan_search {
       so_far.try_widest(by, with, hrevolve_factory{work_, steps_, most, elsewhere, allowed, options_.limit});
     } else if (by == planner::multistage) {
       so_far.try_widest(by, with,
-                 multistage_factory{steps_, elsewhere, useful_slots(steps_), allowed, options_.limit});
+                        multistage_factory{steps_, elsewhere, useful_slots(steps_), allowed, options_.limit});
     } else {
       so_far.try_widest(by, with, disk_revolve_factory{work_, steps_, allowed, options_.limit});
     }
@@ -278,7 +278,7 @@ class plan_search {
         if (now < least) least = now, best = period;
       }
       while (!so_far.try_widest(planner::two_level, {.far_slots = leaves_in(steps_, best), .period = best},
-                         two_level_factory{steps_, best, where}) &&
+                                two_level_factory{steps_, best, where}) &&
              best < steps_)
         best = best > steps_ / 2 ? steps_ : 2 * best;  // halves the slots on the other tier, and so the table of slots
     }

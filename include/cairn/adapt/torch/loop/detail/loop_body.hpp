@@ -75,7 +75,7 @@ class loop_body {
         step_{std::move(step)},
         output_form_{data.outputs},
         looks_{options.determinism(), options.verify()} {
-    around = rng_autocast_state::now(x0, options.rng());
+    around.autocast = autocast_state::now();
     for (auto const& t : detached(x0)) initial.push_back(saved(t));
     for (auto const& series : data.inputs) {
       input_flags.push_back(require_gradients(series.tensors()));
@@ -233,14 +233,11 @@ class loop_body {
   void set_blocks(step_index size, step_index end) noexcept { looks_.set_blocks(size, end); }
   /// The loop has ended with state i.
   void note_end(step_index i, at::TensorList parts) { looks_.note_last(i, parts); }
-  /// The forward sweep begins, and other threads see that it uses the generators: another one may have used them since
-  /// their states were read.
-  void note_begun() { others_drew_ = options.rng() == Rng::Preserve && !around.generators.are_now(); }
   /// The forward sweep is over. If it drew no random numbers, generators are not touched from here on.
   void note_drawn(generator_use const& use) {
     if (options.rng() == Rng::Ignore) return;
     draws = use.drew(around.generators);
-    if (draws) use.check(who, others_drew_);
+    if (draws) use.check(who);
   }
   /// Whether any result of the loop is differentiable.
   [[nodiscard]] bool is_differentiable() const {
@@ -456,7 +453,6 @@ class loop_body {
   storage_set states_made_;  ///< memory of states that were made while reads were tracked
   step_index reads_state_ = -1;  ///< the first step that was seen to read one of them
   bool tracks_all_ = false;  ///< reads are tracked in every later step
-  bool others_drew_ = false;  ///< between reading the generators' states and the begin of the forward sweep
   graph_position begun_;  ///< before the first step
   state_metadata looks_;
 };

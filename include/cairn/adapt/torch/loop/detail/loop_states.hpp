@@ -22,12 +22,18 @@ namespace cairn::libtorch::detail {
 /// What a loop holds between its forward and its backward half. A copy shares the tensors.
 class loop_states {
  public:
-  explicit loop_states(loop_body const& body) : generators_{body.around.generators} {
+  explicit loop_states(loop_body const& body) {
     for (auto const& part : body.initial) live.push_back(part.value);
   }
 
   tensor_list live;  ///< empty after its step has been differentiated
 
+  /// The forward half begins. Only now are the generators' states read: where other threads see that they are in use.
+  void begin_forward(loop_body& body, generator_use const& drawing) {
+    begin_half(drawing);
+    remember_generators(body);
+    body.around.generators = generators_;
+  }
   /// A half begins, which draws random numbers so.   \param drawing  lives as long as that half
   void begin_half(generator_use const& drawing) noexcept { drawing_ = &drawing; }
   /// The generators are as they were before the loop's last kept step.   \pre a half has begun

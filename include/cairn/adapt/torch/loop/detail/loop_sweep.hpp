@@ -43,10 +43,9 @@ class loop_sweep {
 
   /// Runs the loop forward and returns the last state.
   [[nodiscard]] tensor_list run(loop_body& body) {
-    auto const recording = record_forward(body);
     generator_use const drawing{body.options.rng()};
-    body.note_begun();
-    states_.begin_half(drawing);
+    states_.begin_forward(body, drawing);
+    auto const recording = record_forward(body);
     body.set_blocks(plan_.leaf(), body.steps);
     forward_half half{states_, body};
     run_half(half, body);  // up to the turn
@@ -58,10 +57,9 @@ class loop_sweep {
   /// the loop continues at state 0
   [[nodiscard]] tensor_list run_while(loop_body& body, online const& plan, step_index size,
                                       state_question const& goes_on) {
-    auto const recording = record_forward(body);
     generator_use const drawing{body.options.rng()};
-    body.note_begun();
-    states_.begin_half(drawing);
+    states_.begin_forward(body, drawing);
+    auto const recording = record_forward(body);
     body.set_blocks(size, -1);
     auto last = watched(body, [&]<class Observer>(Observer& observer) {
       open_half<Observer> half{states_, body, size, goes_on, observer};

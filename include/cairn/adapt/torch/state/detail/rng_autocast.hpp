@@ -40,11 +40,9 @@ class generator_states {
   /// Sets the generators to these states.
   void restore() const { set_device_states(states_); }
   /// Whether the generators of devices are in these states; the CPU's is not compared.
-  [[nodiscard]] bool devices_are_now() const { return are_now(false); }
-  /// Whether the generators are in these states.   \param cpu  whether the CPU's is compared, too
-  [[nodiscard]] bool are_now(bool cpu = true) const {
+  [[nodiscard]] bool devices_are_now() const {
     for (auto const& [device, state] : states_) {
-      if (device.is_cpu() && !cpu) continue;
+      if (device.is_cpu()) continue;
       auto generator = default_generator(device);
       std::lock_guard const lock{generator.mutex()};
       auto const now = generator.get_state();
@@ -134,8 +132,8 @@ class generator_use {
   explicit generator_use(Rng rng, bool draws = true)
       : counts_{rng == Rng::Preserve}, draws_{draws}, thread_{std::this_thread::get_id()} {
     if (!counts_) return;
-    start_.emplace();
     std::lock_guard const lock{access()};
+    start_.emplace();  // where no other thread puts back generators
     for (auto* const other : all()) {
       if (other->thread_ == thread_) continue;
       overlaps_ = true;
@@ -167,13 +165,12 @@ class generator_use {
     std::lock_guard const lock{access()};  // after the comparison, as the mark is set before generators are put back
     return !same || was_put_back_;
   }
-  /// To be called if random numbers were drawn.   \param before  whether another thread used the generators after their
-  /// states were read and before this began
+  /// To be called if random numbers were drawn.
   /// \throws invalid_call   if another thread used the generators in the same way
-  void check(char const* who, bool before = false) const {
+  void check(char const* who) const {
     if (!counts_ || !draws_) return;
     std::lock_guard const lock{access()};
-    if (overlaps_ || before)
+    if (overlaps_)
       throw invalid_call{who, "random numbers were drawn while another thread ran a checkpointed computation, too", {},
                          "run them one after another, or give Rng::Ignore to those that draw no random numbers"};
   }
