@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/torch.hpp"
+#include <barrier>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -126,6 +127,44 @@ TEST_CASE("a graph has the bits of its plain call under every plan", "[torch][gr
     CHECK(same_bits(torch::rand({3}), after_plain));
   }
   CHECK(plans.front().cost.runs > plans.back().cost.runs);
+}
+
+TEST_CASE("an operation that draws in two threads at once is refused if it runs again", "[torch][graph][rng][threads]") {
+  using namespace cairn::graph_actions;
+  bool const again = GENERATE(true, false);
+  int const meeting = GENERATE(1, 2);  // the run in which the threads meet
+  std::barrier<> meet{2};
+  std::string words[2];
+  auto const backward = [&](int k) {
+    hand_made net;
+    int runs = 0;
+    auto const f = [&](tensors const& in) {
+      if (++runs == meeting) meet.arrive_and_wait();
+      return tensors{torch::dropout(in[0], 0.5, true)};
+    };
+    cairn::graph_operation const keeps_mask{.bytes = value_bytes, .tape_bytes = value_bytes, .adjoint_needs_inputs = false, .adjoint_needs_output = false};
+    (void)net.add("dropout", {{-1, 0}}, f, keeps_mask);
+    net.graph.operations.back().draws = true;
+    net.graph.results = {{0, 0}};
+    net.graph.leaves = {Tensor{}};
+    net.graph.inputs = 1;
+    tensors const leaves{torch::ones({rows, columns}).requires_grad_()};
+    auto const program = net.program(again ? std::vector<cairn::action>{advance(0), turn(1), drop(0), record(0), reverse(0)}
+                                           : std::vector<cairn::action>{record(0), turn(1), reverse(0)});
+    words[k] = support::message_of([&] {
+      auto const y = graph_node::call(program, leaves).front();
+      auto const gradient = torch::autograd::grad({y.sum()}, leaves).front();
+      if (!same_bits(gradient, y)) throw std::runtime_error("other masks");
+    });
+    if (!again && meeting == 2) meet.arrive_and_wait();  // it runs once
+  };
+  std::thread other{[&] { backward(1); }};
+  backward(0);
+  other.join();
+  for (auto const& one : words) {
+    if (again) CHECK_THAT(one, Catch::Matchers::ContainsSubstring("random numbers were drawn while another thread ran"));
+    else CHECK(one == "");
+  }
 }
 
 TEST_CASE("a dropped value is free while its operation's tape stands", "[torch][graph]") {

@@ -128,9 +128,19 @@ auto run_region(F f, CheckpointOptions const& options, std::tuple<Arguments cons
           region_frame::settings{options.early_stop(), options.rng(), options.determinism(), std::move(buffers),
                                  region_name, options.debug(), options.keep_leftovers(), options.kept_names(),
                                  options.policy()});
-      region_frame::first_run const first{frame, parts};
-      if constexpr (copies) return call(f);
-      else return call(*held);
+      region_frame::first_run first{frame, parts};
+      auto& function = [&]() -> F& {
+        if constexpr (copies) return f;
+        else return *held;
+      }();
+      if constexpr (std::is_void_v<decltype(call(function))>) {
+        call(function);
+        first.check();
+      } else {
+        auto result = call(function);
+        first.check();
+        return result;
+      }
     }
   }
 }
@@ -149,8 +159,9 @@ auto run_region(F f, CheckpointOptions const& options, std::tuple<Arguments cons
 ///   elements. Tensors may be undefined. A type with your own `tensor_traits` is rebuilt from a `like` with undefined
 ///   tensors. A last argument of type `CheckpointOptions` is for the region, not for f
 /// \returns the result of f
-/// \throws invalid_call   under an engine that is not LibTorch's own, and in backward if an input, a parameter or a
-///   saved tensor was changed in place
+/// \throws invalid_call   under an engine that is not LibTorch's own; if f drew random numbers while another thread ran
+///   a region or a loop that preserves them; and in backward, also if an input, a parameter or a saved tensor was
+///   changed in place
 /// \throws recompute_mismatch   in backward, if the recomputation saves other tensors
 template <class F, class First, class... More>
 auto checkpoint(F f, First const& first, More const&... more) {

@@ -113,13 +113,16 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     input_.emplace(x);
     here_ = at::empty({0}, x.options());
     autocast_ = autocast_state::now();
+    generator_use const drawing{how_.rng};
     at::Tensor live = x;
     while (plan_[next_].kind != action_kind::turn) {
       auto const& a = plan_[next_++];
       if (cairn::detail::runs_stage(a) && a.from == ran_) live = run_first(a, live);
-      else if (cairn::detail::runs_stage(a)) again(a);
+      else if (cairn::detail::runs_stage(a)) again(a, drawing);
       else obey(a);
     }
+    draws_ = drawing.drew({});
+    if (draws_) drawing.check(how_.who);
     return live;
   }
 
@@ -333,6 +336,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     if (running_ || ran_ < step_index(stages_.size())) refuse_inner(how_.who);
     if (reversed_ <= i) restart();
     if (is_at(i)) return;
+    std::optional<generator_use> drawing;
     std::optional<rng_autocast_guard> outside;
     last_again_ = -1;
     try {
@@ -340,13 +344,17 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
         auto const& a = plan_[next_];
         tell(next_);
         if (cairn::detail::runs_stage(a)) {
-          if (!outside) outside.emplace(at::TensorList{here_}, how_.rng);
-          run_again(a);
+          if (!outside) {
+            drawing.emplace(how_.rng, draws_ || !here_.is_cpu());
+            outside.emplace(at::TensorList{here_}, how_.rng, *drawing);
+          }
+          run_again(a, *drawing);
         } else {
           obey(a);
         }
       }
       tell(next_);
+      if (drawing && draws_) drawing->check(how_.who);
     } catch (...) {
       restart();  // the states of generators between these runs are unknown
       throw;
@@ -389,17 +397,17 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     }
   }
   /// Runs a stage again before the plan has reached the loss.
-  void again(action const& a) {
-    rng_autocast_guard const outside{here_, how_.rng};
+  void again(action const& a, generator_use const& drawing) {
+    rng_autocast_guard const outside{here_, how_.rng, drawing};
     last_again_ = -1;
-    run_again(a);
+    run_again(a, drawing);
   }
-  void run_again(action const& a) {
+  void run_again(action const& a, generator_use const& drawing) {
     step_index const i = a.from;
     auto& first = first_of(i);
     check_reads(first.reads, how_.who, {"stage", i});
     auto const in = input_of(i);
-    if (i == 0 || last_again_ != i - 1) first.generators.restore();
+    if (i == 0 || last_again_ != i - 1) drawing.put_back(first.generators);
     autocast_.without_cache().restore();
     bool const keeps = a.kind == action_kind::record;
     if (keeps) tape_of(i).emplace();
@@ -463,6 +471,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
   step_index reversed_;         ///< the last stage whose adjoint the plan has passed
   step_index last_again_ = -1;  ///< the stage after which the generators are now
   bool turned_ = false, running_ = false;
+  bool draws_ = false;  ///< the stages drew numbers from the CPU's generator
   std::recursive_mutex access_;  ///< recursive, as in `region_frame`
 };
 

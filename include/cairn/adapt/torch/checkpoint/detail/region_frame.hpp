@@ -72,22 +72,31 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
           now_{frame_->kept_, *notes_, false, frame_->how_.rng, frame_->how_.names},
           operators_{frame_->how_.policy, frame_->cached_operations_, now_, frame_->how_.who},
           hooks_{[of = frame_, notes = notes_] { return std::make_unique<forgotten>(of, notes); }} {
-      if (frame_->how_.rng == Rng::Preserve) frame_->numbers_.begin_run(start_.emplace());
+      frame_->numbers_.begin_run(drawing_);
     }
     first_run(first_run const&) = delete;
     first_run& operator=(first_run const&) = delete;
-    ~first_run() {
+    ~first_run() { end(); }
+    /// The function has returned.   \throws invalid_call   if it drew random numbers while another thread may have
+    ///   drawn them, too
+    void check() {
+      end();
+      if (frame_->numbers_.drew()) drawing_.check(frame_->how_.who);
+    }
+
+   private:
+    void end() noexcept {
+      if (std::exchange(is_over_, true)) return;
       try {
-        frame_->end_first(tracker_, given_);
+        frame_->end_first(tracker_, given_, drawing_);
       } catch (...) {  // out of memory: changes in place are not detected
       }
     }
 
-   private:
     std::shared_ptr<region_frame> frame_;
     std::vector<at::Tensor> const& given_;
-    std::optional<cpu_generator_state>
-        start_;  ///< a member, because most runs draw no random numbers and allocating it takes time
+    generator_use const drawing_{frame_->how_.rng};
+    bool is_over_ = false;
     read_tracker tracker_;
     std::shared_ptr<origin_map> notes_ = std::make_shared<origin_map>();
     active_region now_;
@@ -140,10 +149,10 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   };
 
   /// \param given  the inputs, which are checked separately
-  void end_first(read_tracker const& tracker, std::vector<at::Tensor> given) {
+  void end_first(read_tracker const& tracker, std::vector<at::Tensor> given, generator_use const& drawing) {
     std::lock_guard const lock{access_};
     first_is_over_ = true;
-    numbers_.end_run();
+    numbers_.end_run(drawing);
     again_.clear();
     places_.clear();  // tensors requested during the first run do not belong to a later pass
     scripts_ = tracker.saw_script();
@@ -245,9 +254,10 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     auto wanted = first_.size();
     while (wanted > 0 && how_.early_stop && !first_[wanted - 1].is_wanted) --wanted;
     recording seen{{}, wanted, how_.early_stop};
-    rng_autocast_guard const outside{inputs, how_.rng};
+    generator_use const drawing{how_.rng, numbers_.sets_some()};
+    rng_autocast_guard const outside{inputs, how_.rng, drawing};
     buffers_guard const buffers{how_.buffers};
-    numbers_.restore();
+    drawing.put_back(numbers_);
     autocast_.without_cache().restore();
     at::AutoGradMode const on{true};
     plain_scripts const scripts{scripts_};
@@ -259,6 +269,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     try {
       run_(inputs);
     } catch (everything_is_there const&) {}
+    if (numbers_.drew()) drawing.check(how_.who);
     if (tracker) seen.operations = tracker->operations();
     return seen;
   }

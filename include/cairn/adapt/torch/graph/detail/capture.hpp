@@ -149,11 +149,13 @@ class call_capture {
     }
     at::AutoGradMode const records{true};
     auto const leaves = leaves_like(inputs, names);
+    generator_use const drawing{Rng::Preserve};
     auto const generators = generator_states::now(leaves);
     struct put_back {
+      generator_use const& drawing;
       generator_states const& states;
-      ~put_back() { states.restore(); }
-    } const at_end{generators};
+      ~put_back() { drawing.put_back(states); }
+    } const at_end{drawing, generators};
     call_trace trace{names};
     {
       fresh_casts const casts;
@@ -167,11 +169,11 @@ class call_capture {
       if (!t.defined() || version_of(t) == trace.versions()[k] || program.is_watched[k]) continue;
       throw capture_refused{k < program.inputs ? "it changes an input in place" : "it changes a parameter in place"};
     }
-    auto facts = observed(program, trace, generators);
+    auto facts = observed(program, trace, drawing, generators);
     auto other = program;
     if (put_out_of_place(other, facts)) {
       try {
-        facts = observed(other, trace, generators);
+        facts = observed(other, trace, drawing, generators);
         program = std::move(other);
       } catch (capture_refused const&) {
         // If the two differ, as in the type of a sum, the change stays in place.
@@ -181,8 +183,8 @@ class call_capture {
   }
   /// Runs the operators and compares the results with those of the call.
   [[nodiscard]] static program_facts observed(call_program const& program, call_trace const& trace,
-                                              generator_states const& generators) {
-    generators.restore();
+                                              generator_use const& drawing, generator_states const& generators) {
+    drawing.put_back(generators);
     buffers_as_before const buffers{trace};
     c10::impl::ExcludeDispatchKeyGuard const no_casts{c10::autocast_dispatch_keyset};
     program_observer observer{program};

@@ -21,6 +21,7 @@ struct drawing_place {
   [[nodiscard]] static drawing_place now(at::TensorList tensors) {
     return {cpu_generator_state{}, generator_states::of_devices(tensors)};
   }
+  [[nodiscard]] bool devices_are_now() const { return devices.devices_are_now(); }
   void restore() const {
     cpu.restore();
     devices.restore();
@@ -30,6 +31,7 @@ struct drawing_place {
 /// What the first run of an operation leaves for later ones.
 struct first_operation_run {
   bool ran = false;
+  bool overlapped = false;               ///< it drew random numbers while another thread may have drawn some, too
   part_flags requires_grad;              ///< for each tensor of its value
   std::optional<drawing_place> numbers;  ///< the generators before the run, if it draws from them
   tensor_list changing;                  ///< what it changes in place, as it was before the run
@@ -42,24 +44,32 @@ struct first_operation_run {
   }
 };
 
+/// How a run of an operation uses the generators: not at all, unless it draws random numbers.
+[[nodiscard]] inline generator_use drawing_of(captured_operation const& what, Rng rng) {
+  return generator_use{what.draws ? rng : Rng::Ignore};
+}
+
 /// Lets an operation run again from where its first run began: on copies of what that run changed in place, and with
 /// the generators as they were. The destructor restores the generators.
 class operation_rerun {
  public:
-  /// \param inputs  of the operation; those that it changes become copies
-  operation_rerun(first_operation_run const& first, captured_operation const& what, tensor_list& inputs) {
+  /// \param drawing  of this run; must outlive it   \param inputs  of the operation; those that it changes become copies
+  operation_rerun(first_operation_run const& first, captured_operation const& what, generator_use const& drawing,
+                  tensor_list& inputs)
+      : drawing_{drawing} {
     at::NoGradGuard const off;
     for (std::size_t k = 0; k < what.changing.size(); ++k)
       inputs[std::size_t(what.changing[k])] = first.changing[k].clone();
     if (!first.numbers) return;
     before_.emplace(drawing_place::now(inputs));
-    first.numbers->restore();
+    drawing_.put_back(*first.numbers);
   }
   operation_rerun(operation_rerun const&) = delete;
   operation_rerun& operator=(operation_rerun const&) = delete;
-  ~operation_rerun() { if (before_) before_->restore(); }
+  ~operation_rerun() { if (before_) drawing_.put_back(*before_); }
 
  private:
+  generator_use const& drawing_;
   std::optional<drawing_place> before_;
 };
 

@@ -84,9 +84,11 @@ class graph_sweep : private cairn::detail::no_hooks {
         inputs.push_back(from.operation < 0
                              ? (check_leaf(std::size_t(from.output)), leaves[leaves_.slot(std::size_t(from.output))])
                              : values[std::size_t(from.operation)][std::size_t(from.output)]);
-      operation_rerun const around{(*first_)[v], one, inputs};
+      auto const drawing = drawing_of(one, program_->rng);
+      operation_rerun const around{(*first_)[v], one, drawing, inputs};
       c10::impl::ExcludeDispatchKeyGuard const no_casts{c10::autocast_dispatch_keyset};
       values[v] = one.run(inputs);
+      drawing.check(program_->who, (*first_)[v].overlapped);
     }
     tensor_list results;
     for (auto const& from : program_->graph.results)
@@ -171,17 +173,23 @@ class graph_sweep : private cairn::detail::no_hooks {
       flags.push_back(requires_grad(from));
     }
     bool const keeps = keeps_tape && !tapes_[v] && (is_wanted_.empty() || is_wanted_[v]);
+    auto const drawing = drawing_of(what, program_->rng);
     auto done = [&] {
       if (first.ran) {
-        operation_rerun const around{first, what, inputs};
+        operation_rerun const around{first, what, drawing, inputs};
         return operation_tape::run(what, inputs, flags, keeps, program_->refers[v]);
       }
       at::NoGradGuard const off;
       first.begin(what, inputs, program_->rng);
       return operation_tape::run(what, inputs, flags, keeps, program_->refers[v]);
     }();
-    if (!first.ran) first.requires_grad = std::move(done.requires_grad);
-    first.ran = true;
+    if (first.ran) {
+      drawing.check(program_->who, first.overlapped);
+    } else {
+      first.requires_grad = std::move(done.requires_grad);
+      first.overlapped = drawing.overlaps();
+      first.ran = true;
+    }
     auto versions = versions_of(done.value);
     values_[v] = {std::move(done.value), std::move(versions)};
     if (keeps) tapes_[v] = std::move(done.tape);

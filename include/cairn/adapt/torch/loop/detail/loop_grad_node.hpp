@@ -57,7 +57,7 @@ class loop_grad_node final : public Node {
     auto const recorder = stats_recorder::over(body.options.stats(), x0);
     stats_recorder::scope const recording{recorder, stats_recorder::half::backward};
     generator_use const drawing{body.options.rng(), body.draws};
-    rng_autocast_guard const around{x0, body.options.rng(), &drawing};
+    rng_autocast_guard const around{x0, body.options.rng(), drawing};
     buffers_guard const buffers{body.options.restored_buffers()};
     drawing.put_back(body.around.generators);
 

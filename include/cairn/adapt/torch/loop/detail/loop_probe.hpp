@@ -95,6 +95,7 @@ class loop_probe {
         data_{data},
         options_{quiet(options)},
         meter_{device_of(initial)},
+        drawing_{options.rng()},
         around_{initial, options.rng() == Rng::Ignore ? Rng::Preserve : Rng::Ignore},
         buffers_{options_.restored_buffers()} {
     costs_.steps = steps;
@@ -300,9 +301,10 @@ class loop_probe {
                    who_};
     body.tracks_later = false;  // would count as time of the step
     struct put_back {
+      generator_use const& drawing;
       generator_states const& generators;
-      ~put_back() { generators.restore(); }
-    } const guard{body.around.generators};
+      ~put_back() { drawing.put_back(generators); }
+    } const guard{drawing_, body.around.generators};
     loop_sweep sweep{leaves{count, size, revolve{blocks_of(count, size), 1}}, body};
     auto const last = sweep.run(body);
     watch.forward = false;
@@ -314,7 +316,7 @@ class loop_probe {
     found.differentiable = body.is_differentiable();
     if (!found.differentiable) return found;
     if (!watch.second.empty()) {
-      watch.generators.restore();
+      drawing_.put_back(watch.generators);
       if (body.around.autocast.caches()) at::autocast::clear_cache();  // taped steps make their own casts
       auto const others = wide(meter_.allocated()) - watch.bytes_of_second;
       costs_.tape_bytes = tape_of_step(body, std::exchange(watch.second, {}), others, 1);
@@ -339,6 +341,7 @@ class loop_probe {
   loop_data data_;
   LoopOptions options_;
   byte_meter meter_;
+  generator_use drawing_;
   rng_autocast_guard around_;  ///< generators are restored from what a sweep keeps of them, if it does
   buffers_guard buffers_;
   std::int64_t marked_ = 0, most_ = 0;

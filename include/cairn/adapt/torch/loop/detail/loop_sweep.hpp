@@ -83,7 +83,7 @@ class loop_sweep {
                                           recorder_ ? states_.kept_tensors(body) : tensor_list{}};
     generator_use const drawing{body.options.rng(), body.draws};
     states_.begin_half(drawing);
-    rng_autocast_guard const around{states_.live, body.options.rng(), &drawing};
+    rng_autocast_guard const around{states_.live, body.options.rng(), drawing};
     buffers_guard const buffers{body.options.restored_buffers()};
     states_.put_back_generators();
     gradients_so_far gradients{body, std::move(bars), outputs, wanted};

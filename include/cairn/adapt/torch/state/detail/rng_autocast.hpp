@@ -51,6 +51,7 @@ class generator_states {
     }
     return true;
   }
+  [[nodiscard]] bool empty() const noexcept { return states_.empty(); }
   /// Appends the tensors of the states.
   void list_tensors(std::vector<at::Tensor>& all) const {
     for (auto const& [device, state] : states_) all.push_back(state);
@@ -92,37 +93,6 @@ class cpu_generator_state {
   decltype(generator_.next_double_normal_sample()) double_ = generator_.next_double_normal_sample();
 };
 
-/// The generators' states at the beginning of a run, so that a second run can begin with them.
-class initial_rng_state {
- public:
-  /// \param tensors  the generators of their devices are included
-  initial_rng_state(at::TensorList tensors, Rng rng) {
-    if (rng == Rng::Preserve) devices_ = generator_states::of_devices(tensors);
-  }
-  /// \param here  the state of the CPU's generator; must outlive the run
-  void begin_run(cpu_generator_state const& here) noexcept { cpu_ = &here; }
-  /// Keeps the state of the CPU's generator, 2.5 KB, only if the run drew numbers from it.
-  void end_run() {
-    auto const* const start = std::exchange(cpu_, nullptr);
-    drew_ = start != nullptr && !start->is_now();
-    if (!drew_) return;
-    kept_ = std::make_unique<cpu_generator_state>(*start);
-    cpu_ = kept_.get();
-  }
-  /// Sets the generators to these states.   \throws std::bad_alloc   if there was no memory to store them
-  void restore() const {
-    if (drew_ && !kept_) throw std::bad_alloc{};
-    if (cpu_ != nullptr) cpu_->restore();
-    devices_.restore();
-  }
-
- private:
-  cpu_generator_state const* cpu_ = nullptr;
-  std::unique_ptr<cpu_generator_state> kept_;
-  generator_states devices_;
-  bool drew_ = false;
-};
-
 /// A run that reads the states of generators, to draw the same numbers again. Generators are global, so two threads
 /// that do this at once would draw each other's numbers.
 class generator_use {
@@ -149,28 +119,39 @@ class generator_use {
     all().erase(std::find(all().begin(), all().end(), this));
   }
   /// Sets the generators to these states, unless that would take numbers from another thread.
-  void put_back(generator_states const& states) const {
+  /// \param states  with `restore` and `devices_are_now`
+  template <class States>
+  void put_back(States const& states) const {
     if (!counts_) return;
     std::lock_guard const lock{access()};
     if (!draws_ && overlaps_) return;
-    if (draws_)
-      for (auto* const other : all()) other->was_put_back_ = other->was_put_back_ || other->thread_ != thread_;
+    bool const same_devices = states.devices_are_now();
+    cpu_generator_state const before;
     states.restore();
+    if (same_devices && before.is_now()) return;
+    for (auto* const other : all()) other->was_put_back_ = other->was_put_back_ || other->thread_ != thread_;
   }
+  /// The state of the CPU's generator as it began; null if numbers are not preserved.
+  [[nodiscard]] cpu_generator_state const* start() const noexcept { return start_ ? &*start_ : nullptr; }
   /// Whether numbers were drawn since it began; also if another thread has put back generators meanwhile, which hides
   /// it.   \param start  the generators' states at that time
   [[nodiscard]] bool drew(generator_states const& start) const {
     if (!counts_) return false;
     bool const same = start_->is_now() && start.devices_are_now();
-    std::lock_guard const lock{access()};  // after the comparison, as the mark is set before generators are put back
+    std::lock_guard const lock{access()};  // after the comparison, so that a thread that puts back has set its mark
     return !same || was_put_back_;
   }
-  /// To be called if random numbers were drawn.
+  /// Whether another thread may have used the generators in the same way.
+  [[nodiscard]] bool overlaps() const {
+    std::lock_guard const lock{access()};
+    return counts_ && overlaps_;
+  }
+  /// To be called if random numbers were drawn.   \param earlier  whether the run that this one repeats `overlaps`
   /// \throws invalid_call   if another thread used the generators in the same way
-  void check(char const* who) const {
+  void check(char const* who, bool earlier = false) const {
     if (!counts_ || !draws_) return;
     std::lock_guard const lock{access()};
-    if (overlaps_)
+    if (overlaps_ || earlier)
       throw invalid_call{who, "random numbers were drawn while another thread ran a checkpointed computation, too", {},
                          "run them one after another, or give Rng::Ignore to those that draw no random numbers"};
   }
@@ -188,6 +169,42 @@ class generator_use {
   bool counts_, draws_, overlaps_ = false, was_put_back_ = false;
   std::thread::id thread_;
   std::optional<cpu_generator_state> start_;  ///< used if numbers are preserved
+};
+
+/// The generators' states at the beginning of a run, so that a second run can begin with them.
+class initial_rng_state {
+ public:
+  /// \param tensors  the generators of their devices are included
+  initial_rng_state(at::TensorList tensors, Rng rng) {
+    if (rng == Rng::Preserve) devices_ = generator_states::of_devices(tensors);
+  }
+  /// \param use  of the run; must outlive it
+  void begin_run(generator_use const& use) noexcept { cpu_ = use.start(); }
+  /// Keeps the state of the CPU's generator, 2.5 KB, only if the run drew numbers from it.
+  void end_run(generator_use const& use) {
+    auto const* const start = std::exchange(cpu_, nullptr);
+    drew_ = use.drew({});
+    if (!drew_) return;
+    kept_ = std::make_unique<cpu_generator_state>(*start);
+    cpu_ = kept_.get();
+  }
+  /// Whether the run drew numbers from the CPU's generator.
+  [[nodiscard]] bool drew() const noexcept { return drew_; }
+  /// Whether a second run sets generators.
+  [[nodiscard]] bool sets_some() const noexcept { return drew_ || cpu_ != nullptr || !devices_.empty(); }
+  [[nodiscard]] bool devices_are_now() const { return devices_.devices_are_now(); }
+  /// Sets the generators to these states.   \throws std::bad_alloc   if there was no memory to store them
+  void restore() const {
+    if (drew_ && !kept_) throw std::bad_alloc{};
+    if (cpu_ != nullptr) cpu_->restore();
+    devices_.restore();
+  }
+
+ private:
+  cpu_generator_state const* cpu_ = nullptr;
+  std::unique_ptr<cpu_generator_state> kept_;
+  generator_states devices_;
+  bool drew_ = false;
 };
 
 /// The automatic casts of the calling thread, for the CPU and for CUDA devices.
@@ -263,20 +280,23 @@ class autocast_scope {
 /// Restores the environment at the end of a scope, also after an exception.
 class rng_autocast_guard {
  public:
-  /// \param use  restores the generators, if given; must outlive the guard
-  rng_autocast_guard(at::TensorList tensors, Rng rng, generator_use const* use = nullptr)
-      : before_{rng_autocast_state::now(tensors, rng)}, use_{use} {}
+  /// \param use  restores the generators; must outlive the guard
+  rng_autocast_guard(at::TensorList tensors, Rng rng, generator_use const& use)
+      : use_{use}, before_{rng_autocast_state::now(tensors, rng)} {}
+  /// The guard restores the generators by a use of its own.
+  rng_autocast_guard(at::TensorList tensors, Rng rng)
+      : own_{std::in_place, rng}, use_{*own_}, before_{rng_autocast_state::now(tensors, rng)} {}
   rng_autocast_guard(rng_autocast_guard const&) = delete;
   rng_autocast_guard& operator=(rng_autocast_guard const&) = delete;
   ~rng_autocast_guard() {
-    if (use_ != nullptr) use_->put_back(before_.generators);
-    else before_.generators.restore();
+    use_.put_back(before_.generators);
     before_.autocast.restore();
   }
 
  private:
+  std::optional<generator_use> own_;
+  generator_use const& use_;
   rng_autocast_state before_;
-  generator_use const* use_;
 };
 
 }  // namespace cairn::libtorch::detail

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generators belong to the process: computations of two threads that draw from them at once are refused, and never get
+// gradients of other numbers.
+#include "support/torch.hpp"
+#include <atomic>
+#include <barrier>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+#include <torch/nn/modules/container/functional.h>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential.hpp>
+#include <cairn/adapt/torch/graph/checkpoint_module.hpp>
+#include <cairn/core/error.hpp>
+
+namespace drawing_threads_tests {
+
+using at::Tensor;
+using Catch::Matchers::ContainsSubstring;
+using support::said;
+using support::same_bits;
+
+constexpr auto at_once = "random numbers were drawn while another thread ran a checkpointed computation, too";
+
+/// x times a mask, or times 0.5, by a region or by a Sequential of two segments.
+struct masked {
+  bool in_region, draws;
+  cl::Rng rng = cl::Rng::Preserve;
+
+  /// \param on_run  called by each run with its number
+  [[nodiscard]] Tensor operator()(Tensor const& x, std::function<void(int)> on_run) const {
+    auto const f = [draws = draws, on_run = std::move(on_run), runs = std::make_shared<int>(0)](Tensor const& t) {
+      on_run(++*runs);
+      auto const mask = draws ? torch::dropout(torch::ones_like(t), 0.5, true) : torch::full_like(t, 0.5);
+      return t * mask;
+    };
+    if (in_region) return cl::checkpoint(f, x, cl::CheckpointOptions().rng(rng));
+    torch::nn::Sequential const both{torch::nn::Functional(f),
+                                     torch::nn::Functional([](Tensor const& t) { return t * 1; })};
+    return cl::checkpoint_sequential(both, 2, x, cl::CheckpointedSequentialOptions().rng(rng));
+  }
+};
+
+void in_two_threads(std::function<void(int)> const& f) {
+  std::thread other{[&] { f(1); }};
+  f(0);
+  other.join();
+}
+
+Tensor new_input() { return torch::ones({64}, torch::requires_grad()); }
+
+TEST_CASE("regions and Sequentials of two threads that draw random numbers at once are refused",
+          "[torch][region][rng][threads]") {
+  bool const in_region = GENERATE(true, false);
+  masked const draws{in_region, true};
+  SECTION("in forward") {
+    std::barrier<> meet{2};
+    std::string words[2];
+    in_two_threads([&](int k) {
+      words[k] = said<cairn::invalid_call>([&] { (void)draws(new_input(), [&](int) { meet.arrive_and_wait(); }); });
+    });
+    for (auto const& one : words) CHECK_THAT(one, ContainsSubstring(at_once));
+  }
+  SECTION("in backward, which can be called again") {
+    std::barrier<> meet{2};
+    Tensor x[2], y[2];
+    for (int k : {0, 1}) {
+      x[k] = new_input();
+      y[k] = draws(x[k], [&](int run) {
+        if (run == 2) meet.arrive_and_wait();
+      });
+    }
+    std::string words[2];
+    in_two_threads([&](int k) { words[k] = said<cairn::invalid_call>([&] { y[k].backward(torch::ones({64})); }); });
+    for (int k : {0, 1}) {
+      CHECK_THAT(words[k], ContainsSubstring(at_once));
+      y[k].backward(torch::ones({64}));
+      CHECK(same_bits(x[k].grad(), y[k]));
+    }
+  }
+  SECTION("not where they draw none, nor where one that draws none says so") {
+    for (bool const one_draws : {false, true}) {
+      std::barrier<> meet{2};
+      std::string words[2];
+      in_two_threads([&](int k) {
+        words[k] = support::message_of([&] {
+          masked one{in_region, k == 0 && one_draws};
+          if (one_draws && !one.draws) one.rng = cl::Rng::Ignore;
+          auto const x = new_input();
+          auto const y = one(x, [&](int) { meet.arrive_and_wait(); });
+          y.sum().backward();
+          if (!same_bits(x.grad(), y)) throw std::runtime_error("other masks");
+        });
+      });
+      CHECK(words[0] == "");
+      CHECK(words[1] == "");
+    }
+  }
+}
+
+TEST_CASE("threads that draw random numbers never get gradients of other numbers", "[torch][rng][threads]") {
+  auto const masks = [](Tensor const& t) {
+    auto y = t;
+    for (int k = 0; k < 6; ++k) y = torch::dropout(y, 0.5, true);
+    return y;
+  };
+  std::function<Tensor(int, Tensor const&)> run;
+  SECTION("in a region") {
+    run = [](int, Tensor const& x) { return masked{true, true}(x, [](int) {}); };
+  }
+  SECTION("in a Sequential") {
+    run = [](int, Tensor const& x) { return masked{false, true}(x, [](int) {}); };
+  }
+  bool runs_again = true;
+  SECTION("in a module within a limit whose plan runs none of them again") {
+    runs_again = false;
+    auto const text = said<cairn::infeasible_budget>([&] { (void)cl::checkpoint_module(masks, 1)(new_input()); });
+    auto const least = std::stoll(text.substr(text.find("least = ") + 8));
+    REQUIRE(least > 0);
+    std::vector const modules(2, cl::checkpoint_module(masks, least));
+    for (auto const& one : modules) (void)one(new_input());  // captures the graph, alone
+    run = [modules](int k, Tensor const& x) { return modules[std::size_t(k)](x); };
+  }
+  std::atomic<int> wrong = 0, refused = 0, right = 0;
+  in_two_threads([&](int thread) {
+    for (int k = 0; k < 200; ++k) {
+      try {
+        auto const x = new_input();
+        auto const y = run(thread, x);
+        y.sum().backward();
+        ++(same_bits(x.grad(), y) ? right : wrong);
+      } catch (cairn::invalid_call const& e) {
+        ++(std::string{e.what()}.find(at_once) != std::string::npos ? refused : wrong);
+      }
+    }
+  });
+  CAPTURE(right, refused);
+  CHECK(wrong == 0);
+  CHECK(right + refused == 400);
+  if (!runs_again) CHECK(refused == 0);
+}
+
+}  // namespace drawing_threads_tests
