@@ -66,6 +66,13 @@ class group_places {
     all_.emplace_back(group, made);
     return made;
   }
+  /// The place in the group of this thread's backward pass, or else in `own`; null without a group.
+  /// \throws invalid_call   if the group has ended
+  [[nodiscard]] std::shared_ptr<saved_tensors> of_pass(std::shared_ptr<group_state> const& own, char const* who) {
+    auto const& of_thread = group_state::of_thread();
+    auto const& group = of_thread ? of_thread : own;
+    return group ? in(group, who) : nullptr;
+  }
   /// Frees a tensor that is no longer needed.
   void release(std::size_t number) {
     for (auto const& [of, place] : all_)

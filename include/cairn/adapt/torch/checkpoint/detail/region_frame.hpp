@@ -191,9 +191,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   }
   /// The place of recomputed tensors in the active group; null without a group.
   [[nodiscard]] std::shared_ptr<saved_tensors> place_in_group() {
-    auto const& of_pass = group_state::of_thread();
-    auto const& group = of_pass ? of_pass : group_;
-    return group ? places_.in(group, how_.who) : nullptr;
+    return places_.of_pass(group_, how_.who);
   }
   /// Frees them at the end of the current backward pass.
   void drop_leftovers_later() {

@@ -53,7 +53,8 @@ struct first_operation_run {
 /// the generators as they were. The destructor restores the generators.
 class operation_rerun {
  public:
-  /// \param drawing  of this run; must outlive it   \param inputs  of the operation; those that it changes become copies
+  /// \param drawing  of this run; must outlive it
+  /// \param inputs  of the operation; those that it changes become copies
   operation_rerun(first_operation_run const& first, captured_operation const& what, generator_use const& drawing,
                   tensor_list& inputs)
       : drawing_{drawing} {
