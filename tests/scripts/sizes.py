@@ -20,7 +20,6 @@ LEFT = {
     "include/cairn/adapt/cuda/sweep.hpp: device_sweep": 320,
     "include/cairn/adapt/torch/graph/detail/call_trace.hpp: call_trace": 280,
     "include/cairn/adapt/torch/graph/detail/graph_measures.hpp: graph_probe": 280,
-    "include/cairn/adapt/torch/loop/detail/loop_body.hpp: loop_body": 350,
 }
 
 SKIPPED = re.compile(

@@ -83,7 +83,7 @@ struct loop_results {
 [[nodiscard]] inline loop_results hand_out(std::shared_ptr<loop_body> const& body, loop_sweep sweep,
                                            tensor_list const& last, at::TensorList initial, series_list const& inputs) {
   body->check_captures();
-  loop_results given{{}, body->take_outputs()};
+  loop_results given{{}, body->outputs.take()};
   sweep.hands_out(last);
   for (auto const& series : given.outputs) sweep.hands_out(series.tensors());
   if (!body->is_differentiable()) given.last = detached(last);

@@ -147,7 +147,7 @@ class loop_grad_node final : public Node {
   /// The first gradients as roots of the second backward, with the outer gradients as seeds.
   [[nodiscard]] gradient_roots roots_of(torch::autograd::variable_list const& first,
                                         torch::autograd::variable_list const& outer, targets const& into) const {
-    auto const outer_inputs = series_from(like_series(body_->inputs), outer, before_series());
+    auto const outer_inputs = series_from(like_series(body_->inputs.series()), outer, before_series());
     gradient_roots roots;
     for (std::size_t k = 0; k < first.size(); ++k) {
       auto const& [number, series, step] = into.places[k];
@@ -166,13 +166,13 @@ class loop_grad_node final : public Node {
       return !stops && dynamic_cast<torch::autograd::AccumulateGrad const*>(&node) == nullptr;
     };
     visit_edges_out(roots, inside, [&](Edge& edge) {
-      if (auto const k = body_->capture_behind(edge, taped.casts); k < body_->captures.size())
+      if (auto const k = body_->captures.behind(edge, taped.casts); k < body_->captures.size())
         edge = Edge{outside, std::uint32_t(k)};
     });
   }
   /// Puts gradients where they belong among the inputs of this node.
   void put(torch::autograd::variable_list gradients, targets const& from, tensor_list& into) const {
-    auto of_inputs = like_series(body_->inputs);
+    auto of_inputs = like_series(body_->inputs.series());
     for (std::size_t k = 0; k < from.places.size(); ++k) {
       auto const& [number, series, step] = from.places[k];
       if (series != no_series) of_inputs[series].put(step, gradients[k]);
@@ -184,7 +184,7 @@ class loop_grad_node final : public Node {
   /// Takes stacked bars apart once, so that the second derivative puts them together once.
   void enter_outputs(taped_steps const& taped, tensor_list const& bars, gradient_roots& roots) const {
     at::AutoGradMode const with_grad{true};
-    auto const outputs = series_from(body_->like_outputs(), bars, body_->initial.size());
+    auto const outputs = series_from(body_->outputs.like(body_->steps), bars, body_->initial.size());
     for (std::size_t q = 0; q < outputs.size(); ++q) {
       bool const whole = outputs[q].form() == series_form::stacked && outputs[q].tensors().front().defined();
       auto const each = whole ? outputs[q].tensors().front().unbind(0) : tensor_list{};

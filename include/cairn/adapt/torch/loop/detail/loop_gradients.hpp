@@ -39,7 +39,7 @@ class gradients_so_far {
       : body_{body},
         wanted_{wanted},
         outputs_{outputs},
-        sums_{std::move(bars), tensor_list(body.captures.size()), like_series(body.inputs)},
+        sums_{std::move(bars), tensor_list(body.captures.size()), like_series(body.inputs.series())},
         outside_{body.captures.new_gate()},
         entered_(outputs.size(), false),
         outputs_count_{any_defined(tensors_of_series(outputs))} {}
@@ -103,7 +103,7 @@ class gradients_so_far {
         if (i + 1 < a.to || !entered_[q])
           roots.enter(taped.outputs[std::size_t(i - a.from) * outputs_.size() + q], outputs_[q].at(i));
     for (std::size_t q = 0; a.from > 0 && q < outputs_.size(); ++q) {
-      auto const k = body_.part_shared(a.from - 1, q);
+      auto const k = body_.outputs.part_shared(a.from - 1, q);
       entered_[q] = k < bars.size() && taped.gathers[k];
       if (entered_[q]) roots.enter(Edge{taped.start, std::uint32_t(k)}, outputs_[q].at(a.from - 1));
     }
@@ -120,7 +120,7 @@ class gradients_so_far {
     for (std::size_t place = bars.size(); place < taped.gathers.size(); ++place) {
       auto const q = (place - bars.size()) % body_.inputs.size();
       auto const i = a.from + step_index((place - bars.size()) / body_.inputs.size());
-      if (taped.gathers[place] && wanted_.inputs[q][body_.inputs[q].number(i)])
+      if (taped.gathers[place] && wanted_.inputs[q][body_.inputs.series()[q].number(i)])
         into.add(taped.start, place, [this, q, i](at::Tensor&& t) { sums_.inputs[q].put(i, t); });
     }
     return into;

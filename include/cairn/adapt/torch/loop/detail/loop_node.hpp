@@ -42,7 +42,7 @@ class loop_node final : public Node {
     for (std::size_t q = 0; q < outputs.size(); ++q) {
       tensor_list fresh;
       for (auto const& t : outputs[q].tensors()) {  // one by one: tensors that were one have a gradient at each place
-        part_flags wanted{body_->output_flags[q]};
+        part_flags wanted{body_->outputs.flags()[q]};
         fresh.push_back(behind_gate(at::ArrayRef<at::Tensor>{t}, wanted, node).front());
       }
       outputs[q] = tensor_series{outputs[q].form(), outputs[q].steps(), std::move(fresh)};
@@ -76,9 +76,9 @@ class loop_node final : public Node {
     };
     wanted.state = flags_of(parts);
     wanted.captures = flags_of(body.captures.size());
-    for (auto const& series : body.inputs) wanted.inputs.push_back(flags_of(series.tensors().size()));
+    for (auto const& series : body.inputs.series()) wanted.inputs.push_back(flags_of(series.tensors().size()));
     tensor_list state{bars.begin(), bars.begin() + std::ptrdiff_t(parts)};
-    auto const outputs = series_from(body.like_outputs(), bars, parts);
+    auto const outputs = series_from(body.outputs.like(body.steps), bars, parts);
     bars.clear();  // the sweep frees them
     bool const twice = at::GradMode::is_enabled();
     if (twice && !body.options.double_backward())

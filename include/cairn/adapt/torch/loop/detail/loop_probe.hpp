@@ -107,7 +107,7 @@ class loop_probe {
   void count_steps(state_question const& goes_on) {
     rng_autocast_guard const around{initial_, options_.rng()};
     loop_body body{step_, 0, initial_, options_, {}, who_};
-    body.tracks_later = false;
+    body.reads.tracks_later = false;
     auto x = detached(initial_);
     bool more = true;
     for (costs_.steps = 0; more;) {
@@ -281,10 +281,10 @@ class loop_probe {
     tensor_list bars;
     for (std::size_t k = 0; k < last.size(); ++k)
       bars.push_back(body.last_flags[k] ? at::ones_like(last[k]) : at::Tensor{});
-    auto output_bars = body.like_outputs();
-    auto const outputs = body.take_outputs();
+    auto output_bars = body.outputs.like(count);
+    auto const outputs = body.outputs.take();
     for (std::size_t q = 0; q < outputs.size(); ++q)
-      for (step_index i = 0; body.output_flags[q] && i < count; ++i)
+      for (step_index i = 0; body.outputs.flags()[q] && i < count; ++i)
         if (auto const t = outputs[q].at(i); t.defined()) output_bars[q].put(i, at::ones_like(t));
     return {std::move(bars), std::move(output_bars)};
   }
@@ -299,7 +299,7 @@ class loop_probe {
 
     loop_body body{watched_step, count, initial_, std::move(options), {first_of(data_.inputs, count), data_.outputs},
                    who_};
-    body.tracks_later = false;  // would count as time of the step
+    body.reads.tracks_later = false;  // would count as time of the step
     struct put_back {
       generator_use const& drawing;
       generator_states const& generators;
@@ -322,7 +322,8 @@ class loop_probe {
       costs_.tape_bytes = tape_of_step(body, std::exchange(watch.second, {}), others, 1);
       watch.generators = {};
     }
-    wanted_gradients const all{part_flags(last.size(), true), part_flags(body.captures.size(), true), body.input_flags};
+    wanted_gradients const all{part_flags(last.size(), true), part_flags(body.captures.size(), true),
+                               body.inputs.flags()};
     auto const of_captures = sweep.reverse(body, std::move(bars), output_bars, all).captures;
     if (size == 1) {
       costs_.gradient_bytes = storage_list{of_captures}.bytes_beside(storage_list{tensor_list(of_captures.size())});
