@@ -19,10 +19,10 @@
 #include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/jit/frontend/tracer.h>
-#include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
-#include <torch/csrc/jit/runtime/operator.h>
 #include <cairn/adapt/torch/graph/detail/call_program.hpp>
+#include <cairn/adapt/torch/graph/detail/capture_refused.hpp>
+#include <cairn/adapt/torch/graph/detail/trace_reader.hpp>
 #include <cairn/adapt/torch/state/detail/operation_arguments.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
@@ -39,11 +39,6 @@ struct registered_tensor {
   bool is_parameter = false;
 };
 using registered_tensors = std::unordered_map<at::TensorImpl const*, registered_tensor>;
-
-/// Why a call cannot be captured: one sentence, as a notice shows it.
-struct capture_refused {
-  std::string reason;
-};
 
 /// Runs a call once and records each operator with its constants. The tracer leaves nothing behind, even after an
 /// exception. Tensors from outside, such as parameters, buffers and masks, are found when an operator first reads them.
@@ -74,7 +69,7 @@ class call_trace {
     }
     if (!flaw_.empty()) throw capture_refused{flaw_};
     check_leaves();
-    list_operators();
+    trace_reader{*state_->graph, records_, program_}.read();
   }
   call_trace(call_trace const&) = delete;
   call_trace& operator=(call_trace const&) = delete;
@@ -84,6 +79,19 @@ class call_trace {
   [[nodiscard]] tensor_list const& results() const noexcept { return results_; }
   /// Version of each leaf, the count of its changes in place, when it was found.
   [[nodiscard]] std::vector<std::int64_t> const& versions() const noexcept { return versions_; }
+  /// Restores buffers, inputs that the module has registered, and generators that the call names. Tensors that have not
+  /// changed are only read, because other threads may read them, too.
+  void restore() const {
+    for (auto const& [known, state] : generators_) {
+      auto generator = known;
+      std::lock_guard const lock{generator.mutex()};
+      generator.set_state(state);
+    }
+    at::NoGradGuard const no_grad;
+    for (std::size_t k = 0; k < before_.size(); ++k)
+      if (before_[k].defined() && !program_.is_constant[k] && !program_.leaves[k].equal(before_[k]))
+        program_.leaves[k].variable_data().copy_(before_[k]);  // does not change the version counter of the buffer
+  }
 
  private:
   /// The trace of this thread while its call runs.
@@ -221,130 +229,6 @@ class call_trace {
     }
   }
 
-  [[nodiscard]] static std::string said(torch::jit::Node const& node) { return node.kind().toQualString(); }
-  void list_operators() {
-    using torch::jit::Value;
-    auto& graph = *state_->graph;
-    auto const leaves = graph.inputs();
-    for (std::size_t k = 0; k < leaves.size(); ++k) numbers_[leaves[k]] = std::int32_t(k);
-    program_.values = leaves.size();
-    for (auto* const node : graph.nodes()) {
-      auto const kind = node->kind();
-      if (kind == torch::jit::prim::Constant) {
-        auto const constant = torch::jit::toIValue(node->output());
-        if (constant && constant->isTensor() && constant->toTensor().defined())
-          throw capture_refused{"it reads a tensor that no operator took before"};
-        constants_[node->output()] = constant ? c10::IValue{*constant} : c10::IValue{};
-      } else if (kind == torch::jit::prim::ListConstruct) {
-        lists_[node->output()] = node;
-      } else if (kind == torch::jit::prim::ListUnpack) {
-        if (!numbers_.contains(node->outputs().empty() ? nullptr : node->output(0)) && !node->outputs().empty())
-          throw capture_refused{"the trace has a list that no operator made"};
-      } else if (node->maybeSchema() == nullptr) {
-        throw capture_refused{"the trace has " + said(*node) + ", which is no operator"};
-      } else {
-        add_operator(*node);
-      }
-    }
-    for (auto* const output : graph.outputs()) program_.results.push_back(numbers_.at(output));
-  }
-  void add_operator(torch::jit::Node& node) {
-    program_operator one;
-    one.name = said(node);
-    auto const recorded = records_.find(&node);
-    one.records = recorded == records_.end() || recorded->second;
-    auto inputs = node.inputs();
-    if (one.name == "aten::_convolution") {
-      // The call was aten::convolution. The tracer shows only its kernel, which takes four more flags.
-      one.name = "aten::convolution";
-      inputs = inputs.slice(0, 9);
-      one.call = operation_named("aten::convolution", "");
-    } else {
-      one.overload = node.schema().overload_name();
-      one.call = node.getOperation();
-    }
-    for (auto* const input : inputs) one.operands.push_back(operand(input));
-    auto const& arguments = node.schema().arguments();
-    for (std::size_t k = 0; k < one.operands.size() && k < arguments.size(); ++k)
-      if (use_of(arguments[k]) == argument_use::write)
-        for (auto const value : one.operands[k].values) if (value >= 0) one.writes.push_back(value);
-    for (auto* const output : node.outputs()) {
-      auto const kind = output->type()->kind();
-      if (kind == c10::TypeKind::TensorType) one.results.push_back(number(output));
-      else if (kind == c10::TypeKind::ListType) add_unpacked(*output, one);
-      else if (output->hasUses()) throw capture_refused{one.name + " gives a result that is no tensor, and is used"};
-      else one.results.push_back(-1);
-    }
-    program_.operators.push_back(std::move(one));
-  }
-  void add_unpacked(torch::jit::Value& list, program_operator& one) {
-    for (auto const& use : list.uses()) {
-      if (use.user->kind() != torch::jit::prim::ListUnpack) continue;
-      for (auto* const part : use.user->outputs()) one.results.push_back(number(part));
-      return;
-    }
-    throw capture_refused{one.name + " gives a list that is not taken apart"};
-  }
-  [[nodiscard]] std::int32_t number(torch::jit::Value* value) {
-    return numbers_.try_emplace(value, std::int32_t(program_.values++)).first->second;
-  }
-  [[nodiscard]] program_operand operand(torch::jit::Value* value) {
-    using kind = program_operand::kind;
-    if (auto const found = numbers_.find(value); found != numbers_.end()) return {kind::tensor, {}, {found->second}};
-    if (auto const found = constants_.find(value); found != constants_.end()) return {kind::constant, found->second};
-    auto const found = lists_.find(value);
-    if (found == lists_.end()) throw capture_refused{"the trace has a list that no operator made"};
-    auto const& list = *found->second;
-    auto const element = value->type()->expect<c10::ListType>()->getElementType();
-    switch (element->kind()) {
-      case c10::TypeKind::TensorType:
-      case c10::TypeKind::OptionalType: {
-        program_operand all{element->kind() == c10::TypeKind::TensorType ? kind::tensors : kind::optional_tensors};
-        for (auto* const part : list.inputs()) {
-          auto const known = numbers_.find(part);
-          all.values.push_back(known == numbers_.end() ? -1 : known->second);
-        }
-        return all;
-      }
-      case c10::TypeKind::IntType: return {kind::constant, list_of<std::int64_t>(list)};
-      case c10::TypeKind::BoolType: return {kind::constant, list_of<bool>(list)};
-      case c10::TypeKind::FloatType: return {kind::constant, list_of<double>(list)};
-      default: throw capture_refused{"an operator takes a list of " + element->str()};
-    }
-  }
-  template <class T>
-  [[nodiscard]] c10::IValue list_of(torch::jit::Node const& list) const {
-    c10::List<T> all;
-    for (auto const* const part : list.inputs()) {
-      auto const found = constants_.find(part);
-      if (found == constants_.end()) throw capture_refused{"an operator takes a number that is made from a tensor"};
-      all.push_back(found->second.to<T>());
-    }
-    return all;
-  }
-
- public:
-  /// The operator of that name and overload, as the tracer's nodes call it.
-  [[nodiscard]] static torch::jit::Operation operation_named(char const* name, std::string const& overload) {
-    for (auto const& one : torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name)))
-      if (one->schema().overload_name() == overload) return one->getOperation();
-    throw capture_refused{std::string{"LibTorch has no operator "} + name};
-  }
-  /// Restores buffers, inputs that the module has registered, and generators that the call names. Tensors that have not
-  /// changed are only read, because other threads may read them, too.
-  void restore() const {
-    for (auto const& [known, state] : generators_) {
-      auto generator = known;
-      std::lock_guard const lock{generator.mutex()};
-      generator.set_state(state);
-    }
-    at::NoGradGuard const no_grad;
-    for (std::size_t k = 0; k < before_.size(); ++k)
-      if (before_[k].defined() && !program_.is_constant[k] && !program_.leaves[k].equal(before_[k]))
-        program_.leaves[k].variable_data().copy_(before_[k]);  // does not change the version counter of the buffer
-  }
-
- private:
   registered_tensors const& names_;
   std::shared_ptr<torch::jit::tracer::TracingState> state_;
   call_program program_;
@@ -355,10 +239,7 @@ class call_trace {
   std::vector<std::pair<at::Generator, at::Tensor>> generators_;  ///< generators that the call names, with their states
                                                                   ///< before it
   std::string flaw_;  ///< the first reason for a refusal
-  std::unordered_map<torch::jit::Node const*, bool> records_;
-  std::unordered_map<torch::jit::Value const*, std::int32_t> numbers_;
-  std::unordered_map<torch::jit::Value const*, c10::IValue> constants_;
-  std::unordered_map<torch::jit::Value const*, torch::jit::Node const*> lists_;
+  recorded_nodes records_;
 };
 
 }  // namespace cairn::libtorch::detail

@@ -17,9 +17,11 @@
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/graph/detail/call_program.hpp>
 #include <cairn/adapt/torch/graph/detail/call_trace.hpp>
+#include <cairn/adapt/torch/graph/detail/capture_refused.hpp>
 #include <cairn/adapt/torch/graph/detail/captured_graph.hpp>
 #include <cairn/adapt/torch/graph/detail/program_facts.hpp>
 #include <cairn/adapt/torch/graph/detail/program_groups.hpp>
+#include <cairn/adapt/torch/graph/detail/trace_reader.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 
@@ -71,7 +73,7 @@ inline bool put_out_of_place(call_program& program, program_facts const& facts) 
     if (!is_far || is_read) continue;
     auto const name = one.name.substr(0, one.name.size() - 1);
     try {
-      one.call = call_trace::operation_named(name.c_str(), one.overload);
+      one.call = operation_named(name.c_str(), one.overload);
     } catch (capture_refused const&) {
       continue;
     }

@@ -19,10 +19,11 @@
 #include <torch/csrc/autograd/variable.h>
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/graph/detail/call_program.hpp>
-#include <cairn/adapt/torch/graph/detail/call_trace.hpp>
+#include <cairn/adapt/torch/graph/detail/capture_refused.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
 
 namespace cairn::libtorch::detail {
 

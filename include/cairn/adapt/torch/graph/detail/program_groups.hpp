@@ -14,7 +14,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <cairn/adapt/torch/graph/detail/call_program.hpp>
-#include <cairn/adapt/torch/graph/detail/call_trace.hpp>
+#include <cairn/adapt/torch/graph/detail/capture_refused.hpp>
 #include <cairn/adapt/torch/graph/detail/captured_graph.hpp>
 #include <cairn/adapt/torch/graph/detail/operation_groups.hpp>
 #include <cairn/adapt/torch/graph/detail/operator_order.hpp>
