@@ -18,7 +18,6 @@ LIMITS = {"class": 200, "function": 60}
 LEFT = {
     "include/cairn/adapt/ad/taped.hpp: taped": 300,
     "include/cairn/adapt/cuda/sweep.hpp: device_sweep": 320,
-    "include/cairn/adapt/torch/graph/detail/graph_measures.hpp: graph_probe": 280,
 }
 
 SKIPPED = re.compile(

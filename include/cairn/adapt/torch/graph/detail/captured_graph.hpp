@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file captured_graph.hpp  A call from tensors to tensors as a list of operations that can run one by one.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -35,6 +36,15 @@ struct captured_operation {
   /// Runs it on tensors; it changes none of them except the leaves above. Whether autograd records depends on the
   /// caller's grad mode. Automatic casts are operators of the graph, and are switched off inside.
   std::function<std::vector<at::Tensor>(std::vector<at::Tensor> const& inputs)> run;
+
+  /// Whether input `k` is one of `changing`.
+  [[nodiscard]] bool changes(std::size_t k) const {
+    return std::find(changing.begin(), changing.end(), std::int32_t(k)) != changing.end();
+  }
+  /// The first input that is the same tensor as input `k`.
+  [[nodiscard]] std::size_t first_reading(std::size_t k) const {
+    return std::size_t(std::find(inputs.begin(), inputs.begin() + std::ptrdiff_t(k), inputs[k]) - inputs.begin());
+  }
 };
 
 /// Tensors that copies of this object share, so the use count of a tensor shows whether it has another owner.
