@@ -10,6 +10,7 @@
 #include <cairn/adapt/torch/graph/detail/captured_graph.hpp>
 #include <cairn/adapt/torch/graph/detail/operation_probe.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/rng.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/operation_graph.hpp>
@@ -33,6 +34,7 @@ class graph_probe {
   /// \param times  how often each operation is timed, >= 1; a first run, which is not timed, comes before
   [[nodiscard]] operation_graph run(int times) {
     at::AutoGradMode const records{true};
+    generator_use const drawing{Rng::Preserve};
     auto const generators = generator_states::now(leaves_);
     std::vector<std::size_t> readers(graph_.operations.size());
     for (auto const& one : graph_.operations)
@@ -60,7 +62,7 @@ class graph_probe {
     count_copies(found);
     count_results(found);
     for (std::size_t v = 0; v < other_strides_.size(); ++v) found.operations[v].adjoint_work += other_strides_[v];
-    generators.restore();
+    drawing.put_back(generators);
     return found;
   }
 
