@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file primal_loop.hpp  The loop that is differentiated, over double: model, parameters, and value of the objective.
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <cairn/adapt/ad/detail/model_call.hpp>
+#include <cairn/adapt/ad/detail/scalars.hpp>
+#include <cairn/adapt/ad/params.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::detail {
+
+/// A model at a point, called over double: what each step is called with, and the objective, whose terms are summed as
+/// steps run for the first time.
+/// \tparam Scalar  replaces double where the model is differentiated
+template <class Scalar, class Model, class Params, class Objective>
+class primal_loop {
+  using parts = params_parts<Params>;
+  template <class T> using all = scalars_of<T, Scalar>;
+
+ public:
+  using gradient_type = Params;  ///< a gradient by the parameters has their type
+  using objective_type = Objective;
+  using own_params = typename parts::own;
+  using control = typename parts::control;
+  static constexpr bool controlled = parts::controlled;
+  template <class State> using step_data = step_data_of<Model, State, own_params, control>;
+  /// Whether a step is told something else than its index.
+  template <class State>
+  static constexpr bool has_data = has_step_data<Model> || !std::is_same_v<step_data<State>, step_index>;
+
+  primal_loop(Model&& model, Params&& params, Objective&& objective)
+      : model_{std::move(model)}, params_{std::move(params)}, objective_{std::move(objective)} {}
+
+  [[nodiscard]] Model const& model() const noexcept { return model_; }
+  [[nodiscard]] Params& params() noexcept { return params_; }
+  [[nodiscard]] Params const& params() const noexcept { return params_; }
+  [[nodiscard]] Objective const& objective() const noexcept { return objective_; }
+  /// The parameters without the controls, of these or of a gradient.
+  [[nodiscard]] own_params const& own() const noexcept { return own_of(params_); }
+  template <class P>
+  [[nodiscard]] static auto& own_of(P& params) noexcept {
+    if constexpr (controlled) return params.params;
+    else return params;
+  }
+  /// \throws invalid_call   if there is no control for step i
+  [[nodiscard]] control const& control_at([[maybe_unused]] step_index i) const {
+    if constexpr (controlled) {
+      if (std::size_t(i) >= params_.controls.size())
+        throw invalid_call{"cairn::taped",
+                           "there is no control for this step",
+                           {{"step", i}, {"controls", params_.controls.size()}},
+                           "give as many controls as steps"};
+      return params_.controls[std::size_t(i)];
+    } else {
+      static constexpr no_params none{};
+      return none;
+    }
+  }
+  template <class State>
+  [[nodiscard]] step_data<State> data_at([[maybe_unused]] step_index i) const {
+    if constexpr (has_step_data<Model>) return model_.at(i);
+    else if constexpr (std::is_same_v<step_data<State>, no_index>) return {};
+    else return static_cast<step_data<State>>(i);
+  }
+  /// A gradient of zeros; parts that are not differentiated are copies.
+  [[nodiscard]] Params zero_gradient() const {
+    Params zero = params_;
+    auto const clear = [](double& v) { v = 0; };
+    all<own_params>::visit(own_of(zero), clear);
+    if constexpr (controlled)
+      for (auto& each : zero.controls) all<control>::visit(each, clear);
+    return zero;
+  }
+
+  /// Forgets the terms: a loop begins.
+  void begin() noexcept {
+    running_ = ending_ = 0;
+    stepped_ = 0;
+    ++loops_;
+  }
+  template <class State>
+  void step(State& x, step_index i) {
+    auto const add = [this](auto const& term) { running_ += double(term); };
+    bool const first_time = i == stepped_;
+    if (first_time && i == 0) objective_.running(std::as_const(x), own(), 0, add);
+    call_model(model_, x, own(), control_at(i), data_at<State>(i));
+    if (!first_time) return;
+    stepped_ = i + 1;
+    objective_.running(std::as_const(x), own(), i + 1, add);
+  }
+  /// Adds the terms of the final state.
+  template <class State>
+  void end(State const& x) {
+    ending_ = 0;
+    auto const add = [this](auto const& term) { ending_ += double(term); };
+    if (stepped_ == 0) objective_.running(x, own(), 0, add);
+    objective_.ending(x, own(), stepped_, add);
+  }
+  [[nodiscard]] double value() const noexcept { return running_ + ending_; }
+  /// Steps of the loop that have run for the first time.
+  [[nodiscard]] step_index stepped() const noexcept { return stepped_; }
+  /// Loops begun so far: parameters are constant during one.
+  [[nodiscard]] std::uint64_t loops() const noexcept { return loops_; }
+
+ private:
+  Model model_;
+  Params params_;
+  [[no_unique_address]] Objective objective_;
+  double running_ = 0, ending_ = 0;
+  step_index stepped_ = 0;
+  std::uint64_t loops_ = 0;
+};
+
+}  // namespace cairn::detail
