@@ -7,18 +7,15 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/cuda/detail/device_forms.hpp>
-#include <cairn/adapt/cuda/detail/frames.hpp>
+#include <cairn/adapt/cuda/detail/device_replay.hpp>
 #include <cairn/adapt/cuda/detail/host_loads.hpp>
-#include <cairn/adapt/cuda/detail/host_slots.hpp>
 #include <cairn/adapt/cuda/detail/launches.hpp>
-#include <cairn/adapt/cuda/detail/sweep_streams.hpp>
+#include <cairn/adapt/cuda/detail/placed_states.hpp>
 #include <cairn/adapt/cuda/device_capacity.hpp>
 #include <cairn/adapt/cuda/graph.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/buffers.hpp>
-#include <cairn/core/detail/refused_replay.hpp>
-#include <cairn/core/detail/replay_ledger.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
@@ -76,12 +73,12 @@ class device_sweep {
   device_sweep(device_sweep const&) = delete;
   device_sweep& operator=(device_sweep const&) = delete;
   /// Waits for all pending work before frames and slots are freed.
-  ~device_sweep() { streams_.settle(); }
+  ~device_sweep() = default;
 
   /// The capacity that was allocated.
-  [[nodiscard]] device_capacity capacity() const noexcept { return {frames_.count(), slots_.count()}; }
+  [[nodiscard]] device_capacity capacity() const noexcept { return states_.capacity(); }
   /// Bytes of one state in device memory.
-  [[nodiscard]] std::size_t frame_bytes() const noexcept { return copier_.layout().device_bytes(); }
+  [[nodiscard]] std::size_t frame_bytes() const noexcept { return states_.frame_bytes(); }
 
   /// Puts the whole loop and its adjoint into the stream, without waiting for them: they are done when the stream is
   /// done. The gradient has the same bits for every plan and capacity.
@@ -110,20 +107,19 @@ class device_sweep {
       static constexpr step_form form = detail::device_step_form<StepF, State, stream>();
       detail::in_use const mark{busy_, who};
       check_capacity(plan, form);
-      detail::check_earlier_launches(streams_.runtime(), who);
+      detail::check_earlier_launches(states_.runtime(), who);
       begin(plan);
       try {
         start_from(start, initial_is_free(plan));
         cursor_of<P> cursor = plan.walk();
-        detail::host_loads<cursor_of<P>> ahead{plan.walk(), {form, initial_is_free(plan)}, frames_.count()};
+        detail::host_loads<cursor_of<P>> ahead{plan.walk(), {form, initial_is_free(plan)}, capacity().frames};
         device_states<form, cursor_of<P>, StepF, SeedF, AdjointF, Bar> sweep{*this, ahead, step, seed, adjoint, bar};
         detail::sweep_status status;
         while (detail::execute(cursor, sweep, step, sweep, observer, status) != detail::stop_reason::done) {
         }
-        streams_.after_all(detail::stream_role::compute, detail::stream_role::to_host);
-        streams_.after_all(detail::stream_role::compute, detail::stream_role::to_device);
+        states_.join();
       } catch (...) {
-        streams_.settle();
+        states_.settle();
         throw;
       }
     }
@@ -148,7 +144,7 @@ class device_sweep {
                          {},
                          "check with gradient, and capture with a sweep that has no replay check"};
     if constexpr (capturing_runtime<R>)
-      return device_graph<R>{streams_.runtime(), streams_.of(detail::stream_role::compute),
+      return device_graph<R>{states_.runtime(), states_.compute(),
                              [&](stream) { gradient(step, start, plan, seed, adjoint, bar); }};
   }
 
@@ -157,15 +153,7 @@ class device_sweep {
 
   template <class Make>
   device_sweep(R& runtime, stream compute, device_capacity capacity, bool or_less, Make& make)
-      : streams_{runtime, compute}, frames_{streams_, capacity.frames, or_less, make}, copier_{state_layout_of_all()},
-        slots_{runtime, capacity.host_slots, or_less, copier_.layout()} {}
-
-  /// The content of a slot of the plan: a frame, or a slot of the host.
-  struct place_record {
-    std::int64_t number = -1;
-    step_index at = -1;
-    bool on_host = false;
-  };
+      : states_{runtime, compute, capacity, or_less, make} {}
 
   [[nodiscard]] static device_capacity checked(device_capacity capacity) {
     if (capacity.frames < 1 || capacity.host_slots < 0)
@@ -174,12 +162,6 @@ class device_sweep {
                          {{"frames", capacity.frames}, {"host slots", capacity.host_slots}},
                          "ask cairn::device_capacity_for"};
     return capacity;
-  }
-  [[nodiscard]] detail::state_layout state_layout_of_all() const {
-    detail::state_layout layout{frames_.state(0)};
-    for (frame_id k = 1; k < frames_.count(); ++k)
-      layout.each(frames_.state(k), [](void const*, detail::state_layout::run const&) {});
-    return layout;
   }
   template <class P>
   void check_capacity(P const& plan, step_form form) {
@@ -190,41 +172,37 @@ class device_sweep {
                          "use a plan with leaf 1"};
     device_capacity needed = detail::least_device_capacity(who, plan, form, filled_);
     if (options_.verify != replay_check::off) ++needed.host_slots;
-    if (needed.frames > frames_.count())
+    device_capacity const made = capacity();
+    if (needed.frames > made.frames)
       throw invalid_plan{who,
                          "the plan needs more frames than were made",
-                         {{"frames", frames_.count()}, {"needed", needed.frames}},
+                         {{"frames", made.frames}, {"needed", needed.frames}},
                          "make more, or use a plan with fewer slots on the device"};
-    if (needed.host_slots > slots_.count())
+    if (needed.host_slots > made.host_slots)
       throw invalid_plan{who,
                          "the plan needs more host slots than were pinned",
-                         {{"host slots", slots_.count()}, {"needed", needed.host_slots}},
+                         {{"host slots", made.host_slots}, {"needed", needed.host_slots}},
                          "pin more, or use a plan with fewer slots on the host"};
   }
   template <class P>
   void begin(P const& plan) {
-    places_.assign(std::size_t(plan.slots()), {});
-    streams_.put(detail::stream_role::compute);  // work that the caller has put there since the last sweep
-    frames_.free_all();
-    slots_.free_all();
-    live_ = initial_ = next_ = current_ = no_frame;
+    states_.begin(plan.slots());
     turned_ = false;
-    ledger_.begin({options_.verify, plan.steps(), 1, plan.slots(), 0, false});
-    if (ledger_.on()) scratch_slot_ = slots_.take();
-    scratch_is_blank_ = false;
-    hashed_ = -1;
+    replay_.begin(options_.verify, plan.steps(), plan.slots());
   }
   template <class Start>
   void start_from(Start& start, bool stands_apart) {
-    live_ = frame_to_write();
-    if constexpr (std::is_same_v<std::remove_cv_t<Start>, State>)
-      copier_.copy(streams_.runtime(), start, frames_.state(live_), streams_.of(detail::stream_role::compute));
-    else start(frames_.state(live_), streams_.of(detail::stream_role::compute));
-    streams_.put(detail::stream_role::compute);
+    State& x = states_.write_live();
+    if constexpr (std::is_same_v<std::remove_cv_t<Start>, State>) {
+      states_.copy(start, x);
+    } else {
+      start(x, states_.compute());
+      states_.put();
+    }
     check_launches("a launch of the start failed", {"state", 0});
-    frames_.set_at(live_, 0);
-    if (stands_apart) frames_.keep(initial_ = live_);
-    if (ledger_.on() && !ledger_.saved(ledger_.initial_place(), 0, hash_of(live_, 0))) detail::refuse_loaded(0);
+    states_.set_at(states_.live(), 0);
+    if (stands_apart) states_.keep_initial();
+    replay_.started();
   }
   /// The states of this sweep and its way back, as `execute` needs them. The host does not wait; so before each action
   /// it checks whether the next state from the host can be fetched.
@@ -236,38 +214,44 @@ class device_sweep {
         : sweep_{sweep}, ahead_{ahead}, step_{step}, seed_{seed}, adjoint_{adjoint}, bar_{bar} {}
 
     void advance(Step& step, step_index from, step_index to, step_index&) {
-      begin().template run<Form>(step, sweep_.live_, from, to);
+      begin().template run<Form>(step, sweep_.states_.live(), from, to);
     }
-    void save(place where, step_index i) { begin().save(where, i); }
+    void save(place where, step_index i) {
+      begin().replay_.saving(where.slot, i);
+      sweep_.states_.save(where, i);
+    }
     [[nodiscard]] bool load(place where, step_index i) {
-      begin().load(ahead_, where, i, now_);
+      load_from(where.slot, i);
       return true;
     }
-    void load_initial() { begin().load(ahead_, {}, 0, now_); }
-    void drop(place where) { begin().drop(where.slot); }
-    [[nodiscard]] std::size_t bytes() const noexcept { return sweep_.bytes_made(); }
+    void load_initial() { load_from(no_slot, 0); }
+    void drop(place where) { begin().states_.drop(where.slot); }
+    [[nodiscard]] std::size_t bytes() const noexcept { return sweep_.states_.bytes(); }
     /// Visits nothing: the bytes are on the device.
     [[nodiscard]] bool visit(action const&, moment, event::sink, void*) const noexcept { return false; }
 
     std::uint64_t turn(device_states&, action const& a, step_index&) {
-      begin().template turn<Form>(step_, a, [&](State const& last) { seed_(last, bar_, compute()); });
+      begin().template turn<Form>(step_, a, [&](State const& last) { seed_(last, bar_, sweep_.states_.compute()); });
       sweep_.turned_ = true;
       return std::uint64_t(a.to - a.from);
     }
     std::uint64_t reverse(device_states&, action const& a) {
-      begin();
-      adjoint_(std::as_const(sweep_.frames_.state(sweep_.live_)), bar_, a.from, compute());
-      sweep_.streams_.put(detail::stream_role::compute);
+      auto& states = begin().states_;
+      adjoint_(std::as_const(states.state(states.live())), bar_, a.from, states.compute());
+      states.put();
       sweep_.check_launches("a launch of the adjoint failed", {"step", a.from});
-      if (sweep_.ledger_.on()) sweep_.ledger_.reversed(a.from);
+      sweep_.replay_.reversed(a.from);
       return 0;
     }
 
    private:
-    [[nodiscard]] stream compute() { return sweep_.streams_.of(detail::stream_role::compute); }
     device_sweep& begin() {
-      sweep_.fetch_ahead(ahead_, ++now_);
+      sweep_.states_.fetch_ahead(ahead_, ++now_);
       return sweep_;
+    }
+    void load_from(slot_index slot, step_index i) {
+      begin().states_.load(ahead_, slot, i, now_);
+      sweep_.replay_.loaded(slot, i);
     }
 
     device_sweep& sweep_;
@@ -279,215 +263,56 @@ class device_sweep {
     std::int64_t now_ = -1;  // the number of the present action
   };
 
-  [[nodiscard]] std::size_t bytes_made() const noexcept { return std::size_t(frames_.count()) * frame_bytes(); }
-
-  void release(frame_id& frame) noexcept {
-    if (frame != no_frame) frames_.release(std::exchange(frame, no_frame), streams_);
-  }
-  /// Releases a frame that is kept only for a later load; returns false if there is none.
-  bool give_way() noexcept {
-    frame_id& least_needed = current_ != no_frame ? current_ : next_;
-    if (least_needed == no_frame) return false;
-    release(least_needed);
-    return true;
-  }
-  [[noreturn]] void refuse_schedule() const {
-    throw invalid_schedule{who,
-                           "the schedule needs more states at once than it said",
-                           {{"frames", frames_.count()}},
-                           "check the plan with cairn::verify"};
-  }
-  /// The frame that `take()` returns, after releasing frames until there is one.
-  template <class Take>
-  [[nodiscard]] frame_id one_by(Take take) {
-    for (;;) {
-      if (frame_id const k = take(); k != no_frame) return k;
-      if (!give_way()) refuse_schedule();
-    }
-  }
-  [[nodiscard]] frame_id frame_to_write() {
-    return one_by([&] { return frames_.take(streams_); });
-  }
-
-  // Replay check.
-  /// Advances `handle` to state `to` like `advance`, and hashes the states on the way that are to be compared.
+  /// Advances `handle` to state `to`, and compares the states on the way that the replay check asks for.
   template <step_form Form, class Step>
   void run(Step& step, frame_id& handle, step_index from, step_index to) {
-    if (!ledger_.on()) return advance<Form>(step, handle, from, to);
-    auto const compare = [&](step_index i) {
-      if (!ledger_.note(i, hash_of(handle, i))) ledger_.fail(i);
-    };
-    ledger_.along(from, to, [&](step_index at, step_index reach) { advance<Form>(step, handle, at, reach); }, compare);
+    replay_.along(handle, from, to, [&](step_index at, step_index reach) { advance<Form>(step, handle, at, reach); });
   }
-  void compare_loaded(slot_index place, step_index i) {
-    if (!ledger_.on()) return;
-    hashed_ = -1;
-    if (!ledger_.loaded(place, i, hash_of(live_, i))) detail::refuse_loaded(i);
-  }
-  /// The hash of state i in a frame. Computed once: no action between two calls for the same state changes it.
-  [[nodiscard]] std::uint64_t hash_of(frame_id frame, step_index i) {
-    if (hashed_ != i) {
-      detail::state_hash hash;
-      scratch_is_blank_ = false;
-      slots_.visit_bytes(scratch_slot_, std::as_const(frames_).state(frame), streams_, hash);
-      hash_ = hash.value();
-      hashed_ = i;
-    }
-    return hash_;
-  }
-
-  /// Fills the x1 of an out-of-place step: with a copy of x, or, if the step runs again, with zeros, so that its result
-  /// differs if it does not write all of x1. Zeros, because it is unknown which bytes on a device are floating-point
-  /// numbers, and no other pattern is also harmless as a whole number.
-  void fill(frame_id x1, frame_id x, bool again) {
-    if (again) return slots_.fill(scratch_slot_, frames_.state(x1), streams_, scratch_is_blank_);
-    copier_.copy(streams_.runtime(), std::as_const(frames_.state(x)), frames_.state(x1),
-                 streams_.of(detail::stream_role::compute));
-    streams_.put(detail::stream_role::compute);
-  }
-
   /// Advances `handle` to state `to`. If its frame has another owner, that frame does not change. The only caller of
   /// the step.
   template <step_form Form, class Step>
   void advance(Step& step, frame_id& handle, step_index from, step_index to) {
-    auto const compute = streams_.of(detail::stream_role::compute);
+    auto const compute = states_.compute();
     for (step_index i = from; i < to; ++i) {
       if constexpr (Form == step_form::in_place) {
-        own(handle);
-        frames_.set_at(handle, -1);
-        step(frames_.state(handle), std::as_const(i), compute);
+        states_.own(handle);
+        states_.set_at(handle, -1);
+        step(states_.state(handle), std::as_const(i), compute);
         put_by_step(i);
       } else {
-        frame_id const next = frame_to_write();
-        if (ledger_.on()) fill(next, handle, !ledger_.is_first(i));
-        step(std::as_const(frames_.state(handle)), frames_.state(next), std::as_const(i), compute);
+        frame_id const next = states_.frame_to_write();
+        replay_.fill(next, handle, i);
+        step(std::as_const(states_.state(handle)), states_.state(next), std::as_const(i), compute);
         put_by_step(i);
-        release(handle);
+        states_.release(handle);
         handle = next;
       }
-      frames_.set_at(handle, i + 1);
+      states_.set_at(handle, i + 1);
     }
   }
   void put_by_step(step_index i) {
-    streams_.put(detail::stream_role::compute);
+    states_.put();
     check_launches(
         turned_ ? "a launch of the step failed where it runs again" : "a launch of the step failed on the way forward",
         {"step", i});
   }
   void check_launches(char const* problem, named_value which) {
-    detail::check_launches(streams_.runtime(), who, problem, which);
+    detail::check_launches(states_.runtime(), who, problem, which);
   }
-  /// Makes `handle` a frame that may be changed: with one owner, and not being read by a copy to the host.
-  void own(frame_id& handle) {
-    frame_id target = no_frame;
-    while (target == no_frame && frames_.shared(handle)) {
-      target = frames_.take(streams_);
-      if (target == no_frame && !give_way()) refuse_schedule();
-    }
-    // Waiting for the oldest copy takes less time than waiting for this one, which was put last.
-    if (target == no_frame && frames_.is_held(handle, detail::stream_role::to_host, streams_))
-      target = frames_.take(streams_);
-    if (target == no_frame) return frames_.after_copy(handle, streams_);
-    copier_.copy(streams_.runtime(), std::as_const(frames_.state(handle)), frames_.state(target),
-                 streams_.of(detail::stream_role::compute));
-    streams_.put(detail::stream_role::compute);
-    release(handle);
-    handle = target;
-  }
-
-  void save(place where, step_index i) {
-    auto& there = places_[std::size_t(where.slot)];
-    there = {live_, i, where.where == tier::host};
-    if (ledger_.on() && !ledger_.saved(where.slot, i, hash_of(live_, i))) ledger_.fail(i);
-    if (!there.on_host) return frames_.keep(live_);
-    there.number = slots_.take();
-    frames_.order_read(live_, streams_);
-    frames_.set_copy(live_, slots_.save(there.number, std::as_const(frames_.state(live_)), streams_));
-  }
-  void drop(slot_index slot) {
-    auto& place = places_[std::size_t(slot)];
-    if (place.on_host) slots_.give_back(place.number);
-    else frames_.release(place.number, streams_);
-    place = {};
-  }
-  template <class Ahead>
-  void load(Ahead& ahead, place where, step_index i, std::int64_t now) {
-    slot_index const slot = where.slot;
-    if (slot != no_slot && places_[std::size_t(slot)].on_host) load_from_host(ahead, slot, i, now);
-    else load_frame(slot == no_slot ? initial_ : places_[std::size_t(slot)].number);
-    compare_loaded(slot == no_slot ? ledger_.initial_place() : slot, i);
-  }
-  void load_frame(frame_id kept) {
-    frames_.keep(kept);
-    release(live_);
-    live_ = kept;
-  }
-  template <class Ahead>
-  void load_from_host(Ahead& ahead, slot_index slot, step_index i, std::int64_t now) {
-    bool const is_next = ahead.is_next(slot, i);
-    frame_id& waiting = is_next ? next_ : current_;
-    if (waiting != no_frame) {
-      release(live_);
-      live_ = std::exchange(waiting, no_frame);
-    } else if (frames_.at(live_) != i) {
-      release(live_);
-      live_ = one_by([&] { return frames_.take_for_copy(); });
-      fetch(live_, slot, i);
-    }
-    frames_.after_copy_to_device(live_, streams_);
-    if (is_next) {
-      ahead.pass();
-      release(current_);
-    }
-    if (ahead.comes_again(now)) frames_.keep(current_ = live_);
-  }
-  /// Copies the state in a host slot to a frame.
-  void fetch(frame_id into, slot_index slot, step_index state) {
-    slot_index const from = places_[std::size_t(slot)].number;
-    frames_.order_copy(into, slots_.stored(from), streams_);
-    frames_.set_copy(into, slots_.load(from, frames_.state(into), streams_));
-    frames_.set_at(into, state);
-  }
-  /// Fetches the next state from the host as soon as no action before its load needs the frame.
-  template <class Ahead>
-  void fetch_ahead(Ahead const& ahead, std::int64_t now) {
-    if (next_ != no_frame || !ahead.has_free_frame(now, current_ != no_frame)) return;
-    auto const& place = places_[std::size_t(ahead.next_slot())];
-    if (!place.on_host || place.at != ahead.next_state()) return;  // not saved yet
-    if (frames_.at(live_) == ahead.next_state()) {
-      frames_.keep(next_ = live_);
-    } else if (next_ = frames_.take_for_copy(); next_ != no_frame) {
-      fetch(next_, ahead.next_slot(), ahead.next_state());
-    }
-  }
-
   template <step_form Form, class Step, class Seed>
   void turn(Step& step, action const& a, Seed seed) {
-    frame_id last = live_;
-    frames_.keep(last);
+    frame_id last = states_.share(states_.live());
     run<Form>(step, last, a.from, a.to);
-    seed(std::as_const(frames_.state(last)));
-    streams_.put(detail::stream_role::compute);
+    seed(std::as_const(states_.state(last)));
+    states_.put();
     check_launches("a launch of the seed failed", {"state", a.to});
-    release(last);
+    states_.release(last);
   }
 
-  detail::sweep_streams<R> streams_;
-  detail::device_frames<R, State> frames_;
-  detail::state_copier<R, State> copier_;
-  detail::host_slots<R, State> slots_;
-  detail::table<place_record> places_;
+  detail::placed_states<R, State> states_;
+  detail::device_replay<R, State> replay_{states_};
   detail::table<unsigned char> filled_;
-  frame_id live_ = no_frame, initial_ = no_frame;
-  frame_id next_ = no_frame,
-           current_ =
-               no_frame;  // kept for the next load from the host, and for the current state, which is loaded again
   sweep_options options_;
-  detail::replay_ledger ledger_;
-  slot_index scratch_slot_ = no_slot;  // the host slot through which a replay check reads and fills states
-  bool scratch_is_blank_ = false;    // it contains zeros
-  std::uint64_t hash_ = 0;          // of state hashed_
-  step_index hashed_ = -1;
   bool busy_ = false, turned_ = false;
 };
 
