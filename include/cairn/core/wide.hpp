@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file wide.hpp  Totals beyond 64 bits: a Revolve sweep of 10^18 steps with 2 slots runs 9.4e26 steps.
-#include <cstdint>
 #include <cairn/version.hpp>
 #if CAIRN_HAS_INT128
 namespace cairn::detail {
@@ -21,12 +20,4 @@ namespace cairn {
 /// An unsigned 128-bit count. Sums and products of counts in a schedule of up to 2^63-1 steps are exact.
 using wide = detail::wide_count;
 
-namespace detail {
-
-/// a * b / c, exact if the quotient fits 64 bits. c > 0.
-[[nodiscard]] constexpr std::uint64_t scaled(std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept {
-  return ((a | b) >> 32) == 0 ? a * b / c : std::uint64_t(wide(a) * b / c);
-}
-
-}  // namespace detail
 }  // namespace cairn

@@ -7,7 +7,6 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/binomial.hpp>
-#include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/revolve.hpp>
 
 namespace cairn {
@@ -76,7 +75,9 @@ class two_level {
     return slot < periods() ? start_.options_.periods_on : start_.options_.extra_on;
   }
   /// See `remark_of`; a period longer than the loop suggests swapped numbers.
-  [[nodiscard]] constexpr char const* remark() const noexcept { return detail::remark_on_period(steps(), period()); }
+  [[nodiscard]] constexpr char const* remark() const noexcept {
+    return period() > (steps() > 1 ? steps() : 1) ? "a period longer than the loop: are steps and period swapped?" : "";
+  }
   /// Whether state i is the first of a period.
   [[nodiscard]] constexpr bool is_checkpoint(step_index i) const noexcept {
     return i >= 0 && i < steps() && i % period() == 0;

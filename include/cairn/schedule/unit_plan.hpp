@@ -8,7 +8,6 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/detail/unit_table.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/walked_counts.hpp>
@@ -212,7 +211,11 @@ class unit_plan {
   /// Bytes that the plan shares with its copies and cursors.
   [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }
   /// See `remark_of`; more units than the plan can use suggests swapped numbers.
-  [[nodiscard]] char const* remark() const noexcept { return remark_on_units(steps_, units_, tape_units_); }
+  [[nodiscard]] char const* remark() const noexcept {
+    wide const all = wide(steps_ > 1 ? steps_ : 1) * wide(tape_units_);
+    return wide(units_) > all ? "more units than all states and tapes of the loop take: are steps and units swapped?"
+                              : "";
+  }
   /// The totals of a sweep, known since the plan was made.
   [[nodiscard]] schedule_counts counts() const noexcept { return counts_; }
   /// Advances plus the recorded run of each step: what the plan minimises.
