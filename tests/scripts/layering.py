@@ -90,6 +90,11 @@ LINKAGE, SOURCE = "detail/linkage.hpp", "impl/src.hpp"
 # Texts and programs that show what a user writes.
 USERS = ("README.md", "docs/**/*.md", "examples/**/*", "tools/**/*", "benchmarks/**/*")
 
+# Builtins of the compiler have names in one header of the core. __builtin_unreachable() stands anywhere: behind a
+# function of its own, -O2 makes other code of the cursors. slot_kernel.hpp is for one processor where it asks for it.
+BUILTIN = re.compile(r"\b__builtin_(?!unreachable\b)\w+")
+BUILTINS = ("core/detail/compiler.hpp", "plan/chain/detail/slot_kernel.hpp")
+
 # core/ and run/ are in every user's build: light standard headers only.
 LIGHT = set("""bit cassert cfloat climits compare concepts cstddef cstdint cstring exception initializer_list limits new
                optional tuple type_traits utility vector version""".split())
@@ -268,6 +273,9 @@ def faults(root):
                     yield f"{path}: may not include <{name}>, which is private; see EXTENDS in layering.py"
             elif STANDARD.get(path.split("/")[0] + "/", lambda _: False)(name):
                 yield f"{path}: <{name}> is not for this folder"
+        if not path.startswith("adapt/") and path not in BUILTINS:
+            for name in sorted(set(BUILTIN.findall(text))):
+                yield f"{path}: {name} belongs into {BUILTINS[0]}, as a function"
         if path.startswith("core/") and ASKS.search(text):
             yield f"{path}: core/ asks nothing of the preprocessor (#ifdef, __has_include)"
         defines += [(path, name) for name in DEFINE.findall(text)]
@@ -322,7 +330,7 @@ GOOD = {
     "plan/a.hpp": "#include <cairn/schedule/b.hpp>\n",
     "plan/text/a.hpp": "#include <string>\n#include <cairn/plan/a.hpp>\n",
     "store/a.hpp": "#include <cairn/core/a.hpp>\n",
-    "run/a.hpp": "#include <cairn/schedule/uniform.hpp>\n#include <cairn/store/a.hpp>\n",
+    "run/a.hpp": "#include <cairn/schedule/uniform.hpp>\n#include <cairn/store/a.hpp>\n// __builtin_unreachable()\n",
     "trace/a.hpp": "#include <fstream>\n#include <cairn/core/a.hpp>\n",
     "adapt/one.hpp": "#include <cairn/adapt/one/part.hpp>\n#include <cairn/run/a.hpp>\n",
     "adapt/one/part.hpp": "#include <Eigen/Core>\n",
@@ -353,6 +361,7 @@ PLANTED = [  # header, text added to it, what the report must say
     ("core/a.hpp", "#if __has_include(<x>)\n#endif\n", "core/a.hpp: core/ asks nothing"),
     ("core/a.hpp", "#if 1 && defined(X)\n#endif\n", "core/a.hpp: core/ asks nothing"),
     ("core/a.hpp", '#include "b.hpp"\n', '"b.hpp" is to be written'),
+    ("plan/a.hpp", "double x = __builtin_sqrt(2);\n", "plan/a.hpp: __builtin_sqrt belongs into"),
     ("core/a.hpp", "#include <cairn/core/b.hpp>\n", "there is no <cairn/core/b.hpp>"),
     ("core/a.hpp", "#include <cairn/core/a.hpp>\n", "core/a.hpp: includes itself"),
     ("core/a.hpp", "#define CAIRN_HAS_X 1\n", "macros are defined in one header"),

@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/detail/address_of.hpp>
 #include <cairn/core/detail/aggregate.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/device_memory.hpp>
 #include <cairn/core/traits.hpp>
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/stage_boxes.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/user_values.hpp>

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/run/checkpoint_view.hpp>
 #include <cairn/run/detail/refused_run.hpp>
 #include <cairn/run/gradient.hpp>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/refused_replay.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/run/detail/cached_object.hpp>

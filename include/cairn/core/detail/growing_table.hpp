@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/table.hpp>
 
 namespace cairn::detail {
@@ -31,7 +32,7 @@ class growing_table {
   /// \pre k < size()
   [[nodiscard]] std::uint64_t& operator[](std::size_t k) noexcept {
     if (k < first_.size()) return first_[k];
-    auto const block = 63 - std::size_t(__builtin_clzll(k / first_.size()));
+    auto const block = 63 - std::size_t(leading_zeros(k / first_.size()));
     return more_[block][k - (first_.size() << block)];
   }
   /// Doubles the number of entries.   \pre size() > 0

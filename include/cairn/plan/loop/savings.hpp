@@ -2,6 +2,7 @@
 #pragma once
 /// \file savings.hpp  Rules of thumb for evenly spaced checkpoints, from the numbers of steps and checkpoints alone.
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <vector>
 #include <cairn/core/action.hpp>
@@ -58,7 +59,8 @@ struct memory_savings {
   auto const n = double(seq_length);
   auto const k = double(sum.num_checkpoints);
   sum.savings_percent = 100 * (n - k) / n;
-  sum.savings_ratio = sum.recomputation_factor = sum.num_checkpoints > 0 ? n / k : __builtin_inf();
+  sum.recomputation_factor = sum.num_checkpoints > 0 ? n / k : std::numeric_limits<double>::infinity();
+  sum.savings_ratio = sum.recomputation_factor;
   sum.forward_evaluations_per_step = double(step_calls(plan.counts(), adjoint_form::one_step)) / n;
   sum.peak_savings_percent = 100 * (n - double(sum.peak_states)) / n;
   return sum;

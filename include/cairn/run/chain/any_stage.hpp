@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/stage_checks.hpp>
 #include <cairn/core/detail/stage_signature.hpp>
 #include <cairn/core/stage_value.hpp>

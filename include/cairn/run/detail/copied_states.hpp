@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/numbers.hpp>
 #include <cairn/run/detail/frames.hpp>
@@ -164,7 +164,7 @@ class copied_states : public sweep_memory<State, Store> {
     else if (!again) pool_.copy(live_, next.held);
     else if constexpr (numbered<State>) visit_numbers(*x1, [](auto* numbers, std::size_t count) {
         using number_type = std::remove_pointer_t<decltype(numbers)>;
-        for (std::size_t k = 0; k < count; ++k) numbers[k] = number_type(__builtin_nan(""));
+        for (std::size_t k = 0; k < count; ++k) numbers[k] = number_type(quiet_nan());
       });
   }
 

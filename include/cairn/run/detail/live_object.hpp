@@ -4,7 +4,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/same_capacity.hpp>
 #include <cairn/core/state_traits.hpp>
 

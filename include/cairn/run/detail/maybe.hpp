@@ -3,7 +3,7 @@
 /// \file maybe.hpp  A value that may be missing, for what a sweep or a workspace holds.
 #include <new>
 #include <type_traits>
-#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/compiler.hpp>
 
 namespace cairn::detail {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/run/detail/frames.hpp>

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/schedule/binomial.hpp>
 
@@ -27,7 +28,7 @@ struct online_slot {
 /// The largest t with t (t+1) / 2 < steps: the repetition number of two slots.   \pre steps >= 1
 [[nodiscard]] constexpr step_index repetitions_of_two(step_index steps) noexcept {
   std::uint64_t t = 0;
-  for (std::uint64_t bit = std::uint64_t{1} << ((65 - __builtin_clzll(std::uint64_t(steps))) / 2); bit > 0; bit /= 2)
+  for (std::uint64_t bit = std::uint64_t{1} << ((65 - leading_zeros(std::uint64_t(steps))) / 2); bit > 0; bit /= 2)
     if (auto const more = t + bit; more >> 32 == 0 && more * (more + 1) / 2 < std::uint64_t(steps)) t = more;
   return step_index(t);
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/chain.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
 #include <cairn/plan/chain/replay.hpp>
@@ -22,7 +23,7 @@ namespace cairn::detail {
 /// the forward run.
 [[nodiscard, gnu::cold]] inline std::vector<action> chen_sqrt(chain_model const& c) {
   value_list<chain_segment> again;
-  std::int64_t length = std::int64_t(__builtin_sqrt(double(c.stages)));
+  std::int64_t length = std::int64_t(square_root(double(c.stages)));
   while (length * length < c.stages) ++length;
   std::int64_t const count = length == 0 ? 0 : (c.stages + length - 1) / length;
   for (std::int64_t k = 0; k + 1 < count; ++k) again.push_back({c.stages * k / count, c.stages * (k + 1) / count});
@@ -63,7 +64,7 @@ namespace cairn::detail {
     double const from = (std::max)(1.0, double(least)), ratio = (std::max)(1.0, double(all) / from);
     for (std::size_t k = 0; k < most_tries; ++k)
       closings.push_back(
-          std::int64_t(from * __builtin_pow(ratio, double(k) / double(std::max<std::size_t>(1, most_tries - 1)))));
+          std::int64_t(from * power(ratio, double(k) / double(std::max<std::size_t>(1, most_tries - 1)))));
     closings.push_back(all);
   }
   sort_values(closings, [](std::int64_t one, std::int64_t other) { return one < other; });

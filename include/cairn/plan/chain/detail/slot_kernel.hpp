@@ -73,7 +73,7 @@ __attribute__((target("avx2"))) inline void lower_by_one_avx2(std::int32_t* row,
   lower_eight(row + count - 8, part + count - 8, time);
 }
 
-/// The kernel for this processor: AVX2 if it has it.
+/// The kernel for this processor: AVX2 if it has it. The builtin stands here, because other processors have none.
 [[nodiscard]] inline slot_kernel const& usual_kernel() noexcept {
   static constexpr slot_kernel avx2{lower_by_both_avx2, lower_by_one_avx2};
   return __builtin_cpu_supports("avx2") ? avx2 : plain_kernel;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 #include <vector>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
@@ -63,14 +64,14 @@ CAIRN_DECL std::vector<chain_plan> chain_planner::pareto(std::size_t most_points
   std::vector<chain_plan> front;
   std::int64_t const least = least_budget(), most = (std::max)(least, search_->model().store_all_peak());
   double const ratio =
-      __builtin_pow(double(most) / double(std::max<std::int64_t>(1, least)), 1 / double(most_points - 1));
+      detail::power(double(most) / double(std::max<std::int64_t>(1, least)), 1 / double(most_points - 1));
   // Once a plan is as fast as storing everything, no larger budget has a faster one.
   auto const may_lack = [&] {
     return search_->has_stopped() && (front.empty() || front.back().cost.makespan > store_all_time());
   };
   std::int64_t before = -1, left_out = search_->knows_least() ? 0 : 1;
   for (std::size_t k = 0; k < most_points; ++k) {
-    double const wanted = double(least) * __builtin_pow(ratio, double(k));
+    double const wanted = double(least) * detail::power(ratio, double(k));
     std::int64_t const budget = k == 0                 ? least
                                 : k + 1 == most_points ? most
                                                        : std::clamp(std::int64_t(wanted), least, most);

@@ -10,7 +10,7 @@
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/buffers.hpp>
-#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/stage.hpp>

@@ -9,7 +9,7 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/buffers.hpp>
-#include <cairn/core/detail/address_of.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/stage_shape.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/event.hpp>
