@@ -7,8 +7,8 @@
 #define CAIRN_VERSION_STRING "0.1.0"
 
 /// \def CAIRN_HAS_INT128
-/// 1 where the compiler has integers of 128 bits, as g++ and clang++ have for processors of 64 bits, else 0: `wide` is
-/// then a class of two words. -DCAIRN_HAS_INT128=0 asks for the class anywhere; all files of a program say the same.
+/// 1 if the compiler has 128-bit integers, as g++ and clang++ have on 64-bit processors; otherwise 0, and `wide` is a
+/// class of two words. -DCAIRN_HAS_INT128=0 selects the class on any processor; all files of a program must agree.
 #ifndef CAIRN_HAS_INT128
 #ifdef __SIZEOF_INT128__
 #define CAIRN_HAS_INT128 1

@@ -24,9 +24,9 @@ namespace cairn {
 /// `trace_off(1)`, after which 2.7.2 crashes, is never called. The first two recordings, those of a seed and of a leaf,
 /// have ADOL-C's usual buffers. Later buffers have twice the largest size that was filled, which saves small leaves
 /// most of the memory and half of the time. ADOL-C writes what does not fit to files `*.tap` in the working directory,
-/// whose names contain the tag, and reads it back; the next buffers are larger, and what is to be replayed is recorded
-/// again for that. Processes that share a working directory, such as the ranks of MPI, therefore need different tags:
-/// by default the tag is made from the process id.
+/// whose names contain the tag, and reads it back. A recording in files is not replayed: the next one has larger
+/// buffers. Processes that share a working directory, such as the ranks of MPI, need different tags because of these
+/// files: by default the tag is made from the process id.
 /// If the model divides by a constant c, ADOL-C multiplies by 1 / c, which may differ from double in the last bit.
 class adolc_tape {
  public:
@@ -36,7 +36,7 @@ class adolc_tape {
   /// \param entries  size of each buffer of the first two recordings, >= 1
   explicit adolc_tape(short tag = own_tag(), unsigned entries = 1u << 19) noexcept
       : tag_{tag}, first_{entries}, entries_{entries, entries, entries, entries} {}
-  /// A new tape with the tag of `other`, to which the buffers belong.
+  /// A new tape with the tag of `other`, and so with its buffers, which belong to the tag.
   adolc_tape(adolc_tape&& other) noexcept : adolc_tape(other.tag_, other.first_) {
     std::swap(traced_, other.traced_);
     std::swap(spilled_, other.spilled_);
@@ -63,7 +63,7 @@ class adolc_tape {
   }
   /// The next number that a replay may change.
   void varies(adouble& v, double value) { varying_.emplace_back(&v, value); }
-  /// What varies gets into place, behind the independent variables.
+  /// Declares the varying numbers, after the independent variables.
   void record() {
     for (auto const& [v, value] : varying_) *v <<= value;
   }
@@ -89,8 +89,8 @@ class adolc_tape {
     }
     ++measured_;
   }
-  /// The values of the last recording again, for other numbers. What went to files is recorded anew, with larger
-  /// buffers. Behind this ADOL-C warns of comparisons again, if it was told not to.
+  /// Recomputes the values of the last recording for other numbers. False also for a recording that went to files.
+  /// Turns ADOL-C's warnings of changed comparisons on, even if the program had turned them off.
   [[nodiscard]] bool replay(double const* numbers) {
     if (inputs_ == 0 || results_ == 0 || !in_memory_) return false;
     values_.resize(results_);
@@ -153,7 +153,7 @@ class adolc_tape {
   short tag_;
   unsigned first_, entries_[4];
   std::size_t inputs_ = 0, results_ = 0, measured_ = 0, most_[4] = {};
-  std::vector<std::pair<adouble*, double>> varying_;  // in a recording, one behind the other, as they were named
+  std::vector<std::pair<adouble*, double>> varying_;  // in the order in which they were declared
   std::vector<double> values_, bars_;
   std::uint64_t recordings_ = 0;
   bool traced_ = false, spilled_ = false, in_memory_ = true;

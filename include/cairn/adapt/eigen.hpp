@@ -88,8 +88,8 @@ struct state_traits<Eigen::Transform<Scalar, Dimension, Mode, Options>> {
   static void visit_buffers(X& x, F& f) { cairn::visit_buffers(x.matrix(), f); }
 };
 
-/// Sparse matrices and vectors: values, inner and outer indices. When bytes are written back, each column must have the
-/// same number of non-zeros.
+/// Sparse matrices and vectors: values, inner and outer indices. Bytes are written back only to a matrix whose columns
+/// have as many non-zeros as those of the matrix that was read.
 template <detail::sparse_eigen Sparse>
 struct state_traits<Sparse> {
   using scalar = typename Sparse::Scalar;  ///< of its values

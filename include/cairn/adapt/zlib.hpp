@@ -23,9 +23,9 @@ struct closes_file {
 };
 inline constexpr unsigned gzip_block = 65'536;
 
-/// Writes a file from another one by read(memory, size), which returns how many bytes there are, 0 at the end and less
-/// than that for an error, and write(memory, size), close(), which return whether they succeeded. A failure leaves the
-/// first file and no second one.
+/// Converts file `from` to file `into`, and removes `from`. read(memory, size) returns the number of bytes, 0 at the
+/// end and a negative number for an error; write(memory, size) and close() return whether they succeeded. After a
+/// failure, `from` is left, and `into` is removed.
 template <class Read, class Write, class Close>
 void copy_packed(char const* who, std::string const& from, std::string const& into, Read read, Write write,
                  Close close) {
@@ -48,7 +48,8 @@ void copy_packed(char const* who, std::string const& from, std::string const& in
 }  // namespace detail
 
 /// Compresses a trace that is finalized: FILE becomes FILE.gz.   \returns the name of the new file
-/// Cost: some 100 MB/s, to a tenth of the bytes.   \throws file_error   if a file cannot be read or written; FILE stays
+/// Cost: some 100 MB/s; FILE.gz has about a tenth of the bytes.   \throws file_error   if a file cannot be read or
+/// written; FILE stays
 [[nodiscard]] inline std::string gzip_trace(std::string const& file) {
   std::string const packed = file + ".gz";
   std::unique_ptr<std::FILE, detail::closes_file> const from{std::fopen(file.c_str(), "rb")};

@@ -77,7 +77,8 @@ struct schedule_counts {
   wide restarts = 0;  ///< states loaded from tapes
   slot_index peak_slots = 0;  ///< most states held at once
   slot_index peak_tapes = 0;  ///< most tapes held at once
-  /// Saves, loads and peak of each tier. Written out, because g++ 12 forgets members of such members in constants.
+  /// Saves, loads and peak of each tier. The initialiser is written out, because without it g++ 12 loses members of
+  /// these members in constants.
   tier_counts tiers[tier_count] = {{}, {}, {}, {}};
 
   /// The counts of one tier.
@@ -197,14 +198,15 @@ template <schedule P>
   else return false;
 }
 
-/// Whether a saved state i is a place to restart from (default). Otherwise it is only the input of the next adjoints.
+/// Whether saved state i is a place to restart from; true by default. If false, it is only the input of the next
+/// adjoints.
 template <schedule P>
 [[nodiscard]] constexpr bool is_checkpoint(P const& plan, step_index i) {
   if constexpr (requires { { plan.is_checkpoint(i) } -> std::convertible_to<bool>; }) return plan.is_checkpoint(i);
   else return true;
 }
 
-/// A note on how the plan differs from what was asked for, in words with static storage; "" by default.
+/// A note on how the plan differs from what was asked for, a text with static storage; "" by default.
 template <schedule P>
 [[nodiscard]] constexpr char const* remark_of(P const& plan) {
   if constexpr (requires { { plan.remark() } -> std::convertible_to<char const*>; }) return plan.remark();
@@ -234,7 +236,7 @@ struct reserved_memory {
   wide table_bytes = 0;  ///< bytes that one cursor allocates
 };
 /// What a sweep of the plan reserves. A plan for a loop of unknown length reserves more slots than it may need in the
-/// end. `slots()` and `table_bytes_of` by default.
+/// end. By default the plan's `slots()` and `table_bytes_of`.
 template <schedule P>
 [[nodiscard]] constexpr reserved_memory reserved_of(P const& plan) {
   if constexpr (requires { { plan.reserved() } -> std::same_as<reserved_memory>; }) return plan.reserved();

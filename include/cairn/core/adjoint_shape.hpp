@@ -110,7 +110,8 @@ template <class F, class S, class Bar>
   else return adjoint_read<adjoint_form::with_next, F, Bar, arguments<S const&, S const&>, step_index>::get();
 }
 
-/// `auto& bar` would bind to a const x1, so x1 is tried as an rvalue.
+/// Reads an adjoint of four arguments. `auto& bar` of a leaf adjoint would bind to a const x1, so x1 is tried as an
+/// rvalue.
 template <class F, class S, class Bar>
 [[nodiscard]] consteval adjoint_shape four_argument_adjoint() {
   if constexpr (saved_state<S>) {  // objects have no x1
@@ -185,8 +186,8 @@ template <class Record, class Reverse, class S, class Bar>
 }
 
 /// Whether an adjoint call may leave an object in another state. For a function with one signature, the parameter x
-/// tells: a non-const reference may. For all others only the body would tell, so they are assumed to unless they say
-/// otherwise.
+/// tells: a non-const reference may. For all other functions only the body would tell, so they are assumed to do so
+/// unless they have a member `moves_object` that denies it.
 template <class F, class S, class Bar>
 [[nodiscard]] consteval bool moves_object() {
   if constexpr (!saved_state<S>) return false;

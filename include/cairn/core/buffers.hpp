@@ -204,7 +204,7 @@ constexpr void visit_buffers(T& x, F&& f) {
                 "or let the visitor take (cairn::device_pointer<void const>, std::size_t), too");
   if constexpr (told && reached) detail::visit_parts(x, f);
 }
-/// The same for a temporary view, as classes that own device memory make one in the call.
+/// The same for a temporary view: a class that owns device memory makes one in the call.
 template <class T, class F>
 constexpr void visit_buffers(device_view<T> const&& x, F&& f) { visit_buffers(x, f); }
 

@@ -118,7 +118,7 @@ concept sized_state = detail::can_size<std::remove_cv_t<T>>();
 /// spare capacity, which a copy of x does not take.
 /// Refused for classes that show elements but may hold more: those with `data()` and `size()` but no allocator, and
 /// those that derive from a container and add members.
-/// Cost: proportional to the number of containers in x, not of numbers.
+/// Cost: proportional to the number of containers in x, not to the number of their elements.
 template <class T>
 [[nodiscard]] constexpr std::size_t bytes_of(T const& x) {
   constexpr bool told = sized_state<T>;

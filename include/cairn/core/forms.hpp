@@ -38,8 +38,8 @@ concept adjoint_of = detail::shape_of_adjoint<F, S, Bar>().form != adjoint_form:
 
 namespace detail {
 
-/// A seed that is a function of the final state. The seed of an object may change the object, in which its bar may
-/// live. Callable containers, such as Eigen's matrices, are values and not functions.
+/// A seed that is a function of the final state. The seed of a loop over an object may change the object, because the
+/// bar may live in it. Callable containers, such as Eigen's matrices, are values and not functions.
 template <class Seed, class S>
 concept seed_function = calls<Seed, lent_state<S>> && !range_like<std::remove_cv_t<Seed>>;
 
@@ -52,16 +52,16 @@ struct made_by {
 };
 template <class F> made_by(F) -> made_by<F>;
 
-/// `into`, a std::optional or its like, holds the result of `f()`, made in place when what it held is gone. A class
-/// that can be constructed from anything would be constructed from the made_by itself, and compilers differ on it; for
-/// such classes the result is moved.
+/// Puts the result of `f()` into a std::optional or the like: destroys the old content first, then makes the result in
+/// place. A class that can be constructed from anything would be constructed from the made_by itself, and compilers
+/// differ on that; for such classes the result is moved.
 template <template <class> class Held, class T, class F>
 constexpr void emplace_by(Held<T>& into, F&& f) {
   if constexpr (std::is_constructible_v<T, stranger const&>) into.reset(), into.emplace(f());
   else into.emplace(made_by<std::remove_reference_t<F>&>{f});
 }
 
-/// bar becomes the adjoint of the state before, whether f changes it or returns it.
+/// Calls f, so that bar becomes the adjoint of the state before, whether f changes bar or returns the new one.
 template <class F, class Bar, class... A>
 constexpr void pull_back(F& f, Bar& bar, A&&... all) {
   if constexpr (std::is_void_v<call_result<F, A...>>) call_lending(f, std::forward<A>(all)...);

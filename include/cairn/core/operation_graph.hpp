@@ -30,7 +30,7 @@ class needed_inputs {
     each_.clear();
   }
 
-  /// Whether it reads the value of an input, by the input's place in the list.
+  /// Whether the adjoint reads the value of the input at this place in the list.
   [[nodiscard]] bool operator[](std::size_t place) const noexcept {
     return each_.empty() ? all_ : place < each_.size() && each_[place];
   }
@@ -56,8 +56,9 @@ struct graph_operation {
   std::int64_t adjoint_bytes = -1;      ///< of the adjoint of its value; -1 for as many as the value has
   std::int64_t adjoint_time = 0;        ///< to run its adjoint
   std::int64_t adjoint_work = 0;        ///< bytes its adjoint takes while it runs, besides values and adjoints
-  /// Which of `inputs` its adjoint reads: that of a product all, that of a sum none, that of a look-up in a table the
-  /// places and not the table, `{false, true}`. An input that is named twice is read if one of its flags says so.
+  /// Which of `inputs` its adjoint reads. The adjoint of a product reads all, that of a sum none, that of a look-up in
+  /// a table the places but not the table: `{false, true}`. An input that is named twice is read if one of its flags
+  /// says so.
   needed_inputs adjoint_needs_inputs = true;
   /// Whether its adjoint reads its own value: that of a softmax does, that of a convolution does not.
   bool adjoint_needs_output = true;

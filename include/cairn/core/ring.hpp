@@ -12,7 +12,7 @@
 namespace cairn {
 namespace detail {
 
-/// The snapshots of a ring's elements, newest first; `restore` takes it.
+/// The snapshot of a ring: those of its elements, newest first.
 template <class Kept, std::size_t Count>
 struct ring_snapshot {
   Kept held[Count];
@@ -53,7 +53,7 @@ class ring_iterator {
 /// a snapshot of `Count` snapshots. Elements lie side by side in the ring itself and never move: `rotate`,
 /// `rotate_back` and `push` change an index. Memory: the elements and one std::size_t.
 ///
-/// The adjoint of a step undoes the step's rotation: to `x.rotate()` on states corresponds `bar.rotate_back()` on bars.
+/// The adjoint of a step undoes the step's rotation: `x.rotate()` on states corresponds to `bar.rotate_back()` on bars.
 /// After it `bar[age]` belongs to `x[age]` of the state before the step. The one exception is the last element: it
 /// still holds the bar of the state that the step made, and must be overwritten with the bar of the oldest state.
 template <class State, std::size_t Count>
@@ -61,7 +61,7 @@ class ring {
   static_assert(Count > 0, "cairn: a ring holds one state or more");
 
  public:
-  using value_type = State;  ///< of one element
+  using value_type = State;  ///< the type of one element
 
   /// Default-constructed states; numbers are 0.
   constexpr ring()

@@ -56,7 +56,7 @@ class stage_view {
   /// Whether it refers to a T.
   template <class T>
   [[nodiscard]] bool holds() const noexcept { return type_ == detail::mark_of<T>(); }
-  /// \throws invalid_call   where it refers to another type
+  /// \throws invalid_call   if it refers to another type, or to nothing
   template <class T>
   [[nodiscard]] T const& get() const {
     if (!holds<T>()) detail::refuse_type();
@@ -74,7 +74,7 @@ class stage_view {
   detail::type_mark type_ = nullptr;
 };
 
-/// Owns one value of any type, movable or not. Holds nothing after it is moved from.   Cost: one allocation, but for
+/// Owns one value of any type, movable or not. Holds nothing after it is moved from.   Cost: one allocation, except for
 /// values in boxes that an executor keeps.
 class stage_value {
   struct holder {
@@ -94,7 +94,7 @@ class stage_value {
     }
     T value;
   };
-  /// In memory that is kept when the value ends.
+  /// A holder in one of the boxes; the box is given back when the value ends.
   template <class T>
   struct boxed final : holder_of<T> {
     template <class Make>
@@ -110,7 +110,7 @@ class stage_value {
 
  public:
   stage_value() = default;  ///< holds nothing
-  /// Holds a copy of `value`, or the value itself where it is an rvalue.
+  /// Holds a copy of `value`, or the value itself if it is an rvalue.
   template <class T>
     requires(!std::is_same_v<std::remove_cvref_t<T>, stage_value>)
   explicit stage_value(T&& value) : stage_value{made_by([&] { return detail::taken(std::forward<T>(value)); })} {}
@@ -130,7 +130,8 @@ class stage_value {
   [[nodiscard]] static stage_value made_by(Make make) {
     return stage_value{static_cast<holder*>(new holder_of<decltype(make())>(make))};
   }
-  /// The same in one of `boxes`, which must outlive it; by an allocation where that is null or the value is too large.
+  /// The same in one of `boxes`, which must outlive the value; by an allocation if `boxes` is null or the value is too
+  /// large.
   template <class Make>
   [[nodiscard]] static stage_value made_by(Make make, detail::stage_boxes* boxes) {
     using box = boxed<decltype(make())>;
@@ -155,10 +156,10 @@ class stage_value {
   /// Whether it holds a T.
   template <class T>
   [[nodiscard]] bool holds() const noexcept { return view().holds<T>(); }
-  /// \throws invalid_call   where it holds another type or nothing
+  /// \throws invalid_call   if it holds another type or nothing
   template <class T>
   [[nodiscard]] T const& get() const { return view().get<T>(); }
-  /// \throws invalid_call   where it holds another type or nothing
+  /// \throws invalid_call   if it holds another type or nothing
   template <class T>
   [[nodiscard]] T& get() {
     if (!holds<T>()) detail::refuse_type();

@@ -17,7 +17,7 @@ struct sweep_sizes {
   wide tape_inline = 0;   ///< what an empty place for a recorded tape holds; part of `tape`
 };
 
-/// What decides, of a plan, how much memory its sweep takes.
+/// The properties of a plan that decide how much memory its sweep takes.
 struct sweep_needs {
   slot_index slots = 0;       ///< slots that the plan reserves
   slot_index peak_slots = 0;  ///< most slots that it fills at once
@@ -59,8 +59,8 @@ inline constexpr wide bytes_of_tape_slots = 2 * sizeof(void*);
 }
 
 /// States alive at once at the peak of a sweep over a store in memory, or up to three more: a plan need not fill its
-/// slots at the moment when most frames are in use. A kept run may fill all of them: where there is room, it keeps what
-/// the plan drops for its next reverse.
+/// slots at the moment when most frames are in use. A kept run may fill all slots: if there is room, it keeps the
+/// states that the plan drops, for its next reverse.
 [[nodiscard]] constexpr slot_index most_states(sweep_needs const& needs, sweep_form form) noexcept {
   return (form.keeps_run ? needs.slots : needs.peak_slots) + working_frames(form, needs.leaf) +
          ((form.keeps_run || form.snapshots) && needs.initial_apart ? 1 : 0);

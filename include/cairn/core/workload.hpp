@@ -24,8 +24,8 @@ struct tier_cost {
 struct tier_costs {
   tier_cost memory;  ///< working memory; `write_seconds`: the copy that a sweep with an in-place step makes of each
                      ///< checkpoint
-  tier_cost device;  ///< of an accelerator
-  tier_cost host;    ///< of the host of an accelerator
+  tier_cost device;  ///< memory of an accelerator
+  tier_cost host;    ///< memory of the host of an accelerator
   tier_cost disk;    ///< files
   /// The cost of one tier.
   [[nodiscard]] constexpr tier_cost& operator[](tier where) noexcept {
@@ -37,9 +37,9 @@ struct tier_costs {
   }
 };
 
-/// One loop on one machine. Sizes are of whole values, heap included. If they change during the loop: the largest value
-/// as the step leaves it, with the spare capacity that containers then have, so that what a plan takes is an upper
-/// bound.
+/// One loop on one machine. Sizes are of whole values, heap included. If a size changes during the loop, give that of
+/// the largest value as the step leaves it, with the spare capacity of its containers, so that the memory of a plan is
+/// an upper bound.
 struct workload {
   std::optional<step_index> steps = {};    ///< loop length; if given, must agree with the plan's
   wide state_bytes = 0;                    ///< one state; see `bytes_of`. Must be >= 1 to plan within a budget

@@ -31,14 +31,14 @@ namespace cairn {
 
 /// Options of `graph_profiler`.
 struct profiler_options {
-  int runs = 3;                           ///< runs that count, >= 3, behind one that does not
+  int runs = 3;                           ///< runs that count, >= 3; one run before them does not
   std::vector<std::string> names = {};    ///< of the operations of a graph; "op_0", "op_1" ... if empty
-  memory_source memory = {};              ///< tells what the program holds; if empty, bytes are those of `bytes_of`
+  memory_source memory = {};              ///< reports bytes held by the program; if empty, `bytes_of` counts
 };
 
-/// Measures a sweep that keeps everything, by the probes of graphs, chains and loops: a run that does not count, then
-/// medians of several. What `run` returns is what planners take; the statistics of each node and each activation are
-/// those of `profiled_sweep`.
+/// Measures sweeps with the probes for graphs, chains and loops: one run that does not count, then the medians of
+/// several runs. A sweep over a graph or a chain keeps everything; one over a loop obeys a plan. `run` returns what
+/// planners take; `profiled_sweep` gives the statistics of each node and each activation.
 /// \tparam Clock  has now() as the clocks of the standard library do
 template <class Clock = std::chrono::steady_clock>
 class graph_profiler : public profiled_sweep {
@@ -50,8 +50,8 @@ class graph_profiler : public profiled_sweep {
                          {{"runs", options_.runs}}, "give 3 or more"};
   }
 
-  /// A graph: the same as `graph_probe`, for `graph_planner` and `graph_gradient`. With a `memory_source` the work of
-  /// operations and adjoints is what they were seen to take.
+  /// Measures a graph as `graph_probe` does, for `graph_planner` and `graph_gradient`. With a `memory_source`, the work
+  /// of operations and adjoints is at least what they were seen to take.
   /// \param net, inputs, seeds  as for `graph_gradient`
   /// \throws invalid_plan, invalid_call; exceptions of operations, adjoints and seeds
   operation_graph run(graph_builder const& net, std::vector<graph_binding> const& inputs,
@@ -62,8 +62,8 @@ class graph_profiler : public profiled_sweep {
     found(profiled_graph{graph, options_.names});
     return graph;
   }
-  /// A chain: the same as `chain_probe`, for `chain_planner` and `chain_gradient`. With a `memory_source`, f and b are
-  /// what stages and adjoints were seen to take.
+  /// Measures a chain as `chain_probe` does, for `chain_planner` and `chain_gradient`. With a `memory_source`, f and b
+  /// are at least what stages and adjoints were seen to take.
   /// \param stages, x0, seed  as for `chain_probe`; the seed is called more than once
   /// \throws invalid_plan, invalid_call; what stages and seed throw
   template <class Stages, class X0, class Seed>
@@ -75,8 +75,8 @@ class graph_profiler : public profiled_sweep {
     found(measured);
     return measured;
   }
-  /// A loop by a plan: what `probe` finds, for `plan_within` and `advise`. Each action of the plan is a node:
-  /// "steps_0_to_9", "save_3", "step_9.backward". Bytes are those of all states that the sweep holds.
+  /// Measures a loop under a plan and returns what `probe` finds, for `plan_within` and `advise`. Each action of the
+  /// plan is a node: "steps_0_to_9", "save_3", "step_9.backward". Bytes are those of all states that the sweep holds.
   /// \param step, x0, plan, seed, adjoint  as for `gradient`, with a state that can be copied
   /// \throws invalid_plan; what step, seed and adjoint throw
   template <class Step, class X0, class Plan, class Seed, class Adjoint>
@@ -98,7 +98,7 @@ class graph_profiler : public profiled_sweep {
   }
 
  private:
-  /// Bytes that each action of a list took beside what was there before it.
+  /// Runs a sweep once without counting and then `runs` times; returns the measurements of each action.
   template <class Sweep>
   [[nodiscard]] std::vector<detail::action_row> seen_in(Sweep sweep) const {
     detail::action_rows<Clock> rows{options_.memory};

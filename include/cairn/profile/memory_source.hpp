@@ -9,19 +9,20 @@
 
 namespace cairn {
 
-/// What an allocator that counts, the operating system or a device says of the memory of the program. With one, a
-/// profiler sees what operations take while they run; without, only what they declare.
+/// Asks an allocator that counts, the operating system or a device how many bytes the program holds. With a memory
+/// source, a profiler sees what operations take while they run; without one, only what they declare.
 struct memory_source {
   std::function<std::int64_t()> held = {};  ///< bytes held now
   std::function<std::int64_t()> peak = {};  ///< most bytes held at once since `reset_peak`
-  std::function<void()> reset_peak = {};    ///< the peak is what is held now
+  std::function<void()> reset_peak = {};    ///< sets the peak to the bytes held now
 
   /// Whether all three are given.
   [[nodiscard]] explicit operator bool() const noexcept { return held && peak && reset_peak; }
 };
 
-/// The resident memory of this process, in pages, as Linux tells it: what operations touch, and not what they ask for.
-/// An operation that works in memory that is there already takes nothing.   Cost: some 20 microseconds a call
+/// The resident memory of this process as Linux reports it, in whole pages: memory that operations touch, not memory
+/// that they ask for. An operation that works in memory that is already resident takes nothing.   Cost: some 20
+/// microseconds a call
 /// \throws device_error   on other systems
 [[nodiscard]] inline memory_source resident_memory_source() {
   if (detail::process_bytes_now().peak == 0)

@@ -22,7 +22,7 @@ inline constexpr std::string_view activation_stats_columns =
 /// The activations as a table, one line each below `activation_stats_columns`.
 [[nodiscard]] CAIRN_DECL std::string activation_stats_csv(profile_stats const& stats);
 
-/// The profile in two such tables: equal to the one that was written.
+/// Reads a profile from two such tables. It equals the profile that was written.
 /// \throws parse_error   with the number of the line, from 1
 [[nodiscard]] CAIRN_DECL profile_stats read_profile_csv(std::string_view nodes, std::string_view activations);
 

@@ -36,14 +36,14 @@ enum class graph_type : std::uint8_t { forward, backward, other };
   return type == graph_type::forward ? "forward" : type == graph_type::backward ? "backward" : "other";
 }
 
-/// One node of a sweep that keeps everything as long as it is read.
+/// One node of a sweep that keeps everything until its last reader.
 struct node_stats {
   step_index rank = 0;  ///< its place in the order of the sweep, from 0
   /// What it is: "relu_3(conv_2)" for a run and what it reads, "relu_3.backward(output)" for an adjoint and what that
   /// reads of the run: `inputs`, `output`, `tape`; "loss(relu_3)"; or a name alone.
   std::string node_name;
   node_type type = node_type::other;      ///< what it makes
-  graph_type gtype = graph_type::other;   ///< where it stands
+  graph_type gtype = graph_type::other;   ///< the part of the sweep it belongs to
   double median_run_time_s = 0;           ///< seconds, >= 0
   std::int64_t median_peak_mem_bytes = 0;    ///< most bytes while it runs
   std::int64_t median_active_mem_bytes = 0;  ///< bytes before it runs
@@ -54,15 +54,15 @@ struct node_stats {
 /// One activation: a value or a tape that is made on the way forward and read on the way back. Uses are named by the
 /// ranks of their nodes.
 struct activation_stats {
-  std::string activation_name;        ///< that of the operation, with ".tape" for its tape
+  std::string activation_name;        ///< name of the operation, with ".tape" added for its tape
   step_index creation_rank = 0;       ///< the run that makes it
   step_index last_fw_use_rank = 0;    ///< the last run or loss that reads it; the creation if there is none
   step_index first_bw_use_rank = 0;   ///< the first adjoint that reads it
   step_index last_bw_use_rank = 0;    ///< the last adjoint that reads it
   std::int64_t median_mem_size_bytes = 0;  ///< its bytes
   double inactive_time_s = 0;         ///< seconds from its last use forward to its first use backward
-  double recomp_time_s = 0;           ///< seconds to make it again then, from what is kept
-  std::int64_t recomp_memory_bytes = 0;  ///< most bytes that this takes beside what is kept, its own included
+  double recomp_time_s = 0;           ///< seconds to make it again for that use, from what is kept
+  std::int64_t recomp_memory_bytes = 0;  ///< most bytes for making it again, beside what is kept; its own included
   friend bool operator==(activation_stats const&, activation_stats const&) = default;
 };
 

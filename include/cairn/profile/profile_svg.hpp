@@ -12,11 +12,12 @@
 namespace cairn {
 
 /// The time of each node as an SVG, by part of the sweep: bars for a few nodes, areas by rank for many. This and the
-/// other pictures over ranks begin with the first node that runs, behind the leaves. Drawn by `breakdown_svg`.
+/// other pictures over ranks begin with the first node that runs, after the leaves. Drawn by `breakdown_svg`.
 /// \param title  title of the picture; by default it says what is shown
 /// \throws invalid_plan   for more nodes than `breakdown_svg` draws
 [[nodiscard]] CAIRN_DECL std::string run_time_svg(profile_stats const& stats, std::string_view title = {});
-/// What each node takes beside what is there before it, its peak less what is active, as an SVG of the same kind.
+/// The bytes that each node takes beside those active before it (its peak minus its active bytes), as an SVG of the
+/// same kind.
 /// \param title  title of the picture; by default it says what is shown
 /// \throws invalid_plan   for more nodes than `breakdown_svg` draws
 [[nodiscard]] CAIRN_DECL std::string node_memory_svg(profile_stats const& stats, std::string_view title = {});

@@ -21,7 +21,7 @@ namespace detail {
 
 inline void write_profile(std::filesystem::path const& folder, std::string const& name, std::string_view text,
                           char const* who) {
-  std::error_code problem;  // the stream tells of a folder that cannot be made
+  std::error_code problem;  // ignored: without its folder the file cannot be written
   std::filesystem::create_directories(folder, problem);
   std::ofstream file{folder / name, std::ios::binary};
   file.write(text.data(), std::streamsize(text.size()));
@@ -34,7 +34,7 @@ inline void write_profile(std::filesystem::path const& folder, std::string const
 /// The name with which the files of a profile begin.
 inline constexpr std::string_view profile_prefix = "profiler_stats";
 
-/// The profile in the two files that `save_stats_to_csv` wrote: equal to what was saved.
+/// Reads a profile from the two files that `save_stats_to_csv` wrote. It equals the profile that was saved.
 /// \throws invalid_call   where a file cannot be read   \throws parse_error   as `read_profile_csv`
 [[nodiscard]] inline profile_stats read_stats_csv(std::filesystem::path const& folder = ".",
                                                   std::string_view prefix = profile_prefix) {
@@ -48,13 +48,14 @@ inline constexpr std::string_view profile_prefix = "profiler_stats";
   return read_profile_csv(text("_node_stats.csv"), text("_activation_stats.csv"));
 }
 
-/// The statistics of a profiled sweep. Profilers are derived from it: they measure, and hand over what they found.
+/// Holds the statistics of a profiled sweep. Profilers derive from this class and hand it what they measured.
 class profiled_sweep {
  public:
   /// The statistics of the last run, with what it takes to make activations again if some values are not kept.
   /// \param evicted  operations or stages whose values are not kept between their last use forward and their first use
   ///   backward; ignored for loops
-  /// \throws invalid_call   before the first run   \throws invalid_plan   for numbers that are no operations
+  /// \throws invalid_call   before the first run   \throws invalid_plan   for numbers in `evicted` that name no
+  ///   operation
   profile_stats const& aggregate_stats(std::span<step_index const> evicted = {}) {
     (void)stats();
     if (graph_) stats_ = profile_of(*graph_, evicted);
@@ -67,7 +68,7 @@ class profiled_sweep {
       throw invalid_call{"cairn::profiled_sweep", "nothing has been profiled yet", {}, "call run before"};
     return *stats_;
   }
-  /// Writes PREFIX_node_stats.csv and PREFIX_activation_stats.csv into a folder, which is made.
+  /// Writes PREFIX_node_stats.csv and PREFIX_activation_stats.csv into a folder, which is created if it does not exist.
   /// \throws invalid_call   before the first run, and where a file cannot be written
   void save_stats_to_csv(std::filesystem::path const& folder = ".", std::string_view prefix = profile_prefix) const {
     constexpr char const* who = "cairn::profiled_sweep::save_stats_to_csv";
@@ -75,8 +76,8 @@ class profiled_sweep {
     detail::write_profile(folder, name + "_node_stats.csv", node_stats_csv(stats()), who);
     detail::write_profile(folder, name + "_activation_stats.csv", activation_stats_csv(stats()), who);
   }
-  /// Draws PREFIX_run_time.svg, PREFIX_node_memory.svg, PREFIX_memory.svg and, of graphs and chains,
-  /// PREFIX_breakdown.svg in a folder, which is made.
+  /// Draws PREFIX_run_time.svg, PREFIX_node_memory.svg, PREFIX_memory.svg and, for graphs and chains,
+  /// PREFIX_breakdown.svg in a folder, which is created if it does not exist.
   /// \throws invalid_call   before the first run, and where a file cannot be written
   void plot_stats(std::filesystem::path const& folder = ".", std::string_view prefix = profile_prefix) const {
     constexpr char const* who = "cairn::profiled_sweep::plot_stats";

@@ -180,7 +180,7 @@ class adaptive {
   [[nodiscard]] std::vector<Record> const& records() const noexcept { return records_.all; }
   /// Bytes of the array of records.
   [[nodiscard]] std::size_t record_bytes() const noexcept { return records_.all.capacity() * sizeof(Record); }
-  /// Reserves room for so many steps, so that the array need not grow.
+  /// Reserves room for the records of `steps` steps, so that the array need not grow.
   void reserve(std::size_t steps) { records_.all.reserve(steps); }
 
  private:

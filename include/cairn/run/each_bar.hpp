@@ -12,7 +12,7 @@
 namespace cairn {
 namespace detail {
 
-/// The form of an adjoint on the elements of `Bars`; `Bars` itself is changed, and so not const.
+/// The form of an adjoint on the elements of `Bars`; `Bars` itself is changed, so it must not be const.
 template <class Adjoint, class State, class Bars>
 [[nodiscard]] consteval adjoint_shape shape_on_each() {
   if constexpr (std::is_const_v<Bars> || !range_like<Bars>) return {};
@@ -99,9 +99,9 @@ struct reverse_of_each {
 /// bar.
 ///
 /// \param adjoint  `(x, bar[, i])`, `(x, x1, bar, i)` or `(x, bar, first, last)`, in place or by value; called once for
-///   each bar, in order. Whatever it accumulates elsewhere, such as a gradient by parameters, is the sum over all bars;
-///   to have one for each, make it a part of the bar. Keeps a copy of the adjoint, and one snapshot of an object that
-///   the adjoint may change, which is restored for the next bar
+///   each bar, in order. Whatever it accumulates elsewhere, such as a gradient with respect to parameters, is the sum
+///   over all bars; to have one for each, make it a part of the bar. Keeps a copy of the adjoint, and one snapshot of
+///   an object that the adjoint may change, which is restored for the next bar
 template <class Adjoint>
 [[nodiscard]] constexpr auto each_bar(Adjoint adjoint) {
   return detail::adjoint_of_each<Adjoint>{std::move(adjoint), {}};

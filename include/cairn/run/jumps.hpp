@@ -218,7 +218,7 @@ class jump_trail {
   bool moved_ = false;
 };
 
-/// The same of an object, which is run itself and put back where each part of the way begins.
+/// The same for an object, which is run itself, and is restored to where each part of the way begins.
 template <saved_state State>
 class jump_trail<State> {
  public:
@@ -391,7 +391,7 @@ class with_jumps {
     /// Notes the jumps and runs of steps from `first` to `last`; runs no step after the last jump.
     template <class State>
     void walk(detail::jump_trail<State>& trail, step_index first, step_index last) const {
-      bool open = false;  // a run of steps is in progress: the last entry is its begin
+      bool open = false;  // a run of steps is in progress: the last entry is its start
       step_index i = first;
       for (;;) {
         each([&](auto const& jump, std::size_t k) {
@@ -447,7 +447,7 @@ class with_jumps {
   explicit with_jumps(Step inner, Adjoint back, Jump... jumps)
       : step{inner, jumps_type{jumps...}}, adjoint{inner, back, jumps_type{jumps...}, {}} {}
   forward step;  ///< the step with its jumps
-  backward adjoint;  ///< the adjoint of it
+  backward adjoint;  ///< the adjoint of that step
 };
 
 }  // namespace cairn

@@ -137,7 +137,8 @@ class nested {
   };
 
  public:
-  /// \param plan  of the inner loop   \param inner  its step, in place   \param back  the adjoint of one inner step
+  /// \param plan  the plan of the inner loop   \param inner  its step, in place   \param back  the adjoint of one inner
+  /// step
   nested(Plan plan, Step inner, Adjoint back, Options options = {})
       : step{inner, step_index(plan.steps())}, adjoint{plan, inner, back, options, {}, {}} {}
   forward step;  ///< the outer step

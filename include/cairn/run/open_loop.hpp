@@ -35,7 +35,7 @@ concept open_schedule = detail::copyable_value<P> && !schedule<P> && requires(P 
 
 namespace detail {
 
-/// The same as a schedule, with no steps yet.
+/// An open schedule as a schedule that has no steps yet.
 template <class Plan>
 struct open_plan : Plan {
   explicit open_plan(Plan const& plan) : Plan{plan} {}

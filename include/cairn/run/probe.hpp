@@ -301,8 +301,8 @@ template <class State, class Bar, class Adjoint, class Held>
 ///
 /// Runs the first `tried` steps and their adjoints, as `gradient` does, on a copy of `x0`. A call that is too short for
 /// the clock is timed together with up to 65,536 calls of its kind in a row, each on its own copy of the state before
-/// it, several times for each of these steps. Whatever step, adjoint and seed change besides their states is changed as
-/// often. Temporary memory inside an adjoint call is not visible: set `tape_bytes` for it, for leaves
+/// it, several times for each of these steps. Whatever step, adjoint and seed change besides their states is changed by
+/// each of these calls. Temporary memory inside an adjoint call is not visible: set `tape_bytes` for it, for leaves
 /// `tape_step_bytes`, and `tiers` if states may be kept elsewhere.
 /// \tparam Clock  has now() like the clocks of the standard library: `probe<std::chrono::steady_clock>(step, x0, n,
 ///   seed, adjoint)`

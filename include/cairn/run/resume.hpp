@@ -13,7 +13,7 @@ struct resume_point {
   step_index open;  ///< steps [0, open) are still to be reversed
   Bar bar;  ///< the adjoint of state `open`
 };
-/// Its type follows from the adjoint's.
+/// Deduces the type of the adjoint.
 template <class Bar> resume_point(step_index, Bar) -> resume_point<Bar>;
 
 namespace detail {

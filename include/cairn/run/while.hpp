@@ -33,7 +33,7 @@ template <class State, open_schedule Plan, class Store>
 
 namespace detail {
 
-/// Returns bool, and not a number that converts to it.
+/// Converts to bool, and is neither a pointer nor a floating-point number.
 template <class R>
 inline constexpr bool answers_bool = std::is_convertible_v<R, bool> && !std::is_pointer_v<std::decay_t<R>> &&
                                      !std::is_floating_point_v<std::remove_cvref_t<R>>;

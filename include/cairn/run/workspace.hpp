@@ -128,7 +128,7 @@ template <class State, schedule Plan>
   work.options() = options;
   return work;
 }
-/// The same with both.
+/// A workspace with the caller's store whose sweeps have options; the store must outlive the workspace.
 template <class State, schedule Plan, class Store>
 [[nodiscard]] workspace<State, Plan, Store&, sweep_options> workspace_for(Plan const&, Store& store,
                                                                           sweep_options options) {

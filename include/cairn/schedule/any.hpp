@@ -136,7 +136,7 @@ class any_schedule {
   /// Whether the plan knows its totals in closed form.
   [[nodiscard]] bool is_counted() const noexcept { return plan_->counted; }
   [[nodiscard]] cursor const& walk() const noexcept { return plan_->start; }  ///< the start; valid as long as the plan
-  /// The plan inside if it is of that type, otherwise null; valid as long as this one.
+  /// The plan inside if it is a `Plan`, otherwise null; valid as long as this object.
   template <schedule Plan>
   [[nodiscard]] Plan const* target() const noexcept {
     return plan_->kind == &model_of<Plan>::tag ? &static_cast<model_of<Plan> const&>(*plan_).plan : nullptr;

@@ -27,7 +27,7 @@ struct disk_revolve_options {
   double disk_write = 0;  ///< cost of one save on disk, finite and >= 0
   double disk_read = 0;  ///< cost of one load from disk, finite and >= 0
   double advance_cost = 1;  ///< cost of one unrecorded step, finite and >= 0
-  double turn_cost = 0;  ///< cost of running one step recorded and of its adjoint, finite and >= 0
+  double turn_cost = 0;  ///< cost of one recorded step and of its adjoint, finite and >= 0
   wide most_table_bytes = detail::most_table_bytes;  ///< most bytes allocated while the plan is made
   work_limit limit = {};  ///< most work to make the plan
 };
@@ -74,9 +74,9 @@ class disk_revolve : public detail::tier_plan {
 
   [[nodiscard]] CAIRN_DECL static parts made(step_index steps, slot_index ram, disk_revolve_options const& options);
 
-  /// Returns the cost. `disk` becomes the most states on disk at once. A state that is dropped leaves the rest to
-  /// memory, so these are, for O, its own slot, and for P besides it, the larger of what the steps after the next state
-  /// need and what the steps before it need.
+  /// Returns the cost. `disk` becomes the most states on disk at once. A state on disk that is dropped leaves the rest
+  /// to memory. So P(x) needs, besides its own slot, the larger of what O(x-y) needs and what P(y) needs besides its
+  /// own; O(x) needs the slot of P(x), too, or nothing if memory alone is cheaper.
   [[nodiscard]] CAIRN_DECL static double fill(detail::tier_table& into, slot_index ram,
                                               disk_revolve_options const& options, slot_index& disk);
 

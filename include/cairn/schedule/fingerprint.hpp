@@ -52,7 +52,7 @@ struct step_stretch {
 /// \throws too_much_work   if the least number of actions of the plan exceeds the limit
 CAIRN_DECL void check_least_walk(step_index steps, step_index leaf, work_limit const& limit);
 
-/// The closed form of a plan of this type.
+/// The hash of a plan in closed form; nothing if its type has none.
 template <class Plan>
 struct known_hash {
   [[nodiscard]] static std::optional<residue> of(Plan const& plan, step_stretch const& by, work_meter& meter) {

@@ -17,7 +17,7 @@ namespace cairn {
 /// Further costs of a `hrevolve`, in the unit of its tiers' costs.
 struct hrevolve_options {
   double advance_cost = 1;  ///< cost of one unrecorded step, finite and >= 0
-  double turn_cost = 0;  ///< cost of running one step recorded and of its adjoint, finite and >= 0
+  double turn_cost = 0;  ///< cost of one recorded step and of its adjoint, finite and >= 0
   wide most_table_bytes = detail::most_table_bytes;  ///< most bytes allocated while the plan is made
   work_limit limit = {};  ///< most work to make the plan
 };
@@ -59,7 +59,8 @@ class hrevolve : public detail::tier_plan {
   /// Whether the tiers in use have an order in which none is cheaper to write or to read than one before it. If so, no
   /// schedule costs less; otherwise a plan without a fixed order of nesting may cost less.
   [[nodiscard]] bool tiers_are_ordered() const noexcept { return ordered_; }
-  /// How the plan uses the tiers if not as given, in a sentence with static storage; otherwise empty.
+  /// How the plan's use of the tiers differs from the order given, in a sentence with static storage; empty if it does
+  /// not.
   [[nodiscard]] char const* remark() const noexcept {
     bool const dropped = !dropped_.empty();
     if (!ordered_) {

@@ -25,7 +25,7 @@ struct mixed_options {
 /// all steps after it are reversed.
 /// Cost: a table of 4 (steps + 1) (units + 1) bytes, twice that if tapes restart or there are more than 32,767 steps,
 /// in O(steps^2 units) time at worst (0.01 s for 1,000 steps and 20 units, -O2). No table if no tape fits, which is
-/// `revolve`, or if all tapes fit, which runs no step twice. An action O(steps) at worst, 6 ns on average.
+/// `revolve`, or if all tapes fit, which runs no step twice. An action takes O(steps) at worst, 6 ns on average.
 class mixed : public detail::unit_plan {
  public:
   /// \param steps  loop length, >= 0   \param units  >= 1, or >= 0 if the initial state is free; units that do not help

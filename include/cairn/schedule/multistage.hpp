@@ -40,9 +40,9 @@ struct multistage_options {
 /// fewer states than a fixed tier for each slot of the stack.
 ///
 /// Advances are fewest if each part splits within the interval of `revolve`'s optimal splits (Griewank & Walther 2000),
-/// so the table, n rows for each disk slot, counts only traffic. With c slots in memory and d on disk: O(n d w) time, w
-/// the width of these intervals; 4 n d bytes for the plan and 24 n more while it is made. No table if c + d >= n - 1 or
-/// d = 0. A cursor allocates `table_bytes()` at its first action; an action is O(1).
+/// so the table, a row of n numbers for each disk slot, counts only traffic. With c slots in memory and d on disk: O(n
+/// d w) time, w the width of these intervals; 4 n d bytes for the plan and 24 n more while it is made. No table if c +
+/// d >= n - 1 or d = 0. A cursor allocates `table_bytes()` at its first action; an action is O(1).
 class multistage : public detail::tier_plan {
  public:
   /// \param steps  loop length, >= 0   \param ram_slots  slots in memory, >= 0; they have the lowest numbers

@@ -25,8 +25,8 @@ struct online_options {
 /// ends. The rule: a new state replaces the oldest of the states whose loss costs least, as soon as this pays for a
 /// loop that ends one step later (see `detail::online_decision`); the way back is binomial gap by gap (Griewank &
 /// Walther 2000).
-/// With lag it takes the fewest advances possible for every loop of up to C(slots + 2, 2) + 1 steps; no rule can for
-/// every longer loop. Online over offline advances, over all loops of 2 .. 100,000 steps: 1.0022 on average with 2
+/// With lag it takes the fewest advances possible for every loop of up to C(slots + 2, 2) + 1 steps; no rule can do so
+/// for every longer loop. Online over offline advances, over all loops of 2 .. 100,000 steps: 1.0022 on average with 2
 /// slots, 1.0076 with 4, 1.0043 with 10, 1.0006 with 50; at worst 1.139 with 2 slots (14 steps), 1.0625 with 3, 1.053
 /// with 4, 1.027 with 10. No rule has a worst ratio below 1.108 with 2 slots, 1.0525 with 3, 1.0335 with 4, 1.024 with
 /// 5 (exhaustive search over loops of up to 120, 90, 60, 44 steps).
@@ -53,7 +53,7 @@ class online {
 
   /// The sweep of a loop that stops after `steps` steps.
   /// \param last_is_at_hand  whether the executor still has the last state but one when the loop stops. With an
-  /// in-place step it has it only if the step ran ahead of a candidate
+  /// in-place step, it has that state only if the step ran ahead of a candidate
   /// \throws invalid_plan   unless steps >= 0
   [[nodiscard]] constexpr stopped_online stopping_at(step_index steps, bool last_is_at_hand = true) const {
     if (steps < 0)

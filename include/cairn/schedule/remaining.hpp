@@ -76,7 +76,8 @@ class remaining {
   /// The most steps of one `reverse`.
   [[nodiscard]] constexpr step_index leaf() const noexcept { return start_.leaf_; }
   [[nodiscard]] constexpr bool initial_is_free() const noexcept { return true; }  ///< always
-  /// Exact for a copied cursor; an assigned cursor keeps its old memory if that was more.
+  /// Bytes that a cursor allocates: exact for a copied cursor; an assigned cursor keeps its old memory if that was
+  /// more.
   [[nodiscard]] constexpr wide table_bytes() const noexcept {
     wide widest = 0;
     each_gap([&](std::size_t, step_index, step_index, revolve const& inside) {
@@ -146,7 +147,7 @@ class remaining {
       return {action_kind::drop, stored.where, content::state, stored.slot, 0, 0};
     }
     [[nodiscard]] constexpr step_index base() const noexcept { return gap_ > 0 ? stored_[gap_ - 1].state : 0; }
-    /// The schedule of a gap, over its leaves, with as many slots in addition to the slot of its first state.
+    /// The schedule of a gap, over its leaves, with `empty` slots in addition to the slot of its first state.
     [[nodiscard]] static constexpr revolve over(step_index steps, step_index leaf, std::size_t empty) noexcept {
       return revolve{steps / leaf + (steps % leaf != 0 ? 1 : 0), slot_index(empty), {.free_initial = true}};
     }
@@ -183,7 +184,7 @@ class remaining {
     step_index steps_ = 0, leaf_ = 1;
     step_index open_ = 0;                // steps [0, open_) are not yet reversed
     step_index inside_leaves_ = 0;
-    step_index end_ = 0;                 // of the gap
+    step_index end_ = 0;                 // the end of the gap
     revolve::cursor inside_ = revolve{0, 1}.walk();
     bool turned_ = false, enter_ = true, drop_start_ = false, finished_ = false;
   };

@@ -22,9 +22,9 @@ namespace detail {
 }  // namespace detail
 
 /// The fewest slots with which `revolve{steps, slots}` runs at most `slowdown` times as many steps as the loop has, the
-/// recorded run of each step included: (advances + steps) / steps <= slowdown. In step calls that is about one less: 2
-/// means that no step is run twice. Cost: O(log steps) evaluations of the closed form t n - beta(s+1, t-1) (Griewank &
-/// Walther 2000).
+/// recorded run of each step included: (advances + steps) / steps <= slowdown. The step calls are about `slowdown` - 1
+/// per step: 2 means that no step is called twice. Cost: O(log steps) evaluations of the closed form t n - beta(s+1,
+/// t-1) (Griewank & Walther 2000).
 /// \param steps  0 .. 2^63-1   \param slowdown  at least 2 - 1 / steps, which the slots of store-all reach
 /// \throws invalid_plan
 [[nodiscard]] constexpr slot_index slots_for_slowdown(step_index steps, double slowdown) {

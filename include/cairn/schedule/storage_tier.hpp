@@ -72,7 +72,7 @@ struct tier_set {
     bool const cheaper = of[j].write < of[k].write || of[j].read < of[k].read;
     return j != k && no_dearer && (cheaper || j < k);
   }
-  /// Whether tier k can lower the cost of any plan over so many steps. It cannot if the tiers that precede it have
+  /// Whether tier k can lower the cost of any plan over `steps` steps. It cannot if the tiers that precede it have
   /// slots for all states: whenever a state would be kept on k, one of these has a free slot and costs no more.
   [[nodiscard]] constexpr bool is_of_use(std::size_t k, step_index steps) const noexcept {
     slot_index missing = useful_slots(steps);

@@ -28,8 +28,8 @@ namespace detail {
 
 /// How often `revolve` loads the first of `steps` states, with `slots` slots, its own included: once for each cut of
 /// its range until one step is left. Write the number of steps as P + e, with P = beta(s, t-1) and Q = beta(s-1, t-1).
-/// Each cut lowers t by one and makes e - beta(s-2, t-1) of e, clamped to 0 .. Q; the subtrahends sum up to Q - 1 down
-/// to t = 1, where steps are left if and only if e was at least Q.
+/// Each cut lowers t by one and turns e into e - beta(s-2, t-1), clamped to 0 .. Q. Down to t = 1 the subtrahends sum
+/// up to Q - 1, so steps are left at t = 1 if and only if e was at least Q.
 /// \pre steps >= 0, slots >= 1
 [[nodiscard]] constexpr step_index loads_of_first(step_index steps, slot_index slots) noexcept {
   auto const [p, q, t] = bracket_of(steps, slots);
@@ -43,8 +43,8 @@ namespace detail {
 /// load, and its slot is used for nothing else; a run kept in memory can therefore be reversed again without another
 /// forward run. Advances: n + the sum over periods of Revolve's minimum for extra_slots + 1 slots; the turn runs no
 /// step. (Pringle, Jones, Goswami, Narayanan, Goldberg 2016: periodic checkpoints, binomial inside.)
-/// Cost: O(1) memory and O(log of the repetition number) to make; a cursor allocates what one of `revolve` over a
-/// period does; an action is O(1).
+/// Cost: O(1) memory and O(log of the repetition number) to make; a cursor allocates as much as a cursor of `revolve`
+/// over one period; an action is O(1).
 class two_level {
  public:
   class cursor;
@@ -163,7 +163,7 @@ class two_level {
       enter_ = true;
       return {action_kind::turn, tier::memory, content::state, no_slot, steps_, steps_};
     }
-    /// Loads the start of the period; the last such load drops it.
+    /// Loads the start of the period; after the last such load, the start is dropped.
     constexpr action load() noexcept {
       enter_ = false;
       phase_ = open_ - first(at_) > 1 ? phase::inside : phase::drop;

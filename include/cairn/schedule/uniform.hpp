@@ -46,7 +46,7 @@ class uniform {
   /// Whether state i is a checkpoint; the initial state and the states kept inside a block are not.
   [[nodiscard]] constexpr bool is_checkpoint(step_index i) const noexcept { return layout_.starts_at(i); }
 
-  /// The fewest slots that evenly spaced checkpoints of so many steps take.   \param steps  >= 0
+  /// The fewest slots that evenly spaced checkpoints of `steps` steps take.   \param steps  >= 0
   [[nodiscard]] static constexpr slot_index least_slots(step_index steps) noexcept {
     return detail::least_block_peak(steps);
   }
@@ -119,7 +119,7 @@ class uniform {
       phase_ = end_ > 0 ? phase::load : phase::done;
       return {action_kind::reverse, tier::memory, content::state, no_slot, end_, to};
     }
-    /// On the way forward only the first state of a block is kept; on the way back all of them.
+    /// On the way forward only the first state of a block is kept; on the way back all states of the block are.
     constexpr action load() noexcept {
       if (end_ == first_) {
         first_ -= layout_.length(--block_);

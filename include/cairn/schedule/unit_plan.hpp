@@ -181,7 +181,7 @@ class unit_plan {
 
     shared<unit_table> table_;
     table<step_index>
-        kept_;  // lowest step first; states by their number, tapes by the number of their step, negated
+        kept_;  // lowest step first; states by their number, tapes by the complement of their step's number
     revolve::cursor states_only_;
     std::size_t depth_;             // size of kept_
     std::size_t top_ = 0;           // entries in use
@@ -274,7 +274,8 @@ class unit_plan {
   [[nodiscard]] cursor start(std::size_t depth) const {
     return {steps_, free_, rules_, states_only(), no_tape_fits(), depth, table_};
   }
-  /// By a walk, which takes less time than the table did.
+  /// Fills `counts_` and `cursor_bytes_`: with a table by a walk, which takes less time than the table did; otherwise
+  /// in closed form.
   void count() {
     if (no_tape_fits()) {
       revolve const plan = states_only();
@@ -302,7 +303,7 @@ class unit_plan {
 
   step_index steps_;
   slot_index units_, tape_units_;  // as given
-  slot_index free_;  // free units of `rules_`
+  slot_index free_;  // the same in the unit of `rules_`: a tape, if only tapes are kept
   unit_rules rules_;
   shared<unit_table> table_;
   cursor start_;

@@ -37,7 +37,7 @@ constexpr void raise_to(slot_index& peak, slot_index now) noexcept {
   if (now > peak) peak = now;
 }
 
-/// Adds one action to the totals.   \pre the plan declares its tier
+/// Adds one action to the totals.   \pre `a.where` is a tier that exists
 constexpr void add_to(schedule_counts& sum, held_counts& now, action const& a) noexcept {
   auto const length = wide(a.to) - wide(a.from);
   switch (a.kind) {

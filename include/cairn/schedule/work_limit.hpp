@@ -37,7 +37,7 @@ class work_meter {
                        work_words const& words = {})
       : who_{who}, advice_{advice}, words_{words}, what_{what}, limit_{limit}, next_{first_check(limit)} {}
 
-  /// Adds so many sums.   \param share  returns the share of the table made so far, 0 .. 1, negative if unknown
+  /// Adds a number of sums.   \param share  returns the share of the table made so far, 0 .. 1, negative if unknown
   /// \throws too_much_work   or what `stop` throws
   template <class Share>
   constexpr void add(wide sums, Share const& share) {
@@ -89,7 +89,7 @@ void count_work(work_meter* meter, wide sums, Share const&... share) {
 class row_meter {
  public:
   /// \param who  the public name that makes the plan   \param rows  rows of the table   \param least  lower bound on
-  /// the sums it takes
+  /// the sums that the table takes
   /// \throws too_much_work   before the first sum if `least` exceeds the limit
   row_meter(char const* who, step_index steps, wide rows, work_limit const& limit, wide least = 0)
       : meter_{who, {"steps", steps}, limit, advice}, steps_{steps}, rows_{rows} {

@@ -35,7 +35,7 @@ struct frames_of {
 }  // namespace detail
 
 /// Keeps states by slot. A store may keep a frame itself (`keep`: nothing is copied), or copy or serialise the state in
-/// it, at once or later; until it has finished it owns the frame by `keep`. It never sees an action.
+/// it, at once or later; until the copy is finished, the store owns the frame by `keep`. A store never sees an action.
 /// - begin(slots): forget everything; slots are numbered 0..slots-1
 /// - save(frames, place, i, frame): store state i, which is in `frame`
 /// - load(frames, place, i) -> frame: a frame with state i that the caller owns once and releases; no_frame if the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file environment.hpp  Settings that programs take from the environment of their process. Nothing of cairn reads it
-/// by itself: only a program that asks does.
+/// \file environment.hpp  Settings that programs take from the environment of their process. No part of cairn reads the
+/// environment by itself: a program has to ask for it.
 #include <optional>
 #include <span>
 #include <string>
@@ -16,7 +16,7 @@
 namespace cairn {
 
 /// What the environment asks for. A member is empty where its variable is not set, or CAIRN_ENABLE is 0; a program then
-/// takes its own default. What its command line says goes before.
+/// takes its own default. Its command line takes precedence.
 struct environment {
   /// A variable that is set.
   struct variable {
@@ -39,8 +39,8 @@ struct environment {
   std::optional<std::string> profile;  ///< CAIRN_PROFILE, a folder
   std::vector<variable> given;         ///< all variables of `environment_names` that are set, in that order
 
-  /// The names of variables that are set and in effect, but not among those that a program obeys: a program says so
-  /// rather than pass over them in silence.
+  /// The names of variables that are set and in effect, but that a program does not obey, so that the program can
+  /// report them rather than ignore them in silence.
   /// \param obeyed  names of `environment_names`, without CAIRN_ENABLE
   [[nodiscard]] CAIRN_DECL std::vector<std::string> not_obeyed(std::span<std::string_view const> obeyed) const;
 };
@@ -59,7 +59,7 @@ struct environment_name {
 /// The names that CAIRN_SCHEDULE takes: those of the schedules.
 [[nodiscard]] CAIRN_DECL std::span<std::string_view const> schedule_names();
 
-/// A variable of the environment whose name or value nobody knows; `what()` lists those that are known.
+/// Thrown for a variable of the environment whose name or value is unknown; `what()` lists the known ones.
 struct environment_error : error { using error::error; };
 
 /// Reads the environment of this process. Names that do not begin with CAIRN_ are not looked at, and neither are those

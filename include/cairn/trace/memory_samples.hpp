@@ -23,7 +23,7 @@ class memory_samples {
   /// Records `event::bytes_held`, the bytes of all states, before and after each action. States that are held only
   /// within an action, such as the result of a step by value, are not seen.
   memory_samples() = default;
-  /// Records bytes of the caller's own.
+  /// Records bytes that the caller measures.
   /// \param meter  called before and after each action; returns the most bytes that were held at once since its last
   ///   call, or, if it cannot tell, the bytes that are held now
   explicit memory_samples(std::function<std::int64_t()> meter) : meter_{std::move(meter)} {}
@@ -34,7 +34,7 @@ class memory_samples {
     std::int64_t const now = seen.now();
     if (started_ < 0) {
       started_ = now;
-      if (meter_) (void)meter_();  // the most since its last call was held before this sweep
+      if (meter_) (void)meter_();  // discarded: it counts bytes held before this sweep
     }
     std::int64_t const bytes = meter_ ? meter_() : std::int64_t(seen.bytes_held());
     if (seen.moment() == moment::before) {
@@ -44,9 +44,9 @@ class memory_samples {
       samples_.push_back({begun_ - started_, now - started_, (std::max)(before_, bytes)});
     }
   }
-  /// Takes memory for so many samples, so that a meter of the heap does not see them grow.
+  /// Reserves memory for so many samples, so that a meter of the heap does not see them grow.
   void reserve(std::size_t actions) { samples_.reserve(actions); }
-  /// One for each action that has ended, in their order; none for `done`.
+  /// One sample for each action that has ended, in their order; none for `done`.
   [[nodiscard]] std::vector<memory_sample> const& samples() const noexcept { return samples_; }
   /// Forgets the samples; times of the next sweep count from its start.
   void clear() noexcept {

@@ -42,8 +42,8 @@ struct progress_report {
   std::optional<sweep_work> total;      ///< all steps of this sweep; nothing before the length of the loop is known
   double seconds = 0;                   ///< since this sweep began
   double steps_per_second = 0;          ///< of this sweep, steps that are reversed included; 0 before any is done
-  /// Until the last sweep is done, or this one if their number is not known; nothing as long as the total or the speed
-  /// is not known.
+  /// Seconds until the last sweep is done, or until this sweep is done if the number of sweeps is not known; empty as
+  /// long as the total or the speed is not known.
   std::optional<double> seconds_left;
   std::size_t bytes_held = 0;           ///< bytes of all states that the sweep holds
   tier where = tier::memory;            ///< where the last checkpoint was saved or read
@@ -67,16 +67,16 @@ enum class progress_style : std::uint8_t {
   silent      ///< nothing; the callback is called all the same
 };
 
-/// What a progress observer is told.
+/// Options of a progress observer.
 struct progress_options {
   std::string name;         ///< what a sweep is called in the line, such as "pass"
   std::int64_t sweeps = 1;  ///< how many sweeps the observer is going to see; 0 if that is not known
-  /// What one sweep runs and reverses, if the caller knows: see `work_of`. Otherwise the sweep is asked, once, at the
-  /// first line, which copies the cursor of its plan. A sweep that begins behind its turn is always asked.
+  /// What one sweep runs and reverses, if the caller knows: see `work_of`. Otherwise the observer asks the sweep once,
+  /// at the first line, which copies the cursor of its plan. A sweep that begins after its turn is always asked.
   std::optional<sweep_work> work;
-  /// How many steps' time the adjoint of a step takes, until the observer has seen the speed of both.
+  /// The time of the adjoint of a step, in times of a step; used until the observer has seen the speed of both.
   double adjoint_steps = 2;
-  progress_style style = progress_style::automatic;  ///< see there
+  progress_style style = progress_style::automatic;  ///< see `progress_style`
   std::FILE* file = stderr;                          ///< where lines go
   std::string log;  ///< the name of a file to which plain lines are added instead; none by default
   /// Called at most ten times a second, and at the end of a sweep of which something was shown. What it throws passes
@@ -91,10 +91,10 @@ struct progress_options {
 /// the speed of the machine is measured.
 ///
 /// One object for one sweep after another, used by one thread. A sweep that follows one which an exception ended is
-/// shown from its own start. The destructor takes the line away. Nothing is allocated while it looks and shows, but for
-/// the cursor of a sweep that is asked for its work.
+/// shown from its own start. The destructor erases the line. While a sweep runs, the observer allocates nothing except
+/// the cursor of a sweep that it asks for its work.
 /// Cost: some 75 instructions an action. The clock is read once in 256 steps and actions, and more often if they are
-/// slow. An action is shown when it is done, so that a long `advance` keeps the line as it is.
+/// slow. An action is shown when it is done, so the line does not change during a long `advance`.
 class progress {
  public:
   /// \throws file_error   if the log cannot be opened
@@ -130,7 +130,7 @@ class progress {
     if (counted_ >= stride_) attend(seen);
   }
 
-  /// Takes the line away before something else is printed on the terminal; the next one appears as usual.
+  /// Erases the line before something else is printed on the terminal; the next one appears as usual.
   CAIRN_DECL void wipe();
   /// What was shown last.
   [[nodiscard]] progress_report last() const {
@@ -140,8 +140,8 @@ class progress {
   }
 
  private:
-  /// Where the observer is: outside of any sweep, between two actions, inside of one, or behind the turn, where a kept
-  /// run may stand for long.
+  /// Where the observer is: outside of any sweep, between two actions, inside an action, or after the turn, where a
+  /// kept run may wait for long.
   enum class place : std::uint8_t { outside, between, inside, turned };
   struct close_file {
     void operator()(std::FILE* file) const noexcept { std::fclose(file); }
@@ -164,7 +164,7 @@ class progress {
     options.work = cairn::work_of(plan);
     return std::move(options);
   }
-  /// What is rare. Out of line, so that an action that is only counted costs half.
+  /// Handles the actions that need more than counting. Out of line, so that an action that is only counted costs half.
   [[gnu::noinline, gnu::cold]] void attend(event const& seen) {
     if (seen.moment() == moment::before) return enter(seen.phase());
     if (seen.what().kind == action_kind::turn) turn(seen);
@@ -189,7 +189,7 @@ class progress {
   bool told_ = false, logged_ = false;        // something of this sweep was shown, or written as a plain line
   std::int64_t sweep_ = 1;
   std::uint64_t runs_ = 0, reversals_ = 0;    // of this sweep
-  std::uint64_t counted_ = 0, stride_ = 1;    // steps and actions since the last look, and from one to the next
+  std::uint64_t counted_ = 0, stride_ = 1;    // steps and actions since the last look, and per look
   std::int64_t began_ = -1, looked_ = 0;      // nanoseconds; began_ is that of this sweep, -1 before the first
   std::int64_t next_report_ = 0, next_log_ = 0;
   sweep_work looked_at_;                      // what was done at the last look

@@ -15,14 +15,14 @@ namespace cairn {
 
 /// What an observer writes besides actions.
 struct trace_observer_options {
-  /// Whether the counter "bytes held" is written, of everything that the sweep holds, each time it changes. Costs one
+  /// Whether the counter "bytes held", of everything that the sweep holds, is written each time it changes. Cost: one
   /// `event::bytes_held` an action: O(states held) for loops.
   bool bytes_held = false;
 };
 
 /// An observer that writes every action as an event: `gradient(step, x0, plan, seed, adjoint,
-/// cairn::trace_observer{log})`. Its name is the kind of the action, its category "forward", "recompute" or "reverse".
-/// Besides, where these categories are wanted:
+/// cairn::trace_observer{log})`. The name of the event is the kind of the action, its category "forward", "recompute"
+/// or "reverse". Besides, where these categories are wanted:
 /// - "bytes": the counter "checkpoints", bytes of the contents of all checkpoints by tier, at each save and drop, and
 ///   the counter "tapes", how many are held;
 /// - "checkpoint": an arrow from each save to each load of it, and from a tape to what starts from it.
@@ -63,13 +63,13 @@ class trace_observer {
   }
 
  private:
-  /// A checkpoint or a tape that stands.
+  /// What is known of the checkpoint or tape in a slot.
   struct standing {
     std::int64_t since = 0;     ///< when the event that made it began
     std::size_t bytes = 0;
     bool stands = false;
     bool shown = false;         ///< its event was written
-    bool known = false;         ///< its bytes were told
+    bool known = false;         ///< its bytes are known
   };
 
   CAIRN_DECL void begin(event const& seen);

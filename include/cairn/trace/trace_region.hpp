@@ -22,7 +22,7 @@ class trace_argument {
   /// \param key  any text   \param value  a text; both outlive the argument
   constexpr trace_argument(std::string_view key, std::string_view value) noexcept
       : key_{key}, text_{value}, is_{kind::text} {}
-  /// The same with a text that ends in 0.
+  /// The same with a text that ends in a zero byte.
   constexpr trace_argument(std::string_view key, char const* value) noexcept
       : trace_argument{key, std::string_view{value}} {}
   /// The same with a truth value.
@@ -58,11 +58,11 @@ struct trace_region_options {
   char const* type = "region";  ///< the type of operation: "module", "function", "method" ...; with static storage
   std::string_view target = {};  ///< what it works on, such as the path of a module; empty: its name
   bool grad_enabled = false;  ///< whether what is computed keeps what its adjoint needs
-  bool enable = true;  ///< false: nothing is written, and nothing of the arguments is looked at
+  bool enable = true;  ///< false: nothing is written, and the arguments are not looked at
 };
 
-/// Stands for a `trace_writer` where a program is built without traces: regions and traced functions with it are no
-/// instructions.
+/// Takes the place of a `trace_writer` where a program is built without traces: regions and traced functions with it
+/// compile to nothing.
 struct no_trace {
   /// Does nothing.
   constexpr void note(std::string_view, std::string_view) const noexcept {}
@@ -118,14 +118,14 @@ class open_region {
 }  // namespace detail
 
 /// An event from here to the end of the scope: `cairn::trace_region step{log, "step", {{"epoch", 3}, {"batch", 17}}};`.
-/// Regions nest; they end in the thread that made them, in reverse order. An exception ends it, too.
+/// Regions nest; they end in the thread that made them, in reverse order. An exception ends a region, too.
 /// \tparam Log  trace_writer or no_trace
 template <class Log>
 class [[nodiscard]] trace_region {
   static_assert(std::is_same_v<Log, trace_writer>, "cairn: a trace_region needs a trace_writer, or no_trace");
 
  public:
-  /// \param log  outlives the region   \param name  any text, and so are keys
+  /// \param log  outlives the region   \param name  any text; keys of arguments may be any text, too
   explicit trace_region(Log& log, std::string_view name, std::initializer_list<trace_argument> arguments = {},
                         trace_region_options const& options = {})
       : open_{begin(log, name, arguments, options)} {}
@@ -141,7 +141,7 @@ class [[nodiscard]] trace_region {
   open_type open_;
 };
 
-/// A region that is not there.
+/// A region of a program that is built without traces.
 template <>
 class trace_region<no_trace> {
  public:

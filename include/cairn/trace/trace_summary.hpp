@@ -13,13 +13,13 @@ namespace cairn {
 struct trace_row {
   std::string name;           ///< of the events
   std::uint64_t calls = 0;    ///< how many
-  double total_us = 0;        ///< from begin to end, in microseconds; an event within one of the same row counts once
+  double total_us = 0;        ///< from begin to end, in microseconds; nested events of the same row count once
   double self_us = 0;         ///< the same without the events inside
   double longest_us = 0;      ///< of one event
 };
 /// The highest value of a counter.
 struct trace_peak {
-  std::string name;         ///< "checkpoints memory": of the counter, and of its line
+  std::string name;         ///< "checkpoints memory": the counter, and its line
   double most = 0;          ///< in the counter's unit
 };
 
@@ -39,13 +39,14 @@ struct trace_summary {
   std::vector<trace_peak> peaks;        ///< of counters
 };
 
-/// Reads a trace. The rows of each table come by falling total. Memory: one row for each name, and one sum for each
-/// event that is open. The trace need not have its end.
-/// \throws file_error   if the file cannot be read   \throws parse_error   for a line that is no event, with its
-///   number, and for a compressed file
+/// Reads a trace. The rows of each table are sorted by total, the largest first. Memory: one row for each name, and one
+/// sum for each event that is open. The trace need not have its end.
+/// \throws file_error   if the file cannot be read   \throws parse_error   for a compressed file, and for a line that
+///   is no event, with the number of the line
 [[nodiscard]] CAIRN_DECL trace_summary summarize_trace(std::string const& file);
 
-/// The tables, and lines about the trace as a whole.   \param most_rows  of each table, >= 1; what is left is one row
+/// The tables as text, after lines about the trace as a whole.   \param most_rows  of each table, >= 1; the others are
+/// summed in one row
 [[nodiscard]] CAIRN_DECL std::string text_of(trace_summary const& summary, std::size_t most_rows = 20);
 
 }  // namespace cairn

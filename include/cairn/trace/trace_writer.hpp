@@ -22,17 +22,17 @@ struct trace_options {
   std::string categories = {};
   std::string data_dir = {};  ///< the folder of the program's data, for those who read the trace; may be empty
   std::int64_t process_id = -1;  ///< the number of the process in the trace; -1: that of the system
-  /// Bytes of memory; events go to the file when it is full, or a second old. A killed process loses what is in it.
-  /// 0: each event goes to the file at once.
+  /// Bytes of the block of memory in which events wait. The block goes to the file when it is full or a second old; a
+  /// killed process loses the events in it. 0: each event goes to the file at once.
   std::size_t block_bytes = 262'144;
   bool metadata = true;  ///< whether names of host, command, executable and folders are written
   bool enabled = true;   ///< false: there is no file, and nothing is written
   std::int64_t (*clock)() = nullptr;  ///< returns nanoseconds that never decrease; null: std::chrono::steady_clock
 };
 
-/// A value of a counter: which one, and how many.
+/// The value of one line of a counter.
 struct trace_count {
-  std::string_view name;  ///< of one line of the counter
+  std::string_view name;  ///< of the line
   std::int64_t value = 0;  ///< from now on
 };
 
@@ -40,9 +40,9 @@ namespace detail {
 class trace_lines;
 }  // namespace detail
 
-/// A trace: one event a line, `[` before the first, `]` behind the last. `ts` and `dur` are microseconds with three
-/// decimals, `ts` from the moment when the writer was made. All members may be called by several threads at once; one
-/// process writes one file. Needs `block_bytes` of memory, however many events there are.
+/// A trace: one event a line, `[` before the first, `]` after the last. `ts` and `dur` are microseconds with three
+/// decimals, `ts` counts from the moment when the writer was made. All members may be called by several threads at
+/// once; one process writes one file. Needs `block_bytes` of memory, however many events there are.
 class trace_writer {
  public:
   /// Begins the file, which is emptied if it exists.
@@ -53,19 +53,19 @@ class trace_writer {
   /// Ends the file as `finalize` does, without its errors.
   CAIRN_DECL ~trace_writer();
 
-  /// Whether events are written: it is enabled, not finalized, and the disk took all so far.
+  /// Whether events are written: the writer is enabled and not finalized, and the disk took all events so far.
   [[nodiscard]] bool enabled() const noexcept { return on_.load(std::memory_order_relaxed); }
   /// Whether events of a category are written.
   [[nodiscard]] CAIRN_DECL bool wants(std::string_view category) const noexcept;
   /// Writes something about the whole trace: `note("plan", fingerprint(plan).text())`.
   CAIRN_DECL void note(std::string_view key, std::string_view value);
   /// Writes new values of a counter, a curve over time: `count("loss", {{"train", 3}})`.
-  /// \param category  written only where it is wanted
+  /// \param category  nothing is written unless this category is wanted
   CAIRN_DECL void count(std::string_view name, std::initializer_list<trace_count> values,
                         std::string_view category = "counter");
   /// Hands all events so far to the system: a process that is killed later loses none of them.
   CAIRN_DECL void flush();
-  /// Ends the file; events that come later are not written. Again: does nothing.
+  /// Ends the file; events that come later are not written. A second call does nothing.
   /// \throws file_error   if the disk did not take all of it; what it took can be repaired by `repair_trace`
   CAIRN_DECL void finalize();
 
@@ -81,7 +81,7 @@ class trace_writer {
   std::string host_hash_;
   std::string process_text_;          ///< `,"pid":123,"tid":`
   std::string host_text_;             ///< `,"ph":"X","args":{"hhash":"...","p_idx":`
-  std::uint64_t serial_ = 0;          ///< of all writers of this process, from 1
+  std::uint64_t serial_ = 0;          ///< the number of this writer in its process, from 1
   std::int64_t zero_ = 0;             ///< what the clock said in the beginning
   std::atomic<bool> on_{false};
   std::atomic<std::uint64_t> events_{0};
@@ -97,7 +97,7 @@ class trace_writer {
   std::vector<std::int64_t> threads_;  ///< that have been named
 };
 
-/// A trace in `file`, named as the tools of DFTracer name it.
+/// Begins a trace in `file`. DFTracer has a function of the same name.
 /// \param data_dir  the folder of the program's data; may be empty   \param process_id  -1: that of the system
 /// \throws file_error   if the file cannot be opened
 [[nodiscard]] CAIRN_DECL trace_writer initialize_log(std::string file, std::string data_dir = {},
@@ -119,7 +119,8 @@ class trace_lines {
  public:
   explicit trace_lines(trace_writer& log) : log_{log}, lock_{log.access_} {}
 
-  /// Opens an event of this thread.   \param category  what the events inside are told, with static storage; may be ""
+  /// Opens an event of this thread.   \param category  the category that events inside take over, with static storage;
+  /// "" for that of the event around
   [[nodiscard]] static trace_span begin(trace_writer& log, char const* category) noexcept {
     trace_span span{open_event, log.next_event_.fetch_add(1, std::memory_order_relaxed), 0};
     bool const inside = span.before.log == log.serial_;
@@ -130,21 +131,21 @@ class trace_lines {
     span.began = log.options_.clock();
     return span;
   }
-  /// Closes it, if it is still the open one of this thread.
+  /// Closes an event, if it is still the open event of this thread.
   static void leave(trace_writer& log, trace_span const& span) noexcept {
     if (open_event.log == log.serial_ && open_event.event == span.event) open_event = span.before;
   }
   [[nodiscard]] static std::int64_t now(trace_writer const& log) noexcept { return log.options_.clock(); }
-  /// What the open event of this thread says of the events inside; "" for nothing.
+  /// The category that the open event of this thread hands to the events inside; "" for none.
   [[nodiscard]] static char const* category(trace_writer const& log) noexcept {
     return open_event.log == log.serial_ ? open_event.category : "";
   }
 
-  /// An event that began with `begin`.
+  /// Writes an event that began with `begin`.
   void complete(trace_span const& span, std::int64_t ended, event_words const& words) {
     complete(span, ended, words, words.more.size(), [&](event_text& line) { line.text(words.more); });
   }
-  /// The same with further arguments that `add(line)` writes where they stay, `most` characters or fewer.
+  /// The same with further arguments that `add(line)` writes straight into the line, `most` characters or fewer.
   template <class Add>
   void complete(trace_span const& span, std::int64_t ended, event_words const& words, std::size_t most,
                 Add const& add) {
@@ -155,11 +156,11 @@ class trace_lines {
   }
   /// \param head  `"name":"NAME","cat":"CATEGORY"`
   CAIRN_DECL void counted(std::string_view head, std::int64_t at, trace_count const* values, std::size_t values_count);
-  /// An arrow from the event that began at `from` to the one that began at `to`, both of this thread.
+  /// Writes an arrow from the event that began at `from` to the one that began at `to`, both of this thread.
   CAIRN_DECL void arrow(std::string_view head, std::int64_t from, std::int64_t to);
   /// `{"id":...,"name":"NAME",...,"ph":"M","args":{"hhash":"...","name":"VALUE","value":"HASH"}}`.
   CAIRN_DECL void metadata(std::string_view name, std::string_view value, std::string_view more = {});
-  /// A line of its own making, without its comma.
+  /// Writes the first lines of the file: metadata, and the event `start`.
   CAIRN_DECL void start();
   CAIRN_DECL void finish();
   CAIRN_DECL void write_block() noexcept;
@@ -173,7 +174,7 @@ class trace_lines {
   [[nodiscard]] CAIRN_DECL event_text begun_line(trace_span const& span, std::int64_t ended, event_words const& words,
                                                  std::size_t more);
   CAIRN_DECL void done(event_text line, std::int64_t at);
-  /// Writes the name of this thread where no line has told it.
+  /// Writes the name of this thread unless this writer knows it.
   void name_thread() {
     if (this_thread_named.known_to != log_.serial_) meet_thread();
   }

@@ -98,8 +98,8 @@ void check_length(step_index steps, step_index last_state, [[maybe_unused]] Para
 
 }  // namespace detail
 
-/// The same for a `taped` with an objective, whose memory and tape are reused from call to call: for optimisers. Change
-/// `loop.params()` between calls.
+/// The value of the objective of a `taped` loop, and its gradient by x0 and by the loop's parameters. For optimisers:
+/// memory and tape of `loop` are reused from call to call; change `loop.params()` between calls. Otherwise as below.
 template <class Tool, class Model, class Params, objective Objective, class X0, class Plan, class... Rest>
 auto differentiate(taped<Tool, Model, Params, Objective>& loop, X0 const& x0, Plan const& plan, Rest&&... rest) {
   using State = X0;

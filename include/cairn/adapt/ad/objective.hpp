@@ -24,7 +24,7 @@ template <class F, class X, class P>
 concept has_term = requires(F const& f, X const& x, P const& p, step_index i) { f(x, p, i); } ||
                    requires(F const& f, X const& x, P const& p) { f(x, p); } ||
                    requires(F const& f, X const& x) { f(x); };
-/// The term is a number, and not a tool's expression, which would refer to objects that no longer exist.
+/// Whether the term is a number. A tool's expression is refused: it would refer to objects that no longer exist.
 template <class F, class X, class P, class Scalar>
 [[nodiscard]] consteval bool is_term() {
   if constexpr (!has_term<F, X, P>) return false;
@@ -35,7 +35,7 @@ template <class F, class X, class P, class Scalar>
   }
 }
 
-/// The term is told the number of its state.
+/// Whether the term takes the number of its state.
 template <class F, class X, class P>
 inline constexpr bool has_indexed_term = requires(F const& f, X const& x, P const& p, step_index i) { f(x, p, i); };
 
@@ -190,7 +190,7 @@ struct objective_sum : detail::objective_part {
   /// Whether both accept such states.
   template <class X, class P, class Scalar>
   static constexpr bool fits = First::template fits<X, P, Scalar> && Second::template fits<X, P, Scalar>;
-  /// The largest number of both.
+  /// The larger number of the two.
   [[nodiscard]] step_index last_state() const noexcept { return (std::max)(first.last_state(), second.last_state()); }
 };
 /// The sum of two objectives.

@@ -33,13 +33,13 @@ struct state_and_params {
 /// one of three: an adjoint of the final state, for the gradient by the initial state alone; `bar(that adjoint)`, for
 /// the gradient by the parameters, too; or `seed()`, for the gradient of the objective.
 ///
-/// A model says what its steps have of their numbers. One whose steps are all the same leaves the index out,
-/// `model(x, params)`; one that computes with the index takes it as a number, `T const& i`; and one whose steps differ
-/// by a few numbers may have a member `at(i)` that gives these, `data<double>`, and is then called with `data<T>` in
-/// the index's place. Where the tool is a `replaying_tape` (ADOL-C, CppAD) and the state nothing but scalars, one
-/// recording then serves all leaves of a loop that have terms at the same places, none of which is told its index, as
-/// long as comparisons come out as they did. The 1st, 2nd, 4th, 8th ... replay is held against a recording of the same
-/// leaf.
+/// A model can say how its steps depend on the index. A model whose steps are all the same leaves the index out,
+/// `model(x, params)`. A model that computes with the index takes it as a number, `T const& i`. A model whose steps
+/// differ by a few numbers may have a member `at(i)` that returns them, `data<double>`; the model is then called with
+/// `data<T>` in the index's place. In each of these forms, if the tool is a `replaying_tape` (ADOL-C, CppAD) and the
+/// state consists of scalars only, one recording serves all leaves of a loop that have terms at the same places, as
+/// long as no term takes its index and comparisons have the same results as in the recording. The 1st, 2nd, 4th, 8th
+/// ... replay is compared with a recording of the same leaf.
 ///
 /// Gradients are bit for bit the same for every plan, store and number of slots; also for every length of leaves if the
 /// tool's arithmetic has the bits of double (ADOL-C multiplies by 1 / c if the model divides by a constant c). Memory:

@@ -123,8 +123,8 @@ template <schedule Plan>
 
 }  // namespace detail
 
-/// The least capacity with which a `device_sweep` can obey the plan. With one more frame it fetches states from the
-/// host ahead of time; with two it also keeps one there that is loaded several times in a row.
+/// The least capacity with which a `device_sweep` can obey the plan. With one more frame the sweep fetches states from
+/// the host ahead of time; with two it also keeps a state that is loaded several times in a row.
 /// \param form  out of place, or in place   \param options  those of the sweep: a replay check takes one more host
 ///   slot, for the state that it compares
 /// Cost: one walk

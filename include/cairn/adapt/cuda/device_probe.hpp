@@ -34,8 +34,8 @@ class stream_stopwatch {
     }
   }
 
-  /// Seconds of one of the calls that `put(count)` puts into the stream, after `prepare()`: as many at once as make the
-  /// host's part at the beginning and the wait at the end negligible.
+  /// Seconds per call of the calls that `put(count)` puts into the stream after `prepare()`. Puts so many calls at once
+  /// that the host's part at the beginning and the wait at the end are negligible.
   /// \param most  most calls at once, >= 1
   template <class Prepare, class Put>
   [[nodiscard]] double seconds_of_one(step_index most, Prepare prepare, Put put) {

@@ -52,9 +52,10 @@ class device_sweep {
   template <class Make>
   device_sweep(R& runtime, stream compute, device_capacity capacity, Make make)
       : device_sweep{runtime, compute, checked(capacity), false, make} {}
-  /// The same with a replay check: each state that is compared is copied to a host slot, one of the capacity's, and the
-  /// host waits for it, so recomputed steps run no faster than that. An out-of-place step finds a copy of x in its x1
-  /// when it runs first, and zeros when it runs again. `device_capacity_for(plan, form, options)` counts the slot.
+  /// The same with a replay check: each state that is compared is copied to one of the host slots of `capacity`, and
+  /// the host waits for the copy, so recomputed steps run no faster than these copies. The x1 of an out-of-place step
+  /// holds a copy of x when the step first runs, and zeros when it runs again. `device_capacity_for(plan, form,
+  /// options)` counts the slot.
   template <class Make>
   device_sweep(R& runtime, stream compute, device_capacity capacity, Make make, sweep_options options)
       : device_sweep{runtime, compute, checked(capacity), false, make} {

@@ -10,7 +10,7 @@
 namespace cairn {
 
 /// The same as `chain_gradient` without `collective`, by all ranks together.
-/// \param with  the ranks; see `collective`. With `every`, its steps are actions   \param rest  as without
+/// \param with  the ranks; see `collective`; `every` counts actions   \param rest  as without `collective`
 /// \throws collective_error   on all ranks, if one of them cannot go on: before any stage runs if plans differ
 template <class Stages, class X0, class Plan, class Seed, bool BetweenActions, class... Rest>
 auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed, collective<BetweenActions> with,

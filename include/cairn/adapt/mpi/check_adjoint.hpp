@@ -13,12 +13,12 @@ namespace cairn {
 
 /// The same as `check_adjoint` without `collective`, for a state of which each rank has a part. The step on all ranks
 /// is one step of the whole state, so its adjoint is checked through halo exchanges and reductions. Each rank knows all
-/// numbers, so that all come to the same verdict; use a small state. Numbers are counted through all ranks, in their
-/// order: `report.number` is one of the whole state.
+/// numbers, so that all come to the same verdict; use a small state. Numbers are counted across all ranks, in the order
+/// of the ranks: `report.number` counts in the whole state.
 ///
-/// A number that is a constant of the loop has to be named by `with_constants`, or left out by the state's
-/// `visit_numbers`: over ranks none is taken as a constant by itself. What x1 held before an out-of-place step is not
-/// varied.
+/// A number that is a constant of the loop must be named by `with_constants`, or left out by the state's
+/// `visit_numbers`: with `collective`, no number is recognised as a constant automatically. What x1 held before an
+/// out-of-place step is not varied.
 /// \param x0, seed  this rank's part   \param with  the ranks
 /// \returns the report, the same on all ranks
 /// \throws collective_error   on all ranks, with what user code threw on one

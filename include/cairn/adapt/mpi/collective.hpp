@@ -41,15 +41,16 @@ struct inside;
 
 }  // namespace detail
 
-/// The ranks of a communicator that run a sweep together: an argument of verbs, directly behind those that every call
-/// has, as in `gradient(step, x0, plan, seed, adjoint, collective{comm})`. All ranks make the call. Then
+/// The ranks of a communicator that run a sweep together: an argument of verbs, directly after the arguments that every
+/// call has, as in `gradient(step, x0, plan, seed, adjoint, collective{comm})`. All ranks make the call. Then
 /// - plans are compared before the first step,
 /// - an exception on one rank ends the sweep on all ranks, with a `collective_error` that names rank and cause.
 ///
-/// Ranks meet before the first step and behind the last; between these nothing is sent but what step and adjoint send
-/// (see `every`). A rank that cannot go on waits at the next meeting. If the others do not come within `patience`, they
-/// wait for one of its messages in step or adjoint, where nothing can reach them; then it writes rank and cause to
-/// stderr, and ends all ranks by MPI_Abort. A rank that dies ends all, by the launcher of MPI.
+/// Ranks meet before the first step and after the last; in between, only step and adjoint send messages (but see
+/// `every`). A rank that cannot go on waits at the next meeting. If the other ranks do not arrive within `patience`,
+/// they are blocked in a step or adjoint that waits for a message of the failed rank, and cannot be told. The failed
+/// rank then writes rank and cause to stderr, and ends all ranks by MPI_Abort. If a rank dies, MPI's launcher ends all
+/// of them.
 ///
 /// A cheap handle that can be copied. The first one of a communicator duplicates it, which all ranks do together; the
 /// duplicate lasts as long as the communicator. One thread of each rank uses it at a time.
@@ -62,8 +63,8 @@ class collective {
   /// \throws invalid_call   if MPI is not running
   explicit collective(MPI_Comm comm) : meeting_{comm} {}
 
-  /// With another number of seconds that a failed rank waits for the others, instead of 10. Where steps do not
-  /// communicate: longer than the others may compute before they meet.
+  /// The same ranks with another number of seconds that a failed rank waits for the others, instead of 10. If steps do
+  /// not communicate, it must be longer than the others may compute before they meet.
   /// \throws invalid_call   for a negative one
   [[nodiscard]] collective patience(double seconds) const {
     if (!(seconds >= 0))
@@ -72,7 +73,7 @@ class collective {
     other.meeting_.patience = seconds;
     return other;
   }
-  /// With another rank than 0 that decides how long loops are and what `agreed` chooses.
+  /// The same ranks, of which `rank` instead of rank 0 decides how long loops are and what `agreed` chooses.
   /// \throws invalid_call   if there is no such rank
   [[nodiscard]] collective decided_by(int rank) const {
     if (rank < 0 || rank >= size())
@@ -84,15 +85,16 @@ class collective {
     other.meeting_.decider = rank;
     return other;
   }
-  /// With another limit for the work of comparing plans, instead of 10^7 sums, some 0.1 s. If a fingerprint takes more,
-  /// only what `plan_comparison::numbers` names is compared.
+  /// The same ranks with another limit for the work of comparing plans, instead of 10^7 sums, about 0.1 s. If a
+  /// fingerprint takes more, only what `plan_comparison::numbers` names is compared.
   [[nodiscard]] collective fingerprint_limit(work_limit const& limit) const {
     auto other = *this;
     other.meeting_.limit = limit;
     return other;
   }
-  /// With a stop request: `stop()` is asked where ranks meet, except behind the last step, and `true` on one rank ends
-  /// the sweep on all, with `collective_cause::stop_request`. To be asked during a sweep, see `every`.
+  /// The same ranks with a stop request: `stop()` is called where ranks meet, except after the last step, and `true` on
+  /// one rank ends the sweep on all, with `collective_cause::stop_request`. With `every`, it is also called during a
+  /// sweep.
   [[nodiscard]] collective stops_when(std::function<bool()> stop) const {
     auto other = *this;
     other.meeting_.stop = std::move(stop);

@@ -29,7 +29,7 @@ auto run_together(meeting const& with, char const* operation, Run const& run, Wo
 }  // namespace detail
 
 /// The same as `gradient` without `collective`, by all ranks together.
-/// \param with  the ranks; see `collective`   \param work, observer, options  as without
+/// \param with  the ranks; see `collective`   \param work, observer, options  as without `collective`
 /// \throws collective_error   on all ranks, if one of them cannot go on: before any step runs if plans differ
 template <class Step, class X0, class P, class Seed, class Adjoint, bool BetweenActions,
           class Work = detail::own_workspace, class Observer = no_observer, class Options = no_options>

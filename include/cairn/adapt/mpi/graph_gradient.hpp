@@ -11,9 +11,9 @@
 namespace cairn {
 
 /// The same as `graph_gradient` without `collective`, by all ranks together.
-/// \param plan  as without, but for a `graph_budget`: to measure operations each rank would run them another number of
-///   times, and those that communicate would wait for ever
-/// \param with  the ranks; see `collective`. With `every`, its steps are actions   \param rest  as without
+/// \param plan  as without `collective`, but not a `graph_budget`: each rank would run operations another number of
+///   times to measure them, and operations that communicate would wait for ever
+/// \param with  the ranks; see `collective`; `every` counts actions   \param rest  as without `collective`
 /// \throws collective_error   on all ranks, if one of them cannot go on: before any operation runs if plans differ
 template <class Plan, bool BetweenActions, class... Rest>
 [[nodiscard]] graph_adjoints graph_gradient(graph_builder const& net, Plan&& plan,

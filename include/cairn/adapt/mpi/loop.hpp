@@ -11,8 +11,9 @@
 
 namespace cairn {
 
-/// A `checkpointed_run` of all ranks: `reverse` is a sweep of all ranks, too. Everything else is as there, and what it
-/// throws stays on its rank: `at` and walks backwards, too. If steps communicate, all ranks call these together.
+/// A `checkpointed_run` of all ranks: `reverse` is a sweep of all ranks, too. All other members, `at` and walks
+/// backwards included, are those of `checkpointed_run`; an exception of theirs stays on its rank. If steps communicate,
+/// all ranks must call these members together.
 template <class Run>
 class collective_run : public Run {
  public:
@@ -36,7 +37,7 @@ class collective_run : public Run {
 };
 
 /// The same as `checkpointed_loop` without `collective`, by all ranks together.
-/// \param with  the ranks; see `collective`   \param work, observer, options  as without
+/// \param with  the ranks; see `collective`   \param work, observer, options  as without `collective`
 /// \throws collective_error   on all ranks, if one of them cannot go on: before any step runs if plans differ
 template <class Step, class X0, class P, bool BetweenActions, class Work = detail::own_workspace,
           class Observer = no_observer, class Options = no_options>

@@ -26,8 +26,8 @@ struct handed_workload {
 };
 static_assert(std::is_trivially_copyable_v<handed_workload>);
 
-/// The loop of one rank as large as it would be with another budget, or that of another rank where it is larger: a plan
-/// that fits such a loop fits both.
+/// Enlarges each size of `joint` to that of another rank's loop, scaled to the budget of `joint`, if that is larger: a
+/// plan that fits the result fits both loops.
 inline void widen(handed_workload& joint, handed_workload const& other) {
   auto const grown = [&](wide size) {
     constexpr wide most = wide{1} << 62;
@@ -48,9 +48,9 @@ inline void widen(handed_workload& joint, handed_workload const& other) {
   take(joint.work.tape_inline_bytes, other.work.tape_inline_bytes);
   take(joint.work.tape_step_bytes, other.work.tape_step_bytes);
 }
-/// The most that ranks compare.
+/// The largest number that ranks compare.
 inline constexpr std::uint64_t most_compared = std::uint64_t{1} << 62;
-/// The part of a budget that is left if `need` bytes have to fit into `budget`, in 2^-32.
+/// The factor by which `need` bytes must shrink to fit into `budget`, in units of 2^-32; 1 if they fit.
 [[nodiscard]] inline std::uint64_t share_that_fits(wide need, std::uint64_t budget) noexcept {
   return need <= wide(budget) ? std::uint64_t{1} << 32 : std::uint64_t((wide(budget) << 32) / need);
 }

@@ -13,7 +13,7 @@
 namespace cairn {
 namespace detail {
 
-/// A step that says by its result whether the loop goes on, made one whose answer all ranks hear from `keep_going`.
+/// A step that returns whether the loop goes on. Its result is noted, and all ranks agree on it in `keep_going`.
 template <class Step, class State>
 struct noted_step {
   Step step;
@@ -29,7 +29,7 @@ struct noted_step {
 /// The same as `checkpointed_while` without `collective`, by all ranks together: the loop has one length on all ranks.
 /// \param keep_going  called on all ranks, exactly once for each state; the answer of the rank that decides counts, see
 ///   `collective::decided_by`. The same holds of a step that returns bool
-/// \param with  the ranks; see `collective`   \param work, observer, options  as without
+/// \param with  the ranks; see `collective`   \param work, observer, options  as without `collective`
 /// \throws collective_error   on all ranks, if one of them cannot go on: before any step runs if plans differ, as far
 ///   as their slots and first actions tell
 /// Cost: one reduction of 128 bytes a step on the way forward.

@@ -29,7 +29,7 @@
 namespace cairn {
 namespace detail {
 
-/// Not inside the reader, where a function hides the name of the exception.
+/// Not a member of the reader, whose function `parse_error` hides the exception of that name.
 [[noreturn]] inline void refuse_chain(char const* who, char const* problem, std::initializer_list<named_value> values,
                                       char const* advice) {
   throw parse_error{who, problem, values, advice};

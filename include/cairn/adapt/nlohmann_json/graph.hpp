@@ -41,7 +41,7 @@ inline constexpr graph_number graph_numbers[]{{"bytes", &graph_operation::bytes}
                                               {"adjoint_time", &graph_operation::adjoint_time},
                                               {"adjoint_work", &graph_operation::adjoint_work}};
 
-/// Where it is one from 0 to 2^63-1.
+/// The number, also from a text of digits, if it is whole and from 0 to 2^63-1.
 [[nodiscard]] inline std::optional<std::int64_t> whole_number(nlohmann::json const& is) {
   constexpr auto most = std::uint64_t((std::numeric_limits<std::int64_t>::max)());
   if (is.is_number_unsigned() && is.get<std::uint64_t>() <= most) return is.get<std::int64_t>();
@@ -130,7 +130,7 @@ class graph_reader {
 
 }  // namespace detail
 
-/// A graph as a JSON object that `graph_from_json` reads; what is as in a new `graph_operation` is left out.
+/// A graph as a JSON object that `graph_from_json` reads; members with the default of `graph_operation` are left out.
 [[nodiscard]] inline nlohmann::json graph_json(operation_graph const& graph) {
   nlohmann::json operations = nlohmann::json::array();
   graph_operation const usual;
@@ -153,7 +153,7 @@ class graph_reader {
 }
 
 /// The graph that a JSON object describes, checked.
-/// \throws parse_error   with the operation   \throws invalid_plan, overflow_error   for a graph that cannot be
+/// \throws parse_error   with the operation   \throws invalid_plan, overflow_error   for an impossible graph
 [[nodiscard]] inline operation_graph graph_from_json(nlohmann::json const& object) {
   return detail::graph_reader{"cairn::graph_from_json"}.read(object);
 }
@@ -178,7 +178,7 @@ class graph_reader {
           {"plan", graph_words(plan.actions)}};
 }
 /// The actions of the member `plan` of a JSON text, for `graph_gradient`, which checks them.
-/// \throws parse_error   where there is none, and as `read_graph_words`
+/// \throws parse_error   if there is none, and as `read_graph_words`
 [[nodiscard]] inline std::vector<action> read_graph_plan_json(std::string_view text) {
   detail::graph_reader const reader{"cairn::read_graph_plan_json"};
   auto const object = reader.parsed(text);

@@ -74,22 +74,22 @@ template <class T, class First, std::size_t... Place>
   return requires { T{First{}, anything<T, Place>{}...}; };
 }
 
-/// How many more members `T` has that empty braces can initialise, beyond the first N; more than `most_members` if
-/// unknown.
+/// The number of members of `T`, counted by empty braces: the least number from N on that suffices; more than
+/// `most_members` if unknown.
 template <class T, std::size_t N = 0>
 [[nodiscard]] consteval std::size_t count_braces() {
   if constexpr (N > most_members || (takes_braces<T, N>() && !takes_braces<T, N, anything<T>>())) return N;
   else return count_braces<T, N + 1>();
 }
-/// The same for types with a member that empty braces cannot initialise. An array takes as many initialisers as it has
-/// elements.
+/// The most initialisers, up to N, that `T` takes: for types with a member that empty braces cannot initialise. An
+/// array takes as many initialisers as it has elements.
 template <class T, std::size_t N = most_members>
 [[nodiscard]] consteval std::size_t count_initialisers() {
   if constexpr (N == 0 || takes<T>(std::make_index_sequence<N>{})) return N;
   else return count_initialisers<T, N - 1>();
 }
-/// How many of `All` initialisers belong to the member that begins with initialiser `At`: braces around one of them
-/// leave over those that do not.
+/// How many of `All` initialisers belong to the member that begins with initialiser `At`. In braces of its own, this
+/// initialiser stands for the whole member; the `After` initialisers that `T` then still takes belong to later members.
 template <class T, std::size_t All, std::size_t At, std::size_t After = All - At - 1>
 [[nodiscard]] consteval std::size_t width() {
   if constexpr (takes_nested<T>(std::make_index_sequence<At>{}, std::make_index_sequence<After>{}))
@@ -116,7 +116,7 @@ template <class T>
   if constexpr (std::is_class_v<T> && std::is_aggregate_v<T>) return !has_base<T>();
   else return false;
 }
-/// The same with bases; the members of bases cannot be named here.
+/// An aggregate with bases, whose members cannot be named here.
 template <class T>
 [[nodiscard]] consteval bool derived_aggregate() {
   if constexpr (std::is_class_v<T> && std::is_aggregate_v<T>) return has_base<T>();
@@ -241,7 +241,7 @@ concept has_members = std::is_class_v<T> && parts<T>() <= most_members;
 
 /// A list of types.
 template <class... T> struct types {};
-/// The types of what it is called with.
+/// Lists the types of its arguments.
 struct member_lister {
   template <class... Member>
   constexpr types<Member...> operator()(Member&...) const noexcept { return {}; }

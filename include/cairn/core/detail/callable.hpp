@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file callable.hpp  Questions about a function object that can be answered without compiling its body.
-/// Overload resolution alone does not compile the body of a generic lambda. Being chosen does, and an error there ends
-/// the compilation. So a *rival* overload stands beside the user's function: it wins or the call is ambiguous, and that
-/// tells what the user's parameters are. Rivals differ from these only in reference and const: behind worse conversions
-/// nvcc's front end prefers the user's function where the standard sees an ambiguity.
+/// Overload resolution alone does not compile the body of a generic lambda. Choosing the lambda does, and an error in
+/// the body ends the compilation. So a *rival* overload stands beside the user's function. Whether the rival wins or
+/// the call is ambiguous tells what the user's parameters are. Rivals differ from these only in reference and const: if
+/// a rival needs worse conversions, nvcc's front end prefers the user's function where the standard sees an ambiguity.
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
@@ -43,9 +43,10 @@ template <class F, class... P> struct rival : F { using F::operator(); rival_won
 template <class F, class... P> struct const_rival : F { using F::operator(); rival_won operator()(P...) const; };
 
 enum class contest : std::uint8_t { rival, tie, function };
-/// Which overload `r(A...)` calls. A `rival` that is not const is preferred to a const call operator, whose body is not
-/// compiled. That of a mutable lambda can win, and its body is compiled for `A...`. A function object that deletes all
-/// calls it does not accept, as std::bind_front of g++ 14, deletes even one without arguments; then the rival has won.
+/// Which overload `r(A...)` calls. A `rival` that is not const is preferred to a const call operator, whose body is
+/// then not compiled. The call operator of a mutable lambda can win, and then its body is compiled for `A...`. A
+/// function object that deletes all calls it does not accept, such as std::bind_front of g++ 14, also deletes a call
+/// without arguments; this counts as a win of the rival.
 template <class R, class... A>
 [[nodiscard]] consteval contest winner() {
   using enum contest;
@@ -65,8 +66,9 @@ template <class F, class T, class... Before, class... After>
       winner<rival<std::remove_cv_t<F>, Before..., T const&, After const&...>, Before..., T, After const&...>() !=
       contest::rival;
 
-  /// `f(Before..., x, After...)` with x of type T also has the result R if x may not be changed. The x tried is const;
-  /// for generic functions it is an rvalue, because `auto& x` would also bind to a const x and then not compile.
+  /// `f(Before..., x, After...)` with x of type T has the result R even if x cannot be changed. The x tried is const;
+  /// for generic functions it is an rvalue, because `auto& x` would bind to a const x, and the body would then not
+  /// compile.
   template <class F, class R, class T, class Before, class... After>
   inline constexpr bool only_reads = false;
   template <class F, class R, class T, class... Before, class... After>

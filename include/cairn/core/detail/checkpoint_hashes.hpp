@@ -34,9 +34,9 @@ class checkpoint_hashes {
       noted_at_turn_.assign(noted_.size(), {});
     }
   }
-  /// Forgets the states outside places.
+  /// Forgets the states that were noted; those saved in places stay.
   void forget() noexcept { count_ = remembered_ = 0; }
-  /// Forgets those from state `open` on.
+  /// Forgets the noted states from state `open` on.
   void forget_from(step_index open) noexcept {
     while (count_ > 0 && noted_[count_ - 1].at >= open) --count_;
   }
@@ -46,7 +46,7 @@ class checkpoint_hashes {
     std::size_t const k = not_before(at);
     return k < count_ && noted_[k].at <= to ? noted_[k].at : to + 1;
   }
-  /// State i as it was noted before. Null if it was not; it is noted now.
+  /// State i as it was noted before. Null if it was not noted yet; then this call notes it.
   [[nodiscard]] noted_state const* note(step_index i, std::uint64_t hash) noexcept {
     std::size_t const k = not_before(i);
     if (k < count_ && noted_[k].at == i) return &noted_[k];

@@ -48,8 +48,8 @@ template <class P>
 concept has_schedule = requires(P const& p) { requires schedule<std::remove_cvref_t<decltype(p.schedule)>>; } ||
                        requires(P const& p) { requires schedule<std::remove_cvref_t<decltype(p.best.schedule)>>; };
 
-/// The checks that are possible before the loop has run. One function: each further one would add lines to the single
-/// error of the compiler.
+/// The checks that are possible before the loop has run. One function: each function called adds lines to the
+/// compiler's error message.
 /// \tparam S  the state   \tparam Plan  the argument for it; both without const and reference   \tparam MayStop  the
 /// step may return bool
 template <class Step, class S, class Plan, bool MayStop = false>
@@ -171,8 +171,8 @@ template <class X0>
   return good;
 }
 
-/// The checks that are possible before the way back. One function: each further one would add lines to the single error
-/// of the compiler.
+/// The checks that are possible before the way back. One function: each function called adds lines to the
+/// compiler's error message.
 /// \tparam Bar  the type of the seed or of its result, without const and reference
 template <class Adjoint, class S, class Bar>
 [[nodiscard]] consteval bool check_adjoint() {

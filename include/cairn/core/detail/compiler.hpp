@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file compiler.hpp  Functions of the compiler, for those of the standard library whose headers cost more to compile
-/// than all of core.
+/// \file compiler.hpp  Compiler builtins in place of functions of the standard library whose headers cost more to
+/// compile than all of core.
 #include <cstdint>
 
 namespace cairn::detail {

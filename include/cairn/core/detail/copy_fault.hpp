@@ -129,9 +129,10 @@ template <class... T, class... Seen>
   return worst;
 }
 
-/// Initialises a base class or a member of `T`, but not `T` itself. `Assigned`: `=` must be correct for it, too.
+/// A base class or a member of `T`, but not `T` itself.
 template <class U, class T>
 concept part_of = !std::is_same_v<std::remove_cvref_t<U>, T>;
+/// Copies of a `U` share no data. `Assigned`: `=` must also be enough to copy it.
 template <class U, bool Assigned, class... Seen>
 concept copied_well = copy_fault_of<U, Seen...>() == copy_fault::none && !(Assigned && copied_by_traits<U>());
 /// Converts to a part that is copied well. The conversion for other parts exists but cannot be used: if it did not

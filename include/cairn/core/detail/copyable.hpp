@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file copyable.hpp  Which types can be moved and copied.
-/// std::movable and std::copyable ask more, and each answer of theirs costs a compiler three times as much. Every
-/// program asks for its state, its functions, and each schedule with its cursor.
+/// std::movable and std::copyable check more, and each check costs a compiler three times as much. Every program checks
+/// its state, its functions, and each schedule with its cursor.
 #include <type_traits>
 #include <utility>
 
 namespace cairn::detail {
 
-/// As std::movable; whether values can be swapped follows.
+/// As std::movable, without its check of swaps, which follow from these conditions.
 template <class T>
 concept movable_value = std::is_object_v<T> && noexcept(std::declval<T&>().~T()) && std::is_constructible_v<T, T> &&
                         std::is_same_v<decltype(std::declval<T&>() = std::declval<T>()), T&>;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file graph_walk.hpp  Which values and tapes are there while a plan for a graph is obeyed, and what may be done
-/// next.
+/// \file graph_walk.hpp  Tracks which values and tapes exist during a plan for a graph, and what may be done next.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -15,7 +14,7 @@ namespace cairn::detail {
 /// Who reads whom in a graph, with the loss as operation `count`.
 struct graph_reads {
   std::size_t count;                             ///< n
-  std::vector<std::vector<std::size_t>> inputs;  ///< of 0..n, each once, ascending
+  std::vector<std::vector<std::size_t>> inputs;  ///< the inputs of operations 0..n, each once, ascending
   std::vector<std::vector<std::size_t>> needs;   ///< values that the adjoint of 0..n reads, ascending
   std::vector<std::size_t> last_reader;          ///< the last operation that reads value v, n for the loss; of 0..n-1
   std::vector<char> has_tape;                    ///< whether the adjoint of v needs a tape; of 0..n-1
@@ -73,16 +72,16 @@ struct graph_reads {
   }
 }
 
-/// The rules of `graph_actions` on numbers alone. `check(a)`, then `apply(a)`, action by action, then `finish()`; one
-/// object, one sweep, and after `restart` another one.
-/// Cost: two bytes an operation; O(values read) an action.
+/// The rules of `graph_actions`, on numbers alone. Call `check(a)`, then `apply(a)` for each action, then `finish()`.
+/// One object serves one sweep, and another one after `restart`.
+/// Cost: two bytes per operation; O(values read) per action.
 class graph_walk {
  public:
   /// \param reads  must outlive the walk   \param who  the public name that refuses, with static storage
   graph_walk(graph_reads const& reads, char const* who)
       : reads_{reads}, who_{who}, kept_(reads.count), taped_(reads.count), remaining_{reads.count + 1} {}
 
-  /// \throws invalid_schedule   where `a` asks for what is not there
+  /// \throws invalid_schedule   if `a` needs something that does not exist
   void check(action const& a) const {
     std::size_t const most = a.kind == action_kind::turn ? reads_.count + 1 : reads_.count;
     if (a.from < 0 || std::size_t(a.from) >= most) refuse("an action names an operation that is not there", a);
@@ -135,7 +134,7 @@ class graph_walk {
     }
     ++played_;
   }
-  /// \throws invalid_schedule   where an adjoint is missing
+  /// \throws invalid_schedule   if an adjoint is missing
   void finish() const {
     if (remaining_ != 0)
       throw invalid_schedule{who_,
@@ -154,7 +153,7 @@ class graph_walk {
 
   [[nodiscard]] bool holds_value(std::size_t v) const noexcept { return kept_[v] != 0; }
   [[nodiscard]] bool holds_tape(std::size_t v) const noexcept { return taped_[v] != 0; }
-  /// Adjoints of [0, remaining) are still to run; the loss is that of n.
+  /// The adjoints of operations [0, remaining) are still to run; n + 1 includes the loss.
   [[nodiscard]] std::size_t remaining() const noexcept { return remaining_; }
 
  private:

@@ -27,7 +27,7 @@ concept told_by_size = requires { requires adds_nothing<T, decltype(declaring(&T
 template <class T>
 concept told_by_has_value = requires { requires adds_nothing<T, decltype(declaring(&T::has_value))>; };
 
-/// The base has the derived class as template argument, and so can ask it.
+/// The base class has `T` as a template argument, so its `bytes()` can ask `T`.
 template <class T, class Base> inline constexpr bool asks = false;
 template <class T, template <class...> class Base, class... Arguments>
 inline constexpr bool asks<T, types<Base<Arguments...>>> = is_one_of<T, Arguments...>;

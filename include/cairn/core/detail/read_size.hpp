@@ -34,7 +34,7 @@ enum class size_fault : std::uint8_t { none, shape, unit, not_whole, overflow };
 struct size_reading {
   size_fault fault = size_fault::none;
   std::uint64_t value = 0;
-  std::size_t number = 0, unit = 0, end = 0;  ///< positions at which they begin and end, without the blanks around
+  std::size_t number = 0, unit = 0, end = 0;  ///< where number and unit begin and the text ends, without blanks
 };
 [[nodiscard]] constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 [[nodiscard]] constexpr bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }

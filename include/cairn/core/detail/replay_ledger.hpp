@@ -87,7 +87,7 @@ class replay_ledger {
     return at <= last && last < known ? last : known;
   }
 
-  /// Advances live from state `from` to state `to` by calls run(at, reach), and calls look(i) for each state to be
+  /// Advances live from state `from` to state `to` by calls run(at, reach), and calls check(i) for each state to be
   /// examined.
   template <class Run, class Check>
   void along(step_index from, step_index to, Run run, Check check) {
@@ -140,7 +140,7 @@ class replay_ledger {
   }
   /// Notes the hash of state i, at which the next adjoint call or the seed begins: the steps before it end there.
   void end_is(step_index i, std::uint64_t hash) noexcept { end_ = {i, hash}; }
-  /// The hash of state i if it was noted last, else 0.
+  /// The hash of state i if it was the last one given to `end_is`, else 0.
   [[nodiscard]] std::uint64_t end_at(step_index i) const noexcept { return end_.at == i ? end_.hash : 0; }
   /// State i was run again for an adjoint that takes it as x1. Returns false if it had another hash before.
   [[nodiscard]] bool ends(step_index i, std::uint64_t hash) noexcept {

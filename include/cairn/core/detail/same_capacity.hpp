@@ -21,7 +21,8 @@ template <bool Itself, class T>
     if (!capacity_agrees<Itself>(from.data()[k], into.data()[k])) return false;
   return true;
 }
-/// Whether a container has room for as many elements as `from` has. Some standard libraries give strings a little more.
+/// Whether `into` has room for exactly as many elements as `from` has, and the same elements. A string may have room
+/// for up to 31 more characters, because some standard libraries give strings a little more.
 template <bool Itself, class T>
 [[nodiscard]] constexpr bool range_has_same_capacity(T const& from, T const& into) {
   using element = typename T::value_type;

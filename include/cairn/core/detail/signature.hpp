@@ -28,22 +28,22 @@ template <class F>
   else return std::type_identity<void>{};
 }
 
-/// The type of number I in a list.
+/// Type number `Place` of a list, counted from 0.
 template <std::size_t Place, class List> struct type_at;
 template <std::size_t Place, class A, class... Rest>
 struct type_at<Place, arguments<A, Rest...>> : type_at<Place - 1, arguments<Rest...>> {};
 template <class A, class... Rest> struct type_at<0, arguments<A, Rest...>> { using type = A; };
 
-/// A generic f takes parameter I by value. Tested against a rival that differs only in this parameter and takes it as T
-/// const volatile&: a reference parameter of f would be preferred.
+/// A generic f takes parameter `Place` by value. Tested against a rival that differs only in this parameter and takes
+/// it as T const volatile&: a reference parameter of f would be preferred.
 template <class F, std::size_t Place, class List, class Numbers> inline constexpr bool rival_takes = false;
 template <class F, std::size_t Place, class... A, std::size_t... K>
 inline constexpr bool rival_takes<F, Place, arguments<A...>, std::index_sequence<K...>> =
     winner<rival<F, std::conditional_t<K == Place, std::remove_cvref_t<A> const volatile&, A>...>, A...>() ==
     contest::rival;
 
-/// Whether f takes argument I by value if it is called with types `A...` and argument I is const. False if unknown, as
-/// for members that are templates or overloaded.
+/// Whether f takes argument `Place` by value if it is called with types `A...` and this argument is const. False if
+/// unknown, as for members that are templates or overloaded.
 template <class F, std::size_t Place, class List> inline constexpr bool takes_by_value = false;
 template <class F, std::size_t Place, class... A>
 inline constexpr bool takes_by_value<F, Place, arguments<A...>> = [] {

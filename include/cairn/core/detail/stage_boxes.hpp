@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file stage_boxes.hpp  Memory for small objects of any type, kept when they end for the next ones.
+/// \file stage_boxes.hpp  Memory for small objects of any type; when an object ends, its memory is kept for the next
+/// one.
 #include <cstddef>
 #include <new>
 
 namespace cairn::detail {
 
 /// Boxes of a few sizes, taken and given back in any order. A free box serves the next object of its size; there are
-/// never more boxes of a size than were in use at one time. Objects of more than `largest` bytes have no place here: a
-/// box that waits for the next object holds what nobody counts.
+/// never more boxes of a size than were in use at one time. Objects of more than `largest` bytes get no box, because no
+/// plan counts the memory of a box that waits for the next object.
 class stage_boxes {
  public:
   static constexpr std::size_t largest = 320, largest_alignment = 64;
@@ -49,7 +50,7 @@ class stage_boxes {
     box*& free = list<T>();
     free = ::new (memory) box{free};
   }
-  /// Of all boxes, free or in use.
+  /// Bytes of all boxes, free or in use.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:

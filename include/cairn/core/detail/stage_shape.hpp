@@ -196,7 +196,7 @@ template <class Stage, class X, class Bar, class... Index>
   else if constexpr (with_output::fits) return with_output::get({.needs_output = true});
   else return stage_read<Bar>{{.wrong = stage_fault::backward}};
 }
-/// All of it. `Index...` is `step_index const&` for stages with a number.
+/// Reads a whole stage. `Index...` is `step_index const&` for stages with a number.
 template <class Stage, class X, class Bar, class... Index>
 [[nodiscard]] consteval auto read_stage() {
   constexpr auto fault = [](stage_fault wrong) { return stage_read<Bar>{{.wrong = wrong}}; };

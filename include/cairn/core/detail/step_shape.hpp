@@ -66,7 +66,7 @@ concept said_as = std::is_same_v<std::remove_const_t<decltype(form_said<F>)>, Fo
 enum class fault : std::uint8_t {
   none,
   shape,         ///< no form fits its parameters
-  result,        ///< it returns something else than the state (the adjoint)
+  result,        ///< it returns something other than the state (the adjoint)
   unchanged,     ///< it returns nothing and cannot change the state (the adjoint)
   both,          ///< it returns something and also takes the state (the adjoint) in order to change it
   narrow,        ///< a parameter is too narrow for the number it receives

@@ -8,8 +8,8 @@
 
 namespace cairn::detail {
 
-/// How many entries a table has for `count` >= 0. Where more than memory has addresses, as on machines of 32 bits, so
-/// many that there is no memory for them.
+/// How many entries a table has for `count` >= 0. A count that exceeds std::size_t, as on 32-bit machines, gives
+/// SIZE_MAX, for which an allocation fails.
 [[nodiscard]] constexpr std::size_t entries_for(std::int64_t count) noexcept {
   return std::uint64_t(count) > std::uint64_t{SIZE_MAX} ? SIZE_MAX : std::size_t(count);
 }

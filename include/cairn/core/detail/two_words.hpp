@@ -8,8 +8,8 @@
 
 namespace cairn::detail {
 
-/// An integer of 128 bits in two words, in two's complement where it is signed. What it does, __int128 does with the
-/// same result, but for conversions that would lose something: they are explicit. Numbers of both kinds do not mix.
+/// An integer of 128 bits in two words, in two's complement where it is signed. All operations give the results of
+/// __int128, but conversions that would lose something are explicit. Signed and unsigned numbers do not mix.
 template <bool Signed>
 class two_words {
   template <class T>
@@ -17,7 +17,7 @@ class two_words {
 
  public:
   constexpr two_words() noexcept = default;
-  /// From any smaller integer; a negative one becomes 2^128 less its magnitude where this is unsigned.
+  /// From any smaller integer; in an unsigned number, a negative one becomes 2^128 minus its magnitude.
   template <class Whole>
     requires is_whole<Whole>
   constexpr two_words(Whole value) noexcept : low_{std::uint64_t(value)}, high_{fill_of(value)} {}
@@ -60,7 +60,7 @@ class two_words {
     Real power = Real(two_to_64);
     for (int k = 0; k < free; ++k) power /= 2;
     if constexpr (sizeof(Real) <= sizeof(double)) return Real(shifted.high_ | (shifted.low_ != 0 ? 1 : 0)) * power;
-    else return (Real(shifted.high_) + Real(shifted.low_) / Real(two_to_64)) * power;  // these have 64 bits or more
+    else return (Real(shifted.high_) + Real(shifted.low_) / Real(two_to_64)) * power;  // long double: 64 bits or more
   }
 
   constexpr two_words operator+() const noexcept { return *this; }
@@ -164,7 +164,7 @@ class two_words {
     else return 0;
   }
   [[nodiscard]] constexpr bool is_negative() const noexcept { return Signed && high_ >> 63 != 0; }
-  /// Its bits are those of an unsigned number: -2^127 has the magnitude 2^127.
+  /// The absolute value, whose bits are those of an unsigned number: that of -2^127 is 2^127.
   [[nodiscard]] static constexpr two_words magnitude(two_words a) noexcept { return a.is_negative() ? -a : a; }
 
   /// The product of two words, by halves.
@@ -175,8 +175,8 @@ class two_words {
     return of((a >> 32) * (b >> 32) + (left >> 32) + (right >> 32) + (middle >> 32), middle << 32 | (low & half));
   }
 
-  /// Of the bits of both as unsigned numbers.   Cost: six divisions of words where b is below 2^32, as most are; else
-  /// as many subtractions as the quotient may have bits.
+  /// Divides the bits of a by those of b, read as unsigned numbers.   Cost: six divisions of words if b is below 2^32,
+  /// as most divisors are; otherwise as many subtractions as the quotient may have bits.
   [[nodiscard]] static constexpr division divided(two_words a, two_words b) noexcept {
     if ((a.high_ | b.high_) == 0) return {a.low_ / b.low_, a.low_ % b.low_};
     if (b.high_ == 0 && b.low_ >> 32 == 0) return divided_by_half(a, b.low_);
@@ -193,7 +193,7 @@ class two_words {
     }
     return {quotient, of(rest.high(), rest.low())};
   }
-  /// By digits of 32 bits.
+  /// Divides by `by` < 2^32, in digits of 32 bits.
   [[nodiscard]] static constexpr division divided_by_half(two_words a, std::uint64_t by) noexcept {
     std::uint64_t const high = a.high_ / by;
     std::uint64_t rest = a.high_ % by << 32 | a.low_ >> 32;

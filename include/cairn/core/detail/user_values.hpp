@@ -14,7 +14,7 @@
 
 namespace cairn::detail {
 
-/// Passed as `X&&`, it may be moved from.
+/// An argument passed as `X&&` that may be moved from.
 template <class X>
 concept given_away = !std::is_lvalue_reference_v<X> && !std::is_const_v<std::remove_reference_t<X>>;
 

@@ -161,7 +161,7 @@ class block_plan {
     return of(detail::balanced_blocks(stages, stages > 0 ? count : 1), 1);
   }
 
-  [[nodiscard]] block_meta const& meta() const noexcept { return meta_; }  ///< sizes, peak and cost
+  [[nodiscard]] block_meta const& meta() const noexcept { return meta_; }  ///< sizes, peak and cost of the blocks
   /// For custom planners: promises that the peak is at most `bytes`. The promise is checked before anything runs.
   void promise_peak(std::int64_t bytes) noexcept { meta_.peak_bytes = bytes; }
   [[nodiscard]] step_index stages() const noexcept { return meta_.sizes.empty() ? 0 : start(size()); }  ///< in total
@@ -247,8 +247,8 @@ class block_plan {
   [[nodiscard]] static step_index last_child(step_index blocks, step_index group) noexcept {
     return (blocks - 1) % group + 1;
   }
-  /// The maximum over the way to the last block, and at each level over the group beside that way, all of whose groups
-  /// are full.
+  /// The most first states kept at once: the maximum over the path of groups to the last block and, at each level, over
+  /// the group just before that path, whose own groups are all full.
   [[nodiscard]] step_index peak_checkpoints() const noexcept {
     std::vector<step_index> groups;
     for (step_index group = 1; group < size(); group = next_group(group)) groups.push_back(group);

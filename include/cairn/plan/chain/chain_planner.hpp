@@ -61,8 +61,8 @@ class chain_planner {
 
   /// Plans from the least feasible budget to that of storing everything, at budgets of equal ratios. Each plan is
   /// faster than all plans with smaller budgets. If the limit of work is reached, the plans found so far and the one
-  /// that stores everything; `chain_plan::left_out` counts the missing ones. Cost: of all plans together, that of one
-  /// plan or a little more
+  /// that stores everything; `chain_plan::left_out` counts the missing ones. Cost: all plans together cost as much as
+  /// one plan, or a little more
   /// \param most_points  >= 2
   /// \throws infeasible_budget   if the method finds no plan at any budget   \throws too_much_work   if the limit was
   ///   reached before any plan was found

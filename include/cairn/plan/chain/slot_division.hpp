@@ -144,9 +144,10 @@ inline void check_chain_table(chain_model const& c, slot_scale const& scale, wid
 }
 
 /// Bytes of a slot for a budget. If a number of slots is given: the exact unit, if it gives no more slots than that;
-/// else a unit tuned to the sizes that gives at least 4/5 of them. If nothing is given: the same for 25 slots per stage
-/// in all bytes of a sweep that stores everything. A plan wastes up to a slot with each item it keeps; measured, plan
-/// and bound are then within 1 %. At least 500 slots, and fewer if a table of 2 GiB would not hold them.
+/// else a unit tuned to the sizes that gives at least 4/5 of them. If nothing is given: the same for the number of
+/// slots that puts 25 slots per stage into the bytes of a sweep that stores everything. A plan wastes up to a slot with
+/// each item it keeps; measured, plan and bound are then within 1 %. At least 500 slots are taken, but fewer, down to
+/// 64, if a table of 2 GiB would not hold them.
 /// \pre budget >= 0
 /// \throws invalid_plan   for negative numbers
 [[nodiscard]] inline std::int64_t unit_of(slot_division division, chain_model const& c, std::int64_t budget,

@@ -14,8 +14,9 @@
 namespace cairn {
 
 /// A memory budget that takes the place of the plan in `graph_gradient`. The first run measures the graph and plans it;
-/// later runs obey that plan, as long as the graph and what is told of it are the same. A run that counts another peak
-/// than the first one has values of other sizes: the plan is forgotten behind it. For one thread at a time.
+/// later runs obey that plan as long as the graph and what is known of it before it is measured stay the same. A run
+/// whose counted peak differs from that of the first run has values of other sizes: after it, the plan is forgotten.
+/// For one thread at a time.
 class graph_budget {
  public:
   using clock = std::chrono::steady_clock;  ///< measures the graph
@@ -25,7 +26,7 @@ class graph_budget {
 
   /// The plan that runs obey.   \throws invalid_call   where there is none yet
   [[nodiscard]] graph_plan const& plan() const { return kept().plan; }
-  /// The sizes and times that it was made from.   \throws invalid_call   where there are none yet
+  /// The sizes and times that the plan was made from.   \throws invalid_call   where there are none yet
   [[nodiscard]] operation_graph const& measured() const { return kept().measured; }
   /// How often a graph was measured and planned.
   [[nodiscard]] std::int64_t plans() const noexcept { return plans_; }

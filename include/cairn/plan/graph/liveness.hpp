@@ -35,11 +35,11 @@ struct value_liveness {
 /// The liveness of each value 0..n-1.   Cost: O(n^2).
 /// \param dropped  values that are not kept between their last use in the forward run and their first use on the way
 ///   back; in between nothing can be made from them
-/// \throws invalid_plan, overflow_error   for an invalid graph, and for numbers that are no values of it
+/// \throws invalid_plan, overflow_error   for an invalid graph, and for numbers in `dropped` that are no values of it
 [[nodiscard]] CAIRN_DECL std::vector<value_liveness> liveness_of(operation_graph const& graph,
                                                                  std::span<step_index const> dropped = {});
 
-/// The same of the tape of each operation 0..n-1, which only its adjoint reads. To make a tape again is to run its
+/// The same for the tape of each operation 0..n-1, which only its adjoint reads. To make a tape again is to run its
 /// operation again, recorded: the bytes are those of its value, too. An operation without a tape has 0 bytes and no
 /// use.
 /// \throws invalid_plan, overflow_error   as `liveness_of`

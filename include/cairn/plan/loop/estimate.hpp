@@ -120,8 +120,8 @@ struct sweep_peak {
   slot_index states = 0;
   heaviest_moment heaviest;
 };
-/// Exact to the byte by a walk; otherwise up to three states too high. If no tapes are kept, the most states and
-/// the tape of an adjoint call are assumed to coincide.
+/// The peak of a sweep: exact to the byte by a walk, otherwise up to three states too high. If no tapes are kept, the
+/// most states and the tape of an adjoint call are assumed to coincide.
 template <schedule Plan>
 [[nodiscard, gnu::cold]] constexpr sweep_peak peak_of(Plan const& plan, sweep_form form, sweep_needs const& needs,
                                            sweep_sizes const& sizes, bool by_walk, bool other_tiers_apart) {
@@ -216,8 +216,8 @@ template <schedule Plan>
 }  // namespace detail
 
 /// The cost of `plan` on `work`; only counts if the workload has no sizes and times.
-/// Cost: at most one walk for up to `most_tallied_steps` steps, for `revolve` as a rule to its turn; for longer loops
-/// O(1) if the plan has `counts()`, else one walk.
+/// Cost: at most one walk for up to `most_tallied_steps` steps, for `revolve` usually only to its turn; for longer
+/// loops O(1) if the plan has `counts()`, else one walk.
 /// \throws invalid_plan   if a plan without `counts()` has more than `most_walked_steps` steps, and if work.steps is
 ///   given and differs from the plan's   \throws invalid_schedule   if the walk finds a flaw   \throws overflow_error
 ///   for sizes of 2^62 bytes or more, for seconds that do not fit a double, and if the slots and the states being

@@ -10,8 +10,8 @@
 namespace cairn {
 
 /// Holds any type that is a `schedule`, for example a user's own, or a list of actions read from a file. The
-/// constructor walks it once from beginning to end, so that a sweep cannot meet a flaw. Walks and answers like the plan
-/// inside, and knows its totals from that walk.
+/// constructor walks it once from beginning to end, so that a sweep cannot meet a flaw. A `verified` walks and answers
+/// like the plan inside, and knows its totals from that walk.
 /// Cost: one walk, with O(slots in use) memory for its duration; afterwards that of the plan inside.
 template <class Plan>
 class verified {
@@ -23,7 +23,7 @@ class verified {
   /// \throws invalid_schedule   with the number, range and slot of the first action that no executor could obey
   template <class Given>
   requires std::same_as<std::remove_cvref_t<Given>,
-                        Plan>  // refuses types that a Plan can be made of, as any_schedule can of a verified one
+                        Plan>  // refuses types that merely convert to Plan, as a verified one converts to any_schedule
   constexpr verified(Given&& plan) : plan_{std::forward<Given>(plan)}, counts_{checked(plan_)} {}
 
   [[nodiscard]] constexpr step_index steps() const { return plan_.steps(); }  ///< loop length

@@ -30,7 +30,7 @@ template <class Enum, std::size_t N>
   return {};
 }
 
-/// Whether `from` means something for this kind of action, or `to`.
+/// Whether `from` has a meaning for this kind of action; `has_to` says the same of `to`.
 [[nodiscard]] constexpr bool has_from(action_kind kind) noexcept {
   return kind != action_kind::drop && kind != action_kind::done;
 }

@@ -11,8 +11,9 @@
 ///     done,,,,,
 ///
 /// The first line holds the plan's numbers: steps and slots, and, unless they have their default, leaf, tapes,
-/// free_initial, tapes_restart, units, tape_units. An empty cell has its default: `what` for a state (and for a
-/// `record`), `tier` for memory, the slot for a load of a free initial state. A save or load names its state in `from`.
+/// free_initial, tapes_restart, units, tape_units. An empty cell stands for a default: in `what` for a state, or the
+/// tape of a `record`; in `tier` for memory; in the slot of a `load` for the free initial state. A save or load names
+/// its state in `from`.
 #include <string>
 #include <string_view>
 #include <cairn/core/action.hpp>

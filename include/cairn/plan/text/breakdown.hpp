@@ -31,10 +31,10 @@ struct breakdown {
 /// The most rows that `breakdown_svg` draws as bars.
 inline constexpr std::size_t most_bars = 32;
 
-/// The breakdown as an SVG: a bar across for each row, with its sum, or, for many rows, areas over their numbers with
-/// the largest sum marked. The text below the title tells the parts of the largest sum.
-/// \throws invalid_plan   for another number of kinds, for a row that has not one number for each kind, and for
-///   negative numbers
+/// The breakdown as an SVG: a horizontal bar for each row, with its sum, or, for many rows, areas over the row numbers
+/// with the largest sum marked. The text below the title names the parts of the largest sum.
+/// \throws invalid_plan   for another number of kinds, for a row without one number for each kind, and for negative
+///   numbers
 [[nodiscard]] CAIRN_DECL std::string breakdown_svg(breakdown const& of);
 
 }  // namespace cairn

@@ -35,8 +35,8 @@ struct chain_memory {
 [[nodiscard]] CAIRN_DECL chain_memory chain_memory_over(chain const& work, std::span<action const> actions,
                                                         std::span<chain_tier const> elsewhere = {});
 
-/// The curve as samples for `memory_lines_svg`, one for each action: to be drawn beside what a run took. The chain's
-/// times are taken for nanoseconds, as `chain_probe` measures them.
+/// The curve as samples for `memory_lines_svg`, one for each action: to be drawn beside the samples of a run. The
+/// chain's times are taken for nanoseconds, as `chain_probe` measures them.
 [[nodiscard]] CAIRN_DECL std::vector<memory_sample> samples_of(chain_memory const& curve);
 
 /// Memory over time as an SVG: a line for all memory held, an area for the states and tapes that exist before each

@@ -20,7 +20,7 @@ namespace cairn {
                                                       std::string_view title = {});
 
 /// The line of that picture: the most bytes at once during each action, in the graph's unit of time; actions that drop
-/// something are left out. For `memory_lines_svg`, beside what a run took.
+/// something are left out. The samples are for `memory_lines_svg`, to be drawn beside those of a run.
 /// \throws invalid_schedule, invalid_plan, overflow_error   as `replay`
 [[nodiscard]] CAIRN_DECL std::vector<memory_sample> graph_memory_samples(operation_graph const& graph,
                                                                          std::span<action const> actions);

@@ -60,7 +60,7 @@ template <class Schedule>
   return detail::measured(plan, work, "cairn::memory_over");
 }
 
-/// The curve as samples for `memory_lines_svg`, one for each action: to be drawn beside what a run took.
+/// The curve as samples for `memory_lines_svg`, one for each action: to be drawn beside the samples of a run.
 /// \throws overflow_error   beyond 2^63 - 1 bytes
 [[nodiscard]] CAIRN_DECL std::vector<memory_sample> samples_of(memory_curve const& curve);
 

@@ -16,8 +16,8 @@ namespace detail {
 }  // namespace detail
 
 /// The memory of a sweep by purpose, one row for each action: checkpoints, states in use, adjoints, tapes, tables, and
-/// the caller's initial state; those that are nowhere are left out. The sum of a row is what `memory_over(plan, work)`
-/// says of the action: bytes, or states if the workload has no sizes.
+/// the caller's initial state; all but checkpoints are left out if they are 0 in every row. The sum of a row is what
+/// `memory_over(plan, work)` says of the action: bytes, or states if the workload has no sizes.
 /// \throws invalid_plan   for more than `most_drawn_actions` actions, and as `estimate`
 /// \throws invalid_schedule, overflow_error
 template <class Schedule>

@@ -21,7 +21,7 @@ namespace cairn::detail {
 struct action_row {
   action what;
   phase where = phase::forward;
-  timings seconds, active, after, rise;  ///< bytes are numbers, too: below 2^53, exact
+  timings seconds, active, after, rise;  ///< seconds, then bytes; a double holds bytes below 2^53 exactly
 };
 
 /// An observer that measures each action of a sweep, run after run of the same plan.
@@ -30,7 +30,7 @@ class action_rows {
  public:
   explicit action_rows(memory_source const& memory) : memory_{memory} {}
 
-  /// \param counts  whether it is kept
+  /// \param counts  whether the measurements of this run are kept
   void begin_run(bool counts) noexcept { at_ = 0, counts_ = counts; }
   void operator()(event const& e) {
     if (e.what().kind == action_kind::done || !counts_) return;
@@ -80,7 +80,7 @@ class action_rows {
   }
 }
 
-/// What each checkpoint and each tape of a loop is, from the node that makes it to the last one that reads it.
+/// The lifetimes of the checkpoints and tapes of a loop: from the node that makes one to the last node that reads it.
 class activation_lives {
  public:
   using place = std::tuple<tier, content, slot_index>;
@@ -101,7 +101,7 @@ class activation_lives {
     if (found->second.is_read) read_.push_back(std::move(found->second.row));
     lives_.erase(found);
   }
-  /// \param before  seconds before each node, that of this rank included
+  /// \param before  before[r]: seconds of all nodes before rank r, for r = 0..rank
   void use(place const& at, step_index rank, std::vector<double> const& before) {
     if (auto const found = lives_.find(at); found != lives_.end()) use(found->second, rank, before);
   }
@@ -145,7 +145,8 @@ class activation_lives {
     }
     row.last_bw_use_rank = rank;
   }
-  /// The nearest checkpoint from which it could be made again; itself where there is none.
+  /// The state of the nearest checkpoint from which `one` could be made again; the state of `one` where there is no
+  /// such checkpoint.
   [[nodiscard]] step_index source_of(life const& one) const {
     step_index source = one.state;
     for (auto const& [at, other] : lives_)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file node_names.hpp  Names of nodes as calls: who reads whom, written and read.
+/// \file node_names.hpp  Writes and reads the names of nodes as calls, `name(read, read)`: a node and what it reads.
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -12,7 +12,7 @@ namespace cairn::detail {
 inline constexpr std::string_view loss_name = "loss", output_name = "output", adjoint_ending = ".backward",
                                   tape_ending = ".tape";
 
-/// A name with what it reads: "add(conv, relu)".
+/// The name of a node and the names that it reads: "add(conv, relu)".
 struct node_call {
   std::string name;
   std::vector<std::string> reads;
@@ -38,7 +38,7 @@ struct node_call {
   }
   return made;
 }
-/// Whether a name can stand in a call.
+/// Whether a name can be written in a call and read back.
 [[nodiscard]] inline bool can_be_read(std::string_view name) noexcept {
   return !name.empty() && name.find_first_of("(),\r\n") == name.npos && !name.ends_with(adjoint_ending) &&
          !name.ends_with(tape_ending);

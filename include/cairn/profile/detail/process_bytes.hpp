@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file process_bytes.hpp  What Linux tells of the memory of this process.
+/// \file process_bytes.hpp  The memory of this process, as Linux reports it.
 #include <cstdint>
 #include <fstream>
 #include <string>
 
 namespace cairn::detail {
 
-/// Bytes of this process in the machine's memory, now and at most so far; zeros on other systems.
+/// Resident bytes of this process: now, and the most so far. Both are 0 on systems other than Linux.
 struct process_bytes {
   std::int64_t resident = 0, peak = 0;
 };
@@ -15,7 +15,7 @@ struct process_bytes {
 [[nodiscard]] inline process_bytes process_bytes_now() {
   process_bytes found;
   std::ifstream status{"/proc/self/status"};
-  for (std::string word; found.resident == 0 && status >> word;) {  // the peak comes first
+  for (std::string word; found.resident == 0 && status >> word;) {  // the file has the peak before the current bytes
     if (word == "VmHWM:") status >> found.peak;
     else if (word == "VmRSS:") status >> found.resident;
   }

@@ -16,7 +16,7 @@
 namespace cairn {
 namespace detail {
 
-/// A line of cells, written.
+/// Writes one line of cells.
 class csv_line {
  public:
   csv_line& add(std::string_view cell) {
@@ -70,7 +70,7 @@ class csv_table {
       columns.remove_prefix(comma == columns.npos ? columns.size() : comma + 1);
     }
   }
-  /// Goes to the next line; false behind the last.
+  /// Goes to the next line; returns false after the last one.
   [[nodiscard]] bool next() {
     line_ = following_;
     while (rest_.starts_with('\n') || rest_.starts_with("\r\n")) {

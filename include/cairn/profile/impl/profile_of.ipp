@@ -31,7 +31,7 @@ namespace detail {
   return std::int64_t(std::llround(seconds * 1e9));
 }
 
-/// The most bytes, and nanoseconds, that all nodes of a profile may have together: no sum of them overflows.
+/// The most bytes, and the most nanoseconds, that all nodes of a profile may have together; up to it, no sum overflows.
 inline constexpr wide most_profiled = wide{1} << 60;
 
 [[noreturn]] inline void refuse_profile_sums(char const* who, wide sum) {
@@ -106,7 +106,7 @@ inline constexpr wide most_profiled = wide{1} << 60;
   return rows;
 }
 
-inline constexpr std::string_view input_word = "input_";  ///< before the place of an input that an adjoint reads
+inline constexpr std::string_view input_word = "input_";  ///< prefix of an input's place, as in "input_2"
 
 /// What the adjoint of an operation reads, in words.
 [[nodiscard]] inline std::vector<std::string> reads_of_adjoint(graph_operation const& of) {
@@ -129,7 +129,8 @@ inline constexpr std::string_view input_word = "input_";  ///< before the place 
   return last;
 }
 
-/// A chain as a graph: the tape of a stage without its output, and an adjoint that reads that output, too.
+/// A chain as a graph. The tape of an operation is the tape of its stage without the stage's output; the adjoint reads
+/// that output, too.
 [[nodiscard]] inline operation_graph graph_of_chain(chain_model const& c) {
   operation_graph graph;
   for (std::size_t i = 0; i < std::size_t(c.stages); ++i) {
@@ -164,7 +165,8 @@ class profile_reader {
   /// The graph with its structure and its times.
   [[nodiscard]] operation_graph const& structure() const noexcept { return graph_; }
   [[nodiscard]] std::size_t rank(std::size_t action) const noexcept { return first_ + action; }
-  /// Bytes before, and most bytes during, action 0..2n; before what comes behind it for 2n+1.
+  /// Bytes before action 0..2n, and the most bytes during it. `active(2n + 1)` is the bytes before the node after the
+  /// last adjoint.
   [[nodiscard]] std::int64_t active(std::size_t action) const noexcept {
     return stats_.nodes[rank(action)].median_active_mem_bytes;
   }
@@ -172,7 +174,7 @@ class profile_reader {
     return stats_.nodes[rank(action)].median_peak_mem_bytes;
   }
   [[nodiscard]] bool has_leaves() const noexcept { return first_ > 0; }
-  /// Bytes of parameters whose adjoint begins with that of operation v.
+  /// For each operation v: bytes of the parameters whose adjoints are first made by the adjoint of v.
   [[nodiscard]] std::vector<std::int64_t> leaf_adjoints() const {
     std::vector<std::int64_t> made(count_, 0);
     auto const last = last_readers(reads_, first_, count_);
@@ -183,7 +185,8 @@ class profile_reader {
   [[nodiscard]] std::int64_t leaf_bytes(std::size_t leaf) const noexcept {
     return stats_.nodes[leaf].median_peak_mem_bytes - stats_.nodes[leaf].median_active_mem_bytes;
   }
-  /// Bytes that the last adjoint leaves besides those of parameters: the adjoint of the first state of a chain.
+  /// Bytes that remain after the last adjoint besides the adjoints of parameters: the adjoint of the first state of a
+  /// chain.
   [[nodiscard]] std::int64_t left() const {
     std::int64_t bytes = active(2 * count_ + 1) - active(0);
     for (std::int64_t const one : leaf_adjoints()) bytes -= one;
@@ -476,7 +479,7 @@ CAIRN_DECL peak_breakdown breakdown_of(profile_stats const& stats) {
   }
   for (auto const& row : stats.activations)
     if (row.creation_rank <= found.rank && found.rank <= row.last_bw_use_rank) acts += row.median_mem_size_bytes;
-  if (found.rank > step_index(first + n)) {  // the adjoints that are there, or made, while that of an operation runs
+  if (found.rank > step_index(first + n)) {  // adjoints that exist or are made while the adjoint of an operation runs
     operation_graph const graph = read.graph();
     detail::graph_model const model{graph, "cairn::breakdown_of"};
     auto const leaf_made = read.leaf_adjoints();

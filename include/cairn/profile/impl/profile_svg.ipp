@@ -18,7 +18,7 @@
 namespace cairn {
 namespace detail {
 
-/// The nodes from the first one that runs: the leaves before it may be many.
+/// The nodes from the first operation on, without the leaves before it, of which there may be many.
 [[nodiscard]] inline std::span<node_stats const> nodes_that_run(profile_stats const& stats) noexcept {
   std::size_t first = 0;
   while (first < stats.nodes.size() && stats.nodes[first].gtype != graph_type::forward) ++first;
@@ -33,7 +33,7 @@ namespace detail {
 
 using node_amount = std::int64_t (*)(node_stats const&);
 
-/// A number of each node, by the part of the sweep that it belongs to.
+/// One number per node that runs, in the column of the part of the sweep that the node belongs to.
 [[nodiscard]] inline breakdown by_part(profile_stats const& stats, breakdown_unit unit, std::string title,
                                        node_amount amount) {
   auto const nodes = nodes_that_run(stats);
@@ -65,7 +65,7 @@ using node_amount = std::int64_t (*)(node_stats const&);
   return parts;
 }
 
-/// A number of bytes of each node that runs, as a curve.
+/// A curve with one number of bytes for each node that runs.
 [[nodiscard]] inline memory_line line_of(profile_stats const& stats, std::string name, node_amount bytes) {
   memory_line line{std::move(name), {}};
   for (node_stats const& node : nodes_that_run(stats)) {

@@ -58,7 +58,7 @@ requires(!std::is_same_v<Store, no_chain_store>) inline constexpr bool stores_al
 /// plan's chain has the sizes of these states, tapes and adjoints (see `chain_probe`). In addition a vector of stages
 /// takes 8 (2 L + 1) bytes of pointers, and a store L + 1 bytes of notes. States are made in place and never copied or
 /// moved; x0 stays where it is. The result has the same bits for every plan if record gives the same bits as forward.
-/// Stages sum up gradients by parameters in objects of their own; each adjoint runs exactly once.
+/// Stages sum up gradients with respect to parameters in objects of their own; each adjoint runs exactly once.
 /// \param stages  a std::tuple of stages, each with types of its own, or of references to them; a std::vector of
 ///   stages, for example of `any_stage`; or `indexed_stages{count, stage}`. For what a stage is see `stage` and
 ///   `taped_stage`

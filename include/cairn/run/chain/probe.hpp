@@ -20,8 +20,8 @@
 namespace cairn {
 namespace detail {
 
-/// Runs each stage forward once, and once more, recorded, in segments of about sqrt(L) stages from the last one: memory
-/// for as many states and tapes.
+/// Runs each stage forward once. Then records each stage in segments of about sqrt(L) stages, from the last segment on:
+/// this takes memory for about sqrt(L) states and as many tapes.
 [[nodiscard]] inline std::vector<action> probing_plan(step_index stages) {
   using namespace chain_actions;
   step_index segment = 1;
@@ -216,16 +216,16 @@ inline constexpr bool weighs_all<chain_list<Stages, X0, Bar>> = sized_state<Bar>
 }  // namespace detail
 
 /// Sizes and times of a chain of stages on this machine, for `chain_planner` and `replay`: bytes of states, tapes and
-/// adjoints as `bytes_of` counts them, and median times of single calls in nanoseconds. A plan made for it has exactly
-/// the peak of `chain_gradient`, if stages need no temporary memory. A stage that does reports it by a member
-/// `work_bytes()`, indexed_stages by `work_bytes(i)`: it becomes f, and is added to b. b also contains the new adjoint
-/// if backward returns one. The time by which record exceeds forward is part of v, because most plans record each stage
-/// once.
+/// adjoints as `bytes_of` counts them, and median times of single calls in nanoseconds. A plan made for this chain has
+/// exactly the peak of `chain_gradient`, if stages need no temporary memory. A stage that needs some reports its bytes
+/// by a member `work_bytes()`, indexed_stages by `work_bytes(i)`: they become f, and are added to b. b also contains
+/// the new adjoint if backward returns one. The time by which record exceeds forward is part of v, because most plans
+/// record each stage once.
 ///
 /// If the calls of the chain are on average too short for the clock, up to 65,536 runs of it are executed side by side,
 /// each with states and tapes of its own, and all calls of one stage are timed together. The time of a stage far
-/// shorter than that average may be wrong by a part of the average. Gradients by parameters are then summed up as
-/// often.
+/// shorter than that average may be wrong by a part of the average. Gradients with respect to parameters are then
+/// summed up once per run.
 /// \tparam Clock  has now() like the clocks of the standard library: `chain_probe<std::chrono::steady_clock>(stages,
 ///   x0, seed)`
 /// \param stages, x0, seed  as for `chain_gradient`; a seed value is copied   \param tried  how often the chain is run,

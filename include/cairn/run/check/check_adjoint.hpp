@@ -63,8 +63,8 @@ inline constexpr bool numbers_on_device = on_device<T>() && !numbered<T>;
 /// member. Name constants of the loop in `with_constants{x0, &state::t}`. Numbers that are not varied are listed in
 /// `report.undifferentiated`; no derivative goes through them.
 ///
-/// An adjoint may leave a number alone at every step if the step makes that number from no differentiated one: it
-/// passes the number on, or adds to it or sets it from constants only. If other numbers depend on such a time, step
+/// An adjoint may leave a number alone at every step if the step makes that number from no differentiated one: the step
+/// passes the number on, adds constants to it, or sets it from constants. If other numbers depend on such a time, step
 /// size or coefficient, it is taken as a constant and listed in `report.taken_as_constants`, and the line of text says
 /// so. With `with_constants{x0}`, with or without names of constants, all other numbers are checked. If only a part of
 /// an array is left alone, the check is undecided, because a forgotten part looks the same. Numbers of types with a
@@ -80,8 +80,8 @@ inline constexpr bool numbers_on_device = on_device<T>() && !numbered<T>;
 /// Cost: n steps in the loop; if `options.whole`, n more for each of about 20 distances (9 for floats; twice as many
 /// with constants), and `gradient` twice; at each tested step and direction about 20 steps and 3 adjoints; about 6
 /// states of memory beside those of `gradient`. If an adjoint is found wrong, the search for constants takes some 15
-/// steps and 3 adjoints at each of the n steps while there may be any; if it finds constants, the check runs once more
-/// without them.
+/// steps and 3 adjoints at each of the n steps while candidates are left; if it finds constants, the check runs once
+/// more without them.
 /// \throws invalid_plan  for n < 0   \throws invalid_call  if there is nothing to vary or the adjoint is too tiny; and
 ///   what user code throws
 /// \ingroup start

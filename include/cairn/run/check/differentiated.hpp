@@ -113,13 +113,13 @@ struct numbers_but {
   }
 };
 
-/// The floating-point numbers of x, without its type; x outlives what is returned.
+/// The floating-point numbers of x, without its type; x must outlive the result.
 template <class X>
 [[nodiscard]] auto every_number_of(X& x) noexcept {
   return [&x](run_visitor f) { visit_runs(x, every_number{}, f); };
 }
 
-/// Which of the differentiated numbers are visited: those that are not taken as constants, or only these.
+/// Which of the differentiated numbers are visited: those that are not taken as constants, or only those that are.
 struct number_choice {
   std::vector<bool> constants{};  // in the order of the numbers; those past its end are not constants
   bool only_constants = false;

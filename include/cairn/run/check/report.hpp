@@ -50,8 +50,8 @@ struct adjoint_report {
   double number_by_differences = 0;  ///< its adjoint, as it should be
   bool left_alone = false;           ///< the adjoint leaves that number alone: it may be a constant of the loop
   std::int64_t numbers = 0;          ///< floating-point numbers of the initial state
-  std::vector<number_range> undifferentiated;  ///< the numbers that no derivative is taken by: of members without an
-                                               ///< adjoint, of named constants, and those below
+  std::vector<number_range> undifferentiated;  ///< numbers without a derivative: of members without an adjoint, of
+                                               ///< named constants, and those below
   /// Numbers that nobody named as constants: an adjoint that leaves them alone differs from the step, and the step
   /// makes them from no differentiated number. If their derivative is wanted, that adjoint is wrong.
   std::vector<number_range> taken_as_constants;

@@ -55,7 +55,7 @@ class copied_states : public sweep_memory<State, Store> {
   void save(place where, step_index i) { this->save_frame(where, i, live_); }
   /// Returns false if the store has lost that state; there is no live state then.
   [[nodiscard]] bool load(place where, step_index i) {
-    if constexpr (keeps_frames<store_type> && !may_lose<store_type>) {  // needs no free frame, because it returns one
+    if constexpr (keeps_frames<store_type> && !may_lose<store_type>) {  // needs no free frame: the slot holds one
       frame_id const before = std::exchange(live_, this->load_frame(where, i));
       if (before != no_frame) pool_.release(before);
       return true;
@@ -83,7 +83,7 @@ class copied_states : public sweep_memory<State, Store> {
     else pool_.emplace_made(live_, make);
     pool_.set_at(live_, i);
   }
-  /// Runs to the end in other frames than live, which stays.
+  /// Runs to the end in frames other than that of live, which stays.
   template <class Step>
   void turn(Step& step, step_index from, step_index to, step_index& failed) {
     pool_.keep(final_ = live_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file frames.hpp  The states of a sweep in one pool. A checkpoint in memory is a frame with one more owner; to load
+/// \file frames.hpp  The states of a sweep in one pool. A checkpoint in memory is a frame with one more owner; loading
 /// it copies nothing.
 #include <cstddef>
 #include <cstdint>
@@ -120,8 +120,8 @@ class frames {
     ::new (static_cast<void*>(states_.get() + k)) T(std::forward<Args>(args)...);
     record(k).constructed = true;
   }
-  /// The same with the result of `make()`, constructed in place: a constructor of T may take any argument for a value
-  /// to convert from.
+  /// The same with the result of `make()`, constructed in place. `emplace` would not do: a constructor of T that takes
+  /// any argument would take `make` itself.
   template <class Make>
   void emplace_made(frame_id k, Make&& make) {
     destroy(k);
@@ -138,8 +138,8 @@ class frames {
   [[nodiscard]] frame_record const& record(frame_id k) const noexcept { return records_[std::size_t(k)]; }
   void anchor(frame_id k) noexcept { record(k).anchored = true; }
 
-  /// Takes every frame from its owners, except those that `claimed` owns once each; the states in the others are
-  /// readable until the frames are reused.
+  /// Takes every frame from its owners; then each claim that `claimed` makes adds one owner to a frame. The states in
+  /// the other frames are readable until the frames are reused.
   template <class Claimed>
   void reclaim(Claimed claimed) noexcept {
     free_ = lapsed_ = last_lapsed_ = no_frame;
@@ -175,8 +175,8 @@ class frames {
       run_between_frames(step, handle, from, to, failed);
     }
   }
-  /// Makes `handle` the only owner of its frame: copies the state if the frame has another owner. The caller changes
-  /// the state and then says what it is.
+  /// Makes `handle` the only owner of its frame: copies the state if the frame has another owner. The caller then
+  /// changes the state and sets its number by `set_at`.
   void own(frame_id& handle) {
     if (!shared(handle)) {
       record(handle).anchored = false;  // its content will be overwritten
@@ -211,7 +211,7 @@ class frames {
     record(k).next = free_;
     free_ = k;
   }
-  /// Those with memory on top.
+  /// Puts all frames without an owner on the free list, those with memory on top.
   void push_all_free() noexcept {
     for (bool const constructed : {false, true})
       for (frame_id k = in_play_; k-- > 0;)
@@ -238,7 +238,8 @@ class frames {
     record(lapsed_).anchored = false;
     return std::exchange(lapsed_, record(lapsed_).next);
   }
-  /// If a state that is to be kept has spare capacity, while another one goes on changing, it is exchanged with a copy.
+  /// If a state that is to be kept has spare capacity, exchanges it with a fresh copy: spare capacity stays with the
+  /// states that go on changing.
   /// \param target  a frame to be written
   void leave_snug([[maybe_unused]] frame_id kept, [[maybe_unused]] frame_id target) {
     if constexpr (!is_flat<T>()) {
@@ -247,7 +248,8 @@ class frames {
       exchange(kept, target);
     }
   }
-  /// Finds the swap that stands beside T: that of std::tuple is in a header which is not included here.
+  /// Swaps by the function that argument-dependent lookup finds: that of std::tuple is in a header which is not
+  /// included here.
   void exchange(frame_id one, frame_id other) {
     using std::swap;
     swap(state(one), state(other));

@@ -16,7 +16,7 @@ concept action_range = requires(P const& list) {
   { list.data() } -> std::convertible_to<action const*>;
   { list.size() } -> std::convertible_to<std::size_t>;
 };
-/// A list of actions, or what has one called `actions`.
+/// A list of actions, or an object with a member `actions` that is one.
 template <class P>
 concept lists_actions = action_range<P> || requires(P const& plan) {
   requires action_range<std::remove_cvref_t<decltype(plan.actions)>>;

@@ -19,7 +19,7 @@
 
 namespace cairn::detail {
 
-/// Restores an object at the end of its lifetime.
+/// A guard that restores an object when the guard is destroyed.
 template <class State>
 class put_back_at_end {
  public:
@@ -120,7 +120,7 @@ class object_probe {
     else (void)taken_snapshot(std::as_const(x_));
   }
   /// Seconds of one call, with `prepare()` before each. Times a single call if it is long enough for the clock;
-  /// otherwise as many in a row as needed, minus the same without the call.
+  /// otherwise as many in a row as needed, minus the time of as many calls of `prepare()` alone.
   template <class Prepare, class Call>
   [[nodiscard]] double seconds_of(Prepare prepare, Call call) {
     auto const& clock = all_.clock;

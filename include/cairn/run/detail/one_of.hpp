@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file one_of.hpp  Arguments behind the fixed ones of a call, in any order.
+/// \file one_of.hpp  Arguments after the fixed ones of a call, in any order.
 #include <cstddef>
 #include <type_traits>
 #include <cairn/core/event.hpp>
@@ -11,7 +11,7 @@ namespace cairn::detail {
 template <class T>
 inline constexpr bool is_failure = std::is_same_v<std::remove_reference_t<T>, sweep_failure>;
 
-/// Whether it is an observer, or says that there is none.
+/// Whether T is an observer, or `no_observer`.
 template <class T>
 inline constexpr bool observes = std::is_same_v<std::remove_cvref_t<T>, no_observer> ||
                                  std::is_invocable_v<T&, event const&>;
@@ -22,7 +22,7 @@ template <std::size_t Place, class First, class... Rest>
   else return argument_at<Place - 1>(rest...);
 }
 
-/// The one of `rest` that `Is` holds for, or `otherwise`.
+/// The first of `rest` for which `Is` is true, or `otherwise`.
 template <bool... Is, class Otherwise, class... Rest>
 [[nodiscard]] auto& one_of(Otherwise& otherwise, [[maybe_unused]] Rest&... rest) {
   constexpr bool there = (Is || ... || false);

@@ -17,7 +17,7 @@
 
 namespace cairn::detail {
 
-/// The members of `copied_states` or `saved_states` that a sweep uses. Splits an advance where the ledger needs a
+/// Has the members of `copied_states` or `saved_states` that a sweep uses. Splits an advance where the ledger needs a
 /// state. An out-of-place step finds a copy of x in its x1 when it runs first, and values that are not numbers when it
 /// runs again; if it does not write all of x1, the two results differ.
 template <class State, class States>
@@ -88,7 +88,7 @@ class replayed_states {
 
   [[nodiscard]] State const* seen(bool after_turn) const noexcept { return states_.seen(after_turn); }
   [[nodiscard]] std::size_t bytes() const { return states_.bytes(); }
-  /// Visits as objects do for observers.
+  /// As the states inside, if they visit their bytes themselves, as those of objects do.
   bool visit(action const& a, moment when, event::sink sink, void* context) const
     requires requires(States const& states) { states.visit(a, when, sink, context); }
   { return states_.visit(a, when, sink, context); }
@@ -105,14 +105,14 @@ class replayed_states {
     if (!ledger_.ends(to, hash_of(states_.next()))) ledger_.fail(to);
     return ran;
   }
-  /// The hash of state i, 0 if unknown; live is the state before it, and is remembered for the next call.
+  /// The hash of state i, 0 if unknown. Live is the state before it; its hash is remembered for the next call.
   [[nodiscard]] end_hash end_behind_live(step_index i) {
     if (!ledger_.on()) return {};
     end_hash const end{ledger_.end_at(i)};
     ledger_.end_is(i - 1, hash_of_live(i - 1));
     return end;
   }
-  /// The final state, n, is the end of the last step, whose adjoint is next.
+  /// Notes the hash of the final state, n: it is the end of the last step, whose adjoint is next.
   void final_is_end(step_index n) {
     if (ledger_.on()) ledger_.end_is(n, hash_of_final());
   }
@@ -121,7 +121,8 @@ class replayed_states {
     if (ledger_.on()) ledger_.end_is(status_.open - 1, hash_of_live(status_.open - 1));
     states_.live_becomes_next();
   }
-  /// A seed that puts the adjoint into the object in the final state, n, and leaves what a snapshot holds as it is.
+  /// Runs a seed that puts the adjoint into the object, which is in the final state, n; refuses a seed that changes
+  /// what a snapshot holds.
   template <class Fill>
   void seed(step_index n, Fill fill) {
     if (!ledger_.on()) return fill();
@@ -129,7 +130,8 @@ class replayed_states {
     fill();
     if (hash_of_final() != before) refuse_changed_snapshot(n);
   }
-  /// An adjoint that finds the object in state i and its bar in there, and only reads the state.
+  /// Runs an adjoint that finds the object in state i with the bar in it; refuses one that changes what a snapshot
+  /// holds.
   template <class Adjoint>
   void read_by(step_index i, Adjoint adjoint) {
     if (!ledger_.on()) return adjoint();

@@ -64,7 +64,7 @@ class short_calls {
     path_.begin(3);
   }
 
-  /// Calls `use(i)` for each of the first steps; the functions below then measure step i.
+  /// Calls `use()` for each of the first steps; the functions below then measure step i.
   template <class Use>
   void each_step(State const& x0, step_index tried, Use use) {
     frame_id here = path_.take();

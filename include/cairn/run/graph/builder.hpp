@@ -20,9 +20,9 @@ namespace cairn {
 /// adjoint_reads::tape<mask>`.
 namespace adjoint_reads {
 
-/// One bit for each input, that of the first one the lowest; all bits for all inputs.
+/// One bit for each input, the lowest for the first; all bits stand for all inputs.
 using input_bits = std::uint64_t;
-/// A combination of them.
+/// What an adjoint reads: some of the inputs, its own value, a tape.
 template <input_bits Inputs, bool Output, class Tape>
 struct choice {
   static constexpr input_bits inputs_read = Inputs;  ///< the inputs whose values it reads

@@ -43,8 +43,8 @@ template <class T> inline constexpr bool is_graph_workspace = std::is_same_v<T, 
 
 }  // namespace detail
 
-/// The adjoints of the inputs of a graph, made by one run of a plan. Those of a run in a workspace lie there: they are
-/// valid as long as the workspace, and until another sweep begins in it.
+/// The adjoints of the inputs of a graph, made by one run of a plan. The adjoints of a run in a workspace lie in the
+/// workspace: they are valid as long as it is, and until another sweep begins in it.
 class graph_adjoints {
  public:
   /// Whether anything contributed to the adjoint of an input.
@@ -147,8 +147,8 @@ class graph_use {
 /// every plan if operations that run again give the same bits. A run leaves nothing in the builder: the graph may be
 /// run again, also after an exception, and by several threads at the same time if its callables allow that.
 /// \param net  must outlive the result
-/// \param plan  a list of `graph_actions`, or an object with a member `actions`: a `graph_plan`; or a `graph_budget`, a
-///   variable, which is measured by `graph_probe` and planned when it comes with this graph for the first time
+/// \param plan  a list of `graph_actions`, or an object with a member `actions`: a `graph_plan`; or a `graph_budget`
+///   variable: the graph is measured by `graph_probe` and planned when the budget comes with it for the first time
 /// \param inputs  a value for each input: `{x.is(x0), w.is(w0)}`
 /// \param seeds  for each output an adjoint, or a callable that makes it from the output: `{y.seed(1.0)}`
 /// \param rest  in any order: an observer, called with an `event` around every action, in which operations are steps
@@ -162,7 +162,7 @@ class graph_use {
 ///   through unchanged after everything held is released
 /// \throws reentrancy_error   if a sweep runs in the workspace
 /// \throws infeasible_budget   after the graph was measured, if no plan is found for a budget
-/// \throws nondeterminism_error   from a replay check, in which operations are steps, and v makes state v + 1
+/// \throws nondeterminism_error   from a replay check, in which operations are steps, and operation v makes state v + 1
 template <class Plan, class... Rest>
 [[nodiscard]] graph_adjoints graph_gradient(graph_builder const& net, Plan&& plan,
                                             std::vector<graph_binding> const& inputs,

@@ -108,10 +108,10 @@ class graph_measurement {
 /// plan's peak. The extra time of recording is part of the time of the adjoint, because most operations are recorded
 /// once.
 ///
-/// The sweep runs the graph by segments of about sqrt(n) operations, and holds what passes between them and what the
-/// adjoints of one read: not all at once. Each operation and each adjoint is called once before it is timed, and most
-/// operations once more. Each measurement repeats the call until the clock can tell, up to 65,536 times. Seeds are
-/// called once.
+/// The sweep runs the graph by segments of about sqrt(n) operations, and holds what passes between segments and what
+/// the adjoints of one segment read, never all values at once. Each operation and each adjoint is called once before it
+/// is timed, and most operations once more. Each measurement repeats the call until the clock can tell, up to 65,536
+/// times. Seeds are called once.
 /// \tparam Clock  has now() as the clocks of the standard library do: `graph_probe<std::chrono::steady_clock>(net,
 ///   inputs, seeds)`
 /// \param net, inputs, seeds  as for `graph_gradient`   \param tried  measurements of each call, >= 1

@@ -21,8 +21,8 @@ class graph_use;
 ///
 /// It keeps tables, some 300 bytes per operation, and boxes for the values, tapes and adjoints whose types have up to
 /// 256 bytes: as many of a size as one sweep has held at one time. What a value owns besides, such as the numbers of a
-/// vector, is freed when the plan drops the value. Larger types are allocated each time, so that no memory waits that
-/// the plan does not count.
+/// vector, is freed when the plan drops the value. Larger types are allocated each time, so that no large memory is
+/// kept that the plan does not count.
 class graph_workspace {
  public:
   graph_workspace() = default;

@@ -91,7 +91,7 @@ struct linear_form {
   }
 };
 
-/// Changes of these numbers.
+/// A move of a piece: by how much each number of a `linear_form` changes.
 struct hash_move {
   step_index base = 0;
   slot_index slot = 0, root = 0;

@@ -24,7 +24,7 @@ class hrevolve_table {
  public:
   /// \param lengths  steps + 1, or 0 if `fill` needs no rows
   explicit hrevolve_table(std::size_t lengths) : low_(lengths), before_(lengths), ahead_(lengths), now_(lengths) {}
-  /// Bytes of these rows per number of steps.
+  /// Bytes of the four rows of costs for each length of a loop.
   static constexpr wide work = wide{4} * sizeof(double);
 
   /// Whether the cheapest tier follows the rule of `revolve` and needs no table.

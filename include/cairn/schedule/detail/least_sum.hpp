@@ -49,11 +49,11 @@ template <class Cost>
 /// the y of a least sum that is less than `before`, or 0.
 ///
 /// f and g are nondecreasing on 1 .. x-1, so that in a block a <= y < b no sum is below f[a] + g[x - b + 1]. Rounding
-/// keeps the order of sums, so this holds for double, too. It skips most blocks once a good sum is known, which is why
-/// `hint` is tried first. A table whose rows are made by P(x) = min(low(x), least_sum(f, g, x)) with f(y) = y u + r +
-/// P(y) and nondecreasing low and g is itself nondecreasing, in any arithmetic whose + and * keep the order: for y >=
-/// 2, f(y) + g(x + 1 - y) >= f(y - 1) + g(x - (y - 1)), which P(x) has compared, because P and so f is nondecreasing up
-/// to y <= x; for y = 1, f(1) + g(x) >= f(1) + g(x - 1); and P(1) = 0.
+/// keeps the order of sums, so this holds for double, too. This bound skips most blocks once a good sum is known, which
+/// is why `hint` is tried first. A table whose rows are made by P(x) = min(low(x), least_sum(f, g, x)) with f(y) = y u
+/// + r + P(y) and nondecreasing low and g is itself nondecreasing, in any arithmetic whose + and * keep the order: for
+/// y >= 2, f(y) + g(x + 1 - y) >= f(y - 1) + g(x - (y - 1)), which P(x) has compared, because P and so f is
+/// nondecreasing up to y <= x; for y = 1, f(1) + g(x) >= f(1) + g(x - 1); and P(1) = 0.
 /// \param f, g  indexed by y and by x - y; g[0] is never read   \param hint  a likely position of the least, e.g. that
 /// of x - 1; may be out of range
 /// \param before  only sums below this value count; `impossible<Cost>` if there is no such bound

@@ -141,14 +141,14 @@ class online_cursor {
     return {action_kind::advance, tier::memory, content::state, no_slot, from_, at_};
   }
 
-  /// Work of the next decision, in the unit of `work_limit`: like that of the last one if no slot is empty,
+  /// Work of the next decision, in the unit of `work_limit`. If no slot is empty, it is estimated by the last decision:
   /// proportional to the entries after the one that makes room.
   [[nodiscard]] constexpr wide sums_of_decision() const noexcept {
     constexpr wide sums_of_a_choice = 512, sums_of_an_entry = 4;
     return sums_of_a_choice + (top_ + 1 == slots_ ? sums_of_an_entry * (wide(slots_) - victim_) : 0);
   }
 
-  /// The live state need not also be kept.
+  /// Drops the entry of the live state, which need not also be kept.
   constexpr action idle() noexcept {
     phase_ = phase::turn;
     return {action_kind::drop, tier::memory, content::state, kept_[std::size_t(top_--)].slot, 0, 0};
@@ -176,7 +176,7 @@ class online_cursor {
     top().at = better;
     return phase::lift;
   }
-  /// To which state the kept state of an entry is to be moved when the way back reaches it.
+  /// The state to which the kept state of an entry moves when the way back reaches the entry.
   [[nodiscard]] constexpr step_index moved(slot_index index, step_index end) const noexcept {
     auto const k = std::size_t(index);
     return k > 0 ? moved_forward(kept_[k - 1].at, kept_[k].at, end, slots_ - index) : kept_[k].at;
@@ -235,7 +235,7 @@ class online_cursor {
     }
   }
 
-  table<online_slot> kept_;  // top_ of them in use, in the order of their states; the cursor's only memory
+  table<online_slot> kept_;  // top_ + 1 of them in use, in the order of their states; the cursor's only memory
   slot_index slots_;
   slot_index top_ = -1;
   slot_index entered_ = 0;  // the way back has entered the gaps from here on

@@ -10,16 +10,17 @@
 
 namespace cairn::detail {
 
-/// The number of no state that could be kept: there will be no further one.
+/// Stands for the number of a state if no further state will be kept.
 inline constexpr step_index no_state = INT64_MAX;
 
 /// A slot and, if it is in use, the state p_j that it keeps.
 struct online_slot {
   step_index at = 0;
   slot_index slot = 0;
-  bracket ahead = {};  ///< of the steps after the state, on the way back
-  /// On the way forward, see `online_decision`: of p_1 .. p_j the oldest whose loss costs least; the sum over the gaps
-  /// 1 .. j of what each loses by one more slot; and the least cost of losing a p_i if only the gaps before it count.
+  bracket ahead = {};  ///< the bracket of the steps after the state, on the way back
+  /// On the way forward, for `online_decision`. `inner`: of p_1 .. p_j the oldest whose loss costs least. `gained`: the
+  /// change of the advances of gaps 1 .. j if each has one more slot. `inner_loss`: the least, over these p_i, of D_i
+  /// without its sum, minus the `gained` of p_i.
   std::size_t inner = 0;
   wide_difference gained = 0;
   wide_difference inner_loss = 0;

@@ -6,9 +6,9 @@
 
 namespace cairn::detail {
 
-/// `repetitions(x, slots)` for x that never decreases, at one comparison each: it rises where x passes beta(slots, t).
-/// It is also the number of advances that one more step adds, because the fewest advances are the sum of max(0, x -
-/// beta(slots, t)) over all t >= 0.   \pre slots >= 1
+/// `repetitions(x, slots)` for x that never decreases, at one comparison each: the number rises where x passes
+/// beta(slots, t). It is also the number of advances that one more step adds, because the fewest advances are the sum
+/// of max(0, x - beta(slots, t)) over all t >= 0.   \pre slots >= 1
 class repetition_run {
  public:
   /// \param longest  the largest x of any call

@@ -113,7 +113,7 @@ class tier_cursor {
     action const a{action_kind::drop, level().where, content::state, last_slot(), 0, 0};
     --top_;
     --used_[level_];
-    keep_or_arrive();  // on a level below: a state that was dropped is not kept there again, as that would cost no less
+    keep_or_arrive();  // finds a level below: to keep the dropped state on its old level again would cost no less
     return a;
   }
 

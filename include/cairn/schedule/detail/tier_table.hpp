@@ -87,8 +87,8 @@ struct shared_tier_table : shared_object {
   }
 };
 
-/// Called before a table is made with `rows` choices for each number of steps 0 .. steps; making it takes `work` more
-/// bytes for each of these.
+/// Called before a table is made with `rows` choices for each number of steps 0 .. steps; making the table takes `work`
+/// more bytes for each number of steps.
 /// \throws invalid_plan
 constexpr void check_choices(char const* who, step_index steps, wide rows, wide work, wide most) {
   constexpr wide all = ~wide{0};

@@ -119,8 +119,8 @@ class unit_rows {
     meter.end_row();
   }
 
-  /// How far to run for a total of `left[n]` runs. Of equal choices the farthest, which restores states least often.
-  /// Blocks as in `least_sum`.
+  /// How far to run for a total of `left[n]` runs. Of equal choices, this is the farthest, which restores states least
+  /// often. Skips blocks as `least_sum` does.
   [[nodiscard]] static std::size_t split_of(Number const* right, Number const* left, std::size_t n) noexcept {
     for (std::size_t first = (n - 2) / block * block + 1;; first -= block) {
       std::size_t const last = first + block <= n ? first + block - 1 : n - 1;
@@ -161,7 +161,7 @@ class unit_table : public shared_object {
   using broad = unit_rows<std::uint64_t>;
   static constexpr wide addressable = wide{1} << 62;
 
-  /// The largest number if no table would do.
+  /// Bytes of the rows; the largest number if no table is possible for so many steps.
   [[nodiscard]] static constexpr wide row_bytes(step_index steps, slot_index units, unit_rules const& rules) noexcept {
     if (steps <= narrow::most_steps) return narrow::cells(steps, units, rules) * sizeof(std::uint32_t);
     return steps <= broad::most_steps ? broad::cells(steps, units, rules) * sizeof(std::uint64_t) : ~wide{0};

@@ -79,7 +79,7 @@ class binomial_hash : hash_writer {
   binomial_hash(step_stretch const& by, binomial_style style, work_meter& meter) noexcept
       : hash_writer{by}, style_{style}, meter_{meter} {}
 
-  /// The actions for so many steps.   \pre steps >= 2
+  /// The actions for `steps` steps.   \pre steps >= 2
   [[nodiscard]] hash_piece whole(step_index steps, slot_index slots, bool last) {
     hash_part const all{steps, slots, last, true};
     begin({all, bracket_of(steps, slots)});

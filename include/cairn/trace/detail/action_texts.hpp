@@ -10,12 +10,12 @@
 
 namespace cairn::detail {
 
-/// Whether it runs steps or their adjoints.
+/// Whether an action of this kind runs steps or their adjoints.
 [[nodiscard]] constexpr bool traced_as_steps(action_kind kind) noexcept {
   return kind == action_kind::advance || kind == action_kind::record || kind == action_kind::turn ||
          kind == action_kind::reverse;
 }
-/// Whose function an action calls.
+/// What an action of this kind calls: the step, the adjoint or the store.
 [[nodiscard]] constexpr char const* trace_target(action_kind kind) noexcept {
   return kind == action_kind::reverse ? "adjoint" : traced_as_steps(kind) ? "step" : "store";
 }

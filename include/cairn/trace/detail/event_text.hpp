@@ -13,7 +13,7 @@ namespace cairn::detail {
 /// Most characters of a number of 64 bits.
 inline constexpr std::size_t most_event_digits = 20;
 
-/// A place in memory that moves on with what is written.   \pre there is room
+/// A position in memory that advances with each write.   \pre there is room
 class event_text {
  public:
   explicit event_text(char* at) noexcept : at_{at} {}
@@ -58,15 +58,15 @@ class event_text {
   [[nodiscard]] char* end() const noexcept { return at_; }
 
  private:
-  /// How many digits it has: with that a number is written where it stays. A processor waits where small writes are
-  /// read as one soon after.
+  /// How many digits a number has, so that the digits can be written in their final place. Copying them there would be
+  /// slow: a processor stalls when several small writes are soon read as one.
   static std::size_t digits_of(std::uint64_t value) noexcept {
     static constexpr auto powers = [] {
       std::array<std::uint64_t, most_event_digits> all{};  // 0, then 10, 100 ...
       for (std::size_t k = 1; k < all.size(); ++k) all[k] = 10 * (k > 1 ? all[k - 1] : 1);
       return all;
     }();
-    auto const fewest = std::size_t(std::bit_width(value)) * 1233 >> 12;  // of a number of that many bits, less one
+    auto const fewest = std::size_t(std::bit_width(value)) * 1233 >> 12;  // fewest digits for that many bits, less 1
     return fewest + std::size_t(value >= powers[fewest]);
   }
   /// Two digits in front of `end`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file json_line.hpp  Reads one JSON value, and tells the members of objects.
+/// \file json_line.hpp  Reads one JSON object and reports its members.
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -13,9 +13,10 @@ class json_line {
  public:
   explicit json_line(std::string_view text) noexcept : rest_{text} {}
 
-  /// Calls see(outer, key, value, is_text) for each member of the object and of the objects in it that is a text, a
-  /// number or a word; `outer` is the key of the object around it, "" for the outermost one. Texts come as they are
-  /// written, without quotes.   \returns false unless the text is one object and nothing else
+  /// Calls see(outer, key, value, is_text) for each value in the object, and in the objects and lists in it, that is a
+  /// text, a number or a word. `outer` is the key of the object that holds the value: "" for the outermost object and
+  /// for objects in lists. Elements of a list have `outer` "[]" and no key. Texts come as they are written, without
+  /// quotes.   \returns false unless the text is one object and nothing else
   template <class See>
   [[nodiscard]] bool object(See&& see) {
     space();
@@ -129,7 +130,7 @@ class json_line {
   std::string_view rest_;
 };
 
-/// A text as it was before `add_json_text`, but for control characters, which stay as they are written.
+/// A text as it was before `add_json_text`, except for control characters, which keep their escapes.
 [[nodiscard]] inline std::string shown_text(std::string_view written) {
   std::string text;
   for (std::size_t k = 0; k < written.size(); ++k) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file scan_trace.hpp  What of a trace is whole.
+/// \file scan_trace.hpp  Finds the complete events of a trace.
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -26,7 +26,7 @@ template <class Keep>
 [[nodiscard]] trace_end scan_trace(std::string const& file, Keep keep) {
   auto stream = open_trace("cairn::repair_trace", file);
   trace_end end;
-  bool comma = true;  // behind the event before
+  bool comma = true;  // whether the previous event ended with a comma
   for (std::string line; std::getline(stream, line);) {
     read_event found;
     auto const kind = read_trace_line(line, found, [](auto const&...) {});

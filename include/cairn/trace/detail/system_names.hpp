@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file system_names.hpp  What a trace says of its process, as far as the system tells it in files.
+/// \file system_names.hpp  What a trace says of its process, as far as files of the system tell it.
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -14,7 +14,7 @@
 
 namespace cairn::detail {
 
-/// 16 hexadecimal digits: FNV-1a of 64 bits.
+/// The 64-bit FNV-1a hash of a text, as 16 hexadecimal digits.
 [[nodiscard]] inline std::string hash_text(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (char const c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -64,7 +64,7 @@ struct process_names {
   return found;
 }
 
-/// The system's number of this thread; where it tells none, one counted from 1 in the order of asking.
+/// The system's number of this thread. Where the system tells none, each call returns the next number from 1.
 [[nodiscard]] inline std::int64_t number_of_thread() {
   std::error_code none;
   long long number = 0;

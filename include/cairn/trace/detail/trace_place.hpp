@@ -12,13 +12,13 @@ struct trace_place {
   std::uint64_t log = 0;       ///< the writer of that event; 0 for none
   std::int64_t event = -1;     ///< its number
   std::int64_t level = 0;      ///< how many events are open
-  char const* category = "";   ///< what it says of the events inside; "" for nothing
+  char const* category = "";   ///< the category that events inside take over; "" for none
 };
-/// What does not change while a thread lives.
+/// What writers keep for each thread.
 struct trace_thread {
-  std::int64_t number = -1;    ///< that of the system, or of its own where the system tells none; -1: not asked for yet
-  std::uint64_t known_to = 0;  ///< the writer that has named it last
-  /// `,"pid":123,"tid":456,"ts":` of that writer.
+  std::int64_t number = -1;    ///< as `number_of_thread` returns it; -1: not asked for yet
+  std::uint64_t known_to = 0;  ///< the writer that named the thread last
+  /// The text `,"pid":123,"tid":456,"ts":` for that writer.
   char text[80] = {};
   std::size_t text_size = 0;
 };

@@ -18,7 +18,7 @@ namespace cairn::detail {
 [[nodiscard]] inline char** variables_of_process() { return _environ; }
 }  // namespace cairn::detail
 #else
-extern "C" char** environ;  // POSIX has it in no header
+extern "C" char** environ;  // POSIX declares it in no header
 namespace cairn::detail {
 [[nodiscard]] inline char** variables_of_process() { return environ; }
 }  // namespace cairn::detail
@@ -31,7 +31,7 @@ inline constexpr std::array<std::string_view, 11> schedule_list{
     "revolve",  "uniform",      "store_all", "two_level", "online",     "multistage",
     "hrevolve", "disk_revolve", "mixed",     "bptt",      "runge_kutta"};
 
-// How values are read: false where the text is none of those that the name takes.
+// Readers of values. Each returns false for a text that its variable does not take.
 [[nodiscard]] inline bool read_truth(bool& into, std::string_view text) {
   into = text == "1" || text == "true" || text == "on";
   return into || text == "0" || text == "false" || text == "off";
@@ -50,7 +50,7 @@ inline constexpr std::array<std::string_view, 11> schedule_list{
   return true;
 }
 
-/// A variable, and how its value is taken over; the function returns false for a value that it does not take.
+/// A variable, and the function that stores its value; it returns false for a value that the variable does not take.
 struct environment_row {
   environment_name what;
   bool (*set)(environment& into, std::string_view value);
@@ -59,7 +59,7 @@ struct environment_row {
 
 inline constexpr std::string_view master_switch = "CAIRN_ENABLE";
 
-/// Every variable. Another one is another row, and a member of `environment`.
+/// All variables. A new variable needs a row here and a member of `environment`.
 inline constexpr std::array environment_rows{
     environment_row{{master_switch, "0 or 1", "1", "0: no other variable here has an effect"},
                     [](environment& to, std::string_view value) { return read_truth(to.enabled, value); }},
@@ -112,15 +112,15 @@ inline constexpr std::array environment_rows{
                     }},
 };
 
-/// The rows without what sets them.
+/// The descriptions of all variables, without the functions that store their values.
 inline constexpr auto environment_list = [] {
   std::array<environment_name, environment_rows.size()> list;
   for (std::size_t k = 0; k < list.size(); ++k) list[k] = environment_rows[k].what;
   return list;
 }();
 
-/// Variables of cairn's own scripts and tests, which are no settings of programs, and options of its build, which
-/// some people export.
+/// Whether a variable belongs to cairn's own scripts, tests or build, and so is no setting of a program. Some people
+/// export build options.
 [[nodiscard]] constexpr bool is_of_the_checkout(std::string_view name) noexcept {
   for (std::string_view const family : {"CAIRN_BUILD_", "CAIRN_WITH_", "CAIRN_FUZZ_", "CAIRN_MPI_", "CAIRN_PERFETTO_"})
     if (name.starts_with(family)) return true;

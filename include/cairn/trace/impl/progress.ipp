@@ -58,7 +58,8 @@ CAIRN_DECL void progress::wipe() {
   line_.file = nullptr;
 }
 
-// Before the first action of a sweep, the first behind its turn, or one that follows an action that did not end.
+// Called before the first action of a sweep, before the first one after its turn, and before one that follows an action
+// that did not end.
 CAIRN_DECL void progress::enter(cairn::phase where) {
   std::int64_t const now = options_.now();
   if (at_ == place::turned && where != phase::forward) {  // the program's own time since the turn does not count
@@ -139,7 +140,7 @@ CAIRN_DECL void progress::report(event const& seen, std::int64_t now, bool ended
 
 CAIRN_DECL void progress::write_line(std::int64_t now, bool ended) {
   if (options_.style == progress_style::line) {
-    // A line that the terminal breaks could not be written over.
+    // The line is cut, because a line that the terminal wraps cannot be overwritten.
     std::fprintf(options_.file, "\r%.*s\33[K", detail::widest_line, detail::line_of(shown_).c_str());
     line_.file = options_.file;
   } else if (options_.style == progress_style::log && (now >= next_log_ || (ended && logged_))) {
@@ -164,7 +165,8 @@ CAIRN_DECL void progress::note_speed(std::int64_t now) {
 
 CAIRN_DECL std::optional<double> progress::seconds_for(sweep_work const& work) const {
   auto const& sum = speeds_;
-  // seconds = run * runs + reversal * reversals of every look, by the normal equations, where both can be told apart.
+  // Fits seconds = run * runs + reversal * reversals to all looks, by the normal equations, if the two can be told
+  // apart.
   double const determinant = sum.runs_runs * sum.reversals_reversals - sum.runs_reversals * sum.runs_reversals;
   if (determinant > 1e-3 * sum.runs_runs * sum.reversals_reversals) {
     double const run = sum.runs_seconds * sum.reversals_reversals - sum.reversals_seconds * sum.runs_reversals;

@@ -25,7 +25,7 @@ CAIRN_DECL void trace_observer::begin(event const& seen) {
   opened_ = seen.what();
   in_phase_ = seen.phase();
   open_ = true;
-  // Words are literals, so that data() ends with a zero and outlives the span.
+  // `word_of` returns literals, so data() ends with a zero and outlives the span.
   if (wants_[std::size_t(in_phase_)]) span_ = detail::trace_lines::begin(*log_, word_of(in_phase_).data());
   else span_ = {};
 }
@@ -115,7 +115,7 @@ CAIRN_DECL void trace_observer::forget(detail::trace_lines& lines, content what,
   count(lines, what, at);
 }
 
-// Draws the arrow to an action that starts from a checkpoint or a tape. A checkpoint that was lost has none.
+// Draws the arrow to an action that starts from a checkpoint or a tape. A checkpoint that was lost has no arrow.
 CAIRN_DECL void trace_observer::use(detail::trace_lines& lines, event const& seen) {
   action const& a = opened_;
   auto const& here = places(a.what, a.where);

@@ -17,7 +17,8 @@
 namespace cairn {
 namespace detail {
 
-/// The events inside one that is not read yet: events are written when they end, those around others last.
+/// Sums over the events inside an event that is not read yet. An event is written when it ends, so the events inside it
+/// come first.
 struct inner_events {
   double all = 0;
   std::map<std::string, double, std::less<>> by_phase, by_layer, by_operation;

@@ -125,7 +125,7 @@ CAIRN_DECL void trace_lines::make_room(std::size_t bytes) {
   if (bytes > log_.block_.size()) log_.block_.resize(bytes);
 }
 
-// Ends a line.   \param at  the time of now or before: a block that is older than a second is written
+// Ends a line.   \param at  the current time or an earlier one; a block that is older than a second is written
 CAIRN_DECL void trace_lines::done(event_text line, std::int64_t at) {
   constexpr std::int64_t second = 1'000'000'000;
   if (last_) line.put("\n]\n");
@@ -137,7 +137,7 @@ CAIRN_DECL void trace_lines::done(event_text line, std::int64_t at) {
   log_.written_at_ = at;
 }
 
-// An event's line but for its further arguments, its brackets and its end.
+// Begins the line of an event: all but its further arguments, its closing brackets and its end.
 CAIRN_DECL event_text trace_lines::begun_line(trace_span const& span, std::int64_t ended, event_words const& words,
                                               std::size_t more) {
   name_thread();
@@ -181,7 +181,7 @@ CAIRN_DECL void trace_lines::arrow(std::string_view head, std::int64_t from, std
     put_thread(line);
     line.microseconds((std::max)((begins ? from : to) - log_.zero_, std::int64_t{0}));
     if (begins) line.put(",\"ph\":\"s\"}");
-    else line.put(",\"ph\":\"f\",\"bp\":\"e\"}");  // it ends in the event around it, not in the next one
+    else line.put(",\"ph\":\"f\",\"bp\":\"e\"}");  // the arrow ends in the event around it, not in the next
     done(line, to);
   }
 }
@@ -208,10 +208,10 @@ CAIRN_DECL void trace_lines::meet_thread() {
   this_thread_named.text_size = std::size_t(text.end() - this_thread_named.text);
   if (std::find(log_.threads_.begin(), log_.threads_.end(), this_thread_named.number) != log_.threads_.end()) return;
   log_.threads_.push_back(this_thread_named.number);
-  metadata("thread_name", "thread");  // readers show its number, too
+  metadata("thread_name", "thread");  // viewers add the number of the thread
 }
 
-// The first lines of a file: metadata, and the event `start`.
+// Writes the first lines of a file: metadata, and the event `start`.
 CAIRN_DECL void trace_lines::start() {
   auto const numbers = numbers_of_process();
   auto const names = names_of_process();
@@ -242,7 +242,7 @@ CAIRN_DECL void trace_lines::start() {
   complete(whole, log_.zero_, {R"(,"name":"start","cat":"cairn")", trace_tail, more});
 }
 
-// The event `end`, and the bracket behind it.
+// Writes the event `end` and the closing bracket.
 CAIRN_DECL void trace_lines::finish() {
   auto const at = now(log_);
   std::string const more = ",\"num_events\":" + std::to_string(log_.events());

@@ -12,7 +12,8 @@
 
 namespace cairn::detail {
 
-/// The steps [first, last); or none, and the terms of the final state, state last.
+/// The steps [first, last) of a leaf. With `ending` there are no steps, and the leaf is the terms of the final state,
+/// state `last`.
 struct leaf_steps {
   step_index first, last;
   bool ending = false;
@@ -32,7 +33,7 @@ class active_leaf {
   template <class T> using active = rebound_scalar<T, Scalar>;
 
  public:
-  /// How many numbers can be differentiated by.
+  /// How many independent variables a leaf has: of the state alone, and with parameters and controls.
   struct input_counts {
     std::size_t of_state = 0, of_all = 0;
   };
@@ -76,7 +77,7 @@ class active_leaf {
     if constexpr (controlled)
       for (step_index i = steps.first; i < steps.last; ++i) all<control>::visit(of(controls_, steps, i), f);
   }
-  /// The same for the data of the steps.
+  /// Calls f(scalar) for each number of the data of the steps.
   template <class F>
   void visit_data([[maybe_unused]] leaf_steps const& steps, [[maybe_unused]] F f) {
     if constexpr (has_data)

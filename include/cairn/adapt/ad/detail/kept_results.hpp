@@ -7,8 +7,8 @@
 
 namespace cairn::detail {
 
-/// Copying a tool's scalar records an operation, so a growing vector must not copy them. These are allocated one by one
-/// and reused.
+/// Copies of results, each allocated on its own and reused by the next recording. A growing vector would copy its
+/// elements, and copying a tool's scalar records an operation.
 template <class Scalar>
 class kept_results {
  public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file leaf_tape.hpp  The tape of one leaf: recorded, or replayed where a recording holds for it, and reversed.
+/// \file leaf_tape.hpp  The tape of one leaf: recorded, or replayed if an earlier recording is valid for the leaf, then
+/// reversed.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -65,7 +66,7 @@ class leaf_tape {
     tool_.clear();
   }
 
-  /// Turns bar, the adjoint of the state behind the steps, into that of the state x before them.
+  /// Turns bar, the adjoint of the state after the steps, into the adjoint of the state x before them.
   /// \param gradient  by the parameters, or null
   template <class State>
   void reverse(Primal const& primal, State const& x, State& bar, gradient_type* gradient, leaf_steps const& steps) {
@@ -86,7 +87,7 @@ class leaf_tape {
         all<State>::visit(std::as_const(bar), seed);
         all<own_params>::visit(std::as_const(Primal::own_of(*gradient)), seed);
         if (!std::has_single_bit(++r.replays)) return answer(r, x, bar, gradient, of_state, steps);
-        r.replayed.resize(of_inputs);  // and is recorded, too
+        r.replayed.resize(of_inputs);  // the leaf is also recorded, to check the replay
         tool_.reverse(r.seeds.data(), r.replayed.data());
       }
     }
@@ -181,8 +182,8 @@ class leaf_tape {
       for (step_index i = steps.first; i < steps.last; ++i)
         all<control>::visit(gradient->controls[std::size_t(i)], take);
   }
-  /// How many terms of each function the states of a leaf have, in their order, and how many there are: a recording
-  /// holds for leaves with the same terms at the same places.
+  /// Lists how many terms each function of the objective has at each state of a leaf, in order, and returns their sum.
+  /// A recording is valid only for leaves with the same terms at the same places.
   [[nodiscard]] static std::size_t note_terms(std::vector<std::size_t>& into, objective_type const& objective,
                                               leaf_steps const& steps) {
     std::size_t sum = 0;
@@ -192,12 +193,13 @@ class leaf_tape {
       sum += count;
     };
     if (steps.first == 0) objective.each_count(0, note);
-    if (sum == 0) into.clear();  // as for a leaf that begins elsewhere
+    if (sum == 0) into.clear();  // then the list is that of a leaf that begins at another state
     for (step_index i = steps.first; i < steps.last; ++i) objective.each_count(i + 1, note);
     return sum;
   }
-  /// The 1st, 2nd, 4th, 8th ... replay is held against a recording: a model that lives on more than it was given would
-  /// have a wrong gradient without a word. The compiler may round the tool's two ways otherwise.
+  /// Compares the 1st, 2nd, 4th, 8th ... replay with a recording of the same leaf. Otherwise a model that reads more
+  /// than it is given would silently get a wrong gradient. The tolerance is for rounding, which may differ between the
+  /// tool's code for recording and for replay.
   static void check_replayed(std::vector<double> const& replayed, std::vector<double> const& recorded,
                              step_index first) {
     double largest = 0, gap = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file model_call.hpp  The forms in which a model is called: with parameters or without, with a control, and with
-/// what it takes of its step's number.
+/// \file model_call.hpp  The forms in which a model is called: with or without parameters, with a control, and with the
+/// step's index, its data, or neither.
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/ad/params.hpp>
@@ -43,7 +43,7 @@ decltype(auto) call_model(Model const& model, X& x, P const& p, [[maybe_unused]]
   else if constexpr (std::is_same_v<U, no_params>) return model(x, p, i);
   else return model(x, p, u, i);
 }
-/// Whether it can be called in this form.
+/// Whether the model can be called in this form.
 template <class Model, class X, class P, class U, class Index>
 [[nodiscard]] consteval bool is_model() {
   if constexpr (std::is_same_v<Index, no_index>) {
@@ -63,8 +63,8 @@ template <class Model, class X, class P, class U, class Index>
   else return requires(Model const& model, X& x, P const& p, U const& u, Index const& i) { model(x, p, u, i); };
 }
 
-/// What a step is told of its number: what the model's `at(i)` gives; the index; the index as a number of the model's
-/// own scalar, where it takes it so, as `T const& i`; or nothing.
+/// The type that a step takes in the index's place: the result of the model's `at(i)`; the index itself; the index as a
+/// number of the model's own scalar, for a model that takes `T const& i`; or `no_index`.
 template <class Model, class X, class P, class U>
 [[nodiscard]] consteval auto find_step_data() {
   if constexpr (has_step_data<Model>)

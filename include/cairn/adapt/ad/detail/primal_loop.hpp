@@ -28,7 +28,7 @@ class primal_loop {
   using control = typename parts::control;
   static constexpr bool controlled = parts::controlled;
   template <class State> using step_data = step_data_of<Model, State, own_params, control>;
-  /// Whether a step is told something else than its index.
+  /// Whether a step takes data, a scalar or nothing in place of its index.
   template <class State>
   static constexpr bool has_data = has_step_data<Model> || !std::is_same_v<step_data<State>, step_index>;
 
@@ -39,7 +39,7 @@ class primal_loop {
   [[nodiscard]] Params& params() noexcept { return params_; }
   [[nodiscard]] Params const& params() const noexcept { return params_; }
   [[nodiscard]] Objective const& objective() const noexcept { return objective_; }
-  /// The parameters without the controls, of these or of a gradient.
+  /// The parameters without the controls; `own_of` returns those of any parameters or gradient.
   [[nodiscard]] own_params const& own() const noexcept { return own_of(params_); }
   template <class P>
   [[nodiscard]] static auto& own_of(P& params) noexcept {
@@ -76,7 +76,7 @@ class primal_loop {
     return zero;
   }
 
-  /// Forgets the terms: a loop begins.
+  /// Begins a loop: resets the sums of the terms.
   void begin() noexcept {
     running_ = ending_ = 0;
     stepped_ = 0;

@@ -102,8 +102,8 @@ struct scalars_of {
     }
   }
 
-  /// The value consists of scalars only, and their number determines the layout: a recording for one such value is
-  /// valid for another with as many scalars.
+  /// Whether the value consists of scalars only, and their number determines the layout: a recording for one such value
+  /// is valid for another with as many scalars.
   [[nodiscard]] static consteval bool all_active() { return only_scalars() && resizables() <= 1; }
   [[nodiscard]] static consteval bool only_scalars() {
     if constexpr (is_scalar) return true;

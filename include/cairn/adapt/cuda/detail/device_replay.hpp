@@ -20,18 +20,18 @@ class device_replay {
  public:
   explicit device_replay(placed_states<R, State>& states) noexcept : states_{states} {}
 
-  /// A sweep begins, behind `begin` of the states. \throws out_of_memory
+  /// A sweep begins; to be called after `begin` of the states. \throws out_of_memory
   void begin(replay_check mode, step_index steps, slot_index slots) {
     ledger_.begin({mode, steps, 1, slots, 0, false});
     if (ledger_.on()) scratch_ = states_.take_scratch();
     scratch_is_blank_ = false;
     hashed_ = -1;
   }
-  /// Live is the initial state. \throws nondeterminism_error   as all of these
+  /// The initial state is live. \throws nondeterminism_error   as do all functions below that compare states
   void started() {
     if (ledger_.on() && !ledger_.saved(ledger_.initial_place(), 0, hash_of(states_.live(), 0))) refuse_loaded(0);
   }
-  /// Live, state i, is to be saved in a slot.
+  /// State i is live, and will be saved in a slot.
   void saving(slot_index slot, step_index i) {
     if (ledger_.on() && !ledger_.saved(slot, i, hash_of(states_.live(), i))) ledger_.fail(i);
   }
@@ -56,9 +56,9 @@ class device_replay {
     };
     ledger_.along(from, to, advance, compare);
   }
-  /// Fills the x1 of an out-of-place step i: with a copy of x, or, if the step runs again, with zeros, so that its
-  /// result differs if it does not write all of x1. Zeros, because it is unknown which bytes on a device are
-  /// floating-point numbers, and no other pattern is also harmless as a whole number.
+  /// Fills the x1 of an out-of-place step i: with a copy of x or, if the step runs again, with zeros. The results then
+  /// differ if the step does not write all of x1. Zeros, because it is unknown which bytes on a device are
+  /// floating-point numbers, and no other pattern is harmless as an integer, too.
   void fill(frame_id x1, frame_id x, step_index i) {
     if (!ledger_.on()) return;
     if (ledger_.is_first(i)) states_.copy(states_.state(x), states_.state(x1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file frames.hpp  Full states on a device, allocated once. A checkpoint is a frame with one more owner; to load it
+/// \file frames.hpp  Full states on a device, allocated once. A checkpoint is a frame with one more owner; loading it
 /// copies nothing.
 #include <algorithm>
 #include <cstddef>
@@ -105,8 +105,8 @@ class device_frames {
   /// A frame for a copy to the device, without any ordering yet; or no_frame.
   [[nodiscard]] frame_id take_for_copy() noexcept { return held_ != no_frame ? take_held() : take_clean(); }
   /// Allows a copy to the device to fill the frame from the host slot of `stored`: after that stamp, after the copy
-  /// that used the frame last, and after the steps that did. The last takes an event that is recorded now, unless the
-  /// first two already come after these steps.
+  /// that used the frame last, and after the steps that used it. Waiting for the steps takes an event that is recorded
+  /// now, unless the stamp or the copy already comes after these steps.
   void order_copy(frame_id k, stamp const& stored, sweep_streams<R>& streams) {
     auto const& f = record(k);
     bool const read = f.copy.where == stream_role::to_host &&

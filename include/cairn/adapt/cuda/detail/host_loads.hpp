@@ -8,8 +8,8 @@
 
 namespace cairn::detail {
 
-/// Walks to the next load from the host of another state than the last one: the start of a period may be loaded several
-/// times in a row. Actions are numbered from 0. Costs one additional walk in total.
+/// Walks to the next load from the host whose state is not the one loaded last, because the start of a period may be
+/// loaded several times in a row. Actions are numbered from 0. Costs one additional walk in total.
 template <class Cursor>
 class host_loads {
  public:

@@ -50,7 +50,7 @@ class host_slots {
     first_free_ = 0;
     for (slot_index k = 0; k < count(); ++k) free_[std::size_t(k)] = k;
   }
-  /// The slot that was freed first, because of all free slots the copy from it is done soonest.   \pre one is free
+  /// The slot that was freed first: of all free slots, its copy to the device is done first.   \pre one is free
   [[nodiscard]] slot_index take() noexcept {
     slot_index const slot = free_[std::size_t(first_free_)];
     first_free_ = first_free_ + 1 == count() ? 0 : first_free_ + 1;
@@ -62,8 +62,8 @@ class host_slots {
     ++free_count_;
   }
 
-  /// Copies a state from a frame for which `to_host` has been ordered. Until the returned stamp the frame may be read,
-  /// but not written.
+  /// Copies a state from a frame. `to_host` must already be ordered after the work that filled the frame. Until the
+  /// returned stamp the frame may be read, but not written.
   stamp const& save(slot_index slot, State const& x, sweep_streams<R>& streams) {
     auto& mine = slots_[std::size_t(slot)];
     streams.after(stream_role::to_host, mine.loaded);  // nothing to wait for if compute has already waited for the load
@@ -111,8 +111,8 @@ class host_slots {
   }
   /// The stamp after which the slot holds the state.
   [[nodiscard]] stamp const& stored(slot_index slot) const noexcept { return slots_[std::size_t(slot)].stored; }
-  /// Copies a state into a frame for which `to_device` has been ordered. The frame may be used after the returned
-  /// stamp.
+  /// Copies a state into a frame. `to_device` must already be ordered after the work that used the frame and after
+  /// `stored(slot)`. The frame may be used after the returned stamp.
   stamp const& load(slot_index slot, State& into, sweep_streams<R>& streams) {
     auto& mine = slots_[std::size_t(slot)];
     unsigned char const* const host_part = part(slot);

@@ -20,9 +20,9 @@ namespace cairn::detail {
 /// The frames, the host slots and the streams of a sweep: which state is in which of them, and which one is live. A
 /// handle is the number of a frame, and one of its owners.
 ///
-/// Beside the live state and what the plan has saved, frames may hold the initial state, the state that is loaded next
-/// from the host, and the present one if it is loaded from there again. The last two give way where a frame is needed.
-/// Cannot be copied or moved; the destructor waits for the streams.
+/// Besides the live state and the states that the plan has saved, frames may hold the initial state, the state that is
+/// loaded next from the host, and the state loaded last from the host if it is loaded again. The last two are released
+/// if a frame is needed. Cannot be copied or moved; the destructor waits for the streams.
 template <device_runtime R, class State>
 class placed_states {
  public:
@@ -76,7 +76,7 @@ class placed_states {
   [[nodiscard]] State& write_live() { return state(live_ = frame_to_write()); }
   /// The live state is the initial one, which stays.
   void keep_initial() noexcept { frames_.keep(initial_ = live_); }
-  /// One more handle.
+  /// One more handle of the same frame.
   [[nodiscard]] frame_id share(frame_id handle) noexcept {
     frames_.keep(handle);
     return handle;

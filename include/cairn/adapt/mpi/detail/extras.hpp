@@ -9,7 +9,7 @@
 
 namespace cairn::detail {
 
-/// An argument, or an observer round it that meets the other ranks, if it is one.
+/// The argument itself or, if it is an observer, an observer around it that also meets the other ranks.
 template <class Extra>
 [[nodiscard]] decltype(auto) meeting_extra(meeting const& with, char const* operation, Extra&& extra) {
   if constexpr (observes<Extra>) return meets_between<Extra>{with, operation, std::forward<Extra>(extra)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file gathered.hpp  A state, or an adjoint, of which each rank has a part, and knows the numbers of all.
+/// \file gathered.hpp  A state or an adjoint of which each rank has one part, and knows the numbers of all parts.
 #include <mpi.h>
 
 #include <cstddef>
@@ -61,7 +61,7 @@ class gathered {
       ++head.runs;
     });
     std::memcpy(mine.data(), &head, sizeof head);
-    // The longest part, for all parts to have one size; a rank whose step has thrown is heard here.
+    // All parts are sent with the size of the longest. In this round, ranks also learn that the step of one has thrown.
     auto& ranks = with_->ranks();
     std::uint64_t const longest = most_bytes - with_->least("cairn::check_adjoint", most_bytes - mine.size());
     if (longest > (std::uint64_t{1} << 30) / std::uint64_t(ranks.size()))
@@ -81,7 +81,8 @@ class gathered {
   void visit_numbers(F&& f) const { visit(*this, f); }
 
  private:
-  /// What one rank sends: this, and for each run its head and its numbers, all at multiples of 16 bytes.
+  /// The beginning of what one rank sends. For each run, a `run_head` and the numbers follow, all at multiples of 16
+  /// bytes.
   struct alignas(16) part_head {
     std::uint64_t lead, runs;
   };
@@ -140,7 +141,7 @@ class gathered {
   T own_;
   meeting const* with_;
   Which which_;
-  std::vector<unsigned char> all_;  // of all ranks; what this one sent is not read, its part is
+  std::vector<unsigned char> all_;  // what all ranks sent; for this rank, `own_` is read in its place
   std::size_t part_size_ = 0;       // bytes of each rank there
 };
 

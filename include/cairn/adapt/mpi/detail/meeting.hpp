@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file meeting.hpp  A sweep that all ranks run together: they agree before the first step and meet again behind the
+/// \file meeting.hpp  A sweep that all ranks run together: they agree before the first step and meet again after the
 /// last.
 #include <concepts>
 #include <cstddef>
@@ -34,8 +34,8 @@ struct sent_plan {
     if (made) print = *made;
   }
 };
-/// The fingerprint of a plan, unless it takes too much work. A function of its own: for an assignment that a try holds,
-/// g++ 12 leaves out the value before it.
+/// The fingerprint of a plan, unless it takes too much work. A function of its own, because g++ 12 drops the previous
+/// value of a variable that is assigned inside a try block.
 template <class Plan>
 [[nodiscard]] std::optional<plan_fingerprint> affordable(Plan const& plan, work_limit const& limit) {
   try {
@@ -48,10 +48,10 @@ template <class Plan>
 /// The first actions of a loop whose length is not known, as if it did not end.
 inline constexpr std::size_t first_actions = 256;
 
-/// Stands for the plan of what has none.
+/// Stands for the plan of a call that has none.
 struct without_plan {};
 
-/// What is compared of a plan; a value that is no plan is not compared, the verb refuses it.
+/// What is compared of a plan. A value that is no plan is not compared: the verb refuses it.
 template <class P>
 [[nodiscard]] sent_plan words_of(P const& plan, [[maybe_unused]] work_limit const& limit) {
   sent_plan words;
@@ -92,7 +92,7 @@ class meeting {
   [[nodiscard]] team& ranks() const noexcept { return *team_; }
   [[nodiscard]] plan_comparison compared() const noexcept { return *compared_; }
 
-  /// Runs f() between two rounds. What f throws ends it on all ranks.
+  /// Runs f() between two rounds. An exception of f ends the sweep on all ranks.
   /// \throws collective_error   on all ranks
   template <class Plan, class F>
   auto around(char const* operation, Plan const& plan, F&& f) const {
@@ -114,7 +114,7 @@ class meeting {
     try {
       return f();
     } catch (collective_error const& known) {
-      if (known.among == team_.get()) throw;  // all ranks have it
+      if (known.among == team_.get()) throw;  // all ranks throw this error already
       leave(operation);
     } catch (...) {
       leave(operation);

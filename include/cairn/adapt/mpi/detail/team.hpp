@@ -29,16 +29,16 @@ class ballot {
  public:
   static constexpr std::size_t most_values = 6;  ///< most values of one round
 
-  /// Nothing to say: what a rank brings that leaves the word to others.
+  /// An empty ballot, of a rank that leaves the values to others.
   constexpr ballot() noexcept { words_.fill(most); }
-  /// Puts value k, to which others are compared.
+  /// Puts value k, which is compared with value k of the other ranks.
   constexpr void put(std::size_t k, std::uint64_t value) noexcept {
     words_[2 * k] = std::int64_t(value);
     words_[2 * k + 1] = ~std::int64_t(value);
   }
-  /// The value, the least of all that were put; of values below 2^63, or of one.
+  /// The least value k of all ranks that put one. Values must be below 2^63, unless only one rank puts one.
   [[nodiscard]] constexpr std::uint64_t least(std::size_t k) const noexcept { return std::uint64_t(words_[2 * k]); }
-  /// Whether all ranks have put the same.
+  /// Whether all ranks that put value k have put the same.
   [[nodiscard]] constexpr bool same(std::size_t k) const noexcept { return words_[2 * k] == ~words_[2 * k + 1]; }
 
   static constexpr std::size_t failed = most_values, key = most_values + 1;  ///< values of the round itself
@@ -66,10 +66,10 @@ struct obituary {
 /// Why ranks meet.
 enum class occasion : char { begin = 'b', between = 'a', length = 'l', choice = 'c', other = 'o', end = 'e' };
 
-/// The ranks of one communicator. Lives as an attribute of it, so that it is duplicated once.
+/// The ranks of one communicator. An attribute of the communicator holds the team, so that it is duplicated once.
 class team {
  public:
-  /// The team of a communicator; the first call duplicates it, so all ranks make it.
+  /// The team of a communicator. The first call duplicates the communicator, so all ranks must make that call.
   [[nodiscard]] static std::shared_ptr<team> of(MPI_Comm comm) {
     int begun = 0, over = 0;
     MPI_Initialized(&begun);
@@ -110,7 +110,7 @@ class team {
   [[nodiscard]] MPI_Comm comm() const noexcept { return comm_; }
   [[nodiscard]] MPI_Comm own() const noexcept { return own_; }
 
-  /// Meets the others; returns what all have put together.
+  /// Meets the other ranks; returns one ballot, the least of those of all ranks.
   /// \throws collective_error   on all ranks, if one of them cannot go on, or has come for another reason
   ballot meet(char const* operation, occasion why, ballot mine) {
     std::uint64_t const key = hash_of_name(operation) * 131 + std::uint64_t(why);
@@ -176,14 +176,14 @@ class team {
     MPI_Comm_rank(own_, &rank_);
     MPI_Comm_size(own_, &size_);
   }
-  /// Always one that does not block: it does not match one that does.
+  /// Starts the reduction of a round; always a nonblocking one, because MPI does not match it with a blocking one.
   [[nodiscard]] MPI_Request begin_round(ballot& mine, ballot& all) const {
     MPI_Request pending = MPI_REQUEST_NULL;
     MPI_Iallreduce(mine.data(), all.data(), int{ballot::size}, MPI_INT64_T, MPI_MIN, own_, &pending);
     return pending;
   }
-  /// Waits, and after a moment gives way: where there are more ranks than cores, as in tests, one that waits busily
-  /// takes the time of the one that it waits for.
+  /// Waits, after some tests with pauses: if there are more ranks than cores, as in test runs, a rank that waits busily
+  /// takes time from the rank that it waits for.
   static void wait(MPI_Request pending) {
     constexpr int busy_tests = 200;
     for (int done = 0, tests = 0;; ++tests) {
@@ -203,7 +203,8 @@ class team {
       say("an exception that is no std::exception");
     }
   }
-  /// All ranks know that one cannot go on: it tells them why, and all throw the same.
+  /// Called when all ranks know that rank `first` cannot go on: that rank sends the reason, and all throw the same
+  /// error.
   [[noreturn]] void learn(char const* operation, int first, obituary said, std::exception_ptr thrown) {
     give(&said, sizeof said, first);
     bool const stopped = said.cause == collective_cause::stop_request;

@@ -47,7 +47,7 @@ class device_copies {
   }
   /// To be called before Thrust copies on its own, which it does on the default stream.
   void finish() const { check(told_ ? cudaStreamSynchronize(stream_) : cudaDeviceSynchronize()); }
-  /// To be called after that.
+  /// To be called after such a copy of Thrust's.
   static void finish_of_thrust() { check(cudaStreamSynchronize(cudaStream_t{})); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file block_cuts.hpp  Cuts a chain into blocks within a budget so that the least is run again.
+/// \file block_cuts.hpp  Cuts a chain into blocks within a budget so that as little as possible is run again.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,7 @@ class block_cuts {
     }
   }
 
-  /// The blocks with a peak of at most `budget` that run the least again; empty if no blocks of one level fit.
+  /// The blocks with a peak of at most `budget` that run the fewest stages again; empty if no blocks of one level fit.
   /// Cost: O(stages * stages that fit into the budget)
   [[nodiscard]] std::optional<std::vector<stage_range>> within(std::int64_t budget) const {
     std::size_t const stages = std::size_t(c_.stages);

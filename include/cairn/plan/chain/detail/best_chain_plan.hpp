@@ -45,9 +45,9 @@ class best_chain_plan {
       return;
     best_ = chain_plan{std::move(actions), cost, budget_, by, {}};
   }
-  /// States a bound: no persistent plan runs stages again for less time.
+  /// Records a bound: every persistent plan spends at least `extra` on stages run again.
   void prove_persistent(std::int64_t extra) noexcept { persistent_bound_ = (std::max)(persistent_bound_, extra); }
-  /// States a bound: no non-persistent plan runs stages again for less time.
+  /// Records a bound: every non-persistent plan spends at least `extra` on stages run again.
   void prove_non_persistent(std::int64_t extra) noexcept {
     non_persistent_bound_ = (std::max)(non_persistent_bound_, extra);
   }

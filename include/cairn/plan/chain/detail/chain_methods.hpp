@@ -48,7 +48,7 @@ class chain_methods {
     if (best_.budget() >= model_.store_all_peak())
       best_.consider(segments_plan(model_, {}), chain_method::store_all);
   }
-  /// Whether the plan is the best persistent plan.
+  /// Whether the closed form settles the search: it gives the best persistent plan, or none fits the budget.
   [[nodiscard, gnu::cold]] bool try_uniform() {
     if (!is_uniform(model_)) return false;
     auto const found = uniform_plan(model_, best_.budget());
@@ -63,7 +63,7 @@ class chain_methods {
     if (found->is_exact()) best_.prove_persistent(found->extra_forward());
     return found->is_exact();
   }
-  /// Whether the search finished.   \param visits  the search stops after so many; 0 for no limit
+  /// Whether the search finished.   \param visits  the search stops after so many visits; 0 for no limit
   [[gnu::cold]] bool try_exact(double visits) {
     auto& exact = optimum();
     exact.limit_effort(visits > 0 ? std::size_t((std::min)(visits, 1e18)) : ~std::size_t{0});

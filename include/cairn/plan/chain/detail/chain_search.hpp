@@ -95,9 +95,8 @@ class chain_search {
   }
   /// Whether the last answer of `least_bytes` is the least budget.
   [[nodiscard]] bool knows_least() const noexcept { return knows_least_; }
-  /// A budget from which on larger ones give the method no further plan. With k slots nothing changes once each item
-  /// takes one slot, so k times all bytes are enough; for a method that takes more slots for more bytes, rounding is a
-  /// few percent.
+  /// A budget above which the method finds no further plan. With k slots nothing changes once each item takes one slot,
+  /// so k times all bytes are enough; for a method that takes more slots for more bytes, rounding is a few percent.
   [[nodiscard]] std::int64_t most_bytes(std::int64_t first) const noexcept {
     bool const few_slots = options_.by == chain_method::own_tapes ||
                            options_.by == chain_method::tiers;  // at most 501 slots, however large the budget is
@@ -108,7 +107,7 @@ class chain_search {
  private:
   static constexpr char const* who = "cairn::chain_planner";
   static constexpr char const* advice = "allow more, give fewer slots, join stages into blocks, or name another method";
-  /// A visit of a state takes as long as so many sums of a table.
+  /// The visits that one unit of effort pays for: a visit of a state takes as long as 256 sums of a table.
   static constexpr double visits_for_effort = 1.0 / 256;
 
   /// \param with_proof  also proves how far the plan is from the best
@@ -172,7 +171,7 @@ class chain_search {
     return !has_stopped();
   }
 
-  /// The number of choices per state for which the best single level takes so many sums.
+  /// The number of choices per state for which the best single level takes `effort` sums.
   [[nodiscard]] std::size_t choices_for(double effort) const noexcept {
     return std::size_t(std::clamp(effort / double(model_.stages) / double(model_.stages), 16.0, 1024.0));
   }
@@ -224,7 +223,7 @@ class chain_search {
     if (auto const choices = choices_for(effort); choices > 16) methods_.try_single_level(choices);
   }
 
-  /// From two gigabytes, divided by the square of the stages.
+  /// Divided by the square of the stages, this gives the most slots of a table of two gigabytes.
   static constexpr double most_table_slots = double(std::int64_t{1} << 30);
 
   chain work_;

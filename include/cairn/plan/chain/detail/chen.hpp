@@ -53,7 +53,7 @@ namespace cairn::detail {
                                                                     std::size_t most_tries = 64,
                                                                     work_meter* meter = nullptr) {
   std::size_t const stages = std::size_t(c.stages);
-  // Below every sum each segment is one stage: this is the first candidate.
+  // With a limit below every sum, each segment is one stage: -1 is the first candidate.
   value_list<std::int64_t> closings{-1};
   if (stages * (stages + 1) / 2 <= most_tries) {
     for (std::size_t i = 0; i < stages; ++i)

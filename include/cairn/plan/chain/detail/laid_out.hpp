@@ -9,7 +9,7 @@
 
 namespace cairn::detail {
 
-/// Resizes `table` to so many equal entries, piece by piece. Memory takes time when it is first used, about half a sum
+/// Resizes `table` to `count` equal entries, piece by piece. Memory takes time when it is first used, about half a sum
 /// per byte, which is seconds for gigabytes.   \param meter  counts that work; null for no limit
 /// \throws too_much_work
 template <class T>

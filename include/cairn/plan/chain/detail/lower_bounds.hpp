@@ -93,8 +93,8 @@ class window_bound {
     }
   }
 
-  /// D(L). For long chains only windows after some state are visited: what is run again from T_a on is no less than
-  /// from a later T on.
+  /// D(L). For long chains only the windows from some states a are visited. The other states take D(a-1), because no
+  /// less is run again from T_a on than from a later T on.
   /// Cost: O(min(L^2, most_windows) log L) for each of the states that matter as sources, and the effort; O(L) memory
   /// \throws too_much_work
   [[nodiscard]] std::int64_t extra_forward() {

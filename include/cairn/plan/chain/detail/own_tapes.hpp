@@ -54,7 +54,7 @@ class own_tape_table {
         count_work(meter, fill(s, t), [&] { return double(ends_ - s) / double(ends_); });
   }
 
-  /// Whether there is a plan; if sizes are rounded down, whether a plan may exist.
+  /// Whether there is a plan. If sizes are rounded down: whether there may be one.
   [[nodiscard]] bool feasible() const noexcept { return extra_forward() < endless; }
   /// Time of stages run again; `endless` if there is no plan. Rounded up: the time of the plan. Rounded down: no plan
   /// of this kind takes less.
@@ -147,7 +147,7 @@ class own_tape_table {
     return (i == s ? 0 : model_.x[k]) + model_.x[k + 1] + model_.f[k];
   }
 
-  /// Returns how many sums it took.
+  /// Fills the row of stages s..t; returns how many sums that took.
   wide fill(std::int64_t s, std::int64_t t) {
     std::int64_t const low = bottom(s), high = top(s);
     row& out = at(s, t);

@@ -152,7 +152,7 @@ class persistent_optimum {
     if (bytes >= enough) return {0, no_end, true};
     return known_[number].bound(bytes, enough);
   }
-  /// \pre its cost was sought
+  /// The plateau that a search found for a stretch with so many bytes. \pre its cost was sought
   [[nodiscard]] plateau found(std::int64_t from, std::int64_t to, std::int64_t bytes) const noexcept {
     std::size_t const number = parts_.number(from, to);
     std::int64_t const enough = parts_.enough(number);

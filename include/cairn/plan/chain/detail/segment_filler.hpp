@@ -182,7 +182,7 @@ class segment_filler {
   segment_rows& rows_;
   slot_kernel const& kernel_ = usual_kernel();
   work_meter* meter_;
-  value_list<std::int32_t> least_;  ///< for each start: fewer free slots cannot occur
+  value_list<std::int32_t> least_;  ///< for each start: the fewest free slots that can occur
   std::array<draft, 4> drafts_;     ///< by kind
   wide sums_ = 0;                   ///< of the rows made since the last report to the meter
 };

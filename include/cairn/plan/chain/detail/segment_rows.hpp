@@ -62,7 +62,7 @@ class segment_rows {
     check_bytes(wide(classes_.count()) * 4 * sizeof(segment_row) +
                 (wide(scale_.slots()) + 1) * 4 * sizeof(std::int32_t));
   }
-  /// All rows say that there is no plan.
+  /// Makes all rows; until they are filled, they say that there is no plan.
   void lay_out() { detail::lay_out(rows_, 4 * classes_.count(), meter_); }
   /// Stores a finished row.
   /// \param times  for `numbers` free slots from `made.first` on
@@ -101,7 +101,7 @@ class segment_rows {
     return (std::max)(0, scale_.need(bytes) - held);
   }
   [[nodiscard]] slot_scale const& scale() const noexcept { return scale_; }
-  /// In slots; state 0 takes none.
+  /// The sizes of states and tapes in slots; state 0 takes none.
   [[nodiscard]] held_sizes const& sizes() const noexcept { return sizes_; }
   [[nodiscard]] interval_classes const& classes() const noexcept { return classes_; }
   /// The number of the class of a segment. Rows with the same start are neighbours, because splits read them in this

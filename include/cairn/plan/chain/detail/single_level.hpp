@@ -65,7 +65,7 @@ class single_level {
     bool is_tape = false;
   };
 
-  /// Extends the choices at a state to the later ones.
+  /// Extends the choices at a state to later states.
   void leave(std::int64_t at, work_meter* meter) {
     std::size_t const a = std::size_t(at);
     auto const& front = fronts_[a];

@@ -18,7 +18,7 @@ struct slot_kernel {
   void (*one)(std::int32_t* row, std::int32_t const* part, std::int32_t time, std::size_t count);
 };
 
-/// For any processor.
+/// The kernel for any processor.
 inline constexpr slot_kernel plain_kernel{
     [](std::int32_t* row, std::int32_t const* left, std::int32_t const* right, std::int32_t time, std::size_t count) {
       for (std::size_t k = 0; k < count; ++k) {
@@ -73,7 +73,7 @@ __attribute__((target("avx2"))) inline void lower_by_one_avx2(std::int32_t* row,
   lower_eight(row + count - 8, part + count - 8, time);
 }
 
-/// The kernel for this processor: AVX2 if it has it. The builtin stands here, because other processors have none.
+/// The kernel for this processor: that for AVX2 if the processor has it. Only compilers for x86-64 know the builtin.
 [[nodiscard]] inline slot_kernel const& usual_kernel() noexcept {
   static constexpr slot_kernel avx2{lower_by_both_avx2, lower_by_one_avx2};
   return __builtin_cpu_supports("avx2") ? avx2 : plain_kernel;

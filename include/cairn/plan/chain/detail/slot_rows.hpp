@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file slot_rows.hpp  The rows of a slot_table: which slots can occur in each interval of stages, and where their
-/// costs stand.
+/// costs are stored.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

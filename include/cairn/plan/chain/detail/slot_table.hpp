@@ -171,7 +171,7 @@ class slot_table {
       open.push_back({j, now.to, now.slots - rows_.state_size(j), false, {}});
     }
   }
-  /// The state that is kept; `from` if the tape is.
+  /// The state that the best choice keeps; `from` if it keeps the tape of stage `from`.
   [[nodiscard]] std::size_t split_of(std::size_t from, std::size_t to, std::int32_t slots) const noexcept {
     if (stores_all_ || from == to || slots >= rows_.row(from, to).enough) return from;
     std::int32_t const wanted = rows_.cost(from, to, slots);

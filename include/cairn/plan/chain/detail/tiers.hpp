@@ -144,7 +144,8 @@ class tier_chain_table {
   [[nodiscard]] std::size_t tape_need(std::int64_t s, std::int64_t t) const noexcept {
     return std::size_t(scale_.need((std::max)(record_bytes(s, t), adjoint_bytes(s))));
   }
-  /// The same for a tape made from a copy of state s, which is loaded again for the adjoint if that needs it.
+  /// Slots for recording stage s from a copy of state s, and for its adjoint. The state is loaded again for the adjoint
+  /// unless tapes are self-contained.
   [[nodiscard]] std::size_t reloaded_tape_need(std::int64_t s, std::int64_t t) const noexcept {
     std::int64_t const x = model_.x[std::size_t(s)];
     return std::size_t(
@@ -153,8 +154,8 @@ class tier_chain_table {
   [[nodiscard]] std::int64_t reload_time(std::size_t k, std::int64_t s) const noexcept {
     return model_.self_contained_tape ? 0 : tiers_[k].read[std::size_t(s)];
   }
-  /// Bytes of the runs from state s to state j, without the adjoint; grows with j. \param before  the bytes to state
-  /// j-1
+  /// Bytes of the runs from state s to state j, without the adjoint; grows with j. \param before  bytes of the runs to
+  /// state j-1
   /// \param first  bytes of state s that count
   [[nodiscard]] std::int64_t run_bytes(std::int64_t before, std::int64_t s, std::int64_t j,
                                        std::int64_t first) const noexcept {

@@ -217,7 +217,7 @@ class uniform_chain {
     return kept > last_ ? 0 : !keeps_tapes_ ? 1 : s_ == 0 ? stages_ : (std::min)(stages_, 1 + above / s_);
   }
   [[nodiscard]] std::int64_t toll(std::int64_t kept) const noexcept { return tapes(kept) - tapes(kept + 1); }
-  /// The same with the loss to their right; negative if not even the loss fits.
+  /// The number of stages before the loss whose tapes all fit beside `kept` states; negative if not even the loss fits.
   [[nodiscard]] std::int64_t tail(std::int64_t kept) const noexcept {
     std::int64_t const above = remaining_bytes(kept) - loss_need_;
     if (above < 0) return -1;

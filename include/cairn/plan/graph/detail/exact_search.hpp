@@ -81,7 +81,7 @@ class exact_search {
     if (by_peak_) return 0;
     std::int64_t sum = 0;
     set missing = to_read_[remaining] & ~kept;
-    if (items_ > count_) {  // the operation of a tape makes it
+    if (items_ > count_) {  // to make a missing tape, its operation must run
       set const tapes = missing >> count_ << count_;
       missing ^= tapes;
       for (std::size_t v = 0; v < count_; ++v)

@@ -199,7 +199,7 @@ class graph_search {
   }
   /// Offers orders that keep the cheapest choice of values at the loss, with less and less room.
   void offer_cuts(run_search& search, std::int64_t budget) {
-    graph_model tilted = model_;  // makes one of several operations with equal cost the first to be dropped
+    graph_model tilted = model_;  // so that one of several operations with equal cost is dropped first
     for (std::size_t v = 0; v < model_.count; ++v)
       tilted.time[v] += tilted.time[v] / 100 * std::int64_t(v) / std::int64_t(model_.count);
     remake_cut cut{tilted, {model_, model_.count, 0}};

@@ -12,7 +12,7 @@
 
 namespace cairn::detail {
 
-/// Bytes of the action that needs the most of them, in every plan.
+/// A lower bound on the peak of every plan: the bytes of the action that needs the most.
 [[nodiscard]] inline std::int64_t least_peak_bound(graph_model const& model) {
   std::int64_t most = 0;
   auto const sum = [&](std::vector<std::size_t> const& values) {

@@ -49,7 +49,7 @@ class lower_set_table {
       }
   }
 
-  /// The least budget for which it finds a plan.
+  /// The least budget for which the table finds a plan.
   [[nodiscard]] std::int64_t least_budget() const noexcept { return least_[ranges_ - 1] * unit_; }
   /// The least time within the budget, without the times of adjoints; nothing if no plan is found or the effort is
   /// spent.
@@ -58,7 +58,7 @@ class lower_set_table {
     if (gave_up_ || best.time >= unreachable) return {};
     return best.time;
   }
-  /// Whether the effort is spent; results are then those of smaller tables.
+  /// Whether the effort is spent; `time` then finds no plan.
   [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
   /// The runs of a plan within the budget. \pre time(budget)
   [[nodiscard]] run_order runs(std::int64_t budget) {

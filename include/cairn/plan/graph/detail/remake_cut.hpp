@@ -101,7 +101,7 @@ class remake_cut {
   }
   /// Whether the choice keeps a value. Free values, and values that nobody reads, are not kept by choice.
   [[nodiscard]] bool is_kept(std::size_t v) const noexcept { return chosen_[v] == kept; }
-  /// Whether it runs an operation again.
+  /// Whether the choice runs an operation again.
   [[nodiscard]] bool is_run(std::size_t v) const noexcept { return chosen_[v] == run; }
 
  private:

@@ -14,7 +14,7 @@
 
 namespace cairn::detail {
 
-/// Deterministic: the same calls in the same order give the same results.
+/// Judges orders for the parts of a search. Deterministic: the same calls in the same order give the same results.
 struct run_judge {
   static constexpr unsigned sums_for_action = 10;  ///< a visit of an action takes as long as so many sums
 

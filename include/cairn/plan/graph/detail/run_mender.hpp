@@ -34,7 +34,7 @@ class run_mender {
           std::find_if(reached.begin(), reached.end(), [this](std::int64_t bytes) { return bytes > judge_.budget; }) -
           reached.begin());
       find_waiting(runs, moment);
-      if (at_moment_.empty()) {  // nothing can be dropped: the value must be there from an earlier run
+      if (at_moment_.empty()) {  // nothing can be dropped: remove a run whose value an earlier run made
         if (runs[moment].kind != action_kind::advance || made_[std::size_t(runs[moment].from)] < 2) return false;
         runs.erase(runs.begin() + std::ptrdiff_t(moment));
         continue;
@@ -51,7 +51,8 @@ class run_mender {
     }
     return false;
   }
-  /// The same with the cheapest choice of what to keep, first at the moment with the most bytes over the budget.
+  /// The same, but drops what the cheapest choice does not keep, and begins at the moment with the most bytes over the
+  /// budget.
   [[nodiscard]] bool mend_by_cuts(run_order& runs) {
     for (std::size_t steps = 0; steps < most_cuts; ++steps) {
       judge_.measure.strip(runs);
@@ -122,7 +123,7 @@ class run_mender {
  private:
   static constexpr std::size_t most_cuts = 200;
 
-  /// A value that waits through a moment and its next reader; or the tape of an operation and its adjoint.
+  /// A value that waits through a moment, and its next reader; or a tape that waits, and the adjoint that reads it.
   struct waiting {
     std::size_t value, reader;
     bool is_tape;
@@ -153,7 +154,7 @@ class run_mender {
         at_moment_.push_back({v, next_reader_[v], false, 0});
     }
   }
-  /// Appends the runs that make value v again before action `reader`: first those of inputs that do not wait, too.
+  /// Appends the runs that make value v again: first those of its inputs that are not there.
   void remake(std::size_t v, std::vector<char>& there, run_order& made) const {
     for (std::size_t const input : judge_.model.inputs[v])
       if (!there[input]) remake(input, there, made);

@@ -51,7 +51,7 @@ struct remaking {
   }
 };
 
-/// The time of all actions of a sweep that come before that of a rank; 2n + 2 entries.
+/// For each rank 0..2n+1: the time of all actions of a sweep that come before it.
 [[nodiscard]] inline std::vector<std::int64_t> times_before(graph_model const& model) {
   std::size_t const count = model.count;
   std::vector<std::int64_t> before(2 * count + 2, 0);

@@ -138,12 +138,12 @@ class frame_counter {
   [[nodiscard]] constexpr slot_index others() const noexcept {
     return kept_ + (pinned_ ? 1 : 0) + (final_ ? 1 : 0) + (next_ && next_slot_ == no_slot ? 1 : 0);
   }
-  /// The snapshot of an object's initial state is kept to the end.
+  /// Whether the snapshot of an object's initial state is kept to the end.
   [[nodiscard]] constexpr bool holds_initial() const noexcept {
     return form_.keeps_run || form_.ends == object_ends::at_initial;
   }
   [[nodiscard]] constexpr bool lapses() const noexcept { return form_.keeps_run; }
-  /// Called when a slot is dropped that was full at the turn.
+  /// Called when a slot that was full at the turn is dropped.
   [[gnu::noinline]] constexpr void lapse(slot_index slot) noexcept {
     at_turn_.erase(slot);
     if (!turned_) return;
@@ -251,9 +251,9 @@ template <schedule Plan>
 }
 
 /// The most states at once.
-/// Cost: one walk. That of a `revolve` ends three actions behind the turn: all its slots are full at the turn, and the
-/// first steps back use each other frame. If frames lapse with x1, they gather later, until all that there are hold
-/// states.
+/// Cost: one walk. For a `revolve` the walk ends three actions after the turn: all its slots are full at the turn, and
+/// the first steps back use all other frames. If frames lapse with x1, the walk goes on until all frames that the run
+/// may fill hold states.
 template <schedule Plan>
 [[nodiscard, gnu::noinline]] constexpr slot_index most_frames(Plan const& plan, sweep_form form) {
   constexpr bool may_end = std::is_same_v<Plan, revolve>;

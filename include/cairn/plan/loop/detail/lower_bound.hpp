@@ -36,12 +36,12 @@ namespace cairn::detail {
 }
 
 /// The most states that matter, including the initial one, to a sweep of one-step adjoints that never holds more than
-/// `bytes` in memory. States matter if they are held while an adjoint is called. Held are then the states needed later,
-/// live, the adjoint, its tape, and the caller's own initial state, whose place no other state can take. (Between two
-/// calls the shortest way to the next live state is a straight run, so states that are made and dropped between them do
-/// not help; nor do states that are made and dropped before the seed.) Live is not one of the states needed later; the
-/// initial state is one, but has a place of its own. So the number of states that matter is the number that fits beside
-/// adjoint, tape and initial state; one more if live is the user's own object.
+/// `bytes` in memory. States matter if they are held while an adjoint is called. At that moment the sweep holds the
+/// states needed later, live, the adjoint, its tape, and the caller's own initial state, whose place no other state can
+/// take. (Between two calls the shortest way to the next live state is a straight run, so states that are made and
+/// dropped between them do not help; nor do states that are made and dropped before the seed.) Live is not one of the
+/// states needed later; the initial state is one, but has a place of its own. So the number of states that matter is
+/// the number that fits beside adjoint, tape and initial state; one more if live is the user's own object.
 [[nodiscard]] constexpr wide states_that_matter(workload const& work, wide bytes, step_index leaf) noexcept {
   wide const initial = work.initial_bytes ? *work.initial_bytes : work.state_bytes;
   wide const room = beyond(bytes, initial + work.adjoint_bytes + tape_of_leaf(work, leaf));
@@ -92,8 +92,8 @@ namespace cairn::detail {
   return greater(least, wide(steps));
 }
 
-/// A lower bound, to a thousandth, on the memory that so few calls need.
-/// \param enough  bytes with which a plan with that many calls is known
+/// A lower bound, to a thousandth, on the memory that a plan with at most `calls` step calls needs.
+/// \param enough  bytes that are known to be enough for such a plan
 [[nodiscard, gnu::cold]] constexpr wide least_memory(workload const& work, step_index steps, wide calls, wide elsewhere,
                                           wide enough) noexcept {
   wide const always =

@@ -43,7 +43,7 @@ class plan_contest {
     enter(plan_of(make(fit.slots), work_, by, with));
     return true;
   }
-  /// If keeping a state in memory takes time, fewer slots may be faster than as many as fit.   \pre make(slots) knows
+  /// Tries fewer slots than fit: if keeping a state in memory takes time, they may be faster.   \pre make(slots) knows
   /// its totals
   [[gnu::cold]] void try_narrower(planner by, plan_parameters with, any_factory make) {
     slot_index const most = most_slots_within(budget_, work_, make).slots;
@@ -70,7 +70,7 @@ class plan_contest {
   }
   [[nodiscard]] bool has_plan() const { return !best_.empty(); }
   [[nodiscard]] planned& best() { return best_[0]; }
-  /// 0 if nobody has said.
+  /// The fewest bytes that `widest` has found; 0 before its first call.
   [[nodiscard]] wide least_bytes() const { return least_ != ~wide{0} ? least_ : 0; }
 
  private:
@@ -114,7 +114,7 @@ class plan_search {
     if (!so_far.has_plan()) skipped.push_back({by, reason, reason == skip_reason::budget ? so_far.least_bytes() : 0});
     else enlist(std::move(so_far.best()));
   }
-  /// Inserts a plan behind all plans that are cheaper or equal. A sort by hand, because std::sort of plans is slow to
+  /// Inserts a plan after all plans that are cheaper or equal. A sort by hand, because std::sort of plans is slow to
   /// compile.
   [[gnu::cold]] void enlist(planned&& plan) {
     found.push_back(std::move(plan));

@@ -8,7 +8,7 @@
 
 namespace cairn::detail {
 
-/// An axis whose unit is a power of 1000 of which `most` has at least four, as in "makespan (10^6)".
+/// An axis in the largest power of 1000 that fits four times into `most`, as in "makespan (10^6)".
 [[nodiscard]] inline axis count_axis(std::string const& name, wide most) {
   wide unit = 1;
   int power = 0;
@@ -19,7 +19,7 @@ namespace cairn::detail {
   axis_unit const in = byte_unit(most);
   return {"memory (" + in.name + ")", most, in};
 }
-/// An axis of times in picoseconds, in the largest unit of which `most` has at least four.
+/// An axis of times, given in picoseconds, in the largest unit that fits four times into `most`.
 [[nodiscard]] inline axis time_axis(wide most) {
   axis_unit in{1'000, "ns"};
   wide unit = 1'000;

@@ -19,7 +19,7 @@ struct memory_moment {
   std::int64_t held = 0, standing = 0;
 };
 
-/// The words of a picture: `what` it shows is its heading unless there is a title.
+/// The words of a picture: `what` the picture shows is its heading unless there is a title.
 struct memory_words {
   std::string what, peak, standing, beside;
   std::string_view title;

@@ -13,10 +13,10 @@
 
 namespace cairn::detail {
 
-/// Rows of parts. Kinds that no row has anything of are left out in the end, the first one excepted.
+/// Rows of parts. `made` leaves out each kind that is 0 in all rows, except the first kind.
 class part_table {
  public:
-  /// \param who  the public name that refuses numbers beyond 64 bits
+  /// \param who  the public name that errors give
   part_table(char const* who, std::vector<std::string> kinds)
       : who_{who}, kinds_{std::move(kinds)}, used_(kinds_.size()) {
     used_[0] = true;

@@ -8,7 +8,7 @@
 
 namespace cairn::detail {
 
-/// At most that many digits: "0.0123", "1.5e+09".
+/// A number with at most `digits` significant digits: "0.0123", "1.5e+09".
 [[nodiscard]] inline std::string number_text(double value, int digits = 4) {
   char text[64];
   auto const end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, digits);

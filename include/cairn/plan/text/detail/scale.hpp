@@ -20,14 +20,15 @@ enum class quantity : std::uint8_t { count, bytes, time };
 struct axis {
   std::string name;
   wide most = 0;
-  axis_unit in;                       ///< of an axis from 0
-  quantity of = quantity::count;      ///< of a logarithmic axis
+  axis_unit in;                       ///< the unit of an axis from 0
+  quantity of = quantity::count;      ///< what a logarithmic axis counts
   wide least = 0;                     ///< above 0 on a logarithmic axis
   std::vector<tick> marked = {};      ///< the numbers beside the axis, instead of round ones
   [[nodiscard]] bool is_logarithmic() const noexcept { return least > 0; }
 };
 
-/// log2 of a number in units of 2^-24, in whole numbers: the same from every compiler. \pre value > 0
+/// log2 of a number in units of 2^-24. The arithmetic is in integers, so every compiler gives the same result.
+/// \pre value > 0
 [[nodiscard]] constexpr std::int64_t log2_of(wide value) noexcept {
   int power = 0;
   while (power < 127 && value >> (power + 1) != 0) ++power;
@@ -69,7 +70,7 @@ struct axis {
   return units;
 }
 
-/// Three digits: "64 KiB", "7.63 KiB", "763 KiB", "20 ms", "5k".
+/// An amount in three digits: "64 KiB", "7.63 KiB", "763 KiB", "20 ms", "5k".
 [[nodiscard]] inline std::string amount_text(wide value, quantity of) {
   auto const units = units_of(of);
   axis_unit in = units.front();
@@ -79,8 +80,9 @@ struct axis {
   return in_units(rounded, in.unit) + in.name;
 }
 
-/// Round numbers for a logarithmic axis from `least` to `most`, at most about `count`, from the last one that is not
-/// above `least`: powers of 2 for bytes, otherwise 1, 2 and 5 times powers of 10. \pre 0 < least <= most, count > 0
+/// Round numbers for a logarithmic axis from `least` to `most`, at most about `count` of them: powers of 2 for bytes,
+/// otherwise 1, 2 and 5 times powers of 10. The first is the last round number that is not above `least`.
+/// \pre 0 < least <= most, count > 0
 [[nodiscard]] inline std::vector<wide> round_numbers(wide least, wide most, quantity of, std::size_t count) {
   std::vector<wide> all;
   constexpr wide largest = wide{1} << 120;
@@ -120,7 +122,7 @@ struct value_range {
 };
 
 /// An axis for values from `least` to `most`: from 0, or logarithmic if the largest is at least ten times the smallest
-/// one. It then begins at a round number.
+/// one. A logarithmic axis begins at a round number.
 /// \param plain  the axis from 0 that would show them   \param least  0 asks for an axis from 0
 [[nodiscard]] inline axis ranging(axis plain, std::string const& name, quantity of, wide least) {
   if (least == 0 || plain.most / 10 < least) return plain;
@@ -128,8 +130,8 @@ struct value_range {
   return {name + ", logarithmic", plain.most, {}, of, start};
 }
 
-/// The numbers beside an axis, about `count`, from its start to its largest value. Who writes them leaves out what
-/// would touch its neighbours.
+/// The numbers beside an axis, about `count`, from its start to its largest value. The caller leaves out those that
+/// would touch their neighbours.
 [[nodiscard]] inline std::vector<tick> ticks_of(axis const& of, wide count) {
   if (!of.marked.empty()) return of.marked;
   if (!of.is_logarithmic()) return ticks_to(of.most, count, of.in.unit);

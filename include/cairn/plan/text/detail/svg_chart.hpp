@@ -200,7 +200,8 @@ class svg_chart {
     frame(lines, labels);
   }
 
-  /// Axes for bars across, one a name from the top: `bar_middle(k)` is where the `k`th is.
+  /// Draws the axes for horizontal bars, one for each name, from the top down. `bar_middle(k, count)` is the height of
+  /// bar k.
   void axes(axis const& x, std::vector<std::string> const& names, std::string const& name) {
     axis_lines lines;
     std::string labels;
@@ -246,7 +247,8 @@ class svg_chart {
     svg_path grid, frame;
   };
 
-  /// Numbers and name below the plot. Of numbers that would touch, the last one of all is kept.
+  /// Draws the numbers and the name below the plot. A number that would touch the one before it, or the last number, is
+  /// left out.
   void x_axis(axis const& x, axis_lines& lines) {
     open_group("x-axis");
     wide const longest = x.is_logarithmic() ? 7 : digits_of(x.most / x.in.unit).size();

@@ -19,20 +19,21 @@ using hundredths = std::int64_t;
   return text;
 }
 
-/// The `d` attribute of a path. Each mark begins with one `M`; everything else of the mark is relative to it.
+/// The `d` attribute of a path. Each mark begins with one `M`. Lines go to absolute positions; dots, rings and caps are
+/// relative to the current one.
 class svg_path {
  public:
   svg_path& move(hundredths x, hundredths y) { return put('M', x).put(' ', y); }
   svg_path& across(hundredths x) { return put('H', x); }
   svg_path& down(hundredths y) { return put('V', y); }
   svg_path& line(hundredths x, hundredths y) { return put('L', x).put(' ', y); }
-  /// A line of length 0, which round ends make a dot.
+  /// A dot: a line of length 0, which round line ends make visible.
   svg_path& dot() { return add("h0"); }
   svg_path& ring(hundredths radius) {
     std::string const r = pixels(radius), turn = "a" + r + " " + r + " 0 1 0 ";
     return add("m-" + r + " 0" + turn + pixels(2 * radius) + " 0" + turn + pixels(-2 * radius) + " 0");
   }
-  /// A bar that extends to both sides.
+  /// A horizontal bar that extends by `half` to both sides.
   svg_path& cap(hundredths half) { return add("m-" + pixels(half) + " 0h" + pixels(2 * half)); }
   svg_path& close() { return add("Z"); }
   [[nodiscard]] std::string const& data() const noexcept { return data_; }

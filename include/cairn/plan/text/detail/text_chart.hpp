@@ -35,7 +35,7 @@ struct glyph {
   return lines + '\n';
 }
 
-/// The same for text, broken between words.
+/// The same for a text, which is broken between words.
 [[nodiscard]] inline std::string wrapped(std::string const& text, std::size_t columns) {
   std::vector<std::string> words(1);
   for (char const c : text) {
@@ -85,8 +85,8 @@ class text_chart {
   }
 
  private:
-  /// Labels below their ticks. Of two labels that would touch, the later one is kept, except that the first label of
-  /// all is always kept.
+  /// Labels below their ticks. The last label is always kept, and the first one unless it would touch the last. Of two
+  /// others that would touch, the earlier one is kept.
   template <class ColumnOf>
   [[nodiscard]] std::string ruler(std::vector<tick> const& ticks, ColumnOf column_of, std::string const& x_name) const {
     std::size_t const columns = gutter_ + 1 + width_;

@@ -37,7 +37,7 @@ struct axis_unit {
   std::string name;
 };
 
-/// The largest binary unit of which `most` has at least four.
+/// The largest binary unit that fits four times into `most`.
 [[nodiscard]] inline axis_unit byte_unit(wide most) {
   int power = 0;
   wide unit = 1;

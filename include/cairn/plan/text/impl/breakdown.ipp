@@ -114,7 +114,8 @@ inline void draw_bars(svg_chart& chart, breakdown const& of, breakdown_words con
   chart.close_group();
 }
 
-/// Areas from the bottom up to the sum of the first k kinds, the largest first, so that each shows only its own part.
+/// Draws, for each k, the area from the bottom up to the sum of the first k kinds. The largest area comes first, so
+/// each one shows only the part of kind k.
 inline void draw_areas(svg_chart& chart, breakdown const& of, breakdown_words const& words, axis const& y,
                        std::size_t largest) {
   std::size_t const count = of.rows.size();
@@ -170,7 +171,7 @@ CAIRN_DECL std::string breakdown_svg(breakdown const& of) {
       layout.left = (std::max)(layout.left, (std::min)(room, hundredths{34'000}));
       if (row != largest) told += " " + words.parts(row) + ".";
     }
-    layout.right = 70'000;  // sums stand behind the bars
+    layout.right = 70'000;  // room for the sums at the ends of the bars
   } else {
     legend.push_back({"largest", "peak", detail::line_sample});
   }

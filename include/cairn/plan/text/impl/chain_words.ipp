@@ -93,7 +93,7 @@ CAIRN_DECL std::vector<action> read_chain_words(std::string_view line) {
   struct meaning {
     std::string_view word;
     action (*make)(step_index, tier);
-    bool forgets;  ///< and frees state i
+    bool forgets;  ///< whether the word also frees state i
   };
   constexpr auto run = [](step_index i, tier) { return chain_actions::advance(i); };
   constexpr auto adjoint = [](step_index i, tier) { return chain_actions::reverse(i); };

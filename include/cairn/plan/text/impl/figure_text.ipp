@@ -11,7 +11,7 @@
 namespace cairn {
 
 CAIRN_DECL std::string percent_text(double share) {
-  // Limits at which a number of so many digits would be rounded up to one more.
+  // From each limit on, rounding to so few digits would carry into one more digit.
   if (!(share >= 9.995 && share <= 1e15)) return detail::number_text(100 * share, share >= 0.995 ? 3 : 2) + " %";
   return detail::digits_of(wide(100 * share + 0.5)) + " %";
 }

@@ -61,7 +61,7 @@ inline void check_lines(std::vector<memory_line> const& lines, bool over_time) {
   return words + percent_text(double(apart) / double(expected)) + (more ? " above" : " below") + " the predicted one";
 }
 
-/// A line of samples, from the bottom of the plot. A sample lasts until the next one begins.
+/// The path of a line, which begins at the bottom of the plot. A sample lasts until the next one begins.
 [[nodiscard]] inline svg_path sampled_path(svg_chart const& chart, memory_line const& line, axis const& x,
                                            axis const& y, bool over_time) {
   svg_path path;
@@ -74,7 +74,7 @@ inline void check_lines(std::vector<memory_line> const& lines, bool over_time) {
     hundredths const end = over_time ? to(sample.end) : chart.across(wide(k) + 1, x);
     hundredths const level = chart.up(wide(sample.bytes), y);
     if (begin > at) path.across(at = begin);
-    if (level < high || end > at) {  // of samples without duration only what is higher shows
+    if (level < high || end > at) {  // without duration a sample shows only above the line
       if (level != high) path.down(high = level);
     }
     if (end > at) path.across(at = end);

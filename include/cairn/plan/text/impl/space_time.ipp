@@ -17,8 +17,8 @@
 
 namespace cairn::detail {
 
-/// The actions between which a slot held something: from the one that filled it to the one that dropped it. Drawn at
-/// `twice_at` half steps.
+/// The actions between which a slot held something: from the one that filled it to the one that dropped it. It is drawn
+/// at `twice_at` half steps.
 struct slot_lifetime {
   content what = content::state;
   tier where = tier::memory;
@@ -135,7 +135,7 @@ CAIRN_DECL std::string space_time_svg_of(drawn_loop const& drawn, std::string_vi
   return std::move(chart).finish();
 }
 
-/// Marks of the picture for a terminal; if two marks share a cell, the later one is shown.
+/// Marks of the picture for a terminal; if two marks share a cell, the one that comes later in this list is shown.
 enum space_time_rank : unsigned char {
   rank_kept = 1, rank_kept_far, rank_advance, rank_record, rank_turn, rank_drop, rank_load, rank_save, rank_reverse
 };

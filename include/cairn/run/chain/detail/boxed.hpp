@@ -7,8 +7,8 @@
 
 namespace cairn::detail {
 
-/// One object or none, separately on the heap: a chain holds what its plan says, and never memory for all its states at
-/// once. The object is made in place and never copied or moved.
+/// One object or none, separately on the heap: so a chain holds only what its plan keeps, and never memory for all its
+/// states at once. The object is made in place and never copied or moved.
 template <class T>
 class boxed {
  public:
@@ -29,7 +29,7 @@ class boxed {
   void reset() noexcept { delete std::exchange(at_, nullptr); }
   [[nodiscard]] explicit operator bool() const noexcept { return at_ != nullptr; }
   [[nodiscard]] T& operator*() const noexcept { return *at_; }
-  /// 0 if empty, and for a type whose bytes are unknown.
+  /// Bytes of the object; 0 if there is none, and for a type whose bytes are unknown.
   [[nodiscard]] std::size_t bytes() const {
     if constexpr (sized_state<T>) return at_ != nullptr ? bytes_of(*at_) : 0;
     else return 0;

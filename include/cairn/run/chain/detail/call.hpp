@@ -11,7 +11,7 @@ namespace cairn::detail {
 // Never inlined: a compiler that optimised the same stage once for the way forward and once for the recomputation could
 // contract it (fused multiply-add) in two ways, and the recomputed states would differ in bits.
 
-/// Parameter I of a stage's function, called with arguments `A...`, is not a reference.
+/// Parameter `Place` of a stage's function, called with arguments `A...`, is not a reference.
 template <class Stage, std::size_t Place, class... A> inline constexpr bool forward_takes_value = false;
 template <class Stage, std::size_t Place, class... A>
   requires requires { &Stage::forward; }

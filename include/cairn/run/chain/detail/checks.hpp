@@ -23,7 +23,7 @@ template <class Stages> inline constexpr bool of_any_stages = false;
 template <stage_list Stages>
 inline constexpr bool of_any_stages<Stages> = std::is_same_v<typename stage_access<Stages>::stage, any_stage>;
 
-/// The fault of the forward functions of a tuple, one after the other.
+/// The first fault of the forward functions of a tuple, in the order of the stages.
 template <class Stages, class X0, std::size_t Place = 0>
 [[nodiscard]] consteval stage_fault fault_of_tuple_forward() {
   if constexpr (Place == std::tuple_size_v<std::remove_const_t<Stages>>) return stage_fault::none;
@@ -33,7 +33,7 @@ template <class Stages, class X0, std::size_t Place = 0>
     else return fault_of_tuple_forward<Stages, X0, Place + 1>();
   }
 }
-/// The fault of the backward functions, from the last one.
+/// The first fault of the backward functions, from the last stage on.
 template <class Stages, class X0, class Bar, std::size_t Place>
 [[nodiscard]] consteval stage_fault fault_of_tuple_backward() {
   if constexpr (Place == 0) return stage_fault::none;
@@ -44,7 +44,7 @@ template <class Stages, class X0, class Bar, std::size_t Place>
     else return fault_of_tuple_backward<Stages, X0, Bar, Place - 1>();
   }
 }
-/// The fault of the forward function of a stage for all states.
+/// The fault of the forward function of a list, whose stages all have one type.
 template <class Stages, class X0>
 [[nodiscard]] consteval stage_fault fault_of_list_forward() {
   if constexpr (of_any_stages<Stages>) return stage_fault::none;

@@ -74,7 +74,7 @@ struct list_types {
     else return kept;
   }
   static bool needs_state(typename access::stage const&) noexcept { return shape.needs_state; }
-  /// Bytes of the new adjoint that backward makes.
+  /// Bytes that adjoints take in addition while backward runs: those of a new adjoint, or of the growth of the old one.
   static std::int64_t adjoint_work(typename access::stage const&, std::int64_t made, std::int64_t old) noexcept {
     return shape.gives_adjoint ? made : made > old ? made - old : 0;
   }
@@ -107,7 +107,7 @@ class chain_list {
   using tape_type = typename types::tape;
 
  public:
-  using adjoint_type = Bar;  ///< of state 0
+  using adjoint_type = Bar;  ///< the adjoint of state 0
 
   chain_list(Stages& stages, X0 const& x0)
       : stages_{stages}, x0_{x0}, states_(std::size_t(count()) + 1), tapes_(std::size_t(count())) {}
@@ -220,7 +220,7 @@ class chain_list {
 
   Stages& stages_;
   X0 const& x0_;
-  std::vector<boxed<state_type>> states_;  ///< 0..L; that of state 0 stays empty
+  std::vector<boxed<state_type>> states_;  ///< 0..L; the place of state 0 stays empty
   std::vector<boxed<tape_type>> tapes_;
   boxed<Bar> bar_;
 };

@@ -22,7 +22,7 @@ struct no_chain_replay {
   void came_back(Chain const&, step_index) const noexcept {}
 };
 
-/// Compares each state that is made again with `every_step`; with `checkpoints` only the last state of each
+/// With `every_step`, compares each state that is made again; with `checkpoints`, only the last state of each
 /// recomputation, which also shows earlier differences that persist. The list of actions says beforehand which states
 /// these are, so that no other state is hashed. Memory: 8 bytes per state, with `checkpoints` 9.
 class chain_replay {

@@ -10,7 +10,8 @@
 
 namespace cairn::detail {
 
-/// A function of the last state of a chain of any_stage: takes the type that it names, or a stage_view.
+/// A function of the last state of a chain of any_stage that names the type of this state; not one that takes a
+/// stage_view.
 template <class Seed>
 concept told_seed = !range_like<Seed> && !std::is_void_v<typename decltype(told_argument<Seed>())::type> &&
                     !std::is_same_v<typename decltype(told_argument<Seed>())::type, stage_view>;
@@ -23,7 +24,7 @@ template <class Seed, class X>
 concept shared_seed =
     !made_by_seed<std::remove_reference_t<Seed>, X> && !given_away<Seed> && shallow<std::remove_cvref_t<Seed>>;
 
-/// The result of the seed for a last state X; for X = stage_view before it is put into a stage_value.
+/// The result of the seed for a last state X; for X = stage_view, before the result is put into a stage_value.
 template <class Seed, class X>
 [[nodiscard]] decltype(auto) call_seed(Seed&& seed, X const& x) {
   using S = std::remove_reference_t<Seed>;

@@ -64,7 +64,7 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
   template <std::size_t K> static constexpr stage_shape shape = at<K>::reading::shape;
 
  public:
-  using adjoint_type = typename at<0>::adjoint;  ///< of state 0
+  using adjoint_type = typename at<0>::adjoint;  ///< the adjoint of state 0
 
   chain_tuple(Stages& stages, X0 const& x0) : stages_{stages}, x0_{x0} {}
   chain_tuple(chain_tuple const&) = delete;

@@ -16,8 +16,9 @@
 
 namespace cairn::detail {
 
-/// Runs steps and adjoints one by one, reads and writes their numbers, and holds the report. The same numbers of an
-/// adjoint that is a State are differentiated as of a state; of other adjoints the first ones.
+/// Runs steps and adjoints one by one, reads and writes their numbers, and holds the report. An adjoint that is a State
+/// has the same differentiated numbers as a state; of any other adjoint, the first numbers belong to those of the
+/// state.
 class checked_loop {
  public:
   checked_loop(checked_functions& functions, std::uint64_t random_seed)
@@ -31,19 +32,19 @@ class checked_loop {
   /// Whether some parts of the state are not differentiated.
   [[nodiscard]] bool has_constants() const noexcept { return has_constants_; }
 
-  /// The differentiated numbers of a state or an adjoint, which outlives what is returned.
+  /// The differentiated numbers of a state or an adjoint x; x must outlive the result.
   template <class Value>
   [[nodiscard]] auto numbers(Value& x) const noexcept {
     return [this, &x](run_visitor f) {
       choice_.visit([&](run_visitor each) { functions_.visit(x, false, each); }, f);
     };
   }
-  /// All of its numbers that are known.
+  /// All known numbers of x, also those that are not differentiated.
   template <class Value>
   [[nodiscard]] auto all_numbers(Value& x) const noexcept {
     return [this, &x](run_visitor f) { functions_.visit(x, true, f); };
   }
-  /// Those that are taken as constants.
+  /// The numbers of x that are taken as constants.
   template <class Value>
   [[nodiscard]] auto taken_as_constants(Value& x) const noexcept {
     return [this, &x](run_visitor f) {

@@ -142,7 +142,7 @@ class constants_search {
     to = numbers_of(loop_.numbers(*x));
     return to.size() == here.to.size();
   }
-  /// Whether number k moved as far as before the step, except for rounding.
+  /// Whether the step moves number k as far as its input was moved, except for rounding.
   [[nodiscard]] static bool moved_along(one_step const& here, std::vector<double> const& from,
                                         std::vector<double> const& to, std::size_t k) {
     double const size =

@@ -19,7 +19,8 @@ struct magnitudes {
     if (least == 0 || size < least) least = size;
     if (size > most) most = size;
   }
-  /// The least magnitude whose adjoint fits into numbers of 2^-range to 2^range beside that of the largest.
+  /// The least magnitude whose adjoint fits into numbers of 2^-range to 2^range beside the adjoint of the largest
+  /// magnitude.
   [[nodiscard]] double least_within(int range) const noexcept {
     if (least == 0) return 0;
     int const low = exponent_of(least), lowest = exponent_of(most) - 2 * range;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file number_runs.hpp  The floating-point numbers of a value, without the type of the value: what the checks compute
-/// of them is compiled once, not for each state, step and adjoint.
+/// from them is compiled once, not for each state, step and adjoint.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -31,7 +31,7 @@ namespace cairn::detail {
   return exponent;
 }
 
-/// Calls a function that outlives it. What takes one is compiled once for all functions.
+/// Refers to a function, which must outlive it. Code that takes a call_ref is compiled once for all functions.
 template <class Signature>
 class call_ref;
 template <class R, class... A>
@@ -86,7 +86,7 @@ inline constexpr number_kind number_kind_of{
     [](void const* at) { return double(*static_cast<T const*>(at)); },
     [](void* at, double to) { return double(*static_cast<T*>(at) = T(to)); }};
 
-/// Numbers of one type behind each other.
+/// Consecutive numbers of one type.
 struct number_run {
   unsigned char* first;  // written to only where the value is not const
   std::size_t count;
@@ -148,7 +148,7 @@ inline void set_numbers(numbers_view x, std::vector<double>& values) {
   });
   return all;
 }
-/// `underflow_of` the type of each number.
+/// `underflow_of` for the type of each number.
 [[nodiscard]] inline std::vector<double> underflows_of(numbers_view x) {
   std::vector<double> all;
   x([&](number_run const& run) { all.resize(all.size() + run.count, run.kind->underflow()); });

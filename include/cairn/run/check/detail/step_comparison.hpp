@@ -19,7 +19,7 @@ struct tested_step {
   step_index i;
 };
 
-/// Says of one step and one direction whether the adjoint is right.
+/// Decides for one step and one direction whether the adjoint is right.
 class step_comparison {
  public:
   /// <w, f(x + h v) - f(x - h v)>, and the same by the adjoint.
@@ -56,8 +56,8 @@ class step_comparison {
     };
     double least = doubt(1);
     for (std::size_t k = 2; k < all.size(); ++k) least = doubt(k) < least ? doubt(k) : least;
-    // The best result at any distance that is nearly as good as the best counts for the adjoint, because rounding that
-    // is the same at several distances looks like an error.
+    // Among the distances whose uncertainty is nearly the least, the one with the least error counts, in favour of the
+    // adjoint: rounding that is the same at several distances looks like an error.
     std::size_t best = 0;
     for (std::size_t k = 1; k < all.size(); ++k) {
       if (doubt(k) > 16 * least) continue;
@@ -97,7 +97,7 @@ class step_comparison {
                           sum_of_terms(here.drift, direction)),
                   0);
   }
-  /// Finds the number of the state whose adjoint is wrong by most, and writes it to the report.
+  /// Finds the number of the state whose adjoint has the largest error, and writes it to the report.
   void find_number(tested_step const& here, std::vector<double> const& v, double h) {
     double worst = -1;
     std::size_t found_at = 0;

@@ -57,7 +57,7 @@ class step_test {
     }
   };
 
-  /// Whether step i makes x1 of x again, whatever its target holds. If not, the report says so.
+  /// Whether step i makes x1 from x again, whatever its target holds. If not, the report says so.
   [[nodiscard]] bool repeats(unnamed_state const& x, unnamed_state const& x1, step_index i) {
     held_state again = loop_.copy(x);
     loop_.advance(*again, i);

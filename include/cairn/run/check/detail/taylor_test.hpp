@@ -46,7 +46,7 @@ class random_numbers {
 
 /// Divides the distance by four each time and follows the remainder |J(x + h v) - J(x) - h <g, v>| until rounding
 /// dominates; the shorter half of the distances shows how large rounding is.
-/// Errors of the gradient below the square root of the machine precision are ignored, because in rounding there are
+/// Errors of the gradient below the square root of the machine precision are ignored, because rounding alone shows
 /// slopes of every kind.
 /// \param remainder  the remainder at a distance h   \param rounding  the least rounding to expect of the terms of J
 /// \param rate  errors of <g, v> up to this are ignored

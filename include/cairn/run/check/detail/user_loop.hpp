@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file user_loop.hpp  A loop whose adjoint is checked: the user's step and adjoint, and where their types end.
+/// \file user_loop.hpp  A loop whose adjoint is checked: the user's step and adjoint, and the functions that hide their
+/// types.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -110,12 +111,12 @@ class held_value {
 using held_state = held_value<unnamed_state>;
 using held_bar = held_value<unnamed_bar>;
 
-/// What a check asks of a loop. No check knows the types of its states, steps and adjoints, so that each of them is
+/// What a check asks of a loop. No check knows the types of its states, steps and adjoints, so that each check is
 /// compiled once, not for each loop that is checked.
 class checked_functions {
  public:
-  /// Of the loop's types: whether the numbers of all of a state are known, an adjoint is a state, the step writes into
-  /// another state, `pull` calls it, and there is a tangent.
+  /// What the loop's types tell: whether all numbers of a state are known, an adjoint is a state, the step writes into
+  /// another state, `pull` calls the step, and there is a tangent.
   struct facts {
     bool numbered, bar_is_state, out_of_place, step_in_adjoint, tangent;
   };
@@ -139,7 +140,7 @@ class checked_functions {
   virtual void visit(unnamed_state const& x, bool all, run_visitor f) const = 0;
   virtual void visit(unnamed_bar& bar, bool all, run_visitor f) const = 0;
   virtual void visit(unnamed_bar const& bar, bool all, run_visitor f) const = 0;
-  /// Calls f as `for_each_group` does, of the differentiated numbers.
+  /// Calls f for the groups of differentiated numbers, as `for_each_group` does.
   virtual void each_group(unnamed_state const& x, call_ref<void(std::size_t, bool)> f) const = 0;
   /// See `member_with`.
   [[nodiscard]] virtual std::int64_t member_of(unnamed_state const& x, std::int64_t number) const = 0;
@@ -176,7 +177,7 @@ template <class State, class Bar>
   return held_bar::made<Bar>([&] { return gradient(step, copy_of(x0), n, std::move(seed), adjoint); });
 }
 
-/// The functions of a loop, by those of the user.
+/// The functions of a loop, made from those of the user.
 /// \tparam All  which numbers are differentiated, before any are taken as constants
 template <class State, class Bar, class Step, class Tangent, class Adjoint, class Seed, class All>
 class typed_functions final : public checked_functions {

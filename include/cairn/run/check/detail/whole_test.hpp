@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file whole_test.hpp  Compares the gradient of a whole loop with its Taylor remainder.
+/// \file whole_test.hpp  The Taylor test of the gradient of a whole loop.
 #include <utility>
 #include <vector>
 #include <cairn/run/check/detail/checked_loop.hpp>

@@ -13,7 +13,7 @@
 
 namespace cairn::detail {
 
-/// Inputs and seeds that fit a graph. One object, one sweep after another: its tables stay.
+/// Inputs and seeds that fit a graph. One object serves one sweep after another; its tables stay.
 class graph_given {
  public:
   /// \throws invalid_call   for inputs and seeds of another graph
@@ -28,7 +28,7 @@ class graph_given {
   [[nodiscard]] stage_view input(std::int32_t at) const noexcept { return inputs_[std::size_t(at)]; }
   [[nodiscard]] std::vector<graph_seed> const& seeds() const noexcept { return *seeds_; }  ///< \pre begun
 
-  /// The input that an entry is; -1 for another one.
+  /// The number of the input that an entry is; -1 if the entry is no input.
   [[nodiscard]] static std::int32_t input_of(graph_builder const& net, std::int32_t number) noexcept {
     if (number < 0 || std::size_t(number) >= net.entries_.size()) return -1;
     auto const& entry = net.entries_[std::size_t(number)];

@@ -12,7 +12,7 @@
 
 namespace cairn::detail {
 
-/// One object, one sweep after another. Allocates nothing for the graph of the last sweep.
+/// One object serves one sweep after another. Allocates nothing if the graph is that of the last sweep.
 class known_graph {
  public:
   /// The same as net.graph().
@@ -28,7 +28,7 @@ class known_graph {
     if (!rules_) rules_.emplace(told_, who);
     return rules_->reads;
   }
-  /// \pre `reads` of the same name has returned   \throws invalid_schedule   if that graph cannot obey the plan
+  /// \pre `reads` has returned for this graph   \throws invalid_schedule   if that graph cannot obey the plan
   template <class Actions>
   void check(Actions const& actions) {
     graph_walk& walk = rules_->walk;
@@ -75,7 +75,7 @@ class known_graph {
       ++inputs;
     }
     if (inputs != told.inputs.size()) return false;
-    // The rest is compared as a whole, with the inputs laid aside, because a list of them would be allocated.
+    // The rest is compared as a whole. The inputs are moved aside, because lists of them in `now` would be allocated.
     graph_operation const now = graph_builder::told(of);
     auto list = std::exchange(told.inputs, {});
     auto needed = std::exchange(told.adjoint_needs_inputs, {});

@@ -36,7 +36,7 @@ class graph_memory {
     if (is_finished_) room_.end_sweep();
     else room_.empty();
   }
-  /// The adjoints of the inputs stay in the room.
+  /// The sweep has ended normally: the adjoints of the inputs stay in the room.
   void finish() noexcept { is_finished_ = true; }
 
   void advance(step_index v) { run(v, false); }
@@ -64,8 +64,8 @@ class graph_memory {
     count_bars(net_.size());
     reach(transient);
   }
-  /// Runs the adjoint of operation v. It is not called if nothing contributed to the adjoint of its value, because it
-  /// has nothing to add.
+  /// Runs the adjoint of operation v. The adjoint is not called if nothing contributed to the adjoint of value v,
+  /// because there is nothing to add.
   void reverse(step_index v) {
     graph_held& at = held(v);
     transient_ = 0;

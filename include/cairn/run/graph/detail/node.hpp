@@ -58,7 +58,8 @@ struct graph_node {
   /// Makes its value. \param tape  where its tape goes; null if none is kept   \param boxes  as in
   ///   `stage_value::made_by`
   [[nodiscard]] virtual stage_value run(graph_operand const* inputs, stage_value* tape, stage_boxes* boxes) = 0;
-  /// Adds to the adjoints of its inputs, each in its place. \param inputs  empty where it does not read one
+  /// Adds to the adjoints of its inputs, each in its place. \param inputs  an input that the adjoint does not read is
+  ///   empty
   virtual void pull(graph_operand const* inputs, stage_view value, stage_value const& tape, stage_value const& bar,
                     stage_value* const* bars, stage_boxes* boxes) = 0;
   [[nodiscard]] virtual std::int64_t value_bytes(stage_value const& value) const = 0;
@@ -96,11 +97,11 @@ template <class... A>
 template <class F, std::size_t Count>
 inline constexpr bool adds_in_place = ends_in_references(parameters_of<F>(), Count);
 
-/// Whether each input that an adjoint reads is one of so many. \tparam Reads  as in `adjoint_reads`
+/// Whether each input that an adjoint reads is one of `Count` inputs. \tparam Reads  as in `adjoint_reads`
 template <class Reads, std::size_t Count>
 inline constexpr bool inputs_are_there = Count >= 64 || Reads::inputs_read == decltype(Reads::inputs_read)(-1) ||
                                          (Reads::inputs_read >> (Count < 64 ? Count : 0)) == 0;
-/// The same in words of `operation_graph`.
+/// The inputs that an adjoint reads, as `operation_graph` describes them.
 template <class Reads>
 [[nodiscard]] needed_inputs inputs_read(std::size_t count) {
   std::vector<bool> each;

@@ -18,10 +18,10 @@ struct no_graph_replay {
   void made(Memory const&, step_index) const noexcept {}
 };
 
-/// Compares each value that is made again with `every_step`; with `checkpoints` only those that no further repeated run
-/// reads, in which earlier differences show that persist. The list of actions says beforehand which values these are,
-/// so that no other value is hashed. What operation v makes is state v + 1. Memory: 18 bytes per operation, kept for
-/// the next sweep.
+/// With `every_step`, compares each value that is made again; with `checkpoints`, only those that no further repeated
+/// run reads, which also show earlier differences that persist. The list of actions says beforehand which values these
+/// are, so that no other value is hashed. What operation v makes is state v + 1. Memory: 18 bytes per operation, kept
+/// for the next sweep.
 class graph_replay {
  public:
   /// Begins a sweep.   \pre the graph can obey the plan   \param reads  must outlive the sweep
@@ -53,8 +53,8 @@ class graph_replay {
   }
 
  private:
-  /// Marks values that are compared, from the last action to the first. Counts in the tables of `made`, which begin
-  /// behind it.
+  /// Marks values that are compared, from the last action to the first. Counts in the tables of `made`, which are reset
+  /// afterwards.
   template <class Actions>
   void choose(Actions const& actions) {
     table<step_index>& runs_before = since_;

@@ -19,7 +19,7 @@ struct graph_held {
   std::int64_t value_bytes = 0, tape_bytes = 0, bar_bytes = 0;
 };
 
-/// Places without values between sweeps, but for the adjoints of inputs. Their tables keep their memory.
+/// The places; between sweeps only those of the adjoints of inputs hold values. The tables keep their memory.
 struct graph_room {
   /// Empty places for a graph.
   void begin(graph_builder const& net, std::size_t inputs) {
@@ -27,12 +27,12 @@ struct graph_room {
     input_bars.resize(inputs);
     held.resize(std::size_t(net.size()));
   }
-  /// Ends everything that is held.
+  /// Destroys everything that is held.
   void empty() noexcept {
     end_sweep();
     input_bars.clear();
   }
-  /// The same, but for the adjoints of the inputs.
+  /// The same, except that the adjoints of the inputs stay.
   void end_sweep() noexcept {
     held.clear();
     read.clear();

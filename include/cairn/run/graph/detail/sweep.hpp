@@ -36,7 +36,7 @@ class graph_states {
 
   [[nodiscard]] Memory& memory() noexcept { return memory_; }
   [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
-  /// The value that an action makes or reads.
+  /// Visits the value of the operation that an action names.
   bool visit(action const& a, moment, event::sink sink, void* context) const {
     return memory_.visit(a.from, sink, context);
   }
