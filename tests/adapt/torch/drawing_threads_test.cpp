@@ -2,14 +2,14 @@
 // Generators belong to the process: computations of two threads that draw from them at once are refused, and never get
 // gradients of other numbers.
 #include "support/torch.hpp"
-#include <atomic>
+#include "support/two_threads.hpp"
 #include <barrier>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 #include <torch/nn/modules/container/functional.h>
@@ -22,10 +22,10 @@ namespace drawing_threads_tests {
 
 using at::Tensor;
 using Catch::Matchers::ContainsSubstring;
+using support::drawn_at_once;
 using support::said;
+using support::said_in_two_threads;
 using support::same_bits;
-
-constexpr auto at_once = "random numbers were drawn while another thread ran a checkpointed computation, too";
 
 /// x times a mask, or times 0.5, by a region or by a Sequential of two segments.
 struct masked {
@@ -46,12 +46,6 @@ struct masked {
   }
 };
 
-void in_two_threads(std::function<void(int)> const& f) {
-  std::thread other{[&] { f(1); }};
-  f(0);
-  other.join();
-}
-
 Tensor new_input() { return torch::ones({64}, torch::requires_grad()); }
 
 TEST_CASE("regions and Sequentials of two threads that draw random numbers at once are refused",
@@ -60,11 +54,9 @@ TEST_CASE("regions and Sequentials of two threads that draw random numbers at on
   masked const draws{in_region, true};
   SECTION("in forward") {
     std::barrier<> meet{2};
-    std::string words[2];
-    in_two_threads([&](int k) {
-      words[k] = said<cairn::invalid_call>([&] { (void)draws(new_input(), [&](int) { meet.arrive_and_wait(); }); });
-    });
-    for (auto const& one : words) CHECK_THAT(one, ContainsSubstring(at_once));
+    auto const words = said_in_two_threads<cairn::invalid_call>(
+        [&](int) { (void)draws(new_input(), [&](int) { meet.arrive_and_wait(); }); });
+    for (auto const& one : words) CHECK_THAT(one, ContainsSubstring(drawn_at_once));
   }
   SECTION("in backward, which can be called again") {
     std::barrier<> meet{2};
@@ -75,10 +67,9 @@ TEST_CASE("regions and Sequentials of two threads that draw random numbers at on
         if (run == 2) meet.arrive_and_wait();
       });
     }
-    std::string words[2];
-    in_two_threads([&](int k) { words[k] = said<cairn::invalid_call>([&] { y[k].backward(torch::ones({64})); }); });
+    auto const words = said_in_two_threads<cairn::invalid_call>([&](int k) { y[k].backward(torch::ones({64})); });
     for (int k : {0, 1}) {
-      CHECK_THAT(words[k], ContainsSubstring(at_once));
+      CHECK_THAT(words[std::size_t(k)], ContainsSubstring(drawn_at_once));
       y[k].backward(torch::ones({64}));
       CHECK(same_bits(x[k].grad(), y[k]));
     }
@@ -86,16 +77,13 @@ TEST_CASE("regions and Sequentials of two threads that draw random numbers at on
   SECTION("not where they draw none, nor where one that draws none says so") {
     for (bool const one_draws : {false, true}) {
       std::barrier<> meet{2};
-      std::string words[2];
-      in_two_threads([&](int k) {
-        words[k] = support::message_of([&] {
-          masked one{in_region, k == 0 && one_draws};
-          if (one_draws && !one.draws) one.rng = cl::Rng::Ignore;
-          auto const x = new_input();
-          auto const y = one(x, [&](int) { meet.arrive_and_wait(); });
-          y.sum().backward();
-          if (!same_bits(x.grad(), y)) throw std::runtime_error("other masks");
-        });
+      auto const words = said_in_two_threads<std::exception>([&](int k) {
+        masked one{in_region, k == 0 && one_draws};
+        if (one_draws && !one.draws) one.rng = cl::Rng::Ignore;
+        auto const x = new_input();
+        auto const y = one(x, [&](int) { meet.arrive_and_wait(); });
+        y.sum().backward();
+        if (!same_bits(x.grad(), y)) throw std::runtime_error("other masks");
       });
       CHECK(words[0] == "");
       CHECK(words[1] == "");
@@ -126,23 +114,16 @@ TEST_CASE("threads that draw random numbers never get gradients of other numbers
     for (auto const& one : modules) (void)one(new_input());  // captures the graph, alone
     run = [modules](int k, Tensor const& x) { return modules[std::size_t(k)](x); };
   }
-  std::atomic<int> wrong = 0, refused = 0, right = 0;
-  in_two_threads([&](int thread) {
-    for (int k = 0; k < 200; ++k) {
-      try {
-        auto const x = new_input();
-        auto const y = run(thread, x);
-        y.sum().backward();
-        ++(same_bits(x.grad(), y) ? right : wrong);
-      } catch (cairn::invalid_call const& e) {
-        ++(std::string{e.what()}.find(at_once) != std::string::npos ? refused : wrong);
-      }
-    }
-  });
-  CAPTURE(right, refused);
-  CHECK(wrong == 0);
-  CHECK(right + refused == 400);
-  if (!runs_again) CHECK(refused == 0);
+  support::meetings const met{200, [&](int thread) {
+                                auto const x = new_input();
+                                auto const y = run(thread, x);
+                                y.sum().backward();
+                                return same_bits(x.grad(), y);
+                              }};
+  CAPTURE(met.right.load(), met.refused.load());
+  CHECK(met.wrong == 0);
+  CHECK(met.right + met.refused == 400);
+  if (!runs_again) CHECK(met.refused == 0);
 }
 
 }  // namespace drawing_threads_tests

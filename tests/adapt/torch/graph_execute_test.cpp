@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/torch.hpp"
+#include "support/two_threads.hpp"
 #include <barrier>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -132,10 +134,9 @@ TEST_CASE("a graph has the bits of its plain call under every plan", "[torch][gr
 TEST_CASE("an operation that draws in two threads at once is refused if it runs again", "[torch][graph][rng][threads]") {
   using namespace cairn::graph_actions;
   bool const again = GENERATE(true, false);
-  int const meeting = GENERATE(1, 2);  // the run in which the threads meet
+  int const meeting = GENERATE(1, 2);  // the run in which the threads meet, if there is one
   std::barrier<> meet{2};
-  std::string words[2];
-  auto const backward = [&](int k) {
+  auto const words = support::said_in_two_threads<std::exception>([&](int) {
     hand_made net;
     int runs = 0;
     auto const f = [&](tensors const& in) {
@@ -151,18 +152,12 @@ TEST_CASE("an operation that draws in two threads at once is refused if it runs 
     tensors const leaves{torch::ones({rows, columns}).requires_grad_()};
     auto const program = net.program(again ? std::vector<cairn::action>{advance(0), turn(1), drop(0), record(0), reverse(0)}
                                            : std::vector<cairn::action>{record(0), turn(1), reverse(0)});
-    words[k] = support::message_of([&] {
-      auto const y = graph_node::call(program, leaves).front();
-      auto const gradient = torch::autograd::grad({y.sum()}, leaves).front();
-      if (!same_bits(gradient, y)) throw std::runtime_error("other masks");
-    });
-    if (!again && meeting == 2) meet.arrive_and_wait();  // it runs once
-  };
-  std::thread other{[&] { backward(1); }};
-  backward(0);
-  other.join();
+    auto const y = graph_node::call(program, leaves).front();
+    auto const gradient = torch::autograd::grad({y.sum()}, leaves).front();
+    if (!same_bits(gradient, y)) throw std::runtime_error("other masks");
+  });
   for (auto const& one : words) {
-    if (again) CHECK_THAT(one, Catch::Matchers::ContainsSubstring("random numbers were drawn while another thread ran"));
+    if (again) CHECK_THAT(one, Catch::Matchers::ContainsSubstring(support::drawn_at_once));
     else CHECK(one == "");
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two libraries with hidden visibility and regions of their own, loaded into one program without a name in common.
 #include "support/torch.hpp"
+#include "support/two_threads.hpp"
+#include <barrier>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -32,7 +34,8 @@ class library {
     region_ = reinterpret_cast<decltype(region_)>(dlsym(handle_, "region_of_library"));
     engine_ = reinterpret_cast<decltype(engine_)>(dlsym(handle_, "engine_of_library"));
     policy_ = reinterpret_cast<decltype(policy_)>(dlsym(handle_, "policy_of_library"));
-    if (!region_ || !engine_ || !policy_) FAIL("the library " + name + " has no such function");
+    drawing_ = reinterpret_cast<decltype(drawing_)>(dlsym(handle_, "drawing_region_of_library"));
+    if (!region_ || !engine_ || !policy_ || !drawing_) FAIL("the library " + name + " has no such function");
   }
   [[nodiscard]] Tensor operator()(Tensor const& x, function const& inside, int& runs) const {
     Tensor y;
@@ -47,11 +50,19 @@ class library {
     return y;
   }
 
+  /// x times a mask, in a region.
+  [[nodiscard]] Tensor masked(Tensor const& x, std::function<void()> const& on_run) const {
+    Tensor y;
+    drawing_(x, on_run, y);
+    return y;
+  }
+
  private:
   void* handle_;
   void (*region_)(Tensor const&, function const&, int&, Tensor&) = nullptr;
   void const* (*engine_)() = nullptr;
   void (*policy_)(Tensor const&, Tensor&) = nullptr;
+  void (*drawing_)(Tensor const&, std::function<void()> const&, Tensor&) = nullptr;
 };
 #endif
 
@@ -99,6 +110,29 @@ TEST_CASE("two libraries with hidden visibility share the hooks of one engine, n
   CHECK(same_bits(third, take_grads({x})));
   two(x, [&](Tensor const& a) { return checkpoint(same, a); }, runs).sum().backward();
   CHECK(same_bits(take_grads({x}), expected));
+#endif
+}
+
+TEST_CASE("regions of two libraries that draw random numbers in two threads at once are refused",
+          "[torch][region][rng][threads][libraries]") {
+#ifndef CAIRN_REGION_LIBRARIES
+  CAIRN_SKIP("no shared libraries were built beside this program");
+#else
+  library const libraries[]{library{"one"}, library{"two"}};
+  auto const x = torch::ones({64}, torch::requires_grad());
+  std::barrier<> meet{2};
+  auto const words = support::said_in_two_threads<cairn::invalid_call>(
+      [&](int k) { (void)libraries[k].masked(x, [&] { meet.arrive_and_wait(); }); });
+  for (auto const& one : words) CHECK_THAT(one, ContainsSubstring(support::drawn_at_once));
+  support::meetings const met{100, [&](int k) {
+                                auto const mine = torch::ones({64}, torch::requires_grad());
+                                auto const y = libraries[k].masked(mine, [] {});
+                                y.sum().backward();
+                                return same_bits(mine.grad(), y);
+                              }};
+  CAPTURE(met.right.load(), met.refused.load());
+  CHECK(met.wrong == 0);
+  CHECK(met.right + met.refused == 200);
 #endif
 }
 

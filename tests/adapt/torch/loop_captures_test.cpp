@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace loop_captures_tests {
@@ -23,7 +24,7 @@ using support::same_bits;
 Tensor leaf(double value) { return torch::full({3}, value, torch::dtype(torch::kDouble).requires_grad(true)); }
 
 TEST_CASE("a step that reads an earlier state is refused, however captures are found", "[torch][captures]") {
-  constexpr auto early = "the step reads an earlier state of its own loop (step = ";
+  constexpr auto early = "the step reads a state of its own loop, but not from its argument (step = ";
   auto const x = leaf(0.5), w = leaf(0.9);
   for (bool const derived : {false, true})
     for (auto const capture : {Capture::FirstStep, Capture::EveryStep})
@@ -54,7 +55,7 @@ TEST_CASE("a step that reads an earlier state is refused, however captures are f
 
 TEST_CASE("a step that reads an earlier state without its history is refused where anything is differentiated",
           "[torch][captures]") {
-  constexpr auto early = "the step reads an earlier state of its own loop (step = ";
+  constexpr auto early = "the step reads a state of its own loop, but not from its argument (step = ";
   auto const w = leaf(0.9);
   for (bool const differentiable : {true, false})
     for (int const lag : {1, 2, 3})
@@ -89,6 +90,76 @@ TEST_CASE("a step that reads an earlier state without its history is refused whe
   auto const right = support::take_grads({x, w});
   std::get<0>(cl::checkpointed_loop(step, both{x, x}, 6, LoopOptions())).sum().backward();
   CHECK(same_bits(support::take_grads({x, w}), right));
+}
+
+constexpr auto elsewhere_read = "the step reads a state of its own loop, but not from its argument (step = ";
+
+/// A loop of 20 steps by each verb.
+using step = std::function<Tensor(Tensor const&, cairn::step_index)>;
+std::vector<std::function<Tensor(step const&, Tensor const&, LoopOptions const&)>> const verbs{
+    [](step const& f, Tensor const& x, LoopOptions const& options) { return cl::checkpointed_loop(f, x, 20, options); },
+    [](step const& f, Tensor const& x, LoopOptions const& options) {
+      auto const scanned = [f](Tensor const& s, Tensor const& t, cairn::step_index i) { return std::pair{f(s, i), t}; };
+      return cl::checkpointed_scan(scanned, x, torch::ones({20, 3}, torch::kDouble), options).first;
+    },
+    [](step const& f, Tensor const& x, LoopOptions const& options) {
+      return cl::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 20; }, f, x, options);
+    }};
+
+TEST_CASE("a state that one step puts aside, and later ones read, is refused by all verbs", "[torch][captures]") {
+  auto const w = leaf(0.9);
+  for (auto const& verb : verbs)
+    for (auto const capture : {Capture::FirstStep, Capture::EveryStep, Capture::Explicit})
+      for (cairn::step_index const at : {1, 3, 7, 10, 12, 15})
+        for (bool const derived : {false, true}) {
+          auto const x = leaf(0.5);
+          Tensor aside;
+          auto const f = [&](Tensor const& s, cairn::step_index i) {
+            auto y = (s * w).sin();
+            if (i > at) y = y + aside;
+            if (i == at) aside = derived ? y : s;
+            return y;
+          };
+          auto options = LoopOptions().checkpoints(3).capture(capture);
+          if (capture == Capture::Explicit) options.captures({w});
+          CAPTURE(int(capture), at, derived);
+          CHECK_THAT(said<cairn::invalid_call>([&] { verb(f, x, options).sum().backward(); }), ContainsSubstring(elsewhere_read));
+        }
+}
+
+TEST_CASE("a step that reads its state from an object of its own, and not from its argument, is refused by all verbs",
+          "[torch][captures]") {
+  auto const w = leaf(0.9);
+  for (auto const& verb : verbs)
+    for (auto const capture : {Capture::FirstStep, Capture::EveryStep})
+      for (int const size : {1, 4})
+        for (bool const history : {true, false}) {
+          auto const x = leaf(0.5);
+          Tensor own = x;
+          auto const f = [&](Tensor const&, cairn::step_index) {
+            return own = ((history ? own : own.detach()) * w).sin();
+          };
+          auto const options = LoopOptions().checkpoints(2).capture(capture).block_size(size);
+          CAPTURE(int(capture), size, history);
+          CHECK_THAT(said<cairn::invalid_call>([&] { verb(f, x, options).sum().backward(); }), ContainsSubstring(elsewhere_read));
+        }
+  // the argument through views of it, and a part that is only carried along
+  using both = std::tuple<Tensor, Tensor>;
+  auto const x = leaf(0.5), table = leaf(0.3).detach();
+  auto const f = [&](both const& s) {
+    auto const& [h, carried] = s;
+    auto const rows = h.view({3, 1}).unbind();
+    return both{(torch::stack(rows).view({3}) * w + h.detach() * table * carried).sin(), carried};
+  };
+  both plain{x, table};
+  for (int i = 0; i < 9; ++i) plain = f(plain);
+  std::get<0>(plain).sum().backward();
+  auto const right = support::take_grads({x, w});
+  for (auto const capture : {Capture::FirstStep, Capture::EveryStep}) {
+    std::get<0>(cl::checkpointed_loop(f, both{x, table}, 9, LoopOptions().checkpoints(2).capture(capture))).sum().backward();
+    auto const grads = support::take_grads({x, w});
+    for (std::size_t k = 0; k < 2; ++k) CHECK(torch::allclose(grads[k], right[k], 1e-13, 0));
+  }
 }
 
 TEST_CASE("what a step makes once and keeps is no earlier state", "[torch][captures]") {

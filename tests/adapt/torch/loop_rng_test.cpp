@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/torch.hpp"
+#include "support/two_threads.hpp"
 #include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/adapt/torch/loop/scan.hpp>
@@ -7,10 +8,9 @@
 #include <torch/csrc/autograd/forward_grad.h>
 #include <atomic>
 #include <barrier>
+#include <exception>
 #include <functional>
 #include <stdexcept>
-#include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -62,6 +62,11 @@ TEST_CASE("a tangent of forward mode is refused before a step runs, and kept wit
   CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_loop(captures, value, 3, LoopOptions()); }),
              ContainsSubstring(lost));
   CHECK(calls == 1);
+  for (cairn::step_index const late : {5, 6, 7}) {  // by a step that is run without a tape
+    auto const later = [&](Tensor const& s, cairn::step_index i) { return i == late ? s * dual : s.sin(); };
+    CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_loop(later, value, 9, LoopOptions()); }),
+               ContainsSubstring(lost));
+  }
 
   Tensor plain = dual;
   for (int i = 0; i < 3; ++i) plain = step(plain);
@@ -84,8 +89,6 @@ TEST_CASE("the states of generators are read and put back", "[torch][rng]") {
   CHECK(said<c10::Error>([] { cl::set_device_states({{at::kCPU, torch::zeros({7}, torch::kByte)}}); }, "") != "");
 }
 
-constexpr auto at_once = "random numbers were drawn while another thread ran a checkpointed computation, too";
-
 /// Whether backward draws the masks of forward: y is x times the masks.
 bool has_its_masks(std::function<void(cairn::step_index)> const& on_step, LoopOptions const& options) {
   auto const x = torch::ones({64}, torch::requires_grad());
@@ -100,62 +103,43 @@ bool has_its_masks(std::function<void(cairn::step_index)> const& on_step, LoopOp
 
 TEST_CASE("loops of two threads that draw random numbers at once are refused", "[torch][rng][threads]") {
   auto const options = LoopOptions().checkpoints(2);
-  auto const in_two = [&](std::function<void(int)> const& f) {
-    std::thread other{[&] { f(1); }};
-    f(0);
-    other.join();
-  };
   SECTION("where both draw") {
     std::barrier<> meet{2};
-    std::string words[2];
-    in_two([&](int k) {
-      words[k] = said<cairn::invalid_call>([&] {
-        (void)has_its_masks(
-            [&](auto i) {
-              if (i == 3) meet.arrive_and_wait();
-            },
-            options);
-      });
-    });
-    for (auto const& one : words) CHECK_THAT(one, ContainsSubstring(at_once));
+    auto const words = support::said_in_two_threads<cairn::invalid_call>(
+        [&](int) {
+          (void)has_its_masks(
+              [&](auto i) {
+                if (i == 3) meet.arrive_and_wait();
+              },
+              options);
+        });
+    for (auto const& one : words) CHECK_THAT(one, ContainsSubstring(support::drawn_at_once));
   }
   SECTION("not where they draw none, nor where one that draws none says so") {
     for (bool const one_draws : {false, true}) {
       std::barrier<> meet{2};
-      std::string words[2];
-      in_two([&](int k) {
-        words[k] = support::message_of([&] {
-          bool const draws = k == 0 && one_draws;
-          auto const x = torch::ones({64}, torch::requires_grad());
-          bool waited = false;
-          auto const step = [&](Tensor const& s, cairn::step_index i) {
-            if (i == 3 && !std::exchange(waited, true)) meet.arrive_and_wait();
-            return draws ? torch::dropout(s, 0.2, true) : s * 0.5;
-          };
-          auto mine = options;
-          if (one_draws && !draws) mine.rng(cl::Rng::Ignore);
-          auto const y = cl::checkpointed_loop(step, x, 6, mine);
-          y.sum().backward();
-          if (!same_bits(x.grad(), y)) throw std::runtime_error("other masks");
-        });
+      auto const words = support::said_in_two_threads<std::exception>([&](int k) {
+        bool const draws = k == 0 && one_draws;
+        auto const x = torch::ones({64}, torch::requires_grad());
+        bool waited = false;
+        auto const step = [&](Tensor const& s, cairn::step_index i) {
+          if (i == 3 && !std::exchange(waited, true)) meet.arrive_and_wait();
+          return draws ? torch::dropout(s, 0.2, true) : s * 0.5;
+        };
+        auto mine = options;
+        if (one_draws && !draws) mine.rng(cl::Rng::Ignore);
+        auto const y = cl::checkpointed_loop(step, x, 6, mine);
+        y.sum().backward();
+        if (!same_bits(x.grad(), y)) throw std::runtime_error("other masks");
       });
       CHECK(words[0] == "");
       CHECK(words[1] == "");
     }
   }
   SECTION("whenever they meet") {
-    std::atomic<int> wrong = 0, refused = 0, right = 0;
-    in_two([&](int) {
-      for (int k = 0; k < 100; ++k) {
-        try {
-          ++(has_its_masks([](auto) {}, options) ? right : wrong);
-        } catch (cairn::invalid_call const& e) {
-          ++(std::string{e.what()}.find(at_once) != std::string::npos ? refused : wrong);
-        }
-      }
-    });
-    CHECK(wrong == 0);
-    CHECK(right + refused == 200);
+    support::meetings const met{100, [&](int) { return has_its_masks([](auto) {}, options); }};
+    CHECK(met.wrong == 0);
+    CHECK(met.right + met.refused == 200);
   }
   CHECK(has_its_masks([](auto) {}, options));
 }

@@ -2,6 +2,7 @@
 #pragma once
 /// \file compat.hpp  Further parts for programs with LibTorch: HCModule, scaled losses, settings, hooks, statistics,
 /// DLPack and Eigen's matrices. Not included by <cairn/adapt/torch.hpp>.
+#include <cairn/language.hpp>  // first: an older language gets its message
 #include <cairn/adapt/torch/compat/conversions.hpp>
 #include <cairn/adapt/torch/compat/debug_hooks.hpp>
 #include <cairn/adapt/torch/compat/dlpack.hpp>

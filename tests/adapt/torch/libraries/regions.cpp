@@ -4,6 +4,8 @@
 #include <functional>
 #include <string_view>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/ones_like.h>
 #include <cairn/adapt/torch/checkpoint/region.hpp>
 
 namespace cl = cairn::libtorch;
@@ -25,6 +27,17 @@ __attribute__((visibility("default"))) void region_of_library(
 __attribute__((visibility("default"))) void policy_of_library(at::Tensor const& x, at::Tensor& y) {
   auto const all = [](std::string_view) { return cl::CheckpointPolicy::PreferSave; };
   y = cl::checkpoint([](at::Tensor const& in) { return in.sin().exp(); }, x, cl::CheckpointOptions().policy(all));
+}
+
+/// Runs a region that draws a mask. Calls `on_run` in each run.
+__attribute__((visibility("default"))) void drawing_region_of_library(at::Tensor const& x, std::function<void()> const& on_run,
+                                                                      at::Tensor& y) {
+  y = cl::checkpoint(
+      [on_run](at::Tensor const& in) {
+        on_run();
+        return in * at::dropout(at::ones_like(in), 0.5, true);
+      },
+      x);
 }
 
 /// Where this library's own engine is: another one in each library, or the test shows nothing.

@@ -22,9 +22,10 @@ enum class CheckpointPolicy {
   PreferRecompute  ///< same as MustRecompute
 };
 
-/// Decides this for each call of an operator, by the operator's name without the overload, such as "aten::addmm".
-/// Called in the first run, once per call and in order, so that it may count calls. It sees the operators below
-/// autograd: `torch::linear` appears there as "aten::addmm", and a product of matrices as "aten::mm" or "aten::bmm".
+/// Chooses a `CheckpointPolicy` for each call of an operator, by the operator's name without the overload, such as
+/// "aten::addmm". Called in the first run, once per call and in order, so that it may count calls. It sees the
+/// operators below autograd: `torch::linear` appears there as "aten::addmm", and a product of matrices as "aten::mm"
+/// or "aten::bmm".
 using checkpoint_policy = std::function<CheckpointPolicy(std::string_view operation)>;
 
 /// The policy that keeps the results of these operators, and runs all others again.

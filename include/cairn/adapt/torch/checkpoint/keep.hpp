@@ -54,7 +54,7 @@ auto keep_part(F&& f, Wanted const& is_wanted) {
       before->generators.restore();
       return state_of(std::any_cast<result const&>(before->like), parts);
     }
-    if (now->again()) return result(f());  // requested during the first run, before it reached this part
+    if (now->again()) return result(f());  // a recomputation requested before the first run reached this part
     auto made = [&] {
       active_region::outside const unkept{*now};
       return result(f());

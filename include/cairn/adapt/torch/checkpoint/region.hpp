@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file region.hpp  A part of a computation that keeps its inputs instead of what autograd saves, and runs again when
-/// backward needs that.
+/// \file region.hpp  A part of a computation that keeps its inputs instead of the tensors that autograd saves, and runs
+/// again when backward needs these tensors.
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
@@ -39,8 +39,8 @@ struct CheckpointOptions {
   /// Whether the error for a differing recomputation lists the operations of both runs; each operation then takes some
   /// microseconds more.
   TORCH_ARG(bool, debug) = false;
-  /// Whether recomputed tensors that a backward pass has not used stay for the next pass, instead of being freed at its
-  /// end.
+  /// Whether recomputed tensors that a backward pass has not used stay for the next pass, instead of being freed when
+  /// the pass ends.
   TORCH_ARG(bool, keep_leftovers) = false;
   /// Tensors that the function changes in place, such as running means: recomputation leaves them unchanged.
   TORCH_ARG(std::vector<at::Tensor>, buffers) = {};

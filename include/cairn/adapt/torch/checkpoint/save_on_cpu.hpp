@@ -47,7 +47,7 @@ class host_copy {
   }
 
  private:
-  /// The values that an expanded tensor repeats, once.
+  /// The tensor with each value that expansion repeats only once.
   [[nodiscard]] static at::Tensor without_repeats(at::Tensor t) {
     for (std::int64_t d = 0; d < t.dim(); ++d)
       if (t.stride(d) == 0 && t.size(d) > 1) t = t.narrow(d, 0, 1);

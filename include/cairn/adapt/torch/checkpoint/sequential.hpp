@@ -24,8 +24,9 @@
 
 namespace cairn::libtorch {
 
-/// Options of a checkpointed Sequential. By default the limit of `set_memory_limit`, else about sqrt(n) segments; a
-/// child that changes its input in place, or returns its input or a view of it, counts as one with the child before.
+/// Options of a checkpointed Sequential. By default, the limit of `set_memory_limit` applies; without a limit, there
+/// are about sqrt(n) segments. A child that changes its input in place, or returns its input or a view of it, then
+/// counts as one with the child before.
 struct CheckpointedSequentialOptions {
   /// Number of segments: each but the last keeps only its input, and is run again in backward. 0 means chosen
   /// automatically.

@@ -42,8 +42,8 @@ class gradient_hooks {
   std::vector<std::pair<at::Tensor, unsigned>> hooks_;
 };
 
-/// Calls `callback(name, gradient)` whenever backward or autograd's grad computes a gradient for a parameter. It is
-/// what this backward adds, not the sum in `.grad()`. An exception of the callback ends the backward.
+/// Calls `callback(name, gradient)` whenever backward or autograd's grad computes a gradient for a parameter. The
+/// gradient is what this backward pass adds, not the sum in `.grad()`. An exception of the callback ends the pass.
 /// \param pattern  for the parameters' names, "encoder.*" for a submodule, "*.bias"; `*` matches any characters
 /// \throws invalid_call  without a callback, and if no parameter that requires a gradient has a matching name
 [[nodiscard]] inline gradient_hooks register_gradient_hooks(torch::nn::Module const& module, std::string_view pattern,

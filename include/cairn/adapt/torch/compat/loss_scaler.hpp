@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file loss_scaler.hpp  Scales a loss so that its gradients do not underflow in 16 bits, by a factor that adapts
-/// itself.
+/// \file loss_scaler.hpp  Scales a loss, by a factor that adapts itself, so that its gradients do not underflow in 16
+/// bits.
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,7 @@ struct LossScalerOptions {
   TORCH_ARG(double, growth_factor) = 2;  ///< factor for the scale after a good interval, > 1
   TORCH_ARG(double, backoff_factor) = 0.5;  ///< factor for the scale after a gradient that is not finite, > 0 and < 1
   TORCH_ARG(std::int64_t,
-            growth_interval) = 2000;  ///< updates without such a gradient in a row that make a good interval, >= 1
+            growth_interval) = 2000;  ///< updates in a row without such a gradient that make a good interval, >= 1
   TORCH_ARG(bool, enabled) = true;  ///< false: losses and gradients are not scaled, and each step is made
 };
 
@@ -42,7 +42,7 @@ class LossScaler {
   }
 
   /// Divides the gradients of an optimizer's parameters by the scale, in place, and checks whether they are finite.
-  /// `step` does it if you did not.
+  /// `step` calls this function if you did not.
   /// \throws invalid_call  the second time for the same optimizer before `update`, and after its `step`   Cost: one
   ///   wait for each device
   void unscale_(torch::optim::Optimizer& optimizer) {

@@ -59,8 +59,8 @@ class restored {
 }  // namespace detail
 
 /// Applies settings, and restores the previous ones at the end of the scope; guards nest. Automatic casts apply to this
-/// thread, and in the backward of what it runs as LibTorch defines it; the others to the whole process. The default
-/// device and requires_grad are not global settings of LibTorch: use `tensor_options()`.
+/// thread, and to the backward of what it runs, as LibTorch defines that; the other settings apply to the whole
+/// process. The default device and requires_grad are not global settings of LibTorch: use `tensor_options()`.
 class settings_guard {
  public:
   /// \throws invalid_call  for a default type other than float, double, half or bfloat16, for an automatic cast to a

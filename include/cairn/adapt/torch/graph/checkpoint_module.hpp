@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checkpoint_module.hpp  Runs a model of any shape, unchanged, within a memory limit.
+#include <cairn/language.hpp>  // first: an older language gets its message
 #include <any>
 #include <bit>
 #include <cstddef>
@@ -80,7 +81,7 @@ template <class F>
 }  // namespace detail
 
 /// A module or a function that runs within a memory limit. It is called like the module, by `()` or `forward`, with the
-/// same inputs, and returns what that returns. Copies share their plans. Several threads may call one at the same time.
+/// same inputs and the same result. Copies share their plans. Several threads may call it at the same time.
 template <class F>
 class CheckpointedModule {
  public:
@@ -89,7 +90,7 @@ class CheckpointedModule {
       : of_{std::make_shared<parts>(std::move(f), limit, std::move(options))} {}
 
   /// The result of the module. The first call of a kind is captured, measured and planned; later ones run by its plan.
-  /// \throws infeasible_budget   if the limit is too small; it says the least limit; and exceptions of the module
+  /// \throws infeasible_budget   with the least limit, if the limit is too small; and exceptions of the module
   template <class... Inputs>
   auto operator()(Inputs const&... inputs) const {
     constexpr bool are_inputs = (detail::region_argument<Inputs> && ...);

@@ -129,8 +129,8 @@ class CheckpointedLayersImpl : public Layer {
     return cairn::detail::refuse<std::tuple<torch::nn::utils::rnn::PackedSequence, State>>();
   }
 
-  /// A copy with its own parameters, also if a parent module is cloned; in that case the loop's options are those set
-  /// by its reset().
+  /// A copy with its own parameters, also if a parent module is cloned; in that case the loop's options are those that
+  /// the parent's reset() sets.
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
     return std::make_shared<CheckpointedLayersImpl>(
         torch::nn::ModuleHolder<Layer>{std::dynamic_pointer_cast<Layer>(Layer::clone(device))}, loop_);
@@ -152,7 +152,7 @@ class CheckpointedLayersImpl : public Layer {
   struct step_of_layers {
     step cell;
     std::vector<detail::recurrent_weights> weights;
-    double share;  ///< of dropout between the layers
+    double share;  ///< probability of dropout between the layers
     detail::step_identity of;
 
     [[nodiscard]] std::pair<std::vector<tensor_list>, at::Tensor> operator()(std::vector<tensor_list> const& before,
@@ -270,8 +270,8 @@ class CheckpointedLayersImpl : public Layer {
     for (std::size_t k = 0; k < places.size(); ++k) last[places[k]] = reached[k];
     return ys;
   }
-  /// What the scans of both directions take. Each layer is measured by its first scan; layers after the second are
-  /// taken to be like it.   \param last_states  bytes of what `forward` returns besides the outputs
+  /// What the scans of both directions take. Each layer is measured by its first scan; the third and later layers are
+  /// taken to be like the second.   \param last_states  bytes of what `forward` returns besides the outputs
   [[nodiscard]] LoopEstimate estimate_both(at::Tensor const& xs, std::vector<tensor_list> const& states,
                                            wide last_states) const {
     bool const drops = this->options.dropout() > 0 && this->is_training();
@@ -283,7 +283,7 @@ class CheckpointedLayersImpl : public Layer {
       for (auto const& part : states[places.front()])
         state.front().push_back(at::zeros_like(part).requires_grad_(part.requires_grad()));
       auto input = xs;
-      if (layer > 0) {  // has the size, but not the memory
+      if (layer > 0) {  // has the size of such an input, but the memory of one row
         auto const row = at::zeros({1, xs.size(1), 2 * part_sizes().front()}, xs.options()).requires_grad_(true);
         input = row.expand({xs.size(0), -1, -1});
       }

@@ -24,7 +24,7 @@
 #include <cairn/core/error.hpp>
 
 /// The LibTorch adapter: loops as one autograd node, checkpointed regions and Sequentials, traced models, profiles.
-/// `cairn/adapt/torch.hpp` has the first of these.
+/// `cairn/adapt/torch.hpp` includes loops, regions and Sequentials.
 namespace cairn::libtorch {
 namespace detail {
 
@@ -112,7 +112,8 @@ struct loop_results {
 /// \param x  the initial state, see `tensor_state`   \param steps  T >= 0   \param options  required, at least
 ///   `LoopOptions()`: it distinguishes this loop from the core's
 /// If grad mode is off, or nothing requires a gradient, this is the plain loop and keeps nothing. Memory: the kept
-/// states, and in backward the tapes of one block. Autocast is that of the call. A step may run loops of its own.
+/// states, and in backward the tapes of one block. All runs of steps use the autocast settings of the call. A step may
+/// run loops of its own.
 /// \throws invalid_plan  before any step runs   \throws infeasible_budget  with the least feasible limit, after the
 ///   first steps were measured
 /// \throws invalid_call, recompute_mismatch  during the run or in backward; what the step throws passes through

@@ -30,8 +30,8 @@ namespace detail {
 template <class T> inline constexpr bool is_shared_pointer = false;
 template <class T> inline constexpr bool is_shared_pointer<std::shared_ptr<T>> = true;
 
-/// Whether an argument is an observer that may live on in the graph: any but an lvalue, of which nobody knows how long
-/// it lives.
+/// Whether an argument is an observer that may live on in the graph: any observer but an lvalue, whose lifetime is
+/// unknown.
 template <class Given>
 [[nodiscard]] consteval bool can_observe() {
   using Type = std::remove_cvref_t<Given>;
@@ -99,10 +99,11 @@ struct LoopOptions {
   /// Receives counts and measurements of the loop; several loops may share one object.
   TORCH_ARG(std::shared_ptr<StepStats>, stats) = nullptr;
   /// Where a loop with a memory limit keeps what it has measured, so that later calls of the same loop measure nothing.
-  /// Left out, a module of cairn has its own place, a step that is a module uses a place of the calling thread, and
-  /// other steps are measured in each call: nobody knows what they refer to. Give it for one step only, which takes the
-  /// same memory in each call that is like another in all that `LoopPlans` names: a step that takes more later can
-  /// exceed the limit. `made()` counts; clear it if the step's work changes.
+  /// Without this option, a module of cairn has its own place, a step that is a module uses a place of the calling
+  /// thread, and other steps are measured in each call, because it is unknown what they refer to. Give each step a
+  /// place of its own. The step must take the same memory in all calls that agree in everything that `LoopPlans` names:
+  /// a step that takes more later can exceed the limit. `made()` counts measurements; call `clear()` if the step's work
+  /// changes.
   TORCH_ARG(std::shared_ptr<LoopPlans>, plans) = nullptr;
   /// Functions that are called before steps are run.
   TORCH_ARG(StepCallbacks, callbacks) = {};
@@ -115,9 +116,10 @@ struct LoopOptions {
   /// it refers to, such as the writer of a trace, must live as long. An observer that sees one sweep after another
   /// belongs in the options of one call: loops whose forward runs before another's backward interleave.
   ///
-  /// It is not called by a loop without grad mode, by the measurement for a memory limit, and by a second derivative.
-  /// With gradients that end on the way back there is no `done`. Called by the thread that runs the half, in backward
-  /// an engine's. Exceptions pass through the half like those of a step. Without an observer nothing is added.
+  /// The observer is not called by a loop without grad mode, by the measurement for a memory limit, or by a second
+  /// derivative. If the gradients end on the way back, there is no `done`. The thread that runs the half calls it; in
+  /// backward this may be a thread of the engine. Exceptions pass through the half like those of a step. Without an
+  /// observer nothing is added.
   template <class Observer>
   LoopOptions& observer(Observer&& told) {
     constexpr bool observes = detail::can_observe<Observer>();

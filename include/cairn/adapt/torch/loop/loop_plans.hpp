@@ -23,7 +23,7 @@ struct stored_costs : plan_key {
 /// What loops with a memory limit have measured of their steps. Each plan is for a number of steps, a limit, options,
 /// automatic casts, and tensors (sizes, strides, type, device, shared memory, whether a gradient is required) of the
 /// initial state, inputs and named captures; for the class of the step; and, if the step is a module, for that module,
-/// its parameters and modes. Objects of one class, such as two `std::function`, are one step to it: give each step a
+/// its parameters and modes. Objects of one class, such as two `std::function`, count as one step: give each step a
 /// `LoopPlans` of its own. Refers to modules weakly; the plan of a destroyed module is dropped. If there are too many
 /// plans, the least recently used is dropped. Can be used by several threads.
 class LoopPlans {

@@ -10,7 +10,7 @@
 namespace cairn::libtorch {
 
 /// What a loop has done and taken so far. Counts, bytes copied and seconds are sums over forward and all backwards; the
-/// others are maxima over these. Measured only if a loop is given one, by `LoopOptions::stats`. Cost: a table look-up
+/// other members are maxima over them. Measured only for a loop with `LoopOptions::stats`. Cost: a table look-up
 /// for each allocation, and reading the resident memory, about 20 microseconds, before and after and for at most 1 % of
 /// the time between.
 struct StepStats {
@@ -28,12 +28,12 @@ struct StepStats {
   std::int64_t tensor_bytes = 0;
   /// Forwards and backwards that `tensor_bytes` does not include, because a profiler of LibTorch was on.
   std::int64_t uncounted = 0;
-  /// How far the resident memory of the process rose, for whatever reason; a backward begins with what its forward
-  /// left. Exact if it was the most that the process ever had, otherwise the maximum of some samples, one of them at
-  /// the first block, with its tapes. 0 on systems other than Linux.
+  /// How far the resident memory of the process rose, for whatever reason; a backward includes what its forward left.
+  /// Exact if it was the most that the process ever had, otherwise the maximum of some samples, one of them at the
+  /// first block, with its tapes. 0 on systems other than Linux.
   std::int64_t resident_bytes = 0;
-  std::int64_t offload_bytes = 0;  ///< of kept states, copied to pinned memory and back
-  /// Of the caller's time; a device may still be working. Does not include measuring for a memory limit.
+  std::int64_t offload_bytes = 0;  ///< bytes of kept states, copied to pinned memory and back
+  /// The caller's time; a device may still be working. Does not include measuring for a memory limit.
   double forward_seconds = 0;
   double backward_seconds = 0;  ///< the same, for all backwards
 

@@ -75,8 +75,8 @@ class asked_once {
 ///   steps and is refused. With `memory_limit` the first five steps, or all if there are fewer, are run before the
 ///   loop, and then measured as by `checkpointed_loop`; the loop does not ask `keep_going` about their states again. It
 ///   uses the checkpoints and the block size within the limit that suit loops of 10 .. 1,000,000 steps best, at most
-///   4,096 and 1,024; temporary memory of `keep_going` is included. `plans` are for a step and its `keep_going`, and
-///   keep what was measured over five steps: of a loop that ends earlier, nothing
+///   4,096 and 1,024; temporary memory of `keep_going` is included. `plans` are for one step with one `keep_going`;
+///   they keep measurements of five steps only, and so nothing of a loop that ends earlier
 /// If grad mode is off this is the plain loop. With `Rng::Preserve` the generators are read before each block of the
 /// forward sweep. Memory: on the way forward the kept states, the first state of the present block, and temporary
 /// memory of its steps; in backward as `checkpointed_loop`.
@@ -121,7 +121,7 @@ template <class KeepGoing, class Step, class X0>
       if (at::GradMode::is_enabled()) {
         auto of = detail::identity_of(step);
         of.template add_type<std::remove_cvref_t<KeepGoing>>();
-        of.is_known = false;  // what keep_going takes counts, and nobody knows what it refers to
+        of.is_known = false;  // the memory of keep_going counts, too, and what it refers to is unknown
         auto flat = detail::flattened(std::forward<Step>(step), x0, detail::while_name);
         options = detail::while_within_limit(flat, std::move(of), initial, std::move(options), std::ref(asked));
         auto const plan = detail::plan_of_while(options);

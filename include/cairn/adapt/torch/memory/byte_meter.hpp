@@ -51,7 +51,7 @@ class byte_reporter final : public c10::MemoryReportingInfoBase, public byte_tot
   }
   [[nodiscard]] bool memoryProfilingEnabled() const override { return true; }
 
-  /// Counts a block from before, and its end.
+  /// Counts a block that began before this reporter, and its end.
   void begin_with(void* block, std::int64_t bytes) { count(block, bytes); }
   /// Remembers how the bytes change from now on, for `rise_beside`.
   void remember() {
@@ -63,11 +63,11 @@ class byte_reporter final : public c10::MemoryReportingInfoBase, public byte_tot
     std::lock_guard const lock{access_};
     return changes_ ? *changes_ : std::vector<std::pair<void const*, std::int64_t>>{};
   }
-  /// The most bytes at once above those at `remember`, without the blocks of now that start at these addresses; >= 0.
+  /// The most bytes at once above those at `remember`, without the existing blocks that start at these addresses; >= 0.
   /// \pre `remember` was called
   [[nodiscard]] std::int64_t rise_beside(std::vector<void const*> const& blocks) const {
     std::lock_guard const lock{access_};
-    std::unordered_map<void const*, std::size_t> begun;  // the last that begins at an address is the one of now
+    std::unordered_map<void const*, std::size_t> begun;  // the last block that begins at an address is the existing one
     for (std::size_t k = 0; k < changes_->size(); ++k)
       if ((*changes_)[k].second > 0) begun[(*changes_)[k].first] = k;
     std::unordered_set<std::size_t> left_out;
@@ -127,10 +127,10 @@ class byte_reporter final : public c10::MemoryReportingInfoBase, public byte_tot
 }  // namespace detail
 
 /// Counts the bytes of tensors made during its lifetime, in this thread and in those to which LibTorch passes its work:
-/// the autograd engine's, and at::launch's. Earlier tensors are not counted, also when they are freed. Meters nest, and
-/// each counts for itself; they must end in the thread that made them, in reverse order. A tensor freed in a thread of
-/// your own counts as held until its address is reused. Bytes are those requested from the allocator. Cost: a lock and
-/// a table look-up for each allocation.
+/// the autograd engine's, and at::launch's. Earlier tensors are not counted, not even when they are freed. Meters nest,
+/// and each counts for itself; they must end in the thread that made them, in reverse order. A tensor freed in a thread
+/// of your own counts as held until its address is reused. Bytes are those requested from the allocator. Cost: a lock
+/// and a table look-up for each allocation.
 class byte_meter {
  public:
   /// \param device  the device of the tensors; without an index all devices of its type
@@ -144,7 +144,7 @@ class byte_meter {
   [[nodiscard]] static bool possible() { return !detail::profiler_is_on(); }
 
   [[nodiscard]] std::int64_t allocated() const { return reporter_->allocated(); }  ///< bytes held now, >= 0
-  /// The most bytes held at once, since it began or since `reset_peak`.
+  /// The most bytes held at once, since the meter began or since `reset_peak`.
   [[nodiscard]] std::int64_t peak() const { return reporter_->peak(); }
   void reset_peak() { reporter_->reset_peak(); }  ///< resets the peak to what is held now
 

@@ -32,14 +32,14 @@ class process_limit {
 
 }  // namespace detail
 
-/// From now on `checkpoint_module`, an `HCModule`, checkpointed Sequentials and loops keep within this where they are
-/// given no limit, number of segments, block size, checkpoints or schedule of their own. It holds for each of them by
-/// itself, and for calls that begin after it.
+/// From now on, `checkpoint_module`, an `HCModule`, checkpointed Sequentials and loops stay within this limit, unless
+/// they are given a limit, number of segments, block size, checkpoints or schedule of their own. The limit applies to
+/// each of them separately, and to calls that begin after it is set.
 /// \param limit  "4GB", or a number of bytes   \throws invalid_size, overflow_error
 inline void set_memory_limit(byte_size limit) { detail::process_limit::instance().set(limit); }
-/// No limit is left for the process.
+/// Removes the limit of the process.
 inline void clear_memory_limit() { detail::process_limit::instance().set({}); }
-/// That of the process; nothing where none is set.
+/// The limit of the process; nothing if none is set.
 [[nodiscard]] inline std::optional<byte_size> memory_limit() { return detail::process_limit::instance().get(); }
 
 }  // namespace cairn::libtorch

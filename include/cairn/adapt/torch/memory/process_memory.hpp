@@ -23,7 +23,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// Reads both from Linux; about 20 microseconds.   \throws device_error  on other systems
+/// Reads both numbers from Linux; about 20 microseconds.   \throws device_error  on other systems
 [[nodiscard]] inline ProcessMemory process_memory() {
   auto const found = detail::memory_of_process();
   if (found.resident == 0)

@@ -26,7 +26,7 @@ namespace cairn::libtorch {
     throw invalid_call{"cairn::libtorch::return_large_blocks", "blocks of this size cannot be given back one by one",
                        {{"bytes", least}}, "take 4 KiB to 32 MiB, such as 128 KiB"};
 #if defined(__GLIBC__)
-  // The second must be set, too: otherwise free memory at the end of the heap is kept up to twice the first.
+  // The trim threshold must be set, too: otherwise up to twice the first one of free memory is kept at the heap's end.
   if (mallopt(M_MMAP_THRESHOLD, int(least)) == 0 || mallopt(M_TRIM_THRESHOLD, int(least)) == 0) return false;
   malloc_trim(0);
   return true;

@@ -2,6 +2,7 @@
 #pragma once
 /// \file step_profiler.hpp  Profiles a training step of LibTorch: forward, loss, backward and optimiser, operation by
 /// operation.
+#include <cairn/language.hpp>  // first: an older language gets its message
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -21,6 +22,7 @@
 #include <cairn/adapt/torch/graph/detail/capture.hpp>
 #include <cairn/adapt/torch/graph/detail/graph_measures.hpp>
 #include <cairn/adapt/torch/graph/detail/graph_node.hpp>
+#include <cairn/adapt/torch/graph/detail/median.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/state/rng.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
@@ -34,22 +36,23 @@ namespace cairn::libtorch {
 
 /// Options of `StepProfiler`.
 struct StepProfilerOptions {
-  /// Runs that count, >= 3, behind one that does not.
+  /// Runs that count, >= 3; one more run before them does not count.
   TORCH_ARG(int, runs) = 3;
 };
 
-/// What plain training steps took, and what their profile says beside it. Times are medians.
+/// What plain training steps took, and what their profile predicts. Times are medians.
 struct StepReport {
   double step_seconds = 0;       ///< of a plain step: forward, backward and optimiser
   double optimizer_seconds = 0;  ///< of the optimiser's part of it
-  double plain_seconds = 0;      ///< of all plain steps together, that before those that count included
+  double plain_seconds = 0;      ///< of all plain steps together, also of the one that does not count
   double profile_seconds = 0;    ///< of capturing and measuring, which runs each operation as often
   std::int64_t standing_bytes = 0;  ///< parameters, buffers, inputs and the optimiser's states
   std::int64_t counted_peak = 0;    ///< most bytes of tensors in a plain step, `standing_bytes` included
-  std::int64_t predicted_peak = 0;  ///< the same by the profile, whose adjoints run one after the other as a whole
+  std::int64_t predicted_peak = 0;  ///< the same predicted by the profile, in which whole adjoints run one by one
   peak_breakdown breakdown;         ///< of the predicted peak
-  /// Of the most bytes of a plain step, counted block by block: `act` is what was made forward, `grad` are gradients of
-  /// parameters, and `other` has inputs, buffers, adjoints of values and working memory. Its rank says nothing.
+  /// The parts of the most bytes of a plain step, counted block by block: `act` is what forward made, `grad` are
+  /// gradients of parameters, and `other` has inputs, buffers, adjoints of values and working memory. Its rank has no
+  /// meaning.
   peak_breakdown counted;
 };
 
@@ -64,10 +67,10 @@ class StepProfiler : public profiled_sweep {
                          "give 3 or more"};
   }
 
-  /// Takes one plain step that does not count, then `runs` that do, and counts one more forward and back; captures the
-  /// call, and measures its operations as often. Plain steps are real ones: they change parameters and the optimiser's
-  /// states, and leave no gradients.
-  /// \param module  whose parameters the call reads; it must outlive the profiler
+  /// Takes one plain step that does not count, then `runs` that do, and counts the bytes of one more forward and
+  /// backward. Then captures the call, and measures its operations as often. Plain steps are real ones: they change
+  /// parameters and the optimiser's states, and leave no gradients.
+  /// \param module  has the parameters that the call reads; must outlive the profiler
   /// \param loss_of  called with the inputs; returns the loss, a tensor of one number
   /// \param inputs  tensors that need no gradient: a batch, its labels
   /// \returns the graph for `graph_planner`, with bytes and nanoseconds; `run_by` runs a plan for it
@@ -119,12 +122,6 @@ class StepProfiler : public profiled_sweep {
   [[nodiscard]] static double seconds_since(clock::time_point begin) {
     return std::chrono::duration<double>(clock::now() - begin).count();
   }
-  template <class Number>
-  [[nodiscard]] static Number median(std::vector<Number> all) {
-    auto const middle = all.begin() + std::ptrdiff_t(all.size() / 2);
-    std::nth_element(all.begin(), middle, all.end());
-    return *middle;
-  }
   static void drop_gradients(tensor_list const& parameters) {
     for (auto const& p : parameters) p.mutable_grad() = at::Tensor{};
   }
@@ -164,13 +161,13 @@ class StepProfiler : public profiled_sweep {
       peaks.push_back((std::max)(peak, with_gradients - before + work));
     }
     report_.plain_seconds = seconds_since(all);
-    report_.step_seconds = median(steps), report_.optimizer_seconds = median(updates);
-    report_.counted_peak = median(peaks);
-    optimizer_work_ = median(works);
+    report_.step_seconds = detail::median(steps), report_.optimizer_seconds = detail::median(updates);
+    report_.counted_peak = detail::median(peaks);
+    optimizer_work_ = detail::median(works);
     count_parts(parameters, loss_of, inputs, device);
     return states;
   }
-  /// Forward and backward once more, with each block of memory written down.
+  /// Runs forward and backward once more, and records each block of memory.
   void count_parts(tensor_list const& parameters, std::function<at::Tensor(tensor_list const&)> const& loss_of,
                    tensor_list const& inputs, c10::Device device) {
     drop_gradients(parameters);
@@ -212,7 +209,7 @@ class StepProfiler : public profiled_sweep {
     }
     drop_gradients(parameters);
   }
-  /// The name of an operation without what the names of nodes cannot hold.
+  /// The name of an operation with its number, without characters that a node's name cannot have.
   [[nodiscard]] static std::string name_of(std::string name, std::size_t v) {
     for (std::size_t at = name.find("aten::"); at != name.npos; at = name.find("aten::")) name.erase(at, 6);
     for (char& c : name)

@@ -188,7 +188,7 @@ template <tensor_state State>
   return read_tensors(like, from);
 }
 
-/// A state that shares only its tensors with x, whatever its own copy would share.
+/// A state that shares only its tensors with x, whatever else a copy of x would share.
 template <tensor_state State>
 [[nodiscard]] State own_state(State const& x) { return state_of(x, tensors_of(x)); }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file operator_trace.hpp  Writes LibTorch's operators, and modules, into a trace.
+#include <cairn/language.hpp>  // first: an older language gets its message
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -26,10 +27,10 @@
 namespace cairn::libtorch {
 namespace detail {
 
-/// What operators of this thread are told by what is around them.
+/// What operators of this thread need to know of the code around them.
 struct around_operators {
-  std::string const* layer = nullptr;  ///< of the operator around it
-  bool recomputing = false;  ///< a loop runs steps again
+  std::string const* layer = nullptr;  ///< of the enclosing operator; null for none
+  bool recomputing = false;  ///< whether a loop runs steps again
 };
 inline constinit thread_local around_operators operators_around{};
 
@@ -39,7 +40,8 @@ struct open_operator final : at::ObserverContext {
   std::unique_ptr<cairn::detail::open_region> event;
 };
 
-/// The category of what computes now: of what is around it, but in a backward pass what keeps a graph is run again.
+/// The category of operators that run now: that of the region or action around them, but "recompute" for those that
+/// run again in a backward pass.
 [[nodiscard]] inline char const* phase_of_operators(trace_writer const& log) {
   std::string_view const outer = cairn::detail::trace_lines::category(log);
   if (outer == "reverse" && (operators_around.recomputing || at::GradMode::is_enabled())) return "recompute";
@@ -48,18 +50,18 @@ struct open_operator final : at::ObserverContext {
 
 }  // namespace detail
 
-/// Writes an event for each operator of LibTorch that this thread runs, and those to which LibTorch passes its work,
+/// Writes an event for each operator of LibTorch that this thread runs, or a thread to which LibTorch passes its work,
 /// until it is destroyed. Names are `function.relu.default`, those of autograd's nodes `function.ReluBackward0`. The
-/// category is that of the region or action around it, by default "forward"; "reverse" in a backward pass, and
-/// "recompute" for what runs there with gradients enabled, or is run again by a loop with `trace_steps`. Where a module
-/// is given, an operator that reads one of its parameters has the argument `layer`, the path of the part that owns it,
-/// and so have the operators inside and the node of its backward pass.
+/// category is that of the region or action around the operator, by default "forward"; "reverse" in a backward pass,
+/// and "recompute" for what runs there with gradients enabled, or is run again by a loop with `trace_steps`. If a
+/// module is given, an operator that reads one of its parameters has the argument `layer`, the path of the submodule
+/// that owns the parameter; so have the operators inside it and its node in the backward pass.
 ///
 /// One at a time in a process; it ends in the thread that made it, when the work that it watches is done. Cost: about a
 /// microsecond an operator; nothing without one.
 class operator_trace {
  public:
-  /// \param log  outlives it   \throws invalid_call   if there is another one
+  /// \param log  must outlive this object   \throws invalid_call   if there is another one
   explicit operator_trace(trace_writer& log) : log_{&log} { begin(); }
   /// \param net  its parameters are kept alive as long as this object
   operator_trace(trace_writer& log, torch::nn::Module const& net) : log_{&log} {
@@ -80,7 +82,7 @@ class operator_trace {
   }
 
  private:
-  static constexpr std::size_t most_numbers = 65'536;  ///< of forward operators that wait for their backward pass
+  static constexpr std::size_t most_numbers = 65'536;  ///< most layers kept for the backward pass of their operators
 
   [[nodiscard]] static std::atomic<operator_trace*>& active() {
     static std::atomic<operator_trace*> one{nullptr};
@@ -165,16 +167,16 @@ class operator_trace {
   std::unordered_map<c10::TensorImpl const*, std::string> layers_;
   std::vector<at::Tensor> parameters_;
   std::mutex access_;
-  std::unordered_map<std::int64_t, std::string const*> layer_by_number_;  ///< by autograd's number of the operator
+  std::unordered_map<std::int64_t, std::string const*> layer_by_number_;  ///< by autograd's sequence number
   at::CallbackHandle handle_{};
 };
 
-/// A module whose calls are events `module.PATH`, of the category of operators there: `traced_module conv1{log,
+/// A module whose calls are events `module.PATH`, with the category of its operators: `traced_module conv1{log,
 /// "conv1", net->conv1}; x = conv1(x);`. The module is not changed, and is kept alive.
 template <class Holder>
 class traced_module {
  public:
-  /// \param log  outlives it   \param path  of the module, such as "layer1.0.conv1"
+  /// \param log  must outlive this object   \param path  of the module, such as "layer1.0.conv1"
   traced_module(trace_writer& log, std::string path, Holder module)
       : log_{&log}, name_{"module." + path}, path_{std::move(path)}, module_{std::move(module)} {}
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file trace_steps.hpp  Tells operators that a loop runs again from others, and counts its steps in a trace.
+/// \file trace_steps.hpp  Marks the operators that a loop runs again, and counts the steps of the loop in a trace.
+#include <cairn/language.hpp>  // first: an older language gets its message
 #include <algorithm>
 #include <cstdint>
 #include <memory>

@@ -59,7 +59,7 @@ struct cached_operation {
 /// The kept results of a region, by operator, in the order of calls.
 using cached_operations = std::unordered_map<c10::FunctionSchema const*, std::vector<cached_operation>>;
 
-/// A run of a region, during its lifetime. Without a policy operators run unchanged.
+/// Handles the operators of one run of a region during its lifetime. Without a policy, operators run unchanged.
 class operator_run final : public dispatch_mode {
  public:
   /// \param kept  filled by a first run, read by a recomputation   \param region  this run, the innermost one

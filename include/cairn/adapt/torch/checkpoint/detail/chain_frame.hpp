@@ -55,7 +55,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
   /// \throws invalid_schedule   if the stages cannot obey the plan
   chain_frame(std::vector<tensor_stage> stages, std::vector<action> plan, settings how)
       : stages_{std::move(stages)},
-        position_{std::move(plan), step_index(stages_.size()), how.told},
+        position_{std::move(plan), step_index(stages_.size()), std::move(how.told)},
         how_{std::move(how)},
         states_(stages_.size() + 1),
         records_(stages_.size()) {
@@ -75,6 +75,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     here_ = at::empty({0}, x.options());
     autocast_ = autocast_state::now();
     generator_use const drawing{how_.rng};
+    auto const devices = generator_states::of_devices(how_.rng == Rng::Preserve ? here_ : at::Tensor{});
     at::Tensor live = x;
     for (; position_.next().kind != action_kind::turn; position_.pass()) {
       auto const& a = position_.next();
@@ -82,8 +83,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
       else if (cairn::detail::runs_stage(a)) again(a, drawing);
       else obey(a);
     }
-    draws_ = drawing.drew({});
-    if (draws_) drawing.check(how_.who);
+    if ((draws_ = drawing.drew(devices))) drawing.check(how_.who);
     return live;
   }
 
@@ -112,7 +112,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     auto& record = record_of(i);
     if (keeps) record.tape.emplace();
     auto const version = in._version();
-    auto out = stage_run{stages_[std::size_t(i)], record, how_}.first(in, [&](auto notes) {
+    auto out = stage_run{stages_[std::size_t(i)], record, how_}.first(in, here_, [&](auto notes) {
       return [frame = shared_from_this(), i, notes] { return std::make_unique<first_hooks>(frame, i, notes); };
     });
     if (in._version() != version && position_.needs_again(i))
@@ -158,7 +158,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
       reach(i);
     }
     auto const taken = record.take(number);
-    record_of(i).check(i, number, taken, how_.who);
+    record.check(i, number, taken, how_.who);
     return taken.value;
   }
   [[nodiscard]] at::Tensor take_from(saved_tensors& place, step_index i, std::size_t number) {
@@ -193,7 +193,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
         position_.tell();
         if (cairn::detail::runs_stage(a)) {
           if (!outside) {
-            drawing.emplace(how_.rng, draws_ || !here_.is_cpu());
+            drawing.emplace(how_.rng, draws_);
             outside.emplace(at::TensorList{here_}, how_.rng, *drawing);
           }
           run_again(a, *drawing);
@@ -246,7 +246,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     autocast_.without_cache().restore();
     bool const keeps = a.kind == action_kind::record;
     if (keeps) record.tape.emplace();
-    running_now const now{running_};
+    running_now const now{running_ = true};
     saved_tensor const out{stage_run{stages_[std::size_t(i)], record, how_}.again(i, in, keeps)};
     if (keeps) record.tape->output = out;
     state_of(i + 1) = keeps ? saved_tensor{} : out;
@@ -264,7 +264,6 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     return result_tensor(state.value, requires_grad);
   }
   struct running_now {
-    explicit running_now(bool& is) : flag{is} { flag = true; }
     ~running_now() { flag = false; }
     bool& flag;
   };
@@ -281,7 +280,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
   step_index ran_ = 0;          ///< number of stages that ran
   step_index last_again_ = -1;  ///< the stage after which the generators are now
   bool running_ = false;
-  bool draws_ = false;  ///< the stages drew numbers from the CPU's generator
+  bool draws_ = false;  ///< the stages drew random numbers
   std::recursive_mutex access_;  ///< recursive, as in `region_frame`
 };
 

@@ -10,8 +10,8 @@
 
 namespace cairn::libtorch::detail {
 
-/// For each stage, whether the plan runs it after something else than the stage before it, so that the generators must
-/// be set for it.
+/// For each stage, whether the plan ever runs it otherwise than directly after the stage before it, so that the
+/// generators must be set for it.
 /// \pre all stages are in range
 [[nodiscard]] inline std::vector<bool> begins_of(std::vector<action> const& plan, step_index stages) {
   std::vector<bool> begins(static_cast<std::size_t>(stages));
@@ -54,7 +54,7 @@ class chain_position {
 
   [[nodiscard]] std::vector<action> const& plan() const noexcept { return plan_; }
   [[nodiscard]] action const& next() const { return plan_[next_]; }
-  /// The next action is obeyed.
+  /// Passes the next action, which was obeyed.
   void pass() {
     auto const& a = next();
     if (a.kind == action_kind::turn) turned_ = true;
@@ -82,7 +82,7 @@ class chain_position {
     told_(next());
     told_actions_ = next_ + 1;
   }
-  /// Goes back to the begin of the plan.
+  /// Goes back to the beginning of the plan.
   void restart() {
     next_ = told_actions_ = 0;
     turned_ = false;

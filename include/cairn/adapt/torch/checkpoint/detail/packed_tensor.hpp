@@ -59,7 +59,7 @@ class packed_tensor final : public torch::autograd::SavedVariableHooks {
 
   void call_pack_hook(at::Tensor const& t) override {
     alone const none;
-    auto const values = t.detach();  // with its node it would keep alive the node that owns these hooks
+    auto const values = t.detach();  // with its grad_fn, the tensor would keep alive the node that owns these hooks
     metadata_ = saved_metadata::of(values, Check::Metadata, {});
     packed_.emplace(of_->pack(values));
     for (auto const& part : tensors_in(*packed_))

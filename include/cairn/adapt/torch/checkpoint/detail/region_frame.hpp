@@ -54,7 +54,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   /// \param run  called with inputs like the first ones; its result is ignored
   region_frame(std::function<void(std::vector<at::Tensor> const&)> run, std::vector<at::Tensor> const& inputs,
                settings how)
-      : run_{std::move(run)}, how_{std::move(how)}, numbers_{inputs, how_.rng} {
+      : run_{std::move(run)}, how_{std::move(how)} {
     auto const& set = checkpoint_overrides::of_thread();
     how_.early_stop = set.early_stop.value_or(how_.early_stop);
     how_.debug = set.debug.value_or(how_.debug);
@@ -72,7 +72,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
           now_{frame_->kept_, *notes_, false, frame_->how_.rng, frame_->how_.names},
           operators_{frame_->how_.policy, frame_->cached_operations_, now_, frame_->how_.who},
           hooks_{[of = frame_, notes = notes_] { return std::make_unique<forgotten>(of, notes); }} {
-      frame_->numbers_.begin_run(drawing_);
+      frame_->numbers_.begin_run(drawing_, inputs);
     }
     first_run(first_run const&) = delete;
     first_run& operator=(first_run const&) = delete;

@@ -60,7 +60,8 @@ struct stage_measures {
 /// restored afterwards
 [[nodiscard]] inline stage_measures measure_stages(std::vector<tensor_stage> const& stages, at::Tensor const& x,
                                                    Rng rng) {
-  rng_autocast_guard const around{{x}, rng};
+  generator_use const drawing{rng};
+  rng_autocast_guard const around{{x}, rng, drawing};
   at::AutoGradMode const on{true};
   stage_measures found;
   found.generator = generator_bytes(x, rng);

@@ -24,20 +24,20 @@
 
 namespace cairn::libtorch::detail {
 
-/// The time of a stage in nanoseconds and its memory in bytes. Only new memory counts: a view of an existing tensor has
-/// none.
+/// The times of a stage in nanoseconds and its memory in bytes. Only new memory counts: a view of an existing tensor
+/// takes none.
 struct measured_stage {
-  std::int64_t output = 0;        ///< that only its output holds
-  std::int64_t tape = 0;          ///< that remain after its run, the output included
-  std::int64_t running = 0;       ///< in addition to `tape`, while it is recorded
-  std::int64_t running_bare = 0;  ///< in addition to the output, while nothing is saved
-  std::int64_t restoring = 0;     ///< of its buffers, which a recomputation restores
-  std::int64_t adjoint = 0;       ///< of its input's gradient
-  std::int64_t reversing = 0;     ///< in addition to the tape and the output's gradient, while its adjoint runs
+  std::int64_t output = 0;        ///< bytes that only its output holds
+  std::int64_t tape = 0;          ///< bytes that remain after its run, the output included
+  std::int64_t running = 0;       ///< bytes in addition to `tape`, while it is recorded
+  std::int64_t running_bare = 0;  ///< bytes in addition to the output, while it runs without saving anything
+  std::int64_t restoring = 0;     ///< bytes of its buffers, which a recomputation restores
+  std::int64_t adjoint = 0;       ///< bytes of its input's gradient
+  std::int64_t reversing = 0;     ///< bytes in addition to the tape and the output's gradient, while its adjoint runs
   std::vector<std::pair<std::size_t, std::int64_t>>
-      repeated;                   ///< of gradients of leaves that an earlier stage, the last such, reads as well
-  std::int64_t seed = 0;          ///< of the gradient of its output that the measurement made
-  std::int64_t copying = 0;       ///< that the measurement took while a copy of the input existed
+      repeated;                   ///< by leaf that an earlier stage reads, too: the last such stage, gradient bytes
+  std::int64_t seed = 0;          ///< bytes of the gradient of its output that the measurement made
+  std::int64_t copying = 0;       ///< bytes that the measurement took while a copy of the input existed
   std::int64_t time = 0;
   std::int64_t back_time = 0;
   bool changes_input = false;   ///< it changes its input in place
@@ -108,7 +108,7 @@ class stage_probe {
                          requires_grad_ ? torch::autograd::impl::gradient_edge(leaf) : torch::autograd::Edge{});
   }
   /// A run that keeps only its output.
-  /// \returns bytes of the copy of x that replaces it as the state, if one was made
+  /// \returns bytes of the copy of x that has become the state; 0 without one
   [[nodiscard]] std::int64_t run_bare(tensor_stage const& stage, measured_stage& found) {
     byte_meter const meter{x_.device()};
     saved_hooks_scope const hooks{[] { return std::make_unique<forgets>(); }};

@@ -11,7 +11,7 @@
 namespace cairn::libtorch::detail {
 
 /// Passes a gradient into the graph before a tensor and releases it, as a stage does with an adjoint: the graph frees
-/// it after reading. A gradient passed to LibTorch's `grad` would live until that returns.
+/// it after reading. A gradient passed to LibTorch's `grad` would live until `grad` returns.
 class seed_node final : public torch::autograd::Node {
  public:
   /// A tensor without elements whose backward sends `seed` along an edge, for one backward pass.

@@ -53,11 +53,12 @@ class stage_run {
       : stage_{stage}, record_{record}, how_{how} {}
 
   /// Runs the stage for the first time, and notes what it reads and where the generators are.
+  /// \param here   a tensor on the device of the chain's input, whose generator is included
   /// \param hooks  returns the maker of the hooks for what it saves; takes a shared map of origins
   template <class Hooks>
-  [[nodiscard]] at::Tensor first(at::Tensor const& in, Hooks const& hooks) {
+  [[nodiscard]] at::Tensor first(at::Tensor const& in, at::Tensor const& here, Hooks const& hooks) {
     record_.requires_grad = in.requires_grad();
-    if (record_.begins && how_.rng == Rng::Preserve) record_.generators = generator_states::now({in});
+    if (record_.begins && how_.rng == Rng::Preserve) record_.generators = generator_states::now({in, here});
     read_tracker const tracker;
     auto const notes = std::make_shared<origin_map>();
     under_policy const policy{*this, *notes, false};

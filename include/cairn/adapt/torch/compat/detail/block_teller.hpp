@@ -10,11 +10,11 @@
 
 namespace cairn::libtorch::detail {
 
-/// The callbacks of the current backward pass, and functions of actions that call them. The functions may live longer
-/// than the teller; between passes they do nothing.
+/// Holds the callbacks of the current backward pass, and makes functions that take an action and call these callbacks.
+/// The functions may outlive the teller; between passes they do nothing.
 class block_teller {
  public:
-  /// Takes the callbacks away when it is destroyed.
+  /// Removes the callbacks when it is destroyed.
   class pass {
    public:
     explicit pass(execution_callbacks& to) : to_{to} {}

@@ -10,8 +10,8 @@
 
 namespace cairn::libtorch::detail {
 
-/// The leaves of one call, without a history. Leaves that are one tensor in the call are one tensor here, too: that of
-/// the first of them, its slot.
+/// The leaves of one call, without a history. Leaves that are the same tensor in the call share one here, too, which is
+/// found under the first of them, their slot.
 class call_leaves {
  public:
   /// \param leaves  the inputs of the call, then the other leaves of the graph
@@ -37,7 +37,7 @@ class call_leaves {
   [[nodiscard]] bool requires_grad(std::size_t leaf) const { return requires_grad_[leaf]; }
   /// Whether the gradient of this leaf becomes its `.grad`.
   [[nodiscard]] bool is_end(std::size_t leaf) const { return is_end_[slots_[leaf]]; }
-  /// Whether it was changed in place since the call began.
+  /// Whether this leaf was changed in place since the call began.
   [[nodiscard]] bool is_changed(std::size_t leaf) const { return version_of(tensors_[leaf]) != versions_[leaf]; }
 
  private:

@@ -180,8 +180,8 @@ class call_trace {
     std::lock_guard const lock{generator.mutex()};
     generators_.emplace_back(generator, generator.get_state());
   }
-  /// Whether it is known, whatever their values, that two tensors are equal or that they are not: attention asks this
-  /// about its arguments.
+  /// Whether two tensors are known to be equal, or known to differ, whatever their values: attention compares its
+  /// arguments.
   [[nodiscard]] static bool is_known(c10::ArrayRef<c10::IValue const> both) {
     if (both.size() != 2 || !both[0].isTensor() || !both[1].isTensor()) return false;
     auto const &a = both[0].toTensor(), &b = both[1].toTensor();
@@ -200,7 +200,7 @@ class call_trace {
     program_.is_constant.push_back(0);
     if (!t.defined() || (is_input && state_->hasValue(t))) return;
     state_->setValue(t, value);
-    bool const is_own = is_input && found != names_.end();  // it is no copy, so a refused call must leave it as it was
+    bool const is_own = is_input && found != names_.end();  // not a copy, so a refused call must leave it as it was
     if (!program_.is_watched.back() && !is_own) return;
     at::DisableRecordFunctionGuard const unseen;
     at::tracer::impl::NoTracerDispatchMode const untraced;
@@ -233,8 +233,8 @@ class call_trace {
   std::shared_ptr<torch::jit::tracer::TracingState> state_;
   call_program program_;
   tensor_list results_;
-  tensor_list before_;  ///< contents of the leaves that are put back, before an operator first read them; by leaf,
-                        ///< undefined for all others
+  tensor_list before_;  ///< by leaf: the contents that `restore` puts back, from before an operator first read
+                        ///< the leaf; undefined if there is nothing to put back
   std::vector<std::int64_t> versions_;
   std::vector<std::pair<at::Generator, at::Tensor>> generators_;  ///< generators that the call names, with their states
                                                                   ///< before it

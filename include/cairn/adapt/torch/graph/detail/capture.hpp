@@ -153,11 +153,7 @@ class call_capture {
     auto const leaves = leaves_like(inputs, names);
     generator_use const drawing{Rng::Preserve};
     auto const generators = generator_states::now(leaves);
-    struct put_back {
-      generator_use const& drawing;
-      generator_states const& states;
-      ~put_back() { drawing.put_back(states); }
-    } const at_end{drawing, generators};
+    generator_guard const at_end{drawing, generators};
     call_trace trace{names};
     {
       fresh_casts const casts;

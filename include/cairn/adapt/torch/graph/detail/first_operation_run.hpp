@@ -53,7 +53,7 @@ struct first_operation_run {
 /// the generators as they were. The destructor restores the generators.
 class operation_rerun {
  public:
-  /// \param drawing  of this run; must outlive it
+  /// \param drawing  how this run uses the generators; must outlive this object
   /// \param inputs  of the operation; those that it changes become copies
   operation_rerun(first_operation_run const& first, captured_operation const& what, generator_use const& drawing,
                   tensor_list& inputs)

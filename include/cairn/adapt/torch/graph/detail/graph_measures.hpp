@@ -36,6 +36,7 @@ class graph_probe {
     at::AutoGradMode const records{true};
     generator_use const drawing{Rng::Preserve};
     auto const generators = generator_states::now(leaves_);
+    generator_guard const at_end{drawing, generators};
     std::vector<std::size_t> readers(graph_.operations.size());
     for (auto const& one : graph_.operations)
       for (auto const& source : one.inputs) if (source.operation >= 0) ++readers[std::size_t(source.operation)];
@@ -62,7 +63,6 @@ class graph_probe {
     count_copies(found);
     count_results(found);
     for (std::size_t v = 0; v < other_strides_.size(); ++v) found.operations[v].adjoint_work += other_strides_[v];
-    drawing.put_back(generators);
     return found;
   }
 

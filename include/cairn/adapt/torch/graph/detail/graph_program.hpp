@@ -45,7 +45,7 @@ struct graph_program {
   }
 
  private:
-  /// The places of inputs that are there when the adjoint runs: those that it needs, and leaves.
+  /// For each input: whether it is there when the adjoint runs, because the adjoint needs it or because it is a leaf.
   [[nodiscard]] static std::vector<bool> inputs_there(captured_operation const& what, graph_operation const& measured) {
     std::vector<bool> there;
     for (auto const& from : what.inputs) {

@@ -46,7 +46,7 @@ struct call_plan {
 using call_planner = std::function<call_plan(operation_graph const& measured)>;
 
 /// The fastest plan for a call within a limit in bytes.
-/// \throws infeasible_budget   that names the least limit which works
+/// \throws infeasible_budget   with the least feasible limit
 [[nodiscard]] inline graph_plan plan_call(operation_graph const& measured, std::int64_t limit, char const* who) {
   try {
     return graph_planner{measured}.plan(limit);
@@ -86,7 +86,7 @@ class module_plans {
     if (byte_meter::possible()) meter.emplace();
     if (captures_.size() > most) captures_.clear();
     auto captured = captures_[constants].of(call, inputs, module);
-    if (captured->graph != nullptr && !like.has_value() && !knows(*captured)) {  // neither plans nor `like` are kept
+    if (captured->graph != nullptr && !like.has_value() && !knows(*captured)) {  // its plans and `like` were dropped
       captures_.clear();
       captured = captures_[constants].of(call, inputs, module);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file operation_groups.hpp  The operations of a call as groups of operators, which it joins where that keeps no more
-/// bytes.
+/// \file operation_groups.hpp  The operations of a call as groups of operators, which are joined if no more bytes are
+/// kept then.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace cairn::libtorch::detail {
 /// Groups of operators, each of which becomes an operation.
 class operation_groups {
  public:
-  /// \param groups  that share memory, in order   \param uses  must outlive this object
+  /// \param groups  operators that share memory, in order   \param uses  must outlive this object
   operation_groups(program_uses const& uses, std::vector<std::vector<std::size_t>> groups)
       : uses_{uses}, groups_{std::move(groups)} {
     join_silent();
@@ -24,7 +24,7 @@ class operation_groups {
   }
 
   [[nodiscard]] std::vector<std::vector<std::size_t>> const& all() const noexcept { return groups_; }
-  /// The values that operators read and do not make themselves, each once.
+  /// The values that the operators of a group read and do not make themselves, each once, without constants.
   [[nodiscard]] std::vector<std::int32_t> inputs_of(std::vector<std::size_t> const& group) const {
     std::vector<std::int32_t> inputs;
     std::vector<std::int32_t> made;
@@ -101,9 +101,10 @@ class operation_groups {
     }
     groups_ = std::move(joined);
   }
-  /// Joins neighbours if no more bytes are kept then. Only the second may read the value of the first, no adjoint may
-  /// read it, and it has to be tiny or no smaller than the result. Everything else that the second reads must be kept
-  /// for some adjoint anyway: if the adjoint of the joined operation reads one input, all of them have to be there.
+  /// Joins neighbouring operations if no more bytes are kept then. Only the second may read the value of the first, and
+  /// no adjoint may read that value, which must be tiny or no smaller than the result of the second. Everything else
+  /// that the second reads must be kept for some adjoint anyway: if the adjoint of the joined operation reads one
+  /// input, all inputs must be there.
   bool join_cheap() {
     constexpr std::int64_t tiny = 4096;
     auto const readers = this->readers();
@@ -164,7 +165,7 @@ class operation_groups {
     }
     return false;
   }
-  /// Whether it contains a matrix product or the like; an operation gets at most one.
+  /// Whether a group contains a matrix product or the like; an operation gets at most one.
   [[nodiscard]] bool is_heavy(std::vector<std::size_t> const& group) const {
     for (auto const k : group)
       for (std::string_view const one :

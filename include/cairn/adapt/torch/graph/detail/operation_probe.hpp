@@ -18,6 +18,7 @@
 #include <torch/csrc/autograd/variable.h>
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/graph/detail/captured_graph.hpp>
+#include <cairn/adapt/torch/graph/detail/median.hpp>
 #include <cairn/adapt/torch/graph/detail/operation_tape.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
@@ -104,12 +105,6 @@ class operation_probe {
       (void)result.detach().as_strided({(std::min)(std::int64_t{1}, result.numel())}, {1}).cpu();  // waits for it
     return (std::max)(std::int64_t{1},
                       std::int64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start).count()));
-  }
-  [[nodiscard]] static std::int64_t median(std::vector<std::int64_t> all) {
-    if (all.empty()) return 0;
-    auto const middle = all.begin() + std::ptrdiff_t(all.size() / 2);
-    std::nth_element(all.begin(), middle, all.end());
-    return *middle;
   }
   [[nodiscard]] static void const* memory_of(at::Tensor const& t) {
     return t.defined() && t.has_storage() ? t.storage().unsafeGetStorageImpl() : nullptr;

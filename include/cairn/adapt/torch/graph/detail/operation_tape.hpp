@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file operation_tape.hpp  One run of an operation and the small autograd graph that it records. The values of the
-/// captured graph are only references in it, so that they can be dropped while the tape is kept.
+/// \file operation_tape.hpp  One run of an operation and the small autograd graph that it records. This tape only
+/// refers to the values of the captured graph, so that they can be dropped while it is kept.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace cairn::libtorch::detail {
 
 /// Which values a tape may refer to instead of holding them: those that will be there when its adjoint runs.
 struct tape_references {
-  std::vector<bool> inputs;  ///< by their places
+  std::vector<bool> inputs;  ///< for each input of the operation
   bool results = true;
 };
 
@@ -74,12 +74,12 @@ class operation_tape {
   /// What a run returns.
   struct outcome {
     tensor_list value;                     ///< without a history
-    part_flags requires_grad;              ///< for each tensor of it: whether it does in the plain call
+    part_flags requires_grad;              ///< for each tensor of it: whether it requires a gradient in the plain call
     std::shared_ptr<operation_tape> tape;  ///< null if none is kept
   };
 
   /// Runs an operation and records it, as the plain call does.
-  /// \param inputs  its inputs, without a history   \param requires_grad  which of them do in the plain call
+  /// \param inputs  its inputs, without a history   \param requires_grad  of each input in the plain call
   /// \param keeps  whether to keep a tape; if not, nothing that autograd saves is kept
   [[nodiscard]] static outcome run(captured_operation const& what, at::TensorList inputs, part_flags requires_grad,
                                    bool keeps, tape_references const& refers) {
@@ -245,7 +245,7 @@ class operation_tape {
   part_flags gathers_;           ///< for each input: whether it has an adjoint; of equal inputs only the first does
   edge_list roots_;              ///< one for each result
   std::vector<int> uses_;        ///< for each input: in how many places the operation reads it
-  std::vector<std::size_t> asks_inputs_, asks_results_;  ///< numbers of those that were saved
+  std::vector<std::size_t> asks_inputs_, asks_results_;  ///< numbers of those that the tape refers to
 };
 
 }  // namespace cairn::libtorch::detail

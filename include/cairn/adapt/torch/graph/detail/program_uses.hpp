@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file program_uses.hpp  Which operators of a call count, and who reads their values.
+/// \file program_uses.hpp  Which operators of a call are needed, and which operators read their values.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -54,7 +54,7 @@ class program_uses {
       for (auto const viewed : facts_.operators[view].views) if (memory == viewed) return true;
     return false;
   }
-  /// Whether autograd saves this memory for the adjoint of an operator, or of any.
+  /// Whether autograd saves this memory for the adjoint of an operator; `is_saved`: for that of any operator.
   [[nodiscard]] bool saves(std::size_t op, std::int32_t memory) const {
     auto const& all = facts_.operators[op].saves;
     return std::find(all.begin(), all.end(), memory) != all.end();

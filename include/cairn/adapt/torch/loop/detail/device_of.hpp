@@ -6,7 +6,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// The device of its first tensor.
+/// The device of the first defined part; the CPU without one.
 [[nodiscard]] inline c10::Device device_of(at::TensorList parts) {
   for (auto const& part : parts) if (part.defined()) return part.device();
   return c10::Device(c10::kCPU);

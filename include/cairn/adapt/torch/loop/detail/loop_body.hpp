@@ -45,7 +45,7 @@ class taping_scope {
 struct taped_steps {
   std::shared_ptr<gate>
       start;  ///< collects the gradients of the first state and then, step by step, of the inputs
-  part_flags gathers;  ///< at which of its places it collects gradients
+  part_flags gathers;  ///< at which of its places the gate collects gradients
   tensor_list results;
   edge_list outputs;  ///< where the gradients of the outputs enter, step by step; invalid if there is none
   autocast_entries casts;
@@ -91,7 +91,12 @@ class loop_body {
     autocast_scope const casts{around.autocast.without_cache()};
     for (step_index i = from; i < to; ++i) {
       auto const given = inputs.at(i);
-      x = noted(i, without_history(reads.tracks(i, steps) ? tracked_step(x, given, i) : checked_step(x, given, i)));
+      bool const tracked = reads.tracks(i, steps);
+      if (tracked) x = detached(x);  // told apart from the state that the step may have put aside
+      auto y = tracked ? tracked_step(x, given, i) : checked_step(x, given, i);
+      refuse_tangents(who, y);
+      if (!tracked) reads.note_made(x, given, y);
+      x = noted(i, without_history(std::move(y)));
     }
   }
   /// Runs one step for the first time, with a tape that is inspected and discarded: notes its captured tensors, and
@@ -202,17 +207,17 @@ class loop_body {
   std::vector<saved_tensor> initial;  ///< state 0
   step_inputs inputs;
   rng_autocast_state
-      around;  ///< as step 0 began; casts are not shared between the first run and recomputation
+      around;  ///< as when step 0 began; casts are not shared between the first run and recomputation
   part_flags initial_flags, inner_flags,
       last_flags;           ///< which parts are differentiable in state 0, in states between, in the last state
   step_outputs outputs;
-  bool draws = true;  ///< random numbers, as far as is known
+  bool draws = true;  ///< whether steps draw random numbers; true while that is unknown
   bool knows_all_steps = false;  ///< later steps cannot read or capture anything new
   step_captures captures;
   step_reads reads;
 
  private:
-  /// A thread that the step starts is not affected by our grad mode.
+  /// The parts, detached if one has a history: our grad mode does not affect threads that the step starts.
   [[nodiscard]] static tensor_list without_history(tensor_list parts) {
     for (auto const& part : parts)
       if (part.defined() && part.requires_grad()) return detached(parts);
@@ -230,7 +235,7 @@ class loop_body {
     if (auto const& callback = options.callbacks().state) callback(i, x);
     return call_step(step_, x, given, i, who);
   }
-  /// The same, and notes what the step reads from outside.
+  /// Runs a step like `checked_step`, and notes what the step reads from outside.
   [[nodiscard]] tensor_list tracked_step(tensor_list const& x, tensor_list const& given, step_index i) {
     auto all = x;
     all.insert(all.end(), given.begin(), given.end());

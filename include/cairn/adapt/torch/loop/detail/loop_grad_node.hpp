@@ -19,9 +19,9 @@
 
 namespace cairn::libtorch::detail {
 
-/// Its inputs are the gradients of a loop's gradients; its outputs are those of the initial state's parts, of the
-/// captured tensors, of the steps' inputs and of the bars with which the loop was differentiated. Runs the loop again
-/// with the tapes of all steps at once.
+/// The inputs of this node are the gradients of a loop's gradients. Its outputs are the gradients of the initial
+/// state's parts, of the captured tensors, of the steps' inputs and of the bars with which the loop was differentiated.
+/// Runs the loop again with the tapes of all steps at once.
 class loop_grad_node final : public Node {
  public:
   /// \param bars  of the last state   \param outputs  bars of the outputs   \param ends  the next edges of the loop's
@@ -157,7 +157,7 @@ class loop_grad_node final : public Node {
     }
     return roots;
   }
-  /// Leads edges to captured tensors, and to casts of them, to the gate outside instead.
+  /// Redirects the edges that lead to captured tensors, or to casts of them, to the gate `outside`.
   void cut_graph(edge_list& roots, taped_steps const& taped, std::shared_ptr<gate> const& outside,
                  Node const& of_bars) const {
     auto const inside = [&](Node const& node) {

@@ -29,12 +29,12 @@ struct loop_gradients {
   series_list inputs;
 };
 
-/// Gradients on their way back through a loop: those of the state behind the steps that are left, and the sums so far
-/// of captured tensors and inputs.
+/// Gradients on their way back through a loop: those of the state after the remaining steps, and the sums so far of
+/// those of captured tensors and inputs.
 class gradients_so_far {
  public:
-  /// \param bars  with respect to the parts of the last state   \param outputs  with respect to the outputs; they and
-  ///   the rest outlive this
+  /// \param bars  with respect to the parts of the last state   \param outputs  with respect to the outputs; must
+  ///   outlive this object, as must `body` and `wanted`
   gradients_so_far(loop_body const& body, tensor_list bars, series_list const& outputs, wanted_gradients const& wanted)
       : body_{body},
         wanted_{wanted},
@@ -44,11 +44,11 @@ class gradients_so_far {
         entered_(outputs.size(), false),
         outputs_count_{any_defined(tensors_of_series(outputs))} {}
 
-  /// Whether there is something to carry on.
+  /// Whether there are gradients to carry on.
   [[nodiscard]] bool any() const { return outputs_count_ || any_defined(sums_.state); }
   /// Turns gradients with respect to state a.to into gradients with respect to state a.from. The sums so far enter the
   /// engine as roots, so that gradients are added in the order of a plain loop.
-  /// \param live  state a.from   \post it is empty   \param recorder  null if nothing is measured
+  /// \param live  state a.from   \post live is empty   \param recorder  null if nothing is measured
   void pull_back(tensor_list& live, action const& a, stats_recorder* recorder) {
     if (auto const& callback = body_.options.callbacks().run_backward) callback(a.from, a.to);
     auto taped = body_.record(live, a.from, a.to, outside_);

@@ -63,7 +63,7 @@ class first_half : public half_sweep {
   loop_body& running_;
 };
 
-/// Up to the turn, which makes the last state.
+/// The first run up to the turn, which makes the last state.
 class forward_half : public first_half {
  public:
   using first_half::first_half;

@@ -28,7 +28,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// The options with the limit of the process, where they say nothing of checkpoints, blocks or a limit.
+/// The options, with the limit of the process if they set no schedule, checkpoints, block size or limit.
 [[nodiscard]] inline LoopOptions with_process_limit(LoopOptions options) {
   bool const is_free =
       !options.has_memory_limit() && !options.schedule() && options.checkpoints() == 0 && options.block_size() == 0;
@@ -82,8 +82,8 @@ inline void check_limit(char const* who, wide limit, wide least, loop_costs cons
   key.add_tensors(all);
   return key;
 }
-/// The costs of a loop: kept ones, or what `measure()` returns, which are kept if `check(costs)` does not throw and
-/// they speak for all such loops.   \param least_steps  fewer measured steps do not speak for other loops
+/// The costs of a loop: kept ones, or those that `measure()` returns. These are kept if `check(costs)` does not throw
+/// and enough steps were measured.   \param least_steps  costs from fewer steps are not valid for other such loops
 template <class Measure, class CheckCosts>
 [[nodiscard]] loop_costs kept_or_measured(step_identity of, step_index steps, at::TensorList initial,
                                           LoopOptions const& options, loop_data const& data, step_index least_steps,
@@ -105,8 +105,8 @@ template <class Measure, class CheckCosts>
   return costs;
 }
 /// The options with a memory limit, if any, replaced by checkpoints and a block size.   \pre steps >= 1
-/// \param of  which step it is   \throws invalid_plan, infeasible_budget, device_error; invalid_call if a profiler of
-///   LibTorch is on and steps are measured
+/// \param of  identifies the step   \throws invalid_plan, infeasible_budget, device_error; invalid_call if a profiler
+///   of LibTorch is on and steps are measured
 [[nodiscard]] inline LoopOptions within_limit(char const* who, flat_step const& step, step_identity of,
                                               step_index steps, at::TensorList initial, LoopOptions options,
                                               loop_data const& data = {}) {

@@ -14,8 +14,8 @@
 
 namespace cairn::libtorch::detail {
 
-/// Its inputs are the gradients of the last state's parts and of the steps' outputs; its outputs are those of the
-/// initial state's parts, of the captured tensors and of the steps' inputs.
+/// The inputs of this node are the gradients of the last state's parts and of the steps' outputs. Its outputs are the
+/// gradients of the initial state's parts, of the captured tensors and of the steps' inputs.
 class loop_node final : public Node {
  public:
   /// \param initial  the caller's tensors, with their history   \param inputs  the same for the steps' inputs

@@ -79,9 +79,9 @@ class storage_list {
   std::vector<void*> address_;
 };
 
-/// Runs the first steps of a loop forward and back, in blocks of one and of two. Generators, automatic casts and
-/// buffers are restored afterwards, and no gradient is written anywhere. Never holds more than the least that the loop
-/// itself takes, or than the limit if that is larger.
+/// Runs the first steps of a loop forward and back, in blocks of one and of two steps. Generators, automatic casts and
+/// buffers are restored afterwards, and no gradient is written anywhere. Never holds more than the loop itself takes at
+/// least, or than the limit if that is larger.
 class loop_probe {
  public:
   /// \param initial  the caller's tensors   \param data  the steps' other inputs and outputs; the first of them count
@@ -95,8 +95,7 @@ class loop_probe {
         data_{data},
         options_{quiet(options)},
         meter_{device_of(initial)},
-        drawing_{options.rng()},
-        around_{initial, options.rng() == Rng::Ignore ? Rng::Preserve : Rng::Ignore},
+        around_{initial, options.rng() == Rng::Ignore ? Rng::Preserve : Rng::Ignore, drawing_},
         buffers_{options_.restored_buffers()} {
     costs_.steps = steps;
   }
@@ -105,7 +104,7 @@ class loop_probe {
   /// before the step, at most `counted`.
   /// \pre the loop continues at state 0
   void count_steps(state_question const& goes_on) {
-    rng_autocast_guard const around{initial_, options_.rng()};
+    rng_autocast_guard const around{initial_, options_.rng(), drawing_};
     loop_body body{step_, 0, initial_, options_, {}, who_};
     body.reads.tracks_later = false;
     auto x = detached(initial_);
@@ -249,7 +248,7 @@ class loop_probe {
       auto next = probe.step_(parts, i);
       probe.costs_.step_bytes = (std::max)(probe.costs_.step_bytes, probe.taken());
       double const took = seconds(start, when_done(next));
-      if (i > 0 || count == 1) step_seconds = (std::min)(step_seconds, took);  // in step 0 its graph is also inspected
+      if (i > 0 || count == 1) step_seconds = (std::min)(step_seconds, took);  // step 0 also has its graph inspected
       return next;
     }
     void begin_block(step_index from, step_index to) {
@@ -299,12 +298,8 @@ class loop_probe {
 
     loop_body body{watched_step, count, initial_, std::move(options), {first_of(data_.inputs, count), data_.outputs},
                    who_};
-    body.reads.tracks_later = false;  // would count as time of the step
-    struct put_back {
-      generator_use const& drawing;
-      generator_states const& generators;
-      ~put_back() { drawing.put_back(generators); }
-    } const guard{drawing_, body.around.generators};
+    body.reads.tracks_later = false;  // tracking would count as time of the step
+    generator_guard const at_end{drawing_, body.around.generators};
     loop_sweep sweep{leaves{count, size, revolve{blocks_of(count, size), 1}}, body};
     auto const last = sweep.run(body);
     watch.forward = false;
@@ -342,7 +337,7 @@ class loop_probe {
   loop_data data_;
   LoopOptions options_;
   byte_meter meter_;
-  generator_use drawing_;
+  generator_use drawing_{Rng::Preserve};  ///< the probe puts generators back whatever the options say
   rng_autocast_guard around_;  ///< generators are restored from what a sweep keeps of them, if it does
   buffers_guard buffers_;
   std::int64_t marked_ = 0, most_ = 0;

@@ -13,8 +13,8 @@
 
 namespace cairn::libtorch::detail {
 
-/// Made by one walk over the schedule. States are identified by their numbers: a state that is live and kept, or kept
-/// and initial, counts once.
+/// Obeys a schedule with nothing but the numbers of states, in one walk. A state that is live and kept, or kept and
+/// initial, counts once.
 class loop_simulation {
  public:
   loop_simulation(loop_costs const& costs, any_schedule const& plan)

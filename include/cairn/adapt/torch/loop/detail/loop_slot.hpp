@@ -32,8 +32,8 @@ struct slot_place {
          !t.is_neg() && t.is_non_overlapping_and_dense();
 }
 
-/// One tensor of a kept state. A copy shares its memory, which is not overwritten while both have it: the next `put`
-/// then allocates.
+/// One tensor of a kept state. A copy of this object shares the memory, which is not overwritten while both have it:
+/// the next `put` then allocates.
 class slot_part {
  public:
   /// Keeps a tensor. If this makes a copy on the same device, t becomes the copy, so that the values exist only once.
@@ -86,8 +86,8 @@ class slot_part {
 /// Keeps a state, and the states of the generators before its step. A copy shares the tensors.
 class loop_slot {
  public:
-  /// \param state  replaced by the slot's own tensors if these are on the same device   \param initial  lives anyway,
-  ///   and is not copied
+  /// \param state  replaced by the slot's own tensors if these are on the same device   \param initial  state 0, which
+  ///   lives anyway and is not copied
   void put(tensor_list& state, std::vector<saved_tensor> const& initial, generator_states const& around,
            slot_place place, copies_to_host& copies) {
     at::NoGradGuard const no_grad;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file loop_states.hpp  The states of a loop over tensors: the live one, those in slots, and the generators' beside
-/// them.
+/// \file loop_states.hpp  The states of a loop over tensors, the live one and those in slots, and the states of the
+/// generators.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -28,15 +28,15 @@ class loop_states {
 
   tensor_list live;  ///< empty after its step has been differentiated
 
-  /// The forward half begins. Only now are the generators' states read: where other threads see that they are in use.
+  /// Begins the forward half. The generators' states are read only now that other threads can see that they are in use.
   void begin_forward(loop_body& body, generator_use const& drawing) {
     begin_half(drawing);
     remember_generators(body);
     body.around.generators = generators_;
   }
-  /// A half begins, which draws random numbers so.   \param drawing  lives as long as that half
+  /// Begins a half.   \param drawing  how the half uses the generators; must live as long as it
   void begin_half(generator_use const& drawing) noexcept { drawing_ = &drawing; }
-  /// The generators are as they were before the loop's last kept step.   \pre a half has begun
+  /// Sets the generators to the states that were stored last.   \pre a half has begun
   void put_back_generators() const { drawing_->put_back(generators_); }
   /// Stores the generators' states, for the step after live.
   void remember_generators(loop_body const& body) {
@@ -61,11 +61,11 @@ class loop_states {
     live = body.run_again(std::move(live), from, to);
     body.count(&StepStats::recompute, to - from);
   }
-  /// Live is state i, from which the way back begins.
+  /// Notes that live is state i, from which the way back begins.
   void turn_at(step_index i) noexcept { live_from_ = i; }
-  /// Live is as it is to be when the way back begins.
+  /// Notes the versions of live, which must be the same when the way back begins.
   void note_versions() { live_versions_ = versions_of(live); }
-  /// What ends the forward half.
+  /// Ends the forward half.
   void end_forward(loop_body& body, generator_use const& drawing) {
     copies_->finish();
     body.knows_all_steps = learning_;

@@ -21,7 +21,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// Calls run(observer) with that of the options; compiled by itself without one, so that then it costs nothing.
+/// Calls run(observer) with the observer of the options. Without one, `run` is compiled separately and costs nothing.
 template <class Run>
 auto watched(loop_body const& body, Run run) {
   if (auto const& observer = body.options.observer()) return run(observer);
@@ -71,7 +71,7 @@ class loop_sweep {
     return last;
   }
 
-  /// These tensors belong to the caller from here on.
+  /// Notes that these tensors belong to the caller from here on.
   void hands_out(at::TensorList parts) { if (recorder_) recorder_->hands_out(parts); }
 
   /// \param bars  the gradients with respect to the parts of the last state   \param outputs  with respect to the

@@ -22,7 +22,7 @@ namespace cairn::libtorch::detail {
 using state_question = std::function<bool(at::TensorList, step_index)>;
 
 /// Runs a loop with a plan over blocks of some steps. Each block runs before it is known whether it is the last one;
-/// only then are the plan's earlier actions obeyed, and observers are told what those of the core's loops are told.
+/// only then are the plan's earlier actions obeyed, and observers are told what observers of the core's loops are told.
 template <class Observer>
 class open_half : public first_half {
  public:
@@ -84,7 +84,7 @@ class open_half : public first_half {
       cairn::detail::show(*this, cairn::detail::no_cursor_yet{}, a, phase::forward, when, observer_);
     }
   }
-  /// The last block has run already.
+  /// Tells the observer of the turn, whose block has run already.
   void tell_turn([[maybe_unused]] action a) {
     if constexpr (cairn::detail::observed<Observer>) {
       a.from *= size_;

@@ -32,8 +32,8 @@ class pinned_tensor {
            t.strides() == values_.strides();
   }
   [[nodiscard]] std::int64_t bytes() const { return std::int64_t(values_.nbytes()); }
-  /// Copies t to it on the stream `side`, after the present work of its own stream and after the last read.
-  /// \pre t lives until its stream waits for the copy, by `wait_written`
+  /// Copies t to this memory on the stream `side`, after the present work of the caller's stream and the last read.
+  /// \pre t lives until the caller's stream waits for the copy, by `wait_written`
   void write(at::Tensor const& t, c10::Stream side) {
     c10::Event ready{device_.type()};
     ready.record(stream_of(device_));

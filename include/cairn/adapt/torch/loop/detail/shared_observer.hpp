@@ -26,7 +26,7 @@ class shared_observer {
  private:
   template <class Observer>
   static void tell(std::reference_wrapper<Observer> told, event const& seen) { tell(told.get(), seen); }
-  /// An event's clock is that of the observer's type, which the executor does not know.
+  /// Passes an event on with the clock of the observer's type, which the executor does not know.
   template <class Observer>
   static void tell(Observer& told, event const& seen) {
     event::source const same{

@@ -33,7 +33,7 @@ class stats_recorder {
     return stats ? std::make_shared<stats_recorder>(stats, state) : nullptr;
   }
 
-  /// The caller takes these of the tensors that forward made: they count in backward as long as they live.
+  /// Notes which tensors of forward belong to the caller: they count in backward as long as they live.
   void hands_out(at::TensorList parts) {
     for (auto const& part : parts)
       if (part.defined() && part.has_storage()) handed_.push_back(part.storage().getWeakStorageImpl());
@@ -120,7 +120,7 @@ class stats_recorder {
   c10::Device device_;
   std::vector<weak_storage> handed_;
   std::unordered_map<void*, std::int64_t> made_;  ///< tensors at the end of forward, by address
-  std::uint64_t left_ = 0;  ///< how much the resident memory was above its start after forward
+  std::uint64_t left_ = 0;  ///< how far forward raised the resident memory, from its start to its end
   std::uint64_t resident_ = 0;  ///< the most in this half
   clock::time_point next_sample_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file step_captures.hpp  Finds the outside tensors by which the steps of a loop differentiate.
+/// \file step_captures.hpp  Finds the outside tensors with respect to which the steps of a loop are differentiated.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -45,8 +45,8 @@ class step_captures : public capture_list {
         return;
       }
       if (find(edge) < size()) return;
-      // The node existed before the loop, or a thread of the step made it and will make another one: then the nodes
-      // behind it count.
+      // The node existed before the loop, or a thread of the step made it and makes another one in each run: then the
+      // nodes behind it count.
       edge_list roots_there{edge};
       if (how_ != Capture::Explicit) (void)add_checked(edge, i);
       visit_edges_out(roots_there, [&](Node const& node) { return moment.is_foreign(node); },
@@ -65,7 +65,7 @@ class step_captures : public capture_list {
     auto const k = behind(edge, casts);
     return k < size() ? Edge{outside, std::uint32_t(k)} : edge;
   }
-  /// Leads an edge out of step i's graph to the gate for captured tensors.
+  /// Redirects an edge out of step i's graph to the gate for captured tensors.
   /// \throws invalid_call   if the tensor is not in the list
   void lead_to(Edge& edge, step_index i, std::shared_ptr<gate> const& outside, autocast_entries const& casts) const {
     auto const k = behind(edge, casts);

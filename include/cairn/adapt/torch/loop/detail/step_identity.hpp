@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file step_identity.hpp  What is known of which step a loop runs.
+/// \file step_identity.hpp  Identifies the step that a loop runs, as far as possible.
 #include <concepts>
 #include <cstdint>
 #include <memory>
@@ -14,7 +14,7 @@ namespace cairn::libtorch::detail {
 
 /// A key for a step.
 struct step_identity : plan_key {
-  /// Whether no other step has this key. Objects with captures, and functions, share that of their class.
+  /// Whether no other step has this key. Objects with captures, and functions, share the key of their class.
   bool is_known = false;
 
   template <class Type>

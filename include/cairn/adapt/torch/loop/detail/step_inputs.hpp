@@ -12,7 +12,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// The tensor without history, and its version; empty if it is undefined.
+/// The tensor with its present version; empty if it is undefined.
 [[nodiscard]] inline saved_tensor saved_part(at::Tensor const& t) {
   return t.defined() ? saved_tensor{t} : saved_tensor{};
 }
@@ -20,7 +20,6 @@ namespace cairn::libtorch::detail {
 /// The inputs of the steps of a loop.
 class step_inputs {
  public:
-  step_inputs() = default;
   explicit step_inputs(series_list const& given) {
     for (auto const& one : given) {
       flags_.push_back(require_gradients(one.tensors()));
@@ -34,13 +33,13 @@ class step_inputs {
   [[nodiscard]] std::vector<part_flags> const& flags() const noexcept { return flags_; }
   /// The inputs of step i.
   [[nodiscard]] tensor_list at(step_index i) const { return slices_at(series_, i); }
-  /// Which of them require a gradient.
+  /// Which inputs of step i require a gradient.
   [[nodiscard]] part_flags flags_at(step_index i) const {
     part_flags flags;
     for (std::size_t q = 0; q < series_.size(); ++q) flags.push_back(flags_[q][series_[q].number(i)]);
     return flags;
   }
-  /// \throws invalid_call   if one has changed since the loop was made
+  /// \throws invalid_call   if an input has changed since the loop was made
   void check_unchanged(char const* who) const {
     for (std::size_t k = 0; k < saved_.size(); ++k)
       if (saved_[k].value.defined() && !saved_[k].unchanged())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file step_outputs.hpp  What the steps of a loop give besides its state.
+/// \file step_outputs.hpp  What the steps of a loop return besides the next state.
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// The outputs of the steps of a loop: step i gives the parts of the next state, and behind them its outputs.
+/// The outputs of the steps of a loop: step i returns the parts of the next state, followed by its outputs.
 class step_outputs {
  public:
   /// \param parts  number of parts of a state
@@ -35,7 +35,7 @@ class step_outputs {
   }
   /// Finds which outputs are differentiable, and which are always a part of the state: their gradients are added before
   /// those of the next step.
-  /// \param y  what a taped step gave   \param state_flags  which parts of the state after it are differentiable
+  /// \param y  the results of a taped step   \param state_flags  which parts of the state after it are differentiable
   void learn(at::TensorList y, part_flags const& state_flags) {
     flags_.resize(y.size() - parts_);
     part_of_.resize(y.size() - parts_, unknown);
@@ -49,7 +49,7 @@ class step_outputs {
       part_of_[q] = part_of_[q] == unknown || part_of_[q] == part ? part : parts_;
     }
   }
-  /// Keeps what step i gave at first.   \param steps  of the loop, or 0 if that is not known
+  /// Keeps the outputs of the first run of step i.   \param steps  of the loop, or 0 if that is not known
   void keep(tensor_list const& y, step_index i, step_index steps, char const* who) {
     if (i == 0) all_ = like(steps);
     keep_outputs(who, all_, at::TensorList{y}.slice(parts_), i);
@@ -58,7 +58,8 @@ class step_outputs {
       is_part_.push_back(part_of_[q] < parts_ && t.defined() && t.is_same(y[part_of_[q]]));
     }
   }
-  /// \param y  what step i gave again   \throws recompute_mismatch   if an output is no longer a part of the state
+  /// \param y  the results of step i, run again   \throws recompute_mismatch   if an output is no longer a part of the
+  ///   state
   void check_shared(at::TensorList y, step_index i, char const* who) const {
     for (std::size_t q = 0; q < flags_.size(); ++q) {
       auto const part = part_shared(i, q);
@@ -68,7 +69,8 @@ class step_outputs {
                                  "make the step a function of its state and its number"};
     }
   }
-  /// \param y  what step i gave again   \throws invalid_call   if an output is differentiable that was not at first
+  /// \param y  the results of step i, run again   \throws invalid_call   if an output is differentiable that was not in
+  ///   the first run
   void check_flags(at::TensorList y, step_index i, char const* who) const {
     for (std::size_t q = 0; q < flags_.size(); ++q)
       if (auto const& t = y[parts_ + q]; t.defined() && t.requires_grad() && !flags_[q])

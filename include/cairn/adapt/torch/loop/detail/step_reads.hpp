@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file step_reads.hpp  What the steps of a loop read from outside.
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <ATen/core/Tensor.h>
@@ -12,8 +13,8 @@
 namespace cairn::libtorch::detail {
 
 [[noreturn]] inline void refuse_earlier_state(char const* who, step_index i) {
-  throw invalid_call{who, "the step reads an earlier state of its own loop", {{"step", i}},
-                     "make that a part of the state: a tuple of both, of which the step returns the next one"};
+  throw invalid_call{who, "the step reads a state of its own loop, but not from its argument", {{"step", i}},
+                     "read the argument; for an earlier state, make the state a tuple of both"};
 }
 
 /// The tensors that the steps of a loop read besides their arguments.
@@ -41,10 +42,30 @@ class step_reads {
       // A view that each step makes anew, such as a row of its input, is not a new tensor.
       varies = varies || (i > 0 && !reads_.knows_memory_of(t));
     }
+    // Its own state, but not by its argument, as a step does that keeps the state in an object of its own.
+    tracker.each_read_beside(given, [&](void const* memory) {
+      if (state_read_ < 0 && states_made_.holds_address(memory)) state_read_ = i;
+    });
     reads_.add(reads, i);
     tracks_all_ = tracks_all_ || varies || tracker.costs_little();
     for (std::size_t k = 0; k < parts && k < y.size(); ++k)
       if (y[k].defined() && tracker.made(y[k])) states_made_.add(y[k]);
+  }
+  /// Notes the state that a step without tracking made, so that a later step that is tracked cannot read it unseen.
+  /// Parts in the memory of its arguments, or of what steps read, are not of its making.
+  /// \param x, given  its state and inputs   \param y  its result, which begins with the parts of the next state
+  void note_made(at::TensorList x, at::TensorList given, at::TensorList y) {
+    if (!tracks_later) return;
+    for (std::size_t k = 0; k < x.size() && k < y.size(); ++k) {
+      if (!y[k].defined() || !y[k].has_storage()) continue;
+      auto const* const memory = y[k].storage().unsafeGetStorageImpl();
+      auto const shares = [memory](at::Tensor const& t) {
+        return t.defined() && t.has_storage() && t.storage().unsafeGetStorageImpl() == memory;
+      };
+      if (std::none_of(x.begin(), x.end(), shares) && std::none_of(given.begin(), given.end(), shares) &&
+          !reads_.knows_memory_of(y[k]))
+        states_made_.add(y[k]);
+    }
   }
   /// \throws invalid_call   if a step was seen to read an earlier state
   void check_states(char const* who) const {

@@ -63,10 +63,10 @@ constexpr void each_while_plan(loop_costs const& costs, wide limit, Visit visit)
     visit(while_plan{more < wide(most_checkpoints) ? 1 + slot_index(more) : most_checkpoints, size});
   }
 }
-/// The plan within a limit that suits any length: the one with the smallest slow-down, at its worst over loops of 10,
-/// 100 ... 1,000,000 steps, against the best plan for that length. The best plans for different lengths differ little:
-/// if a tape is at least as large as a state, this plan takes 1.006 times the time of `choose_loop` for a known length
-/// on average, and 1.55 times at worst, with five slots for ten steps.
+/// The plan within a limit that suits any length. For loops of 10, 100 ... 1,000,000 steps, each plan is compared with
+/// the best plan for that length, and its largest slow-down counts; the plan with the smallest is taken. The best plans
+/// for different lengths differ little: if a tape is at least as large as a state, this plan takes 1.006 times the time
+/// of `choose_loop` for a known length on average, and 1.55 times at worst, with five slots for ten steps.
 /// \pre bytes_of_while(costs, {1, 1}) <= limit   Cost: some hundred evaluations of closed forms.
 [[nodiscard]] constexpr while_plan choose_while(loop_costs costs, wide limit) {
   constexpr std::array<step_index, 6> lengths{10, 100, 1000, 10'000, 100'000, 1'000'000};

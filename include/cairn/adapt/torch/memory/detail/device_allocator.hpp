@@ -8,8 +8,8 @@
 
 namespace cairn::libtorch::detail {
 
-/// Calls `use` with the allocator for a type of devices. Its name exists only in LibTorch 2.9 and later, so `type` is a
-/// template parameter.
+/// Calls `use` with the allocator for a type of devices. The name `getDeviceAllocator` exists only in LibTorch 2.9 and
+/// later, so the type of `type` is a template parameter.
 template <class DeviceType, class Use>
 void with_device_allocator(DeviceType type, char const* operation, Use use) {
   if constexpr (requires { getDeviceAllocator(type); }) {

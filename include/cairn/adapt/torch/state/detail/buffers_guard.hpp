@@ -23,7 +23,7 @@ class buffers_guard {
   ~buffers_guard() {
     at::NoGradGuard const no_grad;
     for (auto const& [buffer, values] : kept_)
-      buffer.variable_data().copy_(values);  // has its own version counter
+      buffer.variable_data().copy_(values);  // variable_data() has its own version counter
   }
 
  private:

@@ -31,7 +31,7 @@ using torch::autograd::Node;
 /// the gradient of the whole loop reaches them.
 class gate final : public Node {
  public:
-  /// \param owner  the loop before whose state the gate is, if any
+  /// \param owner  the loop whose state has the gate as its history, if any
   [[nodiscard]] static std::shared_ptr<gate> make(void const* owner = nullptr) {
     std::shared_ptr<gate> fresh{new gate, torch::autograd::deleteNode};
     fresh->owner_ = owner;
@@ -77,7 +77,7 @@ struct cached_cast {
 
   /// The cast in the cache; casts the leaf if it is not there yet.
   [[nodiscard]] at::Tensor result() const { return at::autocast::cached_cast(type, leaf, leaf.device().type()); }
-  /// From the node of a cast in autocast's cache.   \pre the cache is in use, and grad mode is on
+  /// The cast that a node belongs to, if autocast's cache has it.   \pre the cache is in use, and grad mode is on
   [[nodiscard]] static cached_cast behind(Node const& node) {
     if (node.num_inputs() != 1 || node.num_outputs() != 1 || !node.next_edge(0).is_valid()) return {};
     auto const* const leaf = dynamic_cast<torch::autograd::AccumulateGrad const*>(node.next_edge(0).function.get());
@@ -87,8 +87,8 @@ struct cached_cast {
     return found.result().grad_fn().get() == &node ? found : cached_cast{};
   }
 };
-/// Outside tensors by which steps differentiate, identified by the edges to their gradients, in the order in which they
-/// were found.
+/// Outside tensors with respect to which steps are differentiated, identified by the edges to their gradients, in the
+/// order in which they were found.
 class capture_list {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return edges_.size(); }
@@ -109,7 +109,7 @@ class capture_list {
   }
   /// The cast of each tensor.
   [[nodiscard]] std::vector<cached_cast> const& casts() const noexcept { return casts_; }
-  /// The leaf to which the edge leads, undefined for other tensors.
+  /// Tensor k if it is a leaf, or the leaf of its cast; otherwise undefined.
   [[nodiscard]] at::Tensor leaf(std::size_t k) const {
     auto const* const leaf = dynamic_cast<torch::autograd::AccumulateGrad const*>(edges_[k].function.get());
     return leaf != nullptr ? leaf->variable : casts_[k].leaf;
@@ -146,7 +146,7 @@ class autocast_entries {
   std::vector<std::pair<std::size_t, at::Tensor>> all_;
 };
 
-/// Where gradients enter a graph, and which.
+/// The edges at which gradients enter a graph, and these gradients.
 struct gradient_roots {
   edge_list edges;
   tensor_list seeds;
@@ -198,7 +198,7 @@ void visit_edges_out(edge_list& roots, Inside inside, Visit visit) {
   }
 }
 
-/// Whether a graph leads to a node with `is_end`, through nodes with `inside`.
+/// Whether a graph leads to a node that `is_end` accepts, through nodes that `inside` accepts.
 template <class Inside, class IsEnd>
 [[nodiscard]] bool leads_to(edge_list roots, Inside inside, IsEnd is_end) {
   bool found = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file read_tracker.hpp  Tracks what the operations of a thread read from outside, whether it was changed in place
-/// later, and which operations they are.
+/// \file read_tracker.hpp  Tracks the operations of a thread, the outside tensors that they read, and whether these
+/// tensors are changed in place later.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -129,6 +129,26 @@ class read_tracker {
     return all;
   }
 
+  /// Calls `see` with the memory of each given tensor that was read through another tensor, which neither is given nor
+  /// was made by an observed operation.
+  template <class See>
+  void each_read_beside(at::TensorList given, See see) const {
+    for (auto const* one : order_) {
+      if (one->what != use::read) continue;
+      bool is_given = false;
+      for (auto const& t : given) is_given = is_given || (t.defined() && key_of(t) == one->key);
+      if (!is_given) continue;
+      auto const is_beside = [&](weak_tensor const& read) {
+        auto const* const target = read._unsafe_get_target();
+        if (target == c10::UndefinedTensorImpl::singleton()) return false;
+        auto const is = [target](at::Tensor const& t) { return t.defined() && t.unsafeGetTensorImpl() == target; };
+        return std::none_of(given.begin(), given.end(), is) &&
+               std::find(one->views.begin(), one->views.end(), target) == one->views.end();
+      };
+      if (is_beside(one->tensor) || std::any_of(one->others.begin(), one->others.end(), is_beside)) see(one->key);
+    }
+  }
+
  private:
   using weak_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
   enum class use : char { unknown, reading, read, written, made };
@@ -141,6 +161,7 @@ class read_tracker {
     std::size_t number;
     weak_tensor tensor{c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>{}};  ///< the first tensor
     std::vector<weak_tensor> others{};
+    std::vector<c10::TensorImpl const*> views{};  ///< made of it by observed operations
   };
 
   [[nodiscard]] static std::vector<read_tracker*>& active() {
@@ -226,7 +247,10 @@ class read_tracker {
     for (auto const& output : f.outputs())
       visit_tensors(output, [&](at::Tensor const& t) {
         auto& one = memory_of(t);
-        if (one.number < known) return;
+        if (one.number < known) {
+          one.views.push_back(t.unsafeGetTensorImpl());
+          return;
+        }
         if (one.what != use::made && t.has_storage()) made_bytes_ += t.storage().nbytes();
         one.what = use::made;
       });
@@ -263,6 +287,10 @@ class storage_set {
   [[nodiscard]] bool holds(at::Tensor const& t) const {
     return t.defined() && t.has_storage() && all_.contains(t.storage().unsafeGetStorageImpl());
   }
+  /// The same of the address of some memory.
+  [[nodiscard]] bool holds_address(void const* of) const {
+    return all_.contains(static_cast<c10::StorageImpl const*>(of));
+  }
 
  private:
   using weak_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
@@ -286,12 +314,12 @@ class read_list {
   void add(std::vector<tensor_read> reads, step_index step) {
     for (auto& read : reads) add(std::move(read), step);
   }
-  /// Adds those that the computation that read them did not change itself; for a computation without steps.
+  /// Adds the tensors that the computation has read but not changed; for a computation without steps.
   void add_unchanged(std::vector<tensor_read> reads) {
     for (auto& read : reads)
       if (auto const t = read.lock(); t.defined() && version_of(t) == read.version) add(std::move(read), 0);
   }
-  /// Whether it, or a tensor that shares its memory, is in the list.
+  /// Whether a tensor, or another that shares its memory, is in the list.
   [[nodiscard]] bool knows_memory_of(at::Tensor const& t) const {
     return known_.contains(t.unsafeGetTensorImpl()) || memory_.holds(t);
   }
@@ -303,9 +331,9 @@ class read_list {
       if (auto const t = all_[k].read.lock(); t.defined() && version_of(t) != all_[k].read.version) return k;
     return k;
   }
-  /// The step that read it first.
+  /// The step that read tensor k first.
   [[nodiscard]] step_index step(std::size_t k) const { return all_[k].step; }
-  /// ": " and its type, size and device; empty if it was destroyed.
+  /// ": " and the type, size and device of tensor k; empty if the tensor was destroyed.
   [[nodiscard]] std::string text(std::size_t k) const {
     std::ostringstream text;
     if (auto const t = all_[k].read.lock(); t.defined())

@@ -93,6 +93,10 @@ class cpu_generator_state {
   decltype(generator_.next_double_normal_sample()) double_ = generator_.next_double_normal_sample();
 };
 
+/// The namespace is part of the name by which the libraries of one program share the list of runs: a class with another
+/// layout needs another number.
+inline namespace generator_use_1 {
+
 /// A run that reads the states of generators, to draw the same numbers again. Generators are global, so two threads
 /// that do this at once would draw each other's numbers.
 class generator_use {
@@ -106,8 +110,8 @@ class generator_use {
     start_.emplace();  // where no other thread puts back generators
     for (auto* const other : all()) {
       if (other->thread_ == thread_) continue;
-      overlaps_ = true;
-      if (draws_) other->overlaps_ = true;
+      overlaps_ = overlaps_ || other->draws_ || !draws_;
+      other->overlaps_ = other->overlaps_ || draws_ || !other->draws_;
     }
     all().push_back(this);
   }
@@ -141,13 +145,14 @@ class generator_use {
     std::lock_guard const lock{access()};  // after the comparison, so that a thread that puts back has set its mark
     return !same || was_put_back_;
   }
-  /// Whether another thread may have used the generators in the same way.
+  /// Whether another thread may have drawn numbers meanwhile; in a run that draws none, whether another thread used the
+  /// generators at all.
   [[nodiscard]] bool overlaps() const {
     std::lock_guard const lock{access()};
     return counts_ && overlaps_;
   }
   /// To be called if random numbers were drawn.   \param earlier  whether the run that this one repeats `overlaps`
-  /// \throws invalid_call   if another thread used the generators in the same way
+  /// \throws invalid_call   if another thread may have drawn numbers meanwhile
   void check(char const* who, bool earlier = false) const {
     if (!counts_ || !draws_) return;
     std::lock_guard const lock{access()};
@@ -157,45 +162,66 @@ class generator_use {
   }
 
  private:
-  [[nodiscard]] static std::mutex& access() {
-    static std::mutex of_process;
-    return of_process;
+  /// The runs of the program that are at work.
+  struct registry {
+    std::mutex access;
+    std::vector<generator_use*> all;
+  };
+  /// One for all libraries of a program, also of those that hide their names: generators belong to the process.
+  [[nodiscard, gnu::visibility("default")]] static registry& of_process() {
+    static registry one;
+    return one;
   }
-  [[nodiscard]] static std::vector<generator_use*>& all() {
-    static std::vector<generator_use*> at_work;
-    return at_work;
-  }
+  [[nodiscard]] static std::mutex& access() { return of_process().access; }
+  [[nodiscard]] static std::vector<generator_use*>& all() { return of_process().all; }
 
   bool counts_, draws_, overlaps_ = false, was_put_back_ = false;
   std::thread::id thread_;
   std::optional<cpu_generator_state> start_;  ///< used if numbers are preserved
 };
 
+}  // namespace generator_use_1
+
+/// Puts generators back at the end of a scope, also after an exception.
+class generator_guard {
+ public:
+  /// \param use, states  must outlive the guard; the states are read at its end
+  generator_guard(generator_use const& use, generator_states const& states) noexcept : use_{use}, states_{states} {}
+  generator_guard(generator_guard const&) = delete;
+  generator_guard& operator=(generator_guard const&) = delete;
+  ~generator_guard() { use_.put_back(states_); }
+
+ private:
+  generator_use const& use_;
+  generator_states const& states_;
+};
+
 /// The generators' states at the beginning of a run, so that a second run can begin with them.
 class initial_rng_state {
  public:
-  /// \param tensors  the generators of their devices are included
-  initial_rng_state(at::TensorList tensors, Rng rng) {
-    if (rng == Rng::Preserve) devices_ = generator_states::of_devices(tensors);
+  /// \param use  of the run; must outlive it   \param tensors  the generators of their devices are included
+  void begin_run(generator_use const& use, at::TensorList tensors) {
+    cpu_ = use.start();
+    if (cpu_ != nullptr) devices_ = generator_states::of_devices(tensors);
   }
-  /// \param use  of the run; must outlive it
-  void begin_run(generator_use const& use) noexcept { cpu_ = use.start(); }
-  /// Keeps the state of the CPU's generator, 2.5 KB, only if the run drew numbers from it.
+  /// Keeps states only if the run drew numbers; that of the CPU's generator, 2.5 KB, only if it drew from that one.
   void end_run(generator_use const& use) {
     auto const* const start = std::exchange(cpu_, nullptr);
-    drew_ = use.drew({});
-    if (!drew_) return;
+    drew_from_cpu_ = use.drew({});
+    drew_ = drew_from_cpu_ || use.drew(devices_);
+    if (!drew_) devices_ = {};
+    if (!drew_from_cpu_) return;
     kept_ = std::make_unique<cpu_generator_state>(*start);
     cpu_ = kept_.get();
   }
-  /// Whether the run drew numbers from the CPU's generator.
+  /// Whether the run drew numbers.
   [[nodiscard]] bool drew() const noexcept { return drew_; }
   /// Whether a second run sets generators.
-  [[nodiscard]] bool sets_some() const noexcept { return drew_ || cpu_ != nullptr || !devices_.empty(); }
+  [[nodiscard]] bool sets_some() const noexcept { return drew_ || cpu_ != nullptr; }
   [[nodiscard]] bool devices_are_now() const { return devices_.devices_are_now(); }
   /// Sets the generators to these states.   \throws std::bad_alloc   if there was no memory to store them
   void restore() const {
-    if (drew_ && !kept_) throw std::bad_alloc{};
+    if (drew_from_cpu_ && !kept_) throw std::bad_alloc{};
     if (cpu_ != nullptr) cpu_->restore();
     devices_.restore();
   }
@@ -204,7 +230,7 @@ class initial_rng_state {
   cpu_generator_state const* cpu_ = nullptr;
   std::unique_ptr<cpu_generator_state> kept_;
   generator_states devices_;
-  bool drew_ = false;
+  bool drew_ = false, drew_from_cpu_ = false;
 };
 
 /// The automatic casts of the calling thread, for the CPU and for CUDA devices.
@@ -282,21 +308,14 @@ class rng_autocast_guard {
  public:
   /// \param use  restores the generators; must outlive the guard
   rng_autocast_guard(at::TensorList tensors, Rng rng, generator_use const& use)
-      : use_{use}, before_{rng_autocast_state::now(tensors, rng)} {}
-  /// The guard restores the generators by a use of its own.
-  rng_autocast_guard(at::TensorList tensors, Rng rng)
-      : own_{std::in_place, rng}, use_{*own_}, before_{rng_autocast_state::now(tensors, rng)} {}
+      : before_{rng_autocast_state::now(tensors, rng)}, generators_{use, before_.generators} {}
   rng_autocast_guard(rng_autocast_guard const&) = delete;
   rng_autocast_guard& operator=(rng_autocast_guard const&) = delete;
-  ~rng_autocast_guard() {
-    use_.put_back(before_.generators);
-    before_.autocast.restore();
-  }
+  ~rng_autocast_guard() { before_.autocast.restore(); }
 
  private:
-  std::optional<generator_use> own_;
-  generator_use const& use_;
   rng_autocast_state before_;
+  generator_guard generators_;
 };
 
 }  // namespace cairn::libtorch::detail

@@ -32,7 +32,7 @@ struct saved_metadata {
   [[nodiscard]] std::string text() const { return tensor.text(); }
 };
 
-/// A saved tensor, and how often it had been changed in place at that time.
+/// A saved tensor, and how often it had been changed in place when it was saved.
 struct saved_tensor {
   at::Tensor value;
   std::int64_t version = 0;
@@ -47,7 +47,7 @@ struct saved_tensor {
 inline constexpr char const* recompute_advice =
     "make the computation a function of its inputs alone: no counters, no global state, no other random generators";
 
-/// Whether it is the tensor that was saved at first, as far as can be told without comparing bits.
+/// Whether `again` is the tensor that the first run saved, as far as can be told without comparing bits.
 [[nodiscard]] inline bool same_saved(saved_metadata const& first, saved_tensor const& again) {
   if (!(again.origin == first.origin)) return false;
   return first.check == Check::Off || first.tensor.is_of(again.value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file saved_origin.hpp  Which operation made a saved tensor, as far as this is the same in every run.
+/// \file saved_origin.hpp  Which operation made a saved tensor, as far as that is the same in every run.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,10 +19,10 @@ namespace cairn::libtorch::detail {
 
 /// The origin of a saved tensor.
 struct saved_origin {
-  /// Type of its node; null if it comes from outside, and if the operation that made it saves it.
+  /// Type of the tensor's node; null if the tensor comes from outside, or if the operation that makes it saves it.
   std::type_info const* made_by = nullptr;
   bool joint = false;  ///< the operation that saves it also saved the tensor before it
-  /// There were casts in the cache when the run began: one run may then find outside what another makes.
+  /// Whether automatic casts are cached: one run may then find a cast outside that another run makes.
   bool caches_casts = false;
 
   [[nodiscard]] bool operator==(saved_origin const& other) const {
