@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolutional network of 14 layers of different types and sizes, differentiated under a byte budget: the layers are weighed once, a plan
-// is made for each budget, and the heap's peak is what the plan said, to the byte. The gradient is the same in every bit.
-// `chain_layers FILE.svg` draws the memory of each plan.
+// A convolutional network of 14 layers of different types and sizes, differentiated under a byte budget: the layers are
+// weighed once, a plan is made for each budget, and the heap's peak is what the plan said, to the byte. The gradient is
+// the same in every bit. `chain_layers FILE.svg` draws the memory of each plan.
 
 #include <algorithm>
 #include <chrono>
@@ -34,7 +34,8 @@ struct convolution {
   std::size_t from, to;
   vector w, w_bar;
 
-  convolution(std::size_t channels_in, std::size_t channels_out) : from{channels_in}, to{channels_out}, w(9 * channels_in * channels_out), w_bar(w.size()) {
+  convolution(std::size_t channels_in, std::size_t channels_out)
+      : from{channels_in}, to{channels_out}, w(9 * channels_in * channels_out), w_bar(w.size()) {
     for (std::size_t k = 0; k < w.size(); ++k) w[k] = 0.5 * std::sin(double(7 * k + 3)) / std::sqrt(double(from));
   }
   /// Calls f(weight, cell of x, cell of y).
@@ -44,7 +45,8 @@ struct convolution {
       for (std::size_t a = 0; a < from; ++a)
         for (std::size_t k = 0; k < 9; ++k)
           for (std::size_t r = 1; r + 1 < side; ++r)
-            for (std::size_t c = 1; c + 1 < side; ++c) f(9 * (b * from + a) + k, (a * side + r + k / 3 - 1) * side + c + k % 3 - 1, (b * side + r) * side + c);
+            for (std::size_t c = 1; c + 1 < side; ++c)
+              f(9 * (b * from + a) + k, (a * side + r + k / 3 - 1) * side + c + k % 3 - 1, (b * side + r) * side + c);
   }
   [[nodiscard]] image forward(image const& x) const {
     image y{to, x.side, vector(to * x.side * x.side)};
@@ -72,7 +74,8 @@ struct pooling {
   };
   /// The place of the largest of the cells that become cell k.
   [[nodiscard]] static std::size_t largest_of(image const& x, std::size_t k) {
-    std::size_t const half = x.side / 2, corner = (k / half / half * x.side + 2 * (k / half % half)) * x.side + 2 * (k % half);
+    std::size_t const half = x.side / 2,
+                      corner = (k / half / half * x.side + 2 * (k / half % half)) * x.side + 2 * (k % half);
     std::size_t best = corner;
     for (std::size_t const other : {corner + 1, corner + x.side, corner + x.side + 1})
       if (x.cells[other] > x.cells[best]) best = other;
@@ -151,7 +154,8 @@ int main(int count, char** words) {
   cairn::chain const work = cairn::chain_probe<std::chrono::steady_clock>(weighed, digit, 1.0);
   cairn::chain_planner planner{work};
   std::int64_t const all = planner.store_all_peak();
-  std::printf("%lld layers, everything stored: %lld bytes\n", static_cast<long long>(work.stages()), static_cast<long long>(all));
+  std::printf("%lld layers, everything stored: %lld bytes\n", static_cast<long long>(work.stages()),
+              static_cast<long long>(all));
 
   bool right = true;
   vector first, first_w;
@@ -168,13 +172,17 @@ int main(int count, char** words) {
     auto layers = network();
     heap::mark const mark;
     auto const bar = cairn::chain_gradient(layers, digit, plan, 1.0);
-    auto const counted = static_cast<long long>(mark.rise()) - 8 * (2 * work.stages() + 1);  // a pointer to each state and tape
+    auto const counted =
+        static_cast<long long>(mark.rise()) - 8 * (2 * work.stages() + 1);  // a pointer to each state and tape
     auto const& by_w = layers[1].get<convolution>().w_bar;
-    std::printf("%3d %%  %3lld runs of layers, %5.1f %% more time, peak %lld bytes planned, %lld counted\n", percent, static_cast<long long>(plan.cost.stage_runs),
-                100.0 * double(plan.cost.extra_forward) / double(plan.cost.makespan - plan.cost.extra_forward), static_cast<long long>(plan.cost.peak), counted);
+    std::printf("%3d %%  %3lld runs of layers, %5.1f %% more time, peak %lld bytes planned, %lld counted\n", percent,
+                static_cast<long long>(plan.cost.stage_runs),
+                100.0 * double(plan.cost.extra_forward) / double(plan.cost.makespan - plan.cost.extra_forward),
+                static_cast<long long>(plan.cost.peak), counted);
     if (first.empty()) first = bar.get<image>().cells, first_w = by_w, fastest = plan.actions;
     lines.push_back({std::to_string(percent) + " %", samples_of(cairn::chain_memory_over(work, plan.actions))});
-    right = right && counted == plan.cost.peak && plan.cost.peak <= plan.budget && bar.get<image>().cells == first && by_w == first_w;
+    right = right && counted == plan.cost.peak && plan.cost.peak <= plan.budget && bar.get<image>().cells == first &&
+            by_w == first_w;
   }
 
   if (support::wants_picture(count))

@@ -147,13 +147,13 @@ int main(int count, char** words) {
   auto const all = planner.pareto(2).back();
   std::printf("%lld operations, storing everything takes %lld KiB\n", (long long)net.size(),
               (long long)all.cost.peak / 1024);
-  auto whole = cairn::graph_gradient(net, all, inputs, {loss.seed(1.0)});
+  auto whole = cairn::graph_gradient(net, inputs, all, {loss.seed(1.0)});
   bool is_right = whole.peak_bytes() == all.cost.peak;
   std::vector<cairn::memory_line> lines{{"all stored", cairn::graph_memory_samples(measured, all.actions)}};
   for (int part : {3, 2, 1}) {
     auto const budget = planner.least_budget() + (all.cost.peak - planner.least_budget()) * part / 4;
     auto const plan = planner.plan(budget);
-    auto bars = cairn::graph_gradient(net, plan, inputs, {loss.seed(1.0)});
+    auto bars = cairn::graph_gradient(net, inputs, plan, {loss.seed(1.0)});
     lines.push_back({"within " + std::to_string(budget / 1024) + " KiB",
                      cairn::graph_memory_samples(measured, plan.actions)});
     bool same = std::memcmp(bars.of(x).data(), whole.of(x).data(), points * sizeof(double)) == 0;

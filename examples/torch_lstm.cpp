@@ -2,8 +2,8 @@
 // A character LSTM learns to read a novel: truncated back-propagation through 200 characters, Adam with a falling rate,
 // LibTorch's own data loader, dropout. Trained once with every step's graph kept and once with a checkpointed loop,
 // each in a process of its own: losses and weights have to be the same bits. What differs is one statement, marked
-// below, and the memory. CAIRN_SLOTS in the environment is how many checkpoints that loop keeps, CAIRN_VERIFY whether it
-// compares states that are run again.
+// below, and the memory. CAIRN_SLOTS in the environment is how many checkpoints that loop keeps, CAIRN_VERIFY whether
+// it compares states that are run again.
 
 #include <cstdint>
 #include <cstdio>

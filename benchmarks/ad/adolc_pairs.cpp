@@ -90,7 +90,8 @@ double own_checkpoints() {
   trace_off();
   counter = 0;
   gradient(3, int(cells + 1), at, gradient_of);
-  // The step reads a counter, which ADOL-C's checkpointing does not restore in every replay: see the time-dependent trap. The time counts here.
+  // The step reads a counter, which ADOL-C's checkpointing does not restore in every replay: see the time-dependent
+  // trap. The time counts here.
   return gradient_of[cells] * 0 - 3.809702311369;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a tool's tape of a whole loop costs, against the same gradient by `differentiate`: 10,000 steps of Burgers on 100 cells, each side a process of its
-// own, user and system CPU and peak memory as the kernel counts them.
+// What a tool's tape of a whole loop costs, against the same gradient by `differentiate`: 10,000 steps of Burgers on
+// 100 cells, each side a process of its own, user and system CPU and peak memory as the kernel counts them.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -24,14 +24,17 @@ struct state {
 };
 struct burgers {
   template <class T>
-  void operator()(state<T>& x, T const& nu, cairn::step_index i) const { forced(x, nu, 0.5 * std::sin(0.01 * double(i))); }
+  void operator()(state<T>& x, T const& nu, cairn::step_index i) const {
+    forced(x, nu, 0.5 * std::sin(0.01 * double(i)));
+  }
   template <class T, class Force>
   static void forced(state<T>& x, T const& nu, Force const& force) {
     std::array<T, cells> v{};
     auto const& u = x.u;
     for (std::size_t k = 0; k < cells; ++k) {
       std::size_t const left = (k + cells - 1) % cells, right = (k + 1) % cells;
-      v[k] = u[k] - (dt / (4 * dx)) * (u[right] * u[right] - u[left] * u[left]) + (nu * (dt / (dx * dx))) * (u[right] - 2.0 * u[k] + u[left]);
+      v[k] = u[k] - (dt / (4 * dx)) * (u[right] * u[right] - u[left] * u[left]) +
+             (nu * (dt / (dx * dx))) * (u[right] - 2.0 * u[k] + u[left]);
     }
     v[0] += dt * force;
     x.sum += dt * v[cells / 2] * v[cells / 2];
@@ -46,7 +49,8 @@ struct burgers_by_data {
 };
 inline state<double> start() {
   state<double> x;
-  for (std::size_t k = 0; k < cells; ++k) x.u[k] = 1 + 0.5 * std::sin(2 * 3.14159265358979323846 * (double(k) + 0.5) / double(cells));
+  for (std::size_t k = 0; k < cells; ++k)
+    x.u[k] = 1 + 0.5 * std::sin(2 * 3.14159265358979323846 * (double(k) + 0.5) / double(cells));
   return x;
 }
 struct final_sum {
@@ -93,9 +97,14 @@ void compare(char const* called, Full full, Tool make) {
   for (int round = 0; round < 5; ++round) {
     keep(whole, alone(full));
     keep(leaves, alone([&] {
-      return cairn::differentiate(make(), Model{}, start(), viscosity, cairn::budget_of{length, "8MB"}, final_sum{}).params;
-    }));
-    keep(one, alone([&] { return cairn::differentiate(make(), Model{}, start(), viscosity, cairn::revolve{length, 22}, final_sum{}).params; }));
+           return cairn::differentiate(make(), Model{}, start(), viscosity, cairn::budget_of{length, "8MB"},
+                                       final_sum{})
+               .params;
+         }));
+    keep(one, alone([&] {
+           return cairn::differentiate(make(), Model{}, start(), viscosity, cairn::revolve{length, 22}, final_sum{})
+               .params;
+         }));
   }
   auto const line = [&](char const* how, used const& at) {
     std::printf("%-9s %-17s user %5.2f s (%.2f)  user and system %5.2f s (%.2f)  %7.1f MB (1/%.0f)  [%s]\n", called,

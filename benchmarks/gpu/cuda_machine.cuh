@@ -13,6 +13,7 @@
 #include <cairn/adapt/cuda/cuda_runtime.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/graph.hpp>
+#include <cairn/core/error.hpp>
 #include "facts.hpp"
 #include "pinned_cache.hpp"
 #include "rods.hpp"
@@ -177,7 +178,12 @@ class cuda_machine {
     }
     return false;
   }
-  static void need(cudaError_t answer) { cairn::detail::need(answer, "gpu_plan", 0); }
+  /// \throws device_error   unless the answer is cudaSuccess
+  static void need(cudaError_t answer) {
+    if (answer == cudaSuccess) return;
+    static_cast<void>(cudaGetLastError());  // so that no other call reports it again
+    throw cairn::device_error{"gpu_plan", cudaGetErrorString(answer), {{"code", int(answer)}}, ""};
+  }
   [[nodiscard]] static float4* four(float* x) { return reinterpret_cast<float4*>(x); }
   [[nodiscard]] static float4 const* four(float const* x) { return reinterpret_cast<float4 const*>(x); }
   template <class Launch>

@@ -70,7 +70,8 @@ struct plate {
       for (int c = 0; c < columns; ++c) {
         auto const at = std::size_t(r) * std::size_t(columns) + std::size_t(c);
         double const left = c > 0 ? old[at - 1] : 0, right = c + 1 < columns ? old[at + 1] : 0;
-        x[at] = old[at] + 0.1 * (left + right + old[at - std::size_t(columns)] + old[at + std::size_t(columns)] - 4 * old[at]);
+        x[at] = old[at] +
+                0.1 * (left + right + old[at - std::size_t(columns)] + old[at + std::size_t(columns)] - 4 * old[at]);
       }
   }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// allocation_log.hpp for a program in Python: `log_begin`, a piece of work, `log_end`. It works by an allocator, because
-// the state of the profiler, by which the log in C++ works, is Python's own there.
+// allocation_log.hpp for a program in Python: `log_begin`, a piece of work, `log_end`. It works by an allocator,
+// because the state of the profiler, by which the log in C++ works, is Python's own there.
 #include <c10/core/CPUAllocator.h>
 #include "allocation_log.hpp"
 

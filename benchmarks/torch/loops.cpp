@@ -3,8 +3,9 @@
 // and checkpointed, and the cases tiny and gpt of regions.hpp.
 //     loops CASE METHOD FILE
 // METHOD is plain, CHECKPOINTSxBLOCK, e.g. 32x32, or for tiny and gpt region: each step in one;
-// region_returned: the same with return_large_blocks; forward_first: plain behind a forward run without a graph. Of tiny
-// the forward run is timed. Questions and answers are those of benchmarks/peers/peer.hpp.
+// region_returned: the same with return_large_blocks; forward_first: plain behind a forward run without a graph.
+// Of gpt also within_MB, such as within_100, a Sequential within that limit, and anew_MB: the same, measured in each
+// call. Of tiny the forward run is timed. Questions and answers are those of benchmarks/peers/peer.hpp.
 #include <sys/resource.h>
 #include <chrono>
 #include <cstdint>
@@ -14,9 +15,11 @@
 #include <exception>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 #include <torch/torch.h>
 #include <torch/version.h>
@@ -40,7 +43,9 @@ struct problem {
   std::function<state(state const&, std::int64_t)> step;
   std::vector<Tensor> parameters;
   bool transposed;  ///< the reference has the parameters the other way round
-  std::function<Tensor(Tensor const&, std::int64_t)> in_region = {};  ///< the step of the first tensor alone, where there is one
+  /// The step of the first tensor alone, where there is one.
+  std::function<Tensor(Tensor const&, std::int64_t)> in_region = {};
+  std::function<torch::nn::Sequential()> as_sequential = {};  ///< the steps of the first tensor, where there is one
   bool times_forward = false;  ///< whether the way back is left out of timings
 };
 
@@ -55,8 +60,11 @@ problem lstm() {
     cell->bias_hh.zero_();
   }
   Tensor const x = 4 * noise(1'000'000, {steps, batch, inputs});
-  return {steps, {torch::zeros({batch, units}), torch::zeros({batch, units})},
-          [cell, x](state const& s, std::int64_t i) mutable { return cell(x[i], s); }, {cell->weight_ih, cell->weight_hh, cell->bias_ih}, true};
+  return {steps,
+          {torch::zeros({batch, units}), torch::zeros({batch, units})},
+          [cell, x](state const& s, std::int64_t i) mutable { return cell(x[i], s); },
+          {cell->weight_ih, cell->weight_hh, cell->bias_ih},
+          true};
 }
 
 problem wave() {
@@ -65,7 +73,8 @@ problem wave() {
   start[32][32] = 1;
   return {10'000, {start, start.clone()}, [speed](state const& s, std::int64_t) -> state {
             auto const& [u, before] = s;
-            auto const laplacian = torch::roll(u, 1, 0) + torch::roll(u, -1, 0) + torch::roll(u, 1, 1) + torch::roll(u, -1, 1) - 4 * u;
+            auto const laplacian =
+                torch::roll(u, 1, 0) + torch::roll(u, -1, 0) + torch::roll(u, 1, 1) + torch::roll(u, -1, 1) - 4 * u;
             return {2 * u - before + speed * laplacian, u};
           }, {speed}, false};
 }
@@ -73,10 +82,12 @@ problem wave() {
 /// Of side x side doubles; the second tensor of the state holds nothing.
 problem fisher(std::int64_t side, std::int64_t steps) {
   Tensor const blocks = noise(0, {8, 8}).to(torch::kFloat64) + 0.5;
-  Tensor const start = blocks.repeat_interleave(side / 8, 0).repeat_interleave(side / 8, 1).contiguous().requires_grad_();
+  Tensor const start =
+      blocks.repeat_interleave(side / 8, 0).repeat_interleave(side / 8, 1).contiguous().requires_grad_();
   return {steps, {start, torch::empty({0}, torch::kFloat64)}, [](state const& s, std::int64_t) -> state {
             auto const& [u, nothing] = s;
-            auto const around = torch::roll(u, 1, 0) + torch::roll(u, -1, 0) + torch::roll(u, 1, 1) + torch::roll(u, -1, 1);
+            auto const around =
+                torch::roll(u, 1, 0) + torch::roll(u, -1, 0) + torch::roll(u, 1, 1) + torch::roll(u, -1, 1);
             return {u + 0.2 * (around - 4 * u) + 0.005 * (u - u * u), nothing};
           }, {start}, false};
 }
@@ -84,9 +95,29 @@ problem fisher(std::int64_t side, std::int64_t steps) {
 problem tiny() {
   regions::tiny const f{noise(0, {8, 8}).requires_grad_(), noise(64, {8}).requires_grad_()};
   Tensor const start = noise(1000, {8, 8});
-  return {regions::tiny::steps, {start, start}, [f](state const& s, std::int64_t) -> state { return {f(std::get<0>(s)), std::get<1>(s)}; },
-          {f.w, f.b}, false, [f](Tensor const& x, std::int64_t) { return cl::checkpoint(f, x); }, true};
+  return {regions::tiny::steps,
+          {start, start},
+          [f](state const& s, std::int64_t) -> state {
+            return {f(std::get<0>(s)), std::get<1>(s)};
+          },
+          {f.w, f.b},
+          false,
+          [f](Tensor const& x, std::int64_t) { return cl::checkpoint(f, x); },
+          {},
+          true};
 }
+
+/// A block as a module, whose parameters can be counted.
+struct block_module : torch::nn::Module {
+  explicit block_module(regions::block of) : f{std::move(of)} {
+    register_parameter("mix", f.mix);
+    register_parameter("join", f.join);
+    register_parameter("widen", f.widen);
+    register_parameter("narrow", f.narrow);
+  }
+  Tensor forward(Tensor const& x) { return f(x); }
+  regions::block f;
+};
 
 problem gpt() {
   using regions::block;
@@ -102,9 +133,16 @@ problem gpt() {
   for (std::int64_t k = 0; k < regions::blocks; ++k)
     all.push_back({weight(width, 3 * width), weight(width, width), weight(width, 4 * width), weight(4 * width, width)});
   Tensor const start = noise(1'000'000, {block::batch, block::length, width});
-  auto const step = [all](state const& s, std::int64_t i) -> state { return {all[std::size_t(i)](std::get<0>(s)), std::get<1>(s)}; };
+  auto const step = [all](state const& s, std::int64_t i) -> state {
+    return {all[std::size_t(i)](std::get<0>(s)), std::get<1>(s)};
+  };
   return {regions::blocks, {start, start}, step, parameters, false,
-          [all](Tensor const& x, std::int64_t i) { return cl::checkpoint(all[std::size_t(i)], x); }};
+          [all](Tensor const& x, std::int64_t i) { return cl::checkpoint(all[std::size_t(i)], x); },
+          [all] {
+            torch::nn::Sequential net;
+            for (auto const& one : all) net->push_back(std::make_shared<block_module>(one));
+            return net;
+          }};
 }
 
 bool is_region(std::string const& method) { return method == "region" || method == "region_returned"; }
@@ -132,10 +170,22 @@ std::function<state(problem const&)> loop_of(std::string const& method) {
       for (std::int64_t i = 0; i < p.steps; ++i) std::get<0>(s) = p.in_region(std::get<0>(s), i);
       return s;
     };
+  for (bool const anew : {false, true})
+    if (long long limit = 0; std::sscanf(method.c_str(), anew ? "anew_%lld" : "within_%lld", &limit) == 1)
+      return [=, plans = std::make_shared<cl::SequentialPlans>(),
+              net = torch::nn::Sequential{nullptr}](problem const& p) mutable {
+        if (net.is_empty()) net = p.as_sequential();
+        if (anew) plans->clear();
+        auto const options =
+            cl::CheckpointedSequentialOptions().memory_limit(cairn::byte_size(limit * 1'000'000)).plans(plans);
+        return state{cl::checkpoint_sequential(net, 0, std::get<0>(p.start), options), std::get<1>(p.start)};
+      };
   long long checkpoints = 0, block = 0;
-  if (std::sscanf(method.c_str(), "%lldx%lld", &checkpoints, &block) != 2) throw std::runtime_error{"no such method: " + method};
+  if (std::sscanf(method.c_str(), "%lldx%lld", &checkpoints, &block) != 2)
+    throw std::runtime_error{"no such method: " + method};
   return [=](problem const& p) {
-    return cl::checkpointed_loop(p.step, p.start, p.steps, cl::LoopOptions().checkpoints(checkpoints).block_size(block));
+    return cl::checkpointed_loop(p.step, p.start, p.steps,
+                                 cl::LoopOptions().checkpoints(checkpoints).block_size(block));
   };
 }
 
@@ -174,7 +224,8 @@ problem problem_of(std::string const& which) {
 int serve(std::string const& which, std::string const& method, char const* file) {
   torch::set_num_threads(1);
   problem const p = problem_of(which);
-  if (method == "region_returned" && !cl::return_large_blocks()) throw std::runtime_error{"the C library has no such setting"};
+  if (method == "region_returned" && !cl::return_large_blocks())
+    throw std::runtime_error{"the C library has no such setting"};
   if (is_region(method) && !p.in_region) throw std::runtime_error{"no regions in case " + which};
   auto const loop = loop_of(method);
   auto const forget = [&] {
@@ -200,8 +251,10 @@ int serve(std::string const& which, std::string const& method, char const* file)
     tensors = meter.peak();
   }
   std::printf("{\"rss_bytes\": %lld, \"peak_rss_bytes\": %lld, \"bytes\": %lld, \"bytes_are\": \"tensors\", ",
-              static_cast<long long>(greatest - resident), static_cast<long long>(greatest), static_cast<long long>(tensors));
-  std::printf("\"version\": \"cairn %s, %s, LibTorch %s\"}\n", CAIRN_VERSION_STRING, CAIRN_BENCHMARK_FLAGS, TORCH_VERSION);
+              static_cast<long long>(greatest - resident), static_cast<long long>(greatest),
+              static_cast<long long>(tensors));
+  std::printf("\"version\": \"cairn %s, %s, LibTorch %s\"}\n", CAIRN_VERSION_STRING, CAIRN_BENCHMARK_FLAGS,
+              TORCH_VERSION);
   std::fflush(stdout);
   for (char line[64]; std::fgets(line, sizeof line, stdin) != nullptr;) {
     double const before = user_seconds();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an event of a trace costs: sweeps of a scalar loop with a trace, against the same sweeps without one, in CPU time,
-// user and system apart. Medians over interleaved pairs, beside a limit, and the least of both together, which other
-// programs disturb least; the file lies where the program runs, or in the folder that is given.
+// What an event of a trace costs: sweeps of a scalar loop with a trace, against the same sweeps without one, in CPU
+// time, user and system apart. Medians over interleaved pairs, beside a limit, and the least of both together, which
+// other programs disturb least; the file lies where the program runs, or in the folder that is given.
 #include <sys/resource.h>
 #include <algorithm>
 #include <cstdint>

@@ -35,6 +35,21 @@ def gradients(operation, *arguments, create_graph=False):
     return y.detach(), x.grad, w.grad
 
 
+def functional(operation, *arguments):
+    """The gradients by x and w, by torch.func.grad."""
+    x, w = (t.detach() for t in seeded())
+    return torch.func.grad(lambda x, w: operation(x, w, *arguments).square().sum(), argnums=(0, 1))(x, w)
+
+
+def cast(operation, *arguments):
+    """The result and the gradients by x and w, in 32 bits with automatic casts to 16."""
+    x, w = (t.detach().float().requires_grad_() for t in seeded())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = operation(x, w, *arguments)
+    y.square().sum().backward()
+    return y.detach(), x.grad, w.grad
+
+
 def losses(operation, *arguments):
     """Twenty steps of Adam."""
     x, w = seeded()
@@ -65,6 +80,9 @@ def main():
               same(plain, gradients(ours.evolve, steps, checkpoints, block_size)))
     check("bits of the plain loop within 200 kB", same(plain, gradients(ours.evolve_within, steps, "200kB")))
     check("twenty steps of Adam have the losses of the plain loop", same(losses(ours.plain, steps), losses(ours.evolve, steps, 12, 8)))
+
+    check("bits of the plain loop by torch.func.grad", same(plain[1:], functional(ours.evolve, steps, 12, 8)))
+    check("bits of the plain loop under automatic casts", same(cast(ours.plain, steps), cast(ours.evolve, steps, 12, 8)))
 
     second = gradients(ours.plain, 20, create_graph=True), gradients(ours.evolve, 20, 5, 2, create_graph=True)
     check("second derivatives are those of the plain loop to rounding", all(torch.allclose(a, b, rtol=1e-12) for a, b in zip(*second)))

@@ -13,5 +13,5 @@ int main() {
 #else
   int where = 0;
 #endif
-  return int(cairn::graph_gradient(net, plan, {}, {}, where).peak_bytes());
+  return int(cairn::graph_gradient(net, {}, plan, {}, where).peak_bytes());
 }

@@ -12,5 +12,5 @@ int main() {
 #else
   int const plan = 512;
 #endif
-  return int(cairn::graph_gradient(net, plan, {}, {}).peak_bytes());
+  return int(cairn::graph_gradient(net, {}, plan, {}).peak_bytes());
 }

@@ -62,6 +62,12 @@ TEST_CASE("planners of chains, graphs and blocks take budgets in words", "[bytes
   CHECK(blocks.meta().peak_bytes == by_number.meta().peak_bytes);
   CHECK(blocks.meta().num_blocks == by_number.meta().num_blocks);
   CHECK_THROWS_AS(cairn::plan_blocks(chain, {.budget = 100_kB}), cairn::infeasible_budget);
+  cairn::block_planner const of_blocks = [](byte_budget budget, cairn::chain const& work) {
+    return cairn::plan_blocks(work, {.budget = budget});
+  };
+  CHECK(of_blocks("6MiB", chain).meta().sizes == blocks.meta().sizes);
+  CHECK(of_blocks(6 << 20, chain).meta().sizes == blocks.meta().sizes);
+  CHECK(of_blocks(cairn::block_planner::no_budget, chain).meta().num_blocks == 1);
 
   cairn::operation_graph graph;
   for (int v = 0; v < 6; ++v) {

@@ -95,13 +95,15 @@ std::string difference_of(std::uint64_t ah, std::uint64_t al, std::uint64_t bh, 
   Ours counting = a;
   if (!same(++counting, x + 1) || !same(counting++, x + 1) || !same(--counting, x + 1) || !same(counting--, x + 1))
     return "counting";
-  if (bool(a) != (x != 0) || std::int64_t(a) != std::int64_t(x) || std::uint32_t(a) != std::uint32_t(x)) return "to whole";
+  if (bool(a) != (x != 0) || std::int64_t(a) != std::int64_t(x) || std::uint32_t(a) != std::uint32_t(x))
+    return "to whole";
   if (double(a) != double(p) || float(a) != float(p)) return "to real";
   if (static_cast<long double>(a) != static_cast<long double>(p)) return "to long real";
   double const real = double(p) / 2;  // of no number is it out of range
   if (!same(Ours(real), builtin_count(Theirs(real)))) return "from real";
   if (!same(Ours(float(real)), builtin_count(Theirs(float(real))))) return "from short real";
-  if (!same(Ours(std::int64_t(al)), builtin_count(Theirs(std::int64_t(al)))) || !same(Ours(al), al)) return "from whole";
+  if (!same(Ours(std::int64_t(al)), builtin_count(Theirs(std::int64_t(al)))) || !same(Ours(al), al))
+    return "from whole";
   if (!same(Ours(std::int32_t(al)), builtin_count(Theirs(std::int32_t(al))))) return "from short whole";
   return {};
 }

@@ -18,8 +18,10 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   fuzz::require(cairn::read_profile_csv(cairn::node_stats_csv(stats), cairn::activation_stats_csv(stats)) == stats,
                 "a profile is read back from its tables");
   cairn::operation_graph graph;
-  (void)fuzz::refuses<cairn::parse_error, cairn::invalid_plan, cairn::overflow_error>([&] { (void)cairn::chain_of(stats); });
-  if (fuzz::refuses<cairn::parse_error, cairn::invalid_plan, cairn::overflow_error>([&] { graph = cairn::graph_of(stats); }))
+  (void)fuzz::refuses<cairn::parse_error, cairn::invalid_plan, cairn::overflow_error>(
+      [&] { (void)cairn::chain_of(stats); });
+  if (fuzz::refuses<cairn::parse_error, cairn::invalid_plan, cairn::overflow_error>(
+          [&] { graph = cairn::graph_of(stats); }))
     return 0;
   (void)cairn::breakdown_of(stats);
   auto const again = cairn::profile_of({.graph = graph});

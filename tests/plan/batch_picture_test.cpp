@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 #include <cairn/core/error.hpp>
+#include <cairn/plan/text/action_limits.hpp>
 #include <cairn/plan/text/detail/memory_axes.hpp>
 #include <cairn/plan/text/detail/text_width.hpp>
-#include <cairn/plan/text/drawn_actions.hpp>
 #include "support/catch.hpp"
 #include "support/svg.hpp"
 

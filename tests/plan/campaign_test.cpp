@@ -169,7 +169,8 @@ void campaign(unsigned seed, int each) {
 
 }  // namespace
 
-TEST_CASE("executed, verified and estimated counts are the same for random plans of every kind", "[plan][campaign][long]") {
+TEST_CASE("executed, verified and estimated counts are the same for random plans of every kind",
+          "[plan][campaign][long]") {
   campaign(1, 2'000);
 }
 

@@ -81,7 +81,8 @@ struct network {
             for (std::size_t i = 0; i < y.size(); ++i) y[i] += b[i];
             return y;
           },
-          [](field const& bar, graph_adjoint<field>& abar, graph_adjoint<field>& bbar) { abar += bar, bbar += bar; }, x, kept);
+          [](field const& bar, graph_adjoint<field>& abar, graph_adjoint<field>& bbar) { abar += bar, bbar += bar; }, x,
+          kept);
     }
     return net.add(
         reads::inputs,
@@ -106,7 +107,8 @@ std::vector<action> store_all_of(operation_graph const& graph) {
     }
   };
   for (step_index v = 0; v < n; ++v) {
-    plan.push_back(graph.operations[std::size_t(v)].tape_bytes > 0 ? graph_actions::record(v) : graph_actions::advance(v));
+    plan.push_back(graph.operations[std::size_t(v)].tape_bytes > 0 ? graph_actions::record(v)
+                                                                   : graph_actions::advance(v));
     drops(v);
   }
   plan.push_back(graph_actions::turn(n));
@@ -118,7 +120,8 @@ std::vector<action> store_all_of(operation_graph const& graph) {
   return plan;
 }
 memory_source of_heap() {
-  return {[] { return std::int64_t(heap::held); }, [] { return std::int64_t(heap::peak); }, [] { heap::peak = heap::held; }};
+  return {[] { return std::int64_t(heap::held); }, [] { return std::int64_t(heap::peak); },
+          [] { heap::peak = heap::held; }};
 }
 std::filesystem::path fresh_folder(char const* name) {
   auto const folder = std::filesystem::temp_directory_path() / name;
@@ -132,13 +135,14 @@ TEST_CASE("measure, plan and run a graph in three lines", "[profile]") {
   network of;
   auto const measured = graph_profiler{}.run(of.net, of.inputs, of.seeds);
   auto const plan = graph_planner{measured}.plan("20KB");
-  auto bars = graph_gradient(of.net, plan, of.inputs, of.seeds);
+  auto bars = graph_gradient(of.net, of.inputs, plan, of.seeds);
   CHECK(bars.peak_bytes() == plan.cost.peak);
   CHECK(plan.cost.peak <= 20'000);
-  CHECK(bars.of(of.w) == graph_gradient(of.net, store_all_of(measured), of.inputs, of.seeds).of(of.w));
+  CHECK(bars.of(of.w) == graph_gradient(of.net, of.inputs, store_all_of(measured), of.seeds).of(of.w));
 }
 
-TEST_CASE("each node of a graph has the bytes that a sweep counts there, and the parts add up to the counted peak", "[profile]") {
+TEST_CASE("each node of a graph has the bytes that a sweep counts there, and the parts add up to the counted peak",
+          "[profile]") {
   network of;
   graph_profiler profiler;
   auto const measured = profiler.run(of.net, of.inputs, of.seeds);
@@ -149,7 +153,8 @@ TEST_CASE("each node of a graph has the bytes that a sweep counts there, and the
     if (e.moment() != moment::before || kind == action_kind::drop || kind == action_kind::done) return;
     CHECK(std::int64_t(e.bytes_held()) == stats.nodes[rank++].median_active_mem_bytes);
   };
-  std::int64_t const counted = graph_gradient(of.net, store_all_of(measured), of.inputs, of.seeds, compare).peak_bytes();
+  std::int64_t const counted =
+      graph_gradient(of.net, of.inputs, store_all_of(measured), of.seeds, compare).peak_bytes();
   CHECK(rank + 1 == stats.nodes.size());
   auto const parts = breakdown_of(stats);
   CHECK(parts.peak == counted);
@@ -168,7 +173,8 @@ TEST_CASE("what an allocator counts becomes the work of operations and adjoints"
     CHECK(seen.operations[v].bytes == told.operations[v].bytes);
     CHECK(seen.operations[v].work >= 0);
     CHECK(seen.operations[v].work < 1'000);       // nodes of containers
-    CHECK(seen.operations[v].adjoint_work < 2 * one + 1'000);  // a product, and the adjoint of an input, which nobody else counts
+    CHECK(seen.operations[v].adjoint_work <
+          2 * one + 1'000);  // a product, and the adjoint of an input, which nobody else counts
   }
   CHECK(seen.operations[2].adjoint_work >= 200 * 8);  // the first that adds to the adjoint of x0
   CHECK(told.operations[2].adjoint_work == 0);
@@ -214,7 +220,8 @@ TEST_CASE("names of operations are those that are given, and evicted values make
   CHECK(profiler.aggregate_stats() == before);
 }
 
-TEST_CASE("measure, plan and run a chain in three lines, and its nodes have the bytes that a sweep counts", "[profile]") {
+TEST_CASE("measure, plan and run a chain in three lines, and its nodes have the bytes that a sweep counts",
+          "[profile]") {
   auto const layer = [](double w) {
     return stage{[w](field const& x) {
                    field y(x.size() + 10);
@@ -243,7 +250,8 @@ TEST_CASE("measure, plan and run a chain in three lines, and its nodes have the 
   std::size_t rank = 0;
   CHECK(chain_gradient(stages, x0, all, seed, [&](event const& e) {
           if (e.moment() == moment::before && e.what().kind != action_kind::done)
-            CHECK(std::int64_t(e.bytes_held() + bytes_of(x0)) == profiler.stats().nodes[rank++].median_active_mem_bytes);
+            CHECK(std::int64_t(e.bytes_held() + bytes_of(x0)) ==
+                  profiler.stats().nodes[rank++].median_active_mem_bytes);
         }) == bar);
   CHECK(rank == 13);
   graph_profiler<> seeing{{.memory = of_heap()}};
@@ -270,7 +278,9 @@ TEST_CASE("the checkpoints of a loop live from their save to their last load", "
     CHECK(node.rank == steps++);
     CHECK(node.median_run_time_s == 1e-6);
     CHECK(node.median_peak_mem_bytes >= node.median_active_mem_bytes);
-    CHECK(node.gtype == (node.node_name.ends_with("turn") ? graph_type::other : turned ? graph_type::backward : graph_type::forward));
+    CHECK(node.gtype == (node.node_name.ends_with("turn") ? graph_type::other
+                         : turned                         ? graph_type::backward
+                                                          : graph_type::forward));
     if (node.node_name.ends_with("turn")) ++turns, turned = true;
     adjoints += node.type == node_type::grad;
   }
@@ -320,7 +330,9 @@ TEST_CASE("the files of a profile are read back as they were", "[profile]") {
   auto const read = read_stats_csv(folder);
   CHECK(read == profiler.stats());
   CHECK(graph_of(read) == measured);
-  for (char const* name : {"profiler_stats_node_stats.csv", "profiler_stats_activation_stats.csv", "profiler_stats_run_time.svg", "profiler_stats_node_memory.svg", "profiler_stats_memory.svg", "profiler_stats_breakdown.svg"})
+  for (char const* name :
+       {"profiler_stats_node_stats.csv", "profiler_stats_activation_stats.csv", "profiler_stats_run_time.svg",
+        "profiler_stats_node_memory.svg", "profiler_stats_memory.svg", "profiler_stats_breakdown.svg"})
     CHECK(std::filesystem::file_size(folder / name) > 100);
   CHECK_THROWS_AS(read_stats_csv(folder / "none"), invalid_call);
   CHECK_THROWS_AS(profiler.save_stats_to_csv(folder / "profiler_stats_memory.svg"), invalid_call);

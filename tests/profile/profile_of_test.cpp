@@ -28,9 +28,28 @@ namespace {
 /// 0 -> 1 -> 2 -> 3 = 0 + 2; the adjoint of 1 reads a mask, that of the sum reads nothing.
 profiled_graph residual_block() {
   return {.graph = {.operations = {{.bytes = 10, .time = 1'000, .adjoint_bytes = 10, .adjoint_time = 10'000},
-                                   {.inputs = {0}, .bytes = 20, .time = 2'000, .work = 6, .tape_bytes = 3, .adjoint_bytes = 20, .adjoint_time = 20'000, .adjoint_needs_inputs = false, .adjoint_needs_output = false},
-                                   {.inputs = {1}, .bytes = 30, .time = 4'000, .adjoint_bytes = 30, .adjoint_time = 40'000, .adjoint_work = 7},
-                                   {.inputs = {0, 2}, .bytes = 40, .time = 8'000, .adjoint_bytes = 40, .adjoint_time = 80'000, .adjoint_needs_inputs = false, .adjoint_needs_output = false}},
+                                   {.inputs = {0},
+                                    .bytes = 20,
+                                    .time = 2'000,
+                                    .work = 6,
+                                    .tape_bytes = 3,
+                                    .adjoint_bytes = 20,
+                                    .adjoint_time = 20'000,
+                                    .adjoint_needs_inputs = false,
+                                    .adjoint_needs_output = false},
+                                   {.inputs = {1},
+                                    .bytes = 30,
+                                    .time = 4'000,
+                                    .adjoint_bytes = 30,
+                                    .adjoint_time = 40'000,
+                                    .adjoint_work = 7},
+                                   {.inputs = {0, 2},
+                                    .bytes = 40,
+                                    .time = 8'000,
+                                    .adjoint_bytes = 40,
+                                    .adjoint_time = 80'000,
+                                    .adjoint_needs_inputs = false,
+                                    .adjoint_needs_output = false}},
                     .loss_time = 100'000},
           .names = {"conv", "relu", "norm", "add"}};
 }
@@ -46,8 +65,8 @@ chain with_all_lists(chain c) {
   if (c.v.empty()) c.v.assign(c.x.size(), 0);
   return c;
 }
-/// Calls f(graph, seed) for graphs of all kinds and several sizes, some with tapes and some whose adjoints read only some
-/// of their inputs.
+/// Calls f(graph, seed) for graphs of all kinds and several sizes, some with tapes and some whose adjoints read only
+/// some of their inputs.
 template <class F>
 void for_graphs(F f) {
   for (auto const kind : graphs::all_kinds)
@@ -56,7 +75,8 @@ void for_graphs(F f) {
         CAPTURE(graphs::name_of(kind), size, seed);
         auto graph = graphs::make(kind, size, seed, seed % 2 == 1);
         if (seed >= 4) graph = graphs::with_flags(std::move(graph), seed);
-        for (std::size_t v = 0; v < graph.operations.size(); v += 3) graph.operations[v].tape_bytes = std::int64_t(v + seed) % 5;
+        for (std::size_t v = 0; v < graph.operations.size(); v += 3)
+          graph.operations[v].tape_bytes = std::int64_t(v + seed) % 5;
         f(graph, seed);
       }
 }
@@ -115,7 +135,9 @@ struct judge {
     return sum;
   }
   [[nodiscard]] std::int64_t work(std::size_t rank) const {
-    return rank < n ? graph.operations[rank].work : rank == n ? graph.loss_work : graph.operations[2 * n - rank].adjoint_work;
+    return rank < n    ? graph.operations[rank].work
+           : rank == n ? graph.loss_work
+                       : graph.operations[2 * n - rank].adjoint_work;
   }
 };
 std::vector<std::string> lines_of(std::string const& text) {
@@ -143,12 +165,17 @@ TEST_CASE("the profile of a residual block is what one counts by hand", "[profil
   REQUIRE(stats.nodes.size() == 4 + 1 + 4 + 1);
   std::vector<std::string> names;
   for (auto const& node : stats.nodes) names.push_back(node.node_name);
-  CHECK(names == std::vector<std::string>{"conv()", "relu(conv)", "norm(relu)", "add(conv, norm)", "loss()", "add.backward()", "norm.backward(inputs, output)", "relu.backward(tape)", "conv.backward(inputs, output)", "output"});
-  CHECK(stats.nodes[1] == node_stats{1, "relu(conv)", node_type::act, graph_type::forward, 2e-6, 10 + 20 + 3 + 6, 10, "cpu"});
+  CHECK(names == std::vector<std::string>{"conv()", "relu(conv)", "norm(relu)", "add(conv, norm)", "loss()",
+                                          "add.backward()", "norm.backward(inputs, output)", "relu.backward(tape)",
+                                          "conv.backward(inputs, output)", "output"});
+  CHECK(stats.nodes[1] ==
+        node_stats{1, "relu(conv)", node_type::act, graph_type::forward, 2e-6, 10 + 20 + 3 + 6, 10, "cpu"});
   CHECK(stats.nodes[3].type == node_type::other);  // no adjoint reads the sum
-  CHECK(stats.nodes[4] == node_stats{4, "loss()", node_type::other, graph_type::other, 1e-4, 63 + 40 + 40, 63 + 40, "cpu"});
+  CHECK(stats.nodes[4] ==
+        node_stats{4, "loss()", node_type::other, graph_type::other, 1e-4, 63 + 40 + 40, 63 + 40, "cpu"});
   CHECK(stats.nodes[5].median_active_mem_bytes == 63 + 40);  // the sum is gone, its adjoint is there
-  CHECK(stats.nodes[6] == node_stats{6, "norm.backward(inputs, output)", node_type::grad, graph_type::backward, 4e-5, 63 + 10 + 30 + 20 + 7, 63 + 10 + 30, "cpu"});
+  CHECK(stats.nodes[6] == node_stats{6, "norm.backward(inputs, output)", node_type::grad, graph_type::backward, 4e-5,
+                                     63 + 10 + 30 + 20 + 7, 63 + 10 + 30, "cpu"});
   CHECK(stats.nodes[7].median_active_mem_bytes == 10 + 3 + 10 + 20);
   CHECK(stats.nodes[9].median_peak_mem_bytes == 0);
   REQUIRE(stats.activations.size() == 4);
@@ -181,7 +208,9 @@ TEST_CASE("what is active, the peaks and their parts are those that the words of
     }
     auto const parts = breakdown_of(stats);
     CHECK(parts.peak == peak);
-    CHECK(parts[node_type::param] + parts[node_type::act] + parts[node_type::grad] + parts[node_type::opt_state] + parts[node_type::other] == peak);
+    CHECK(parts[node_type::param] + parts[node_type::act] + parts[node_type::grad] + parts[node_type::opt_state] +
+              parts[node_type::other] ==
+          peak);
     std::size_t const summit = std::size_t(parts.rank);
     CHECK(parts[node_type::grad] == by.adjoints(summit, true));
     CHECK(parts[node_type::param] == 0);
@@ -206,7 +235,8 @@ TEST_CASE("a graph that is read back from its tables is the same", "[profile]") 
     if (seed % 3 == 2) {  // with leaves, which several operations read
       all.leaves = {{"w", node_type::param, 100}, {"x", node_type::other, 50}, {"state", node_type::opt_state, 200}};
       all.reads.resize(graph.operations.size());
-      for (std::size_t v = 0; v < all.reads.size(); ++v) all.reads[v] = v % 2 == 0 ? std::vector<std::size_t>{0} : std::vector<std::size_t>{1, 0};
+      for (std::size_t v = 0; v < all.reads.size(); ++v)
+        all.reads[v] = v % 2 == 0 ? std::vector<std::size_t>{0} : std::vector<std::size_t>{1, 0};
       all.updates = {{"step", 5'000, 30}};
     }
     auto const stats = profile_of(all);
@@ -245,7 +275,8 @@ TEST_CASE("a chain that is read back from its tables is the same", "[profile]") 
 }
 
 TEST_CASE("parameters, their gradients and the optimiser are counted beside the graph", "[profile]") {
-  profiled_graph all{.graph = {.operations = {{.bytes = 8, .adjoint_bytes = 8}, {.inputs = {0}, .bytes = 4, .adjoint_bytes = 4}}}};
+  profiled_graph all{
+      .graph = {.operations = {{.bytes = 8, .adjoint_bytes = 8}, {.inputs = {0}, .bytes = 4, .adjoint_bytes = 4}}}};
   all.leaves = {{"w", node_type::param, 100}, {"x", node_type::other, 50}, {"moments", node_type::opt_state, 200}};
   all.reads = {{1, 0}, {0}};
   all.updates = {{"adam", 7'000, 1'000}};
@@ -255,22 +286,28 @@ TEST_CASE("parameters, their gradients and the optimiser are counted beside the 
   CHECK(stats.nodes[3].node_name == "op_0(x, w)");
   CHECK(stats.nodes[3].median_active_mem_bytes == 350);
   CHECK(stats.nodes[6].node_name == "op_1.backward(inputs, output)");
-  CHECK(stats.nodes[6].median_peak_mem_bytes - stats.nodes[6].median_active_mem_bytes == 8 + 100);  // the gradient of w is begun
+  CHECK(stats.nodes[6].median_peak_mem_bytes - stats.nodes[6].median_active_mem_bytes ==
+        8 + 100);  // the gradient of w is begun
   CHECK(stats.nodes[7].median_peak_mem_bytes - stats.nodes[7].median_active_mem_bytes == 0);
-  CHECK(stats.nodes[8] == node_stats{8, "adam", node_type::opt_state, graph_type::other, 7e-6, 450 + 1'000, 450, "cuda:0"});
+  CHECK(stats.nodes[8] ==
+        node_stats{8, "adam", node_type::opt_state, graph_type::other, 7e-6, 450 + 1'000, 450, "cuda:0"});
   auto const parts = breakdown_of(stats);
   CHECK(parts == peak_breakdown{8, 1'450, {100, 0, 100, 200, 50 + 1'000}});
 }
 
-TEST_CASE("the tables have exactly their columns, numbers in each cell, and quotes where names need them", "[profile]") {
+TEST_CASE("the tables have exactly their columns, numbers in each cell, and quotes where names need them",
+          "[profile]") {
   auto all = residual_block();
   all.names[0] = "the \"first\"; conv";
   all.leaves = {{"w \"2\"", node_type::param, 8}};
   all.graph.operations[0].time = 1'234'567'891'011;
   auto const stats = profile_of(all);
   auto const nodes = node_stats_csv(stats), activations = activation_stats_csv(stats);
-  CHECK(lines_of(nodes)[0] == "rank,node_name,node_type,gtype,median_run_time_s,median_peak_mem_bytes,median_active_mem_bytes,device");
-  CHECK(lines_of(activations)[0] == "activation_name,creation_rank,last_fw_use_rank,first_bw_use_rank,last_bw_use_rank,median_mem_size_bytes,inactive_time_s,recomp_time_s,recomp_memory_bytes");
+  CHECK(lines_of(nodes)[0] ==
+        "rank,node_name,node_type,gtype,median_run_time_s,median_peak_mem_bytes,median_active_mem_bytes,device");
+  CHECK(lines_of(activations)[0] ==
+        "activation_name,creation_rank,last_fw_use_rank,first_bw_use_rank,last_bw_use_rank,median_mem_size_bytes,"
+        "inactive_time_s,recomp_time_s,recomp_memory_bytes");
   CHECK(lines_of(nodes).size() == 1 + stats.nodes.size());
   CHECK(lines_of(activations).size() == 1 + stats.activations.size());
   CHECK(lines_of(nodes)[1] == "0,\"w \"\"2\"\"\",PARAM,other,0,8,0,cpu");
@@ -341,7 +378,8 @@ TEST_CASE("a table that is not one of a profile is refused with its line", "[pro
 
 TEST_CASE("the pictures have a mark for each node and each batch, and the peak at its place", "[profile]") {
   auto const stats = profile_of(residual_block());
-  auto const time = run_time_svg(stats), node = node_memory_svg(stats), memory = rank_memory_svg(stats), parts = breakdown_svg(breakdown_of(stats));
+  auto const time = run_time_svg(stats), node = node_memory_svg(stats), memory = rank_memory_svg(stats),
+             parts = breakdown_svg(breakdown_of(stats));
   for (auto const& picture : {time, node, memory, parts}) {
     CHECK_THAT(picture, Catch::Matchers::StartsWith("<svg") && Catch::Matchers::EndsWith("</svg>\n"));
     CHECK(count_of(picture, "<g ") == count_of(picture, "</g>"));

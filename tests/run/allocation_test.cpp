@@ -411,7 +411,7 @@ TEST_CASE("a graph in a workspace survives every allocation that fails") {
   field const x0{0.7, -0.6}, bar{1.0, 2.0};
   std::vector<cairn::graph_binding> const inputs{x.is(x0)};
   std::vector<cairn::graph_seed> const seeds{last.seed(bar)};
-  field const expected = cairn::graph_gradient(net, keeping, inputs, seeds).of(x);
+  field const expected = cairn::graph_gradient(net, inputs, keeping, seeds).of(x);
   auto const check = [&](auto sweep) {
     bool failed = true;
     std::int64_t k = 0;
@@ -441,7 +441,7 @@ TEST_CASE("a graph in a workspace survives every allocation that fails") {
   for (auto const* plan : {&keeping, &again})
     for (cairn::replay_check const verify : {cairn::replay_check::off, cairn::replay_check::every_step})
       check([&](auto& work) {
-        return cairn::graph_gradient(net, *plan, inputs, seeds, work, cairn::sweep_options{.verify = verify});
+        return cairn::graph_gradient(net, inputs, *plan, seeds, work, cairn::sweep_options{.verify = verify});
       });
 }
 

@@ -420,8 +420,8 @@ bool is_accused(cairn::adjoint_report const& report) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a right adjoint of numbers of any magnitude is not accused, and a wrong one is found", "[long]", float,
-                   double) {
+TEMPLATE_TEST_CASE("a right adjoint of numbers of any magnitude is not accused, and a wrong one is found", "[long]",
+                   float, double) {
   using T = TestType;
   for (double const factor : {0.9, 0.5, 0.1, 1.1, 2.0, 10.0}) {
     double const bound =

@@ -79,13 +79,13 @@ std::vector<action> store_all(operation_graph const& graph) {
 TEST_CASE("a budget in the place of a plan is measured and planned once", "[run][graph]") {
   squares of{11};
   field const x0(100, 1.5), bar(100, 1.0);
-  auto stored = graph_gradient(of.net, store_all(of.net.graph()), {of.x.is(x0)}, of.seeds(bar));
+  auto stored = graph_gradient(of.net, {of.x.is(x0)}, store_all(of.net.graph()), of.seeds(bar));
   graph_budget within{"7kB"};
   CHECK_THROWS_AS(within.plan(), invalid_call);
   CHECK_THROWS_AS(within.measured(), invalid_call);
   REQUIRE(stored.peak_bytes() > 7000);
   for (int k = 0; k < 3; ++k) {
-    auto bars = graph_gradient(of.net, within, {of.x.is(x0)}, of.seeds(bar));
+    auto bars = graph_gradient(of.net, {of.x.is(x0)}, within, of.seeds(bar));
     CHECK(bars.of(of.x).numbers == stored.of(of.x).numbers);
     CHECK(bars.peak_bytes() <= 7000);
     CHECK(bars.peak_bytes() == within.plan().cost.peak);
@@ -96,7 +96,7 @@ TEST_CASE("a budget in the place of a plan is measured and planned once", "[run]
   CHECK(within.measured().operations[0].time > 0);
   int shown = 0;
   sweep_failure failure;
-  (void)graph_gradient(of.net, within, {of.x.is(x0)}, of.seeds(bar), [&](event const&) { ++shown; }, failure,
+  (void)graph_gradient(of.net, {of.x.is(x0)}, within, of.seeds(bar), [&](event const&) { ++shown; }, failure,
                        sweep_options{.verify = replay_check::every_step});
   CHECK(shown == 2 * int(within.plan().actions.size()) + 2);
   CHECK(within.plans() == 1);
@@ -107,7 +107,7 @@ TEST_CASE("a budget is planned anew for other sizes, for another graph, and when
   field const few(10, 1.0), large(50, 1.0);
   graph_budget within{"1MB"};
   auto const peak = [&](field const& x0) {
-    return graph_gradient(of.net, within, {of.x.is(x0)}, of.seeds(x0)).peak_bytes();
+    return graph_gradient(of.net, {of.x.is(x0)}, within, of.seeds(x0)).peak_bytes();
   };
   auto const first = peak(few);
   CHECK(peak(large) == 5 * first);  // by the plan for the small ones, which is then forgotten
@@ -138,7 +138,7 @@ TEST_CASE("a budget keeps its plan where an operation has no adjoint", "[run][gr
   field const x0(20, 1.0);
   graph_budget within{"1MB"};
   for (int k = 0; k < 3; ++k) {
-    std::int64_t const counted = graph_gradient(net, within, {x.is(x0)}, {y.seed(x0)}).peak_bytes();
+    std::int64_t const counted = graph_gradient(net, {x.is(x0)}, within, {y.seed(x0)}).peak_bytes();
     CHECK(counted < within.plan().cost.peak);  // which holds the adjoint that nobody makes
   }
   CHECK(within.plans() == 1);
@@ -148,7 +148,7 @@ TEST_CASE("a budget that is too small is refused with the least", "[run][graph]"
   squares of{6};
   field const x0(100, 1.0);
   graph_budget within{1000};
-  CHECK_THROWS_AS(graph_gradient(of.net, within, {of.x.is(x0)}, of.seeds(x0)), infeasible_budget);
+  CHECK_THROWS_AS(graph_gradient(of.net, {of.x.is(x0)}, within, of.seeds(x0)), infeasible_budget);
   CHECK(within.plans() == 0);
   CHECK(field::alive == 800);
 }
@@ -173,5 +173,5 @@ TEST_CASE("a probe does not hold all values at once", "[run][graph][long]") {
     CHECK(one.adjoint_time > 0);
   }
   auto const plan = planner.plan(planner.least_budget());
-  CHECK(graph_gradient(of.net, plan, {of.x.is(x0)}, of.seeds(bar)).peak_bytes() == plan.cost.peak);
+  CHECK(graph_gradient(of.net, {of.x.is(x0)}, plan, of.seeds(bar)).peak_bytes() == plan.cost.peak);
 }

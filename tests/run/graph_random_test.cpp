@@ -548,7 +548,7 @@ TEST_CASE("random graphs: the bits of storing everything, and the predicted peak
       graph.operations[v].time = 1 + std::int64_t(v * 5 % 7), graph.operations[v].adjoint_time = 2;
     auto const check = [&](std::vector<action> const& plan) {
       ++plans;
-      auto bars = graph_gradient(g.net, plan, inputs, seeds);
+      auto bars = graph_gradient(g.net, inputs, plan, seeds);
       for (auto const& x : g.inputs) {
         REQUIRE(bars.has(x.value) == !by_hand.bars[std::size_t(x.at)].empty());
         if (bars.has(x.value)) REQUIRE(same_bits(bars.of(x.value), by_hand.bars[std::size_t(x.at)]));

@@ -70,7 +70,7 @@ struct moody_graph {
     double const one = 1, x0 = 0.5;
     for (std::size_t v = 0; v < of.operations.size(); ++v)
       if (!is_read[v]) seeds.push_back(made[v + 1].seed(one));
-    auto bars = graph_gradient(net, plan, {x.is(x0)}, seeds, sweep_options{.verify = mode});
+    auto bars = graph_gradient(net, {x.is(x0)}, plan, seeds, sweep_options{.verify = mode});
     return bars.of(x);
   }
 
@@ -155,7 +155,7 @@ TEST_CASE("a value whose bytes do not tell it is refused by a replay check where
   actions const again{advance(0), advance(1), drop(0), turn(2), advance(0), reverse(1), reverse(0)},
       once{advance(0), advance(1), turn(2), reverse(1), reverse(0)};
   auto const run = [&](actions const& plan, replay_check mode) {
-    return graph_gradient(net, plan, {x.is(x0)}, {y.seed(1.0)}, sweep_options{.verify = mode}).of(x);
+    return graph_gradient(net, {x.is(x0)}, plan, {y.seed(1.0)}, sweep_options{.verify = mode}).of(x);
   };
   CHECK(run(again, replay_check::off) == 6);
   CHECK(run(once, replay_check::checkpoints) == 6);

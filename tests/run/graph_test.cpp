@@ -5,7 +5,9 @@
 #include <cairn/run/graph.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -53,11 +55,11 @@ struct counted {
 
 TEST_CASE("a graph of no operation gives back what its seeds say", "[run][graph]") {
   graph_builder net;
-  CHECK(graph_gradient(net, plan{turn(0)}, {}, {}).peak_bytes() == 0);
+  CHECK(graph_gradient(net, {}, plan{turn(0)}, {}).peak_bytes() == 0);
   auto const x = net.input<double>(), unused = net.input<double>();
   net.output(x);
   double const x0 = 3;
-  auto bars = graph_gradient(net, plan{turn(0)}, {x.is(x0), unused.is(x0)}, {x.seed([](double at) { return 2 * at; })});
+  auto bars = graph_gradient(net, {x.is(x0), unused.is(x0)}, plan{turn(0)}, {x.seed([](double at) { return 2 * at; })});
   CHECK(bars.of(x) == 6);
   CHECK_FALSE(bars.has(unused));
   CHECK(bars.peak_bytes() == 0);
@@ -72,7 +74,7 @@ TEST_CASE("one operation, and two", "[run][graph]") {
       reads::inputs, [](double a, double b) { return a * b; },
       [](double a, double b, double bar, double& abar, double& bbar) { abar += bar * b, bbar += bar * a; }, x, x);
   double const x0 = 3;
-  auto one = graph_gradient(net, plan{advance(0), turn(1), reverse(0)}, {x.is(x0)}, {square.seed(1)});
+  auto one = graph_gradient(net, {x.is(x0)}, plan{advance(0), turn(1), reverse(0)}, {square.seed(1)});
   CHECK(one.of(x) == 6);
   CHECK(one.peak_bytes() == 2 * std::int64_t(sizeof(double)));
   auto const third = net.add(
@@ -82,9 +84,62 @@ TEST_CASE("one operation, and two", "[run][graph]") {
         abar += bar * b, bbar += bar * a;
       },
       square, x);
-  auto two = graph_gradient(net, plan{advance(0), advance(1), drop(0), turn(2), advance(0), reverse(1), reverse(0)},
-                            {x.is(x0)}, {third.seed(1.0)});
+  auto two = graph_gradient(net, {x.is(x0)},
+                            plan{advance(0), advance(1), drop(0), turn(2), advance(0), reverse(1), reverse(0)},
+                            {third.seed(1.0)});
   CHECK(two.of(x) == 27);
+}
+
+TEST_CASE("a small seed is kept in a variable, and a larger one is referred to", "[run][graph]") {
+  using complex = std::complex<double>;
+  struct pair {
+    double first, second;
+    operator complex() const { return {first, second}; }
+  };
+  struct alignas(16) aligned {
+    double number;
+    operator double() const {
+      CHECK(reinterpret_cast<std::uintptr_t>(this) % alignof(aligned) == 0);
+      return number;
+    }
+  };
+  double const x0 = 3;
+  complex const z0{3, 4};
+  graph_builder net, of_complex;
+  auto const x = net.input<double>();
+  auto const y = net.add(
+      reads::nothing, [](double a) { return 2 * a; }, [](double bar, double& sum) { sum += 2 * bar; }, x);
+  auto const z = of_complex.input<complex>();
+  auto const w = of_complex.add(
+      reads::nothing, [](complex a) { return 2.0 * a; }, [](complex bar, complex& sum) { sum += 2.0 * bar; }, z);
+  plan const all{advance(0), turn(1), reverse(0)};
+  auto const number = y.seed(1.5), whole = y.seed(2), narrow = y.seed(0.5f), wide = y.seed(aligned{4});
+  auto const function = y.seed([](double at) { return 3 * at; });
+  auto const with_number = y.seed([by = 5.0](double at) { return by * at; });
+  auto const both = w.seed(complex{1, 2}), from_pair = w.seed(pair{3, 4});
+  std::vector<std::byte> const other_bytes(1024, std::byte{0x55});  // takes the place of temporaries
+  std::vector<graph_seed> const many(7, wide);                      // copies are seeds, too
+  auto const bar = [&](graph_seed const& seed) { return graph_gradient(net, {x.is(x0)}, all, {seed}).of(x); };
+  CHECK(bar(number) == 3);
+  CHECK(bar(whole) == 4);
+  CHECK(bar(narrow) == 1);
+  CHECK(bar(function) == 36);
+  CHECK(bar(with_number) == 60);
+  for (graph_seed const& one : many) CHECK(bar(one) == 8);
+  CHECK(graph_gradient(of_complex, {z.is(z0)}, all, {both}).of(z) == complex{2, 4});
+  CHECK(graph_gradient(of_complex, {z.is(z0)}, all, {from_pair}).of(z) == complex{6, 8});
+
+  double changed = 1;
+  std::array<double, 3> parts{1, 2, 3};
+  auto const sum = [&changed](double) { return changed; };
+  auto const copied = y.seed(changed), through = y.seed(sum);
+  auto const larger = [parts](double) { return parts[0] + parts[1] + parts[2]; };
+  auto const referred = y.seed(larger);
+  changed = 10;
+  CHECK(bar(copied) == 2);
+  CHECK(bar(through) == 20);
+  CHECK(bar(referred) == 12);
+  CHECK(bar(y.seed([parts](double) { return parts[2]; })) == 6);  // until the end of the call
 }
 
 TEST_CASE("an adjoint is handed what it says that it reads, and a view has no bytes but those of its adjoint",
@@ -138,12 +193,12 @@ TEST_CASE("an adjoint is handed what it says that it reads, and a view has no by
   CHECK(measured.operations[1].adjoint_time > 0);
   for (plan const& by : {store_all(graph), plan{advance(0), advance(1), drop(0), turn(2), drop(1), advance(0),
                                                 record(1), reverse(1), reverse(0)}}) {
-    auto bars = graph_gradient(net, by, {x.is(x0)}, {mean.seed(1)});
+    auto bars = graph_gradient(net, {x.is(x0)}, by, {mean.seed(1)});
     CHECK(bars.of(x) == field{1, 1, 0, 0});
     CHECK(bars.peak_bytes() == replay(measured, by).peak);
   }
   CHECK_THROWS_AS(
-      graph_gradient(net, plan{advance(0), advance(1), turn(2), reverse(1), reverse(0)}, {x.is(x0)}, {mean.seed(1)}),
+      graph_gradient(net, {x.is(x0)}, plan{advance(0), advance(1), turn(2), reverse(1), reverse(0)}, {mean.seed(1)}),
       invalid_schedule);
 }
 
@@ -170,13 +225,13 @@ TEST_CASE("an adjoint is handed the inputs that it names, and the others need no
   double const x0 = 1;
   plan const lean{advance(0), advance(1), advance(2), advance(3), drop(0),   turn(4),
                   reverse(3), reverse(2), reverse(1), advance(0), reverse(0)};
-  auto bars = graph_gradient(net, lean, {x.is(x0)}, {y.seed(1)});
+  auto bars = graph_gradient(net, {x.is(x0)}, lean, {y.seed(1)});
   CHECK(bars.of(x) == 2 + 2 * 3 * 3 + 3 * 25 * 5 + 125);
   CHECK(bars.peak_bytes() == replay(graph, lean).peak);
-  CHECK_THROWS_AS(graph_gradient(net,
+  CHECK_THROWS_AS(graph_gradient(net, {x.is(x0)},
                                  plan{advance(0), advance(1), advance(2), advance(3), turn(4), drop(1), reverse(3),
                                       reverse(2), reverse(1), reverse(0)},
-                                 {x.is(x0)}, {y.seed(1)}),
+                                 {y.seed(1)}),
                   invalid_schedule);
 }
 
@@ -192,9 +247,9 @@ TEST_CASE("outputs may be several, views and inputs, and each has its seed", "[r
   net.output(seen), net.output(b), net.output(x);
   double const x0 = 5;
   auto const all = store_all(net.graph());
-  auto bars = graph_gradient(net, all, {x.is(x0)}, {seen.seed(1), b.seed(10), x.seed(100), a.seed(0.5)});
+  auto bars = graph_gradient(net, {x.is(x0)}, all, {seen.seed(1), b.seed(10), x.seed(100), a.seed(0.5)});
   CHECK(bars.of(x) == 100 + 30 - 2 + 1);
-  CHECK_THAT(support::said<error>([&] { (void)graph_gradient(net, all, {x.is(x0)}, {b.seed(1)}); }),
+  CHECK_THAT(support::said<error>([&] { (void)graph_gradient(net, {x.is(x0)}, all, {b.seed(1)}); }),
              ContainsSubstring("an output of the graph has no seed (operation = 0)"));
   graph_builder other;
   auto const none = other.input<double>();
@@ -204,7 +259,7 @@ TEST_CASE("outputs may be several, views and inputs, and each has its seed", "[r
       reads::nothing, [](double y) { return y; }, [](double, double&) {}, stranger);
   auto const all_of_other = store_all(other.graph());
   CHECK_THAT(support::said<error>(
-                 [&] { (void)graph_gradient(other, all_of_other, {none.is(x0)}, {stranger.seed(1)}); }),
+                 [&] { (void)graph_gradient(other, {none.is(x0)}, all_of_other, {stranger.seed(1)}); }),
              ContainsSubstring("a seed is given for what is no output of the graph"));
 }
 
@@ -218,7 +273,7 @@ TEST_CASE("what nobody contributes to has no adjoint, and no adjoint is called f
       reads::nothing, [](double, double b) { return b; },
       [](double bar, graph_adjoint<double>&, double& sum) { sum += bar; }, dead, x);
   double const x0 = 1;
-  CHECK(graph_gradient(net, store_all(net.graph()), {x.is(x0)}, {y.seed(4)}).of(x) == 4);
+  CHECK(graph_gradient(net, {x.is(x0)}, store_all(net.graph()), {y.seed(4)}).of(x) == 4);
   CHECK_FALSE(called);
 }
 
@@ -247,7 +302,7 @@ TEST_CASE("values that are empty, or one that is huge, and bytes that are told",
   for (std::int64_t const budget :
        {planner.least_budget(), planner.least_budget() + 400'000, std::int64_t{10'000'000}}) {
     auto const found = planner.plan(budget);
-    CHECK(graph_gradient(net, found, {x.is(x0)}, {seventh.seed(1)}).peak_bytes() == found.cost.peak);
+    CHECK(graph_gradient(net, {x.is(x0)}, found, {seventh.seed(1)}).peak_bytes() == found.cost.peak);
   }
   CHECK_THAT(support::said<error>([&] { net.describe(seventh, {.bytes = -2}); }),
              ContainsSubstring("what is told of an operation is out of range (operation = 2, value = -2)"));
@@ -275,7 +330,7 @@ TEST_CASE("inputs that are not those of the graph, and plans that are not, are r
   plan const good{advance(0), turn(1), reverse(0)};
   auto const refused = [&](std::vector<graph_binding> inputs, std::vector<graph_seed> seeds,
                            plan by = {advance(0), turn(1), reverse(0)}) {
-    return support::said<error>([&] { (void)graph_gradient(net, by, inputs, seeds); });
+    return support::said<error>([&] { (void)graph_gradient(net, inputs, by, seeds); });
   };
   CHECK_THAT(refused({x.is(x0)}, {y.seed(1)}),
              ContainsSubstring("an input of the graph is not given (input = 1, inputs = 2)"));
@@ -304,7 +359,7 @@ TEST_CASE("inputs that are not those of the graph, and plans that are not, are r
                    reads::nothing, [](double a) { return a; }, [](double, double&) {}, x);
              }),
              ContainsSubstring("a value is none of this graph"));
-  CHECK(graph_gradient(net, good, {x.is(x0), k.is(k0)}, {y.seed(1)}).of(x) == 1);
+  CHECK(graph_gradient(net, {x.is(x0), k.is(k0)}, good, {y.seed(1)}).of(x) == 1);
   CHECK(runs == 1);
 }
 
@@ -315,7 +370,7 @@ TEST_CASE("contributions of different sizes are refused", "[run][graph]") {
       reads::nothing, [](field const& a) { return a[0]; },
       [](double bar, graph_adjoint<field>& sum) { sum += field(2, bar), sum += field(3, bar); }, x);
   field const x0{1};
-  CHECK_THAT(support::said<error>([&] { (void)graph_gradient(net, store_all(net.graph()), {x.is(x0)}, {y.seed(1)}); }),
+  CHECK_THAT(support::said<error>([&] { (void)graph_gradient(net, {x.is(x0)}, store_all(net.graph()), {y.seed(1)}); }),
              ContainsSubstring("two contributions to one adjoint have different sizes (size = 2, size added = 3)"));
 }
 
@@ -360,7 +415,7 @@ TEST_CASE("what an operation, an adjoint, a seed, a view or an observer throws l
     return seed;
   };
   auto const graph = graph_probe<watch>(net, {x.is(x0)}, {from.seed(seed)}, 1);
-  double const right = graph_gradient(net, store_all(graph), {x.is(x0)}, {from.seed(seed)}).of(x).number;
+  double const right = graph_gradient(net, {x.is(x0)}, store_all(graph), {from.seed(seed)}).of(x).number;
   int const before = counted::alive;
   graph_planner planner{graph};
   plan const lean = planner.plan(planner.least_budget()).actions;
@@ -382,7 +437,7 @@ TEST_CASE("what an operation, an adjoint, a seed, a view or an observer throws l
       };
       bool thrown = false;
       try {
-        auto bars = graph_gradient(net, by, {x.is(x0)}, {from.seed(seeds)}, failure, observer);
+        auto bars = graph_gradient(net, {x.is(x0)}, by, {from.seed(seeds)}, failure, observer);
         CHECK(bars.of(x).number == right);
         CHECK(shown == 2 * int(by.size()) + 2);
       } catch (std::runtime_error const&) { thrown = true; }
@@ -397,7 +452,7 @@ TEST_CASE("what an operation, an adjoint, a seed, a view or an observer throws l
     }
     CHECK(throws > 30);
     countdown = -1;
-    CHECK(graph_gradient(net, by, {x.is(x0)}, {from.seed(seed)}).of(x).number == right);
+    CHECK(graph_gradient(net, {x.is(x0)}, by, {from.seed(seed)}).of(x).number == right);
   }
 }
 
@@ -430,7 +485,7 @@ TEST_CASE("what is counted is what is there, action by action", "[run][graph]") 
       CHECK(std::size_t(counted::alive - before) == e.bytes_held() / sizeof(counted) + has_input_bar);
       most = (std::max)(most, e.bytes_held());
     };
-    auto bars = graph_gradient(net, by, {x.is(x0)}, {values.back().seed(seed)}, observer);
+    auto bars = graph_gradient(net, {x.is(x0)}, by, {values.back().seed(seed)}, observer);
     CHECK(bars.of(x).number == 26);
     CHECK(std::int64_t(most) <= bars.peak_bytes());
     CHECK(bars.peak_bytes() == by.cost.peak);

@@ -169,7 +169,7 @@ outcome outcome_of(ladder const& of, graph_adjoints made) {
 }
 template <class Plan, class... Rest>
 outcome run(ladder const& of, Plan&& plan, Rest&&... rest) {
-  return outcome_of(of, graph_gradient(of.net, plan, of.inputs, of.seeds, rest...));
+  return outcome_of(of, graph_gradient(of.net, of.inputs, plan, of.seeds, rest...));
 }
 
 }  // namespace
@@ -244,7 +244,7 @@ TEST_CASE("graphs change in one workspace, and a builder between its sweeps", "[
     CHECK_THROWS_AS(run(large, few.front(), work), invalid_schedule);
     CHECK(run(large, many.front(), work) == of_large);
     CHECK_THROWS_AS(run(small, many.front(), work), invalid_schedule);
-    CHECK_THROWS_AS(graph_gradient(small.net, few.front(), {}, small.seeds, work), invalid_call);
+    CHECK_THROWS_AS(graph_gradient(small.net, {}, few.front(), small.seeds, work), invalid_call);
   }
   CHECK(run(small, few.front(), work) == of_small);
   // One more operation, which reads what an old plan has dropped or never makes.
@@ -285,7 +285,7 @@ TEST_CASE("a workspace serves after an exception of any call, and holds no value
       int const standing = calls::alive;
       calls::until_throw = k;
       try {
-        (void)graph_gradient(of.net, plan, of.inputs, of.seeds, work);
+        (void)graph_gradient(of.net, of.inputs, plan, of.seeds, work);
       } catch (std::runtime_error const&) {
         failed = true;
       }
@@ -307,7 +307,7 @@ TEST_CASE("a workspace serves after an exception of any call, and holds no value
         graph_workspace passing;
         calls::until_throw = one;
         try {
-          (void)graph_gradient(of.net, plan, of.inputs, of.seeds, passing);
+          (void)graph_gradient(of.net, of.inputs, plan, of.seeds, passing);
         } catch (std::runtime_error const&) {
         }
         calls::until_throw = -1;
@@ -328,7 +328,7 @@ TEST_CASE("a workspace in use is refused, and serves afterwards", "[run][graph]"
   auto const y = net.add(
       reads::nothing,
       [&](double v) {
-        if (asked == 1) (void)graph_gradient(empty, none, {}, {}, work);
+        if (asked == 1) (void)graph_gradient(empty, {}, none, {}, work);
         if (asked == 2) work.clear();
         return 3 * v;
       },
@@ -336,9 +336,9 @@ TEST_CASE("a workspace in use is refused, and serves afterwards", "[run][graph]"
   std::vector<action> const plan{graph_actions::advance(0), graph_actions::turn(1), graph_actions::reverse(0)};
   double const x0 = 2;
   for (asked = 1; asked <= 2; ++asked) {
-    CHECK_THROWS_AS(graph_gradient(net, plan, {x.is(x0)}, {y.seed(1.0)}, work), reentrancy_error);
+    CHECK_THROWS_AS(graph_gradient(net, {x.is(x0)}, plan, {y.seed(1.0)}, work), reentrancy_error);
     int const then = std::exchange(asked, 0);
-    CHECK(graph_gradient(net, plan, {x.is(x0)}, {y.seed(1.0)}, work).of(x) == 3);
+    CHECK(graph_gradient(net, {x.is(x0)}, plan, {y.seed(1.0)}, work).of(x) == 3);
     asked = then;
   }
 }
@@ -347,11 +347,11 @@ TEST_CASE("adjoints in a workspace end with its next sweep", "[run][graph]") {
   ladder const of{2};
   auto const plan = of.plans().front();
   graph_workspace work, other;
-  auto first = graph_gradient(of.net, plan, of.inputs, of.seeds, work);
-  auto apart = graph_gradient(of.net, plan, of.inputs, of.seeds, other);
+  auto first = graph_gradient(of.net, of.inputs, plan, of.seeds, work);
+  auto apart = graph_gradient(of.net, of.inputs, plan, of.seeds, other);
   CHECK(first.has(of.x));
   triple const kept = first.of(of.x).at;
-  auto second = graph_gradient(of.net, plan, of.inputs, of.seeds, work);
+  auto second = graph_gradient(of.net, of.inputs, plan, of.seeds, work);
   CHECK_FALSE(first.has(of.x));
   CHECK_THAT(support::said<error>([&] { (void)first.of(of.x); }),
              ContainsSubstring("another sweep has begun in the workspace of these adjoints"));
@@ -411,7 +411,7 @@ TEST_CASE("what values own is freed as the plan says, and a workspace keeps smal
   auto const plan = planner.plan(planner.least_budget());
   REQUIRE(plan.cost.runs > net.size());
   REQUIRE(plan.cost.peak < 10 * std::int64_t(sizeof(block)));
-  field const expected = graph_gradient(net, plan, inputs, seeds).of(x);
+  field const expected = graph_gradient(net, inputs, plan, seeds).of(x);
   std::size_t const start = heap::held;
   {
     graph_workspace work;
@@ -419,7 +419,7 @@ TEST_CASE("what values own is freed as the plan says, and a workspace keeps smal
     std::size_t const beside = 600 * std::size_t(net.size()) + 1000, adjoint = sizeof(double) * size;
     for (int k = 0; k < 3; ++k) {
       heap::mark const before;
-      auto made = graph_gradient(net, plan, inputs, seeds, work);
+      auto made = graph_gradient(net, inputs, plan, seeds, work);
       CHECK(made.peak_bytes() == plan.cost.peak);
       CHECK(before.rise() <= std::size_t(plan.cost.peak) + 2 * adjoint + beside);
       CHECK(made.of(x) == expected);
@@ -428,12 +428,12 @@ TEST_CASE("what values own is freed as the plan says, and a workspace keeps smal
     }
     std::size_t const boxes = work.box_bytes();
     CHECK(boxes > 0);
-    (void)graph_gradient(net, plan, inputs, seeds, work);
+    (void)graph_gradient(net, inputs, plan, seeds, work);
     CHECK(work.box_bytes() == boxes);
     CHECK(heap::held > start + boxes);
     work.clear();
     CHECK(heap::held == start);
-    CHECK(graph_gradient(net, plan, inputs, seeds, work).of(x) == expected);
+    CHECK(graph_gradient(net, inputs, plan, seeds, work).of(x) == expected);
   }
   CHECK(heap::held == start);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: a state that jumps at a step or where a condition holds, against the same loop written by hand with all states stored.
+// Events: a state that jumps at a step or where a condition holds, against the same loop written by hand with all
+// states stored.
 #include <cmath>
 #include <cstdlib>
 #include <string>
@@ -48,7 +49,8 @@ auto const leaf_adjoint = [](vec2 const& x, vec2& bar, step_index first, step_in
   for (step_index i = last; i-- > first;) kernels::adjoint(all[std::size_t(i - first)].data(), bar.data(), i);
 };
 
-/// Where the loop of a test jumps: `bend` then `swap` before each step of `twice`, `swap` behind each of `behind`, `bounce` where it is low.
+/// Where the loop of a test jumps: `bend` then `swap` before each step of `twice`, `swap` behind each of `behind`,
+/// `bounce` where it is low.
 struct events {
   std::vector<step_index> twice, behind;
   bool bounces = false;
@@ -169,7 +171,9 @@ auto const bounces = jump_when(low, bounce, bounce_back);
 
 }  // namespace
 
-TEST_CASE("jumps at any step, the first and behind the last among them, have the bits of a loop by hand for every plan and leaf") {
+TEST_CASE(
+    "jumps at any step, the first and behind the last among them, have the bits of a loop by hand for every plan and "
+    "leaf") {
   std::size_t checked = 0;
   for (step_index const n : {1, 2, 3, 7, 13})
     for (step_index i = 0; i < n; i += n > 7 ? 3 : 1)
@@ -191,14 +195,15 @@ TEST_CASE("two jumps of one step are made in the order given") {
   CHECK(cairn::check_adjoint(wrong.step, wrong.adjoint, kernels::start, 9).passed());
 }
 
-TEST_CASE("jumps at many steps, behind steps and on a condition have the bits of a loop by hand for every plan and leaf") {
+TEST_CASE(
+    "jumps at many steps, behind steps and on a condition have the bits of a loop by hand for every plan and leaf") {
   std::size_t checked = 0;
   for (step_index const n : {9, 26})
     each_any_plan(n, [&](any_schedule const& plan) {
       by_hand const all{n, {{0, 3, 8}, {3, 4, n - 1}, true}};
       if (all.bounced < 2) FAIL("the condition never holds");
-      check_forms(plan, all, bends(0), swaps(0), bends(3), swaps(3), bends(8), swaps(8), bounces, swaps_behind(3), swaps_behind(4),
-                  swaps_behind(n - 1));
+      check_forms(plan, all, bends(0), swaps(0), bends(3), swaps(3), bends(8), swaps(8), bounces, swaps_behind(3),
+                  swaps_behind(4), swaps_behind(n - 1));
       ++checked;
     });
   CHECK(checked > 100);
@@ -220,7 +225,8 @@ TEST_CASE("a condition that holds before every step jumps before every step") {
     auto const one = with_jumps{step, adjoint, always};
     CHECK(cairn::gradient(one.step, kernels::start, cairn::revolve{n, 2}, seed, one.adjoint) == bar);
     auto const many = with_jumps{step, leaf_adjoint, always};
-    CHECK(cairn::gradient(many.step, kernels::start, cairn::leaves{n, 4, cairn::revolve{(n + 3) / 4, 2}}, seed, many.adjoint) == bar);
+    CHECK(cairn::gradient(many.step, kernels::start, cairn::leaves{n, 4, cairn::revolve{(n + 3) / 4, 2}}, seed,
+                          many.adjoint) == bar);
   }
 }
 
@@ -234,7 +240,8 @@ TEST_CASE("a step without a jump is called as often as without jumps, and one wi
   auto const plain = long(cairn::estimate(plan).step_calls);
   CHECK(calls_of(with_jumps{step, adjoint}) == plain);
   CHECK(calls_of(with_jumps{step, adjoint, bends(0), bends(30), swaps(30), bounces}) == plain);
-  CHECK(calls_of(with_jumps{step, adjoint, bends(30), swaps_behind(30), swaps_behind(30), swaps_behind(7)}) == plain + 2);
+  CHECK(calls_of(with_jumps{step, adjoint, bends(30), swaps_behind(30), swaps_behind(30), swaps_behind(7)}) ==
+        plain + 2);
 }
 
 TEST_CASE("loops of unknown length jump, too, and may end where a step says so") {
@@ -243,8 +250,10 @@ TEST_CASE("loops of unknown length jump, too, and may end where a step says so")
       CAPTURE(slots, n);
       std::vector<step_index> const twice = n > 3 ? std::vector<step_index>{0, 3} : std::vector<step_index>{0};
       by_hand const all{n, {twice, {n - 1}, true}};
-      auto const loop = with_jumps{step, adjoint, bends(0), swaps(0), bends(3), swaps(3), bounces, swaps_behind(n - 1), bends(1000)};
-      auto run = cairn::checkpointed_while(loop.step, kernels::start, [n](vec2 const&, step_index i) { return i < n; }, cairn::online{slots});
+      auto const loop =
+          with_jumps{step, adjoint, bends(0), swaps(0), bends(3), swaps(3), bounces, swaps_behind(n - 1), bends(1000)};
+      auto run = cairn::checkpointed_while(
+          loop.step, kernels::start, [n](vec2 const&, step_index i) { return i < n; }, cairn::online{slots});
       CHECK(run.steps() == n);
       CHECK(run.final_state() == all.last);
       CHECK(run.reverse(seed, loop.adjoint) == all.gradient);
@@ -253,8 +262,10 @@ TEST_CASE("loops of unknown length jump, too, and may end where a step says so")
         kernels::step(x.data(), i);
         return i + 1 < n;
       };
-      auto const ends = with_jumps{stopping, adjoint, bends(0), swaps(0), bends(3), swaps(3), bounces, swaps_behind(n - 1)};
-      auto early = cairn::checkpointed_while(ends.step, kernels::start, [](vec2 const&) { return true; }, cairn::online{slots});
+      auto const ends =
+          with_jumps{stopping, adjoint, bends(0), swaps(0), bends(3), swaps(3), bounces, swaps_behind(n - 1)};
+      auto early = cairn::checkpointed_while(
+          ends.step, kernels::start, [](vec2 const&) { return true; }, cairn::online{slots});
       CHECK(early.steps() == n);
       CHECK(early.reverse(seed, ends.adjoint) == all.gradient);
     }
@@ -274,7 +285,8 @@ TEST_CASE("steps that choose their own size jump, too") {
   auto const gradient_with = [&](cairn::online const& plan) {
     cairn::adaptive chosen{first, again};
     auto const loop = with_jumps{chosen.step(), chosen.with_record(back), bends(2), bounces, swaps_behind(7)};
-    auto run = cairn::checkpointed_while(loop.step, kernels::start, [](vec2 const&, step_index i) { return i < 20; }, plan);
+    auto run = cairn::checkpointed_while(
+        loop.step, kernels::start, [](vec2 const&, step_index i) { return i < 20; }, plan);
     auto const bar = run.reverse(seed, loop.adjoint);
     CHECK(chosen.records().size() == 20);
     return bar;
@@ -288,12 +300,15 @@ TEST_CASE("a bouncing ball has the derivative of its flight by hand") {
   constexpr double dt = 0.01, g = 9.81, kept = 0.8;
   auto const fall = [](vec2& x) { x = {x[0] + dt * x[1], x[1] - dt * g}; };
   auto const fall_back = [](vec2 const&, vec2& bar) { bar[1] += dt * bar[0]; };
-  auto const ball = with_jumps{fall, fall_back, jump_when([](vec2 const& x) { return x[0] < 0 && x[1] < 0; }, [](vec2& x) { x[1] *= -kept; },
-                                                          [](vec2 const&, vec2& bar) { bar[1] *= -kept; })};
+  auto const ball =
+      with_jumps{fall, fall_back,
+                 jump_when([](vec2 const& x) { return x[0] < 0 && x[1] < 0; }, [](vec2& x) { x[1] *= -kept; },
+                           [](vec2 const&, vec2& bar) { bar[1] *= -kept; })};
   vec2 const x0{1, 0}, last{1, 0};
   CHECK(cairn::check_adjoint(ball.step, ball.adjoint, x0, 200).passed());
   auto const bar = cairn::gradient(ball.step, x0, cairn::revolve{200, 5}, last, ball.adjoint);
-  // All maps are linear: the height at the end by the first speed is the time left, signed by the bounces that have been.
+  // All maps are linear: the height at the end by the first speed is the time left, signed by the bounces that have
+  // been.
   double height = 1, speed = 0, by_speed = 0, factor = 1;
   int bounced = 0;
   for (int i = 0; i < 200; ++i) {
@@ -312,7 +327,8 @@ TEST_CASE("hooks inside a loop with jumps see the state behind them, and around 
     return [&into](vec2 const& x, vec2&, step_index i) { if (i == 4) into = x; };
   };
   auto const within = with_jumps{step, cairn::hooked(adjoint, note(inside)), bends(4)};
-  auto const bar = cairn::gradient(within.step, kernels::start, plan, seed, cairn::hooked(within.adjoint, note(outside)));
+  auto const bar =
+      cairn::gradient(within.step, kernels::start, plan, seed, cairn::hooked(within.adjoint, note(outside)));
   auto expected = kernels::states(4).back();
   CHECK(outside == expected);
   bend(expected, 4);
@@ -323,11 +339,13 @@ TEST_CASE("hooks inside a loop with jumps see the state behind them, and around 
 
 TEST_CASE("jumps are made inside nested loops, and in a sweep that is resumed or checked") {
   by_hand const all{24, {{0, 5, 6}, {11, 23}}};
-  auto const loop = with_jumps{step, adjoint, bends(0), swaps(0), bends(5), swaps(5), bends(6), swaps(6), swaps_behind(11), swaps_behind(23)};
+  auto const loop = with_jumps{step,     adjoint,  bends(0), swaps(0),         bends(5),
+                               swaps(5), bends(6), swaps(6), swaps_behind(11), swaps_behind(23)};
   cairn::nested const outer{cairn::revolve{6, 2}, loop.step, loop.adjoint};
   CHECK(cairn::gradient(outer.step, kernels::start, cairn::revolve{4, 2}, seed, outer.adjoint) == all.gradient);
   cairn::revolve const plan{24, 3};
-  CHECK(cairn::gradient(loop.step, kernels::start, plan, seed, loop.adjoint, cairn::sweep_options{.verify = cairn::replay_check::every_step}) == all.gradient);
+  CHECK(cairn::gradient(loop.step, kernels::start, plan, seed, loop.adjoint,
+                        cairn::sweep_options{.verify = cairn::replay_check::every_step}) == all.gradient);
 
   auto work = cairn::workspace_for<vec2>(plan);
   cairn::resume_point note{step_index{24}, vec2{}};
@@ -358,8 +376,10 @@ TEST_CASE("a jump that no step of the loop would make is refused before any step
   CHECK_THROWS_AS(swaps_behind(-1), cairn::invalid_call);
   auto const refuses = [](auto const& loop, step_index n) {
     step_calls = 0;
-    CHECK_THROWS_WITH(cairn::gradient(loop.step, kernels::start, cairn::revolve{n, 2}, seed, loop.adjoint), ContainsSubstring("would be lost"));
-    CHECK_THROWS_WITH(cairn::checkpointed_loop(loop.step, kernels::start, cairn::revolve{n, 2}), ContainsSubstring("would be lost"));
+    CHECK_THROWS_WITH(cairn::gradient(loop.step, kernels::start, cairn::revolve{n, 2}, seed, loop.adjoint),
+                      ContainsSubstring("would be lost"));
+    CHECK_THROWS_WITH(cairn::checkpointed_loop(loop.step, kernels::start, cairn::revolve{n, 2}),
+                      ContainsSubstring("would be lost"));
     CHECK(step_calls == 0);
   };
   for (step_index const n : {0, 1, 8}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects that stay where they are can do what values can: every form of adjoint, bar in the library, plans, tiers, runs that are kept, loops in
-// loops, records, hooks and observers. Each against storing everything.
+// Objects that stay where they are can do what values can: every form of adjoint, bar in the library, plans, tiers,
+// runs that are kept, loops in loops, records, hooks and observers. Each against storing everything.
 #include <cairn/cairn.hpp>
 #include <cairn/run/adaptive.hpp>
 #include <cairn/run/each_bar.hpp>
@@ -65,7 +65,9 @@ void reverse_leaf(solver& x, numbers& bar, step_index first, step_index last) {
   for (auto i = last; i-- > first;) pendulum::swing_back(all[std::size_t(i - first)], bar);
   spoil(x);
 }
-auto const moves_in_leaf = [](solver& x, numbers& bar, step_index first, step_index last) { reverse_leaf(x, bar, first, last); };
+auto const moves_in_leaf = [](solver& x, numbers& bar, step_index first, step_index last) {
+  reverse_leaf(x, bar, first, last);
+};
 auto const recording = [](solver& x, step_index i) {
   numbers tape = x.v;
   advance(x, i);
@@ -165,7 +167,8 @@ TEST_CASE("tapes of an object's steps are kept, and restarted from by a snapshot
                                          [](tape const& kept) -> pendulum::state const& { return kept.after; }};
     pendulum::step_calls = 0;
     CHECK(cairn::gradient(step, x, plan, seed, adjoint) == all.gradient);
-    CHECK(cairn::wide(pendulum::step_calls) == cairn::estimate(plan, {.form = {.adjoint = cairn::adjoint_form::recorded}}).step_calls);
+    CHECK(cairn::wide(pendulum::step_calls) ==
+          cairn::estimate(plan, {.form = {.adjoint = cairn::adjoint_form::recorded}}).step_calls);
   }
 }
 
@@ -228,7 +231,8 @@ TEST_CASE("a run over an object is reversed again and again, walked backwards an
         }
         auto const form = cairn::sweep_form{.keeps_run = true, .snapshots = true};
         CHECK(pendulum::state::peak - outside <= plan.slots() + 2);
-        CHECK(cairn::wide(pendulum::state::peak - outside) == cairn::wide(cairn::estimate(plan, {.form = form}).peak_states));
+        CHECK(cairn::wide(pendulum::state::peak - outside) ==
+              cairn::wide(cairn::estimate(plan, {.form = form}).peak_states));
       }
       solver x;
       auto run = cairn::checkpointed_loop(step, x, plan);
@@ -312,7 +316,8 @@ TEST_CASE("a nested loop over an object compares where it ends with the outer sw
     hidden = 1e-9;
     return s.v;
   };
-  CHECK_THROWS_AS(cairn::gradient(bad.step, y, cairn::revolve{10, 10}, drifting_seed, bad.adjoint, verify), cairn::nondeterminism_error);
+  CHECK_THROWS_AS(cairn::gradient(bad.step, y, cairn::revolve{10, 10}, drifting_seed, bad.adjoint, verify),
+                  cairn::nondeterminism_error);
 }
 
 namespace {
@@ -393,7 +398,8 @@ TEST_CASE("a replay check looks at an object through adjoints that move it") {
     double hidden = 0;
     auto const drifts = [&](solver& s, step_index i) { advance(s, i), s.v[0] += hidden, hidden += 1e-9; };
     solver w;
-    CHECK_THROWS_AS(cairn::gradient(drifts, w, cairn::revolve{40, 3}, seed, moves, verify), cairn::nondeterminism_error);
+    CHECK_THROWS_AS(cairn::gradient(drifts, w, cairn::revolve{40, 3}, seed, moves, verify),
+                    cairn::nondeterminism_error);
   }
 }
 
@@ -416,7 +422,8 @@ TEST_CASE("an object's step that chooses its size is repeated, and its adjoint g
   CHECK(cairn::gradient(loop.step(), x, cairn::revolve{n, 3}, seed, adjoint) == all.gradient);
   CHECK(chosen == n);
   solver y;
-  auto run = cairn::checkpointed_while(loop.step(), y, [&](solver const&, step_index i) { return i < n; }, cairn::online{3});
+  auto run = cairn::checkpointed_while(
+      loop.step(), y, [&](solver const&, step_index i) { return i < n; }, cairn::online{3});
   (void)run.reverse(library_seed, loop.with_record([](solver& s, step_index i, long record) {
     if (i != record) spoil(s);
     pendulum::swing_back(s.v, s.bar);
@@ -484,7 +491,9 @@ TEST_CASE("an observer sees the state of an object before its adjoint moves it, 
         (e.moment() == cairn::moment::before ? before : behind) += shown;
       }
       if (e.what().kind == cairn::action_kind::turn && e.moment() == cairn::moment::after)
-        CHECK(e.each_buffer([&](void const* bytes, std::size_t size) { right = right && std::memcmp(bytes, all.states.back().data(), size) == 0; }));
+        CHECK(e.each_buffer([&](void const* bytes, std::size_t size) {
+          right = right && std::memcmp(bytes, all.states.back().data(), size) == 0;
+        }));
     };
     CHECK(cairn::gradient(step, x, cairn::revolve{n, 3}, seed, adjoint, watch) == all.gradient);
     CHECK(right);
@@ -510,7 +519,8 @@ TEST_CASE("a stopped sweep whose bar is the library's goes on from what the libr
   CHECK_THROWS_AS(cairn::gradient(step, x, plan, library_seed, noting, work), int);
   x.v = pendulum::start().v;
   x.bar = noted;
-  CHECK(cairn::resume(step, x, plan, cairn::resume_point{open, cairn::library_bar{}}, in_library, work) == cairn::library_bar{});
+  CHECK(cairn::resume(step, x, plan, cairn::resume_point{open, cairn::library_bar{}}, in_library, work) ==
+        cairn::library_bar{});
   CHECK(x.bar == all.gradient);
 }
 
@@ -548,5 +558,6 @@ TEST_CASE("snapshots are saved into old ones, also those that change their size"
   solver::saved_again = 0;
   cairn::revolve const few{50, 3};
   (void)cairn::gradient(step, z, few, seed, moves);
-  CHECK(cairn::wide(solver::saved_again) == cairn::verify(few).saves + 1 - 4);  // the turn's is one more, and four are first ones
+  CHECK(cairn::wide(solver::saved_again) ==
+        cairn::verify(few).saves + 1 - 4);  // the turn's is one more, and four are first ones
 }

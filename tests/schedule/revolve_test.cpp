@@ -115,7 +115,8 @@ TEST_CASE("no order of nested checkpoints takes fewer advances, or as many and f
     }
 }
 
-TEST_CASE("no machine takes fewer advances, or as many and fewer saves, than revolve", "[schedule][revolve][brute][long]") {
+TEST_CASE("no machine takes fewer advances, or as many and fewer saves, than revolve",
+          "[schedule][revolve][brute][long]") {
   for (int n = 1; n <= 9; ++n)
     for (int s = 0; s <= 5; ++s) {
       INFO(n << " steps, " << s << " slots");

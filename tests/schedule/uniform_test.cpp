@@ -145,7 +145,8 @@ TEST_CASE("where balanced blocks fit no blocks of any lengths take fewer advance
     for (slot_index s = slot_index(detail::ceil_sqrt(4 * wide(n))) - 2; s <= n; ++s) {
       std::int64_t best = -1;
       for (auto const& lengths : all)
-        if (auto const one = brute::walked_blocks(lengths); one.peak <= s && (best < 0 || one.advances < best)) best = one.advances;
+        if (auto const one = brute::walked_blocks(lengths); one.peak <= s && (best < 0 || one.advances < best))
+          best = one.advances;
       INFO(n << " steps, " << s << " slots");
       CHECK(uniform{n, {.slots = s}}.counts().advances == wide(best));
     }
@@ -186,9 +187,10 @@ TEST_CASE("uniform is exact at the edges of 32, 53 and 63 bits", "[schedule][uni
     CHECK(k * k <= wide(n));
     CHECK((k + 1) * (k + 1) > wide(n));
     for (uniform const& plan :
-         {by_root, store_all(n), uniform{n, {.checkpoints = 0}}, uniform{n, {.checkpoints = n - 1}}, uniform{n, {.checkpoints = n / 2}},
-          uniform{n, {.block = 1}}, uniform{n, {.block = n}}, uniform{n, {.block = n - 1}}, uniform{n, {.block = longest}},
-          uniform{n, {.block = 1LL << 31}}, uniform{n, {.slots = longest}}, uniform{n, {.slots = n / 2}},
+         {by_root, store_all(n), uniform{n, {.checkpoints = 0}}, uniform{n, {.checkpoints = n - 1}},
+          uniform{n, {.checkpoints = n / 2}}, uniform{n, {.block = 1}}, uniform{n, {.block = n}},
+          uniform{n, {.block = n - 1}}, uniform{n, {.block = longest}}, uniform{n, {.block = 1LL << 31}},
+          uniform{n, {.slots = longest}}, uniform{n, {.slots = n / 2}},
           uniform{n, {.slots = uniform::least_slots(n)}}}) {
       auto const counts = plan.counts();
       CHECK(counts.reversals == wide(n));
@@ -244,7 +246,9 @@ TEST_CASE("uniform refuses what it cannot place", "[schedule][uniform]") {
   CHECK_THROWS_AS((uniform{0, {.slots = -1}}), invalid_plan);
   CHECK_THROWS_AS((uniform{10, {.checkpoints = 3, .block = 3}}), invalid_plan);
   CHECK_THROWS_AS((uniform{10, {.block = 3, .slots = 30}}), invalid_plan);
-  CHECK_THROWS_WITH((uniform{10, {.checkpoints = 11}}), ContainsSubstring("checkpoints = 11") && ContainsSubstring("steps = 10"));
-  CHECK_THROWS_WITH((uniform{1000, {.slots = 20}}), ContainsSubstring("least slots = 61") && ContainsSubstring("cairn::revolve"));
+  CHECK_THROWS_WITH((uniform{10, {.checkpoints = 11}}),
+                    ContainsSubstring("checkpoints = 11") && ContainsSubstring("steps = 10"));
+  CHECK_THROWS_WITH((uniform{1000, {.slots = 20}}),
+                    ContainsSubstring("least slots = 61") && ContainsSubstring("cairn::revolve"));
   CHECK(uniform{10, {.checkpoints = 10}}.checkpoints() == 9);
 }

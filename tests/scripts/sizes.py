@@ -4,11 +4,13 @@
 
     sizes.py [ROOT]             prints what is longer than the limits in ROOT/include/cairn and ROOT/tools without saying why, exits 1 if there is something
     sizes.py --longest [ROOT]   prints the longest of them
+    sizes.py --lines [ROOT]     prints the lines of ROOT/include/cairn by room, without comments, directives and blank lines
     sizes.py --self             counts a text whose lines are known
 
 What stays longer says why in the comment above it, in a sentence that begins with `One class:` or `One function:`.
 """
 import bisect
+import collections
 import pathlib
 import re
 import sys
@@ -133,6 +135,17 @@ def sizes(root):
                     yield kind, f"{path}: {name}", lines, f"One {kind}:" in comment_above(text, at)
 
 
+def lines_by_room(root):
+    """The lines of code in each room: the first folder of a header, or its first two folders inside adapt/."""
+    rooms = collections.Counter()
+    include = root / "include" / "cairn"
+    for file in include.rglob("*.[hi]pp"):
+        folders = file.relative_to(include).parts[:-1]
+        room = "/".join(folders[:2 if folders[:1] == ("adapt",) else 1])
+        rooms[room + "/"] += sum(bool(line.strip()) for line in bare(file.read_text()).split("\n"))
+    return rooms
+
+
 def faults(root):
     for kind, name, lines, says_why in sizes(root):
         if lines > LIMITS[kind] and not says_why:
@@ -192,6 +205,12 @@ def main():
     if "--longest" in sys.argv:
         for kind, name, lines, _ in sorted(sizes(root), key=lambda one: -one[2] / LIMITS[one[0]])[:40]:
             print(f"{lines:4} {kind:8} {name}")
+        return 0
+    if "--lines" in sys.argv:
+        rooms = lines_by_room(root)
+        for room, lines in sorted(rooms.items()):
+            print(f"{lines:6} {room}")
+        print(f"{sum(rooms.values()):6} in all")
         return 0
     found = list(faults(root))
     print("\n".join(found) or "all are short, or say why not")

@@ -39,7 +39,8 @@ inline std::vector<std::int64_t> numbers_of(json const& list) {
 /// All of them, by name; never an empty answer.
 inline std::vector<oracle> oracles() {
   std::vector<std::filesystem::path> files;
-  for (auto const& entry : std::filesystem::directory_iterator{std::filesystem::path{__FILE__}.parent_path().parent_path() / "oracles" / "chains"})
+  for (auto const& entry : std::filesystem::directory_iterator{
+           std::filesystem::path{__FILE__}.parent_path().parent_path() / "oracles" / "chains"})
     if (entry.path().extension() == ".json") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   std::vector<oracle> all;
@@ -50,7 +51,12 @@ inline std::vector<oracle> oracles() {
     json const &c = file.at("chain"), &result = file.at("result");
     oracle one;
     one.name = path.stem().string();
-    one.chain = {.x = numbers_of(c.at("x")), .s = numbers_of(c.at("s")), .f = numbers_of(c.at("f")), .b = numbers_of(c.at("b")), .u = numbers_of(c.at("uf")), .v = numbers_of(c.at("ub"))};
+    one.chain = {.x = numbers_of(c.at("x")),
+                 .s = numbers_of(c.at("s")),
+                 .f = numbers_of(c.at("f")),
+                 .b = numbers_of(c.at("b")),
+                 .u = numbers_of(c.at("uf")),
+                 .v = numbers_of(c.at("ub"))};
     one.no_checkpoint_makespan = result.integer("no_checkpoint_makespan");
     one.store_all_peak = result.integer("store_all_peak");
     one.min_peak_persistent = result.integer("min_peak_persistent");

@@ -14,7 +14,8 @@
 namespace graphs {
 
 enum class kind { random, residual, inception, attention, unet, transformer };
-inline constexpr kind all_kinds[]{kind::random, kind::residual, kind::inception, kind::attention, kind::unet, kind::transformer};
+inline constexpr kind all_kinds[]{kind::random,    kind::residual, kind::inception,
+                                  kind::attention, kind::unet,     kind::transformer};
 
 inline std::string_view name_of(kind of) {
   switch (of) {
@@ -81,7 +82,8 @@ inline shape shape_of(kind of, int size, std::mt19937_64& numbers) {
     }
     case kind::transformer:  // attention in short, a sum, two layers, a sum
       while (room(7)) {
-        index const norm = add({last}), scores = add({norm}), mixed = add({norm, scores}), sum = add({last, mixed}), wide = add({sum}), narrow = add({wide});
+        index const norm = add({last}), scores = add({norm}), mixed = add({norm, scores}), sum = add({last, mixed}),
+                    wide = add({sum}), narrow = add({wide});
         last = add({sum, narrow});
       }
       break;
@@ -90,14 +92,20 @@ inline shape shape_of(kind of, int size, std::mt19937_64& numbers) {
   return inputs;
 }
 
-/// A graph of `size` operations; the same one for the same arguments. \param odd  whether adjoints read only some values, there is work, and sizes and times may be zero
+/// A graph of `size` operations; the same one for the same arguments. \param odd  whether adjoints read only some
+/// values, there is work, and sizes and times may be zero
 inline cairn::operation_graph make(kind of, int size, unsigned seed, bool odd = false) {
   std::mt19937_64 numbers{seed * 7919u + unsigned(size)};
-  auto const between = [&](std::int64_t least, std::int64_t most) { return least + std::int64_t(numbers() % std::uint64_t(most - least + 1)); };
+  auto const between = [&](std::int64_t least, std::int64_t most) {
+    return least + std::int64_t(numbers() % std::uint64_t(most - least + 1));
+  };
   cairn::operation_graph graph;
   for (auto& from : shape_of(of, size, numbers)) {
     bool const is_sum = of != kind::random && of != kind::inception && from.size() == 2 && odd;
-    cairn::graph_operation op{.inputs = std::move(from), .bytes = between(odd ? 0 : 2, 8), .time = between(odd ? 0 : 1, 9), .adjoint_time = between(1, 9)};
+    cairn::graph_operation op{.inputs = std::move(from),
+                              .bytes = between(odd ? 0 : 2, 8),
+                              .time = between(odd ? 0 : 1, 9),
+                              .adjoint_time = between(1, 9)};
     if (odd) {
       op.work = between(0, 3), op.adjoint_work = between(0, 3), op.adjoint_bytes = between(-1, 9);
       op.adjoint_needs_inputs = !is_sum && between(0, 3) != 0;
@@ -132,7 +140,8 @@ inline cairn::operation_graph with_flags(cairn::operation_graph graph, unsigned 
 /// The graph with tapes for up to `most` of its operations.
 inline cairn::operation_graph with_tapes(cairn::operation_graph graph, int most, unsigned seed) {
   std::mt19937_64 numbers{seed};
-  for (int k = 0; k < most && !graph.operations.empty(); ++k) graph.operations[numbers() % graph.operations.size()].tape_bytes = 1 + std::int64_t(numbers() % 9);
+  for (int k = 0; k < most && !graph.operations.empty(); ++k)
+    graph.operations[numbers() % graph.operations.size()].tape_bytes = 1 + std::int64_t(numbers() % 9);
   return graph;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The fastest of all plans for a small graph, by search over every set of kept values and tapes, with every eviction at every moment; no planner of cairn, and not its replay.
+// The fastest of all plans for a small graph, by search over every set of kept values and tapes, with every eviction at
+// every moment; no planner of cairn, and not its replay.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +15,8 @@
 
 namespace brute {
 
-/// Searches one graph of up to 14 operations and tapes ((n+2) 2^k places for k of both) for as many budgets as one likes.
+/// Searches one graph of up to 14 operations and tapes ((n+2) 2^k places for k of both) for as many budgets as one
+/// likes.
 class graph_search {
  public:
   explicit graph_search(cairn::operation_graph const& graph) : graph_{graph}, count_{int(graph.operations.size())} {
@@ -24,7 +26,8 @@ class graph_search {
     if (graph_.outputs.empty())
       for (int v = 0; v < count_; ++v)
         if (!read[std::size_t(v)]) graph_.outputs.push_back(v);
-    for (int v = 0; v < count_; ++v) tape_.push_back(graph_.operations[std::size_t(v)].tape_bytes > 0 ? 1u << bits_++ : 0u);
+    for (int v = 0; v < count_; ++v)
+      tape_.push_back(graph_.operations[std::size_t(v)].tape_bytes > 0 ? 1u << bits_++ : 0u);
     // Adjoints come and go with the actions: played once, since their order is fixed.
     unsigned alive = 0;
     during_.assign(std::size_t(count_) + 1, 0), before_.assign(std::size_t(count_) + 2, 0);
@@ -33,7 +36,8 @@ class graph_search {
         for (auto const output : graph_.outputs) alive |= 1u << output;
       else
         for (auto const input : graph_.operations[std::size_t(v)].inputs) alive |= 1u << input;
-      during_[std::size_t(v)] = adjoint_bytes(alive) + (v == count_ ? graph_.loss_work : graph_.operations[std::size_t(v)].adjoint_work);
+      during_[std::size_t(v)] =
+          adjoint_bytes(alive) + (v == count_ ? graph_.loss_work : graph_.operations[std::size_t(v)].adjoint_work);
       if (v < count_) alive &= ~(1u << v);
       before_[std::size_t(v)] = adjoint_bytes(alive);
     }
@@ -97,10 +101,12 @@ class graph_search {
       if (kept >> item & 1u) reach(left, kept & ~(1u << item), time);
     for (int v = 0; v < count_ && v < left; ++v) {
       auto const& op = graph_.operations[std::size_t(v)];
-      bool const can_run = std::all_of(op.inputs.begin(), op.inputs.end(), [&](auto input) { return (kept >> input & 1u) != 0; });
+      bool const can_run =
+          std::all_of(op.inputs.begin(), op.inputs.end(), [&](auto input) { return (kept >> input & 1u) != 0; });
       if (!can_run) continue;
       for (unsigned const made : {1u << v, 1u << v | tape_[std::size_t(v)]})
-        if ((kept & made) != made && held_bytes(kept | made) + op.work + before_[std::size_t(left)] <= budget) reach(left, kept | made, time + op.time);
+        if ((kept & made) != made && held_bytes(kept | made) + op.work + before_[std::size_t(left)] <= budget)
+          reach(left, kept | made, time + op.time);
     }
     int const v = left - 1;
     unsigned needed = 0;
@@ -121,7 +127,8 @@ class graph_search {
   cairn::operation_graph graph_;
   int count_, bits_ = count_;
   std::vector<unsigned> tape_;  // the bit of each, above those of values; 0 where there is none
-  std::vector<std::int64_t> during_, before_, time_;  // adjoint bytes while one runs, and when so many are left; the loss has run below count_ + 1
+  // Adjoint bytes while one runs, and when so many are left; the loss has run below count_ + 1.
+  std::vector<std::int64_t> during_, before_, time_;
   using entry = std::pair<std::int64_t, std::size_t>;
   std::priority_queue<entry, std::vector<entry>, std::greater<entry>> next_;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Graphs of whole networks, operation by operation as a training step of single precision runs them: true sizes, times from plausible
-// rates (50 flops and 10 bytes a nanosecond, 2 microseconds a call), and what each adjoint reads in LibTorch.
+// Graphs of whole networks, operation by operation as a training step of single precision runs them: true sizes, times
+// from plausible rates (50 flops and 10 bytes a nanosecond, 2 microseconds a call), and what each adjoint reads in
+// LibTorch.
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
@@ -116,8 +117,10 @@ class picture_network {
   network net_;
 };
 
-/// A residual network of bottlenecks, as many in each of the four stages; {3, 4, 6, 3} is ResNet-50 with 174 operations, {3, 8, 36, 3} ResNet-152 with 514.
-inline cairn::operation_graph resnet(std::initializer_list<int> bottlenecks, std::int64_t batch = 4, std::int64_t side = 64) {
+/// A residual network of bottlenecks, as many in each of the four stages; {3, 4, 6, 3} is ResNet-50 with 174
+/// operations, {3, 8, 36, 3} ResNet-152 with 514.
+inline cairn::operation_graph resnet(std::initializer_list<int> bottlenecks, std::int64_t batch = 4,
+                                     std::int64_t side = 64) {
   picture_network net{batch};
   auto x = net.relu(net.normed({network::caller, 3, side}, 64, 7, 2));
   x = net.max_pool(x);
@@ -138,7 +141,8 @@ inline cairn::operation_graph resnet(std::initializer_list<int> bottlenecks, std
 }
 
 /// A pre-norm transformer as GPT-2's: 20 operations a block. Copies of q, k, v by head are operations, views are not.
-inline cairn::operation_graph transformer(int blocks = 12, std::int64_t batch = 4, std::int64_t length = 128, std::int64_t width = 768, std::int64_t heads = 12,
+inline cairn::operation_graph transformer(int blocks = 12, std::int64_t batch = 4, std::int64_t length = 128,
+                                          std::int64_t width = 768, std::int64_t heads = 12,
                                           std::int64_t words = 8192) {
   using reads = network::reads;
   network net;
@@ -148,14 +152,19 @@ inline cairn::operation_graph transformer(int blocks = 12, std::int64_t batch = 
   };
   auto const norm = [&](cairn::step_index from) { return net.add({from}, reads::inputs, {size, 0, 8 * rows}); };
   auto const copy = [&](cairn::step_index from) { return net.add({from}, reads::nothing, {net.numbers(from)}); };
-  auto const sum = [&](cairn::step_index one, cairn::step_index other) { return net.add({one, other}, reads::nothing, {size}); };
-  auto const token = net.add({network::caller}, reads::nothing, {size}), place = net.add({network::caller}, reads::nothing, {length * width});
+  auto const sum = [&](cairn::step_index one, cairn::step_index other) {
+    return net.add({one, other}, reads::nothing, {size});
+  };
+  auto const token = net.add({network::caller}, reads::nothing, {size}),
+             place = net.add({network::caller}, reads::nothing, {length * width});
   auto x = sum(token, place);
   double const product = 2.0 * double(scores) * double(width / heads);
   for (int k = 0; k < blocks; ++k) {
     auto const normed = norm(x);
-    auto const q = copy(linear(normed, width, width)), key = copy(linear(normed, width, width)), v = copy(linear(normed, width, width));
-    auto const weights = net.add({copy(copy(net.add({q, key}, reads::inputs, {scores, product})))}, reads::output, {scores});  // scaled, masked, softmax
+    auto const q = copy(linear(normed, width, width)), key = copy(linear(normed, width, width)),
+               v = copy(linear(normed, width, width));
+    auto const weights = net.add({copy(copy(net.add({q, key}, reads::inputs, {scores, product})))}, reads::output,
+                                 {scores});  // scaled, masked, softmax
     auto const mixed = net.add({weights, v}, reads::inputs, {size, product});
     x = sum(linear(copy(mixed), width, width), x);
     auto const wide = net.add({linear(norm(x), width, 4 * width)}, reads::inputs, {4 * size});  // gelu
@@ -180,7 +189,9 @@ inline cairn::operation_graph u_net(std::int64_t batch = 1, std::int64_t side = 
     x = net.max_pool(x);
   }
   x = twice(x, width << 4);
-  for (int level = 4; level-- > 0;) x = twice(net.concatenation(net.normed(net.upsample(x), width << level, 3), down[std::size_t(level)]), width << level);
+  for (int level = 4; level-- > 0;)
+    x = twice(net.concatenation(net.normed(net.upsample(x), width << level, 3), down[std::size_t(level)]),
+              width << level);
   (void)net.convolution(x, 2, 1);
   return net.take();
 }
@@ -191,7 +202,10 @@ struct named_network {
   cairn::operation_graph graph;
 };
 inline std::vector<named_network> all_networks() {
-  return {{"ResNet-50", resnet({3, 4, 6, 3})}, {"transformer", transformer()}, {"U-Net", u_net()}, {"ResNet-152", resnet({3, 8, 36, 3})}};
+  return {{"ResNet-50", resnet({3, 4, 6, 3})},
+          {"transformer", transformer()},
+          {"U-Net", u_net()},
+          {"ResNet-152", resnet({3, 8, 36, 3})}};
 }
 
 }  // namespace graphs

@@ -326,7 +326,7 @@ TEST_CASE("chains and graphs are traced, with all bytes that they hold") {
       [](double a, double b, double bar, double& abar, double& bbar) { abar += bar * b, bbar += bar * a; }, x, x);
   double const at = 3;
   namespace g = cairn::graph_actions;
-  auto bars = cairn::graph_gradient(net, std::vector<action>{g::advance(0), g::turn(1), g::reverse(0)}, {x.is(at)},
+  auto bars = cairn::graph_gradient(net, {x.is(at)}, std::vector<action>{g::advance(0), g::turn(1), g::reverse(0)},
                                     {y.seed(1)}, trace_observer{log});
   CHECK(bars.of(x) == 6);
   log.finalize();

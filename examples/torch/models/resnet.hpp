@@ -21,8 +21,8 @@ inline torch::nn::Conv2d convolution(std::int64_t from, std::int64_t to, std::in
 
 }  // namespace detail
 
-/// Two convolutions of 3x3, or with a bottleneck 1x1, 3x3 and 1x1, and what came in added to them. The stride is that of
-/// the first 3x3. Activations work in place.
+/// Two convolutions of 3x3, or with a bottleneck 1x1, 3x3 and 1x1, and what came in added to them. The stride is that
+/// of the first 3x3. Activations work in place.
 class ResidualBlockImpl : public torch::nn::Module {
  public:
   /// \param width  channels of the 3x3 convolutions; a bottleneck has four times as many behind it

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 #include <codi.hpp>
-#include <cairn/adapt/ad/detail/kept_results.hpp>
+#include <cairn/adapt/ad/detail/output_copies.hpp>
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/core/wide.hpp>
 
@@ -71,7 +71,7 @@ class codipack_tape {
 
  private:
   std::vector<identifier> inputs_;
-  detail::kept_results<Real> results_;
+  detail::output_copies<Real> results_;
 };
 
 }  // namespace cairn

@@ -19,7 +19,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/plan/text/action_words.hpp>
 #include <cairn/plan/text/detail/read_actions.hpp>
-#include <cairn/plan/text/written_actions.hpp>
+#include <cairn/plan/text/detail/written_actions.hpp>
 #include <cairn/schedule/action_list.hpp>
 
 namespace cairn {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 #include <Sacado_trad.hpp>
-#include <cairn/adapt/ad/detail/kept_results.hpp>
+#include <cairn/adapt/ad/detail/output_copies.hpp>
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/core/wide.hpp>
 
@@ -75,7 +75,7 @@ class sacado_tape {
  private:
   using node = Sacado::Rad::ADvari<double>;
   std::vector<node*> inputs_;
-  detail::kept_results<scalar> results_;
+  detail::output_copies<scalar> results_;
 };
 static_assert(ad_tape<sacado_tape>);
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 #include <XAD/XAD.hpp>
-#include <cairn/adapt/ad/detail/kept_results.hpp>
+#include <cairn/adapt/ad/detail/output_copies.hpp>
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/core/wide.hpp>
 
@@ -76,7 +76,7 @@ class xad_tape {
   mode::tape_type tape_{false};
   using slots = std::vector<mode::tape_type::slot_type>;
   slots inputs_, outputs_;
-  detail::kept_results<scalar> results_;
+  detail::output_copies<scalar> results_;
 };
 static_assert(ad_tape<xad_tape>);
 

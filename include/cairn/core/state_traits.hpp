@@ -29,7 +29,7 @@ struct snapshot_of<T> { using type = std::remove_cvref_t<decltype(std::declval<T
 /// What is kept of a state: a copy, or the snapshot of an object.
 template <class T>
 struct kept_of { using type = std::conditional_t<copied_state<T>, T, typename snapshot_of<T>::type>; };
-template <class T> using kept_as = typename kept_of<T>::type;
+template <class T> using stored_as = typename kept_of<T>::type;
 /// `save(x, into)`, or the member `save(into)`, with an argument of type Into.
 template <class T, class Into>
 concept saves_as = requires(T const& x, Into into) { state_traits<T>::save(x, static_cast<Into>(into)); } ||

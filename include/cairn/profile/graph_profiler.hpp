@@ -118,7 +118,7 @@ class graph_profiler : public profiled_sweep {
                 std::vector<graph_seed> const& seeds) const {
     detail::graph_model const model{graph, "cairn::graph_profiler"};
     auto const plan = detail::run_measure{model}.with_drops(detail::store_all_runs(model));
-    for (auto const& row : seen_in([&](auto& watch) { (void)graph_gradient(net, plan, inputs, seeds, watch); })) {
+    for (auto const& row : seen_in([&](auto& observer) { (void)graph_gradient(net, inputs, plan, seeds, observer); })) {
       std::size_t const v = std::size_t(row.what.from);
       std::int64_t const rise = rise_of(row);
       switch (row.what.kind) {
@@ -141,7 +141,7 @@ class graph_profiler : public profiled_sweep {
     for (step_index i = 0; i < count; ++i) plan.push_back(chain_actions::record(i));
     plan.push_back(chain_actions::turn(count));
     for (step_index i = count; i-- > 0;) plan.push_back(chain_actions::reverse(i));
-    for (auto const& row : seen_in([&](auto& watch) { (void)chain_gradient(stages, x0, plan, seed, watch); })) {
+    for (auto const& row : seen_in([&](auto& observer) { (void)chain_gradient(stages, x0, plan, seed, observer); })) {
       std::size_t const i = std::size_t(row.what.from);
       if (row.what.kind == action_kind::record) raise_to(measured.f[i], rise_of(row) - measured.s[i]);
       else raise_to(measured.b[i], rise_of(row));

@@ -224,7 +224,7 @@ class jump_trail<State> {
  public:
   static constexpr std::size_t of_steps = std::size_t(-1);
   struct mark {
-    std::optional<kept_as<State>> kept;  // may be left from another call
+    std::optional<stored_as<State>> kept;  // may be left from another call
     bool moved_on = false;               // the object has gone on from there, and `kept` is where it was
     std::size_t jump = of_steps;
     step_index from = 0, to = 0;

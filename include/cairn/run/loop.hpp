@@ -86,10 +86,10 @@ class checkpointed_run {
   }
   /// The checkpoints as a map from position to state (for objects, to snapshot), without the initial state. Shows the
   /// present checkpoints: a reverse sweep uses them up.
-  [[nodiscard]] checkpoint_view<detail::kept_as<State>> checkpoints() const {
+  [[nodiscard]] checkpoint_view<detail::stored_as<State>> checkpoints() const {
     constexpr bool in_frames = detail::keeps_frames<typename work_type::store_type>;
     static_assert(in_frames, "cairn: checkpoints() needs a store that keeps frames");
-    checkpoint_view<detail::kept_as<State>> view;
+    checkpoint_view<detail::stored_as<State>> view;
     if constexpr (in_frames) collect(view.all_);
     return view;
   }
@@ -140,7 +140,7 @@ class checkpointed_run {
   /// State i, recomputed from the nearest state that is still held; takes no frame of the run. For an object, a
   /// snapshot of state i; another snapshot is taken and restored, so that the object does not change.
   /// \throws invalid_call   unless 0 <= i <= steps()
-  [[nodiscard]] detail::kept_as<State> at(step_index i) { return state_at(i); }
+  [[nodiscard]] detail::stored_as<State> at(step_index i) { return state_at(i); }
 
   /// A state and its number; the reference is valid until the next ++.
   struct visited {
@@ -208,7 +208,7 @@ class checkpointed_run {
  private:
   static constexpr step_form form = detail::shape_of_step<Step, State>().form;
 
-  void collect(std::vector<std::pair<step_index, detail::kept_as<State> const*>>& found) const {
+  void collect(std::vector<std::pair<step_index, detail::stored_as<State> const*>>& found) const {
     auto const& states = mine("cairn::checkpoints").states_;
     for (auto const& kept : states.held())
       if (frame_id const k = states.frame_of(kept); kept.checkpoint && k != no_frame && states.pool().at(k) == kept.at)
@@ -216,7 +216,7 @@ class checkpointed_run {
     for (std::size_t k = 1; k < found.size(); ++k)
       for (std::size_t j = k; j > 0 && found[j].first < found[j - 1].first; --j) std::swap(found[j], found[j - 1]);
   }
-  [[nodiscard]] detail::kept_as<State> state_at(step_index i) {
+  [[nodiscard]] detail::stored_as<State> state_at(step_index i) {
     if (i < 0 || i > steps())
       throw invalid_call{
           "cairn::at", "there is no such state", {{"i", i}, {"steps", steps()}}, "states are numbered 0 to steps()"};
@@ -225,7 +225,7 @@ class checkpointed_run {
     frame_id const nearest = run.states().before(i);
     step_index const from = pool.at(nearest);
     step_index failed = from;
-    auto const make = [&]() -> detail::kept_as<State> {
+    auto const make = [&]() -> detail::stored_as<State> {
       if constexpr (saved_state<State>)
         return run.states().made_state(nearest, [&](State& x) {
           run_compared(
@@ -418,5 +418,5 @@ struct std::tuple_element<0, cairn::checkpointed_run<Step, State, Plan, Workspac
 /// The checkpoints.
 template <class Step, class State, class Plan, class Workspace, class Observer>
 struct std::tuple_element<1, cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>> {
-  using type = cairn::checkpoint_view<cairn::detail::kept_as<State>>;
+  using type = cairn::checkpoint_view<cairn::detail::stored_as<State>>;
 };

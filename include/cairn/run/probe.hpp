@@ -276,7 +276,7 @@ template <class Clock, class State, class Step, class Seed, class Adjoint, class
     object_probe<Clock, State, Bar, Step, Adjoint, decltype(all)>{x, step, adjoint, all}.run(
         seed, tried < steps ? tried : steps);
   }
-  using snapshot = kept_as<State>;
+  using snapshot = stored_as<State>;
   work.state_inline_bytes = work.state_bytes < sizeof(snapshot) ? work.state_bytes : wide{sizeof(snapshot)};
   note_tape_places<State, Adjoint, shape.form == adjoint_form::recorded>(work);
   return work;
@@ -285,7 +285,7 @@ template <class Clock, class State, class Step, class Seed, class Adjoint, class
 /// Whether state, adjoint and tape can all be measured.
 template <class State, class Bar, class Adjoint, class Held>
 [[nodiscard]] consteval bool can_weigh() {
-  if constexpr (!weighed<kept_as<State>, Held> || !weighed<Bar, Held>) return false;
+  if constexpr (!weighed<stored_as<State>, Held> || !weighed<Bar, Held>) return false;
   else if constexpr (shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::recorded) {
     using tape = typename tape_of<Adjoint, State, true>::type;
     return sized_state<tape> || (scales<Held>::can_measure && std::move_constructible<tape>);

@@ -4,8 +4,9 @@
 /// tolerance, early stops.
 #include <type_traits>
 #include <utility>
+#include <cairn/core/open_schedule.hpp>
+#include <cairn/run/detail/open_loop.hpp>
 #include <cairn/run/loop.hpp>
-#include <cairn/run/open_loop.hpp>
 
 namespace cairn {
 

@@ -6,6 +6,8 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/schedule/detail/leaves_in.hpp>
+#include <cairn/schedule/uniform.hpp>
 #include <cairn/schedule/walked_counts.hpp>
 
 namespace cairn {
@@ -110,7 +112,7 @@ class leaves {
     if (steps < 0 || size < 1)
       throw invalid_plan{
           "cairn::leaves", "a loop has 0 or more steps, a leaf has 1 or more", {{"steps", steps}, {"leaf", size}}, ""};
-    step_index const needed = steps / size + (steps % size != 0 ? 1 : 0);
+    step_index const needed = detail::leaves_in(steps, size);
     if (over.steps() != needed)
       throw invalid_plan{
           "cairn::leaves",
@@ -124,5 +126,6 @@ class leaves {
   Plan over_;
   cursor start_;
 };
+static_assert(schedule<leaves<uniform>>);
 
 }  // namespace cairn

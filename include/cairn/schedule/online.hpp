@@ -3,6 +3,7 @@
 /// \file online.hpp  Checkpoints for a loop whose length is unknown until it ends.
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/open_schedule.hpp>
 #include <cairn/schedule/detail/online_cursor.hpp>
 #include <cairn/schedule/stopped_online.hpp>
 #include <cairn/schedule/work_limit.hpp>
@@ -72,5 +73,6 @@ class online {
   cursor start_;
   work_limit limit_;
 };
+static_assert(open_schedule<online>);
 
 }  // namespace cairn

@@ -5,6 +5,7 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/table.hpp>
+#include <cairn/schedule/detail/leaves_in.hpp>
 #include <cairn/schedule/detail/stored_states.hpp>
 #include <cairn/schedule/position.hpp>
 #include <cairn/schedule/revolve.hpp>
@@ -149,7 +150,7 @@ class remaining {
     [[nodiscard]] constexpr step_index base() const noexcept { return gap_ > 0 ? stored_[gap_ - 1].state : 0; }
     /// The schedule of a gap, over its leaves, with `empty` slots in addition to the slot of its first state.
     [[nodiscard]] static constexpr revolve over(step_index steps, step_index leaf, std::size_t empty) noexcept {
-      return revolve{steps / leaf + (steps % leaf != 0 ? 1 : 0), slot_index(empty), {.free_initial = true}};
+      return revolve{detail::leaves_in(steps, leaf), slot_index(empty), {.free_initial = true}};
     }
     /// The state before leaf i of the gap; for the leaf after the last, the end of the gap.
     [[nodiscard]] constexpr step_index place(step_index i) const noexcept {

@@ -72,14 +72,14 @@ class stopped_online {
                              "allow more, or give fewer steps or slots",
                              detail::work_words{"the totals of this plan take too much work",
                                                 "the counting of this plan was stopped", "percent of the steps"}};
-    cursor play = start_;
-    for (action a; !play.inside_.stopped();) {
-      if (!play.forward(a)) continue;
+    cursor ahead = start_;
+    for (action a; !ahead.inside_.stopped();) {
+      if (!ahead.forward(a)) continue;
       detail::add_to(sum, now, a);
       if (a.kind == action_kind::advance)
-        meter.add(play.inside_.sums_of_decision(), [&] { return double(a.to) / double(steps()); });
+        meter.add(ahead.inside_.sums_of_decision(), [&] { return double(a.to) / double(steps()); });
     }
-    play.inside_.add_rest(sum);
+    ahead.inside_.add_rest(sum);
     sum.on(tier::memory) = {sum.saves, sum.loads, sum.peak_slots};
     return sum;
   }

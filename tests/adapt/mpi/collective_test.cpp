@@ -216,7 +216,8 @@ void another_plan_is_refused_before_the_first_step() {
   auto const none = thrown_by([&] {
     (void)cairn::gradient(step, h.x0, differs ? step_index{-1} : steps, h.seed, h.backward(), with);
   });
-  claim(alike(none.text) && none.any && none.rank == other && none.text.find("cairn::uniform") != std::string::npos, none.text);
+  claim(alike(none.text) && none.any && none.rank == other && none.text.find("cairn::uniform") != std::string::npos,
+        none.text);
 }
 
 /// A sweep whose steps do not communicate, in which one rank throws at one of its calls.
@@ -267,7 +268,8 @@ void ranks_that_meet_between_actions_stop_early() {
     ++ran, x *= 1.01;
   };
   auto const adjoint = [](double, double& bar, step_index) { bar *= 1.01; };
-  auto const seen = thrown_by([&] { (void)cairn::gradient(step, 1.0, cairn::store_all(1000), 1.0, adjoint, with.every(1)); });
+  auto const seen =
+      thrown_by([&] { (void)cairn::gradient(step, 1.0, cairn::store_all(1000), 1.0, adjoint, with.every(1)); });
   claim(seen.any && seen.rank == last && ran <= 6, std::to_string(ran));
 }
 
@@ -282,7 +284,8 @@ void a_stop_request_ends_communicating_steps_at_one_action() {
     auto const seen = thrown_by([&] {
       (void)cairn::gradient(step, h.x0, cairn::revolve{steps, 3}, h.seed, h.backward(), asked.every(every));
     });
-    claim(seen.any && seen.rank == last && seen.cause == collective_cause::stop_request && !seen.has_original, seen.text);
+    claim(seen.any && seen.rank == last && seen.cause == collective_cause::stop_request && !seen.has_original,
+          seen.text);
     claim(alike(seen.text + std::to_string(ran)));
     claim(ran >= 7 && ran < 14, std::to_string(ran));
   }
@@ -296,7 +299,8 @@ void a_stop_request_ends_communicating_steps_at_one_action() {
 void any_other_verb_can_run_as_a_sweep() {
   heat const h;
   collective const with{MPI_COMM_WORLD};
-  claim(with.sweep(steps, [&] { return cairn::gradient(h.forward(), h.x0, steps, h.seed, h.backward()); }) == h.expected());
+  claim(with.sweep(steps, [&] { return cairn::gradient(h.forward(), h.x0, steps, h.seed, h.backward()); }) ==
+        h.expected());
   int calls = 0;
   with.sweep([&] { ++calls; });
   claim(calls == 1);

@@ -102,10 +102,10 @@ void a_graph_has_the_bits_of_the_graph_alone() {
   auto const plan = g.plan(16);
   claim(plan.cost.runs > stages, "some operations run again");
   auto const of = [&](cairn::graph_adjoints bars) { return bars.of(g.x); };
-  auto const all = of(cairn::graph_gradient(g.net, plan, {g.x.is(h.x0)}, {g.last.seed(h.seed)}));
-  claim(of(cairn::graph_gradient(g.net, plan, {g.x.is(h.x0)}, {g.last.seed(h.seed)}, with)) == all);
+  auto const all = of(cairn::graph_gradient(g.net, {g.x.is(h.x0)}, plan, {g.last.seed(h.seed)}));
+  claim(of(cairn::graph_gradient(g.net, {g.x.is(h.x0)}, plan, {g.last.seed(h.seed)}, with)) == all);
   int seen = 0;
-  claim(of(cairn::graph_gradient(g.net, plan, {g.x.is(h.x0)}, {g.last.seed(h.seed)}, with.every(3),
+  claim(of(cairn::graph_gradient(g.net, {g.x.is(h.x0)}, plan, {g.last.seed(h.seed)}, with.every(3),
                                  [&](cairn::event const&) { ++seen; })) == all);
   claim(seen > 0);
 }
@@ -127,7 +127,7 @@ void plans_that_differ_run_nothing() {
   claim(alike(other.text) && other.text.find("cairn::chain_gradient") != std::string::npos, other.text);
   heat_graph const g{h};
   auto const too = thrown_by([&] {
-    (void)cairn::graph_gradient(g.net, g.plan(h.rank == 1 ? 24 : 16), {g.x.is(h.x0)}, {g.last.seed(h.seed)}, with);
+    (void)cairn::graph_gradient(g.net, {g.x.is(h.x0)}, g.plan(h.rank == 1 ? 24 : 16), {g.last.seed(h.seed)}, with);
   });
   claim(too.any && too.cause == collective_cause::other_plan && too.rank == 1, too.text);
 }

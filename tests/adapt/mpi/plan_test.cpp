@@ -89,7 +89,8 @@ void check_adjoint_sees_the_whole_state() {
   auto const step = [&](state& x, step_index i) { h.step(x, i); };
   auto const right = [&](state const& x, state& bar, step_index i) { h.adjoint(x, bar, i); };
   auto const judged = [&](auto const& adjoint) {
-    auto const report = cairn::check_adjoint(step, adjoint, cairn::with_constants{x0}, 4, with, {.most_steps = 4, .directions = 1});
+    auto const report =
+        cairn::check_adjoint(step, adjoint, cairn::with_constants{x0}, 4, with, {.most_steps = 4, .directions = 1});
     claim(alike(report.text()), report.text());
     claim(report.numbers == 12);
     return report;
@@ -166,6 +167,6 @@ void check_adjoint_sees_the_whole_state() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return ranks::run(argc, argv, the_rank_with_the_least_room_decides, no_plan_on_one_rank_is_an_error_on_all, a_node_is_shared,
-                    check_adjoint_sees_the_whole_state);
+  return ranks::run(argc, argv, the_rank_with_the_least_room_decides, no_plan_on_one_rank_is_an_error_on_all,
+                    a_node_is_shared, check_adjoint_sees_the_whole_state);
 }

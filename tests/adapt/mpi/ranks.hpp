@@ -22,7 +22,8 @@ inline int& failures() {
   return count;
 }
 /// Says where a claim does not hold, and goes on: a rank that left would leave the others waiting.
-inline void claim(bool holds, std::string const& what = {}, std::source_location const& at = std::source_location::current()) {
+inline void claim(bool holds, std::string const& what = {},
+                  std::source_location const& at = std::source_location::current()) {
   if (holds) return;
   ++failures();
   int rank = 0;

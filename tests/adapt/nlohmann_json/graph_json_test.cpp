@@ -70,7 +70,8 @@ TEST_CASE("what an adjoint needs of its inputs is one flag or one for each", "[a
     return said_of("{\"operations\": [{}, {}, {\"inputs\": [0, 1], \"adjoint_needs_inputs\": " + flags + "}]}");
   };
   for (char const* const flags : {"[]", "[true]", "[true, true, true]"})
-    CHECK_THAT(refused(flags), ContainsSubstring("an adjoint has flags for another number of inputs (operation = 2, flags = "));
+    CHECK_THAT(refused(flags),
+               ContainsSubstring("an adjoint has flags for another number of inputs (operation = 2, flags = "));
   for (char const* const flags : {"[true, 1]", "[[true], false]", "\"true\"", "null", "{}"})
     CHECK_THAT(refused(flags), ContainsSubstring("neither true nor false (operation = 2)"));
 }

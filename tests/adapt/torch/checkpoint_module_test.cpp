@@ -29,7 +29,8 @@ struct step_outcome {
   Tensor random;
 };
 bool same(step_outcome const& a, step_outcome const& b) {
-  return same_bits(a.results, b.results) && same_bits(a.gradients, b.gradients) && same_bits(a.buffers, b.buffers) && same_bits(a.random, b.random);
+  return same_bits(a.results, b.results) && same_bits(a.gradients, b.gradients) && same_bits(a.buffers, b.buffers) &&
+         same_bits(a.random, b.random);
 }
 
 template <class Module, class Call>
@@ -101,7 +102,8 @@ void check(bool many, Module module, tensors const& leaves, Inputs const&... inp
   }
 }
 
-TEST_CASE("models with a forward of their own have the bits of their plain calls within every limit", "[torch][graph]") {
+TEST_CASE("models with a forward of their own have the bits of their plain calls within every limit",
+          "[torch][graph]") {
   seeded const seed{1};
   auto const x = torch::randn({8, 3, 16, 16}).requires_grad_();
   check(true, models::ResNet(12), {x}, x);
@@ -161,7 +163,8 @@ TEST_CASE("a parameter given as the input counts its two gradients before they a
   auto const x = torch::randn({64, 64}).requires_grad_();
   auto const both = cl::checkpoint_module(net, "1MiB");
   for (auto const& one : {x, net->w, x, net->w})
-    CHECK(same(step(net, {x}, {}, [&] { return tensors{net.ptr()->forward(one)}; }), step(net, {x}, {}, [&] { return tensors{both(one)}; })));
+    CHECK(same(step(net, {x}, {}, [&] { return tensors{net.ptr()->forward(one)}; }),
+               step(net, {x}, {}, [&] { return tensors{both(one)}; })));
   CHECK(both.report().captures == 2);
   check_bytes(net, net->w);
   check_bytes(net, x.detach());
@@ -230,7 +233,8 @@ TEST_CASE("a call that cannot be captured runs as one region, and a notice says 
   auto const w = torch::randn({8, 8}).requires_grad_();
   auto const f = [w](Tensor const& x) { return x.sum().item<float>() > 1e9f ? x : torch::tanh(x.mm(w)); };
   std::vector<std::string> told;
-  auto const limited = cl::checkpoint_module(f, "1MiB", cl::ModuleOptions().notice([&](std::string const& why) { told.push_back(why); }));
+  auto const limited = cl::checkpoint_module(
+      f, "1MiB", cl::ModuleOptions().notice([&](std::string const& why) { told.push_back(why); }));
   auto const x = torch::randn({8, 8}).requires_grad_();
   auto const wanted = torch::autograd::grad({f(x).sum()}, {x, w});
   for (int k = 0; k < 3; ++k) CHECK(same_bits(torch::autograd::grad({limited(x).sum()}, {x, w}), wanted));
@@ -268,7 +272,8 @@ TEST_CASE("automatic casts are those of the call, and none are left behind", "[t
   CHECK(limited.notice().empty());
 }
 
-TEST_CASE("a checkpointed module within another is a part of its graph, and still plans its own calls", "[torch][graph]") {
+TEST_CASE("a checkpointed module within another is a part of its graph, and still plans its own calls",
+          "[torch][graph]") {
   seeded const seed{8};
   auto const w = torch::randn({8, 8}).requires_grad_();
   auto const inner = cl::checkpoint_module([w](Tensor const& x) { return torch::tanh(x.mm(w)); }, "1MiB");
@@ -304,7 +309,9 @@ TEST_CASE("what a module throws comes through, captured or not", "[torch][graph]
 TEST_CASE("several threads train one checkpointed module", "[torch][graph]") {
   seeded const seed{7};
   models::LanguageModel net(20, 16, 2, 12, 1, 0.0);
-  auto const least = least_of([&](std::int64_t limit) { return cl::checkpoint_module(net, limit)(torch::zeros({4, 12}, torch::kLong)); });
+  auto const least = least_of([&](std::int64_t limit) {
+    return cl::checkpoint_module(net, limit)(torch::zeros({4, 12}, torch::kLong));
+  });
   auto const limited = cl::checkpoint_module(net, least);
   std::vector<Tensor> tokens;
   std::vector<tensors> wanted, found(3);

@@ -117,11 +117,12 @@ std::vector<verb> verbs() {
           [](auto const& f, shared const& x, LoopOptions const& how) {
             if (how.schedule()) return cl::checkpointed_loop(f, x, n, how);
             return cl::checkpointed_while(
+                f, x,
                 [](shared s, step_index i) {
                   spoil(s);
                   return i < n;
                 },
-                f, x, how);
+                how);
           }};
 }
 
@@ -177,7 +178,7 @@ TEST_CASE("what no step has changed is still a state of its own", "[torch][copie
     auto const x0 = in.start();
     auto const never = [](shared const&) { return false; };
     for (auto const& y :
-         {cl::checkpointed_loop(f, x0, 0, LoopOptions()), cl::checkpointed_while(never, f, x0, LoopOptions()),
+         {cl::checkpointed_loop(f, x0, 0, LoopOptions()), cl::checkpointed_while(f, x0, never, LoopOptions()),
           cl::checkpointed_scan(scanned, x0, torch::ones({0, 3}), LoopOptions()).first}) {
       CHECK(y.at != x0.at);
       CHECK(y.at->h.is_same(in.h));
@@ -397,7 +398,7 @@ TEST_CASE("a question that changes the state in place is refused", "[torch][copi
   };
   CHECK_THAT(said<cairn::invalid_call>([&] {
                (void)cl::checkpointed_while(
-                   asks, [](Tensor const& s) { return s.sin(); }, x, LoopOptions());
+                   [](Tensor const& s) { return s.sin(); }, x, asks, LoopOptions());
              }),
              ContainsSubstring("keep_going changed the state in place (state = 3, part = 0)"));
 }

@@ -148,7 +148,8 @@ TEST_CASE("a second run draws the numbers of a device's generator again", "[torc
     w[1] = weights(), w[0] = weights();
     y[1] = masked{where, !draws_first}(w[1]);
     y[0] = masked{where, draws_first}(w[0], [&](int run) {
-      if (run == first_again) std::thread{[&] { of_other = support::message_of([&] { y[1].sum().backward(); }); }}.join();
+      if (run == first_again)
+        std::thread{[&] { of_other = support::message_of([&] { y[1].sum().backward(); }); }}.join();
     });
     y[0].sum().backward();
     CHECK(of_other == "");

@@ -46,7 +46,10 @@ struct hand_made {
   }
   tensors plain(tensors const& leaves) const {
     std::vector<tensors> values;
-    auto const at = [&](tensor_source from) { return from.operation < 0 ? leaves[std::size_t(from.output)] : values[std::size_t(from.operation)][std::size_t(from.output)]; };
+    auto const at = [&](tensor_source from) {
+      return from.operation < 0 ? leaves[std::size_t(from.output)]
+                                : values[std::size_t(from.operation)][std::size_t(from.output)];
+    };
     for (auto const& one : graph.operations) {
       tensors inputs;
       for (auto const& from : one.inputs) inputs.push_back(at(from));
@@ -73,19 +76,30 @@ hand_made network(std::shared_ptr<int> runs = std::make_shared<int>(0)) {
   };
   cairn::graph_operation const keeps_inputs{.bytes = value_bytes, .time = 3, .adjoint_needs_output = false};
   cairn::graph_operation const keeps_output{.bytes = value_bytes, .time = 1, .adjoint_needs_inputs = false};
-  cairn::graph_operation const keeps_nothing{.bytes = value_bytes, .time = 1, .adjoint_needs_inputs = false, .adjoint_needs_output = false};
-  auto const a = net.add("mm", {{-1, 0}, {-1, 1}}, [=](tensors const& in) { return count({in[0].mm(in[1])}); }, keeps_inputs);
+  cairn::graph_operation const keeps_nothing{
+      .bytes = value_bytes, .time = 1, .adjoint_needs_inputs = false, .adjoint_needs_output = false};
+  auto const a = net.add(
+      "mm", {{-1, 0}, {-1, 1}}, [=](tensors const& in) { return count({in[0].mm(in[1])}); }, keeps_inputs);
   auto const b = net.add("tanh", {{a, 0}}, [=](tensors const& in) { return count({in[0].tanh()}); }, keeps_output);
   auto with_mask = keeps_nothing;
   with_mask.tape_bytes = value_bytes;
-  auto const m = net.add("dropout", {{b, 0}}, [=](tensors const& in) { return count({torch::dropout(in[0], 0.5, true)}); }, with_mask);
+  auto const m = net.add(
+      "dropout", {{b, 0}}, [=](tensors const& in) { return count({torch::dropout(in[0], 0.5, true)}); }, with_mask);
   net.graph.operations.back().draws = true;
-  auto const c = net.add("mm", {{m, 0}, {-1, 1}}, [=](tensors const& in) { return count({in[0].mm(in[1])}); }, keeps_inputs);
-  auto const d = net.add("add", {{c, 0}, {b, 0}, {a, 0}}, [=](tensors const& in) { return count({in[0] + in[1] + in[2] * 0.3}); }, keeps_nothing);
-  auto const s = net.add("square", {{d, 0}, {b, 0}}, [=](tensors const& in) { return count({in[0] * in[1] * in[1], in[0].exp()}); },
-                         {.bytes = 2 * value_bytes, .time = 1, .tape_bytes = value_bytes}, 2);
-  auto const e = net.add("mul", {{s, 0}, {s, 1}, {b, 0}}, [=](tensors const& in) { return count({in[0] * in[1] * in[2] * in[2]}); },
-                         {.bytes = value_bytes, .time = 2, .tape_bytes = 2 * value_bytes, .adjoint_needs_output = false});
+  auto const c = net.add(
+      "mm", {{m, 0}, {-1, 1}}, [=](tensors const& in) { return count({in[0].mm(in[1])}); }, keeps_inputs);
+  auto const d = net.add(
+      "add", {{c, 0}, {b, 0}, {a, 0}}, [=](tensors const& in) { return count({in[0] + in[1] + in[2] * 0.3}); },
+      keeps_nothing);
+  auto const s = net.add(
+      "square", {{d, 0}, {b, 0}},
+      [=](tensors const& in) {
+        return count({in[0] * in[1] * in[1], in[0].exp()});
+      },
+      {.bytes = 2 * value_bytes, .time = 1, .tape_bytes = value_bytes}, 2);
+  auto const e = net.add(
+      "mul", {{s, 0}, {s, 1}, {b, 0}}, [=](tensors const& in) { return count({in[0] * in[1] * in[2] * in[2]}); },
+      {.bytes = value_bytes, .time = 2, .tape_bytes = 2 * value_bytes, .adjoint_needs_output = false});
   net.graph.results = {{e, 0}, {d, 0}};
   net.measured.outputs = {d, e};
   net.graph.leaves = {Tensor{}, torch::randn({columns, columns}).mul_(0.2).requires_grad_()};
@@ -103,7 +117,9 @@ outcome of(tensors results, tensors const& leaves, bool second = true) {
   for (auto& t : results) t = t.detach();
   return {std::move(results), std::move(gradients)};
 }
-bool same(outcome const& a, outcome const& b) { return same_bits(a.results, b.results) && same_bits(a.gradients, b.gradients); }
+bool same(outcome const& a, outcome const& b) {
+  return same_bits(a.results, b.results) && same_bits(a.gradients, b.gradients);
+}
 
 TEST_CASE("a graph has the bits of its plain call under every plan", "[torch][graph]") {
   seeded const seed{1};
@@ -131,7 +147,8 @@ TEST_CASE("a graph has the bits of its plain call under every plan", "[torch][gr
   CHECK(plans.front().cost.runs > plans.back().cost.runs);
 }
 
-TEST_CASE("an operation that draws in two threads at once is refused if it runs again", "[torch][graph][rng][threads]") {
+TEST_CASE("an operation that draws in two threads at once is refused if it runs again",
+          "[torch][graph][rng][threads]") {
   using namespace cairn::graph_actions;
   bool const again = GENERATE(true, false);
   int const meeting = GENERATE(1, 2);  // the run in which the threads meet, if there is one
@@ -143,15 +160,17 @@ TEST_CASE("an operation that draws in two threads at once is refused if it runs 
       if (++runs == meeting) meet.arrive_and_wait();
       return tensors{torch::dropout(in[0], 0.5, true)};
     };
-    cairn::graph_operation const keeps_mask{.bytes = value_bytes, .tape_bytes = value_bytes, .adjoint_needs_inputs = false, .adjoint_needs_output = false};
+    cairn::graph_operation const keeps_mask{
+        .bytes = value_bytes, .tape_bytes = value_bytes, .adjoint_needs_inputs = false, .adjoint_needs_output = false};
     (void)net.add("dropout", {{-1, 0}}, f, keeps_mask);
     net.graph.operations.back().draws = true;
     net.graph.results = {{0, 0}};
     net.graph.leaves = {Tensor{}};
     net.graph.inputs = 1;
     tensors const leaves{torch::ones({rows, columns}).requires_grad_()};
-    auto const program = net.program(again ? std::vector<cairn::action>{advance(0), turn(1), drop(0), record(0), reverse(0)}
-                                           : std::vector<cairn::action>{record(0), turn(1), reverse(0)});
+    auto const program =
+        net.program(again ? std::vector<cairn::action>{advance(0), turn(1), drop(0), record(0), reverse(0)}
+                          : std::vector<cairn::action>{record(0), turn(1), reverse(0)});
     auto const y = graph_node::call(program, leaves).front();
     auto const gradient = torch::autograd::grad({y.sum()}, leaves).front();
     if (!same_bits(gradient, y)) throw std::runtime_error("other masks");
@@ -167,7 +186,8 @@ TEST_CASE("a dropped value is free while its operation's tape stands", "[torch][
   using namespace cairn::graph_actions;
   hand_made net;
   cairn::graph_operation const sizes{.bytes = value_bytes, .tape_bytes = value_bytes, .adjoint_needs_output = false};
-  auto const a = net.add("mul", {{-1, 0}}, [](tensors const& in) { return tensors{in[0] * 3}; }, {.bytes = value_bytes, .adjoint_needs_inputs = false, .adjoint_needs_output = false});
+  auto const a = net.add("mul", {{-1, 0}}, [](tensors const& in) { return tensors{in[0] * 3}; },
+                         {.bytes = value_bytes, .adjoint_needs_inputs = false, .adjoint_needs_output = false});
   auto const b = net.add("masked", {{a, 0}}, [](tensors const& in) { return tensors{in[0].sin() * in[0]}; }, sizes);
   net.graph.results = {{b, 0}};
   net.graph.leaves = {Tensor{}};
@@ -175,7 +195,8 @@ TEST_CASE("a dropped value is free while its operation's tape stands", "[torch][
   tensors const leaves{torch::randn({rows, columns}).requires_grad_()};
   auto const plain = net.plain(leaves).front();
   auto const wanted = torch::autograd::grad({plain.sum()}, leaves);
-  auto const program = net.program({advance(0), record(1), drop(0), turn(2), drop(1), advance(0), reverse(1), reverse(0)});
+  auto const program =
+      net.program({advance(0), record(1), drop(0), turn(2), drop(1), advance(0), reverse(1), reverse(0)});
   (void)cairn::replay(net.measured, program->actions);
   cl::byte_meter meter;
   {
@@ -192,17 +213,22 @@ TEST_CASE("an adjoint finds the inputs that its flags name, and the others may b
   using namespace cairn::graph_actions;
   for (bool const told : {true, false}) {  // without the flag, a tape keeps the input that was saved as its own
     hand_made net;
-    auto const a = net.add("mul", {{-1, 0}}, [](tensors const& in) { return tensors{in[0] * 3}; }, {.bytes = value_bytes, .adjoint_needs_inputs = false, .adjoint_needs_output = false});
-    auto const b = net.add("exp", {{-1, 0}}, [](tensors const& in) { return tensors{in[0].exp()}; }, {.bytes = value_bytes});
-    auto const y = net.add("bend", {{a, 0}, {b, 0}}, [](tensors const& in) { return tensors{in[0] + in[1] * in[1]}; },
-                           {.bytes = value_bytes, .adjoint_needs_inputs = {false, told}, .adjoint_needs_output = false});
+    auto const a = net.add("mul", {{-1, 0}}, [](tensors const& in) { return tensors{in[0] * 3}; },
+                           {.bytes = value_bytes, .adjoint_needs_inputs = false, .adjoint_needs_output = false});
+    auto const b =
+        net.add("exp", {{-1, 0}}, [](tensors const& in) { return tensors{in[0].exp()}; }, {.bytes = value_bytes});
+    auto const y =
+        net.add("bend", {{a, 0}, {b, 0}}, [](tensors const& in) { return tensors{in[0] + in[1] * in[1]}; },
+                {.bytes = value_bytes, .adjoint_needs_inputs = {false, told}, .adjoint_needs_output = false});
     net.graph.results = {{y, 0}};
     net.graph.leaves = {Tensor{}};
     net.graph.inputs = 1;
     tensors const leaves{torch::randn({rows, columns}).requires_grad_()};
     auto const wanted = torch::autograd::grad({net.plain(leaves).front().sum()}, leaves);
-    std::vector<cairn::action> const lean{advance(0), advance(1), advance(2), drop(0), turn(3), drop(2), reverse(2), reverse(1), advance(0), reverse(0)};
-    std::vector<cairn::action> const leaner{advance(0), advance(1), advance(2), drop(0), drop(1), turn(3), drop(2), reverse(2), advance(1), reverse(1), reverse(0)};
+    std::vector<cairn::action> const lean{advance(0), advance(1), advance(2), drop(0),    turn(3),
+                                          drop(2),    reverse(2), reverse(1), advance(0), reverse(0)};
+    std::vector<cairn::action> const leaner{advance(0), advance(1), advance(2), drop(0),    drop(1),   turn(3),
+                                            drop(2),    reverse(2), advance(1), reverse(1), reverse(0)};
     (void)cairn::replay(net.measured, lean);
     if (told) CHECK_THROWS_AS(cairn::replay(net.measured, leaner), cairn::invalid_schedule);
     else (void)cairn::replay(net.measured, leaner);
@@ -228,8 +254,11 @@ TEST_CASE("a retained graph runs back as often as one likes, and then is used up
   torch::manual_seed(5);
   auto const results = graph_node::call(program, leaves);
   auto const loss = results[0].pow(2).sum() + results[1].sin().sum();
-  for (bool const retain : {true, true, false}) CHECK(same_bits(torch::autograd::grad({loss}, leaves, {}, retain), plain.gradients));
-  CHECK(support::said<std::exception>([&] { (void)torch::autograd::grad({results[0].sum()}, leaves); }).find("the checkpoints were used up by an earlier backward") != std::string::npos);
+  for (bool const retain : {true, true, false})
+    CHECK(same_bits(torch::autograd::grad({loss}, leaves, {}, retain), plain.gradients));
+  CHECK(support::said<std::exception>([&] {
+          (void)torch::autograd::grad({results[0].sum()}, leaves);
+        }).find("the checkpoints were used up by an earlier backward") != std::string::npos);
 }
 
 TEST_CASE("gradients of a graph can be differentiated, and asked for one by one", "[torch][graph]") {
@@ -249,7 +278,8 @@ TEST_CASE("gradients of a graph can be differentiated, and asked for one by one"
   };
   auto const plain = twice([&] { return net.plain(leaves); });
   auto const ours = twice([&] { return graph_node::call(program, leaves); });
-  for (std::size_t k = 0; k < plain.size(); ++k) CHECK((plain[k] - ours[k]).abs().max().item<double>() <= 1e-5 * plain[k].abs().max().item<double>());
+  for (std::size_t k = 0; k < plain.size(); ++k)
+    CHECK((plain[k] - ours[k]).abs().max().item<double>() <= 1e-5 * plain[k].abs().max().item<double>());
   CHECK(same_bits(plain[2], ours[2]));
   CHECK(same_bits(plain[3], ours[3]));
   for (auto const& leaf : leaves) {
@@ -262,7 +292,8 @@ TEST_CASE("gradients of a graph can be differentiated, and asked for one by one"
   torch::manual_seed(5);
   auto const wanted = torch::autograd::grad({net.plain({still, leaves[1]})[0].sum()}, {leaves[1]});
   torch::manual_seed(5);
-  CHECK(same_bits(torch::autograd::grad({graph_node::call(program, {still, leaves[1]})[0].sum()}, {leaves[1]}), wanted));
+  CHECK(
+      same_bits(torch::autograd::grad({graph_node::call(program, {still, leaves[1]})[0].sum()}, {leaves[1]}), wanted));
   torch::manual_seed(5);
   CHECK(!graph_node::call(program, {still, leaves[1].detach()})[0].requires_grad());
 }
@@ -304,7 +335,9 @@ TEST_CASE("what was read must not change before backward", "[torch][graph]") {
       torch::NoGradGuard const off;
       leaf.mul_(1.5);
     }
-    CHECK(support::message_of([&] { results[0].sum().backward(); }).find("a tensor that was read was changed in place before backward") != std::string::npos);
+    CHECK(support::message_of([&] {
+            results[0].sum().backward();
+          }).find("a tensor that was read was changed in place before backward") != std::string::npos);
   }
   auto const results = graph_node::call(program, leaves);
   {
@@ -357,7 +390,9 @@ TEST_CASE("several threads run one graph at once", "[torch][graph]") {
   }
   std::vector<std::thread> all;
   for (std::size_t k = 0; k < 3; ++k)
-    all.emplace_back([&, k] { for (int n = 0; n < 5; ++n) ours[k] = of(graph_node::call(program, leaves[k]), leaves[k]); });
+    all.emplace_back([&, k] {
+      for (int n = 0; n < 5; ++n) ours[k] = of(graph_node::call(program, leaves[k]), leaves[k]);
+    });
   for (auto& one : all) one.join();
   for (std::size_t k = 0; k < 3; ++k) CHECK(same(plain[k], ours[k]));
 }

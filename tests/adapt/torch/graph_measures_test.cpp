@@ -26,7 +26,8 @@ namespace models = captured_models;
 
 template <class Module>
 std::shared_ptr<captured_graph const> captured(Module& net, tensor_list const& inputs) {
-  auto const made = call_capture::make([&](tensor_list const& in) { return tensor_list{net->forward(in[0])}; }, inputs, net.get());
+  auto const made =
+      call_capture::make([&](tensor_list const& in) { return tensor_list{net->forward(in[0])}; }, inputs, net.get());
   CAPTURE(made.refused);
   REQUIRE(made.graph != nullptr);
   return made.graph;

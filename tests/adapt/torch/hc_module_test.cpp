@@ -69,7 +69,9 @@ TEST_CASE("an HCModule tells its callbacks what is run again and reversed", "[to
   auto const x = torch::randn({4, 8});
   HCModule model(net, HCConfig().block_size(3));
   std::string events;
-  auto const note = [&](char const* what, cairn::step_index first, cairn::step_index last) { events += what + std::to_string(first) + '-' + std::to_string(last) + ' '; };
+  auto const note = [&](char const* what, cairn::step_index first, cairn::step_index last) {
+    events += what + std::to_string(first) + '-' + std::to_string(last) + ' ';
+  };
   cairn::execution_callbacks const callbacks{.run_forward = [&](auto first, auto last) { note("f", first, last); },
                                              .run_backward = [&](auto first, auto last) { note("b", first, last); }};
   auto const loss = model->forward(x).sum();
@@ -80,11 +82,14 @@ TEST_CASE("an HCModule tells its callbacks what is run again and reversed", "[to
   model->backward(model->forward(x).sum());
   CHECK(events.empty());
   auto const failing = model->forward(x).sum();
-  CHECK_THROWS_AS(model->backward(failing, {.run_forward = [](auto, auto) { throw std::length_error{"mine"}; }, .run_backward = {}}), std::length_error);
+  CHECK_THROWS_AS(model->backward(failing, {.run_forward = [](auto, auto) { throw std::length_error{"mine"}; },
+                                            .run_backward = {}}),
+                  std::length_error);
   model->backward(model->forward(x).sum());
 }
 
-TEST_CASE("an HCModule plans once, and again when the model or its input changes or it is told to", "[torch][hc_module]") {
+TEST_CASE("an HCModule plans once, and again when the model or its input changes or it is told to",
+          "[torch][hc_module]") {
   auto net = layers(9);
   HCModule model(net);
   CHECK_THROWS_AS(model->executor(), cairn::invalid_call);
@@ -119,16 +124,23 @@ TEST_CASE("an HCModule asks a planner of the user's, and says why where that fin
   }));
   CHECK(same_bits(plain, grads(*mine, [&] { return mine->forward(x); })));
   CHECK(seen == 6);
-  CHECK(mine->executor().checkpoint_plan().meta().by == cairn::block_method::custom);
+  CHECK(mine->executor().checkpoint_plan().meta().by == cairn::block_method::user_planner);
   std::string notice;
-  HCModule none(net, HCConfig().planner([](cairn::chain const&) -> cairn::block_plan { throw cairn::infeasible_budget{"mine", "there is none", {}, ""}; }).notice([&](char const* text) { notice = text; }));
+  HCModule none(net, HCConfig()
+                         .planner([](cairn::chain const&) -> cairn::block_plan {
+                           throw cairn::infeasible_budget{"mine", "there is none", {}, ""};
+                         })
+                         .notice([&](char const* text) { notice = text; }));
   CHECK(same_bits(plain, grads(*none, [&] { return none->forward(x); })));
   CHECK(notice.find("no plan could be made, so everything is stored: mine: there is none") == 0);
-  HCModule wrong(net, HCConfig().planner([](cairn::chain const&) { return cairn::block_plan::balanced(2, 2); }).notice([&](char const* text) { notice = text; }));
+  HCModule wrong(net, HCConfig()
+                          .planner([](cairn::chain const&) { return cairn::block_plan::balanced(2, 2); })
+                          .notice([&](char const* text) { notice = text; }));
   CHECK_THROWS_AS(wrong->forward(x), cairn::invalid_plan);
 }
 
-TEST_CASE("an HCModule plans a model with a forward of its own, and takes its nodes where these are given", "[torch][hc_module]") {
+TEST_CASE("an HCModule plans a model with a forward of its own, and takes its nodes where these are given",
+          "[torch][hc_module]") {
   seeded const seed{2};
   Toy toy;
   auto const x = torch::randn({4, 8});
@@ -142,11 +154,13 @@ TEST_CASE("an HCModule plans a model with a forward of its own, and takes its no
   auto const operations = model->executor().work().stages();
   auto const root = std::int64_t(std::ceil(std::sqrt(double(operations))));
   CHECK(model->executor().checkpoint_plan().meta().num_blocks == (operations + root - 1) / root);
-  std::vector<nn::AnyModule> const nodes{nn::AnyModule(toy->first), nn::AnyModule(nn::GELU()), nn::AnyModule(toy->second)};
+  std::vector<nn::AnyModule> const nodes{nn::AnyModule(toy->first), nn::AnyModule(nn::GELU()),
+                                         nn::AnyModule(toy->second)};
   HCModule listed(nn::AnyModule(toy), nodes, HCConfig().block_size(1));
   CHECK(same_bits(plain, grads(*listed, [&] { return listed->forward(x); })));
   CHECK(listed->executor().checkpoint_plan().meta().num_blocks == 3);
-  CHECK(listed->named_parameters().keys() == std::vector<std::string>{"module.first.weight", "module.first.bias", "module.second.weight", "module.second.bias"});
+  CHECK(listed->named_parameters().keys() == std::vector<std::string>{"module.first.weight", "module.first.bias",
+                                                                      "module.second.weight", "module.second.bias"});
 }
 
 /// Of two inputs and two results, deep enough that blocks save something.
@@ -157,13 +171,15 @@ struct TwoWaysImpl : nn::Module {
     register_module("layers", layers);
   }
   std::tuple<Tensor, Tensor> forward(Tensor x, Tensor const& y) {
-    for (std::size_t k = 0; k < layers->size(); ++k) x = torch::tanh(layers->ptr<nn::LinearImpl>(k)->forward(x)) * y + x;
+    for (std::size_t k = 0; k < layers->size(); ++k)
+      x = torch::tanh(layers->ptr<nn::LinearImpl>(k)->forward(x)) * y + x;
     return {x, x.mean(1)};
   }
 };
 TORCH_MODULE(TwoWays);
 
-TEST_CASE("an HCModule takes a model of several inputs, by blocks and within a limit, in fewer bytes", "[torch][hc_module]") {
+TEST_CASE("an HCModule takes a model of several inputs, by blocks and within a limit, in fewer bytes",
+          "[torch][hc_module]") {
   seeded const seed{4};
   TwoWays net(12);
   auto const x = torch::randn({512, 64}).requires_grad_(), y = torch::randn({512, 64}).requires_grad_();
@@ -194,13 +210,16 @@ TEST_CASE("an HCModule takes a model of several inputs, by blocks and within a l
   CHECK(of_limit < most * 3 / 4);
   CHECK(limited->executor().report().predicted_peak <= peak);
   CHECK(limited->executor().report().plan.cost.makespan > 0);
-  CHECK(support::message_of([&] { (void)limited->executor().checkpoint_plan(); }).find("the model runs within a limit, and not by blocks") != std::string::npos);
+  CHECK(support::message_of([&] {
+          (void)limited->executor().checkpoint_plan();
+        }).find("the model runs within a limit, and not by blocks") != std::string::npos);
   net->layers->push_back(nn::Linear(64, 64));
   (void)blocks->call<both>(x, y);
   CHECK(blocks->executor().plans_made() == 2);
 }
 
-TEST_CASE("an HCModule of operations tells its callbacks, asks a planner, and says why it cannot plan", "[torch][hc_module]") {
+TEST_CASE("an HCModule of operations tells its callbacks, asks a planner, and says why it cannot plan",
+          "[torch][hc_module]") {
   seeded const seed{5};
   Toy toy;
   auto const x = torch::randn({4, 8});
@@ -211,8 +230,9 @@ TEST_CASE("an HCModule of operations tells its callbacks, asks a planner, and sa
     return cairn::block_plan::balanced(work.stages(), 3);
   }));
   std::string events;
-  cairn::execution_callbacks const callbacks{.run_forward = [&](auto first, auto) { events += "f" + std::to_string(first) + ' '; },
-                                             .run_backward = [&](auto first, auto) { events += "b" + std::to_string(first) + ' '; }};
+  cairn::execution_callbacks const callbacks{
+      .run_forward = [&](auto first, auto) { events += "f" + std::to_string(first) + ' '; },
+      .run_backward = [&](auto first, auto) { events += "b" + std::to_string(first) + ' '; }};
   auto const loss = mine->forward(x).pow(2).sum();
   mine->backward(loss, callbacks);
   CHECK(same_bits(plain, take_grads(toy->parameters())));
@@ -234,7 +254,8 @@ TEST_CASE("an HCModule of operations tells its callbacks, asks a planner, and sa
     Tensor forward(Tensor const& in) { return in.sum().item<float>() > 1e9f ? in : in.sin(); }
   };
   std::string notice;
-  HCModule plainly(nn::AnyModule(std::make_shared<asking>()), HCConfig().notice([&](char const* text) { notice = text; }));
+  HCModule plainly(nn::AnyModule(std::make_shared<asking>()),
+                   HCConfig().notice([&](char const* text) { notice = text; }));
   auto const z = torch::randn({4, 8}).requires_grad_();
   CHECK(same_bits(plainly->forward(z), z.sin()));
   CHECK(notice.find("the model cannot be captured, so it runs without checkpoints: ") == 0);
@@ -252,7 +273,8 @@ TEST_CASE("an HCModule of a Sequential keeps within its limit, or that of the pr
   auto const plain = grads(*net, [&] { return net->forward(x); });
   HCModule limited(net, HCConfig().memory_limit("1MB")), of_process(net), blocks(net, HCConfig().block_size(2));
   cl::set_memory_limit("2MB");
-  for (auto model : {limited, of_process, blocks}) CHECK(same_bits(plain, grads(*net, [&] { return model->forward(x); })));
+  for (auto model : {limited, of_process, blocks})
+    CHECK(same_bits(plain, grads(*net, [&] { return model->forward(x); })));
   CHECK(limited->executor().report().plan.budget == 1'000'000);
   CHECK(of_process->executor().report().plan.budget == 2'000'000);
   CHECK(blocks->executor().checkpoint_plan().meta().largest == 2);

@@ -156,7 +156,7 @@ struct open_loop {
       last_step = std::max(last_step, i);
       return p.step(x, i);
     };
-    return cl::checkpointed_while(keep_going, step, made_here(p.x0), options);
+    return cl::checkpointed_while(step, made_here(p.x0), keep_going, options);
   }
   [[nodiscard]] bool asked_each_once() const {
     for (std::size_t i = 0; i < asked.size(); ++i) if (asked[i] != cairn::step_index(i)) return false;
@@ -271,7 +271,7 @@ TEST_CASE("measuring a loop of unknown length leaves generators, buffers and gra
       if (std::size_t(i) == seen.size()) seen.push_back(parts[0].detach().clone());
     };
     auto const y =
-        cl::checkpointed_while(until, step, x, LoopOptions().module(norm).rng(rng).callbacks(look).memory_limit("1MB"));
+        cl::checkpointed_while(step, x, until, LoopOptions().module(norm).rng(rng).callbacks(look).memory_limit("1MB"));
     CHECK(norm->num_batches_tracked.item<std::int64_t>() == 9);
     CHECK_FALSE(x.grad().defined());
     auto const random = torch::rand({3});
@@ -390,7 +390,7 @@ TEST_CASE("a step that throws while it is measured leaves everything as it was",
     CHECK_THROWS_AS(cl::checkpointed_loop(std::ref(step), x, 20, LoopOptions().memory_limit("1MB")), stop);
     calls = 0;
     auto const until = [](Tensor const&, cairn::step_index i) { return i < 20; };
-    CHECK_THROWS_AS(cl::checkpointed_while(until, std::ref(step), x, LoopOptions().memory_limit("1MB")), stop);
+    CHECK_THROWS_AS(cl::checkpointed_while(std::ref(step), x, until, LoopOptions().memory_limit("1MB")), stop);
     CHECK(same_bits(at, at::detail::getDefaultCPUGenerator().get_state()));
     CHECK(at::GradMode::is_enabled());
     CHECK(cl::byte_meter::possible());

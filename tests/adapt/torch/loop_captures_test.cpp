@@ -95,15 +95,17 @@ TEST_CASE("a step that reads an earlier state without its history is refused whe
 constexpr auto elsewhere_read = "the step reads a state of its own loop, but not from its argument (step = ";
 
 /// A loop of 20 steps by each verb.
-using step = std::function<Tensor(Tensor const&, cairn::step_index)>;
-std::vector<std::function<Tensor(step const&, Tensor const&, LoopOptions const&)>> const verbs{
-    [](step const& f, Tensor const& x, LoopOptions const& options) { return cl::checkpointed_loop(f, x, 20, options); },
-    [](step const& f, Tensor const& x, LoopOptions const& options) {
+using any_step = std::function<Tensor(Tensor const&, cairn::step_index)>;
+std::vector<std::function<Tensor(any_step const&, Tensor const&, LoopOptions const&)>> const verbs{
+    [](any_step const& f, Tensor const& x, LoopOptions const& options) {
+      return cl::checkpointed_loop(f, x, 20, options);
+    },
+    [](any_step const& f, Tensor const& x, LoopOptions const& options) {
       auto const scanned = [f](Tensor const& s, Tensor const& t, cairn::step_index i) { return std::pair{f(s, i), t}; };
       return cl::checkpointed_scan(scanned, x, torch::ones({20, 3}, torch::kDouble), options).first;
     },
-    [](step const& f, Tensor const& x, LoopOptions const& options) {
-      return cl::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 20; }, f, x, options);
+    [](any_step const& f, Tensor const& x, LoopOptions const& options) {
+      return cl::checkpointed_while(f, x, [](Tensor const&, cairn::step_index i) { return i < 20; }, options);
     }};
 
 TEST_CASE("a state that one step puts aside, and later ones read, is refused by all verbs", "[torch][captures]") {
@@ -123,7 +125,8 @@ TEST_CASE("a state that one step puts aside, and later ones read, is refused by 
           auto options = LoopOptions().checkpoints(3).capture(capture);
           if (capture == Capture::Explicit) options.captures({w});
           CAPTURE(int(capture), at, derived);
-          CHECK_THAT(said<cairn::invalid_call>([&] { verb(f, x, options).sum().backward(); }), ContainsSubstring(elsewhere_read));
+          CHECK_THAT(said<cairn::invalid_call>([&] { verb(f, x, options).sum().backward(); }),
+                     ContainsSubstring(elsewhere_read));
         }
 }
 
@@ -141,7 +144,8 @@ TEST_CASE("a step that reads its state from an object of its own, and not from i
           };
           auto const options = LoopOptions().checkpoints(2).capture(capture).block_size(size);
           CAPTURE(int(capture), size, history);
-          CHECK_THAT(said<cairn::invalid_call>([&] { verb(f, x, options).sum().backward(); }), ContainsSubstring(elsewhere_read));
+          CHECK_THAT(said<cairn::invalid_call>([&] { verb(f, x, options).sum().backward(); }),
+                     ContainsSubstring(elsewhere_read));
         }
   // the argument through views of it, and a part that is only carried along
   using both = std::tuple<Tensor, Tensor>;
@@ -156,7 +160,9 @@ TEST_CASE("a step that reads its state from an object of its own, and not from i
   std::get<0>(plain).sum().backward();
   auto const right = support::take_grads({x, w});
   for (auto const capture : {Capture::FirstStep, Capture::EveryStep}) {
-    std::get<0>(cl::checkpointed_loop(f, both{x, table}, 9, LoopOptions().checkpoints(2).capture(capture))).sum().backward();
+    std::get<0>(cl::checkpointed_loop(f, both{x, table}, 9, LoopOptions().checkpoints(2).capture(capture)))
+        .sum()
+        .backward();
     auto const grads = support::take_grads({x, w});
     for (std::size_t k = 0; k < 2; ++k) CHECK(torch::allclose(grads[k], right[k], 1e-13, 0));
   }

@@ -182,7 +182,7 @@ TEST_CASE("the replay check of a loop over tensors finds a step that is no funct
                 LoopOptions().checkpoints(slots).block_size(block).determinism(cl::Check::Off).verify(verify);
             auto const text = said<cl::recompute_mismatch>([&] {
               if (is_open)
-                cl::checkpointed_while([&](Tensor const&, cairn::step_index i) { return i < steps; }, drifts, x,
+                cl::checkpointed_while(drifts, x, [&](Tensor const&, cairn::step_index i) { return i < steps; },
                                        options)
                     .sum()
                     .backward();

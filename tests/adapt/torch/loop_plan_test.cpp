@@ -63,7 +63,7 @@ TEST_CASE("choose_loop finds the fastest checkpoints and block size within a lim
 TEST_CASE("the bytes of a loop are those of a walk over its schedule, or up to two states more", "[torch]") {
   for (cairn::step_index const steps : {1, 2, 3, 8, 21, 50})
     for (cairn::step_index size = 1; size <= steps; ++size)
-      for (cairn::slot_index slots = 1; slots <= cairn::useful_slots(cl::detail::blocks_of(steps, size)); ++slots) {
+      for (cairn::slot_index slots = 1; slots <= cairn::useful_slots(cairn::detail::leaves_in(steps, size)); ++slots) {
         auto const costs = costs_of(steps, 30, 0);
         auto const walked = weigh(costs, size, slots).bytes, said = cl::detail::bytes_of_loop(costs, size, slots);
         CAPTURE(steps, size, slots, std::int64_t(walked), std::int64_t(said));

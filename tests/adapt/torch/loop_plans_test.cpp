@@ -231,7 +231,7 @@ TEST_CASE("a loop of unknown length keeps what it measured over five steps, with
   auto const run = [&](cairn::step_index count) {
     *of.runs = 0;
     cl::byte_meter const meter;
-    cl::checkpointed_while([count](Tensor const&, cairn::step_index i) { return i < count; }, of.step(), x,
+    cl::checkpointed_while(of.step(), x, [count](Tensor const&, cairn::step_index i) { return i < count; },
                            of.options(plans))
         .sum()
         .backward();

@@ -50,7 +50,7 @@ TEST_CASE("a tangent of forward mode is refused before a step runs, and kept wit
   CHECK_THAT(
       said<cairn::invalid_call>([&] { (void)cl::checkpointed_loop(step, dual, 3, LoopOptions().memory_limit("1GB")); }),
       ContainsSubstring(lost));
-  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_while(going, step, dual, LoopOptions()); }),
+  CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_while(step, dual, going, LoopOptions()); }),
              ContainsSubstring(lost));
   CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_scan(scan_step, dual, xs, LoopOptions()); }),
              ContainsSubstring(lost));
@@ -72,7 +72,7 @@ TEST_CASE("a tangent of forward mode is refused before a step runs, and kept wit
   for (int i = 0; i < 3; ++i) plain = step(plain);
   at::NoGradGuard const no_grad;
   CHECK(same_bits(cl::checkpointed_loop(step, dual, 3, LoopOptions())._fw_grad(0), plain._fw_grad(0)));
-  CHECK(same_bits(cl::checkpointed_while(going, step, dual, LoopOptions())._fw_grad(0), plain._fw_grad(0)));
+  CHECK(same_bits(cl::checkpointed_while(step, dual, going, LoopOptions())._fw_grad(0), plain._fw_grad(0)));
   CHECK(same_bits(cl::checkpointed_scan(scan_step, dual, xs, LoopOptions()).first._fw_grad(0), plain._fw_grad(0)));
 }
 

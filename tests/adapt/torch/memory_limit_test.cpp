@@ -23,7 +23,9 @@ TEST_CASE("Sequentials and loops keep within the limit of the process where they
   nn::Sequential net;
   for (int k = 0; k < 8; ++k) net->push_back(nn::Linear(32, 32)), net->push_back(nn::Tanh());
   auto const x = torch::randn({64, 32}).requires_grad_();
-  auto const step = [w = torch::randn({32, 32}).mul_(0.1).requires_grad_()](Tensor const& s) { return torch::tanh(s.mm(w)); };
+  auto const step = [w = torch::randn({32, 32}).mul_(0.1).requires_grad_()](Tensor const& s) {
+    return torch::tanh(s.mm(w));
+  };
   auto const grad = [&](Tensor const& y) { return torch::autograd::grad({y.pow(2).sum()}, {x}); };
   auto const plain = grad(net->forward(x));
   auto const in_loop = grad(cl::checkpointed_loop(step, x, 50, cl::LoopOptions().checkpoints(50)));
@@ -32,9 +34,11 @@ TEST_CASE("Sequentials and loops keep within the limit of the process where they
     CHECK_THROWS_AS(cl::checkpoint_sequential(net, 0, x), cairn::infeasible_budget);
     CHECK_THROWS_AS(cl::CheckpointedSequential(net)->forward(x), cairn::infeasible_budget);
     CHECK_THROWS_AS(cl::checkpointed_loop(step, x, 50, cl::LoopOptions()), cairn::infeasible_budget);
-    CHECK_THROWS_AS(cl::CheckpointedLSTM(nn::LSTMOptions(32, 4))->forward(x.view({8, 8, 32})), cairn::infeasible_budget);
+    CHECK_THROWS_AS(cl::CheckpointedLSTM(nn::LSTMOptions(32, 4))->forward(x.view({8, 8, 32})),
+                    cairn::infeasible_budget);
     CHECK(same_bits(plain, grad(cl::checkpoint_sequential(net, 4, x))));
-    CHECK(same_bits(plain, grad(cl::checkpoint_sequential(net, 0, x, cl::CheckpointedSequentialOptions().memory_limit("10MB")))));
+    CHECK(same_bits(
+        plain, grad(cl::checkpoint_sequential(net, 0, x, cl::CheckpointedSequentialOptions().memory_limit("10MB")))));
     CHECK(same_bits(in_loop, grad(cl::checkpointed_loop(step, x, 50, cl::LoopOptions().block_size(5)))));
     CHECK(same_bits(in_loop, grad(cl::checkpointed_loop(step, x, 50, cl::LoopOptions().memory_limit("10MB")))));
     CHECK(cl::estimate(step, x, 50, cl::LoopOptions()).limit_bytes == 1);

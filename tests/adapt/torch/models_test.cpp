@@ -69,7 +69,8 @@ TEST_CASE("models have as many parameters as those of the papers, with the names
   auto const parameters = net->named_parameters().keys();
   std::vector<std::string> const first{"conv1.weight", "bn1.weight", "bn1.bias", "layer1.0.conv1.weight"};
   CHECK(std::vector<std::string>(parameters.begin(), parameters.begin() + 4) == first);
-  for (char const* name : {"layer1.0.downsample.0.weight", "layer1.0.downsample.1.bias", "layer4.2.bn3.weight", "fc.bias"})
+  for (char const* name :
+       {"layer1.0.downsample.0.weight", "layer1.0.downsample.1.bias", "layer4.2.bn3.weight", "fc.bias"})
     CHECK(net->named_parameters().contains(name));
   CHECK(!net->named_parameters().contains("layer1.1.downsample.0.weight"));
   CHECK(net->named_buffers().contains("layer3.5.bn2.running_var"));

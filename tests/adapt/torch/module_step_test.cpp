@@ -61,7 +61,7 @@ TEST_CASE("a module is the step of a loop that ends when it ends and of an estim
   at::Tensor plain = x;
   for (int i = 0; i < 4; ++i) plain = torch::nn::Linear{net}->forward(plain);
   auto const last =
-      cl::checkpointed_while([](at::Tensor const&, cairn::step_index i) { return i < 4; }, net, x, options);
+      cl::checkpointed_while(net, x, [](at::Tensor const&, cairn::step_index i) { return i < 4; }, options);
   CHECK(support::same_bits(last, plain));
   CHECK(support::same_bits(gradients(net, x, last.sum()), gradients(net, x, plain.sum())));
   CHECK(cl::estimate(net, x, 4, options).forward == 4);

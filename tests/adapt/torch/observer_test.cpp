@@ -123,7 +123,7 @@ TEST_CASE("an observer of a loop of unknown length is told what the core tells",
       (void)run.reverse(1.0, [](double, double&, step_index) {});
       auto const heard = std::make_shared<listener>();
       auto const x = start();
-      auto const y = cl::checkpointed_while([&](Tensor const&, step_index i) { return i < steps; }, step, x,
+      auto const y = cl::checkpointed_while(step, x, [&](Tensor const&, step_index i) { return i < steps; },
                                             cl::LoopOptions().checkpoints(slots).observer(heard));
       CHECK(support::same_bits(gradient_of(y, x), gradient_of(plain(x, steps), x)));
       CHECK((heard->all == expected.all));
@@ -146,7 +146,7 @@ TEST_CASE("actions of a loop of unknown length are told in steps, and none is le
       CHECK(a.to == reversed);
       reversed = a.from;
     };
-    auto const y = cl::checkpointed_while([&](Tensor const&, step_index i) { return i < steps; }, step, x,
+    auto const y = cl::checkpointed_while(step, x, [&](Tensor const&, step_index i) { return i < steps; },
                                           cl::LoopOptions().checkpoints(3).block_size(4).observer(std::ref(look)));
     CHECK(at == steps);
     y.sum().backward();

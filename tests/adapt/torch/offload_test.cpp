@@ -224,8 +224,9 @@ TEST_CASE("a loop of unknown length has eager slots, too", "[torch]") {
   auto const step = [&](Tensor const& s) { return torch::sin(s * w); };
   for (auto const steps : {1, 2, 3, 40}) {
     auto const run = [&](SlotMode mode) {
-      auto const y = cl::checkpointed_while([&](Tensor const&, cairn::step_index i) { return i < steps; }, step,
-                                            torch::ones({4}), LoopOptions().checkpoints(3).slots(mode));
+      auto const y = cl::checkpointed_while(step, torch::ones({4}),
+                                            [&](Tensor const&, cairn::step_index i) { return i < steps; },
+                                            LoopOptions().checkpoints(3).slots(mode));
       return torch::autograd::grad({y.sum()}, {w})[0];
     };
     CHECK(same_bits(run(SlotMode::Lazy), run(SlotMode::Eager)));

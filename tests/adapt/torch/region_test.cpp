@@ -410,7 +410,7 @@ TEST_CASE("what a region throws passes through and leaves generators, casts and 
   auto const before = at::detail::getDefaultCPUGenerator().get_state();
   CHECK_THROWS_AS(y.backward(), std::length_error);
   CHECK(same_bits(before, at::detail::getDefaultCPUGenerator().get_state()));
-  CHECK(cl::detail::hook_engine::makers().empty());
+  CHECK(cl::detail::hook_engine::factories().empty());
   CHECK_NOTHROW(y.backward());
 }
 

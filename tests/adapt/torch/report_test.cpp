@@ -303,7 +303,7 @@ TEST_CASE("a scan's report counts its outputs and the gradients of its inputs, a
   auto const stats = new_stats();
   cl::byte_meter const meter;
   auto const below = [](Tensor const&, cairn::step_index i) { return i < 20; };
-  auto const last = cl::checkpointed_while(below, c, c.x, LoopOptions().checkpoints(4).stats(stats));
+  auto const last = cl::checkpointed_while(c, c.x, below, LoopOptions().checkpoints(4).stats(stats));
   CHECK(stats->tensor_bytes == meter.peak());
   (void)torch::autograd::grad({last}, {c.w}, {c.bar});
   CHECK(stats->tensor_bytes == meter.peak());
@@ -322,7 +322,7 @@ TEST_CASE("without grad mode a report has the plain loop's time and bytes", "[to
   (void)cl::checkpointed_scan(step, c.x, torch::zeros({9, 64}), LoopOptions().stats(of_scan));
   CHECK(of_scan->forward == 9);
   CHECK(of_scan->tensor_bytes >= 9 * cell::state);
-  (void)cl::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 9; }, c, c.x,
+  (void)cl::checkpointed_while(c, c.x, [](Tensor const&, cairn::step_index i) { return i < 9; },
                                LoopOptions().stats(of_while));
   CHECK(of_while->forward == 9);
   CHECK(of_while->tensor_bytes == stats->tensor_bytes);

@@ -71,7 +71,8 @@ TEST_CASE("the profile of a training step has its parameters, its optimiser and 
   CHECK(parts[node_type::act] > 0);
   CHECK(parts[node_type::act] < report.counted_peak - report.standing_bytes);
   CHECK(parts[node_type::other] >= std::int64_t(of.batch[0].nbytes()));
-  auto const in_step = double(report.counted_peak - report.standing_bytes), predicted = double(report.predicted_peak - report.standing_bytes);
+  auto const in_step = double(report.counted_peak - report.standing_bytes),
+             predicted = double(report.predicted_peak - report.standing_bytes);
   CHECK(predicted > 0.9 * in_step);
   CHECK(predicted < 1.5 * in_step);  // the adjoint of a group of operators frees what they saved at its end
   for (auto const& p : of.net->parameters()) CHECK_FALSE(p.grad().defined());

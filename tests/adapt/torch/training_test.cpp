@@ -211,7 +211,7 @@ std::pair<std::vector<Tensor>, std::vector<int>> train_equation(bool looped) {
         taken += on;
         return on;
       };
-      s = cl::checkpointed_while(counted, solver, s, LoopOptions().checkpoints(4).block_size(2));
+      s = cl::checkpointed_while(solver, s, counted, LoopOptions().checkpoints(4).block_size(2));
     } else {
       for (; AdaptiveSolver::goes_on(s); ++taken) s = solver(s);
     }

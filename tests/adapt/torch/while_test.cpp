@@ -67,7 +67,7 @@ TEST_CASE("a loop of unknown length has the bits of the plain loop, and takes th
         return i < steps;
       };
       auto const got = differentiated(x, [&] {
-        return cl::checkpointed_while(keep_going, x, x.start(), LoopOptions().checkpoints(slots).stats(stats));
+        return cl::checkpointed_while(x, x.start(), keep_going, LoopOptions().checkpoints(slots).stats(stats));
       });
       REQUIRE(same(want, got));
       CHECK(asked.size() == std::size_t(steps) + 1);
@@ -80,7 +80,7 @@ TEST_CASE("a loop of unknown length has the bits of the plain loop, and takes th
     }
     CHECK(same(want, differentiated(x, [&] {
                  return cl::checkpointed_while(
-                     [&](state const&, cairn::step_index i) { return i < steps; }, x, x.start(),
+                     x, x.start(), [&](state const&, cairn::step_index i) { return i < steps; },
                      LoopOptions().checkpoints(2).determinism(cl::Check::Bits).capture(cl::Capture::EveryStep));
                })));
   }
@@ -114,7 +114,7 @@ TEST_CASE("blocks of a loop of unknown length have the bits of the plain loop, a
         auto const options =
             LoopOptions().checkpoints(slots).block_size(size).stats(stats).callbacks(look).determinism(cl::Check::Bits);
         REQUIRE(
-            same(want, differentiated(x, [&] { return cl::checkpointed_while(keep_going, x, x.start(), options); })));
+            same(want, differentiated(x, [&] { return cl::checkpointed_while(x, x.start(), keep_going, options); })));
         REQUIRE(asked.size() == std::size_t(steps) + 1);
         for (std::size_t i = 0; i < asked.size(); ++i) CHECK(asked[i] == std::int64_t(i));
         CHECK(std::is_sorted(reversed.rbegin(), reversed.rend()));
@@ -165,15 +165,15 @@ TEST_CASE("a block of a loop of unknown length begins where its casts, buffers a
   for (int const size : {1, 2, 4, 16}) {
     CAPTURE(size);
     CHECK(same_bits(want, run([&] {
-      return cl::checkpointed_while(keep_going, step, x, LoopOptions().checkpoints(2).block_size(size).module(norm));
+      return cl::checkpointed_while(step, x, keep_going, LoopOptions().checkpoints(2).block_size(size).module(norm));
     })));
     CHECK(same_bits(want, run([&] {
-                      return cl::checkpointed_while(keep_going, step, x,
+                      return cl::checkpointed_while(step, x, keep_going,
                                                     LoopOptions().memory_limit("1MB").module(norm));
                     })));
   }
   cl::detail::switch_autocast(at::kCPU, true);
-  (void)cl::checkpointed_while(keep_going, [](Tensor const& s) { return s * 0.5; }, x, LoopOptions());
+  (void)cl::checkpointed_while([](Tensor const& s) { return s * 0.5; }, x, keep_going, LoopOptions());
   CHECK(x.detach().mm(w).requires_grad());  // no cast without a gradient is left for the caller
   cl::detail::switch_autocast(at::kCPU, false);
   at::autocast::clear_cache();
@@ -183,13 +183,13 @@ TEST_CASE("a loop that does not begin is its initial state, and one without grad
   auto const x = torch::ones({3}, torch::requires_grad());
   auto const halves = [](Tensor const& s) { return s * 0.5; };
   auto const is_large = [](Tensor const& s) { return s.max().item<float>() > 0.1F; };
-  CHECK(cl::checkpointed_while([](Tensor const&) { return false; }, halves, x, LoopOptions()).is_same(x));
-  auto const y = cl::checkpointed_while(is_large, halves, x, LoopOptions());
+  CHECK(cl::checkpointed_while(halves, x, [](Tensor const&) { return false; }, LoopOptions()).is_same(x));
+  auto const y = cl::checkpointed_while(halves, x, is_large, LoopOptions());
   CHECK(y.requires_grad());
   CHECK(y[0].item<float>() == 0.0625F);
   auto const stats = std::make_shared<cl::StepStats>();
   at::NoGradGuard const no_grad;
-  auto const plain = cl::checkpointed_while(is_large, halves, x, LoopOptions().stats(stats));
+  auto const plain = cl::checkpointed_while(halves, x, is_large, LoopOptions().stats(stats));
   CHECK_FALSE(plain.requires_grad());
   CHECK(same_bits(y, plain));
   CHECK(stats->forward == 4);
@@ -202,12 +202,12 @@ TEST_CASE("a loop of unknown length is differentiated again where its graph is r
   auto const step = [w](Tensor const& s) { return torch::sin(s * w); };
   Tensor plain = x;
   for (int i = 0; i < 9; ++i) plain = step(plain);
-  auto const y = cl::checkpointed_while([](Tensor const&, cairn::step_index i) { return i < 9; }, step, x,
+  auto const y = cl::checkpointed_while(step, x, [](Tensor const&, cairn::step_index i) { return i < 9; },
                                         LoopOptions().checkpoints(2));
   auto const want = torch::autograd::grad({plain.sum()}, {x, w}, {}, true);
   for (int times = 0; times < 2; ++times) CHECK(same_bits(want, torch::autograd::grad({y.sum()}, {x, w}, {}, true)));
   auto const nine = [](Tensor const&, cairn::step_index i) { return i < 9; };
-  auto const in_blocks = cl::checkpointed_while(nine, step, x, LoopOptions().checkpoints(2).block_size(2));
+  auto const in_blocks = cl::checkpointed_while(step, x, nine, LoopOptions().checkpoints(2).block_size(2));
   for (int times = 0; times < 2; ++times)
     CHECK(same_bits(want, torch::autograd::grad({in_blocks.sum()}, {x, w}, {}, true)));
   auto const twice = [&](Tensor const& last) {
@@ -225,7 +225,7 @@ TEST_CASE("what is wrong with a loop of unknown length is said", "[torch]") {
   int calls = 0;
   auto const counted = [&](Tensor const&, cairn::step_index) { return ++calls < 5; };
   auto const refused = [&](LoopOptions const& options) {
-    return said<cairn::invalid_plan>([&] { (void)cl::checkpointed_while(counted, halves, x, options); });
+    return said<cairn::invalid_plan>([&] { (void)cl::checkpointed_while(halves, x, counted, options); });
   };
   CHECK_THAT(refused(LoopOptions().schedule(cairn::revolve{9, 2})),
              ContainsSubstring(
@@ -242,15 +242,15 @@ TEST_CASE("what is wrong with a loop of unknown length is said", "[torch]") {
   CHECK(calls == 0);
   auto const late = [&](Tensor const& s, cairn::step_index i) { return i == 4 ? s * w : s.sin(); };
   CHECK_THAT(said<cairn::invalid_call>(
-                 [&] { cl::checkpointed_while(nine, late, x, LoopOptions().checkpoints(2)).sum().backward(); }),
+                 [&] { cl::checkpointed_while(late, x, nine, LoopOptions().checkpoints(2)).sum().backward(); }),
              ContainsSubstring("cairn::libtorch::checkpointed_while: the step uses a differentiable tensor that the "
                                "first steps did not use (step = 4"));
   using list = std::vector<Tensor>;
   CHECK_THAT(
       said<cairn::invalid_call>([&] {
-        (void)cl::checkpointed_while([](list const&, cairn::step_index i) { return i < 9; },
-                                     [](list const& s, cairn::step_index i) { return i == 2 ? list{s[0]} : s; },
-                                     list{x, w}, LoopOptions());
+        (void)cl::checkpointed_while([](list const& s, cairn::step_index i) { return i == 2 ? list{s[0]} : s; },
+                                     list{x, w}, [](list const&, cairn::step_index i) { return i < 9; },
+                                     LoopOptions());
       }),
       ContainsSubstring(
           "cairn::libtorch::checkpointed_while: the step returned a state of other parts than it was given (step = 2"));
@@ -263,15 +263,15 @@ TEST_CASE("what is wrong with a loop of unknown length is said", "[torch]") {
   for (cairn::step_index const last : {0, 1, 6})
     for (auto const& options :
          {LoopOptions().checkpoints(2), LoopOptions().checkpoints(2).block_size(4), LoopOptions().memory_limit("1MB")})
-      CHECK_THROWS_AS(cl::checkpointed_while(throws_at(last), halves, x, options), unlucky);
+      CHECK_THROWS_AS(cl::checkpointed_while(halves, x, throws_at(last), options), unlucky);
   auto const fails = [&](Tensor const& s, cairn::step_index i) { return i == 5 ? throw unlucky{"step"} : s * 0.5; };
-  CHECK_THROWS_AS(cl::checkpointed_while(nine, fails, x, LoopOptions().checkpoints(2)), unlucky);
+  CHECK_THROWS_AS(cl::checkpointed_while(fails, x, nine, LoopOptions().checkpoints(2)), unlucky);
   CHECK(at::GradMode::is_enabled());
   auto const in_place = [](Tensor const& s) { return s.detach().mul_(2); };
   for (auto const& options : {LoopOptions(), LoopOptions().memory_limit("1MB")})
-    CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_while(nine, in_place, x, options); }),
+    CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_while(in_place, x, nine, options); }),
                ContainsSubstring("cairn::libtorch::checkpointed_while: the step changed its state in place (step = 0"));
-  auto const y = cl::checkpointed_while(nine, halves, x, LoopOptions().checkpoints(2));
+  auto const y = cl::checkpointed_while(halves, x, nine, LoopOptions().checkpoints(2));
   y.sum().backward();
   CHECK_THAT(said<cairn::invalid_call>([&] { y.sum().backward(); }),
              ContainsSubstring("cairn::libtorch::checkpointed_while: the checkpoints were used up"));

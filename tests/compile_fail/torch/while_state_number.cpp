@@ -6,7 +6,7 @@
 auto const keep_going = [](auto const&, cairn::step_index i) { return i < 3; };
 auto const step = [](auto const& x) { return x; };
 #ifdef CAIRN_FIXED
-auto const run = cairn::libtorch::checkpointed_while(keep_going, step, at::ones(3), cairn::libtorch::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_while(step, at::ones(3), keep_going, cairn::libtorch::LoopOptions());
 #else
-auto const run = cairn::libtorch::checkpointed_while(keep_going, step, 1.0, cairn::libtorch::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_while(step, 1.0, keep_going, cairn::libtorch::LoopOptions());
 #endif

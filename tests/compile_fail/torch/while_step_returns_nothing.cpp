@@ -6,8 +6,8 @@
 auto const keep_going = [](at::Tensor const& x) { return x.sum().item<double>() > 1; };
 #ifdef CAIRN_FIXED
 auto const run = cairn::libtorch::checkpointed_while(
-    keep_going, [](at::Tensor const& x) { return x.tanh(); }, at::ones(3), cairn::libtorch::LoopOptions());
+    [](at::Tensor const& x) { return x.tanh(); }, at::ones(3), keep_going, cairn::libtorch::LoopOptions());
 #else
 auto const run = cairn::libtorch::checkpointed_while(
-    keep_going, [](at::Tensor& x) { x.tanh_(); }, at::ones(3), cairn::libtorch::LoopOptions());
+    [](at::Tensor& x) { x.tanh_(); }, at::ones(3), keep_going, cairn::libtorch::LoopOptions());
 #endif

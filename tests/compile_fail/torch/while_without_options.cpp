@@ -6,7 +6,7 @@
 auto const keep_going = [](at::Tensor const& x) { return x.sum().item<double>() > 1; };
 auto const step = [](at::Tensor const& x) { return x.tanh(); };
 #ifdef CAIRN_FIXED
-auto const run = cairn::libtorch::checkpointed_while(keep_going, step, at::ones(3), cairn::libtorch::LoopOptions());
+auto const run = cairn::libtorch::checkpointed_while(step, at::ones(3), keep_going, cairn::libtorch::LoopOptions());
 #else
-auto const run = cairn::libtorch::checkpointed_while(keep_going, step, at::ones(3));
+auto const run = cairn::libtorch::checkpointed_while(step, at::ones(3), keep_going);
 #endif

@@ -306,19 +306,19 @@ TEST_CASE("a planner of the user's cuts the chain, with or without a budget", "[
     return block_plan{{{0, work.stages() / 2}, {work.stages() / 2, work.stages()}}};
   };
   auto const plan = plan_blocks(c, {.planner = halves});
-  CHECK(plan.meta().by == cairn::block_method::custom);
+  CHECK(plan.meta().by == cairn::block_method::user_planner);
   CHECK(plan.meta().num_blocks == 2);
   (void)judged(plan, c);
   std::int64_t told = 0;
-  auto const keeps_budget = [&](chain const& work, std::int64_t budget) {
+  auto const keeps_budget = [&](std::int64_t budget, chain const& work) {
     told = budget;
     return block_plan::equal(work.stages(), 2);
   };
   (void)judged(plan_blocks(c, {.planner = keeps_budget}), c);
-  CHECK(told == cairn::block_planner::no_budget);
+  CHECK(told == cairn::block_planner::no_budget.count());
   (void)judged(plan_blocks(c, {.budget = 1000, .planner = keeps_budget}), c);
   CHECK(told == 1000);
-  auto const through_cairn = [](chain const& work, std::int64_t budget) {
+  auto const through_cairn = [](cairn::byte_budget budget, chain const& work) {
     return plan_blocks(work, {.budget = budget});
   };
   auto const least = plan_blocks(c).meta().peak_bytes;

@@ -111,7 +111,8 @@ TEST_CASE(
   CHECK(refused > 15);
 }
 
-TEST_CASE("no method goes on when it is told to stop, and automatic then still has a plan and a gap", "[plan][chain][long]") {
+TEST_CASE("no method goes on when it is told to stop, and automatic then still has a plan and a gap",
+          "[plan][chain][long]") {
   struct size { int stages; std::vector<chain_method> methods; };
   for (auto const& [stages, methods] : {size{1000, {std::begin(all_methods), std::end(all_methods)}},
                                         size{5000,
@@ -229,7 +230,8 @@ TEST_CASE("curves and budgets of time answer what was found before the limit", "
   }
 }
 
-TEST_CASE("a stopped curve says how many budgets are missing where, and lacks as many as it says", "[plan][chain][long]") {
+TEST_CASE("a stopped curve says how many budgets are missing where, and lacks as many as it says",
+          "[plan][chain][long]") {
   chain const work = chains::make(chains::kind::random, 60, 5);
   constexpr std::size_t points = 12;
   for (auto const by : {chain_method::slots, chain_method::persistent, chain_method::automatic}) {

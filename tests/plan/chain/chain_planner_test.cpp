@@ -86,7 +86,8 @@ TEST_CASE("the automatic planner is never behind the persistent optimum of the o
   CHECK(faster > 20);
 }
 
-TEST_CASE("no method goes over its budget, below the best of all schedules, or above its own bounds", "[plan][chain][long]") {
+TEST_CASE("no method goes over its budget, below the best of all schedules, or above its own bounds",
+          "[plan][chain][long]") {
   for (auto const kind : chains::all_kinds)
     for (bool const self_contained : {false, true})
       for (int stages = 0; stages <= 5; ++stages) {
@@ -161,7 +162,8 @@ TEST_CASE("the least memory for a time is a plan's that would not be as fast wit
     }
 }
 
-TEST_CASE("the least memory for a time is never a slower plan, whatever the method and its options", "[plan][chain][long]") {
+TEST_CASE("the least memory for a time is never a slower plan, whatever the method and its options",
+          "[plan][chain][long]") {
   int plans = 0, refusals = 0;
   for (auto const kind : chains::all_kinds)
     for (auto const by : of_memory)

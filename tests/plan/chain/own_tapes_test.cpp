@@ -106,7 +106,8 @@ TEST_CASE("with sizes and times of one, own tapes take Revolve's advances", "[pl
   }
 }
 
-TEST_CASE("own tapes are the optimum of the recurrence in bytes, and plans replay as predicted", "[plan][chain][long]") {
+TEST_CASE("own tapes are the optimum of the recurrence in bytes, and plans replay as predicted",
+          "[plan][chain][long]") {
   int feasible = 0, infeasible = 0;
   for (auto const of : chains::all_kinds)
     for (int stages = 0; stages <= 9; ++stages)

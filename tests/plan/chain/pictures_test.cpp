@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans for chains as words, tables and pictures.
 #include <cairn/plan/text/chain_svg.hpp>
-#include <cairn/plan/text/drawn_actions.hpp>
+#include <cairn/plan/text/action_limits.hpp>
 #include <cairn/plan/text/chain_text.hpp>
 #include <cairn/plan/text/figure_text.hpp>
 #include <cairn/plan/text/chain_words.hpp>
@@ -83,7 +83,8 @@ std::string between(std::string const& text, std::string const& open, std::strin
 }
 /// The data of the path of that class among the marks.
 std::string path_of(std::string const& svg, std::string const& kind) {
-  return between(between(between(svg, "<g class=\"marks\">", "</g>"), "<path class=\"" + kind + "\"", "/>"), " d=\"", "\"");
+  return between(between(between(svg, "<g class=\"marks\">", "</g>"), "<path class=\"" + kind + "\"", "/>"), " d=\"",
+                 "\"");
 }
 struct corner {
   double x, y;
@@ -148,10 +149,14 @@ TEST_CASE("plans come back from their words", "[plan][chain]") {
   CHECK(chain_words(one_state(3)) == "Fck0 Fn1 Fall2 Loss3 B2 Fck0 Fall1 B1 Fall0 B0");
   CHECK(chain_words({}).empty());
   CHECK(read_chain_words(" \n\t ").empty());
-  std::vector<action> const sound{record(0), record(1),  advance(1), drop(2),             save(1, tier::disk),    advance(2), drop(2),
-                                  drop_tape(1), turn(3), reverse(2), drop(1),             load(1, tier::disk),    drop(1, tier::disk),
-                                  reverse(1), save(12, tier::device)};
-  CHECK(chain_words(sound) == "Fall0 Fall1 Fck1 Drop2 Save1:disk Fck2 Drop2 DropTape1 Loss3 B2 Drop1 Load1:disk Drop1:disk Bck1 Save12:device");
+  // clang-format off
+  std::vector<action> const sound{record(0), record(1), advance(1), drop(2), save(1, tier::disk), advance(2), drop(2),
+                                  drop_tape(1), turn(3), reverse(2), drop(1), load(1, tier::disk),
+                                  drop(1, tier::disk), reverse(1), save(12, tier::device)};
+  // clang-format on
+  CHECK(
+      chain_words(sound) ==
+      "Fall0 Fall1 Fck1 Drop2 Save1:disk Fck2 Drop2 DropTape1 Loss3 B2 Drop1 Load1:disk Drop1:disk Bck1 Save12:device");
   CHECK(read_chain_words(chain_words(sound)) == sound);
 }
 
@@ -179,9 +184,14 @@ TEST_CASE("words that are no actions are refused with their number", "[plan][cha
     }
     return "";
   };
-  for (auto const* word : {"Run3", "fck3", "Fckx", "3", ":disk", "F", "B-1", "\xff"}) CHECK_THAT(said_of("Fall0 " + std::string{word}), ContainsSubstring("no such action of a chain") && ContainsSubstring("word = 1"));
-  for (auto const* word : {"Fck", "B3x", "Loss1.5", "Drop99999999999999999999", "Fn2147483648"}) CHECK_THAT(said_of("Fall0 Fall1 " + std::string{word}), ContainsSubstring("lacks the number of its stage") && ContainsSubstring("word = 2"));
-  for (auto const* word : {"Save3", "Load3", "Save3:memory", "Save3:", "Save3:tape", "Drop3:", "Drop3:memory", "Fck3:disk", "B3:disk", "DropTape3:disk", "Fck3:"})
+  for (auto const* word : {"Run3", "fck3", "Fckx", "3", ":disk", "F", "B-1", "\xff"})
+    CHECK_THAT(said_of("Fall0 " + std::string{word}),
+               ContainsSubstring("no such action of a chain") && ContainsSubstring("word = 1"));
+  for (auto const* word : {"Fck", "B3x", "Loss1.5", "Drop99999999999999999999", "Fn2147483648"})
+    CHECK_THAT(said_of("Fall0 Fall1 " + std::string{word}),
+               ContainsSubstring("lacks the number of its stage") && ContainsSubstring("word = 2"));
+  for (auto const* word : {"Save3", "Load3", "Save3:memory", "Save3:", "Save3:tape", "Drop3:", "Drop3:memory",
+                           "Fck3:disk", "B3:disk", "DropTape3:disk", "Fck3:"})
     CHECK_THAT(said_of(word), ContainsSubstring("names no place, or a wrong one") && ContainsSubstring("word = 0"));
 }
 
@@ -195,7 +205,8 @@ TEST_CASE("the curve of a plan has the peak that replay counts, and its sums of 
         REQUIRE(curve.moments.size() == plan.size());
         CHECK(curve.peak == cost.peak);
         CHECK(curve.moments[curve.summit].held == curve.peak);
-        CHECK(std::none_of(curve.moments.begin(), curve.moments.begin() + std::ptrdiff_t(curve.summit), [&](chain_moment const& at) { return at.held >= curve.peak; }));
+        CHECK(std::none_of(curve.moments.begin(), curve.moments.begin() + std::ptrdiff_t(curve.summit),
+                           [&](chain_moment const& at) { return at.held >= curve.peak; }));
         CHECK(curve.moments.back().end == wide(cost.makespan));
         CHECK(curve.moments.front().standing == 0);
         wide now = 0;
@@ -213,7 +224,9 @@ TEST_CASE("the curve of a plan has the peak that replay counts, and its sums of 
 
 TEST_CASE("saves and loads take their place in the curve", "[plan][chain][picture]") {
   chain const work{.x = {1, 2, 4}, .s = {5, 6}, .u = {10, 20}, .v = {30, 40, 50}};
-  std::vector<action> const plan{advance(0), save(1, tier::disk), record(1), drop(1), turn(2), load(1, tier::disk), drop(1, tier::disk), reverse(1), drop(1), record(0), reverse(0)};
+  std::vector<action> const plan{advance(0), save(1, tier::disk), record(1),           drop(1),
+                                 turn(2),    load(1, tier::disk), drop(1, tier::disk), reverse(1),
+                                 drop(1),    record(0),           reverse(0)};
   chain_tier const disk{.where = tier::disk, .write = {0, 100, 0}, .read = {0, 200, 0}};
   auto const cost = replay(work, plan, {&disk, 1});
   auto const curve = chain_memory_over(work, plan, {&disk, 1});
@@ -224,25 +237,29 @@ TEST_CASE("saves and loads take their place in the curve", "[plan][chain][pictur
   CHECK_THAT(chain_memory_svg(work, plan, "", {&disk, 1}), StartsWith("<svg"));
 }
 
-TEST_CASE("a picture of memory shows what is held and what stands in the middle of each action", "[plan][chain][picture]") {
+TEST_CASE("a picture of memory shows what is held and what stands in the middle of each action",
+          "[plan][chain][picture]") {
   for (auto const of : chains::all_kinds)
     for (int const stages : {1, 2, 5, 12}) {
       auto const work = chains::make(of, stages, 11);
       for (auto const& plan : {storing_all(stages), one_tape(stages), one_state(stages)}) {
         auto const curve = chain_memory_over(work, plan);
         auto const svg = chain_memory_svg(work, plan);
-        double const bottom = std::stod(between(svg, "viewBox=\"0 0 800 ", "\"")) - 50, all = double(curve.moments.back().end);
+        double const bottom = std::stod(between(svg, "viewBox=\"0 0 800 ", "\"")) - 50,
+                     all = double(curve.moments.back().end);
         auto const held = corners_of(path_of(svg, "held")), kept = corners_of(path_of(svg, "kept"));
         bool good = true;
         for (auto const& at : curve.moments) {
           double const x = 80 + 690 * (double(at.begin) + double(at.end)) / 2 / all;
           if (690 * double(at.end - at.begin) / all < 0.1) continue;  // thinner than what coordinates can say
-          good = good && near(height_at(held, x), bottom - 320 * double(at.held) / double(curve.peak)) && near(height_at(kept, x), bottom - 320 * double(at.standing) / double(curve.peak));
+          good = good && near(height_at(held, x), bottom - 320 * double(at.held) / double(curve.peak)) &&
+                 near(height_at(kept, x), bottom - 320 * double(at.standing) / double(curve.peak));
         }
         CHECK(good);
         CHECK(std::any_of(held.begin(), held.end(), [&](corner const& at) { return near(at.y, bottom - 320); }));
         CHECK_THAT(between(svg, "<desc>", "</desc>"), ContainsSubstring("peak " + std::to_string(curve.peak)));
-        CHECK(between(svg, "<title>", "</title>") == "Memory of a plan for a chain of " + std::to_string(stages) + (stages == 1 ? " stage" : " stages"));
+        CHECK(between(svg, "<title>", "</title>") ==
+              "Memory of a plan for a chain of " + std::to_string(stages) + (stages == 1 ? " stage" : " stages"));
       }
     }
   chain const timeless{.x = {1, 1, 1}, .s = {2, 2}, .u = {0, 0}};
@@ -268,19 +285,25 @@ TEST_CASE("what cannot be drawn is refused before it is drawn", "[plan][chain][p
 
 TEST_CASE("a picture of what memory buys has a dot a plan above the line of the bound", "[plan][chain][picture]") {
   auto const work = chains::make(chains::kind::lstm, 12, 3);
-  std::vector<chain_plan> front{planned(work, one_state(12)), planned(work, one_tape(12)), planned(work, storing_all(12))};
+  std::vector<chain_plan> front{planned(work, one_state(12)), planned(work, one_tape(12)),
+                                planned(work, storing_all(12))};
   REQUIRE((front[0].cost.peak < front[1].cost.peak && front[1].cost.peak < front[2].cost.peak));
   front[0].proof.lower_bound_time += front[0].proof.lower_bound_time / 10;
-  for (auto& plan : front) plan.proof.class_bound_time = plan.cost.makespan, plan.proof.of = chain_class::persistent;  // not what the line shows
+  for (auto& plan : front) {  // not what the line shows
+    plan.proof.class_bound_time = plan.cost.makespan;
+    plan.proof.of = chain_class::persistent;
+  }
   for (std::int64_t const beside : {std::int64_t{0}, work.x[0]}) {
     auto const svg = chain_pareto_svg(front, "", beside);
-    double const bottom = std::stod(between(svg, "viewBox=\"0 0 800 ", "\"")) - 50, most = double(front[0].cost.makespan), most_bytes = double(front.back().cost.peak + beside);
+    double const bottom = std::stod(between(svg, "viewBox=\"0 0 800 ", "\"")) - 50,
+                 most = double(front[0].cost.makespan), most_bytes = double(front.back().cost.peak + beside);
     auto const dots = path_of(svg, "save");
     CHECK(std::size_t(std::count(dots.begin(), dots.end(), 'M')) == front.size());
     auto const line = corners_of(path_of(svg, "held")), bound = corners_of(path_of(svg, "peak"));
     for (auto const& plan : front) {
       double const x = 80 + 690 * double(plan.cost.peak + beside) / most_bytes;
-      if (&plan != &front.back()) CHECK(near(height_at(line, x + 0.02), bottom - 320 * double(plan.cost.makespan) / most));
+      if (&plan != &front.back())
+        CHECK(near(height_at(line, x + 0.02), bottom - 320 * double(plan.cost.makespan) / most));
       if (&plan == &front[0]) CHECK(near(bound.front().y, bottom - 320 * double(plan.proof.lower_bound_time) / most));
       else CHECK(near(height_at(bound, x - 0.02), bottom - 320 * double(plan.proof.lower_bound_time) / most));
     }
@@ -300,18 +323,24 @@ TEST_CASE("tables of plans say memory, time, and how far they are from the best"
                                     "  36 B       120         1.333        2.6 %  persistent\n"
                                     "  68 B        90             1            0  persistent\n");
   CHECK_THAT(chain_pareto_text(front, 8), ContainsSubstring("44 B") && ContainsSubstring("76 B"));
-  CHECK(chain_pareto_csv(front) == "peak,budget,makespan,extra_forward,lower_bound_time,bound_time,bound,gap,planner,left_out\n"
-                                   "36,36,120,30,90,117,persistent,0.02564102564102564,persistent,0\n"
-                                   "68,68,90,0,90,90,every_schedule,0,persistent,0\n");
+  CHECK(chain_pareto_csv(front) ==
+        "peak,budget,makespan,extra_forward,lower_bound_time,bound_time,bound,gap,planner,left_out\n"
+        "36,36,120,30,90,117,persistent,0.02564102564102564,persistent,0\n"
+        "68,68,90,0,90,90,every_schedule,0,persistent,0\n");
   auto stopped = front;
   stopped[1].left_out = 1;
-  CHECK_THAT(chain_pareto_text(stopped), EndsWith(" 0  persistent\n1 more budget has no plan here: the limit of work was passed\n"));
+  CHECK_THAT(chain_pareto_text(stopped),
+             EndsWith(" 0  persistent\n1 more budget has no plan here: the limit of work was passed\n"));
   stopped[0].left_out = 2;
-  CHECK_THAT(chain_pareto_text(stopped), EndsWith(" 0  persistent\n3 more budgets have no plan here: the limit of work was passed\n"));
+  CHECK_THAT(chain_pareto_text(stopped),
+             EndsWith(" 0  persistent\n3 more budgets have no plan here: the limit of work was passed\n"));
   CHECK_THAT(chain_pareto_csv(stopped), ContainsSubstring(",persistent,2\n") && EndsWith(",persistent,1\n"));
   CHECK(chain_pareto_text({}) == "memory  makespan  of store-all  above bound  planner\n");
-  CHECK(chain_plan_text(slow) == "persistent: 1.333 times the time of storing everything, peak 36 bytes; it takes 2.6 % more than a bound for every persistent plan");
-  CHECK(chain_plan_text(fast) == "persistent: 1 times the time of storing everything, peak 68 bytes; no schedule of any kind is faster");
+  CHECK(chain_plan_text(slow) ==
+        "persistent: 1.333 times the time of storing everything, peak 36 bytes; it takes 2.6 % more than a bound for "
+        "every persistent plan");
+  CHECK(chain_plan_text(fast) ==
+        "persistent: 1 times the time of storing everything, peak 68 bytes; no schedule of any kind is faster");
   CHECK(slow.slowdown() == Approx(4.0 / 3));
   CHECK(slow.store_all_time() == fast.cost.makespan);
   CHECK(fast.slowdown() == 1);
@@ -333,12 +362,24 @@ TEST_CASE("figures are said in the words of all texts", "[plan][text]") {
 
 TEST_CASE("what makes a budget too small is said in bytes", "[plan][chain]") {
   auto const work = chains::make(chains::kind::uniform, 3, 1);
-  chain_infeasibility why{.budget = 10, .least_bytes = 24, .lower_bound = 20, .stage = 2, .is_backward = true, .state = 4, .tape = 10, .adjoint = 4, .work = 2};
-  CHECK(chain_infeasibility_text(why, work) == "The budget is 10 bytes, and the least that would do is 24; of all stages the adjoint of stage 2 takes the most at once, 20: 4 for its state, "
-                                               "10 for its tape, 4 for the adjoint it reads, 2 to work with, and no schedule can do with less than that");
-  CHECK_THAT(chain_infeasibility_text(why, work, 4), StartsWith("The budget is 14 bytes, and the least that would do is 28, of which state 0 takes 4;"));
+  chain_infeasibility why{.budget = 10,
+                          .least_bytes = 24,
+                          .lower_bound = 20,
+                          .stage = 2,
+                          .is_backward = true,
+                          .state = 4,
+                          .tape = 10,
+                          .adjoint = 4,
+                          .work = 2};
+  CHECK(chain_infeasibility_text(why, work) ==
+        "The budget is 10 bytes, and the least that would do is 24; of all stages the adjoint of stage 2 takes the "
+        "most at once, 20: 4 for its state, "
+        "10 for its tape, 4 for the adjoint it reads, 2 to work with, and no schedule can do with less than that");
+  CHECK_THAT(chain_infeasibility_text(why, work, 4),
+             StartsWith("The budget is 14 bytes, and the least that would do is 28, of which state 0 takes 4;"));
   why.is_backward = false, why.adjoint = 0;
-  CHECK_THAT(chain_infeasibility_text(why, work), ContainsSubstring("of all stages stage 2, recorded, takes") && !ContainsSubstring("adjoint"));
+  CHECK_THAT(chain_infeasibility_text(why, work),
+             ContainsSubstring("of all stages stage 2, recorded, takes") && !ContainsSubstring("adjoint"));
   why.stage = 3, why.tape = 0;
   CHECK_THAT(chain_infeasibility_text(why, work), ContainsSubstring("of all stages the loss takes"));
 }

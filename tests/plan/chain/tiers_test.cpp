@@ -205,7 +205,8 @@ TEST_CASE("runs and loads beside a large adjoint are charged in full", "[plan][c
   }
 }
 
-TEST_CASE("more tiers are never slower, and unlimited free ones leave only what cannot be taped", "[plan][chain][long]") {
+TEST_CASE("more tiers are never slower, and unlimited free ones leave only what cannot be taped",
+          "[plan][chain][long]") {
   for (auto const of : {chains::kind::tiny, chains::kind::uniform, chains::kind::resnet, chains::kind::random})
     for (unsigned seed = 0; seed < 4; ++seed) {
       int const stages = 9;

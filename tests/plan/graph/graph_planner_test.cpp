@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for graphs: within the budget, always; as fast as any plan where the graph is small; and close to that without the exact search.
+// Plans for graphs: within the budget, always; as fast as any plan where the graph is small; and close to that without
+// the exact search.
 #include <cairn/plan/graph/detail/run_order.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
 #include <cairn/plan/graph/liveness.hpp>
@@ -49,8 +50,10 @@ struct tally {
     bound += best == 0 ? 1 : double(below) / double(best);
   }
   void print(std::string const& name) const {
-    std::printf("%-22s %6d pairs, %d below the least budget found, %d as fast as any, makespan / optimum mean %.5f worst %.4f, lower bound / optimum %.3f\n", name.c_str(), pairs, infeasible, fastest,
-                ratio / std::max(1, pairs), worst, bound / std::max(1, pairs));
+    std::printf(
+        "%-22s %6d pairs, %d below the least budget found, %d as fast as any, makespan / optimum mean %.5f worst %.4f, "
+        "lower bound / optimum %.3f\n",
+        name.c_str(), pairs, infeasible, fastest, ratio / std::max(1, pairs), worst, bound / std::max(1, pairs));
   }
 };
 /// Plans at budgets from the least to that of storing everything, and one below.
@@ -58,7 +61,8 @@ tally compare(operation_graph const& graph, graph_options options, int budgets, 
   brute::graph_search search{graph};
   std::int64_t const all = store_all_peak(graph), least = search.least_peak(all);
   graph_planner planner{graph, options};
-  auto const tapes = std::count_if(graph.operations.begin(), graph.operations.end(), [](auto const& op) { return op.tape_bytes > 0; });
+  auto const tapes =
+      std::count_if(graph.operations.begin(), graph.operations.end(), [](auto const& op) { return op.tape_bytes > 0; });
   bool const is_exact = graph.size() + tapes <= options.exact_operations;
   std::int64_t const found_least = planner.least_budget();
   CHECK(found_least >= least);
@@ -102,7 +106,8 @@ TEST_CASE("small graphs are planned as fast as any plan, and wherever one exists
   }
 }
 
-TEST_CASE("small graphs whose adjoints read some inputs are planned as fast as any plan", "[plan][graph][oracle][long]") {
+TEST_CASE("small graphs whose adjoints read some inputs are planned as fast as any plan",
+          "[plan][graph][oracle][long]") {
   for (bool odd : {false, true}) {
     tally sum;
     std::int64_t fewer = 0;
@@ -115,7 +120,8 @@ TEST_CASE("small graphs whose adjoints read some inputs are planned as fast as a
           operation_graph all = graph;  // as one flag for all inputs says it
           for (auto& op : all.operations)
             if (!op.adjoint_needs_inputs.each().empty()) op.adjoint_needs_inputs = true;
-          std::int64_t const least = graph_planner{graph}.least_budget(), least_of_all = graph_planner{all}.least_budget();
+          std::int64_t const least = graph_planner{graph}.least_budget(),
+                             least_of_all = graph_planner{all}.least_budget();
           CHECK(least <= least_of_all);
           fewer += least < least_of_all;
         }
@@ -125,7 +131,8 @@ TEST_CASE("small graphs whose adjoints read some inputs are planned as fast as a
   }
 }
 
-TEST_CASE("without the exact search, graphs whose adjoints read some inputs come close to the fastest plan", "[plan][graph][oracle][long]") {
+TEST_CASE("without the exact search, graphs whose adjoints read some inputs come close to the fastest plan",
+          "[plan][graph][oracle][long]") {
   tally sum;
   for (auto const kind : graphs::all_kinds)
     for (bool odd : {false, true})
@@ -193,14 +200,16 @@ TEST_CASE("small graphs with tapes are planned as fast as any plan", "[plan][gra
   }
 }
 
-TEST_CASE("of tapes, blocks, boundaries and the search keep the right ones and make others again", "[plan][graph][oracle][long]") {
+TEST_CASE("of tapes, blocks, boundaries and the search keep the right ones and make others again",
+          "[plan][graph][oracle][long]") {
   for (bool odd : {false, true}) {
     tally sum;
     for (auto const kind : graphs::all_kinds)
       for (int size : {5, 8, 10})
         for (unsigned seed = 0; seed < 3; ++seed) {
           CAPTURE(graphs::name_of(kind), size, seed, odd);
-          sum = compare(graphs::with_tapes(graphs::make(kind, size, seed, odd), 3, seed), without_search_of_all, 5, sum);
+          sum =
+              compare(graphs::with_tapes(graphs::make(kind, size, seed, odd), 3, seed), without_search_of_all, 5, sum);
         }
     sum.print(odd ? "tapes, odd" : "tapes");
     CHECK(sum.infeasible * 25 <= sum.pairs);
@@ -210,8 +219,9 @@ TEST_CASE("of tapes, blocks, boundaries and the search keep the right ones and m
 
 TEST_CASE("a tape waits from its first run or is made again, whichever takes less time", "[plan][graph]") {
   // The tape of 0 waits through the adjoint of 1, beside 32 bytes, or operation 0 runs twice.
-  operation_graph const graph{.operations = {{.bytes = 2, .time = 3, .tape_bytes = 10, .adjoint_needs_output = false},
-                                             {.inputs = {0}, .bytes = 15, .time = 1, .adjoint_bytes = 15, .adjoint_needs_inputs = false}}};
+  operation_graph const graph{
+      .operations = {{.bytes = 2, .time = 3, .tape_bytes = 10, .adjoint_needs_output = false},
+                     {.inputs = {0}, .bytes = 15, .time = 1, .adjoint_bytes = 15, .adjoint_needs_inputs = false}}};
   for (graph_options const options : {graph_options{}, graph_options{.exact_operations = 0, .effort = 10'000}}) {
     graph_planner planner{graph, options};
     auto const kept = planner.plan(42), made_again = planner.plan(41);
@@ -244,8 +254,9 @@ TEST_CASE("graphs of many operations against brute force", "[plan][graph][.soak]
 }
 
 TEST_CASE("a chain as a graph is planned as chains are", "[plan][graph][oracle][long]") {
-  // The models agree where a tape is the output alone and the new adjoint stands beside the old one: s = x[i+1], b[i] = g[i]. They differ
-  // elsewhere: a graph has one size a value and knows no tapes; a chain has no operation that reads two values.
+  // The models agree where a tape is the output alone and the new adjoint stands beside the old one: s = x[i+1], b[i] =
+  // g[i]. They differ elsewhere: a graph has one size a value and knows no tapes; a chain has no operation that reads
+  // two values.
   for (unsigned seed = 0; seed < 30; ++seed) {
     int const stages = 1 + int(seed % 6);
     cairn::chain c = chains::make(chains::kind::tiny, stages, seed);
@@ -287,10 +298,13 @@ TEST_CASE("graphs of no, one and two operations have plans", "[plan][graph]") {
     CHECK(one.plan(8).cost == cairn::graph_cost{.peak = 8, .makespan = 3, .runs = 1});
 
     // Value 0 waits through the loss, or is made again behind it.
-    operation_graph const two{.operations = {{.bytes = 10, .time = 1},
-                                             {.inputs = {0}, .bytes = 1, .adjoint_bytes = 20, .adjoint_needs_output = false}, {.inputs = {1}, .bytes = 30, .adjoint_bytes = 1}}};
+    operation_graph const two{
+        .operations = {{.bytes = 10, .time = 1},
+                       {.inputs = {0}, .bytes = 1, .adjoint_bytes = 20, .adjoint_needs_output = false},
+                       {.inputs = {1}, .bytes = 30, .adjoint_bytes = 1}}};
     graph_planner planner{two, options};
-    for (std::int64_t budget = planner.least_budget(); budget <= store_all_peak(two); ++budget) check_plan(two, planner.plan(budget), budget);
+    for (std::int64_t budget = planner.least_budget(); budget <= store_all_peak(two); ++budget)
+      check_plan(two, planner.plan(budget), budget);
     CHECK(planner.plan(planner.least_budget()).cost.extra_forward == 1);
   }
 }
@@ -329,20 +343,23 @@ TEST_CASE("parts that do not meet, and many outputs, are planned", "[plan][graph
 
 TEST_CASE("wide graphs keep within every budget", "[plan][graph][long]") {
   operation_graph graph{.operations = {{.bytes = 5, .time = 3, .adjoint_time = 1}}};
-  for (int k = 0; k < 30; ++k) graph.operations.push_back({.inputs = {0}, .bytes = 4 + k % 3, .time = 2, .adjoint_time = 1});
+  for (int k = 0; k < 30; ++k)
+    graph.operations.push_back({.inputs = {0}, .bytes = 4 + k % 3, .time = 2, .adjoint_time = 1});
   cairn::graph_operation join{.bytes = 9, .time = 1, .adjoint_needs_inputs = false};
   for (cairn::step_index k = 1; k <= 30; ++k) join.inputs.push_back(k);
   graph.operations.push_back(join);
   graph_planner planner{graph, {.effort = 2'000'000}};
   std::int64_t const least = planner.least_budget(), all = store_all_peak(graph);
   CHECK(least < all);
-  for (int k = 0; k <= 4; ++k) check_plan(graph, planner.plan(least + (all - least) * k / 4), least + (all - least) * k / 4);
+  for (int k = 0; k <= 4; ++k)
+    check_plan(graph, planner.plan(least + (all - least) * k / 4), least + (all - least) * k / 4);
 }
 
 TEST_CASE("long graphs are planned in seconds and within the budget", "[plan][graph][long]") {
   for (auto const kind : {graphs::kind::residual, graphs::kind::transformer, graphs::kind::unet}) {
     operation_graph graph = graphs::make(kind, 200, 1);
-    for (std::size_t v = 0; v < graph.operations.size(); ++v) graph.operations[v].bytes = graph.operations[v].bytes * 1'000'000 + std::int64_t(v * v * 7919 % 1'000'000);
+    for (std::size_t v = 0; v < graph.operations.size(); ++v)
+      graph.operations[v].bytes = graph.operations[v].bytes * 1'000'000 + std::int64_t(v * v * 7919 % 1'000'000);
     CAPTURE(graphs::name_of(kind));
     graph_planner planner{graph, {.effort = 3'000'000}};
     std::int64_t const all = store_all_peak(graph), least = planner.least_budget();
@@ -393,13 +410,15 @@ TEST_CASE("without effort there are plans still", "[plan][graph]") {
   graph_planner planner{graph, {.effort = 0}};
   std::int64_t const least = planner.least_budget();
   CHECK(least < store_all_peak(graph));
-  for (std::int64_t budget = least; budget <= store_all_peak(graph); budget += 7) check_plan(graph, planner.plan(budget), budget);
+  for (std::int64_t budget = least; budget <= store_all_peak(graph); budget += 7)
+    check_plan(graph, planner.plan(budget), budget);
 }
 
 TEST_CASE("what cannot be planned is refused with what would work", "[plan][graph]") {
   operation_graph const graph = graphs::make(graphs::kind::residual, 6, 1);
-  for (graph_options const wrong : {graph_options{.exact_operations = 19}, graph_options{.exact_operations = -1},
-                                    graph_options{.block_operations = 0}, graph_options{.block_operations = 11}, graph_options{.effort = -1}})
+  for (graph_options const wrong :
+       {graph_options{.exact_operations = 19}, graph_options{.exact_operations = -1},
+        graph_options{.block_operations = 0}, graph_options{.block_operations = 11}, graph_options{.effort = -1}})
     CHECK_THROWS_AS(graph_planner(graph, wrong), cairn::invalid_plan);
   operation_graph loop = graph;
   loop.operations[0].inputs = {5};

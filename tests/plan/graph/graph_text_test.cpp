@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans for graphs as words and as pictures.
 #include <cairn/plan/graph/graph_planner.hpp>
-#include <cairn/plan/text/drawn_actions.hpp>
+#include <cairn/plan/text/action_limits.hpp>
 #include <cairn/plan/text/graph_svg.hpp>
 #include <cairn/plan/text/graph_words.hpp>
 
@@ -31,7 +31,8 @@ std::string said_of(std::string const& line) {
 }  // namespace
 
 TEST_CASE("actions of a graph are words, and back", "[plan][graph]") {
-  std::vector<action> const plan{advance(0), record(1), drop(0), advance(12), turn(13), drop_tape(1), reverse(12), reverse(1), reverse(0)};
+  std::vector<action> const plan{advance(0),   record(1),   drop(0),    advance(12), turn(13),
+                                 drop_tape(1), reverse(12), reverse(1), reverse(0)};
   CHECK(graph_words(plan) == "F0 R1 Drop0 F12 Loss13 DropTape1 B12 B1 B0");
   CHECK(read_graph_words(graph_words(plan)) == plan);
   CHECK(read_graph_words(" F0\t\n R1 ") == std::vector<action>{advance(0), record(1)});

@@ -19,11 +19,30 @@ TEST_CASE("the liveness of a residual block is what one counts by hand", "[plan]
   operation_graph const graph{.operations = {{.bytes = 10, .time = 1, .adjoint_time = 10},
                                              {.inputs = {0}, .bytes = 20, .time = 2, .work = 6, .adjoint_time = 20},
                                              {.inputs = {1}, .bytes = 30, .time = 4, .adjoint_time = 40},
-                                             {.inputs = {0, 2}, .bytes = 40, .time = 8, .adjoint_time = 80, .adjoint_needs_inputs = false, .adjoint_needs_output = false}},
+                                             {.inputs = {0, 2},
+                                              .bytes = 40,
+                                              .time = 8,
+                                              .adjoint_time = 80,
+                                              .adjoint_needs_inputs = false,
+                                              .adjoint_needs_output = false}},
                               .loss_time = 100};
   auto const values = cairn::liveness_of(graph);
-  CHECK(values[0] == value_liveness{.bytes = 10, .created = 0, .last_forward_use = 3, .first_backward_use = 7, .last_backward_use = 8, .inactive_time = 100 + 80 + 40, .recompute_time = 1, .recompute_bytes = 10});
-  CHECK(values[1] == value_liveness{.bytes = 20, .created = 1, .last_forward_use = 2, .first_backward_use = 6, .last_backward_use = 7, .inactive_time = 8 + 100 + 80, .recompute_time = 2, .recompute_bytes = 26});
+  CHECK(values[0] == value_liveness{.bytes = 10,
+                                    .created = 0,
+                                    .last_forward_use = 3,
+                                    .first_backward_use = 7,
+                                    .last_backward_use = 8,
+                                    .inactive_time = 100 + 80 + 40,
+                                    .recompute_time = 1,
+                                    .recompute_bytes = 10});
+  CHECK(values[1] == value_liveness{.bytes = 20,
+                                    .created = 1,
+                                    .last_forward_use = 2,
+                                    .first_backward_use = 6,
+                                    .last_backward_use = 7,
+                                    .inactive_time = 8 + 100 + 80,
+                                    .recompute_time = 2,
+                                    .recompute_bytes = 26});
   CHECK(values[2].recompute_time == 4);
   CHECK_FALSE(values[3].first_backward_use);
   CHECK(values[3].last_forward_use == 4);

@@ -51,10 +51,12 @@ TEST_CASE("an option of a whole graph costs what its replay costs", "[plan][grap
           CHECK(cost.makespan >= all_plans.makespan(peak));
           for (auto const& other : options.closing)
             if (&other != &option)
-              CHECK_FALSE((other.time <= option.time && other.kept <= option.kept && other.backward_peak <= option.backward_peak && other.forward_peak <= option.forward_peak));
+              CHECK_FALSE((other.time <= option.time && other.kept <= option.kept &&
+                           other.backward_peak <= option.backward_peak && other.forward_peak <= option.forward_peak));
         }
         // The least time there is for any amount of room is that of running everything once.
-        auto const fastest = std::min_element(options.closing.begin(), options.closing.end(), [](auto const& a, auto const& b) { return a.time < b.time; });
+        auto const fastest = std::min_element(options.closing.begin(), options.closing.end(),
+                                              [](auto const& a, auto const& b) { return a.time < b.time; });
         CHECK(fastest->time + adjoint_times(model) == model.least_time());
       }
 }
@@ -102,8 +104,10 @@ TEST_CASE("a table answers the same whatever it was asked before", "[plan][graph
       std::int64_t const least = upward.least_budget(), most = least + 40;
       std::vector<std::int64_t> up, down, alone;
       for (std::int64_t budget = least; budget <= most; ++budget) up.push_back(upward.time(budget).value());
-      for (std::int64_t budget = most; budget >= least; --budget) down.insert(down.begin(), downward.time(budget).value());
-      for (std::int64_t budget = least; budget <= most; ++budget) alone.push_back(lower_set_table{model, blocks, 1, 1u << 24}.time(budget).value());
+      for (std::int64_t budget = most; budget >= least; --budget)
+        down.insert(down.begin(), downward.time(budget).value());
+      for (std::int64_t budget = least; budget <= most; ++budget)
+        alone.push_back(lower_set_table{model, blocks, 1, 1u << 24}.time(budget).value());
       CHECK(up == alone);
       CHECK(down == alone);
     }
@@ -138,7 +142,8 @@ TEST_CASE("a table that may look at little gives up, and says so", "[plan][graph
 }
 
 TEST_CASE("cuts are where one value crosses", "[plan][graph]") {
-  graph_model const model{graphs::make(graphs::kind::residual, 9, 1), "test"};  // three times f, g and a sum with what came in, which in the first is the caller's
+  // Three times f, g and a sum with what came in, which in the first is the caller's.
+  graph_model const model{graphs::make(graphs::kind::residual, 9, 1), "test"};
   std::vector<std::size_t> cuts;
   for (std::size_t p = 0; p <= 9; ++p)
     if (model.is_cut(p)) cuts.push_back(p);

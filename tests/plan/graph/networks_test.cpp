@@ -49,7 +49,8 @@ TEST_CASE("networks have the operations and bytes that they are known for", "[pl
   CHECK(double(time) * 50 / 2 < 5.0e9);
 }
 
-TEST_CASE("plans for networks at half and a third of the bytes are within 5 percent of the bound", "[plan][graph][long]") {
+TEST_CASE("plans for networks at half and a third of the bytes are within 5 percent of the bound",
+          "[plan][graph][long]") {
   for (auto const& [name, graph] : graphs::all_networks()) {
     graph_planner planner{graph, {.effort = graph.size() > 500 ? 6'000'000 : 3'000'000}};
     std::int64_t const all = store_all_bytes(graph);
@@ -57,8 +58,9 @@ TEST_CASE("plans for networks at half and a third of the bytes are within 5 perc
     for (std::int64_t const share : {2, 3}) {
       auto const plan = planner.plan(all / share);
       check_plan(graph, plan, all / share);
-      std::printf("%-12s 1/%d: makespan %.4f of storing everything, gap %.2f %%\n", std::string{name}.c_str(), int(share),
-                  double(plan.cost.makespan) / double(plan.cost.makespan - plan.cost.extra_forward), 100 * plan.gap());
+      std::printf("%-12s 1/%d: makespan %.4f of storing everything, gap %.2f %%\n", std::string{name}.c_str(),
+                  int(share), double(plan.cost.makespan) / double(plan.cost.makespan - plan.cost.extra_forward),
+                  100 * plan.gap());
       CHECK(plan.gap() <= 0.05);
     }
     auto const least = planner.plan(planner.least_budget());
@@ -67,7 +69,8 @@ TEST_CASE("plans for networks at half and a third of the bytes are within 5 perc
   }
 }
 
-TEST_CASE("a limit of work ends in a plan with its gap, or in an error, and never over the budget", "[plan][graph][long]") {
+TEST_CASE("a limit of work ends in a plan with its gap, or in an error, and never over the budget",
+          "[plan][graph][long]") {
   auto const graph = graphs::resnet({3, 4, 6, 3});
   std::int64_t const budget = store_all_bytes(graph) / 2;
   std::int64_t last = INT64_MAX;

@@ -78,7 +78,8 @@ TEST_CASE("the bound of a moment is below every choice that fits, and its own ch
               kept_tapes |= unsigned(at.tape_is_read[v] && !cut.is_run(v)) << v;
               CHECK((!at.is_read[v] || cut.is_kept(v) || cut.is_run(v)));
               if (cut.is_run(v))
-                for (std::size_t const input : model.inputs[v]) CHECK((at.is_free[input] || cut.is_kept(input) || cut.is_run(input)));
+                for (std::size_t const input : model.inputs[v])
+                  CHECK((at.is_free[input] || cut.is_kept(input) || cut.is_run(input)));
             }
             auto const chosen = priced(model, at, kept, kept_tapes);
             REQUIRE(chosen);

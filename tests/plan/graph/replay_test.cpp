@@ -18,8 +18,19 @@ namespace {
 /// y = x + g(f(x)): f, g and the sum, with sizes that tell apart what is counted.
 operation_graph residual() {
   return {.operations = {{.inputs = {}, .bytes = 10, .time = 1, .adjoint_time = 100},
-                         {.inputs = {0}, .bytes = 20, .time = 2, .work = 5, .adjoint_bytes = 21, .adjoint_time = 200, .adjoint_work = 7},
-                         {.inputs = {0, 1}, .bytes = 40, .time = 4, .adjoint_time = 400, .adjoint_needs_inputs = false, .adjoint_needs_output = false}},
+                         {.inputs = {0},
+                          .bytes = 20,
+                          .time = 2,
+                          .work = 5,
+                          .adjoint_bytes = 21,
+                          .adjoint_time = 200,
+                          .adjoint_work = 7},
+                         {.inputs = {0, 1},
+                          .bytes = 40,
+                          .time = 4,
+                          .adjoint_time = 400,
+                          .adjoint_needs_inputs = false,
+                          .adjoint_needs_output = false}},
           .loss_time = 1000,
           .loss_work = 3};
 }
@@ -43,7 +54,8 @@ TEST_CASE("values, adjoints and work are charged action by action", "[plan][grap
   CHECK(cost.extra_forward == 0);
   CHECK(cost.runs == 3);
   // The sum's own value is not read by its adjoint, and goes after the loss; value 1 is made again.
-  std::vector<action> const lean{advance(0), advance(1), advance(2), drop(1), turn(3), drop(2), reverse(2), advance(1), reverse(1), reverse(0)};
+  std::vector<action> const lean{advance(0), advance(1), advance(2), drop(1),    turn(3),
+                                 drop(2),    reverse(2), advance(1), reverse(1), reverse(0)};
   auto const less = cairn::replay(residual(), lean);
   // The loss: values 0 and 2, the adjoint of 2, its work. The adjoint of 1: values 0 and 1, both adjoints, its work.
   CHECK(less.peak == std::max({10 + 40 + 40 + 3, 10 + 40 + 10 + 21, 10 + 20 + 10 + 21 + 7, 10 + 20 + 40}));
@@ -52,9 +64,14 @@ TEST_CASE("values, adjoints and work are charged action by action", "[plan][grap
 }
 
 TEST_CASE("an operation that is run again counts beside the adjoints that are there", "[plan][graph]") {
-  operation_graph const graph{.operations = {{.bytes = 1, .work = 50}, {.inputs = {0}, .bytes = 2, .adjoint_bytes = 9, .adjoint_needs_inputs = false}}};
-  CHECK(cairn::replay(graph, std::vector<action>{advance(0), advance(1), turn(2), reverse(1), reverse(0)}).peak == 1 + 50);
-  CHECK(cairn::replay(graph, std::vector<action>{advance(0), advance(1), drop(0), turn(2), advance(0), reverse(1), reverse(0)}).peak == 1 + 2 + 50 + 9);
+  operation_graph const graph{
+      .operations = {{.bytes = 1, .work = 50},
+                     {.inputs = {0}, .bytes = 2, .adjoint_bytes = 9, .adjoint_needs_inputs = false}}};
+  CHECK(cairn::replay(graph, std::vector<action>{advance(0), advance(1), turn(2), reverse(1), reverse(0)}).peak ==
+        1 + 50);
+  CHECK(cairn::replay(graph,
+                      std::vector<action>{advance(0), advance(1), drop(0), turn(2), advance(0), reverse(1), reverse(0)})
+            .peak == 1 + 2 + 50 + 9);
 }
 
 TEST_CASE("tapes are charged from their record to their adjoint or drop, and values beside them", "[plan][graph]") {
@@ -65,7 +82,8 @@ TEST_CASE("tapes are charged from their record to their adjoint or drop, and val
   CHECK(kept.peak == (10 + 20 + 40) + 40 + 10 + 21 + 400);  // the adjoint of the sum, with both tapes
   CHECK(kept.runs == 3);
   CHECK(kept.extra_forward == 0);
-  // Tapes made right before their adjoints. Value 1 is made again for that, value 0 stands and gives way to the new one.
+  // Tapes made right before their adjoints. Value 1 is made again for that, value 0 stands and gives way to the new
+  // one.
   auto const late = played({advance(0), advance(1), advance(2), drop(1), turn(3), drop(2), reverse(2), record(1),
                             reverse(1), record(0), reverse(0)});
   CHECK(late.peak == 10 + 20 + 300 + 10 + 21 + 7);
@@ -136,7 +154,8 @@ TEST_CASE("the loss makes the adjoints of all outputs", "[plan][graph]") {
   CHECK(cairn::replay(graph, plan).peak == 7 + 6 + 1);
   graph.outputs = {0, 1, 2};  // value 0 is read by the loss, too, and its adjoint is there from then on
   CHECK(cairn::replay(graph, plan).peak == 7 + 7);
-  CHECK(refusal(graph, {advance(1), advance(0), advance(2), drop(0), turn(3)}).find("without the value of an output") != std::string::npos);
+  CHECK(refusal(graph, {advance(1), advance(0), advance(2), drop(0), turn(3)}).find("without the value of an output") !=
+        std::string::npos);
 }
 
 TEST_CASE("what no machine could do is refused with the action", "[plan][graph]") {

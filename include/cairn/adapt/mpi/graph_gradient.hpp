@@ -16,10 +16,9 @@ namespace cairn {
 /// \param with  the ranks; see `collective`; `every` counts actions   \param rest  as without `collective`
 /// \throws collective_error   on all ranks, if one of them cannot go on: before any operation runs if plans differ
 template <class Plan, bool BetweenActions, class... Rest>
-[[nodiscard]] graph_adjoints graph_gradient(graph_builder const& net, Plan&& plan,
-                                            std::vector<graph_binding> const& inputs,
-                                            std::vector<graph_seed> const& seeds, collective<BetweenActions> with,
-                                            Rest&&... rest) {
+[[nodiscard]] graph_adjoints graph_gradient(graph_builder const& net, std::vector<graph_binding> const& inputs,
+                                            Plan&& plan, std::vector<graph_seed> const& seeds,
+                                            collective<BetweenActions> with, Rest&&... rest) {
   constexpr char const* operation = "cairn::graph_gradient";
   constexpr bool planned = !detail::budgets_graphs<std::remove_reference_t<Plan>>;
   static_assert(planned,
@@ -30,7 +29,7 @@ template <class Plan, bool BetweenActions, class... Rest>
   else
     return ranks.around(operation, plan, [&] {
       auto const run = [&](auto&&... extras) {
-        return graph_gradient(net, plan, inputs, seeds, std::forward<decltype(extras)>(extras)...);
+        return graph_gradient(net, inputs, plan, seeds, std::forward<decltype(extras)>(extras)...);
       };
       return detail::run_with_extras<BetweenActions>(ranks, operation, run, std::forward<Rest>(rest)...);
     });

@@ -48,14 +48,14 @@ template <class Step, class X0, class KeepGoing, class P, bool BetweenActions, c
     auto const& ranks = detail::inside::of(with);
     return ranks.around(operation, plan, [&] {
       auto const more = std::make_shared<bool>(true);
-      auto const go_on = [&](State const& x, step_index const i) {
+      auto const all_keep_going = [&](State const& x, step_index const i) {
         bool const own = detail::ask(keep_going, x, i);
         return ranks.agreed(operation, own && *more);
       };
       auto const run = [&](auto&& used, auto&& watching, auto asked) {
         auto const loop = [&]<class Kept>(Kept&& kept) {
           return collective_run{
-              checkpointed_while(std::forward<Kept>(kept), std::forward<X0>(x0), go_on, plan,
+              checkpointed_while(std::forward<Kept>(kept), std::forward<X0>(x0), all_keep_going, plan,
                                  std::forward<decltype(used)>(used), std::forward<decltype(watching)>(watching), asked),
               ranks};
         };

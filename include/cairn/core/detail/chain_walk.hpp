@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file chain_walk.hpp  Tracks which states and tapes exist during a plan for a chain, and what may be done next.
+/// \file chain_walk.hpp  The rules of plans for chains: which states and tapes exist, and what may be done next.
 #include <cstddef>
-#include <cstdint>
 #include <cairn/core/action.hpp>
 #include <cairn/core/chain.hpp>
-#include <cairn/core/detail/table.hpp>
-#include <cairn/core/error.hpp>
+#include <cairn/core/detail/place_walk.hpp>
 
 namespace cairn::detail {
 
@@ -55,32 +53,23 @@ class named_tiers {
 }
 
 /// The rules of `chain_actions`, on numbers alone. Call `check(a)`, then `apply(a)` for each action, then `finish()`.
-/// One object serves one sweep.
-/// Cost: one byte per stage; O(1) per action.
-class chain_walk {
+/// State 0 in memory is the caller's and always there.   Cost: O(1) per action.
+class chain_walk : public place_walk {
  public:
   /// \param elsewhere  the tiers that saves and loads may name   \param who  the public name that refuses, with static
   /// storage
   chain_walk(step_index stages, named_tiers elsewhere, char const* who)
-      : stages_{stages}, far_{elsewhere}, who_{who}, held_(std::size_t(stages) + 2), adjoint_{stages + 1} {
-    held_[0] = in_memory;
-  }
+      : place_walk{stages, "stage", who}, far_{elsewhere} {}
 
   /// \param adjoint_needs_state  whether the adjoint of the action's stage needs its state as well as its tape
   /// \throws invalid_schedule   if `a` needs something that does not exist
   void check(action const& a, bool adjoint_needs_state) const {
     using enum action_kind;
     bool const of_stage = runs_stage(a) || a.kind == reverse || (a.kind == drop && a.what == content::tape);
-    if (a.from < 0 || a.from > stages_ - (of_stage ? 1 : 0)) refuse("an action names a stage that is not there", a);
-    if (a != as_chain_action(a))
-      throw invalid_schedule{
-          who_,
-          "an action is none that a chain has",
-          {{"action", played_}, {"kind", int(a.kind)}, {"slot", a.slot}, {"from", a.from}, {"to", a.to}},
-          "make it by cairn::chain_actions"};
+    need(a.from >= 0 && a.from <= count() - (of_stage ? 1 : 0), "an action names a stage that is not there", a);
+    need_own(a, as_chain_action(a), "an action is none that a chain has", "make it by cairn::chain_actions");
     bool const elsewhere = a.kind == save || a.kind == load || (a.kind == drop && a.where != tier::memory);
-    if (elsewhere && (a.where == tier::memory || !far_.holds(a.where)))
-      refuse("an action names a tier that is not there", a);
+    need(!elsewhere || (a.where != tier::memory && far_.holds(a.where)), "an action names a tier that is not there", a);
     step_index const i = a.from;
     switch (a.kind) {
       case advance: need(at_hand(i), "a stage is run on a state that is not at hand", a); break;
@@ -98,12 +87,12 @@ class chain_walk {
              elsewhere ? "a state is dropped that is not kept on that tier" : "a state is dropped that is not kept", a);
         break;
       case turn:
-        need(i == stages_, "the loss is not the last stage", a);
-        need(adjoint_ == stages_ + 1, "the loss is run twice", a);
+        need(i == count(), "the loss is not the last stage", a);
+        need(remaining() == count() + 1, "the loss is run twice", a);
         need(at_hand(i), "the loss is run without its state", a);
         break;
       case reverse:
-        need(adjoint_ == i + 1, "an adjoint is run out of order", a);
+        need(remaining() == i + 1, "an adjoint is run out of order", a);
         need(holds_tape(i), "an adjoint is run without its tape", a);
         need(!adjoint_needs_state || at_hand(i), "an adjoint is run without its state", a);
         break;
@@ -120,67 +109,33 @@ class chain_walk {
     using enum action_kind;
     step_index const i = a.from;
     switch (a.kind) {
-      case advance: set(i + 1, in_memory); break;
+      case advance: set(i + 1, kept); break;
       case record:
         set(i, taped);
-        clear(i + 1, in_memory);
+        clear(i + 1, kept);
         break;
       case drop: clear(i, a.what == content::tape ? taped : named_tiers::bit(a.where)); break;
-      case turn:
-        clear(i, in_memory);
-        adjoint_ = i;
-        break;
+      case turn: clear(i, kept); break;
       case reverse:
         clear(i, taped);
-        clear(i + 1, in_memory);
-        adjoint_ = i;
+        clear(i + 1, kept);
         break;
       case save: set(i, named_tiers::bit(a.where)); break;
-      case load: set(i, in_memory); break;
+      case load: set(i, kept); break;
       case done: break;
     }
-    ++played_;
+    pass(a);
   }
   /// \throws invalid_schedule   if an adjoint is missing
-  void finish() const {
-    if (adjoint_ != 0)
-      throw invalid_schedule{who_,
-                             "the plan ends before the adjoint of state 0 is made",
-                             {{"actions", played_}, {"open adjoints", adjoint_}},
-                             ""};
-  }
+  void finish() const { need_end("the plan ends before the adjoint of state 0 is made", "open adjoints"); }
 
   [[nodiscard]] bool holds_state(step_index i, tier where = tier::memory) const noexcept {
-    return (held_[std::size_t(i)] & named_tiers::bit(where)) != 0;
+    return (i == 0 && where == tier::memory) || holds(i, named_tiers::bit(where));
   }
-  [[nodiscard]] bool holds_tape(step_index i) const noexcept { return (held_[std::size_t(i)] & taped) != 0; }
   [[nodiscard]] bool at_hand(step_index i) const noexcept { return holds_state(i) || (i > 0 && holds_tape(i - 1)); }
-  [[nodiscard]] std::size_t played() const noexcept { return played_; }  ///< actions applied so far
-  [[noreturn]] void refuse(char const* problem, action const& a) const {
-    throw invalid_schedule{who_, problem, {{"action", played_}, {"stage", a.from}}, ""};
-  }
 
  private:
-  static constexpr unsigned in_memory = named_tiers::bit(tier::memory), taped = 1u << tier_count;
-  void need(bool holds, char const* problem, action const& a) const {
-    if (!holds) refuse(problem, a);
-  }
-  void set(step_index i, unsigned bit) noexcept {
-    held_[std::size_t(i)] = static_cast<unsigned char>(held_[std::size_t(i)] | bit);
-  }
-  /// State 0 belongs to the caller and stays.
-  void clear(step_index i, unsigned bit) noexcept {
-    if (i > 0 || bit != in_memory) held_[std::size_t(i)] = static_cast<unsigned char>(held_[std::size_t(i)] & ~bit);
-  }
-
-  step_index stages_;
   named_tiers far_;
-  char const* who_;
-  table<unsigned char>
-      held_;  ///< for stages 0..L+1: the tiers that hold the state, and whether the tape lives; i + 1 is always in
-              ///< range
-  step_index adjoint_;  ///< number of the state whose adjoint lives; L+1 before the loss
-  std::size_t played_ = 0;
 };
 
 }  // namespace cairn::detail

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file graph_walk.hpp  Tracks which values and tapes exist during a plan for a graph, and what may be done next.
+/// \file graph_walk.hpp  The rules of plans for graphs: which values and tapes exist, and what may be done next.
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/table.hpp>
-#include <cairn/core/error.hpp>
+#include <cairn/core/detail/place_walk.hpp>
 #include <cairn/core/operation_graph.hpp>
 
 namespace cairn::detail {
@@ -73,111 +71,76 @@ struct graph_reads {
 }
 
 /// The rules of `graph_actions`, on numbers alone. Call `check(a)`, then `apply(a)` for each action, then `finish()`.
-/// One object serves one sweep, and another one after `restart`.
-/// Cost: two bytes per operation; O(values read) per action.
-class graph_walk {
+/// Cost: O(values read) per action.
+class graph_walk : public place_walk {
  public:
   /// \param reads  must outlive the walk   \param who  the public name that refuses, with static storage
   graph_walk(graph_reads const& reads, char const* who)
-      : reads_{reads}, who_{who}, kept_(reads.count), taped_(reads.count), remaining_{reads.count + 1} {}
+      : place_walk{step_index(reads.count), "operation", who}, reads_{reads} {}
 
   /// \throws invalid_schedule   if `a` needs something that does not exist
   void check(action const& a) const {
-    std::size_t const most = a.kind == action_kind::turn ? reads_.count + 1 : reads_.count;
-    if (a.from < 0 || std::size_t(a.from) >= most) refuse("an action names an operation that is not there", a);
-    if (a != as_graph_action(a))
-      throw invalid_schedule{
-          who_,
-          "an action is none that a graph has",
-          {{"action", played_}, {"kind", int(a.kind)}, {"slot", a.slot}, {"from", a.from}, {"to", a.to}},
-          "make it by cairn::graph_actions"};
-    std::size_t const v = std::size_t(a.from);
+    using enum action_kind;
+    step_index const v = a.from;
+    need(v >= 0 && v < count() + (a.kind == turn ? 1 : 0), "an action names an operation that is not there", a);
+    need_own(a, as_graph_action(a), "an action is none that a graph has", "make it by cairn::graph_actions");
     switch (a.kind) {
-      case action_kind::advance:
-        need(!kept_[v], "an operation is run whose value is kept", a);
+      case advance:
+        need(!holds_value(v), "an operation is run whose value is kept", a);
         check_run(a);
         break;
-      case action_kind::record:
-        need(!taped_[v], "an operation is recorded whose tape is kept", a);
+      case record:
+        need(!holds_tape(v), "an operation is recorded whose tape is kept", a);
         check_run(a);
         break;
-      case action_kind::drop:
-        if (a.what == content::tape) need(taped_[v], "a tape is dropped that is not kept", a);
-        else need(kept_[v], "a value is dropped that is not kept", a);
+      case drop:
+        if (a.what == content::tape) need(holds_tape(v), "a tape is dropped that is not kept", a);
+        else need(holds_value(v), "a value is dropped that is not kept", a);
         break;
-      case action_kind::turn:
-        need(v == reads_.count, "the loss has the number of an operation", a);
-        need(remaining_ == reads_.count + 1, "the loss of a graph is run twice", a);
-        need(all_held(reads_.needs[v]), "the loss is run without the value of an output", a);
+      case turn:
+        need(v == count(), "the loss has the number of an operation", a);
+        need(remaining() == count() + 1, "the loss of a graph is run twice", a);
+        need(all_held(reads_.needs, v), "the loss is run without the value of an output", a);
         break;
-      case action_kind::reverse:
-        need(remaining_ == v + 1, "the adjoint of an operation is run out of order", a);
-        need(all_held(reads_.needs[v]), "the adjoint of an operation is run without a value that it reads", a);
-        need(!reads_.has_tape[v] || taped_[v], "the adjoint of an operation is run without its tape", a);
+      case reverse:
+        need(remaining() == v + 1, "the adjoint of an operation is run out of order", a);
+        need(all_held(reads_.needs, v), "the adjoint of an operation is run without a value that it reads", a);
+        need(!reads_.has_tape[std::size_t(v)] || holds_tape(v), "the adjoint of an operation is run without its tape",
+             a);
         break;
       default: break;
     }
   }
   /// \pre check(a) has not thrown
   void apply(action const& a) noexcept {
-    std::size_t const v = std::size_t(a.from);
+    using enum action_kind;
     switch (a.kind) {
-      case action_kind::advance: kept_[v] = 1; break;
-      case action_kind::record: kept_[v] = taped_[v] = 1; break;
-      case action_kind::drop: (a.what == content::tape ? taped_ : kept_)[v] = 0; break;
-      case action_kind::turn: remaining_ = v; break;
-      case action_kind::reverse:
-        kept_[v] = taped_[v] = 0;
-        remaining_ = v;
-        break;
+      case advance: set(a.from, kept); break;
+      case record: set(a.from, kept | taped); break;
+      case drop: clear(a.from, a.what == content::tape ? taped : kept); break;
+      case reverse: clear(a.from, kept | taped); break;
       default: break;
     }
-    ++played_;
+    pass(a);
   }
   /// \throws invalid_schedule   if an adjoint is missing
-  void finish() const {
-    if (remaining_ != 0)
-      throw invalid_schedule{who_,
-                             "the plan ends before the adjoint of operation 0 has run",
-                             {{"actions", played_}, {"adjoints left", remaining_}},
-                             ""};
-  }
+  void finish() const { need_end("the plan ends before the adjoint of operation 0 has run", "adjoints left"); }
 
-  /// Begins another sweep over the same graph.
-  void restart() noexcept {
-    for (char& one : kept_) one = 0;
-    for (char& one : taped_) one = 0;
-    remaining_ = reads_.count + 1;
-    played_ = 0;
-  }
-
-  [[nodiscard]] bool holds_value(std::size_t v) const noexcept { return kept_[v] != 0; }
-  [[nodiscard]] bool holds_tape(std::size_t v) const noexcept { return taped_[v] != 0; }
-  /// The adjoints of operations [0, remaining) are still to run; n + 1 includes the loss.
-  [[nodiscard]] std::size_t remaining() const noexcept { return remaining_; }
+  [[nodiscard]] bool holds_value(step_index v) const noexcept { return holds(v, kept); }
 
  private:
   void check_run(action const& a) const {
-    need(std::size_t(a.from) < remaining_, "an operation is run after its adjoint", a);
-    need(all_held(reads_.inputs[std::size_t(a.from)]), "an operation is run without the value of an input", a);
+    need(a.from < remaining(), "an operation is run after its adjoint", a);
+    need(all_held(reads_.inputs, a.from), "an operation is run without the value of an input", a);
   }
-  [[nodiscard]] bool all_held(std::vector<std::size_t> const& values) const noexcept {
-    for (std::size_t const v : values)
-      if (!kept_[v]) return false;
+  /// \param lists  one for each operation
+  [[nodiscard]] bool all_held(std::vector<std::vector<std::size_t>> const& lists, step_index v) const noexcept {
+    for (std::size_t const read : lists[std::size_t(v)])
+      if (!holds_value(step_index(read))) return false;
     return true;
-  }
-  void need(bool holds, char const* problem, action const& a) const {
-    if (!holds) refuse(problem, a);
-  }
-  [[noreturn]] void refuse(char const* problem, action const& a) const {
-    throw invalid_schedule{who_, problem, {{"action", played_}, {"operation", a.from}}, ""};
   }
 
   graph_reads const& reads_;
-  char const* who_;
-  table<char> kept_, taped_;
-  std::size_t remaining_;
-  std::size_t played_ = 0;
 };
 
 }  // namespace cairn::detail

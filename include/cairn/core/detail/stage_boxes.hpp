@@ -8,8 +8,8 @@
 namespace cairn::detail {
 
 /// Boxes of a few sizes, taken and given back in any order. A free box serves the next object of its size; there are
-/// never more boxes of a size than were in use at one time. Objects of more than `largest` bytes get no box, because no
-/// plan counts the memory of a box that waits for the next object.
+/// never more boxes of a size than were in use at one time. Objects of more than `largest` bytes, here a value with its
+/// holder, get no box, because no plan counts the memory of a box that waits for the next object.
 class stage_boxes {
  public:
   static constexpr std::size_t largest = 320, largest_alignment = 64;

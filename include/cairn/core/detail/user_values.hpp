@@ -50,7 +50,7 @@ template <class Make>
 
 /// A snapshot of an object.
 template <class State>
-[[nodiscard]] constexpr kept_as<State> taken_snapshot(State const& x) {
+[[nodiscard]] constexpr stored_as<State> taken_snapshot(State const& x) {
   return taken_out_by([&]() -> decltype(auto) { return save_state(x); });
 }
 

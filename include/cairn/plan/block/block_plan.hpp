@@ -30,11 +30,11 @@ struct block_run {
 
 /// How a chain was cut into blocks.
 enum class block_method : std::uint8_t {
-  square_root,  ///< blocks of ceil(n^(1/(levels+1))) stages, the default
-  block_size,   ///< blocks of a given size
-  bytes,        ///< the cuts with the fewest extra runs within a budget
-  custom,       ///< a user's planner
-  plain         ///< one block, because no other plan could be made
+  square_root,   ///< blocks of ceil(n^(1/(levels+1))) stages, the default
+  block_size,    ///< blocks of a given size
+  bytes,         ///< the cuts with the fewest extra runs within a budget
+  user_planner,  ///< a user's planner
+  plain          ///< one block, because no other plan could be made
 };
 
 /// Its name.
@@ -43,7 +43,7 @@ enum class block_method : std::uint8_t {
     case block_method::square_root: return "square_root";
     case block_method::block_size: return "block_size";
     case block_method::bytes: return "bytes";
-    case block_method::custom: return "custom";
+    case block_method::user_planner: return "user_planner";
     case block_method::plain: break;
   }
   return "plain";
@@ -51,7 +51,7 @@ enum class block_method : std::uint8_t {
 
 /// Properties of a block plan that are known before it runs.
 struct block_meta {
-  block_method by = block_method::custom;  ///< how the blocks were made
+  block_method by = block_method::user_planner;  ///< how the blocks were made
   int levels = 1;              ///< the most times that a stage is run again without its tape
   step_index num_blocks = 0;   ///< number of blocks
   std::vector<block_run> sizes;  ///< the blocks; consecutive ones of equal size are one entry

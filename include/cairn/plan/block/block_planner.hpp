@@ -15,12 +15,12 @@
 
 namespace cairn {
 
-/// A user's planner: `plan(work)` or `plan(work, budget)`, which returns a `block_plan`. It may throw; its result is
-/// checked.
+/// A user's planner: `plan(work)` or `plan(budget, work)`, which returns a `block_plan`. The budget is given as a
+/// std::int64_t in the unit of the chain, which converts to `byte_budget`. It may throw; its result is checked.
 class block_planner {
  public:
   /// The budget that a planner receives if none is given.
-  static constexpr std::int64_t no_budget = (std::numeric_limits<std::int64_t>::max)();
+  static constexpr byte_budget no_budget = (std::numeric_limits<std::int64_t>::max)();
 
   /// No planner.
   block_planner() = default;
@@ -28,21 +28,24 @@ class block_planner {
   template <class Planner>
     requires(!std::same_as<std::remove_cvref_t<Planner>, block_planner>)
   block_planner(Planner plan) {
-    constexpr bool takes_budget = std::is_invocable_r_v<block_plan, Planner&, chain const&, std::int64_t>;
+    constexpr bool takes_budget = std::is_invocable_r_v<block_plan, Planner&, std::int64_t, chain const&>;
     constexpr bool takes_chain = std::is_invocable_r_v<block_plan, Planner&, chain const&>;
     static_assert(takes_budget || takes_chain,
-                  "cairn: a planner of blocks must be `plan(work)` or `plan(work, budget)`, with chain const& work, "
+                  "cairn: a planner of blocks must be `plan(work)` or `plan(budget, work)`, with chain const& work, "
                   "and return a block_plan");
     if constexpr (takes_budget) plan_ = std::move(plan);
     else if constexpr (takes_chain)
-      plan_ = [plan = std::move(plan)](chain const& work, std::int64_t) mutable -> block_plan { return plan(work); };
+      plan_ = [plan = std::move(plan)](std::int64_t, chain const& work) mutable -> block_plan { return plan(work); };
   }
   [[nodiscard]] explicit operator bool() const noexcept { return bool(plan_); }  ///< whether there is a planner
   /// The planner's blocks, unchecked.   \pre there is a planner
-  [[nodiscard]] block_plan operator()(chain const& work, std::int64_t budget) const { return plan_(work, budget); }
+  /// \param budget  a size, "512MiB", if the chain is in bytes; or a number in the unit of the chain
+  [[nodiscard]] block_plan operator()(byte_budget budget, chain const& work) const {
+    return plan_(budget.count(), work);
+  }
 
  private:
-  std::function<block_plan(chain const&, std::int64_t)> plan_;
+  std::function<block_plan(std::int64_t, chain const&)> plan_;
 };
 
 /// How blocks are chosen. By default: blocks of ceil(sqrt(n)) stages.

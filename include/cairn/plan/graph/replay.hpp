@@ -56,7 +56,7 @@ class graph_interpreter {
     walk_.apply(a);
   }
   /// Bytes during the last action that ran something.
-  [[nodiscard]] std::int64_t reached() const noexcept { return reached_; }
+  [[nodiscard]] std::int64_t bytes_at_last_run() const noexcept { return bytes_at_last_run_; }
   /// Bytes of the values and tapes that are kept.
   [[nodiscard]] std::int64_t kept() const noexcept { return live_; }
   /// \throws invalid_schedule   if an adjoint is missing
@@ -69,7 +69,7 @@ class graph_interpreter {
  private:
   void run(std::size_t v) noexcept {
     live_ += model_.bytes[v];
-    reach(live_ + model_.work[v] + model_.open[walk_.remaining()]);
+    reach(live_ + model_.work[v] + model_.open[std::size_t(walk_.remaining())]);
     cost_.makespan += model_.time[v];
     ++cost_.runs;
   }
@@ -78,27 +78,27 @@ class graph_interpreter {
     cost_.makespan += model_.adjoint_time[v];
   }
   void forget(std::size_t v) noexcept {
-    if (walk_.holds_value(v)) live_ -= model_.bytes[v];
+    if (walk_.holds_value(step_index(v))) live_ -= model_.bytes[v];
   }
   void forget_tape(std::size_t v) noexcept {
-    if (walk_.holds_tape(v)) live_ -= model_.tape[v];
+    if (walk_.holds_tape(step_index(v))) live_ -= model_.tape[v];
   }
   void reach(std::int64_t bytes) noexcept {
-    reached_ = bytes;
+    bytes_at_last_run_ = bytes;
     cost_.peak = (std::max)(cost_.peak, bytes);
   }
 
   graph_model const& model_;
   graph_walk walk_;
   std::int64_t live_ = 0;  ///< bytes of kept values and tapes
-  std::int64_t reached_ = 0;
+  std::int64_t bytes_at_last_run_ = 0;
   graph_cost cost_;
 };
 
 [[nodiscard]] inline graph_cost replay(graph_model const& model, std::span<action const> actions, char const* who) {
-  graph_interpreter player{model, who};
-  for (auto const& a : actions) player.obey(a);
-  return player.finish();
+  graph_interpreter interpreter{model, who};
+  for (auto const& a : actions) interpreter.obey(a);
+  return interpreter.finish();
 }
 
 }  // namespace detail

@@ -50,7 +50,7 @@ struct cost {
 /// The longest loop whose schedule `estimate` walks to get counts that the plan does not know.
 inline constexpr step_index most_walked_steps = 10'000'000;
 /// The longest loop that `estimate` walks for an exact peak; this takes some milliseconds.
-inline constexpr step_index most_tallied_steps = 100'000;
+inline constexpr step_index most_counted_steps = 100'000;
 
 namespace detail {
 
@@ -159,10 +159,10 @@ struct itemised_cost {
   sweep_parts memory;
 };
 
-/// \param most_tallied  the longest loop that is walked for an exact peak
+/// \param most_counted  the longest loop that is walked for an exact peak
 template <schedule Plan>
 [[nodiscard, gnu::cold]] constexpr itemised_cost itemised(Plan const& plan, workload const& work,
-                                                          step_index most_tallied) {
+                                                          step_index most_counted) {
   sweep_sizes const sizes = sizes_of(work, plan.leaf());
   if (work.steps && *work.steps != plan.steps())
     throw invalid_plan{"cairn::estimate",
@@ -186,7 +186,7 @@ template <schedule Plan>
   sum.stored_bytes = wide(sum.peak_slots) * sizes.state;
 
   sweep_needs const needs = needs_of(plan, sum.counts, work);
-  bool const by_walk = sum.steps <= most_tallied;
+  bool const by_walk = sum.steps <= most_counted;
   sum.peak_is_exact = by_walk && !(work.form.snapshots && work.verify != replay_check::off);
   sweep_peak const all = peak_of(plan, work.form, needs, sizes, by_walk, false);
   sum.peak_states = all.states;
@@ -216,7 +216,7 @@ template <schedule Plan>
 }  // namespace detail
 
 /// The cost of `plan` on `work`; only counts if the workload has no sizes and times.
-/// Cost: at most one walk for up to `most_tallied_steps` steps, for `revolve` usually only to its turn; for longer
+/// Cost: at most one walk for up to `most_counted_steps` steps, for `revolve` usually only to its turn; for longer
 /// loops O(1) if the plan has `counts()`, else one walk.
 /// \throws invalid_plan   if a plan without `counts()` has more than `most_walked_steps` steps, and if work.steps is
 ///   given and differs from the plan's   \throws invalid_schedule   if the walk finds a flaw   \throws overflow_error
@@ -225,7 +225,7 @@ template <schedule Plan>
 /// \ingroup start
 template <schedule Plan>
 [[nodiscard]] constexpr cost estimate(Plan const& plan, workload const& work = {}) {
-  return detail::itemised(plan, work, most_tallied_steps).sum;
+  return detail::itemised(plan, work, most_counted_steps).sum;
 }
 
 }  // namespace cairn

@@ -22,11 +22,11 @@ struct schedule_limits {
 
 /// Obeys actions on step numbers and reports the first flaw. Memory: O(slots in use).
 ///
-/// These rules apply to loops only. The rules of chains (`chain_walk`) and of graphs (`graph_walk`) are neither special
-/// nor more general cases of them. In a loop, one live state moves from step to step, a slot takes any state, and
-/// `reverse` needs the live state. In a chain or graph nothing is live: each value has a place of its own, a run makes
-/// the next value beside the values it reads, and several values may have to be present at once. The only common rule
-/// is that adjoints come in order.
+/// These rules apply to loops only. The rules of chains and graphs (`place_walk`, with `chain_walk` and `graph_walk` on
+/// top) are neither special nor more general cases of them. In a loop, one live state moves from step to step, a slot
+/// takes any state, and `reverse` needs the live state. In a chain or graph nothing is live: each value has a place of
+/// its own, a run makes the next value beside the values it reads, and several values may have to be present at once.
+/// The only common rule is that adjoints come in order.
 class interpreter {
  public:
   /// The beginning of a sweep: the initial state is live, and nothing is kept.

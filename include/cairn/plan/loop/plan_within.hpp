@@ -13,7 +13,7 @@ namespace cairn {
 /// bytes of memory: `plan_within("512MiB", work)`. Chooses the planner, the slots and, if the adjoint takes leaves
 /// (`adjoint_form::leaf`), their length. All states are in memory unless `options.only` names a planner that stores
 /// some elsewhere. Cost: milliseconds for loops of up to some thousand steps, whose peaks are exact; above
-/// `most_tallied_steps` closed forms are used, for up to 2^63-1 steps.
+/// `most_counted_steps` closed forms are used, for up to 2^63-1 steps.
 /// \throws infeasible_budget   with the least feasible bytes   \throws invalid_plan, overflow_error   for an impossible
 ///   workload, or one without steps or without the bytes of a state
 /// \ingroup start

@@ -70,11 +70,11 @@ struct planned {
 
 namespace detail {
 
-/// \param most_tallied  as in `itemised`
+/// \param most_counted  as in `itemised`
 template <schedule Plan>
 [[nodiscard]] planned plan_of(Plan&& made, workload const& work, planner by, plan_parameters const& with,
-                              step_index most_tallied = most_tallied_steps) {
-  auto const known = itemised(made, work, most_tallied);
+                              step_index most_counted = most_counted_steps) {
+  auto const known = itemised(made, work, most_counted);
   return {std::forward<Plan>(made), by, with, known.sum, known.memory, {}};
 }
 

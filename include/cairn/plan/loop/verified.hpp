@@ -6,6 +6,7 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/plan/loop/verify.hpp>
+#include <cairn/schedule/uniform.hpp>
 
 namespace cairn {
 
@@ -67,5 +68,6 @@ class verified {
 /// Deduces the type of the plan.
 template <class Plan>
 verified(Plan) -> verified<Plan>;
+static_assert(schedule<verified<uniform>>);
 
 }  // namespace cairn

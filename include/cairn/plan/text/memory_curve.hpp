@@ -11,7 +11,7 @@
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/plan/loop/estimate.hpp>
 #include <cairn/plan/text/detail/curve_moments.hpp>
-#include <cairn/plan/text/drawn_actions.hpp>
+#include <cairn/plan/text/detail/drawn_actions.hpp>
 #include <cairn/plan/text/glyphs.hpp>
 
 namespace cairn {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <cairn/core/action.hpp>
 #include <cairn/detail/linkage.hpp>
-#include <cairn/plan/text/drawn_actions.hpp>
+#include <cairn/plan/text/detail/drawn_actions.hpp>
 #include <cairn/plan/text/glyphs.hpp>
 
 namespace cairn {

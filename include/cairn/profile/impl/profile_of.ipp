@@ -364,11 +364,11 @@ CAIRN_DECL profile_stats profile_of(profiled_graph const& measured, std::span<st
     is_activation[std::size_t(row.creation_rank) - measured.leaves.size()] = 1;
 
   detail::run_measure measure{model};
-  detail::graph_interpreter player{model, who};
+  detail::graph_interpreter interpreter{model, who};
   std::size_t remaining = n + 1;
   for (action const& a : measure.with_drops(detail::store_all_runs(model))) {
-    std::int64_t const active = standing + player.kept() + model.open[remaining];
-    player.obey(a);
+    std::int64_t const active = standing + interpreter.kept() + model.open[remaining];
+    interpreter.obey(a);
     std::size_t const v = std::size_t(a.from);
     if (a.kind == action_kind::drop) continue;
     if (a.kind == action_kind::advance || a.kind == action_kind::record) {
@@ -377,19 +377,19 @@ CAIRN_DECL profile_stats profile_of(profiled_graph const& measured, std::span<st
       if (v < measured.reads.size())
         for (std::size_t const leaf : measured.reads[v]) reads.push_back(measured.leaves[leaf].name);
       add(detail::text_of(names[v], reads), is_activation[v] != 0 ? node_type::act : node_type::other,
-          graph_type::forward, model.time[v], standing + player.reached(), active);
+          graph_type::forward, model.time[v], standing + interpreter.bytes_at_last_run(), active);
     } else if (a.kind == action_kind::turn) {
       std::vector<std::string> reads;
       for (step_index const output : graph.outputs) reads.push_back(names[std::size_t(output)]);
       add(detail::text_of(detail::loss_name, reads), node_type::other, graph_type::other, model.adjoint_time[n],
-          standing + player.reached(), active);
+          standing + interpreter.bytes_at_last_run(), active);
       remaining = n;
     } else {
       for (std::size_t leaf = 0; leaf < last.size(); ++leaf)
         if (last[leaf] == v && measured.leaves[leaf].type == node_type::param) standing += measured.leaves[leaf].bytes;
       auto const words = detail::reads_of_adjoint(graph.operations[v]);
       add(detail::text_of(names[v] + std::string{detail::adjoint_ending}, words), node_type::grad,
-          graph_type::backward, model.adjoint_time[v], standing + player.reached(), active);
+          graph_type::backward, model.adjoint_time[v], standing + interpreter.bytes_at_last_run(), active);
       remaining = v;
     }
   }

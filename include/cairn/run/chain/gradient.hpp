@@ -13,7 +13,7 @@
 #include <cairn/run/chain/detail/replay.hpp>
 #include <cairn/run/chain/detail/sweep.hpp>
 #include <cairn/run/chain/store.hpp>
-#include <cairn/run/detail/listed_actions.hpp>
+#include <cairn/run/detail/action_range.hpp>
 #include <cairn/run/detail/one_of.hpp>
 
 namespace cairn {
@@ -30,9 +30,9 @@ template <class... Rest>
   constexpr bool known = ((is_failure<Rest> || is_chain_store<Rest> || is_observer<Rest> || is_options<Rest>)&&...);
   if constexpr (!known) return stage_fault::extra;
   else {
-    constexpr int failures = (int(is_failure<Rest>) + ... + 0), stores = (int(is_chain_store<Rest>) + ... + 0),
-                  observers = (int(is_observer<Rest>) + ... + 0), options = (int(is_options<Rest>) + ... + 0);
-    return failures < 2 && stores < 2 && observers < 2 && options < 2 ? stage_fault::none : stage_fault::twice;
+    constexpr bool once = at_most_one<is_failure<Rest>...> && at_most_one<is_chain_store<Rest>...> &&
+                          at_most_one<is_observer<Rest>...> && at_most_one<is_options<Rest>...>;
+    return once ? stage_fault::none : stage_fault::twice;
   }
 }
 
@@ -49,6 +49,35 @@ inline constexpr bool stores_all<chain_tuple<Stages, X0, Bar, std::index_sequenc
 template <class Stages, class X0, class Bar, class Store>
 requires(!std::is_same_v<Store, no_chain_store>) inline constexpr bool stores_all<chain_list<Stages, X0, Bar>, Store> =
     chain_store<Store, typename list_types<Stages, X0, Bar>::state>;
+
+/// The types of a sweep.   \pre stages and plan have no fault
+template <class Stages, class X0, class Seed>
+struct chain_sweep {
+  using last = typename chain_types<Stages, X0>::last;
+  using seeded = seed_result<Seed, last>;           ///< the seed, or its result for the last state
+  using bar = typename bar_from<Seed, last>::type;  ///< the adjoint of the last state
+  using memory = typename chain_types<Stages, X0>::template memory<bar>;
+};
+/// The store among the arguments that follow the seed.
+template <class... Rest>
+using chain_store_in = std::remove_reference_t<decltype(one_of<is_chain_store<Rest>...>(std::declval<no_chain_store&>(),
+                                                                                        std::declval<Rest&>()...))>;
+template <class... Rest> inline constexpr bool asks_for_checks = (is_options<Rest> || ... || false);
+
+template <class Stages, class X0, class Seed>
+[[nodiscard]] consteval stage_fault fault_of_chain_seed() {
+  using types = chain_sweep<Stages, X0, Seed>;
+  return fault_of_chain_backward<Stages, X0, Seed, typename types::seeded, typename types::bar>();
+}
+template <class Memory, class Store>
+[[nodiscard]] consteval stage_fault fault_of_chain_store() {
+  return stores_all<Memory, Store> ? stage_fault::none : stage_fault::store;
+}
+template <class Memory, class... Rest>
+[[nodiscard]] consteval stage_fault fault_of_chain_checks() {
+  if constexpr (!asks_for_checks<Rest...>) return stage_fault::none;
+  else return Memory::states_may_be_hashed ? stage_fault::none : stage_fault::unhashed;
+}
 
 }  // namespace detail
 
@@ -78,50 +107,42 @@ requires(!std::is_same_v<Store, no_chain_store>) inline constexpr bool stores_al
 template <class Stages, class X0, class Plan, class Seed, class... Rest>
 auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed, Rest&&... rest) {
   using S = std::remove_reference_t<Stages>;
+  using sweep_types = detail::chain_sweep<S, X0, Seed>;
+  using refused = detail::refused_adjoint<S, X0>;
   if constexpr (!detail::check_stages<detail::fault_of_chain_forward<S, X0, Plan>()>())
-    return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
+    return detail::refuse<typename refused::type>();
+  else if constexpr (!detail::check_stages<detail::fault_of_chain_seed<S, X0, Seed>()>())
+    return detail::refuse<typename refused::type>();
+  else if constexpr (!detail::check_stages<detail::fault_of_extras<Rest...>()>())
+    return detail::refuse<typename refused::type>();
+  else if constexpr (!detail::check_stages<detail::fault_of_chain_store<typename sweep_types::memory,
+                                                                        detail::chain_store_in<Rest...>>()>())
+    return detail::refuse<typename refused::type>();
+  else if constexpr (!detail::check_stages<detail::fault_of_chain_checks<typename sweep_types::memory, Rest...>()>())
+    return detail::refuse<typename refused::type>();
   else {
-    using types = detail::chain_types<S, X0>;
-    using Seeded = detail::seed_result<Seed, typename types::last>;
-    using Bar = typename detail::bar_from<Seed, typename types::last>::type;
-    if constexpr (!detail::check_stages<detail::fault_of_chain_backward<S, X0, Seed, Seeded, Bar>()>())
-      return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
-    else if constexpr (!detail::check_stages<detail::fault_of_extras<Rest...>()>())
-      return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
+    using memory = typename sweep_types::memory;
+    constexpr char const* who = "cairn::chain_gradient";
+    detail::no_chain_store nowhere;
+    no_observer nobody;
+    sweep_failure unasked;
+    auto& store = detail::one_of<detail::is_chain_store<Rest>...>(nowhere, rest...);
+    auto& observer = detail::one_of<detail::is_observer<Rest>...>(nobody, rest...);
+    sweep_failure& failure = detail::one_of<detail::is_failure<Rest>...>(unasked, rest...);
+    auto const& actions = detail::actions_in(plan);
+    failure = {};
+    if constexpr (detail::of_any_stages<S>) detail::check_any_stages<X0, typename sweep_types::seeded>(stages, who);
+    detail::check_chain_plan<memory, detail::chain_store_in<Rest...>>(actions, stages, who);
+    auto const sweep = [&](auto&& replay) {
+      memory run{stages, x0};
+      detail::obey_chain_plan(run, stages, actions, std::forward<Seed>(seed), store, observer, failure, replay);
+      return run.take_adjoint();
+    };
+    if constexpr (!detail::asks_for_checks<Rest...>) return sweep(detail::no_chain_replay{});
     else {
-      using memory = typename types::template memory<Bar>;
-      detail::no_chain_store nowhere;
-      no_observer nobody;
-      sweep_failure unasked;
-      auto& store = detail::one_of<detail::is_chain_store<Rest>...>(nowhere, rest...);
-      auto& observer = detail::one_of<detail::is_observer<Rest>...>(nobody, rest...);
-      sweep_failure& failure = detail::one_of<detail::is_failure<Rest>...>(unasked, rest...);
-      using Store = std::remove_reference_t<decltype(store)>;
-      if constexpr (!detail::check_stages < detail::stores_all<memory, Store> ? detail::stage_fault::none
-                                                                              : detail::stage_fault::store > ())
-        return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
-      else {
-        constexpr char const* who = "cairn::chain_gradient";
-        auto const& actions = detail::actions_in(plan);
-        failure = {};
-        if constexpr (detail::of_any_stages<S>) detail::check_any_stages<X0, Seeded>(stages, who);
-        detail::check_chain_plan<memory, Store>(actions, stages, who);
-        auto const sweep = [&](auto&& replay) {
-          memory run{stages, x0};
-          detail::obey_chain_plan(run, stages, actions, std::forward<Seed>(seed), store, observer, failure, replay);
-          return run.take_adjoint();
-        };
-        constexpr bool checks = (detail::is_options<Rest> || ... || false);
-        if constexpr (!checks) return sweep(detail::no_chain_replay{});
-        else if constexpr (!detail::check_stages < memory::states_may_be_hashed ? detail::stage_fault::none
-                                                                                : detail::stage_fault::unhashed > ())
-          return detail::refuse<typename detail::refused_adjoint<S, X0>::type>();
-        else {
-          sweep_options none;
-          return sweep(detail::chain_replay{detail::one_of<detail::is_options<Rest>...>(none, rest...).verify, actions,
-                                            memory::count_of(stages), who});
-        }
-      }
+      sweep_options none;
+      return sweep(detail::chain_replay{detail::one_of<detail::is_options<Rest>...>(none, rest...).verify, actions,
+                                        memory::count_of(stages), who});
     }
   }
 }

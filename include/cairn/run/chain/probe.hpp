@@ -60,7 +60,7 @@ class chain_measurement : public no_hooks {
   /// Executes the plan `again` times for `count` runs of the chain; `inspect(action, run)` sees one of these runs after
   /// each action.
   template <class Inspect>
-  void play(std::size_t count, int again, Inspect inspect) {
+  void measure(std::size_t count, int again, Inspect inspect) {
     times_.assign(times_.size(), {});
     auto const behind = [&](event const& e) {
       if (e.moment() == moment::after && e.what().kind != action_kind::done) inspect(e.what(), *runs_.front());
@@ -164,7 +164,7 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
   for (step_index i = 0; i < count; ++i)
     c.self_contained_tape = c.self_contained_tape && !Memory::needs_state(stages, i);
   chain_measurement<Clock, Memory, Stages, X0, Seed> measured{stages, x0, seed, count};
-  measured.play(1, tried, [&](action const& taken, Memory const& run) {
+  measured.measure(1, tried, [&](action const& taken, Memory const& run) {
     std::size_t const i = std::size_t(taken.from);
     switch (taken.kind) {
       case action_kind::advance: c.x[i + 1] = std::int64_t(run.state_bytes(taken.to)); break;
@@ -185,7 +185,7 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
   std::size_t const most = copies_in_reach(probing_bytes(c) + sizeof(std::optional<Memory>));
   for (std::size_t runs = 1; runs < most && !measured.told();) {
     runs = next_count(runs, most);
-    measured.play(runs, runs_of_short_calls, [](action const&, Memory const&) {});
+    measured.measure(runs, runs_of_short_calls, [](action const&, Memory const&) {});
   }
   for (std::size_t i = 0; i <= size; ++i) {
     double const back = measured.seconds(i, &stage_times::backward);

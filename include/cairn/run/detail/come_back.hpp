@@ -12,8 +12,8 @@ namespace cairn::detail {
 
 /// A snapshot of the present x, in memory that is kept from call to call.
 template <class State>
-[[nodiscard]] kept_as<State> const& kept_state_of(State const& x, cached_object& memory) {
-  auto& kept = memory.get<std::optional<kept_as<State>>>();
+[[nodiscard]] stored_as<State> const& kept_state_of(State const& x, cached_object& memory) {
+  auto& kept = memory.get<std::optional<stored_as<State>>>();
   if constexpr (saves_into<State>) {
     if (kept) {
       save_state(x, *kept);

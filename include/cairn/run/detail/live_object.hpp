@@ -14,7 +14,7 @@ namespace cairn::detail {
 template <class State>
 class live_object {
  public:
-  using snapshot = kept_as<State>;
+  using snapshot = stored_as<State>;
 
   void stand_at(State& x) noexcept {
     x_ = address_of(x);

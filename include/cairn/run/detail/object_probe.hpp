@@ -29,7 +29,7 @@ class put_back_at_end {
 
  private:
   State& x_;
-  kept_as<State> kept_;
+  stored_as<State> kept_;
 };
 
 /// The first steps of a loop over an object. Every call is measured on the object, which is restored before it.
@@ -46,7 +46,7 @@ class object_probe {
   /// Sizes and times of the first `tried` steps and their adjoints.
   template <class Seed>
   void run(Seed& seed, step_index tried) {
-    std::vector<kept_as<State>> path;
+    std::vector<stored_as<State>> path;
     path.reserve(std::size_t(tried) + 1);
     timings steps, recordings, reversals, saves, restores;
     path.push_back(taken_snapshot(std::as_const(x_)));
@@ -115,7 +115,7 @@ class object_probe {
     else all_.note_tape(sizeof(tape) + all_.scale.above(held_before), 0, 0);
   }
   /// Saves as a sweep does: into an old snapshot if the object can.
-  void save_again(kept_as<State>& into) {
+  void save_again(stored_as<State>& into) {
     if constexpr (saves_into<State>) save_state(std::as_const(x_), into);
     else (void)taken_snapshot(std::as_const(x_));
   }

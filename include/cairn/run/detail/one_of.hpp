@@ -16,6 +16,9 @@ template <class T>
 inline constexpr bool observes = std::is_same_v<std::remove_cvref_t<T>, no_observer> ||
                                  std::is_invocable_v<T&, event const&>;
 
+/// Whether at most one of the arguments is of a kind.
+template <bool... Is> inline constexpr bool at_most_one = (int(Is) + ... + 0) < 2;
+
 template <std::size_t Place, class First, class... Rest>
 [[nodiscard]] auto& argument_at(First& first, [[maybe_unused]] Rest&... rest) noexcept {
   if constexpr (Place == 0) return first;

@@ -31,7 +31,7 @@ struct no_tape {};
 /// Whether the adjoint can restore a state from a tape.
 template <class Adjoint, class State, class Tape>
 inline constexpr bool restarts = requires(Adjoint& adjoint, Tape const& tape) {
-  { adjoint.restart(tape) } -> std::convertible_to<kept_as<State> const&>;
+  { adjoint.restart(tape) } -> std::convertible_to<stored_as<State> const&>;
 };
 template <class Adjoint, class State, bool Records>
 struct tape_of { using type = no_tape; };

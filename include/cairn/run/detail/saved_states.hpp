@@ -16,8 +16,8 @@ namespace cairn::detail {
 /// While live is *parked* in a frame, the object is in another state: after a turn it is in the final state, until the
 /// first adjoint asks for live. One class: each action has to say where live is, in the object or parked.
 template <class State, class Store>
-class saved_states : public sweep_memory<kept_as<State>, Store> {
-  using snapshot = kept_as<State>;
+class saved_states : public sweep_memory<stored_as<State>, Store> {
+  using snapshot = stored_as<State>;
   using memory = sweep_memory<snapshot, Store>;
   using typename memory::store_type;
   using memory::pool_, memory::anchors_, memory::anchor_count_, memory::turn_live_, memory::initial_,

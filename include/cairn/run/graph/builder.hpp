@@ -138,18 +138,18 @@ class graph_builder {
     }
   }
   /// A view of a value, such as a part of it or another shape: it shares the bytes of that value and has none of its
-  /// own. Each operation that reads the view calls `look(value)`, which should be cheap; the result is valid during the
+  /// own. Each operation that reads the view calls `view(value)`, which should be cheap; the result is valid during the
   /// call.
   /// \param pull  called `pull(bar, sum)` after the adjoint of each reader: adds the adjoint of the view to that of the
   ///   value, a `graph_adjoint`. The adjoint of the view lives only that long
   /// \tparam Bar  the type of the adjoint of the view; by default the type of the view
-  template <class Bar = void, class Look, class Pull, class T, class TBar>
-  auto view(Look&& look, Pull&& pull, graph_value<T, TBar> of) {
-    constexpr bool looks = std::is_invocable_v<std::remove_cvref_t<Look>&, T const&>;
-    static_assert(looks, "cairn: the view must be callable as `seen = look(value)`");
-    if constexpr (!looks) return graph_value<detail::refused>{0};
+  template <class Bar = void, class View, class Pull, class T, class TBar>
+  auto view(View&& view, Pull&& pull, graph_value<T, TBar> of) {
+    constexpr bool is_view = std::is_invocable_v<std::remove_cvref_t<View>&, T const&>;
+    static_assert(is_view, "cairn: the view must be callable as `seen = view(value)`");
+    if constexpr (!is_view) return graph_value<detail::refused>{0};
     else {
-      using Seen = std::remove_cvref_t<std::invoke_result_t<std::remove_cvref_t<Look>&, T const&>>;
+      using Seen = std::remove_cvref_t<std::invoke_result_t<std::remove_cvref_t<View>&, T const&>>;
       using SeenBar = std::conditional_t<std::is_void_v<Bar>, Seen, Bar>;
       constexpr bool pulls =
           std::is_invocable_v<std::remove_cvref_t<Pull>&, SeenBar const&, graph_adjoint<TBar>&> &&
@@ -158,10 +158,10 @@ class graph_builder {
       if constexpr (!pulls) return graph_value<detail::refused>{0};
       else {
         using node =
-            detail::graph_view_of<std::remove_cvref_t<Look>, std::remove_cvref_t<Pull>, T, TBar, Seen, SeenBar>;
+            detail::graph_view_of<std::remove_cvref_t<View>, std::remove_cvref_t<Pull>, T, TBar, Seen, SeenBar>;
         check(of.number_, detail::mark_of<T>());
         views_.push_back(
-            {detail::owned<detail::graph_view>{new node{std::forward<Look>(look), std::forward<Pull>(pull)}},
+            {detail::owned<detail::graph_view>{new node{std::forward<View>(view), std::forward<Pull>(pull)}},
              of.number_});
         return graph_value<Seen, SeenBar>{
             add_entry(kind::view, std::int32_t(views_.size()) - 1, detail::mark_of<Seen>())};

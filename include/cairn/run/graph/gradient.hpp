@@ -14,8 +14,8 @@
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/stage_value.hpp>
+#include <cairn/run/detail/action_range.hpp>
 #include <cairn/run/detail/in_use.hpp>
-#include <cairn/run/detail/listed_actions.hpp>
 #include <cairn/run/detail/one_of.hpp>
 #include <cairn/run/graph/builder.hpp>
 #include <cairn/run/graph/detail/given.hpp>
@@ -39,7 +39,9 @@ concept budgets_graphs = requires(P& budget, operation_graph graph) {
   budget.ran(std::int64_t{});
 };
 
+/// The arguments that may follow the seeds of a graph, beside a sweep_failure and options.
 template <class T> inline constexpr bool is_graph_workspace = std::is_same_v<T, graph_workspace&>;
+template <class T> inline constexpr bool is_graph_observer = std::is_invocable_v<T&, event const&>;
 
 }  // namespace detail
 
@@ -84,10 +86,10 @@ class graph_adjoints {
  private:
   [[nodiscard]] bool is_here() const noexcept { return work_ == nullptr || work_->users_ == user_; }
   [[nodiscard]] std::vector<stage_value>& bars() noexcept {
-    return work_ == nullptr ? bars_ : work_->kept_->room.input_bars;
+    return work_ == nullptr ? bars_ : work_->kept_->storage.input_bars;
   }
   [[nodiscard]] std::vector<stage_value> const& bars() const noexcept {
-    return work_ == nullptr ? bars_ : work_->kept_->room.input_bars;
+    return work_ == nullptr ? bars_ : work_->kept_->storage.input_bars;
   }
 
   graph_builder const* net_;
@@ -106,7 +108,7 @@ class graph_use {
   graph_use(graph_workspace& work, char const* who) : busy_{work.busy_, who}, work_{work}, who_{who} {
     ++work.users_;
     if (!work.kept_) work.kept_.emplace();
-    work.kept_->room.empty();
+    work.kept_->storage.empty();
   }
 
   [[nodiscard]] operation_graph const& told(graph_builder const& net) { return work_.kept_->known.told(net); }
@@ -116,8 +118,8 @@ class graph_use {
   std::int64_t run(graph_builder const& net, Actions const& actions, std::vector<graph_binding> const& inputs,
                    std::vector<graph_seed> const& seeds, Observer& observer, sweep_failure& failure,
                    [[maybe_unused]] replay_check verify, bool outlives) {
-    auto& [room, known, replay] = *work_.kept_;
-    graph_memory memory{net, inputs, seeds, who_, room, outlives ? &room.boxes : nullptr};
+    auto& [storage, known, replay] = *work_.kept_;
+    graph_memory memory{net, inputs, seeds, who_, storage, outlives ? &storage.boxes : nullptr};
     known.told(net);
     [[maybe_unused]] graph_reads const& reads = known.reads(who_);
     known.check(actions);
@@ -129,7 +131,7 @@ class graph_use {
     return memory.peak();
   }
   /// The adjoints of the inputs.   \pre a plan has run
-  [[nodiscard]] std::vector<stage_value> take_adjoints() noexcept { return std::move(work_.kept_->room.input_bars); }
+  [[nodiscard]] std::vector<stage_value> take_adjoints() noexcept { return std::move(work_.kept_->storage.input_bars); }
 
  private:
   in_use busy_;
@@ -147,16 +149,16 @@ class graph_use {
 /// every plan if operations that run again give the same bits. A run leaves nothing in the builder: the graph may be
 /// run again, also after an exception, and by several threads at the same time if its callables allow that.
 /// \param net  must outlive the result
+/// \param inputs  a value for each input: `{x.is(x0), w.is(w0)}`
 /// \param plan  a list of `graph_actions`, or an object with a member `actions`: a `graph_plan`; or a `graph_budget`
 ///   variable: the graph is measured by `graph_probe` and planned when the budget comes with it for the first time
-/// \param inputs  a value for each input: `{x.is(x0), w.is(w0)}`
 /// \param seeds  for each output an adjoint, or a callable that makes it from the output: `{y.seed(1.0)}`
-/// \param rest  in any order: an observer, called with an `event` around every action, in which operations are steps
-///   and the number of a value or tape is its slot; a variable `sweep_failure`, which says where an exception came
-///   from; `sweep_options`: with a `replay_check`, values that are made again are compared with their first value, with
-///   `checkpoints` those that no further repeated run reads, with `every_step` all of them; 18 bytes per operation; a
-///   variable `graph_workspace` to be reused, in which the adjoints lie then; by default the run allocates its own
-///   memory
+/// \param rest  in any order, one of each kind: an observer, called with an `event` around every action, in which
+///   operations are steps and the number of a value or tape is its slot; a variable `sweep_failure`, which says where
+///   an exception came from; `sweep_options`: with a `replay_check`, values that are made again are compared with their
+///   first value, with `checkpoints` those that no further repeated run reads, with `every_step` all of them; 18 bytes
+///   per operation; a variable `graph_workspace` to be reused, in which the adjoints lie then; by default the run
+///   allocates its own memory
 /// \throws invalid_schedule, invalid_call, invalid_plan  before any operation runs, for a plan that the graph cannot
 ///   obey, and for inputs and seeds of another graph; exceptions of operations, adjoints, seeds and the observer pass
 ///   through unchanged after everything held is released
@@ -164,22 +166,26 @@ class graph_use {
 /// \throws infeasible_budget   after the graph was measured, if no plan is found for a budget
 /// \throws nondeterminism_error   from a replay check, in which operations are steps, and operation v makes state v + 1
 template <class Plan, class... Rest>
-[[nodiscard]] graph_adjoints graph_gradient(graph_builder const& net, Plan&& plan,
-                                            std::vector<graph_binding> const& inputs,
-                                            std::vector<graph_seed> const& seeds, Rest&&... rest) {
+[[nodiscard]] graph_adjoints graph_gradient(graph_builder const& net, std::vector<graph_binding> const& inputs,
+                                            Plan&& plan, std::vector<graph_seed> const& seeds, Rest&&... rest) {
   constexpr bool budgets = detail::budgets_graphs<std::remove_reference_t<Plan>>;
-  constexpr bool lists = budgets || detail::lists_actions<std::remove_cvref_t<Plan>>;
+  constexpr bool lists = budgets || detail::has_actions<std::remove_cvref_t<Plan>>;
   static_assert(lists,
                 "cairn: the plan of a graph must be a list of actions, or have one called actions, or be a "
                 "cairn::graph_budget variable");
-  constexpr bool known =
-      ((detail::is_failure<Rest> || detail::is_options<Rest> || detail::is_graph_workspace<Rest> ||
-        std::is_invocable_v<Rest&, event const&>) &&
-       ...);
+  constexpr bool known = ((detail::is_failure<Rest> || detail::is_options<Rest> || detail::is_graph_workspace<Rest> ||
+                           detail::is_graph_observer<Rest>)&&...);
   static_assert(known,
                 "cairn: behind the seeds of a graph may stand an observer, a sweep_failure, cairn::sweep_options and a "
                 "cairn::graph_workspace variable");
-  if constexpr (lists && known) {
+  constexpr bool once = !known || (detail::at_most_one<detail::is_failure<Rest>...> &&
+                                   detail::at_most_one<detail::is_options<Rest>...> &&
+                                   detail::at_most_one<detail::is_graph_workspace<Rest>...> &&
+                                   detail::at_most_one<detail::is_graph_observer<Rest>...>);
+  static_assert(once,
+                "cairn: at most one observer, one cairn::sweep_failure, one cairn::sweep_options and one "
+                "cairn::graph_workspace follow the seeds of a graph");
+  if constexpr (lists && known && once) {
     constexpr char const* who = "cairn::graph_gradient";
     constexpr bool checks = (detail::is_options<Rest> || ... || false);
     constexpr bool in_workspace = (detail::is_graph_workspace<Rest> || ... || false);
@@ -187,7 +193,7 @@ template <class Plan, class... Rest>
     sweep_failure unasked;
     sweep_options unchecked;
     std::conditional_t<in_workspace, char, graph_workspace> own{};
-    auto& observer = detail::one_of<std::is_invocable_v<Rest&, event const&>...>(nobody, rest...);
+    auto& observer = detail::one_of<detail::is_graph_observer<Rest>...>(nobody, rest...);
     sweep_failure& failure = detail::one_of<detail::is_failure<Rest>...>(unasked, rest...);
     sweep_options const& asked = detail::one_of<detail::is_options<Rest>...>(unchecked, rest...);
     graph_workspace& work = detail::one_of<detail::is_graph_workspace<Rest>...>(own, rest...);

@@ -12,7 +12,7 @@
 #include <cairn/run/graph/builder.hpp>
 #include <cairn/run/graph/detail/memory.hpp>
 #include <cairn/run/graph/detail/replay.hpp>
-#include <cairn/run/graph/detail/room.hpp>
+#include <cairn/run/graph/detail/storage.hpp>
 #include <cairn/run/graph/detail/sweep.hpp>
 #include <cairn/run/graph/value.hpp>
 
@@ -126,8 +126,8 @@ template <class Clock>
     throw invalid_plan{who, "the graph has to be tried once at least", {{"tried", tried}}, "give 1 or more"};
   operation_graph measured = net.graph();
   auto const plan = detail::segmented_actions({measured, who}, detail::probing_segments(net.size()));
-  detail::graph_room room;
-  detail::graph_memory run{net, inputs, seeds, who, room, nullptr};
+  detail::graph_storage storage;
+  detail::graph_memory run{net, inputs, seeds, who, storage, nullptr};
   detail::graph_measurement<Clock> memory{run, measured, tried};
   no_observer nobody;
   sweep_failure unasked;

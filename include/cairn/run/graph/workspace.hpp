@@ -8,7 +8,7 @@
 #include <cairn/run/detail/in_use.hpp>
 #include <cairn/run/graph/detail/known.hpp>
 #include <cairn/run/graph/detail/replay.hpp>
-#include <cairn/run/graph/detail/room.hpp>
+#include <cairn/run/graph/detail/storage.hpp>
 
 namespace cairn {
 namespace detail {
@@ -20,9 +20,9 @@ class graph_use;
 /// to sweep. One workspace serves one sweep at a time, and one thread.
 ///
 /// It keeps tables, some 300 bytes per operation, and boxes for the values, tapes and adjoints whose types have up to
-/// 256 bytes: as many of a size as one sweep has held at one time. What a value owns besides, such as the numbers of a
-/// vector, is freed when the plan drops the value. Larger types are allocated each time, so that no large memory is
-/// kept that the plan does not count.
+/// 304 bytes, or 192 if aligned to 64: as many of a size as one sweep has held at one time. What a value owns besides,
+/// such as the numbers of a vector, is freed when the plan drops the value. Larger types are allocated each time, so
+/// that no large memory is kept that the plan does not count.
 class graph_workspace {
  public:
   graph_workspace() = default;
@@ -30,7 +30,7 @@ class graph_workspace {
   graph_workspace& operator=(graph_workspace const&) = delete;
 
   /// Bytes of the boxes, free or in use.
-  [[nodiscard]] std::size_t box_bytes() const noexcept { return kept_ ? kept_->room.boxes.bytes() : 0; }
+  [[nodiscard]] std::size_t box_bytes() const noexcept { return kept_ ? kept_->storage.boxes.bytes() : 0; }
   /// Frees all of its memory, and ends the adjoints that the last sweep left here; the next sweep allocates it again.
   /// \throws reentrancy_error   while a sweep runs here
   void clear() {
@@ -44,7 +44,7 @@ class graph_workspace {
   friend class graph_adjoints;
 
   struct memory {
-    detail::graph_room room;
+    detail::graph_storage storage;
     detail::known_graph known;
     detail::graph_replay replay;
   };

@@ -30,7 +30,8 @@ __attribute__((visibility("default"))) void policy_of_library(at::Tensor const& 
 }
 
 /// Runs a region that draws a mask. Calls `on_run` in each run.
-__attribute__((visibility("default"))) void drawing_region_of_library(at::Tensor const& x, std::function<void()> const& on_run,
+__attribute__((visibility("default"))) void drawing_region_of_library(at::Tensor const& x,
+                                                                      std::function<void()> const& on_run,
                                                                       at::Tensor& y) {
   y = cl::checkpoint(
       [on_run](at::Tensor const& in) {

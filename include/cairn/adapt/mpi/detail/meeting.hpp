@@ -15,7 +15,7 @@
 #include <vector>
 #include <cairn/adapt/mpi/collective_error.hpp>
 #include <cairn/adapt/mpi/detail/team.hpp>
-#include <cairn/run/detail/listed_actions.hpp>
+#include <cairn/run/detail/action_range.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/while.hpp>
 #include <cairn/schedule/fingerprint.hpp>
@@ -68,7 +68,7 @@ template <class P>
     auto walk = plan.walk();
     while (first.size() < first_actions) first.push_back(walk.next());
     words.print = fingerprint(first.data(), first.size());
-  } else if constexpr (lists_actions<P>) {
+  } else if constexpr (has_actions<P>) {
     auto const& actions = actions_in(plan);
     words.print = fingerprint(actions.data(), actions.size());
     words.by = plan_comparison::fingerprint;

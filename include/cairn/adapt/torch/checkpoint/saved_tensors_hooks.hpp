@@ -41,7 +41,7 @@ class saved_tensors_hooks {
   /// \throws invalid_call  under an engine that is not LibTorch's own
   template <class Pack, class Unpack>
   saved_tensors_hooks(Pack pack, Unpack unpack, detail::hooks_check<Pack, Unpack> = {})
-      : scope_{detail::packing_maker(std::move(pack), std::move(unpack))} {}
+      : scope_{detail::packing_factory(std::move(pack), std::move(unpack))} {}
   saved_tensors_hooks(saved_tensors_hooks const&) = delete;
   saved_tensors_hooks& operator=(saved_tensors_hooks const&) = delete;
 

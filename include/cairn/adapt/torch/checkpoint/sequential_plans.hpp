@@ -2,8 +2,6 @@
 #pragma once
 /// \file sequential_plans.hpp  Keeps the plans of Sequentials, so that children are measured once and not in each call.
 #include <cstdint>
-#include <optional>
-#include <utility>
 #include <vector>
 #include <cairn/adapt/torch/checkpoint/detail/sequential_plan.hpp>
 #include <cairn/adapt/torch/state/detail/plan_key.hpp>
@@ -24,29 +22,17 @@ struct stored_plan : plan_key {
 /// Plans of `checkpoint_sequential`, each for the children, parameters, training mode, automatic casts, options and
 /// input (sizes, strides, type, device) for which it was made. Refers to modules weakly; the plan of a destroyed module
 /// is dropped. If there are too many plans, the least recently used is dropped. Can be used by several threads.
-class SequentialPlans {
+class SequentialPlans : public detail::plan_store<detail::stored_plan> {
  public:
   /// \param most  most plans to keep, >= 1   \throws invalid_call   for less
-  explicit SequentialPlans(std::int64_t most = 16) : plans_{"cairn::libtorch::SequentialPlans", most} {}
-  SequentialPlans(SequentialPlans const&) = delete;
-  SequentialPlans& operator=(SequentialPlans const&) = delete;
+  explicit SequentialPlans(std::int64_t most = 16) : plan_store{"cairn::libtorch::SequentialPlans", most} {}
 
   /// How often children were measured and a plan was made, including plans that were dropped.
-  [[nodiscard]] std::int64_t made() const { return plans_.made(); }
+  [[nodiscard]] std::int64_t made() const { return plan_store::made(); }
   /// Number of plans it holds.
-  [[nodiscard]] std::int64_t size() const { return plans_.size(); }
+  [[nodiscard]] std::int64_t size() const { return plan_store::size(); }
   /// Drops all plans: the next call measures again.
-  void clear() { plans_.clear(); }
-
-  /// Private to cairn: the plan for this key, if there is one.
-  [[nodiscard]] std::optional<detail::stored_plan> find(std::vector<std::int64_t> const& key) {
-    return plans_.find(key);
-  }
-  /// Private to cairn: stores a new plan.
-  void keep(detail::stored_plan plan) { plans_.keep(std::move(plan)); }
-
- private:
-  detail::plan_store<detail::stored_plan> plans_;
+  void clear() { plan_store::clear(); }
 };
 
 namespace detail {

@@ -29,7 +29,7 @@
 #include <cairn/adapt/torch/compat/detail/block_teller.hpp>
 #include <cairn/adapt/torch/compat/detail/hc_model.hpp>
 #include <cairn/adapt/torch/compat/hc_config.hpp>
-#include <cairn/adapt/torch/graph/checkpoint_module.hpp>
+#include <cairn/adapt/torch/graph/detail/captured_arguments.hpp>
 #include <cairn/adapt/torch/graph/detail/graph_blocks.hpp>
 #include <cairn/adapt/torch/graph/detail/graph_node.hpp>
 #include <cairn/adapt/torch/graph/detail/module_plans.hpp>
@@ -221,30 +221,16 @@ class HCModuleImpl : public torch::nn::Module {
   template <class Result, class... Inputs>
   void configure_call(Inputs const&... inputs) {
     if (!executor_.graphs_) executor_.graphs_ = std::make_shared<detail::module_plans>(config_.rng(), who);
-    tensor_list all;
-    std::vector<std::int64_t> constants;
-    auto const note = [&](auto const& one) {
-      detail::append_argument(one, all);
-      constants.push_back(std::int64_t(all.size()));
-      if constexpr (!tensor_state<std::remove_cvref_t<decltype(one)>>) detail::append_key(one, constants);
-    };
-    (note(inputs), ...);
-    std::tuple<Inputs...> const given{inputs...};
-    std::any like;
+    detail::captured_arguments arguments{inputs...};
     auto const run = [&](tensor_list const& leaves) {
-      auto const made = std::apply([&](auto const&... one) { return model_.call<Result>(one...); },
-                                   detail::read_arguments(given, leaves));
-      auto parts = detail::tensors_of(made);
-      tensor_list const empty(parts.size());
-      tensor_reader from{empty};
-      like = read_tensors(made, from);
-      return parts;
+      return arguments.call([&](auto const&... one) { return model_.call<Result>(one...); }, leaves);
     };
     auto const bytes = limit();
     auto kind = std::make_shared<HCExecutor::captured_kind>();
     auto const plan = [&](operation_graph const& measured) { return plan_call(measured, bytes, *kind); };
     std::int64_t const number = bytes ? byte_budget{*bytes}.count() : -1;
-    kind->planned = executor_.graphs_->of(run, all, constants, like, this, number, plan);
+    kind->planned =
+        executor_.graphs_->of(run, arguments.tensors, arguments.constants, arguments.like, this, number, plan);
     executor_.key_ = {number};
     for (auto const& known : executor_.kinds_)
       if (known->planned == kind->planned) {

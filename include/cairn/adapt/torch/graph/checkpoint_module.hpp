@@ -3,12 +3,10 @@
 /// \file checkpoint_module.hpp  Runs a model of any shape, unchanged, within a memory limit.
 #include <cairn/language.hpp>  // first: an older language gets its message
 #include <any>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,6 +22,7 @@
 #include <torch/nn/module.h>
 #include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
 #include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/graph/detail/captured_arguments.hpp>
 #include <cairn/adapt/torch/graph/detail/graph_node.hpp>
 #include <cairn/adapt/torch/graph/detail/module_plans.hpp>
 #include <cairn/adapt/torch/graph/module_report.hpp>
@@ -47,28 +46,6 @@ struct ModuleOptions {
 namespace detail {
 
 inline constexpr char const* checkpoint_module_name = "cairn::libtorch::checkpoint_module";
-
-/// Appends a constant argument as numbers.
-template <class T>
-void append_key(T const& x, std::vector<std::int64_t>& key) {
-  auto const add = [&](auto const& value) { key.push_back(std::int64_t(value)); };
-  if constexpr (std::same_as<T, double> || std::same_as<T, float>) add(std::bit_cast<std::int64_t>(double(x)));
-  else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) add(x);
-  else if constexpr (std::same_as<T, at::Scalar>) {
-    add(x.type());
-    if (x.isComplex()) add(0);
-    else x.isFloatingPoint() ? append_key(x.toDouble(), key) : append_key(x.toLong(), key);
-  } else if constexpr (std::same_as<T, at::Device>) {
-    add(x.type());
-    add(x.index());
-  } else if constexpr (std::same_as<T, std::string>) {
-    add(x.size());
-    for (char const c : x) add(c);
-  } else if constexpr (optional_value<T>) {
-    add(x.has_value());
-    if (x) append_key(*x, key);
-  }
-}
 
 /// The module, if `f` is one; null for a function.
 template <class F>
@@ -142,32 +119,17 @@ class CheckpointedModule {
     if (!limit) if (auto const of_process = memory_limit()) limit = byte_budget{*of_process};
     bool const is_part = torch::jit::tracer::isTracing();  // of a captured call whose plan covers this module
     if (!limit || is_part || !at::GradMode::is_enabled()) return result(detail::call_region(f, inputs...));
-    tensor_list all;
-    std::vector<std::int64_t> constants;
-    auto const note = [&](auto const& one) {
-      if constexpr (tensor_state<std::remove_cvref_t<decltype(one)>>) {
-        auto const before = all.size();
-        append_tensors(one, all);
-        constants.push_back(std::int64_t(all.size() - before));
-      } else detail::append_key(one, constants);
-    };
-    (note(inputs), ...);
-    std::tuple<Inputs...> const given{inputs...};
-    std::any like;
+    detail::captured_arguments arguments{inputs...};
     auto const call = [&](tensor_list const& leaves) {
-      auto made = std::apply([&](auto const&... one) { return result(detail::call_region(f, one...)); },
-                             detail::read_arguments(given, leaves));
-      auto tensors = detail::tensors_of(made);
-      tensor_list const empty(tensors.size());
-      tensor_reader from{empty};
-      like = read_tensors(made, from);
-      return tensors;
+      return arguments.call([&](auto const&... one) { return result(detail::call_region(f, one...)); }, leaves);
     };
     auto const* const module = of_->options.module() ? of_->options.module().get() : detail::module_of(f);
     auto const bytes = limit->count();
-    auto const planned = of_->plans.of(call, all, constants, like, module, bytes, [&](operation_graph const& measured) {
+    auto& all = arguments.tensors;
+    auto const plan = [&](operation_graph const& measured) {
       return detail::call_plan{detail::plan_call(measured, bytes, detail::checkpoint_module_name)};
-    });
+    };
+    auto const planned = of_->plans.of(call, all, arguments.constants, arguments.like, module, bytes, plan);
     if (!planned->program) {
       tell(planned->report.notice);
       return result(checkpoint(f, inputs..., region_options()));

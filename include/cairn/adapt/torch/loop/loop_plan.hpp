@@ -8,6 +8,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/plan/loop/verified.hpp>
 #include <cairn/schedule/binomial.hpp>
+#include <cairn/schedule/detail/leaves_in.hpp>
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/revolve.hpp>
 
@@ -24,9 +25,6 @@ struct loop_choice {
 
 namespace detail {
 
-[[nodiscard]] constexpr step_index blocks_of(step_index steps, step_index size) noexcept {
-  return steps / size + (steps % size != 0 ? 1 : 0);
-}
 [[nodiscard]] constexpr step_index whole_square_root(step_index n) noexcept {
   step_index root = 0;
   while ((root + 1) <= n / (root + 1)) ++root;
@@ -40,7 +38,7 @@ namespace detail {
 }
 /// The peak of a loop by a `revolve` over its blocks, at which all slots are full and there is a live state.
 [[nodiscard]] constexpr wide bytes_of_loop(loop_costs const& costs, step_index size, slot_index slots) noexcept {
-  step_index const blocks = blocks_of(costs.steps, size);
+  step_index const blocks = cairn::detail::leaves_in(costs.steps, size);
   wide const kept = wide(slots) * costs.generator_bytes;
   wide const states = wide(slots < blocks ? slots + 1 : blocks);
   wide const backward =
@@ -51,7 +49,7 @@ namespace detail {
 /// The seconds of a loop by a `revolve` over its blocks: forward, and recomputation from checkpoints. The turn runs the
 /// last block, every other advance a whole one.
 [[nodiscard]] constexpr double seconds_of_loop(loop_costs const& costs, step_index size, slot_index slots) noexcept {
-  step_index const blocks = blocks_of(costs.steps, size), useful = useful_slots(blocks);
+  step_index const blocks = cairn::detail::leaves_in(costs.steps, size), useful = useful_slots(blocks);
   double const runs = double(fewest_advances(blocks, slots < useful ? slots : useful)) * double(size) +
                       double(costs.steps - (blocks - 1) * size);
   return runs * costs.step_seconds + double(costs.steps) * costs.vjp_seconds + double(blocks) * costs.call_seconds;
@@ -60,7 +58,7 @@ namespace detail {
 [[nodiscard]] constexpr std::optional<loop_choice> with_blocks_of(step_index size, loop_costs const& costs,
                                                                   wide limit) noexcept {
   if (bytes_of_loop(costs, size, 1) > limit) return {};
-  step_index const blocks = blocks_of(costs.steps, size);
+  step_index const blocks = cairn::detail::leaves_in(costs.steps, size);
   slot_index slots = 1, too_many = useful_slots(blocks) + 1;
   while (too_many - slots > 1) {
     auto const middle = slots + (too_many - slots) / 2;
@@ -73,9 +71,9 @@ template <class Visit>
 constexpr void each_block_size(step_index steps, Visit visit) {
   for (step_index size = 1;;) {
     visit(size);
-    step_index const blocks = blocks_of(steps, size);
+    step_index const blocks = cairn::detail::leaves_in(steps, size);
     if (blocks < 2) return;
-    size = blocks_of(steps, blocks - 1);
+    size = cairn::detail::leaves_in(steps, blocks - 1);
   }
 }
 
@@ -148,7 +146,7 @@ inline void check_sizes(char const* who, LoopOptions const& options) {
     return verified<any_schedule>{*given}.inner();
   }
   step_index const block = size > 0 ? size : slots > 0 || steps < 1 ? 1 : whole_square_root(steps);
-  step_index const blocks = blocks_of(steps, block);
+  step_index const blocks = cairn::detail::leaves_in(steps, block);
   return leaves{steps, block, revolve{blocks, slots > 0 ? slots : useful_slots(blocks)}};
 }
 

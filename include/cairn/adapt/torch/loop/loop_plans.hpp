@@ -3,9 +3,6 @@
 /// \file loop_plans.hpp  Keeps what loops within a memory limit have measured, so that steps are not measured in each
 /// call.
 #include <cstdint>
-#include <optional>
-#include <utility>
-#include <vector>
 #include <cairn/adapt/torch/loop/loop_costs.hpp>
 #include <cairn/adapt/torch/state/detail/plan_key.hpp>
 #include <cairn/adapt/torch/state/detail/plan_store.hpp>
@@ -26,29 +23,17 @@ struct stored_costs : plan_key {
 /// its parameters and modes. Objects of one class, such as two `std::function`, count as one step: give each step a
 /// `LoopPlans` of its own. Refers to modules weakly; the plan of a destroyed module is dropped. If there are too many
 /// plans, the least recently used is dropped. Can be used by several threads.
-class LoopPlans {
+class LoopPlans : public detail::plan_store<detail::stored_costs> {
  public:
   /// \param most  most plans to keep, >= 1   \throws invalid_call   for less
-  explicit LoopPlans(std::int64_t most = 16) : plans_{"cairn::libtorch::LoopPlans", most} {}
-  LoopPlans(LoopPlans const&) = delete;
-  LoopPlans& operator=(LoopPlans const&) = delete;
+  explicit LoopPlans(std::int64_t most = 16) : plan_store{"cairn::libtorch::LoopPlans", most} {}
 
   /// How often steps were measured and a plan was made, including plans that were dropped.
-  [[nodiscard]] std::int64_t made() const { return plans_.made(); }
+  [[nodiscard]] std::int64_t made() const { return plan_store::made(); }
   /// Number of plans it holds.
-  [[nodiscard]] std::int64_t size() const { return plans_.size(); }
+  [[nodiscard]] std::int64_t size() const { return plan_store::size(); }
   /// Drops all plans: the next call measures again.
-  void clear() { plans_.clear(); }
-
-  /// Private to cairn: the costs for this key, if they are known.
-  [[nodiscard]] std::optional<detail::stored_costs> find(std::vector<std::int64_t> const& key) {
-    return plans_.find(key);
-  }
-  /// Private to cairn: stores new costs.
-  void keep(detail::stored_costs costs) { plans_.keep(std::move(costs)); }
-
- private:
-  detail::plan_store<detail::stored_costs> plans_;
+  void clear() { plan_store::clear(); }
 };
 
 namespace detail {

@@ -66,10 +66,10 @@ class asked_once {
 /// returns the last state. States are kept during the run by cairn's `online` schedule, and steps recomputed as by
 /// `checkpointed_loop`; gradients have the bits of the plain loop.
 ///
-/// \param keep_going  `keep_going(x, i)` or `keep_going(x)`, returns bool: called once for each state 0..T in order,
-///   without grad mode, and never in backward. It must not change x, nor draw random numbers
 /// \param step  `x1 = step(x, i)` or `x1 = step(x)`, as for `checkpointed_loop`   \param x  the initial state, see
 ///   `tensor_state`
+/// \param keep_going  `keep_going(x, i)` or `keep_going(x)`, returns bool: called once for each state 0..T in order,
+///   without grad mode, and never in backward. It must not change x, nor draw random numbers
 /// \param options  `checkpoints(c)`: most states kept, 0 means 32. `block_size(k)`: steps are differentiated k at a
 ///   time, the last ones possibly fewer, and only each k-th state may be kept; 0 means 1. A schedule needs a number of
 ///   steps and is refused. With `memory_limit` the first five steps, or all if there are fewer, are run before the
@@ -83,18 +83,21 @@ class asked_once {
 /// \throws invalid_plan  before any step runs   \throws infeasible_budget  with the least feasible limit, after the
 ///   first steps were measured
 /// \throws invalid_call, recompute_mismatch  during the run or in backward; what functions throw passes through
-template <class KeepGoing, class Step, class X0>
-[[nodiscard]] auto checkpointed_while(KeepGoing&& keep_going, Step&& step, X0&& x, LoopOptions options) {
+template <class Step, class X0, class KeepGoing>
+[[nodiscard]] auto checkpointed_while(Step&& step, X0&& x, KeepGoing&& keep_going, LoopOptions options) {
   using State = std::remove_cvref_t<X0>;
-  constexpr bool is_state = tensor_state<State>;
-  static_assert(is_state,
+  using Third = std::remove_cvref_t<KeepGoing>;
+  constexpr bool is_state = tensor_state<State>, in_order = is_state || !tensor_state<Third>;
+  static_assert(in_order, "cairn: the step comes first, then the state, then keep_going, and the options last");
+  static_assert(is_state || !in_order,
                 "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with "
                 "cairn::libtorch::tensor_traits");
-  if constexpr (!is_state) return cairn::detail::refuse<typename cairn::detail::first_returned<State>::type>();
+  if constexpr (!in_order) return cairn::detail::refuse<Third>();
+  else if constexpr (!is_state) return cairn::detail::refuse<typename cairn::detail::first_returned<State>::type>();
   else {
     constexpr bool asks = detail::asks_of_state<std::remove_reference_t<KeepGoing>, State>;
     static_assert(asks,
-                  "cairn: keep_going comes first, `keep_going(x, i)` or `keep_going(x)`, and must return bool; of a "
+                  "cairn: keep_going comes third, `keep_going(x, i)` or `keep_going(x)`, and must return bool; of a "
                   "tensor, .item<bool>()");
     constexpr bool is_step = detail::tensor_step<std::remove_reference_t<Step>, State>;
     static_assert(is_step || !asks,
@@ -120,7 +123,7 @@ template <class KeepGoing, class Step, class X0>
       if (!asked(detail::detached(initial), 0)) return detail::own_state(x0);
       if (at::GradMode::is_enabled()) {
         auto of = detail::identity_of(step);
-        of.template add_type<std::remove_cvref_t<KeepGoing>>();
+        of.template add_type<Third>();
         of.is_known = false;  // the memory of keep_going counts, too, and what it refers to is unknown
         auto flat = detail::flattened(std::forward<Step>(step), x0, detail::while_name);
         options = detail::while_within_limit(flat, std::move(of), initial, std::move(options), std::ref(asked));
@@ -144,12 +147,13 @@ template <class KeepGoing, class Step, class X0>
   }
 }
 /// Refused with one message: the options are missing.
-template <class KeepGoing, class Step, tensor_state State>
-auto checkpointed_while(KeepGoing&&, Step&&, State const&) {
+template <class Step, class State, class KeepGoing>
+  requires(tensor_state<State> || tensor_state<KeepGoing>)
+auto checkpointed_while(Step&&, State const&, KeepGoing const&) {
   constexpr bool has_options = std::is_void_v<State>;
   static_assert(has_options,
                 "cairn: a loop over tensors is called with its options at the end, at least LoopOptions()");
-  return cairn::detail::refuse<typename cairn::detail::first_returned<State>::type>();
+  return cairn::detail::refuse<std::conditional_t<tensor_state<State>, State, KeepGoing>>();
 }
 
 }  // namespace cairn::libtorch

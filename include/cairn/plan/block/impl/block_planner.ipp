@@ -69,10 +69,10 @@ CAIRN_DECL block_plan plan_blocks(chain const& work, chain_model const& model, b
   block_plan plan;
   if (options.planner) {
     asking = true;
-    plan = options.planner(work, budget);
+    plan = options.planner(budget, work);
     asking = false;
     check_blocks(plan, model.stages, who);
-    block_notes::of(plan).by = block_method::custom;
+    block_notes::of(plan).by = block_method::user_planner;
   } else if (by_bytes) {
     auto const blocks = block_cuts{model}.within(budget);
     if (!blocks)

@@ -6,6 +6,7 @@
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/detail/blocks.hpp>
+#include <cairn/schedule/detail/leaves_in.hpp>
 #include <cairn/schedule/disk_revolve.hpp>
 #include <cairn/schedule/hrevolve.hpp>
 #include <cairn/schedule/leaves.hpp>
@@ -18,9 +19,6 @@
 
 namespace cairn::detail {
 
-[[nodiscard]] constexpr step_index leaves_in(step_index steps, step_index leaf) noexcept {
-  return steps / leaf + (steps % leaf != 0 ? 1 : 0);
-}
 /// Turns a plan over leaves into a plan over steps.
 template <schedule Plan>
 [[nodiscard]] any_schedule over_leaves(step_index steps, step_index leaf, Plan const& over) {

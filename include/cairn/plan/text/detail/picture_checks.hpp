@@ -5,7 +5,7 @@
 #include <span>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/text/drawn_actions.hpp>
+#include <cairn/plan/text/action_limits.hpp>
 #include <cairn/plan/text/picture_colours.hpp>
 
 namespace cairn::detail {

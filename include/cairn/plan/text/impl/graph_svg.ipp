@@ -39,21 +39,25 @@ struct graph_curve {
 [[nodiscard]] inline graph_curve graph_curve_of(operation_graph const& graph, std::span<action const> actions,
                                                 char const* who) {
   graph_model const model{graph, who};
-  graph_interpreter player{model, who};
+  graph_interpreter interpreter{model, who};
   graph_curve curve;
   wide now = 0;
   std::int64_t most = -1;
   for (action const& a : actions) {
-    std::int64_t const standing = player.kept();
-    player.obey(a);
+    std::int64_t const standing = interpreter.kept();
+    interpreter.obey(a);
     if (a.kind == action_kind::drop) continue;
     bool const reverses = a.kind == action_kind::turn || a.kind == action_kind::reverse;
     std::int64_t const time = (reverses ? model.adjoint_time : model.time)[std::size_t(a.from)];
-    curve.moments.push_back({now, now + wide(time), player.reached(), standing});
-    if (player.reached() > most) most = player.reached(), curve.summit = curve.moments.size() - 1, curve.at_summit = a;
+    curve.moments.push_back({now, now + wide(time), interpreter.bytes_at_last_run(), standing});
+    if (interpreter.bytes_at_last_run() > most) {
+      most = interpreter.bytes_at_last_run();
+      curve.summit = curve.moments.size() - 1;
+      curve.at_summit = a;
+    }
     now += wide(time);
   }
-  (void)player.finish();
+  (void)interpreter.finish();
   return curve;
 }
 

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/action.hpp>
+#include <cairn/plan/text/detail/drawn_actions.hpp>
 #include <cairn/plan/text/detail/plan_words.hpp>
 #include <cairn/plan/text/detail/svg_chart.hpp>
 #include <cairn/plan/text/detail/text_chart.hpp>
-#include <cairn/plan/text/drawn_actions.hpp>
 #include <cairn/plan/text/space_time.hpp>
 
 namespace cairn::detail {

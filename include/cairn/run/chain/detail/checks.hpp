@@ -88,7 +88,7 @@ struct chain_types<Stages, X0, true> {
 template <class Stages, class X0, class Plan>
 [[nodiscard]] consteval stage_fault fault_of_chain_forward() {
   if constexpr (!stage_list<Stages> && !stage_tuple<Stages>) return stage_fault::stages;
-  else if constexpr (!lists_actions<Plan>) return stage_fault::plan;
+  else if constexpr (!has_actions<Plan>) return stage_fault::plan;
   else return chain_types<Stages, X0>::fault_forward();
 }
 /// The fault of the seed and the backward functions. \tparam Seeded  the type of the seed, or of its result for the

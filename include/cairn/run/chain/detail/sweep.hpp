@@ -10,8 +10,8 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/run/chain/store.hpp>
+#include <cairn/run/detail/action_range.hpp>
 #include <cairn/run/detail/execute.hpp>
-#include <cairn/run/detail/listed_actions.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::detail {

@@ -11,7 +11,7 @@
 #include <cairn/core/stage_value.hpp>
 #include <cairn/run/graph/builder.hpp>
 #include <cairn/run/graph/detail/node.hpp>
-#include <cairn/run/graph/detail/room.hpp>
+#include <cairn/run/graph/detail/storage.hpp>
 #include <cairn/run/graph/value.hpp>
 
 namespace cairn::detail {
@@ -23,20 +23,20 @@ class graph_memory {
 
  public:
   /// \throws invalid_call   for inputs and seeds of another graph
-  /// \param net, inputs, seeds  must outlive the sweep   \param room  holds everything   \param boxes  of the room, if
-  ///   it outlives the sweep; null if it does not
+  /// \param net, inputs, seeds  must outlive the sweep   \param storage  holds everything   \param boxes  of the
+  ///   storage, if it outlives the sweep; null if it does not
   graph_memory(graph_builder const& net, std::vector<graph_binding> const& inputs,
-               std::vector<graph_seed> const& seeds, char const* who, graph_room& room, stage_boxes* boxes)
-      : net_{net}, room_{room}, boxes_{boxes} {
-    room.begin(net, std::size_t(net.inputs_));
-    room.given.begin(net, inputs, seeds, who);
+               std::vector<graph_seed> const& seeds, char const* who, graph_storage& storage, stage_boxes* boxes)
+      : net_{net}, storage_{storage}, boxes_{boxes} {
+    storage.begin(net, std::size_t(net.inputs_));
+    storage.given.begin(net, inputs, seeds, who);
   }
   graph_memory(graph_memory const&) = delete;
   ~graph_memory() {
-    if (is_finished_) room_.end_sweep();
-    else room_.empty();
+    if (is_finished_) storage_.end_sweep();
+    else storage_.empty();
   }
-  /// The sweep has ended normally: the adjoints of the inputs stay in the room.
+  /// The sweep has ended normally: the adjoints of the inputs stay in the storage.
   void finish() noexcept { is_finished_ = true; }
 
   void advance(step_index v) { run(v, false); }
@@ -57,9 +57,9 @@ class graph_memory {
   /// Runs the loss: makes the adjoints of the outputs.
   void turn() {
     std::int64_t transient = 0;
-    for (graph_seed const& seed : room_.given.seeds()) {
+    for (graph_seed const& seed : storage_.given.seeds()) {
       graph_operand const output = operand(seed.number);
-      pass_on(seed.number, transient, [&](stage_value& bar) { seed.add(seed.of, output.seen, {bar, boxes_}); });
+      pass_on(seed.number, transient, [&](stage_value& bar) { seed.add(seed.from, output.seen, {bar, boxes_}); });
     }
     count_bars(net_.size());
     reach(transient);
@@ -104,7 +104,7 @@ class graph_memory {
   /// Bytes besides values, tapes and adjoints during the last action.
   [[nodiscard]] std::int64_t transient() const noexcept { return transient_; }
   bool visit(step_index v, event::sink sink, void* context) const {
-    return std::size_t(v) < room_.held.size() && held(v).value.view().visit(sink, context);
+    return std::size_t(v) < storage_.held.size() && held(v).value.view().visit(sink, context);
   }
   /// Whether the bytes of value v tell all of it.
   [[nodiscard]] bool is_hashable(step_index v) const noexcept {
@@ -112,8 +112,8 @@ class graph_memory {
   }
 
  private:
-  [[nodiscard]] graph_held& held(step_index v) noexcept { return room_.held[std::size_t(v)]; }
-  [[nodiscard]] graph_held const& held(step_index v) const noexcept { return room_.held[std::size_t(v)]; }
+  [[nodiscard]] graph_held& held(step_index v) noexcept { return storage_.held[std::size_t(v)]; }
+  [[nodiscard]] graph_held const& held(step_index v) const noexcept { return storage_.held[std::size_t(v)]; }
   [[nodiscard]] graph_builder::operation const& operation(step_index v) const noexcept {
     return net_.operations_[std::size_t(v)];
   }
@@ -122,7 +122,7 @@ class graph_memory {
     auto const& of = operation(v);
     stage_value tape;
     at.value = of.call->run(operands(of.inputs), with_tape ? &tape : nullptr, boxes_);
-    room_.read.clear();
+    storage_.read.clear();
     at.value_bytes = of.facts.bytes >= 0 ? of.facts.bytes : of.call->value_bytes(at.value);
     live_ += at.value_bytes;
     if (with_tape && of.has_tape) {
@@ -135,26 +135,26 @@ class graph_memory {
   /// The value of an entry; a view is made now.
   [[nodiscard]] graph_operand operand(std::int32_t number) const {
     auto const& entry = net_.entries_[std::size_t(number)];
-    if (entry.is == kind::input) return {room_.given.input(entry.at), {}};
+    if (entry.is == kind::input) return {storage_.given.input(entry.at), {}};
     if (entry.is == kind::operation) return {held(entry.at).value.view(), {}};
     auto const& view = net_.views_[std::size_t(entry.at)];
     graph_operand const of = operand(view.of);
-    graph_operand made{{}, view.call->look(of.seen, boxes_)};
+    graph_operand made{{}, view.call->view(of.seen, boxes_)};
     made.seen = made.made.view();
     return made;
   }
   /// The values of entries, valid until the next call; those that are not needed are empty.
   [[nodiscard]] graph_operand const* operands(std::vector<std::int32_t> const& numbers,
                                               needed_inputs const& needed = true) {
-    room_.read.clear();
+    storage_.read.clear();
     for (std::size_t k = 0; k < numbers.size(); ++k)
-      room_.read.push_back(needed[k] ? operand(numbers[k]) : graph_operand{});
-    return room_.read.data();
+      storage_.read.push_back(needed[k] ? operand(numbers[k]) : graph_operand{});
+    return storage_.read.data();
   }
   /// The place of the adjoint of an entry that is not a view.
   [[nodiscard]] stage_value& place_of(std::int32_t number) noexcept {
     auto const& entry = net_.entries_[std::size_t(number)];
-    return entry.is == kind::input ? room_.input_bars[std::size_t(entry.at)] : held(entry.at).bar;
+    return entry.is == kind::input ? storage_.input_bars[std::size_t(entry.at)] : held(entry.at).bar;
   }
   [[nodiscard]] bool is_view(std::int32_t number) const noexcept {
     return net_.entries_[std::size_t(number)].is == kind::view;
@@ -188,8 +188,8 @@ class graph_memory {
       stage_value* const other = scratch(number);
       return other != nullptr ? other : &place_of(number);
     };
-    std::vector<stage_value>& viewed = room_.viewed;
-    std::vector<stage_value*>& bars = room_.bars;
+    std::vector<stage_value>& viewed = storage_.viewed;
+    std::vector<stage_value*>& bars = storage_.bars;
     viewed.clear(), bars.clear();
     viewed.resize(of.inputs.size());
     for (std::size_t k = 0; k < of.inputs.size(); ++k)
@@ -197,7 +197,7 @@ class graph_memory {
     of.call->pull(read, at.value.view(), at.tape, at.bar, bars.data(), boxes_);
     for (std::size_t k = 0; k < of.inputs.size(); ++k)
       if (is_view(of.inputs[k])) pass_view_on(of.inputs[k], viewed[k], transient, place);
-    room_.read.clear();
+    storage_.read.clear();
     viewed.clear();
   }
   /// Counts the bytes of the adjoints that operation v, or the loss, has made or added to.
@@ -213,7 +213,7 @@ class graph_memory {
       live_ += now - std::exchange(at.bar_bytes, now);
     };
     if (v == net_.size())
-      for (graph_seed const& seed : room_.given.seeds()) count(seed.number);
+      for (graph_seed const& seed : storage_.given.seeds()) count(seed.number);
     else
       for (std::int32_t const input : operation(v).inputs) count(input);
   }
@@ -224,7 +224,7 @@ class graph_memory {
   }
 
   graph_builder const& net_;
-  graph_room& room_;
+  graph_storage& storage_;
   stage_boxes* boxes_;
   bool is_finished_ = false;
   std::int64_t live_ = 0, reached_ = 0, peak_ = 0, transient_ = 0;

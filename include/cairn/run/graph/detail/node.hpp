@@ -202,19 +202,19 @@ class graph_node_of<Reads, F, Adjoint, Value, Bar, std::tuple<In...>, std::tuple
 /// A view of a value: its readers read it in place of the value.
 struct graph_view {
   virtual ~graph_view() = default;
-  [[nodiscard]] virtual stage_value look(stage_view of, stage_boxes* boxes) = 0;
+  [[nodiscard]] virtual stage_value view(stage_view of, stage_boxes* boxes) = 0;
   /// Adds the adjoint of the view to that of the value.
   virtual void pull(stage_value const& bar, adjoint_place into) = 0;
   [[nodiscard]] virtual std::int64_t bar_bytes(stage_value const& bar) const = 0;
 };
-template <class Look, class Pull, class Of, class OfBar, class Seen, class Bar>
+template <class View, class Pull, class Of, class OfBar, class Seen, class Bar>
 class graph_view_of final : public graph_view {
  public:
-  template <class GivenLook, class GivenPull>
-  graph_view_of(GivenLook&& look, GivenPull&& pull)
-      : look_(std::forward<GivenLook>(look)), pull_(std::forward<GivenPull>(pull)) {}
-  stage_value look(stage_view of, stage_boxes* boxes) override {
-    return stage_value::made_by([&]() -> Seen { return look_(of.get<Of>()); }, boxes);
+  template <class GivenView, class GivenPull>
+  graph_view_of(GivenView&& view, GivenPull&& pull)
+      : view_(std::forward<GivenView>(view)), pull_(std::forward<GivenPull>(pull)) {}
+  stage_value view(stage_view of, stage_boxes* boxes) override {
+    return stage_value::made_by([&]() -> Seen { return view_(of.get<Of>()); }, boxes);
   }
   void pull(stage_value const& bar, adjoint_place into) override {
     graph_adjoint<OfBar> sum{into};
@@ -223,7 +223,7 @@ class graph_view_of final : public graph_view {
   std::int64_t bar_bytes(stage_value const& bar) const override { return bytes_within<Bar>(bar); }
 
  private:
-  Look look_;
+  View view_;
   Pull pull_;
 };
 

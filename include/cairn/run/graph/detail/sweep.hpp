@@ -6,8 +6,8 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/operation_graph.hpp>
+#include <cairn/run/detail/action_range.hpp>
 #include <cairn/run/detail/execute.hpp>
-#include <cairn/run/detail/listed_actions.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::detail {

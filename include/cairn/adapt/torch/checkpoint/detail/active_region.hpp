@@ -44,7 +44,7 @@ class active_region {
         rng_{rng},
         names_{names},
         outer_{std::exchange(innermost(), this)},
-        hooks_{hook_engine::makers().size()} {}
+        hooks_{hook_engine::factories().size()} {}
   active_region(active_region const&) = delete;
   active_region& operator=(active_region const&) = delete;
   ~active_region() { innermost() = outer_; }
@@ -71,7 +71,7 @@ class active_region {
   class outside {
    public:
     explicit outside(active_region const& of)
-        : hooks_{[maker = of.maker_outside()] { return maker == nullptr ? nullptr : (*maker)(); }} {}
+        : hooks_{[factory = of.factory_outside()] { return factory == nullptr ? nullptr : (*factory)(); }} {}
     outside(outside const&) = delete;
     outside& operator=(outside const&) = delete;
     ~outside() { innermost() = inside_; }
@@ -84,11 +84,11 @@ class active_region {
   };
 
  private:
-  /// The region's own maker is at index `hooks_`.
-  [[nodiscard]] saved_hooks_maker const* maker_outside() const {
-    auto const& makers = hook_engine::makers();
-    if (makers.size() > hooks_ + 1) return makers.back();
-    return hooks_ == 0 ? nullptr : makers[hooks_ - 1];
+  /// The region's own factory is at index `hooks_`.
+  [[nodiscard]] saved_hooks_factory const* factory_outside() const {
+    auto const& factories = hook_engine::factories();
+    if (factories.size() > hooks_ + 1) return factories.back();
+    return hooks_ == 0 ? nullptr : factories[hooks_ - 1];
   }
 
   std::vector<kept_result>* kept_;
@@ -97,7 +97,7 @@ class active_region {
   Rng rng_;
   kept_names const& names_;
   active_region* outer_;
-  std::size_t hooks_;  ///< number of hook makers active around the region's own
+  std::size_t hooks_;  ///< number of hook factories active around the region's own
   std::size_t taken_ = 0;
 };
 

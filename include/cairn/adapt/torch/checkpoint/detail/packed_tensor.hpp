@@ -103,7 +103,7 @@ class packed_tensor final : public torch::autograd::SavedVariableHooks {
 /// A function that makes the hooks of one tensor after another.
 /// \throws invalid_call   if another engine than LibTorch's own is active
 template <class Pack, class Unpack>
-[[nodiscard]] saved_hooks_maker packing_maker(Pack pack, Unpack unpack) {
+[[nodiscard]] saved_hooks_factory packing_factory(Pack pack, Unpack unpack) {
   if constexpr (!packs_tensor<Pack>) return {};
   else if constexpr (!unpacks_tensor<Unpack, typename result_of_pack<Pack>::type>) return {};
   else {

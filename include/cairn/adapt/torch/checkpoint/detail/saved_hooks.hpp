@@ -14,10 +14,10 @@
 namespace cairn::libtorch::detail {
 
 /// Makes the hooks of the next tensor that is saved.
-using saved_hooks_maker = std::function<std::unique_ptr<torch::autograd::SavedVariableHooks>()>;
+using saved_hooks_factory = std::function<std::unique_ptr<torch::autograd::SavedVariableHooks>()>;
 
-/// The active makers of one thread, the innermost last.
-using saved_hooks_makers = std::vector<saved_hooks_maker const*>;
+/// The active factories of one thread, the innermost last.
+using saved_hooks_factories = std::vector<saved_hooks_factory const*>;
 
 /// The namespace is part of the name by which libraries of one program recognise each other's engine: a class with
 /// another layout needs another number.
@@ -38,8 +38,8 @@ class hook_engine final : public torch::autograd::Engine {
     auto const& type = typeid(engine);
     return std::strcmp(type.name(), typeid(hook_engine).name()) == 0 ? static_cast<hook_engine*>(&engine) : nullptr;
   }
-  /// The makers that the active engine asks in the calling thread.
-  [[nodiscard]] static saved_hooks_makers& makers() {
+  /// The factories that the active engine asks in the calling thread.
+  [[nodiscard]] static saved_hooks_factories& factories() {
     auto* const at_work = among_ours(torch::autograd::Engine::get_default_engine());
     return at_work ? at_work->in_force_() : in_force();
   }
@@ -50,13 +50,13 @@ class hook_engine final : public torch::autograd::Engine {
 
  private:
   /// This library's list for the calling thread; used if its engine is the active one.
-  [[nodiscard]] static saved_hooks_makers& in_force() {
-    static thread_local saved_hooks_makers list;
+  [[nodiscard]] static saved_hooks_factories& in_force() {
+    static thread_local saved_hooks_factories list;
     return list;
   }
   /// Gives other libraries access to the list of the library that owns this engine. A virtual function would not work:
   /// a compiler that sees no derived class calls the function of its own library directly.
-  saved_hooks_makers& (*in_force_)() = &in_force;
+  saved_hooks_factories& (*in_force_)() = &in_force;
 };
 
 }  // namespace hook_engine_1
@@ -75,19 +75,20 @@ inline void need_saved_hooks(char const* who) {
   torch::autograd::set_default_engine_stub(&hook_engine::instance);
 }
 
-/// During its lifetime, tensors that the calling thread saves for backward get hooks from this maker.
+/// During its lifetime, tensors that the calling thread saves for backward get hooks from this factory.
 class saved_hooks_scope {
  public:
-  explicit saved_hooks_scope(saved_hooks_maker maker) : maker_{std::move(maker)}, into_{&hook_engine::makers()} {
-    into_->push_back(&maker_);
+  explicit saved_hooks_scope(saved_hooks_factory factory)
+      : factory_{std::move(factory)}, into_{&hook_engine::factories()} {
+    into_->push_back(&factory_);
   }
   saved_hooks_scope(saved_hooks_scope const&) = delete;
   saved_hooks_scope& operator=(saved_hooks_scope const&) = delete;
   ~saved_hooks_scope() { into_->pop_back(); }
 
  private:
-  saved_hooks_maker maker_;
-  saved_hooks_makers* into_;
+  saved_hooks_factory factory_;
+  saved_hooks_factories* into_;
 };
 
 }  // namespace cairn::libtorch::detail

@@ -54,7 +54,7 @@ class stage_run {
 
   /// Runs the stage for the first time, and notes what it reads and where the generators are.
   /// \param here   a tensor on the device of the chain's input, whose generator is included
-  /// \param hooks  returns the maker of the hooks for what it saves; takes a shared map of origins
+  /// \param hooks  returns the factory of the hooks for what it saves; takes a shared map of origins
   template <class Hooks>
   [[nodiscard]] at::Tensor first(at::Tensor const& in, at::Tensor const& here, Hooks const& hooks) {
     record_.requires_grad = in.requires_grad();

@@ -16,8 +16,8 @@
 #include <torch/nn/module.h>
 #include <cairn/adapt/torch/graph/detail/call_trace.hpp>
 #include <cairn/adapt/torch/graph/detail/capture.hpp>
+#include <cairn/adapt/torch/state/detail/plan_key.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
-#include <cairn/adapt/torch/state/detail/versions.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 
 namespace cairn::libtorch::detail {
@@ -25,20 +25,14 @@ namespace cairn::libtorch::detail {
 /// The conditions under which a graph is valid, as numbers to compare.
 using capture_key = std::vector<std::int64_t>;
 
-/// Appends the properties of a tensor on which a graph depends; its values are not among them.
-inline void add_to_key(capture_key& key, at::Tensor const& t) {
-  auto const add = [&](auto const& value) { key.push_back(std::int64_t(value)); };
-  add(t.defined());
+/// Adds the properties of a tensor on which a graph depends; its values are not among them.
+inline void add_to_key(plan_key& to, at::Tensor const& t) {
+  to.add(t.defined());
   if (!t.defined()) return;
-  add(t.scalar_type());
-  add(t.device().type());
-  add(t.device().index());
-  add(t.requires_grad());
-  add(t.layout());
-  add(t.dim());
-  for (auto const size : t.sizes()) add(size);
+  to.add_metadata(t);
+  to.add(t.layout());
   if (t.layout() != at::kStrided) return;
-  for (std::int64_t k = 0; k < t.dim(); ++k) add(t.size(k) > 1 ? t.stride(k) : 0);
+  for (std::int64_t k = 0; k < t.dim(); ++k) to.add(t.size(k) > 1 ? t.stride(k) : 0);
 }
 
 /// The key of a call: sizes, strides, type, device and gradient of its inputs, which inputs are the same tensor, and
@@ -46,41 +40,33 @@ inline void add_to_key(capture_key& key, at::Tensor const& t) {
 /// with the same properties; automatic casts, grad mode, default type.
 /// \param module  may be null
 [[nodiscard]] inline capture_key capture_key_of(tensor_list const& inputs, torch::nn::Module const* module) {
-  capture_key key;
-  auto const add = [&](auto const& value) { key.push_back(std::int64_t(value)); };
-  add(inputs.size());
+  plan_key all;
+  all.add(inputs.size());
   for (std::size_t k = 0; k < inputs.size(); ++k) {
-    add_to_key(key, inputs[k]);
-    add(first_place(inputs, k));
+    add_to_key(all, inputs[k]);
+    all.add(first_place(inputs, k));
   }
   if (module != nullptr) {
-    add(reinterpret_cast<std::intptr_t>(module));
-    add(module->is_training());
-    for (auto const& one : module->modules(false)) {
-      add(reinterpret_cast<std::intptr_t>(one.get()));
-      add(one->children().size());
-      add(one->is_training());
-    }
-    auto const add_tensors = [&](std::vector<at::Tensor> const& all) {
+    all.add_module(*module);
+    for (auto const& one : module->modules(false)) all.add_module(*one);
+    auto const add_tensors = [&](tensor_list const& tensors) {
       for (auto const& input : inputs)
-        add(std::find_if(all.begin(), all.end(), [&](auto const& one) { return one.is_same(input); }) - all.begin());
-      add(all.size());
-      for (auto const& one : all) {
-        add(reinterpret_cast<std::intptr_t>(one.unsafeGetTensorImpl()));
-        add_to_key(key, one);
+        all.add(std::find_if(tensors.begin(), tensors.end(), [&](auto const& one) { return one.is_same(input); }) -
+                tensors.begin());
+      all.add(tensors.size());
+      for (auto const& one : tensors) {
+        all.add(reinterpret_cast<std::intptr_t>(one.unsafeGetTensorImpl()));
+        add_to_key(all, one);
       }
     };
     add_tensors(module->parameters());
     add_tensors(module->buffers());
   }
-  for (auto const device : {at::kCPU, at::kCUDA}) {
-    add(autocast_is_on(device));
-    add(autocast_type(device));
-  }
-  add(at::autocast::is_autocast_cache_enabled());
-  add(at::GradMode::is_enabled());
-  add(c10::typeMetaToScalarType(c10::get_default_dtype()));
-  return key;
+  all.add_autocast();
+  all.add(at::autocast::is_autocast_cache_enabled());
+  all.add(at::GradMode::is_enabled());
+  all.add(c10::typeMetaToScalarType(c10::get_default_dtype()));
+  return std::move(all.key);
 }
 
 /// The most recent captured calls of one module or function. Threads may share a cache: one thread captures at a time.
@@ -102,7 +88,6 @@ class capture_cache {
         break;
       }
       all_.splice(all_.begin(), all_, at);
-      ++hits_;
       return at->call;
     }
     auto made = std::make_shared<captured_call const>(call_capture::make(call, inputs, module));
@@ -127,11 +112,6 @@ class capture_cache {
     std::lock_guard const lock{access_};
     return captures_;
   }
-  /// How often the cache had the capture.
-  [[nodiscard]] std::uint64_t hits() const {
-    std::lock_guard const lock{access_};
-    return hits_;
-  }
 
  private:
   struct entry {
@@ -142,9 +122,9 @@ class capture_cache {
   };
 
   [[nodiscard]] static capture_key key_of_outside(entry const& one) {
-    capture_key key;
-    for (auto const k : one.outside) add_to_key(key, one.call->graph->leaves[k]);
-    return key;
+    plan_key all;
+    for (auto const k : one.outside) add_to_key(all, one.call->graph->leaves[k]);
+    return std::move(all.key);
   }
   /// Whether the tensors that the call read from outside have the same properties as before and still have an owner
   /// besides the graph. A mask that was replaced belongs to the graph alone.
@@ -157,7 +137,7 @@ class capture_cache {
   std::size_t most_;
   mutable std::mutex access_;
   std::list<entry> all_;
-  std::uint64_t captures_ = 0, hits_ = 0;
+  std::uint64_t captures_ = 0;
 };
 
 }  // namespace cairn::libtorch::detail

@@ -27,6 +27,7 @@
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/wide.hpp>
+#include <cairn/schedule/detail/leaves_in.hpp>
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/revolve.hpp>
 
@@ -218,7 +219,7 @@ class loop_probe {
   }
 
   /// Takes the bytes and times of one sweep, step by step on the way forward and block by block on the way back.
-  struct sweep_watch {
+  struct sweep_measurement {
     static constexpr double never = std::numeric_limits<double>::infinity();
 
     loop_probe& probe;
@@ -291,31 +292,31 @@ class loop_probe {
   /// Runs the first `count` steps forward and back, with one slot and blocks of `size`.
   [[nodiscard]] block_measure sweep(step_index count, step_index size) {
     block_measure found;
-    sweep_watch watch{*this, count, size};
-    flat_step const watched_step = [&](at::TensorList parts, step_index i) { return watch.run(parts, i); };
+    sweep_measurement measured{*this, count, size};
+    flat_step const measured_step = [&](at::TensorList parts, step_index i) { return measured.run(parts, i); };
     auto options = options_;
-    options.callbacks(watch.callbacks());
+    options.callbacks(measured.callbacks());
 
-    loop_body body{watched_step, count, initial_, std::move(options), {first_of(data_.inputs, count), data_.outputs},
+    loop_body body{measured_step, count, initial_, std::move(options), {first_of(data_.inputs, count), data_.outputs},
                    who_};
     body.reads.tracks_later = false;  // tracking would count as time of the step
     generator_guard const at_end{drawing_, body.around.generators};
-    loop_sweep sweep{leaves{count, size, revolve{blocks_of(count, size), 1}}, body};
+    loop_sweep sweep{leaves{count, size, revolve{cairn::detail::leaves_in(count, size), 1}}, body};
     auto const last = sweep.run(body);
-    watch.forward = false;
-    costs_.step_seconds = size == 1 ? watch.step_seconds : (std::min)(watch.step_seconds, costs_.step_seconds);
+    measured.forward = false;
+    costs_.step_seconds = size == 1 ? measured.step_seconds : (std::min)(measured.step_seconds, costs_.step_seconds);
     storage_list const of_last{last};
-    costs_.state_bytes = (std::max)(costs_.state_bytes, of_last.bytes_beside(*watch.previous));
-    shared_bytes_ = costs_.state_bytes - (std::min)(costs_.state_bytes, of_last.bytes_apart_from(*watch.previous));
+    costs_.state_bytes = (std::max)(costs_.state_bytes, of_last.bytes_beside(*measured.previous));
+    shared_bytes_ = costs_.state_bytes - (std::min)(costs_.state_bytes, of_last.bytes_apart_from(*measured.previous));
     auto [bars, output_bars] = bars_of(body, last, count);
     found.differentiable = body.is_differentiable();
     if (!found.differentiable) return found;
-    if (!watch.second.empty()) {
-      drawing_.put_back(watch.generators);
+    if (!measured.second.empty()) {
+      drawing_.put_back(measured.generators);
       if (body.around.autocast.caches()) at::autocast::clear_cache();  // taped steps make their own casts
-      auto const others = wide(meter_.allocated()) - watch.bytes_of_second;
-      costs_.tape_bytes = tape_of_step(body, std::exchange(watch.second, {}), others, 1);
-      watch.generators = {};
+      auto const others = wide(meter_.allocated()) - measured.bytes_of_second;
+      costs_.tape_bytes = tape_of_step(body, std::exchange(measured.second, {}), others, 1);
+      measured.generators = {};
     }
     wanted_gradients const all{part_flags(last.size(), true), part_flags(body.captures.size(), true),
                                body.inputs.flags()};
@@ -323,11 +324,12 @@ class loop_probe {
     if (size == 1) {
       costs_.gradient_bytes = storage_list{of_captures}.bytes_beside(storage_list{tensor_list(of_captures.size())});
       costs_.other_bytes =
-          watch.beside_states - (std::min)(watch.beside_states, count > 1 ? costs_.gradient_bytes : 0);
+          measured.beside_states - (std::min)(measured.beside_states, count > 1 ? costs_.gradient_bytes : 0);
       costs_.third_bytes = sums_casts_in_place ? 0 : bytes_of_casts(body);
     }
-    found.block_bytes = watch.block_bytes;
-    found.block_seconds = watch.typical_seconds < sweep_watch::never ? watch.typical_seconds : watch.any_seconds;
+    found.block_bytes = measured.block_bytes;
+    bool const is_typical = measured.typical_seconds < sweep_measurement::never;
+    found.block_seconds = is_typical ? measured.typical_seconds : measured.any_seconds;
     return found;
   }
 

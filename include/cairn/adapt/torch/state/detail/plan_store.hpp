@@ -14,7 +14,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// Plans by key. Can be used by several threads.   \tparam Stored  a `plan_key` with its plan
+/// Plans by key, a base of public classes. Threads may share it.   \tparam Stored  a `plan_key` with its plan
 template <class Stored>
 class plan_store {
  public:
@@ -23,6 +23,9 @@ class plan_store {
     if (most < 1)
       throw invalid_call{who, "it must be able to keep a plan", {{"most", most}}, "give one or more"};
   }
+  plan_store(plan_store const&) = delete;
+  plan_store& operator=(plan_store const&) = delete;
+
   [[nodiscard]] std::int64_t made() const {
     std::lock_guard const lock{access_};
     return made_;
@@ -35,6 +38,7 @@ class plan_store {
     std::lock_guard const lock{access_};
     plans_.clear();
   }
+  /// The plan for this key, if there is one.
   [[nodiscard]] std::optional<Stored> find(std::vector<std::int64_t> const& key) {
     std::lock_guard const lock{access_};
     plans_.remove_if([](Stored const& one) { return one.expired(); });

@@ -4,13 +4,9 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/loop/verify.hpp>
+#include <cairn/plan/text/action_limits.hpp>
 
-namespace cairn {
-
-/// The most actions that are written to a text; a CSV with that many has about 250 MB.
-inline constexpr step_index most_written_actions = 10'000'000;
-
-namespace detail {
+namespace cairn::detail {
 
 [[noreturn]] inline void refuse_to_write(char const* who, step_index steps) {
   throw invalid_plan{who,
@@ -33,5 +29,4 @@ void each_written_action(Plan const& plan, char const* who, Write write) {
            who);
 }
 
-}  // namespace detail
-}  // namespace cairn
+}  // namespace cairn::detail

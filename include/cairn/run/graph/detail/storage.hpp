@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file room.hpp  The places of what a sweep over a graph holds. They may outlive the sweep.
+/// \file storage.hpp  The places of what a sweep over a graph holds. They may outlive the sweep.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -20,7 +20,7 @@ struct graph_held {
 };
 
 /// The places; between sweeps only those of the adjoints of inputs hold values. The tables keep their memory.
-struct graph_room {
+struct graph_storage {
   /// Empty places for a graph.
   void begin(graph_builder const& net, std::size_t inputs) {
     empty();

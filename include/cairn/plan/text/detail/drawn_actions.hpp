@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file drawn_actions.hpp  The actions of a schedule for a picture: checked one by one, and limited in number.
-#include <cstddef>
 #include <string>
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/loop/verify.hpp>
+#include <cairn/plan/text/action_limits.hpp>
 #include <cairn/plan/text/detail/plan_words.hpp>
 
-namespace cairn {
-
-/// The most actions that a picture shows; an SVG with that many has some megabytes.
-inline constexpr std::size_t most_drawn_actions = 200'000;
-
-namespace detail {
+namespace cairn::detail {
 
 [[noreturn]] inline void refuse_to_draw(char const* who, step_index steps, char const* name, wide actions) {
   throw invalid_plan{who,
@@ -66,5 +61,4 @@ template <schedule Plan>
   return {drawn_actions(plan, who), plan_words(plan), plan.steps(), tapes_of(plan) > 0};
 }
 
-}  // namespace detail
-}  // namespace cairn
+}  // namespace cairn::detail

@@ -2,7 +2,6 @@
 #pragma once
 /// \file open_loop.hpp  The forward half of a loop of unknown length: keeps the checkpoints of an online cursor, and
 /// turns where the loop ends.
-#include <concepts>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -10,30 +9,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/run/detail/execute.hpp>
 
-namespace cairn {
-
-/// A cursor that learns during the forward run where the loop ends. Until then it behaves as if there were no end: at
-/// the start and after each `advance` its position is a *candidate*, state i. There it returns drops, then at most one
-/// `save` of the candidate, then `advance [i, to)` to the next candidate. If it `lags()`, `next()` is called only after
-/// step i has run ahead and is known not to be the last; otherwise at once.
-/// `stop_at(n, live)`, called once, says that the loop has n steps and that live, state n - 1 or n, is still there. It
-/// is called at a candidate in place of `next()`, or after an advance [i, to) that was cut short: i <= live <= n <= to.
-/// The cursor then returns drops, `turn [live, n)` and the way back.
-template <class C>
-concept open_cursor = cursor<C> && requires(C cursor, C const& asked, step_index i) {
-  cursor.stop_at(i, i);
-  { asked.lags() } -> std::same_as<bool>;
-};
-
-/// A plan that does not know the number of steps in advance: has `slots()`, and a `walk()` that returns an
-/// `open_cursor`; see `online`.
-template <class P>
-concept open_schedule = detail::copyable_value<P> && !schedule<P> && requires(P const& plan) {
-  { plan.slots() } -> std::same_as<slot_index>;
-  requires open_cursor<std::remove_cvref_t<decltype(plan.walk())>>;
-};
-
-namespace detail {
+namespace cairn::detail {
 
 /// An open schedule as a schedule that has no steps yet.
 template <class Plan>
@@ -212,5 +188,4 @@ struct forward_until {
   }
 };
 
-}  // namespace detail
-}  // namespace cairn
+}  // namespace cairn::detail

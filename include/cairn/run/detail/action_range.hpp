@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file listed_actions.hpp  Plans that are lists of actions: those of chains and graphs.
+/// \file action_range.hpp  Plans that are lists of actions: those of chains and graphs.
 #include <concepts>
 #include <cstddef>
 #include <type_traits>
@@ -18,10 +18,10 @@ concept action_range = requires(P const& list) {
 };
 /// A list of actions, or an object with a member `actions` that is one.
 template <class P>
-concept lists_actions = action_range<P> || requires(P const& plan) {
+concept has_actions = action_range<P> || requires(P const& plan) {
   requires action_range<std::remove_cvref_t<decltype(plan.actions)>>;
 };
-template <lists_actions P>
+template <has_actions P>
 [[nodiscard]] constexpr auto const& actions_in(P const& plan) noexcept {
   if constexpr (action_range<P>) return plan;
   else return plan.actions;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file kept_results.hpp  Copies of a recording's results, which do not move until the next recording.
+/// \file output_copies.hpp  Copies of a recording's results, which do not move until the next recording.
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -10,7 +10,7 @@ namespace cairn::detail {
 /// Copies of results, each allocated on its own and reused by the next recording. A growing vector would copy its
 /// elements, and copying a tool's scalar records an operation.
 template <class Scalar>
-class kept_results {
+class output_copies {
  public:
   /// The next copy; still has the value from the previous recording.
   [[nodiscard]] Scalar& next() {
