@@ -232,7 +232,7 @@ TEST_CASE("curves and budgets of time answer what was found before the limit", "
 
 TEST_CASE("a stopped curve says how many budgets are missing where, and lacks as many as it says",
           "[plan][chain][long]") {
-  chain const work = chains::make(chains::kind::random, 60, 5);
+  chain const work = chains::make(chains::kind::random, 32, 5);
   constexpr std::size_t points = 12;
   for (auto const by : {chain_method::slots, chain_method::persistent, chain_method::automatic}) {
     CAPTURE(name_of(by));
