@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file module_report.hpp  Counts and the last plan of a module that runs within a limit.
+#include <cairn/language.hpp>  // first: an older language gets its message
 #include <cstdint>
 #include <string>
 #include <cairn/core/operation_graph.hpp>
