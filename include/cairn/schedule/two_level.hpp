@@ -7,6 +7,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/binomial.hpp>
+#include <cairn/schedule/detail/leaves_in.hpp>
 #include <cairn/schedule/revolve.hpp>
 
 namespace cairn {
@@ -134,7 +135,7 @@ class two_level {
     enum class phase : std::uint8_t { save, advance, turn, drop, inside, done };
 
     constexpr cursor(step_index steps, step_index period, slot_index extra, two_level_options options)
-        : steps_{steps}, period_{period}, count_{steps == 0 ? 0 : (steps - 1) / period + 1}, options_{options},
+        : steps_{steps}, period_{period}, count_{detail::leaves_in(steps, period)}, options_{options},
           whole_{over(whole_length(), extra).walk()}, inside_{over(steps - first(count_ - 1), extra).walk()},
           phase_{steps > 0 ? phase::save : phase::turn} {}
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/tensor_verbs.hpp"
 #include "support/torch.hpp"
 #include <cairn/adapt/torch/loop/loop.hpp>
-#include <cairn/adapt/torch/loop/scan.hpp>
-#include <cairn/adapt/torch/loop/while.hpp>
 #include <functional>
 #include <condition_variable>
 #include <future>
@@ -94,19 +93,7 @@ TEST_CASE("a step that reads an earlier state without its history is refused whe
 
 constexpr auto elsewhere_read = "the step reads a state of its own loop, but not from its argument (step = ";
 
-/// A loop of 20 steps by each verb.
-using any_step = std::function<Tensor(Tensor const&, cairn::step_index)>;
-std::vector<std::function<Tensor(any_step const&, Tensor const&, LoopOptions const&)>> const verbs{
-    [](any_step const& f, Tensor const& x, LoopOptions const& options) {
-      return cl::checkpointed_loop(f, x, 20, options);
-    },
-    [](any_step const& f, Tensor const& x, LoopOptions const& options) {
-      auto const scanned = [f](Tensor const& s, Tensor const& t, cairn::step_index i) { return std::pair{f(s, i), t}; };
-      return cl::checkpointed_scan(scanned, x, torch::ones({20, 3}, torch::kDouble), options).first;
-    },
-    [](any_step const& f, Tensor const& x, LoopOptions const& options) {
-      return cl::checkpointed_while(f, x, [](Tensor const&, cairn::step_index i) { return i < 20; }, options);
-    }};
+auto const verbs = support::tensor_verbs(20);
 
 TEST_CASE("a state that one step puts aside, and later ones read, is refused by all verbs", "[torch][captures]") {
   auto const w = leaf(0.9);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/tensor_verbs.hpp"
 #include "support/torch.hpp"
 #include <cairn/adapt/torch/loop/loop.hpp>
-#include <cairn/adapt/torch/loop/scan.hpp>
-#include <cairn/adapt/torch/loop/while.hpp>
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,7 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 using support::said;
 using support::same_bits;
-using step = std::function<Tensor(Tensor const&, cairn::step_index)>;
+using step = support::tensor_step;
 
 constexpr auto changed = "a captured tensor was changed in place since the loop used it";
 
@@ -24,19 +23,7 @@ Tensor numbers(double value, bool requires_grad = false) {
   return torch::full({3}, value, torch::dtype(torch::kDouble).requires_grad(requires_grad));
 }
 
-/// The same loop by all three verbs.
-std::vector<std::function<Tensor(step const&, Tensor const&, LoopOptions const&)>> const verbs{
-    [](step const& f, Tensor const& x, LoopOptions const& options) { return cl::checkpointed_loop(f, x, 4, options); },
-    [](step const& f, Tensor const& x, LoopOptions const& options) {
-      auto const scanned = [f](Tensor const& s, Tensor const& t, cairn::step_index i) {
-        auto const next = f(s, i);
-        return std::pair{next, next * t};
-      };
-      return cl::checkpointed_scan(scanned, x, torch::ones({4, 3}, torch::kDouble), options).first;
-    },
-    [](step const& f, Tensor const& x, LoopOptions const& options) {
-      return cl::checkpointed_while(f, x, [](Tensor const&, cairn::step_index i) { return i < 4; }, options);
-    }};
+auto const verbs = support::tensor_verbs(4);
 
 /// Where the plain loop raises in backward, all three verbs raise, whatever the plan is.
 void refused(step const& f, std::function<void()> const& change, std::function<void()> const& undo,

@@ -2,6 +2,7 @@
 #pragma once
 /// \file blocks.hpp  A loop divided into blocks: their lengths, and how many states the uniform walk over them keeps.
 #include <cairn/core/action.hpp>
+#include <cairn/schedule/detail/leaves_in.hpp>
 #include <cairn/schedule/detail/square_root.hpp>
 
 namespace cairn::detail {
@@ -49,7 +50,7 @@ struct block_layout {
 /// Blocks of `length` steps; the last one may be shorter.   \pre length >= 1
 [[nodiscard]] constexpr block_layout equal_blocks(step_index steps, step_index length) noexcept {
   if (length >= steps) return {steps, 1, 1, steps, 0};
-  step_index const count = (steps - 1) / length + 1;
+  step_index const count = leaves_in(steps, length);
   step_index const rest = steps - (count - 1) * length;
   return rest == length ? block_layout{steps, count, count, length, 0}
                         : block_layout{steps, count, count - 1, length, rest};

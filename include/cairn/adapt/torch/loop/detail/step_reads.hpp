@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file step_reads.hpp  What the steps of a loop read from outside.
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <ATen/core/Tensor.h>
@@ -57,13 +56,9 @@ class step_reads {
   void note_made(at::TensorList x, at::TensorList given, at::TensorList y) {
     if (!tracks_later) return;
     for (std::size_t k = 0; k < x.size() && k < y.size(); ++k) {
-      if (!y[k].defined() || !y[k].has_storage()) continue;
-      auto const* const memory = y[k].storage().unsafeGetStorageImpl();
-      auto const shares = [memory](at::Tensor const& t) {
-        return t.defined() && t.has_storage() && t.storage().unsafeGetStorageImpl() == memory;
-      };
-      if (std::none_of(x.begin(), x.end(), shares) && std::none_of(given.begin(), given.end(), shares) &&
-          !reads_.knows_memory_of(y[k]))
+      if (!y[k].defined()) continue;
+      auto const* const memory = memory_key(y[k]);
+      if (!any_in_memory(x, memory) && !any_in_memory(given, memory) && !reads_.knows_memory_of(y[k]))
         states_made_.add(y[k]);
     }
   }

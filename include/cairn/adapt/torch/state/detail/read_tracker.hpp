@@ -41,6 +41,17 @@ template struct names_inputs<&at::RecordFunction::inputs_>;
   return t.defined() && !t.is_inference() ? std::int64_t(t._version()) : 0;
 }
 
+/// Identifies the memory of a tensor, for as long as it lives.
+[[nodiscard]] inline void const* memory_key(at::Tensor const& t) {
+  if (t.has_storage()) return t.storage().unsafeGetStorageImpl();
+  return t.unsafeGetTensorImpl();
+}
+/// Whether one of the tensors lies in the memory with this key.
+[[nodiscard]] inline bool any_in_memory(at::TensorList tensors, void const* key) {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [key](at::Tensor const& t) { return t.defined() && memory_key(t) == key; });
+}
+
 /// The version of each tensor.
 [[nodiscard]] inline std::vector<std::int64_t> versions_of(at::TensorList parts) {
   std::vector<std::int64_t> versions;
@@ -109,7 +120,7 @@ class read_tracker {
   [[nodiscard]] std::vector<std::string> const& operations() const noexcept { return operations_; }
   /// Whether an observed operation made the tensor's memory.
   [[nodiscard]] bool made(at::Tensor const& t) const {
-    auto const found = memory_.find(key_of(t));
+    auto const found = memory_.find(memory_key(t));
     return found != memory_.end() && found->second.what == use::made;
   }
   /// The tensors that existed before, were read before anything wrote to them, and still exist, in the order of
@@ -119,9 +130,7 @@ class read_tracker {
     std::vector<tensor_read> all;
     for (auto const* one : order_) {
       if (one->what != use::read) continue;
-      bool is_given = false;
-      for (auto const& t : given) is_given = is_given || (t.defined() && key_of(t) == one->key);
-      if (is_given) continue;
+      if (any_in_memory(given, one->key)) continue;
       auto const add = [&](weak_tensor const& t) { if (!t.expired()) all.emplace_back(t, one->version); };
       add(one->tensor);
       for (auto const& other : one->others) add(other);
@@ -134,10 +143,7 @@ class read_tracker {
   template <class See>
   void each_read_beside(at::TensorList given, See see) const {
     for (auto const* one : order_) {
-      if (one->what != use::read) continue;
-      bool is_given = false;
-      for (auto const& t : given) is_given = is_given || (t.defined() && key_of(t) == one->key);
-      if (!is_given) continue;
+      if (one->what != use::read || !any_in_memory(given, one->key)) continue;
       auto const is_beside = [&](weak_tensor const& read) {
         auto const* const target = read._unsafe_get_target();
         if (target == c10::UndefinedTensorImpl::singleton()) return false;
@@ -180,12 +186,8 @@ class read_tracker {
     for (auto* const tracker : active()) tracker->ends(f);
   }
 
-  [[nodiscard]] static void const* key_of(at::Tensor const& t) {
-    if (t.has_storage()) return t.storage().unsafeGetStorageImpl();
-    return t.unsafeGetTensorImpl();
-  }
   [[nodiscard]] seen& memory_of(at::Tensor const& t) {
-    auto const* const key = key_of(t);
+    auto const* const key = memory_key(t);
     auto found = memory_.find(key);
     if (found == memory_.end()) {
       auto storage =
