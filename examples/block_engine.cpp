@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include <cairn/plan/block/block_executor.hpp>
+#include <cairn/run/block_executor.hpp>
 #include <cairn/plan/text/breakdown.hpp>
 
 #include "support/picture_file.hpp"

@@ -5,7 +5,7 @@
 #include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <cairn/core/chain.hpp>
-#include <cairn/plan/block/block_executor.hpp>
+#include <cairn/run/block_executor.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 #include <cairn/plan/block/block_planner.hpp>
 #include <cairn/plan/chain/chain_options.hpp>

@@ -49,12 +49,11 @@ template <class Tool, class Model, class Params, class Objective, class State>
 }
 
 /// The workload of a loop over `taped`, measured by `probe` and by leaves of one and two steps: sizes and times of
-/// states and steps, `tape_bytes` and `tape_step_bytes` of the tape. \param tried  steps that are run, >= 1
+/// states and steps, `tape_bytes` and `tape_step_bytes` of the tape. \param tried  as for `probe`
 template <class Tool, class Model, class Params, class Objective, class State>
 [[nodiscard]] workload workload_of(taped<Tool, Model, Params, Objective>& loop, State const& x0, step_index steps,
-                                   step_index tried = 8) {
-  workload work = probe<std::chrono::steady_clock>(loop.step, x0, steps, loop.bar(x0), loop.adjoint,
-                                                   steps > 0 ? (std::min)(steps, tried) : tried);
+                                   step_index tried = 16) {
+  workload work = probe<std::chrono::steady_clock>(loop.step, x0, steps, loop.bar(x0), loop.adjoint, tried);
   if (steps == 0) return work;
   leaf_weight const one = weigh_leaf(loop, x0, 1);
   work.adjoint_seconds = one.seconds;

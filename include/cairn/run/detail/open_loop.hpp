@@ -48,23 +48,24 @@ template <class KeepGoing, class State>
   else return static_cast<bool>(call_lending(keep_going, x));
 }
 
-/// One forward run up to the turn. `execute` cannot run it: whether an action continues is known only after each of its
-/// steps, and the turn may already be made before the cursor says so. A step whose input frame must be kept runs
-/// *ahead*, into a frame besides live, until it is known that the loop continues after it. Then that frame becomes
-/// live, and nothing runs twice. If the loop ends there, the turn has been made.
-template <class State, class Sweep, class Step, class KeepGoing, class Observer>
+/// Runs a loop of unknown length up to its turn. `execute` cannot run it: whether an action continues is known only
+/// after each of its steps, and the turn may already be made before the cursor says so. A step whose input frame must
+/// be kept runs *ahead*, into a frame besides live, until it is known that the loop continues after it. Then that frame
+/// becomes live, and nothing runs twice. If the loop ends there, the turn has been made.
+/// - `states` are those of `execute`, whose turn(step, from, to, failed) makes the final state, with live(),
+///   final_state() and final_becomes_live(); `advance` only if steps run in place.
+/// - `user` supplies what depends on the loop: in_place, whether steps change live itself; goes_on(x, i), whether the
+///   loop continues from state i; ends_at(n), called before the turn; told(a), the action as observers see it.
+template <class Cursor, class States, class Step, class User, class Observer>
 class open_sweep {
-  static constexpr bool in_place = shape_of_step<Step, State>().form == step_form::in_place;
-  using watched_states = decltype(std::declval<Sweep&>().watched());
-
  public:
-  open_sweep(Sweep& run, Step& step, KeepGoing& keep_going, Observer& observer)
-      : run_{run}, states_{run.watched()}, step_{step}, keep_going_{keep_going}, observer_{observer} {}
+  open_sweep(Cursor& cursor, States& states, Step& step, User& user, Observer& observer, sweep_status& status)
+      : cursor_{cursor}, states_{states}, step_{step}, user_{user}, observer_{observer}, status_{status} {}
 
   void go() {
     if (!goes_on(std::as_const(states_.live()), 0)) return stop(0);
     for (;;) {
-      if (run_.cursor().lags() && !runs_ahead()) return stop(at_ + 1);
+      if (cursor_.lags() && !runs_ahead()) return stop(at_ + 1);
       step_index const end = advance(to_next_advance());
       if (end != unknown) return stop(end);
     }
@@ -73,23 +74,22 @@ class open_sweep {
  private:
   static constexpr step_index unknown = -1;
 
-  [[nodiscard]] bool goes_on(State const& x, step_index i) {
-    bool more = annotate_failure(run_.status(), phase::forward, i, [&] { return ask(keep_going_, x, i); });
-    if constexpr (is_stoppable<Step>) more = more && step_.more;
-    return more;
+  template <class X>
+  [[nodiscard]] bool goes_on(X const& x, step_index i) {
+    return annotate_failure(status_, phase::forward, i, [&] { return user_.goes_on(x, i); });
   }
   /// Runs the step after live ahead; returns whether the loop continues.
   [[nodiscard]] bool runs_ahead() {
     perform({action_kind::advance, tier::memory, content::state, no_slot, at_, at_ + 1},
             [&](step_index& failed) { states_.turn(step_, at_, at_ + 1, failed); });
-    ++run_.status().ran;
+    ++status_.ran;
     ahead_ = true;
     return goes_on(states_.final_state(), at_ + 1);
   }
   /// Obeys the cursor at a candidate, up to its next advance.
   [[nodiscard]] action to_next_advance() {
     for (;;) {
-      action const a = run_.cursor().next();
+      action const a = cursor_.next();
       bool const from_here = a.from == at_ && a.what == content::state;
       if (a.kind == action_kind::advance && from_here && a.to > at_) return a;
       if (a.kind == action_kind::save && from_here) obey(a, [&] { states_.save({a.slot, a.where}, a.from); });
@@ -105,10 +105,12 @@ class open_sweep {
     };
     step_index end = unknown;
     while (at_ < a.to && end == unknown) {
-      if (in_place && !ahead_) {
+      if (User::in_place && !ahead_) {
         begin();
-        perform(a, [&](step_index& failed) { states_.advance(step_, at_, at_ + 1, failed); });
-        ++run_.status().ran;
+        perform(a, [&](step_index& failed) {
+          if constexpr (User::in_place) states_.advance(step_, at_, at_ + 1, failed);
+        });
+        ++status_.ran;
         if (++at_; !goes_on(std::as_const(states_.live()), at_)) end = at_;
       } else if (!ahead_ && !runs_ahead()) {
         end = at_ + 1;
@@ -124,14 +126,14 @@ class open_sweep {
     return end;
   }
   void stop(step_index n) {
-    run_.ends_at(n);
-    run_.cursor().stop_at(n, at_);
-    action a = run_.cursor().next();
-    for (; a.kind != action_kind::turn || a.from != at_ || a.to != n; a = run_.cursor().next()) drop(a);
+    user_.ends_at(n);
+    cursor_.stop_at(n, at_);
+    action a = cursor_.next();
+    for (; a.kind != action_kind::turn || a.from != at_ || a.to != n; a = cursor_.next()) drop(a);
     tell(a, moment::before);
     if (!ahead_) perform(a, [&](step_index& failed) { states_.turn(step_, n, n, failed); });
-    run_.status().turned = true;
-    run_.status().turned_at = at_;
+    status_.turned = true;
+    status_.turned_at = at_;
     tell(a, moment::after);
   }
   void drop(action const& a) {
@@ -157,20 +159,23 @@ class open_sweep {
     try {
       f(failed);
     } catch (...) {
-      run_.status().failure = {true, phase::forward, a, failed >= 0 ? failed : a.from};
+      status_.failure = {true, phase::forward, a, failed >= 0 ? failed : a.from};
       throw;
     }
   }
   void tell([[maybe_unused]] action const& a, [[maybe_unused]] moment when) {
     if constexpr (observed<Observer>)
-      perform(a, [&](step_index&) { show(states_, no_cursor_yet{}, a, phase::forward, when, observer_); });
+      perform(a, [&](step_index&) {
+        show(states_, no_cursor_yet{}, user_.told(a), phase::forward, when, observer_);
+      });
   }
 
-  Sweep& run_;
-  watched_states states_;
+  Cursor& cursor_;
+  States& states_;
   Step& step_;
-  KeepGoing& keep_going_;
+  User& user_;
   Observer& observer_;
+  sweep_status& status_;
   step_index at_ = 0;   // the number of live
   bool ahead_ = false;  // the state after live is held besides it
 };
@@ -182,9 +187,27 @@ struct forward_until {
   static constexpr bool knows_length = false;
   explicit forward_until(KeepGoing& asked) noexcept : keep_going{asked} {}
   KeepGoing& keep_going;
+
+  /// The user of `open_sweep`.
+  template <class State, class Sweep, class Step>
+  struct asked_loop {
+    static constexpr bool in_place = shape_of_step<Step, State>().form == step_form::in_place;
+    Sweep& sweep;
+    Step& step;
+    KeepGoing& keep_going;
+    [[nodiscard]] bool goes_on(State const& x, step_index i) {
+      bool const more = ask(keep_going, x, i);
+      if constexpr (is_stoppable<Step>) return more && step.more;
+      else return more;
+    }
+    void ends_at(step_index n) noexcept { sweep.ends_at(n); }
+    [[nodiscard]] action const& told(action const& a) const noexcept { return a; }
+  };
   template <class State, class Sweep, class Step, class Observer>
   void run(Sweep& sweep, Step& step, Observer& observer) const {
-    open_sweep<State, Sweep, Step, KeepGoing, Observer>{sweep, step, keep_going, observer}.go();
+    asked_loop<State, Sweep, Step> user{sweep, step, keep_going};
+    auto&& states = sweep.watched();
+    open_sweep{sweep.cursor(), states, step, user, observer, sweep.status()}.go();
   }
 };
 

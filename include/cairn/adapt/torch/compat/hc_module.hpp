@@ -41,7 +41,7 @@
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/operation_graph.hpp>
-#include <cairn/plan/block/block_executor.hpp>
+#include <cairn/run/block_executor.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 
 namespace cairn::libtorch {

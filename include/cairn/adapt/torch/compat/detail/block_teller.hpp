@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 #include <cairn/core/action.hpp>
-#include <cairn/plan/block/block_executor.hpp>
+#include <cairn/run/block_executor.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 
 namespace cairn::libtorch::detail {

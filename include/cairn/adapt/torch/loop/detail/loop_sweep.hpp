@@ -15,6 +15,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/run/detail/execute.hpp>
+#include <cairn/run/detail/open_loop.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/online.hpp>
 #include <cairn/schedule/revolve.hpp>
@@ -61,14 +62,16 @@ class loop_sweep {
     states_.begin_forward(body, drawing);
     auto const recording = record_forward(body);
     body.set_blocks(size, -1);
-    auto last = watched(body, [&]<class Observer>(Observer& observer) {
-      open_half<Observer> half{states_, body, size, goes_on, observer};
-      plan_ = half.go(plan);
-      return std::move(half.last);
+    open_half half{states_, body, size, goes_on};
+    auto blocks = plan.walk();
+    cairn::detail::sweep_status status;
+    watched(body, [&](auto& observer) {
+      cairn::detail::open_sweep{blocks, half, body, half, observer, status}.go();
     });
+    plan_ = half.way_back(blocks);
     cursor_ = plan_.walk();
     states_.end_forward(body, drawing);
-    return last;
+    return std::move(half.last);
   }
 
   /// Notes that these tensors belong to the caller from here on.

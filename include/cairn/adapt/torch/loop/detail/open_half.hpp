@@ -21,83 +21,61 @@ namespace cairn::libtorch::detail {
 /// Whether a loop continues from a state with this number.
 using state_question = std::function<bool(at::TensorList, step_index)>;
 
-/// Runs a loop with a plan over blocks of some steps. Each block runs before it is known whether it is the last one;
-/// only then are the plan's earlier actions obeyed, and observers are told what observers of the core's loops are told.
-template <class Observer>
+/// The forward half of such a loop, as the states and the user of `open_sweep`. The plan's steps are blocks of `size`
+/// steps, and its states are their first states; observers see the numbers of the loop's own steps.
 class open_half : public first_half {
  public:
-  /// \param size  steps of a block
-  open_half(loop_states& states, loop_body& body, step_index size, state_question const& goes_on, Observer& observer)
-      : first_half{states, body}, size_{size}, goes_on_{goes_on}, observer_{observer} {}
+  static constexpr bool in_place = false;
 
-  /// Runs the loop; returns the plan of the way back.   \pre the loop continues at state 0
-  [[nodiscard]] any_schedule go(online const& plan) {
-    auto walk = plan.walk();
+  /// \param size  steps of a block   \param goes_on  asked for each state but the first, which must exist as long as
+  ///   the half
+  open_half(loop_states& states, loop_body& body, step_index size, state_question const& goes_on)
+      : first_half{states, body}, size_{size}, goes_on_{goes_on} {
     states_.note_versions();
-    step_index block = 0;
-    action a;
-    for (; runs_ahead(); ++block) {
-      if (block == a.to) {
-        for (a = walk.next(); a.kind != action_kind::advance; a = walk.next()) keep(a);
-        tell(a, moment::before);
-      }
-      states_.live = std::exchange(last, {});
-      states_.note_versions();
-      if (block + 1 == a.to) tell(a, moment::after);
+  }
+
+  [[nodiscard]] tensor_list const& live() const noexcept { return states_.live; }
+  [[nodiscard]] tensor_list const& final_state() const noexcept { return last; }
+  /// Runs a block from live as far as the loop goes.
+  void turn(loop_body& body, step_index, step_index, step_index&) {
+    states_.remember_generators(body);
+    last = states_.live;
+    more_ = true;
+    for (step_index left = size_; more_ && left > 0; --left) {
+      states_.run_first(body, last, steps_, steps_ + 1);
+      more_ = goes_on_(last, ++steps_);
     }
-    if (block < a.to) {  // the loop ends within the advance
-      a.to = block;
-      tell(a, moment::after);
-    }
+  }
+  void final_becomes_live() {
+    states_.live = std::exchange(last, {});
+    states_.note_versions();
+  }
+  /// \pre the block after live has run, which stored the generators' states before it
+  void save(place where, step_index) { states_.save(body_, std::size_t(where.slot)); }
+
+  [[nodiscard]] bool goes_on(tensor_list const&, step_index) const noexcept { return more_; }
+  void ends_at(step_index blocks) {
+    blocks_ = blocks;
     running_.steps = steps_;
     running_.note_end(steps_, last);
-    walk.stop_at(block + 1, block);
-    for (a = walk.next(); a.kind != action_kind::turn; a = walk.next()) keep(a);
-    states_.turn_at(block * size_);
-    tell_turn(a);
-    return leaves{steps_, size_, stopped_loop{block + 1, walk}};
+    states_.turn_at((blocks - 1) * size_);
+  }
+  [[nodiscard]] action told(action a) const noexcept {
+    bool const ends = a.kind == action_kind::turn;
+    for (step_index* const i : {&a.from, &a.to}) *i = step_index(std::uint64_t(*i) * std::uint64_t(size_));
+    if (ends) a.to = steps_;
+    return a;
+  }
+  /// The plan of the way back.   \param at  the cursor after the turn
+  [[nodiscard]] any_schedule way_back(online::cursor const& at) const {
+    return leaves{steps_, size_, stopped_loop{blocks_, at}};
   }
 
  private:
-  /// Runs the block that starts at live as far as the loop goes; returns whether the loop continues after it.
-  /// \post `last` is the state after it
-  [[nodiscard]] bool runs_ahead() {
-    states_.remember_generators(body_);
-    last = states_.live;
-    for (step_index left = size_; left > 0; --left) {
-      states_.run_first(running_, last, steps_, steps_ + 1);
-      if (!goes_on_(last, ++steps_)) return false;
-    }
-    return true;
-  }
-  /// Obeys the action that the plan gave before a block that has run by now.
-  /// \pre for a save, the generators' states are stored
-  void keep(action const& a) {
-    tell(a, moment::before);
-    if (a.kind == action_kind::save) states_.save(body_, std::size_t(a.slot));
-    else states_.drop(std::size_t(a.slot));
-    tell(a, moment::after);
-  }
-  void tell([[maybe_unused]] action a, [[maybe_unused]] moment when) {
-    if constexpr (cairn::detail::observed<Observer>) {
-      for (step_index* const i : {&a.from, &a.to}) *i = step_index(std::uint64_t(*i) * std::uint64_t(size_));
-      cairn::detail::show(*this, cairn::detail::no_cursor_yet{}, a, phase::forward, when, observer_);
-    }
-  }
-  /// Tells the observer of the turn, whose block has run already.
-  void tell_turn([[maybe_unused]] action a) {
-    if constexpr (cairn::detail::observed<Observer>) {
-      a.from *= size_;
-      a.to = steps_;
-      for (auto const when : {moment::before, moment::after})
-        cairn::detail::show(*this, cairn::detail::no_cursor_yet{}, a, phase::forward, when, observer_);
-    }
-  }
-
   step_index size_;
   state_question const& goes_on_;
-  Observer& observer_;
-  step_index steps_ = 0;  ///< run so far
+  step_index steps_ = 0, blocks_ = 0;  ///< run so far; of the loop, once it has ended
+  bool more_ = true;                   ///< whether the loop goes on after the state asked about last
 };
 
 }  // namespace cairn::libtorch::detail

@@ -8,9 +8,13 @@
 #include <variant>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/event.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 #include <cairn/plan/block/block_planner.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/run/detail/execute.hpp>
+#include <cairn/run/detail/in_use.hpp>
+#include <cairn/store/store.hpp>
 
 namespace cairn {
 
@@ -36,8 +40,7 @@ struct block_failure {
 /// Runs a chain or a loop forward and backward by callbacks into the user's own engine, in the order of a block plan.
 /// It makes and keeps the plan, and makes a new one if the chain changes. If no plan can be made, it runs everything
 /// forward once and backward once, as one block, and a notice says why. Exceptions of the callbacks pass through;
-/// `failure()` says where, and the executor can be used again. It does not use the executor of `run/`, because states,
-/// adjoints and the turn belong to the engine.
+/// `failure()` says where, and the executor can be used again. States, adjoints and the turn belong to the engine.
 class block_executor {
  public:
   block_executor() = default;
@@ -157,28 +160,40 @@ class block_executor {
     if (auto const tell = options_.notice; tell && !notice_.empty()) tell(notice_.c_str());
     return plan_;
   }
+  /// The states and the user of `execute`. The engine keeps its states itself: no block plan saves or loads one.
+  struct engine : detail::no_hooks {
+    explicit engine(execution_callbacks const& callbacks)
+        : call{callbacks}, recorded{call.run_recorded ? call.run_recorded : call.run_forward} {}
+    void advance(engine&, step_index from, step_index to, step_index&) { run(call.run_forward, from, to); }
+    std::uint64_t record(engine&, action const& a) { return run(recorded, a.from, a.to); }
+    std::uint64_t reverse(engine&, action const& a) { return run(call.run_backward, a.from, a.to); }
+    void save(place, step_index) noexcept {}
+    [[nodiscard]] bool load(place, step_index) noexcept { return true; }
+    void load_initial() noexcept {}
+    void drop(place) noexcept {}
+    std::uint64_t run(std::function<void(step_index, step_index)> const& callback, step_index from, step_index to) {
+      callback(from, to);
+      ++returned;
+      return 0;
+    }
+    execution_callbacks const& call;
+    std::function<void(step_index, step_index)> const& recorded;
+    std::uint64_t returned = 0;
+  };
   void sweep(block_plan const& plan, execution_callbacks const& callbacks) {
     if (!callbacks.run_forward || !callbacks.run_backward)
       throw invalid_call{who, "run_forward or run_backward is missing", {}, "give both; run_recorded may be left out"};
-    struct running {
-      bool& flag;
-      explicit running(bool& is_running) : flag{is_running} { flag = true; }
-      ~running() { flag = false; }
-    } const now{running_};
+    detail::in_use const mark{running_, who};
     failure_ = {};
-    auto const& recorded = callbacks.run_recorded ? callbacks.run_recorded : callbacks.run_forward;
+    engine driven{callbacks};
     auto cursor = plan.walk();
-    std::uint64_t returned = 0;
-    for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next(), ++returned) {
-      auto const& run = a.kind == action_kind::advance  ? callbacks.run_forward
-                        : a.kind == action_kind::record ? recorded
-                                                        : callbacks.run_backward;
-      try {
-        run(a.from, a.to);
-      } catch (...) {
-        failure_ = {true, a, returned};
-        throw;
-      }
+    no_observer nobody;
+    detail::sweep_status status;
+    try {
+      (void)detail::execute(cursor, driven, driven, driven, nobody, status);
+    } catch (...) {
+      failure_ = {true, status.failure.what, driven.returned};
+      throw;
     }
   }
 
