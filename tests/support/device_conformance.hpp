@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 #include <vector>
+#include <cairn/adapt/cuda/detail/owned_event.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
-#include <cairn/adapt/cuda/owned_event.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/error.hpp>
@@ -24,7 +24,7 @@ void copies_follow_events(R& device, std::size_t numbers) {
   cairn::pinned_buffer<R> const out{device, bytes}, back{device, bytes};
   cairn::device_buffer<R> const first{device, bytes}, second{device, bytes};
   cairn::owned_stream<R> const up{device}, round{device}, down{device};
-  cairn::owned_event<R> const sent{device}, moved{device}, fetched{device};
+  cairn::detail::owned_event<R> const sent{device}, moved{device}, fetched{device};
   auto* const written = static_cast<std::uint32_t*>(out.data());
   auto const* const read = static_cast<std::uint32_t const*>(back.data());
   std::memset(back.data(), 0, bytes);
@@ -52,7 +52,7 @@ void copies_follow_events(R& device, std::size_t numbers) {
 template <cairn::device_runtime R>
 void edges_hold(R& device) {
   cairn::owned_stream<R> const stream{device};
-  cairn::owned_event<R> const event{device};
+  cairn::detail::owned_event<R> const event{device};
   CHECK(device.done(event.get()));
   device.sync(event.get());
   device.wait(stream.get(), event.get());

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 #include <cairn/adapt/cuda/cuda_runtime.hpp>
+#include <cairn/adapt/cuda/detail/owned_event.hpp>
 #include <cairn/adapt/cuda/detail/touched_pages.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
-#include <cairn/adapt/cuda/owned_event.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/schedule/revolve.hpp>
@@ -200,7 +200,7 @@ TEST_CASE("streams wait for no legacy stream, events keep no time, pinned memory
   start_again();
   cuda_runtime device{0};
   owned_stream<cuda_runtime> const stream{device};
-  owned_event<cuda_runtime> const event{device};
+  detail::owned_event<cuda_runtime> const event{device};
   pinned_buffer<cuda_runtime> const memory{device, 8};
   CHECK(library.stream_flags == cudaStreamNonBlocking);
   CHECK(library.event_flags == cudaEventDisableTiming);
@@ -342,7 +342,7 @@ TEST_CASE("clean-up gives everything back and never throws, whatever the library
         device_buffer<cuda_runtime> const memory{device, 8};
         pinned_buffer<cuda_runtime> const host{device, 8};
         owned_stream<cuda_runtime> const stream{device};
-        owned_event<cuda_runtime> const event{device};
+        detail::owned_event<cuda_runtime> const event{device};
         CHECK(library.held() == 4);
         library.calls.clear();
         for (auto const& [at, made] : library.memory) CHECK(made.device == 1);

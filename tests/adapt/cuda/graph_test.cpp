@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include <cairn/adapt/cuda/detail/owned_event.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/graph.hpp>
 #include <cairn/adapt/cuda/graph_pays.hpp>
-#include <cairn/adapt/cuda/owned_event.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/schedule/any.hpp>
@@ -275,7 +275,7 @@ TEST_CASE("each call that a capture does not allow is refused by name, and the s
        [](bench& on, stream, auto before, stream in) { on.device.wait(in, before); }},
       {"leaves a stream unjoined", 904, "sim::end_capture: work was captured in a second stream",
        [](bench& on, stream other, auto, stream in) {
-         owned_event<sim_runtime> const fork{on.device};
+         detail::owned_event<sim_runtime> const fork{on.device};
          on.device.record(fork.get(), in);
          on.device.wait(other, fork.get());
          on.loop.start()(on.input, other);
@@ -294,7 +294,7 @@ TEST_CASE("each call that a capture does not allow is refused by name, and the s
         bench on;
         {
           owned_stream<sim_runtime> const other{on.device};
-          owned_event<sim_runtime> const before{on.device};
+          detail::owned_event<sim_runtime> const before{on.device};
           on.device.record(before.get(), other.get());
           sweep_of sweep{on.device, on.c, on.capacity(plan, form::out_of_place), on.maker()};
           on.put_input(0.5);
@@ -350,7 +350,7 @@ TEST_CASE("streams that cannot be captured are refused before anything is called
   CHECK(!called);
   CHECK(code_of([&] {
           graph{on.device, on.c, [&](stream in) {
-                  owned_event<sim_runtime> const fork{on.device};
+                  detail::owned_event<sim_runtime> const fork{on.device};
                   on.device.record(fork.get(), in);
                   on.device.wait(legacy, fork.get());
                 }};
@@ -511,7 +511,7 @@ TEST_CASE("the simulator sees edges that are missing within a graph, and between
   bench on{{.when = sim::order::laziest}};
   {
     owned_stream<sim_runtime> const other{on.device};
-    owned_event<sim_runtime> const fork{on.device}, join{on.device};
+    detail::owned_event<sim_runtime> const fork{on.device}, join{on.device};
     graph both{on.device, on.c, [&](stream in) {
                  on.device.record(fork.get(), in);
                  on.device.wait(other.get(), fork.get());

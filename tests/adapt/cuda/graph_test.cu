@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 #include <cairn/adapt/cuda/cuda_runtime.hpp>
+#include <cairn/adapt/cuda/detail/owned_event.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/graph.hpp>
-#include <cairn/adapt/cuda/owned_event.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/core/device_memory.hpp>
@@ -177,7 +177,7 @@ TEST_CASE("a real device refuses what cannot be captured, and goes on", "[adapt]
   any_schedule const plan = two_level{n, 3, 1, {.periods_on = tier::host, .extra_on = tier::device}};
   auto const expected = on.expected(n, 0);
   owned_stream<cuda_runtime> const other{on.device};
-  owned_event<cuda_runtime> const before{on.device}, fork{on.device};
+  detail::owned_event<cuda_runtime> const before{on.device}, fork{on.device};
   on.device.record(before.get(), other.get());
   struct broken {
     int code;

@@ -2,8 +2,8 @@
 // A kernel that goes wrong on a real device: the error is told when somebody waits, by every call from there on, and
 // never by clean-up.
 #include <cairn/adapt/cuda/cuda_runtime.hpp>
+#include <cairn/adapt/cuda/detail/owned_event.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
-#include <cairn/adapt/cuda/owned_event.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>
 #include <string>
 #include "support/catch.hpp"
@@ -26,7 +26,7 @@ TEST_CASE("a kernel that writes where nothing is loses the context, and that is 
   cairn::device_buffer<runtime> const memory{device, 8};
   cairn::pinned_buffer<runtime> const host{device, 8};
   cairn::owned_stream<runtime> const stream{device};
-  cairn::owned_event<runtime> const event{device};
+  cairn::detail::owned_event<runtime> const event{device};
   write_to<<<1, 1, 0, stream.get()>>>(static_cast<int*>(memory.data()));
   device.sync(stream.get());
   write_to<<<1, 1, 0, stream.get()>>>(nullptr);

@@ -43,9 +43,9 @@ TEST_CASE("without driver or device the error says so and what to do", "[adapt][
 
 TEST_CASE("without driver clean-up is quiet", "[adapt][cuda]") {
   if (has_device()) CAIRN_SKIP("there is a device");
-  CHECK_THROWS_AS((device_guard{0, "a test"}), device_error);
-  device_guard const quiet{0, std::nothrow};
-  static_assert(std::is_nothrow_constructible_v<device_guard, int, std::nothrow_t>);
+  CHECK_THROWS_AS((detail::device_guard{0, "a test"}), device_error);
+  detail::device_guard const quiet{0, std::nothrow};
+  static_assert(std::is_nothrow_constructible_v<detail::device_guard, int, std::nothrow_t>);
 }
 
 TEST_CASE("a real device copies in the order of streams and events", "[adapt][cuda][gpu]") {

@@ -7,15 +7,16 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/cuda/detail/device_failure.hpp>
+#include <cairn/adapt/cuda/detail/owned_event.hpp>
 #include <cairn/adapt/cuda/device_budget.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
-#include <cairn/adapt/cuda/owned_event.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 #include "support/catch.hpp"
 #include "support/sim_runtime.hpp"
 
 using namespace cairn;
+using detail::owned_event;
 
 namespace {
 

@@ -9,14 +9,15 @@
 #include <string>
 #include <tuple>
 #include <vector>
+#include <cairn/adapt/cuda/detail/owned_event.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
-#include <cairn/adapt/cuda/owned_event.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>
 #include "support/catch.hpp"
 #include "support/device_conformance.hpp"
 #include "support/sim_runtime.hpp"
 
 using cairn::copy_kind;
+using cairn::detail::owned_event;
 using sim::fault;
 using sim::order;
 using sim::reads;
@@ -304,7 +305,7 @@ outcome random_program(std::uint64_t program, sim_runtime& device, int left_out 
   struct node {
     std::size_t stream;
     std::vector<std::size_t> read, write;
-    cairn::owned_event<sim_runtime> end;
+    owned_event<sim_runtime> end;
     std::vector<bool> after;  ///< which of the earlier ones happen before
   };
   std::vector<cairn::device_buffer<sim_runtime>> on_device;
@@ -331,7 +332,7 @@ outcome random_program(std::uint64_t program, sim_runtime& device, int left_out 
   outcome result;
   int edges = 0;
   for (std::size_t i = 0; i < things; ++i) {
-    node next{below(streams), {}, {}, cairn::owned_event<sim_runtime>{device}, std::vector<bool>(things, false)};
+    node next{below(streams), {}, {}, owned_event<sim_runtime>{device}, std::vector<bool>(things, false)};
     std::size_t const kind = below(4), slot = below(buffers), into = below(buffers);
     if (kind == 0) next.read = {slot}, next.write = {buffers + into};       // to the host
     else if (kind == 1) next.read = {buffers + slot}, next.write = {into};  // to the device

@@ -2,7 +2,7 @@
 // Chains of the largest sizes and budgets that there can be: no sum of theirs overflows. Undefined arithmetic ends this
 // program.
 #include <cairn/plan/chain/chain_planner.hpp>
-#include <cairn/plan/chain/slot_division.hpp>
+#include <cairn/plan/chain/detail/slot_division.hpp>
 
 #include <cstdint>
 #include <limits>

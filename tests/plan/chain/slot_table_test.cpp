@@ -21,7 +21,6 @@
 #include "support/chain_oracles.hpp"
 
 using cairn::chain;
-using cairn::slot_division;
 using namespace cairn::detail;
 
 namespace {

@@ -219,7 +219,7 @@ TEST_CASE("more tiers are never slower, and unlimited free ones leave only what 
       chain_tier const disk = some_tier(stages, -1, 3 * average, seed + 2), free{.where = tier::disk};
       for (int part = 1; part <= 8; ++part) {
         std::int64_t const budget = model.store_all_peak() * part / 10;
-        cairn::slot_division const slots{.slots = 100};
+        cairn::detail::slot_division const slots{.slots = 100};
         tier_chain_table const none{model, budget, {}, slots}, one{model, budget, {host}, slots},
             two{model, budget, {host, disk}, slots}, three{model, budget, {device, host, disk}, slots, 5},
             gratis{model, budget, {free}, slots};
@@ -260,7 +260,7 @@ TEST_CASE("a tier of few bytes holds no more than these", "[plan][chain]") {
 TEST_CASE("tiers and divisions that cannot be are refused", "[plan][chain]") {
   chain const c = chains::make(chains::kind::tiny, 6, 1);
   chain_model const model{c, "test"};
-  auto const refused = [&](std::vector<chain_tier> tiers, cairn::slot_division division = {},
+  auto const refused = [&](std::vector<chain_tier> tiers, cairn::detail::slot_division division = {},
                            std::int64_t tier_slots = 0) {
     CHECK_THROWS_AS(tier_chain_table(model, 20, tiers, division, tier_slots), cairn::invalid_plan);
   };

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <new>
 #include <cairn/adapt/cuda/detail/cuda_error.hpp>
+#include <cairn/adapt/cuda/detail/device_guard.hpp>
 #include <cairn/adapt/cuda/detail/touched_pages.hpp>
-#include <cairn/adapt/cuda/device_guard.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 
 namespace cairn {
@@ -51,7 +51,7 @@ class cuda_runtime {
   }
   /// Bytes of device memory that are free now, for all programs together.   \throws device_error
   [[nodiscard]] std::size_t free_bytes() const {
-    device_guard const current{device_, "cairn::cuda_runtime::free_bytes"};
+    detail::device_guard const current{device_, "cairn::cuda_runtime::free_bytes"};
     std::size_t free = 0, total = 0;
     detail::need(cudaMemGetInfo(&free, &total), "cairn::cuda_runtime::free_bytes", device_);
     return free;
@@ -61,7 +61,7 @@ class cuda_runtime {
   /// \throws device_error
   [[nodiscard]] void* device_alloc(std::size_t bytes) const {
     if (bytes == 0) return nullptr;
-    device_guard const current{device_, "cairn::cuda_runtime::device_alloc"};
+    detail::device_guard const current{device_, "cairn::cuda_runtime::device_alloc"};
     void* at = nullptr;
     cudaError_t const answer = cudaMalloc(&at, bytes);
     if (answer == cudaErrorMemoryAllocation) {
@@ -76,14 +76,14 @@ class cuda_runtime {
   /// Stops the whole device.
   void device_free(void* at) const noexcept {
     if (at == nullptr) return;
-    device_guard const current{device_, std::nothrow};
+    detail::device_guard const current{device_, std::nothrow};
     ignore(cudaFree(at));
   }
   /// Pinned for all devices.   \throws out_of_memory   with the bytes requested
   /// \throws device_error
   [[nodiscard]] void* pinned_alloc(std::size_t bytes) const {
     if (bytes == 0) return nullptr;
-    device_guard const current{device_, "cairn::cuda_runtime::pinned_alloc"};
+    detail::device_guard const current{device_, "cairn::cuda_runtime::pinned_alloc"};
     void* at = nullptr;
     cudaError_t answer = cudaErrorMemoryAllocation;
     if (pinning_threads_ == 0) answer = cudaHostAlloc(&at, bytes, cudaHostAllocPortable);
@@ -99,7 +99,7 @@ class cuda_runtime {
   /// Stops the whole device.
   void pinned_free(void* at) const noexcept {
     if (at == nullptr) return;
-    device_guard const current{device_, std::nothrow};
+    detail::device_guard const current{device_, std::nothrow};
     if (pinning_threads_ == 0) return ignore(cudaFreeHost(at));
     ignore(cudaHostUnregister(at));
     detail::give_pages_back(at);
@@ -107,7 +107,7 @@ class cuda_runtime {
 
   /// A stream that does not synchronise with the legacy default stream.   \throws device_error, out_of_memory
   [[nodiscard]] stream make_stream() const {
-    device_guard const current{device_, "cairn::cuda_runtime::make_stream"};
+    detail::device_guard const current{device_, "cairn::cuda_runtime::make_stream"};
     stream made = nullptr;
     detail::need(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cairn::cuda_runtime::make_stream", device_);
     return made;
@@ -115,12 +115,12 @@ class cuda_runtime {
   /// See `device_runtime`.
   void destroy(stream which) const noexcept {
     if (which == nullptr) return;  // the legacy default stream has no owner
-    device_guard const current{device_, std::nothrow};
+    detail::device_guard const current{device_, std::nothrow};
     ignore(cudaStreamDestroy(which));
   }
   /// An event without timing.   \throws device_error, out_of_memory
   [[nodiscard]] event make_event() const {
-    device_guard const current{device_, "cairn::cuda_runtime::make_event"};
+    detail::device_guard const current{device_, "cairn::cuda_runtime::make_event"};
     event made = nullptr;
     detail::need(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "cairn::cuda_runtime::make_event", device_);
     return made;
@@ -128,7 +128,7 @@ class cuda_runtime {
   /// See `device_runtime`.
   void destroy(event which) const noexcept {
     if (which == nullptr) return;
-    device_guard const current{device_, std::nothrow};
+    detail::device_guard const current{device_, std::nothrow};
     ignore(cudaEventDestroy(which));
   }
 
@@ -176,7 +176,7 @@ class cuda_runtime {
   /// See `capturing_runtime`. Other threads may use the device in the meantime.   \throws device_error   also for the
   /// legacy default stream
   void begin_capture(stream in) const {
-    device_guard const current{device_, "cairn::cuda_runtime::begin_capture"};
+    detail::device_guard const current{device_, "cairn::cuda_runtime::begin_capture"};
     cudaError_t const answer = cudaStreamBeginCapture(in, cudaStreamCaptureModeThreadLocal);
     if (answer == cudaErrorStreamCaptureUnsupported || answer == cudaErrorStreamCaptureImplicit ||
         answer == cudaErrorIllegalState)
@@ -186,7 +186,7 @@ class cuda_runtime {
   }
   /// See `capturing_runtime`. Cost: some microseconds per kernel or copy.   \throws device_error, out_of_memory
   [[nodiscard]] graph end_capture(stream in) const {
-    device_guard const current{device_, std::nothrow};  // the capture must end in any case
+    detail::device_guard const current{device_, std::nothrow};  // the capture must end in any case
     cudaGraph_t drawn = nullptr;
     cudaError_t answer = cudaStreamEndCapture(in, &drawn);
     if (answer == cudaSuccess && drawn == nullptr) answer = cudaErrorStreamCaptureInvalidated;
@@ -198,7 +198,7 @@ class cuda_runtime {
   }
   /// See `capturing_runtime`.
   void abandon_capture(stream in) const noexcept {
-    device_guard const current{device_, std::nothrow};
+    detail::device_guard const current{device_, std::nothrow};
     cudaGraph_t drawn = nullptr;
     ignore(cudaStreamEndCapture(in, &drawn));
     forget(drawn);
@@ -210,7 +210,7 @@ class cuda_runtime {
   /// See `capturing_runtime`.
   void destroy(graph which) const noexcept {
     if (which == nullptr) return;
-    device_guard const current{device_, std::nothrow};
+    detail::device_guard const current{device_, std::nothrow};
     ignore(cudaGraphExecDestroy(which));
   }
 
@@ -223,7 +223,7 @@ class cuda_runtime {
   }
   template <class Call>
   void call(char const* operation, Call what) const {
-    device_guard const current{device_, operation};
+    detail::device_guard const current{device_, operation};
     detail::need(what(), operation, device_);
   }
   /// Clean-up ignores errors: at the end of the process the driver may be gone, and after an error the context.

@@ -13,7 +13,7 @@
 #include <cairn/core/wide.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
-#include <cairn/plan/chain/slot_division.hpp>
+#include <cairn/plan/chain/detail/slot_division.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 

@@ -13,10 +13,10 @@
 #include <cairn/plan/chain/chain_launcher.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
+#include <cairn/plan/chain/detail/slot_division.hpp>
 #include <cairn/plan/chain/detail/slot_filler.hpp>
 #include <cairn/plan/chain/detail/slot_kernel.hpp>
 #include <cairn/plan/chain/detail/slot_rows.hpp>
-#include <cairn/plan/chain/slot_division.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 

@@ -9,7 +9,7 @@
 #include <vector>
 #include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
-#include <cairn/plan/chain/slot_division.hpp>
+#include <cairn/plan/chain/detail/slot_division.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn::detail {

@@ -4,7 +4,7 @@
 #include <new>
 #include <cairn/adapt/cuda/detail/cuda_error.hpp>
 
-namespace cairn {
+namespace cairn::detail {
 
 /// Makes a CUDA device current in this thread during its lifetime, and then restores the previous one. Cost: one query
 /// if the device is already current.
@@ -13,9 +13,9 @@ class device_guard {
   /// \throws device_error
   device_guard(int device, char const* operation) {
     int current = -1;
-    detail::need(cudaGetDevice(&current), operation, device);
+    need(cudaGetDevice(&current), operation, device);
     if (current == device) return;
-    detail::need(cudaSetDevice(device), operation, device);
+    need(cudaSetDevice(device), operation, device);
     before_ = current;
   }
   /// For clean-up: if the device cannot be made current, nothing changes.
@@ -24,16 +24,16 @@ class device_guard {
     bool const known = cudaGetDevice(&current) == cudaSuccess;
     if (known && current == device) return;
     if (known && cudaSetDevice(device) == cudaSuccess) before_ = current;
-    else detail::forget_cuda_error();
+    else forget_cuda_error();
   }
   device_guard(device_guard const&) = delete;
   device_guard& operator=(device_guard const&) = delete;
   ~device_guard() {
-    if (before_ >= 0 && cudaSetDevice(before_) != cudaSuccess) detail::forget_cuda_error();
+    if (before_ >= 0 && cudaSetDevice(before_) != cudaSuccess) forget_cuda_error();
   }
 
  private:
   int before_ = -1;  ///< to be restored, if not negative
 };
 
-}  // namespace cairn
+}  // namespace cairn::detail

@@ -4,7 +4,7 @@
 #include <utility>
 #include <cairn/adapt/cuda/runtime.hpp>
 
-namespace cairn {
+namespace cairn::detail {
 
 /// An event with one owner: moved, not copied. The runtime must outlive it. Before it is destroyed, the streams that
 /// use it must be done.
@@ -33,4 +33,4 @@ class owned_event {
   typename R::event event_{};
 };
 
-}  // namespace cairn
+}  // namespace cairn::detail

@@ -14,15 +14,13 @@
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 
-namespace cairn {
+namespace cairn::detail {
 
 /// How a budget is divided into slots. If both are 0, a number of slots that fits the chain is chosen.
 struct slot_division {
   std::int64_t unit = 0;   ///< bytes of a slot; 0 if `slots` gives the number of slots
   std::int64_t slots = 0;  ///< the most slots
 };
-
-namespace detail {
 
 /// `up`: sizes are rounded up, so plans keep within the budget. `down`: sizes are rounded down, so costs are lower
 /// bounds for every plan.
@@ -171,5 +169,4 @@ inline void check_chain_table(chain_model const& c, slot_scale const& scale, wid
   return tuned_unit(c, least, least + (std::min)(least / 4, (std::numeric_limits<std::int64_t>::max)() - least), by);
 }
 
-}  // namespace detail
-}  // namespace cairn
+}  // namespace cairn::detail
