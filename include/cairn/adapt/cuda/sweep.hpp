@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/cuda/detail/device_forms.hpp>
+#include <cairn/adapt/cuda/detail/device_needs.hpp>
 #include <cairn/adapt/cuda/detail/device_replay.hpp>
 #include <cairn/adapt/cuda/detail/host_loads.hpp>
 #include <cairn/adapt/cuda/detail/launches.hpp>
@@ -171,7 +172,7 @@ class device_sweep {
                          "the plan reverses several steps at once, but the adjoint takes one",
                          {{"leaf", plan.leaf()}},
                          "use a plan with leaf 1"};
-    device_capacity needed = detail::least_device_capacity(who, plan, form, filled_);
+    auto needed = detail::device_needs_of(who, plan, form, filled_);
     if (options_.verify != replay_check::off) ++needed.host_slots;
     device_capacity const made = capacity();
     if (needed.frames > made.frames)
