@@ -4,7 +4,8 @@
 /// network.
 #include <cstdint>
 #include <cairn/schedule/detail/table_limit.hpp>
-#include <cairn/schedule/unit_plan.hpp>
+#include <cairn/schedule/detail/unit_plan.hpp>
+#include <cairn/schedule/units_shape.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {

@@ -12,17 +12,6 @@
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/walked_counts.hpp>
 
-namespace cairn {
-
-/// The numbers of a `mixed`, `bptt` or `runge_kutta`, by name: `mixed{{.steps = 1000, .units = 20}, {.tape_units =
-/// 2}}`.
-struct units_shape {
-  step_index steps = -1;  ///< loop length; required
-  slot_index units = -1;  ///< units that states and tapes share; required
-};
-
-}  // namespace cairn
-
 namespace cairn::detail {
 
 /// What `mixed`, `bptt` and `runge_kutta` have in common: the fewest runs according to `unit_rows`. If no tape fits or
