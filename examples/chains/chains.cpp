@@ -23,6 +23,7 @@
 #include <cairn/adapt/eigen.hpp>
 #include <cairn/adapt/nlohmann_json/chain.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
+#include <cairn/plan/chain/replay.hpp>
 #include <cairn/plan/text/chain_svg.hpp>
 #include <cairn/plan/text/chain_text.hpp>
 #include <cairn/run/probe.hpp>

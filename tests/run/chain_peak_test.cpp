@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/persistent.hpp>
 #include <cairn/plan/chain/replay.hpp>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A budget in the place of a plan, and what a probe holds while it measures.
 #include <cairn/plan/graph/graph_budget.hpp>
+#include <cairn/plan/graph/replay.hpp>
 #include <cairn/run/graph.hpp>
 
 #include <algorithm>

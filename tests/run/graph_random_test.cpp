@@ -3,6 +3,7 @@
 // of an evaluation that stores everything and shares no code with cairn, and its counted peak is the predicted one to
 // the byte.
 #include <cairn/plan/graph/graph_planner.hpp>
+#include <cairn/plan/graph/replay.hpp>
 #include <cairn/run/graph.hpp>
 
 #include <algorithm>

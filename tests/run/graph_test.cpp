@@ -2,6 +2,7 @@
 // Graphs of operations as users build them: what adjoints read, views, tapes, limits, refusals, and what exceptions
 // leave behind.
 #include <cairn/plan/graph/graph_planner.hpp>
+#include <cairn/plan/graph/replay.hpp>
 #include <cairn/run/graph.hpp>
 
 #include <algorithm>

@@ -62,7 +62,7 @@ EXTENDS = {
     "adapt/nlohmann_json": ["plan/text/detail/read_actions", "plan/text/detail/written_actions"],
     "adapt/nvtx": ["core/detail/text"],
     "adapt/torch": ["core/detail/chain_walk", "core/detail/graph_segments", "core/detail/refused",
-                    "core/detail/state_hash", "plan/chain/detail/chain_model",
+                    "core/detail/state_hash", "plan/chain/detail/chain_interpreter", "plan/chain/detail/chain_model",
                     "profile/detail/process_bytes", "run/detail/execute", "run/detail/open_loop",
                     "schedule/detail/leaves_in"],
 }

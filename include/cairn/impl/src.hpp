@@ -10,8 +10,10 @@
 #include <cairn/plan/block/impl/block_planner.ipp>
 #include <cairn/plan/block/impl/block_replay.ipp>
 #include <cairn/plan/chain/impl/chain_planner.ipp>
+#include <cairn/plan/chain/impl/replay.ipp>
 #include <cairn/plan/graph/impl/graph_planner.ipp>
 #include <cairn/plan/graph/impl/liveness.ipp>
+#include <cairn/plan/graph/impl/replay.ipp>
 #include <cairn/plan/loop/impl/advise.ipp>
 #include <cairn/plan/loop/impl/explain.ipp>
 #include <cairn/plan/loop/impl/pareto.ipp>

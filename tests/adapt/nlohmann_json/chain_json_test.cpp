@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chains and their plans as JSON, and back.
 #include <cairn/adapt/nlohmann_json/chain.hpp>
+#include <cairn/plan/chain/replay.hpp>
 
 #include <cstdint>
 #include <filesystem>

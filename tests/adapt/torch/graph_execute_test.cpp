@@ -14,6 +14,7 @@
 #include <cairn/adapt/torch/graph/detail/graph_node.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
+#include <cairn/plan/graph/replay.hpp>
 
 namespace graph_execute_tests {
 

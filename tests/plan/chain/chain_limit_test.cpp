@@ -2,6 +2,7 @@
 // The work of planning a chain: it is counted, limited and stopped, whatever the method; what is answered then is a
 // plan with its proof, or a typed error.
 #include <cairn/plan/chain/chain_planner.hpp>
+#include <cairn/plan/chain/replay.hpp>
 #include <cairn/plan/text/chain_text.hpp>
 
 #include <algorithm>

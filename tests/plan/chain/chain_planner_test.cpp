@@ -2,6 +2,7 @@
 // One planner over all methods: every plan keeps within its budget, no bound is above what it bounds, and the best
 // method is never behind another.
 #include <cairn/plan/chain/chain_planner.hpp>
+#include <cairn/plan/chain/replay.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <cairn/plan/chain/detail/slot_table.hpp>
+#include <cairn/plan/chain/replay.hpp>
 
 #include "support/catch.hpp"
 #include "support/chain_kinds.hpp"

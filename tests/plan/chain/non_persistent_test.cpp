@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/slot_table.hpp>
 
 #include "support/catch.hpp"

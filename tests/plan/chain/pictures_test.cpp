@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans for chains as words, tables and pictures.
+#include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/replay.hpp>
 #include <cairn/plan/text/chain_svg.hpp>
 #include <cairn/plan/text/action_limits.hpp>
 #include <cairn/plan/text/chain_text.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The judge of chain plans: it charges what the model says, and refuses what no machine could do.
+#include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/replay.hpp>
 
 #include <initializer_list>

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/stage_classes.hpp>
-#include <cairn/plan/chain/replay.hpp>
 
 #include "support/catch.hpp"
 #include "support/chain_kinds.hpp"

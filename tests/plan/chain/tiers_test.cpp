@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <cairn/plan/chain/detail/own_tapes.hpp>
+#include <cairn/plan/chain/replay.hpp>
 
 #include "support/catch.hpp"
 #include "support/chain_kinds.hpp"

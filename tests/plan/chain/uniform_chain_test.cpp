@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
+#include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/own_tapes.hpp>
-#include <cairn/plan/chain/replay.hpp>
 #include <cairn/schedule/revolve.hpp>
 
 #include "support/catch.hpp"

@@ -4,6 +4,7 @@
 #include <cairn/plan/graph/detail/run_order.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
 #include <cairn/plan/graph/liveness.hpp>
+#include <cairn/plan/graph/replay.hpp>
 
 #include <algorithm>
 #include <cstdio>

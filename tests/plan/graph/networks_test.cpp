@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <cairn/plan/graph/liveness.hpp>
+#include <cairn/plan/graph/replay.hpp>
 
 #include "support/catch.hpp"
 #include "support/graph_kinds.hpp"

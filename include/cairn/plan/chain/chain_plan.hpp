@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 #include <cairn/core/chain.hpp>
-#include <cairn/plan/chain/replay.hpp>
+#include <cairn/plan/chain/chain_cost.hpp>
 
 namespace cairn {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 #include <cairn/core/operation_graph.hpp>
-#include <cairn/plan/graph/replay.hpp>
+#include <cairn/plan/graph/graph_cost.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {

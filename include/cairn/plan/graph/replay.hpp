@@ -1,114 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file replay.hpp  Plays a plan for a graph action by action and counts its cost; all planners are measured by it.
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
+/// \file replay.hpp  Plays a plan for a graph action by action and counts its cost.
 #include <span>
-#include <vector>
-#include <cairn/core/detail/graph_walk.hpp>
-#include <cairn/core/error.hpp>
 #include <cairn/core/operation_graph.hpp>
-#include <cairn/plan/graph/detail/graph_model.hpp>
+#include <cairn/detail/linkage.hpp>
+#include <cairn/plan/graph/graph_cost.hpp>
 
 namespace cairn {
-
-/// The cost of a plan, counted by playing it.
-struct graph_cost {
-  std::int64_t peak = 0;           ///< most bytes at one time, without what the caller owns
-  std::int64_t makespan = 0;       ///< the sum of all times
-  std::int64_t extra_forward = 0;  ///< makespan minus that of a sweep that runs each operation once
-  step_index runs = 0;             ///< operations run forward; n if none runs twice
-  friend constexpr bool operator==(graph_cost const&, graph_cost const&) = default;
-};
-
-namespace detail {
-
-/// Plays a plan on numbers of values and tapes, and counts bytes and times. One object plays one sweep.
-class graph_interpreter {
- public:
-  /// \param model  must outlive the interpreter
-  graph_interpreter(graph_model const& model, char const* who) : model_{model}, walk_{model, who} {}
-
-  /// \throws invalid_schedule   if the action needs a value, tape or adjoint that is not there
-  void obey(action const& a) {
-    walk_.check(a);
-    std::size_t const v = std::size_t(a.from);
-    switch (a.kind) {
-      case action_kind::advance: run(v); break;
-      case action_kind::record:
-        forget(v);
-        live_ += model_.tape[v];
-        run(v);
-        break;
-      case action_kind::drop:
-        if (a.what == content::tape) forget_tape(v);
-        else forget(v);
-        break;
-      case action_kind::turn: go_back(v); break;
-      case action_kind::reverse:
-        go_back(v);
-        forget(v);
-        forget_tape(v);
-        break;
-      default: break;
-    }
-    walk_.apply(a);
-  }
-  /// Bytes during the last action that ran something.
-  [[nodiscard]] std::int64_t bytes_at_last_run() const noexcept { return bytes_at_last_run_; }
-  /// Bytes of the values and tapes that are kept.
-  [[nodiscard]] std::int64_t kept() const noexcept { return live_; }
-  /// \throws invalid_schedule   if an adjoint is missing
-  [[nodiscard]] graph_cost finish() {
-    walk_.finish();
-    cost_.extra_forward = cost_.makespan - model_.least_time();
-    return cost_;
-  }
-
- private:
-  void run(std::size_t v) noexcept {
-    live_ += model_.bytes[v];
-    reach(live_ + model_.work[v] + model_.open[std::size_t(walk_.remaining())]);
-    cost_.makespan += model_.time[v];
-    ++cost_.runs;
-  }
-  void go_back(std::size_t v) noexcept {
-    reach(live_ + model_.back_work[v]);
-    cost_.makespan += model_.adjoint_time[v];
-  }
-  void forget(std::size_t v) noexcept {
-    if (walk_.holds_value(step_index(v))) live_ -= model_.bytes[v];
-  }
-  void forget_tape(std::size_t v) noexcept {
-    if (walk_.holds_tape(step_index(v))) live_ -= model_.tape[v];
-  }
-  void reach(std::int64_t bytes) noexcept {
-    bytes_at_last_run_ = bytes;
-    cost_.peak = (std::max)(cost_.peak, bytes);
-  }
-
-  graph_model const& model_;
-  graph_walk walk_;
-  std::int64_t live_ = 0;  ///< bytes of kept values and tapes
-  std::int64_t bytes_at_last_run_ = 0;
-  graph_cost cost_;
-};
-
-[[nodiscard]] inline graph_cost replay(graph_model const& model, std::span<action const> actions, char const* who) {
-  graph_interpreter interpreter{model, who};
-  for (auto const& a : actions) interpreter.obey(a);
-  return interpreter.finish();
-}
-
-}  // namespace detail
 
 /// Plays a plan for a graph and returns its cost.   Cost: O(reads) per action.
 /// \throws invalid_schedule   at the first invalid action, or if the plan ends early
 /// \throws invalid_plan, overflow_error   for an invalid graph
-[[nodiscard]] inline graph_cost replay(operation_graph const& graph, std::span<action const> actions) {
-  constexpr char const* who = "cairn::replay";
-  return detail::replay(detail::graph_model{graph, who}, actions, who);
-}
+[[nodiscard]] CAIRN_DECL graph_cost replay(operation_graph const& graph, std::span<action const> actions);
 
 }  // namespace cairn
+
+#ifndef CAIRN_SEPARATE_COMPILATION
+#include <cairn/plan/graph/impl/replay.ipp>
+#endif

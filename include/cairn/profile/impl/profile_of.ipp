@@ -12,16 +12,16 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-#include <cairn/profile/profile_of.hpp>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/graph/detail/graph_interpreter.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/detail/run_order.hpp>
 #include <cairn/plan/graph/liveness.hpp>
-#include <cairn/plan/graph/replay.hpp>
 #include <cairn/profile/detail/node_names.hpp>
+#include <cairn/profile/profile_of.hpp>
 
 namespace cairn {
 namespace detail {

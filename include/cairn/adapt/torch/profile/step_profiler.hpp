@@ -29,6 +29,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/graph/graph_plan.hpp>
+#include <cairn/plan/graph/replay.hpp>
 #include <cairn/profile/profile_of.hpp>
 #include <cairn/profile/profiled_sweep.hpp>
 

@@ -8,9 +8,9 @@
 #include <cairn/plan/block/block_planner.hpp>
 #include <cairn/plan/block/block_replay.hpp>
 #include <cairn/plan/block/detail/block_cuts.hpp>
+#include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/lower_bounds.hpp>
-#include <cairn/plan/chain/replay.hpp>
 
 namespace cairn {
 namespace detail {

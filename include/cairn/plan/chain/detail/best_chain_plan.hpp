@@ -10,9 +10,9 @@
 #include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/chain_options.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
+#include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/lower_bounds.hpp>
-#include <cairn/plan/chain/replay.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {

@@ -8,12 +8,12 @@
 #include <vector>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/non_persistent_rules.hpp>
 #include <cairn/plan/chain/detail/segment_filler.hpp>
 #include <cairn/plan/chain/detail/segment_rows.hpp>
 #include <cairn/plan/chain/detail/slot_division.hpp>
-#include <cairn/plan/chain/replay.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {

@@ -10,11 +10,11 @@
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
+#include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
 #include <cairn/plan/chain/detail/slot_division.hpp>
 #include <cairn/plan/chain/detail/tier_cells.hpp>
-#include <cairn/plan/chain/replay.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 

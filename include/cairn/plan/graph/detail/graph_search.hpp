@@ -11,6 +11,7 @@
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/graph/detail/block_search.hpp>
 #include <cairn/plan/graph/detail/exact_search.hpp>
+#include <cairn/plan/graph/detail/graph_interpreter.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/detail/lower_bounds.hpp>
 #include <cairn/plan/graph/detail/lower_set_table.hpp>
@@ -18,7 +19,6 @@
 #include <cairn/plan/graph/detail/run_order.hpp>
 #include <cairn/plan/graph/detail/run_search.hpp>
 #include <cairn/plan/graph/graph_plan.hpp>
-#include <cairn/plan/graph/replay.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {

@@ -7,15 +7,15 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-#include <cairn/plan/text/graph_svg.hpp>
 #include <cairn/core/memory_sample.hpp>
 #include <cairn/core/operation_graph.hpp>
+#include <cairn/plan/graph/detail/graph_interpreter.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
-#include <cairn/plan/graph/replay.hpp>
 #include <cairn/plan/text/detail/memory_moments.hpp>
 #include <cairn/plan/text/detail/picture_checks.hpp>
 #include <cairn/plan/text/detail/plan_words.hpp>
 #include <cairn/plan/text/figure_text.hpp>
+#include <cairn/plan/text/graph_svg.hpp>
 
 namespace cairn {
 namespace detail {

@@ -18,8 +18,8 @@
 #include <cairn/plan/block/block_replay.hpp>
 #include <cairn/plan/chain/chain_options.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
+#include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
-#include <cairn/plan/chain/replay.hpp>
 
 namespace cairn::libtorch::detail {
 

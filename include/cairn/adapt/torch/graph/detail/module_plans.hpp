@@ -25,6 +25,7 @@
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
 #include <cairn/plan/graph/liveness.hpp>
+#include <cairn/plan/graph/replay.hpp>
 
 namespace cairn::libtorch::detail {
 
