@@ -11,6 +11,7 @@
 #include <cairn/run/chain/any_stage.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
 #include <cairn/run/chain/detail/replay.hpp>
+#include <cairn/run/chain/detail/store_guard.hpp>
 #include <cairn/run/chain/detail/sweep.hpp>
 #include <cairn/run/chain/store.hpp>
 #include <cairn/run/detail/action_range.hpp>

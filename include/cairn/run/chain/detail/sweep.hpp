@@ -9,7 +9,7 @@
 #include <cairn/core/detail/chain_walk.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/run/chain/store.hpp>
+#include <cairn/run/chain/detail/store_guard.hpp>
 #include <cairn/run/detail/action_range.hpp>
 #include <cairn/run/detail/execute.hpp>
 #include <cairn/store/store.hpp>

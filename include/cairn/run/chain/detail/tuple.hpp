@@ -17,7 +17,7 @@
 #include <cairn/run/chain/detail/call.hpp>
 #include <cairn/run/chain/detail/list.hpp>
 #include <cairn/run/chain/detail/seed.hpp>
-#include <cairn/run/chain/store.hpp>
+#include <cairn/run/chain/detail/store_loads.hpp>
 
 namespace cairn::detail {
 
