@@ -9,9 +9,10 @@
 #include <cairn/run/check/check_gradient.hpp>
 #include <cairn/run/check/check_options.hpp>
 #include <cairn/run/check/detail/adjoint_check.hpp>
+#include <cairn/run/check/detail/differentiated.hpp>
 #include <cairn/run/check/detail/user_loop.hpp>
-#include <cairn/run/check/differentiated.hpp>
 #include <cairn/run/check/report.hpp>
+#include <cairn/run/check/with_constants.hpp>
 
 namespace cairn {
 

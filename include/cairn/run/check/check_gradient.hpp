@@ -7,9 +7,9 @@
 #include <utility>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/run/check/detail/differentiated.hpp>
 #include <cairn/run/check/detail/number_runs.hpp>
 #include <cairn/run/check/detail/taylor_test.hpp>
-#include <cairn/run/check/differentiated.hpp>
 #include <cairn/run/check/report.hpp>
 
 namespace cairn {

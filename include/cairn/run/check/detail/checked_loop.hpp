@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/error.hpp>
+#include <cairn/run/check/detail/differentiated.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>
 #include <cairn/run/check/detail/number_runs.hpp>
 #include <cairn/run/check/detail/taylor_test.hpp>
 #include <cairn/run/check/detail/user_loop.hpp>
-#include <cairn/run/check/differentiated.hpp>
 #include <cairn/run/check/report.hpp>
 
 namespace cairn::detail {

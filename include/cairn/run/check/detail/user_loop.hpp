@@ -10,8 +10,8 @@
 #include <cairn/core/detail/checks.hpp>
 #include <cairn/core/detail/same_capacity.hpp>
 #include <cairn/core/detail/state_hash.hpp>
+#include <cairn/run/check/detail/differentiated.hpp>
 #include <cairn/run/check/detail/number_runs.hpp>
-#include <cairn/run/check/differentiated.hpp>
 #include <cairn/run/gradient.hpp>
 
 namespace cairn::detail {

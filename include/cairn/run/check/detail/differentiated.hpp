@@ -8,29 +8,12 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/numbers.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/check/detail/number_runs.hpp>
+#include <cairn/run/check/with_constants.hpp>
 
-namespace cairn {
-
-/// An initial state for `check_adjoint` that names the members that are constants of the loop, as in
-/// `with_constants{x0, &state::t, &state::dt}`: times, coefficients, anything whose derivative is not wanted. Their
-/// numbers are neither varied nor read from adjoints; a member of any type can be named. All other numbers are checked
-/// and none of them is taken as a constant, so `with_constants{x0}`, which works for any state, has all numbers
-/// checked. The state must be an aggregate of at most 24 members; other types choose what is differentiated in
-/// `visit_numbers`.
-template <class State, class... Members>
-struct with_constants {
-  State x0;                                   ///< a copy of the initial state
-  std::tuple<Members State::*...> constants;  ///< pointers to its members
-  /// Copies the initial state. \param members  pointers to members of it
-  explicit with_constants(State const& initial, Members State::*... members)
-      : x0{detail::copy_of(initial)}, constants{members...} {}
-};
-
-namespace detail {
+namespace cairn::detail {
 
 template <class X> inline constexpr bool has_constants = false;
 template <class State, class... Members> inline constexpr bool has_constants<with_constants<State, Members...>> = true;
@@ -169,5 +152,4 @@ template <class X>
   } else return -1;
 }
 
-}  // namespace detail
-}  // namespace cairn
+}  // namespace cairn::detail
