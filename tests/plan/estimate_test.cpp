@@ -168,7 +168,7 @@ TEST_CASE("bytes are those of the formula that executors share", "[plan][estimat
                       .tape_bytes = 70,
                       .form = {step_form::by_value, adjoint_form::one_step, true, true}};
   auto const e = estimate(plan, work);
-  sweep_needs const needs{10, 10, 0, 1, false, plan.table_bytes()};
+  detail::sweep_needs const needs{10, 10, 0, 1, false, plan.table_bytes()};
   CHECK(e.peak_bytes == sweep_bytes(needs, work.form, {1000, 24, 1000, 500, 70}, e.peak_states));
   CHECK(e.stored_bytes == 10'000);
   CHECK(estimate(plan, {.state_bytes = 1000, .initial_bytes = 8}).peak_bytes + 992 ==

@@ -57,7 +57,7 @@ TEST_CASE("the tape of a leaf grows with its length", "[plan][estimate]") {
 TEST_CASE("tables that copies and cursors share are counted once", "[plan][estimate]") {
   hrevolve const plan{50, {{3, 1, 1}, {4, 2, 2}}};
   REQUIRE(plan.shared_table_bytes() > 0);
-  sweep_needs needs = detail::needs_of(plan, verify(plan));
+  auto needs = detail::needs_of(plan, verify(plan));
   CHECK(needs.shared_table == plan.shared_table_bytes());
   auto const with = sweep_bytes(needs, {}, {.state = 1000}, 5);
   needs.shared_table = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file sweep_bytes.hpp  The bytes that a sweep holds at its peak: the one formula that plans and executors share.
-#include <cairn/core/frames_needed.hpp>
+/// \file sweep_bytes.hpp  The sizes of the values in a sweep, and the bytes that it holds, by purpose.
+#include <cairn/core/wide.hpp>
 
 namespace cairn {
 
@@ -17,20 +17,6 @@ struct sweep_sizes {
   wide tape_inline = 0;   ///< what an empty place for a recorded tape holds; part of `tape`
 };
 
-/// The properties of a plan that decide how much memory its sweep takes.
-struct sweep_needs {
-  slot_index slots = 0;       ///< slots that the plan reserves
-  slot_index peak_slots = 0;  ///< most slots that it fills at once
-  slot_index tapes = 0;  ///< most tapes that it keeps at once
-  step_index leaf = 1;  ///< the most steps of one `reverse`
-  /// Kept runs, and sweeps of objects, hold state 0 outside the slots: see `initial_stands_apart`.
-  bool initial_apart = false;
-  wide table = 0;              ///< bytes of one cursor
-  bool calls_adjoint = true;   ///< there are steps to reverse
-  wide shared_table = 0;       ///< bytes of tables that the plan shares with its copies and cursors
-  wide hashes = 0;             ///< bytes of a replay check; see `replay_check_bytes`
-};
-
 /// The bytes that a sweep holds, by purpose.
 struct sweep_parts {
   wide states = 0;    ///< checkpoints, and states in use
@@ -41,54 +27,5 @@ struct sweep_parts {
   /// The sum of all.
   [[nodiscard]] constexpr wide total() const noexcept { return states + adjoints + tapes + tables + initial; }
 };
-
-namespace detail {
-
-/// Sizes of what executors keep besides states; each is asserted where it is defined.
-inline constexpr wide bytes_a_frame = 24, bytes_a_slot = 8, bytes_a_remembered_slot = 64;
-inline constexpr wide bytes_of_tape_slots = 2 * sizeof(void*);
-
-}  // namespace detail
-
-/// Frames that a sweep over a store in memory reserves, used or not.
-[[nodiscard]] constexpr slot_index frames_reserved(sweep_needs const& needs, sweep_form form) noexcept {
-  sweep_form at_most = form;
-  if (form.keeps_run) at_most.adjoint = adjoint_form::with_next;  // the loop runs before its adjoint is known
-  return needs.slots + working_frames(at_most, needs.leaf) +
-         ((form.keeps_run || form.snapshots) && needs.initial_apart ? 1 : 0);
-}
-
-/// States alive at once at the peak of a sweep over a store in memory, or up to three more: a plan need not fill its
-/// slots at the moment when most frames are in use. A kept run may fill all slots: if there is room, it keeps the
-/// states that the plan drops, for its next reverse.
-[[nodiscard]] constexpr slot_index most_states(sweep_needs const& needs, sweep_form form) noexcept {
-  return (form.keeps_run ? needs.slots : needs.peak_slots) + working_frames(form, needs.leaf) +
-         ((form.keeps_run || form.snapshots) && needs.initial_apart ? 1 : 0);
-}
-
-/// What a sweep over a store in memory holds, by purpose.
-/// \param standing  states alive at once   \param tapes  tapes alive at once, that of the adjoint call included
-[[nodiscard]] constexpr sweep_parts sweep_parts_of(sweep_needs const& needs, sweep_form form, sweep_sizes const& sizes,
-                                                   slot_index standing, wide tapes) noexcept {
-  wide const reserved = wide(frames_reserved(needs, form));
-  sweep_parts parts;
-  parts.states = reserved * sizes.state_inline + wide(standing) * (sizes.state - sizes.state_inline);
-  parts.tables = reserved * detail::bytes_a_frame +
-                 wide(needs.slots) * (detail::bytes_a_slot + (form.keeps_run ? detail::bytes_a_remembered_slot : 0)) +
-                 needs.table * (form.keeps_run ? 2 : 1) + needs.shared_table + needs.hashes;
-  if (needs.tapes > 0 && form.adjoint == adjoint_form::recorded) parts.tables += detail::bytes_of_tape_slots;
-  parts.adjoints = sizes.adjoint * (form.adjoint_by_value && needs.calls_adjoint ? 2 : 1);
-  parts.tapes = wide(needs.tapes) * sizes.tape_inline + tapes * (sizes.tape - sizes.tape_inline);
-  parts.initial = sizes.initial;
-  return parts;
-}
-
-/// Total bytes at the peak of a sweep over a store in memory: states, adjoint, tapes, tables, and the caller's initial
-/// state.
-/// \param standing  states alive at once at the peak; with `most_states` the sum is an upper bound
-[[nodiscard]] constexpr wide sweep_bytes(sweep_needs const& needs, sweep_form form, sweep_sizes const& sizes,
-                                         slot_index standing) noexcept {
-  return sweep_parts_of(needs, form, sizes, standing, wide(needs.tapes) + (needs.calls_adjoint ? 1 : 0)).total();
-}
 
 }  // namespace cairn

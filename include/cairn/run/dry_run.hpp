@@ -4,6 +4,7 @@
 /// only a size.
 #include <type_traits>
 #include <utility>
+#include <cairn/core/detail/sweep_needs.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/run/gradient.hpp>
@@ -51,7 +52,7 @@ struct phantom_bar {};
 }  // namespace detail
 
 /// The exact peak in bytes of one `gradient` over a store in memory whose state i holds `size_of(i)` bytes; with states
-/// of equal size it is `sweep_bytes`. Temporary memory inside a step is not included.
+/// of equal size it is the `peak_bytes` of `estimate`. Temporary memory inside a step is not included.
 /// Exact if a step leaves its states without spare capacity; otherwise an upper bound, if size_of counts that capacity.
 /// \param size_of  bytes of state i, 0 <= i <= n, as `bytes_of` counts them   \param sizes  of everything else; `state`
 ///   is ignored
@@ -82,12 +83,13 @@ template <schedule Plan, class SizeOf>
     sweep([&](phantom const&, step_index i) { return phantom{account, heap_of(i + 1)}; });
   else sweep([&](phantom const&, phantom& x1, step_index i) { x1.resize(heap_of(i + 1)); });
 
-  sweep_needs needs{plan.slots(),    0, tapes_of(plan), plan.leaf(), initial_is_free(plan), table_bytes_of(plan),
-                    plan.steps() > 0};
+  detail::sweep_needs needs{plan.slots(),          0,                    tapes_of(plan),   plan.leaf(),
+                            initial_is_free(plan), table_bytes_of(plan), plan.steps() > 0};
   needs.hashes = replay_check_bytes(options.verify, {plan.steps(), plan.slots(), tapes_of(plan)});
   sweep_sizes rest = sizes;
   rest.state = sizes.state_inline;  // frames in use are in the account
-  return sweep_bytes(needs, form, rest, 0) + account.peak - heap_of(0);  // `initial` already has the caller's x0
+  // `initial` already has the caller's x0
+  return detail::sweep_bytes(needs, form, rest, 0) + account.peak - heap_of(0);
 }
 
 }  // namespace cairn

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/executor_bytes.hpp>
+#include <cairn/core/detail/sweep_needs.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/core/replay_check.hpp>

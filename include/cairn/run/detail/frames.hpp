@@ -7,12 +7,12 @@
 #include <new>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/detail/executor_bytes.hpp>
 #include <cairn/core/detail/same_capacity.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/run/detail/call.hpp>
 #include <cairn/run/detail/raw_array.hpp>
 #include <cairn/store/store.hpp>

@@ -8,12 +8,12 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/detail/executor_bytes.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/core/replay_check.hpp>
-#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/execute.hpp>
 #include <cairn/run/detail/maybe.hpp>

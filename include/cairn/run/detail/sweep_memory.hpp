@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/compiler.hpp>
+#include <cairn/core/detail/executor_bytes.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/run/detail/frames.hpp>

@@ -3,6 +3,7 @@
 /// \file curve_moments.hpp  The memory of a sweep during each of its actions, by purpose.
 #include <vector>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/sweep_needs.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/plan/loop/detail/frame_counter.hpp>
 
