@@ -9,8 +9,8 @@
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/aggregate.hpp>
 #include <cairn/core/detail/compiler.hpp>
+#include <cairn/core/detail/traits.hpp>
 #include <cairn/core/device_memory.hpp>
-#include <cairn/core/traits.hpp>
 
 namespace cairn {
 namespace detail {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <cairn/core/detail/aggregate.hpp>
 #include <cairn/core/detail/only_elements.hpp>
+#include <cairn/core/detail/traits.hpp>
 #include <cairn/core/device_memory.hpp>
 #include <cairn/core/traits.hpp>
 

@@ -4,10 +4,12 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/adjoint_shape.hpp>
+#include <cairn/core/detail/adjoint_shape.hpp>
 #include <cairn/core/detail/step_shape.hpp>
+#include <cairn/core/detail/traits.hpp>
 #include <cairn/core/detail/user_values.hpp>
-#include <cairn/core/traits.hpp>
+#include <cairn/core/library_bar.hpp>
+#include <cairn/core/recorded.hpp>
 
 namespace cairn {
 

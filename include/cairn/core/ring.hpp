@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/detail/traits.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/core/traits.hpp>
 
 namespace cairn {
 namespace detail {

@@ -8,6 +8,7 @@
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/copy_fault.hpp>
 #include <cairn/core/detail/copyable.hpp>
+#include <cairn/core/detail/traits.hpp>
 #include <cairn/core/traits.hpp>
 
 namespace cairn {

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/aggregate.hpp>
-#include <cairn/core/traits.hpp>
+#include <cairn/core/detail/traits.hpp>
 
 namespace cairn::detail {
 

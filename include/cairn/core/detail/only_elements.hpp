@@ -4,7 +4,7 @@
 /// complete.
 #include <type_traits>
 #include <cairn/core/detail/aggregate.hpp>
-#include <cairn/core/traits.hpp>
+#include <cairn/core/detail/traits.hpp>
 
 namespace cairn::detail {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/aggregate.hpp>
-#include <cairn/core/traits.hpp>
+#include <cairn/core/detail/traits.hpp>
 
 namespace cairn::detail {
 

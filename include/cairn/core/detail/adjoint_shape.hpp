@@ -4,46 +4,14 @@
 /// bar, i), (x, bar), (x, bar, first, last), (x, x1, bar, i).
 #include <type_traits>
 #include <utility>
+#include <cairn/core/action.hpp>
 #include <cairn/core/detail/copy_fault.hpp>
 #include <cairn/core/detail/step_shape.hpp>
+#include <cairn/core/frames_needed.hpp>
+#include <cairn/core/library_bar.hpp>
 #include <cairn/core/state_traits.hpp>
 
-namespace cairn {
-
-/// An adjoint that records a step and then reverses the record: `tape = record(x[, i])` advances x by one step;
-/// `reverse(tape, bar[, i])` changes bar or returns the new one. Plans that restart from tapes also need `x1 =
-/// restart(tape)`: the state at the end of the recorded step, bit by bit as the step made it. It is a value, or a
-/// reference to a state inside the tape.
-template <class Record, class Reverse, class Restart = void>
-struct recorded {
-  Record record;  ///< `tape = record(x[, i])`
-  Reverse reverse;  ///< `reverse(tape, bar[, i])`
-  Restart restart;  ///< `x1 = restart(tape)`
-};
-/// Without a way to restart from a tape.
-template <class Record, class Reverse>
-struct recorded<Record, Reverse, void> {
-  Record record;  ///< `tape = record(x[, i])`
-  Reverse reverse;  ///< `reverse(tape, bar[, i])`
-};
-/// The members' types are those of the arguments.
-template <class Record, class Reverse>
-recorded(Record, Reverse) -> recorded<Record, Reverse>;
-/// The members' types are those of the arguments.
-template <class Record, class Reverse, class Restart>
-recorded(Record, Reverse, Restart) -> recorded<Record, Reverse, Restart>;
-
-/// Stands for an adjoint that a library stores itself, in the object of the loop or beside it. It is the bar of a loop
-/// over an object whose seed returns nothing, and the result of its `gradient`. The user's adjoint then has no
-/// parameter bar: `adjoint(x[, i])`, `adjoint(x, first, last)`, or `recorded` with `reverse(tape[, i])`. Also usable as
-/// a seed, if the library has the adjoint of the final state before the loop runs, and as the bar that `resume` starts
-/// from.
-struct library_bar {
-  /// All objects are equal: they hold nothing.
-  [[nodiscard]] friend constexpr bool operator==(library_bar, library_bar) noexcept { return true; }
-};
-
-namespace detail {
+namespace cairn::detail {
 
 /// The state as the adjoint receives it. An object is passed non-const: the sweep does not return to this state, so the
 /// adjoint may change it.
@@ -225,5 +193,4 @@ template <class F, class S, class Bar>
   else return four_argument_adjoint<F, S, Bar>();
 }
 
-}  // namespace detail
-}  // namespace cairn
+}  // namespace cairn::detail
