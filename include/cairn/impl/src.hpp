@@ -7,6 +7,7 @@
     "cairn: <cairn/impl/src.hpp> is for programs that define CAIRN_SEPARATE_COMPILATION in all their files; without it, headers hold the bodies"
 #endif
 
+#include <cairn/plan/block/impl/block_plan.ipp>
 #include <cairn/plan/block/impl/block_planner.ipp>
 #include <cairn/plan/block/impl/block_replay.ipp>
 #include <cairn/plan/chain/impl/chain_planner.ipp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks of a loop: where they begin, in which order they are run and reversed, and what is known of that before.
+#include <cairn/core/error.hpp>
 #include <cairn/plan/block/block_plan.hpp>
+#include <cairn/plan/block/detail/ceil_root.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -21,6 +21,7 @@
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/block/block_plan.hpp>
+#include <cairn/plan/block/detail/ceil_root.hpp>
 
 namespace cairn::libtorch {
 

@@ -8,6 +8,8 @@
 #include <cairn/plan/block/block_planner.hpp>
 #include <cairn/plan/block/block_replay.hpp>
 #include <cairn/plan/block/detail/block_cuts.hpp>
+#include <cairn/plan/block/detail/block_notes.hpp>
+#include <cairn/plan/block/detail/ceil_root.hpp>
 #include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/lower_bounds.hpp>
