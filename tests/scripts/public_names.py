@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every public name is documented and no reference is broken: doxygen has nothing to say about docs/Doxyfile's input.
+"""Every public name is documented in a sentence and no reference is broken: doxygen has nothing to say about
+docs/Doxyfile's input.
 
-    public_names.py DOXYGEN ROOT          prints doxygen's warnings, exits 1 if there is one and 77 without doxygen
+    public_names.py DOXYGEN ROOT          prints doxygen's warnings and names without a sentence, exits 1 if there is
+                                          one and 77 without doxygen
     public_names.py DOXYGEN ROOT --self   plants one fault of each kind in a header and checks that it is found
 """
 import pathlib
@@ -33,8 +35,13 @@ namespace detail { inline int untold() { return 1; } }
 FAULTS = {  # what takes the place of "// more" -> a part of the warning
     "inline int planted() { return 1; }": "Member planted()",
     "template <class T> requires(sizeof(T) > 1) constexpr T planted(T x) { return x; }": "Member planted(",
-    "template <class T> concept planted = true;": "planted",
-    "struct planted { int k; };": "planted",
+    "template <class T> concept planted = true;": "concept cairn::planted has no sentence",
+    "struct planted { int k; };": "Compound cairn::planted is not documented",
+    "struct planted {};": "struct cairn::planted has no sentence",
+    "/// A type.\nstruct planted { struct inner {}; };": "struct cairn::planted::inner has no sentence",
+    "/// A type.\ntemplate <class T> struct planted {};\ntemplate <> struct planted<int> {};":
+        "struct cairn::planted< int > has no sentence",
+    "/// \\throws holder\ninline int planted() { return 1; }": "function cairn::planted has no sentence",
     "/// A type.\nstruct planted { int member = 1; };": "Member member",
     "/// A type.\nclass planted { public: void run() {} };": "Member run()",
     "/// See \\ref nowhere_at_all.\ninline int planted() { return 1; }": "nowhere_at_all",
@@ -51,21 +58,39 @@ def warnings(doxygen, root, scratch, inputs=None):
         settings += f'INPUT = "{inputs}"\n'
     done = subprocess.run([doxygen, "-"], input=settings, text=True, cwd=root, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
-    untold = untold_concepts(pathlib.Path(scratch, "xml"))
-    return done.returncode or int(bool(untold)), done.stdout + untold
+    without_sentence = untold(pathlib.Path(scratch, "xml"))
+    return done.returncode or int(bool(without_sentence)), done.stdout + without_sentence
 
 
-def untold_concepts(xml):
-    """Doxygen says nothing about concepts without a comment."""
-    said = ""
-    for page in sorted(xml.glob("concept*.xml")):
-        concept = xml_tree.parse(page).getroot().find("compounddef")
-        comment = "".join(text for part in ("brief", "detailed")
-                          for text in concept.find(part + "description").itertext())
-        if not comment.strip():
-            at = concept.find("location")
-            said += f"{at.get('file')}:{at.get('line')}: concept {concept.findtext('compoundname')} is not documented\n"
-    return said
+def prose(element):
+    """The text of a comment without its parameters, errors and other sections."""
+    if element.tag in ("parameterlist", "simplesect"):
+        return ""
+    return (element.text or "") + "".join(prose(part) + (part.tail or "") for part in element)
+
+
+def is_told(entry):
+    return any(prose(entry.find(part)).strip() for part in ("briefdescription", "detaileddescription"))
+
+
+def untold(xml):
+    """What doxygen says nothing about: classes without members that have a comment, specialisations, concepts, and
+    names of a namespace whose comment has no sentence."""
+    said = set()
+    for page in xml.glob("*.xml"):
+        for compound in xml_tree.parse(page).getroot().findall("compounddef"):
+            name, kind = compound.findtext("compoundname"), compound.get("kind")
+            entries = []
+            if kind in ("class", "struct", "union", "concept") and compound.get("prot") in (None, "public"):
+                entries.append((compound, kind, name))
+            if kind == "namespace":
+                entries += [(member, member.get("kind"), f"{name}::{member.findtext('name')}")
+                            for member in compound.iter("memberdef")]
+            for entry, kind, name in entries:
+                if not is_told(entry):
+                    at = entry.find("location")
+                    said.add(f"{at.get('file')}:{at.get('line')}: the comment of {kind} {name} has no sentence\n")
+    return "".join(sorted(said))
 
 
 def self_test(doxygen, root, scratch):

@@ -60,9 +60,11 @@ concept sparse_eigen = requires(T& x) {
 
 }  // namespace detail
 
+/// Matrices and vectors of fixed, bounded or dynamic size, whose scalars may be any state.
 template <class Scalar, int Rows, int Columns, int Options, int MostRows, int MostColumns>
 struct state_traits<Eigen::Matrix<Scalar, Rows, Columns, Options, MostRows, MostColumns>>
     : detail::dense_eigen<Eigen::Matrix<Scalar, Rows, Columns, Options, MostRows, MostColumns>> {};
+/// The same for arrays.
 template <class Scalar, int Rows, int Columns, int Options, int MostRows, int MostColumns>
 struct state_traits<Eigen::Array<Scalar, Rows, Columns, Options, MostRows, MostColumns>>
     : detail::dense_eigen<Eigen::Array<Scalar, Rows, Columns, Options, MostRows, MostColumns>> {};

@@ -40,6 +40,7 @@ struct memory_savings {
   return positions;
 }
 
+/// What evenly spaced checkpoints save of the memory of a loop, and how often its steps run then.   Cost: O(1)
 /// \param num_checkpoints  0 .. seq_length, by default floor(sqrt(seq_length))
 /// \param state_bytes      the size of one state; with 1, memory is counted in states
 /// \throws invalid_plan   \throws overflow_error   if state_bytes is 2^62 or more
