@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The executor over blocks drives an engine: in the planned order, to the bits of storing everything, in the predicted
 // bytes.
+#include <cairn/plan/block/detail/block_cuts.hpp>
 #include <cairn/run/block_executor.hpp>
 
 #include <algorithm>
