@@ -131,6 +131,8 @@ class graph_reader {
 }  // namespace detail
 
 /// A graph as a JSON object that `graph_from_json` reads; members with the default of `graph_operation` are left out.
+/// Numbers stay in the units of the graph. It is not checked: an impossible graph is refused where it is read.
+/// Cost: O(operations + inputs)
 [[nodiscard]] inline nlohmann::json graph_json(operation_graph const& graph) {
   nlohmann::json operations = nlohmann::json::array();
   graph_operation const usual;

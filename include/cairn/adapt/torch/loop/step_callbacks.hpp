@@ -7,8 +7,9 @@
 
 namespace cairn::libtorch {
 
-/// What a loop calls while it runs; empty functions are skipped. They must not change the tensors passed to them. Their
-/// exceptions pass through the loop unchanged.
+/// What a loop calls while it runs, for `LoopOptions().callbacks(...)`; empty functions are skipped. Steps are counted
+/// from 0, and 0 <= begin < end. The functions must not change the tensors passed to them. Their exceptions pass
+/// through the loop unchanged.
 struct StepCallbacks {
   std::function<void(std::int64_t begin, std::int64_t end)>
       run_forward;  ///< called before steps [begin, end) run, for the first time or again
