@@ -9,10 +9,12 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <cairn/adapt/cuda/cuda_runtime.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/graph.hpp>
+#include <cairn/adapt/cuda/owned_stream.hpp>
 #include <cairn/core/error.hpp>
 #include "facts.hpp"
 #include "pinned_cache.hpp"
@@ -75,22 +77,14 @@ class cuda_machine {
   /// \throws device_error where there is no driver or no device
   cuda_machine()
       : runtime_{0, can_register() ? pinning_threads() : 0},
-        compute_{runtime_.make_stream()},
+        compute_{runtime_},
         sum_{runtime_, sizeof(unsigned long long)},
-        sum_on_host_{runtime_, sizeof(unsigned long long)} {
-    need(cudaEventCreate(&begin_));
-    need(cudaEventCreate(&end_));
-  }
+        sum_on_host_{runtime_, sizeof(unsigned long long)} {}
   cuda_machine(cuda_machine const&) = delete;
   cuda_machine& operator=(cuda_machine const&) = delete;
-  ~cuda_machine() {
-    cudaEventDestroy(begin_);
-    cudaEventDestroy(end_);
-    runtime_.destroy(compute_);
-  }
 
   [[nodiscard]] runtime& device() noexcept { return runtime_; }
-  [[nodiscard]] stream compute() const noexcept { return compute_; }
+  [[nodiscard]] stream compute() const noexcept { return compute_.get(); }
   [[nodiscard]] static std::string name() {
     cudaDeviceProp about{};
     need(cudaGetDeviceProperties(&about, 0));
@@ -140,29 +134,29 @@ class cuda_machine {
   /// Waits for the stream.
   [[nodiscard]] std::uint64_t digest(float const* x, std::size_t count) {
     auto* const sum = static_cast<unsigned long long*>(sum_.data());
-    need(cudaMemsetAsync(sum, 0, sizeof *sum, compute_));
-    launch(count, [&](unsigned rods) { digest_kernel<<<rods, threads_of_rod, 0, compute_>>>(four(x), sum); });
-    runtime_.copy(sum_on_host_.data(), sum, sizeof *sum, cairn::copy_kind::device_to_host, compute_);
-    runtime_.sync(compute_);
+    need(cudaMemsetAsync(sum, 0, sizeof *sum, compute()));
+    launch(count, [&](unsigned rods) { digest_kernel<<<rods, threads_of_rod, 0, compute()>>>(four(x), sum); });
+    runtime_.copy(sum_on_host_.data(), sum, sizeof *sum, cairn::copy_kind::device_to_host, compute());
+    runtime_.sync(compute());
     return *static_cast<unsigned long long const*>(sum_on_host_.data());
   }
 
   /// Seconds of what `put` puts into the stream, once all that was there is done.
   template <class Put>
   [[nodiscard]] double timed(Put const& put) {
-    runtime_.sync(compute_);
-    need(cudaEventRecord(begin_, compute_));
+    runtime_.sync(compute());
+    need(cudaEventRecord(begin_.get(), compute()));
     put();
-    need(cudaEventRecord(end_, compute_));
-    need(cudaEventSynchronize(end_));
+    need(cudaEventRecord(end_.get(), compute()));
+    need(cudaEventSynchronize(end_.get()));
     float milliseconds = 0;
-    need(cudaEventElapsedTime(&milliseconds, begin_, end_));
+    need(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
     return 1e-3 * double(milliseconds);
   }
   /// What `put` puts into the stream, as a graph; calling it launches that.
   template <class Put>
   [[nodiscard]] std::function<void()> captured(Put const& put) {
-    auto graph = std::make_shared<cairn::device_graph<runtime>>(runtime_, compute_, [&](stream) { put(); });
+    auto graph = std::make_shared<cairn::device_graph<runtime>>(runtime_, compute(), [&](stream) { put(); });
     return [graph] { graph->launch(); };
   }
 
@@ -178,11 +172,17 @@ class cuda_machine {
     }
     return false;
   }
-  /// \throws device_error   unless the answer is cudaSuccess
-  static void need(cudaError_t answer) {
-    if (answer == cudaSuccess) return;
-    static_cast<void>(cudaGetLastError());  // so that no other call reports it again
-    throw cairn::device_error{"gpu_plan", cudaGetErrorString(answer), {{"code", int(answer)}}, ""};
+  /// \throws device_error, out_of_memory   unless the answer is cudaSuccess
+  static void need(cudaError_t answer) { cairn::cuda_runtime::check(answer, "gpu_plan"); }
+  struct destroy_timed_event {
+    void operator()(cudaEvent_t which) const noexcept { cudaEventDestroy(which); }
+  };
+  /// An event that has a time, as those of the runtime do not.
+  using timed_event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, destroy_timed_event>;
+  [[nodiscard]] static timed_event make_timed_event() {
+    cudaEvent_t made = nullptr;
+    need(cudaEventCreate(&made));
+    return timed_event{made};
   }
   [[nodiscard]] static float4* four(float* x) { return reinterpret_cast<float4*>(x); }
   [[nodiscard]] static float4 const* four(float const* x) { return reinterpret_cast<float4 const*>(x); }
@@ -207,10 +207,10 @@ class cuda_machine {
   }
 
   runtime runtime_;
-  stream compute_;
+  cairn::owned_stream<runtime> compute_;
   cairn::device_buffer<runtime> sum_;
   cairn::pinned_buffer<runtime> sum_on_host_;
-  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  timed_event begin_ = make_timed_event(), end_ = make_timed_event();
 };
 
 }  // namespace gpu

@@ -172,6 +172,11 @@ class cuda_runtime {
     if (cudaError_t const last = cudaPeekAtLastError(); detail::is_refusal(last))
       detail::need(last, "cairn::cuda_runtime::check", device_);
   }
+  /// Throws unless a program's own call of CUDA has succeeded. Forgets the error, too.
+  /// \param operation  who made the call   \throws device_error, out_of_memory
+  static void check(cudaError_t answer, char const* operation, int device = 0) {
+    detail::need(answer, operation, device);
+  }
 
   /// See `capturing_runtime`. Other threads may use the device in the meantime.   \throws device_error   also for the
   /// legacy default stream

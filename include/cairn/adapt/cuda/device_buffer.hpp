@@ -2,43 +2,37 @@
 #pragma once
 /// \file device_buffer.hpp  Memory of a device, and pinned memory of the host, with an owner.
 #include <cstddef>
-#include <utility>
+#include <cairn/adapt/cuda/detail/owned_handle.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 
 namespace cairn {
 namespace detail {
 
+struct sized_memory {
+  void* data = nullptr;
+  std::size_t size = 0;
+};
+template <bool Pinned>
+struct free_memory_of {
+  template <class R>
+  void operator()(R& runtime, sized_memory const& which) const noexcept {
+    if constexpr (Pinned) runtime.pinned_free(which.data);
+    else runtime.device_free(which.data);
+  }
+};
+
 template <device_runtime R, bool Pinned>
-class owned_bytes {
+class owned_bytes : owned_handle<R, sized_memory, free_memory_of<Pinned>> {
  public:
   owned_bytes() = default;
-  /// Allocates `bytes` bytes of unspecified content.   \throws out_of_memory, device_error
-  owned_bytes(R& runtime, std::size_t bytes) : runtime_{&runtime}, size_{bytes} {
-    if constexpr (Pinned) data_ = runtime.pinned_alloc(bytes);
-    else data_ = runtime.device_alloc(bytes);
-  }
-  owned_bytes(owned_bytes&& other) noexcept
-      : runtime_{other.runtime_}, data_{std::exchange(other.data_, nullptr)}, size_{std::exchange(other.size_, 0)} {}
-  owned_bytes& operator=(owned_bytes other) noexcept {
-    std::swap(runtime_, other.runtime_);
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  /// \pre nothing uses the bytes any more
-  ~owned_bytes() {
-    if (data_ == nullptr) return;
-    if constexpr (Pinned) runtime_->pinned_free(data_);
-    else runtime_->device_free(data_);
-  }
+  /// Allocates `bytes` bytes of unspecified content. When they are freed, nothing may use them any more.
+  /// \throws out_of_memory, device_error
+  owned_bytes(R& runtime, std::size_t bytes)
+      : owned_bytes::owned_handle{
+            runtime, {Pinned ? runtime.pinned_alloc(bytes) : runtime.device_alloc(bytes), bytes}} {}
 
-  [[nodiscard]] void* data() const noexcept { return data_; }  ///< the first byte; null if there are none
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< number of bytes
-
- private:
-  R* runtime_ = nullptr;
-  void* data_ = nullptr;
-  std::size_t size_ = 0;
+  [[nodiscard]] void* data() const noexcept { return this->handle_.data; }  ///< the first byte; null if there are none
+  [[nodiscard]] std::size_t size() const noexcept { return this->handle_.size; }  ///< number of bytes
 };
 
 }  // namespace detail

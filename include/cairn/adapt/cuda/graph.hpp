@@ -1,11 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph.hpp  Captures what a function puts into a stream, and launches it again at the cost of one call.
-#include <utility>
 #include <cairn/adapt/cuda/detail/launches.hpp>
+#include <cairn/adapt/cuda/detail/owned_handle.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 
 namespace cairn {
+namespace detail {
+
+template <capturing_runtime R>
+struct captured_work {
+  typename R::graph graph{};
+  typename R::stream stream{};
+  bool launched = false;
+};
+struct destroy_graph {
+  template <class R>
+  void operator()(R& runtime, captured_work<R> const& which) const noexcept {
+    if (which.launched) drain(runtime, which.stream);
+    runtime.destroy(which.graph);
+  }
+};
+
+}  // namespace detail
 
 /// Work for a device, captured into a graph: the steps of a segment, or a whole `device_sweep::gradient`. Pays if steps
 /// are so short that launching them takes longer than running them; see `graph_pays`.
@@ -22,7 +39,7 @@ namespace cairn {
 /// once before. One owner: moved, not copied. The destructor waits for the launches; runtime and stream must outlive
 /// the graph. One thread at a time.
 template <capturing_runtime R>
-class device_graph {
+class device_graph : detail::owned_handle<R, detail::captured_work<R>, detail::destroy_graph> {
  public:
   /// Calls `work(in)` once and captures what it puts into `in`, and into streams that wait for events of `in`; nothing
   /// of it runs.
@@ -34,7 +51,20 @@ class device_graph {
   /// \throws what `work` throws, unchanged; `in` can be used again, and nothing of the work has run   Cost: some
   ///   microseconds per kernel or copy
   template <class Work>
-  device_graph(R& runtime, typename R::stream in, Work&& work) : runtime_{&runtime}, stream_{in} {
+  device_graph(R& runtime, typename R::stream in, Work&& work)
+      : device_graph::owned_handle{runtime, {captured(runtime, in, work), in}} {}
+
+  /// Puts all of the work into the stream from which it was captured; when the stream is done, so is the work. The host
+  /// does not wait.
+  /// \throws device_error
+  void launch() {
+    this->runtime_->launch(this->handle_.graph, this->handle_.stream);
+    this->handle_.launched = true;
+  }
+
+ private:
+  template <class Work>
+  [[nodiscard]] static typename R::graph captured(R& runtime, typename R::stream in, Work& work) {
     detail::check_earlier_launches(runtime, "cairn::device_graph");
     runtime.begin_capture(in);
     try {
@@ -44,48 +74,8 @@ class device_graph {
       runtime.abandon_capture(in);
       throw;
     }
-    graph_ = runtime.end_capture(in);
+    return runtime.end_capture(in);
   }
-  /// Takes over the graph; the other object must not be launched any more.
-  device_graph(device_graph&& other) noexcept
-      : runtime_{std::exchange(other.runtime_, nullptr)},
-        stream_{other.stream_},
-        graph_{other.graph_},
-        launched_{other.launched_} {}
-  /// Takes over the graph, and destroys its own.
-  device_graph& operator=(device_graph other) noexcept {
-    std::swap(runtime_, other.runtime_);
-    std::swap(stream_, other.stream_);
-    std::swap(graph_, other.graph_);
-    std::swap(launched_, other.launched_);
-    return *this;
-  }
-  ~device_graph() {
-    if (runtime_ == nullptr) return;
-    if (launched_) wait();
-    runtime_->destroy(graph_);
-  }
-
-  /// Puts all of the work into the stream from which it was captured; when the stream is done, so is the work. The host
-  /// does not wait.
-  /// \throws device_error
-  void launch() {
-    runtime_->launch(graph_, stream_);
-    launched_ = true;
-  }
-
- private:
-  void wait() noexcept {
-    try {
-      runtime_->sync(stream_);
-    } catch (...) {  // the device's context is lost: nothing runs any more
-    }
-  }
-
-  R* runtime_;
-  typename R::stream stream_;
-  typename R::graph graph_{};
-  bool launched_ = false;
 };
 
 }  // namespace cairn

@@ -3,6 +3,7 @@
 /// \file host_slots.hpp  Pinned host memory for states of a device, pinned once.
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 #include <vector>
 #include <cairn/adapt/cuda/detail/state_copies.hpp>
@@ -68,14 +69,9 @@ class host_slots {
     auto& mine = slots_[std::size_t(slot)];
     streams.after(stream_role::to_host, mine.loaded);  // nothing to wait for if compute has already waited for the load
     unsigned char* const host_part = part(slot);
-    layout_.each(x, [&](void const* at, state_layout::run const& run) {
-      if (run.bytes == 0) return;
-      if (run.on_device)
-        streams.runtime().copy(mine.bytes + run.offset, at, run.bytes, copy_kind::device_to_host,
-                               streams.of(stream_role::to_host));
-      else std::memcpy(host_part + run.offset, at, run.bytes);
+    copy_runs(x, mine.bytes, stream_role::to_host, streams, [&](void const* at, state_layout::run const& run) {
+      std::memcpy(host_part + run.offset, at, run.bytes);
     });
-    streams.put(stream_role::to_host);
     streams.record(mine.stored, stream_role::to_host);
     return mine.stored;
   }
@@ -84,12 +80,7 @@ class host_slots {
   template <class Visit>
   void visit_bytes(slot_index slot, State const& x, sweep_streams<R>& streams, Visit&& visit) {
     unsigned char* const bytes = slots_[std::size_t(slot)].bytes;
-    layout_.each(x, [&](void const* at, state_layout::run const& run) {
-      if (run.on_device && run.bytes > 0)
-        streams.runtime().copy(bytes + run.offset, at, run.bytes, copy_kind::device_to_host,
-                               streams.of(stream_role::compute));
-    });
-    streams.put(stream_role::compute);
+    copy_runs(x, bytes, stream_role::compute, streams, [](void const*, state_layout::run const&) {});
     streams.runtime().sync(streams.of(stream_role::compute));
     layout_.each(x, [&](void const* at, state_layout::run const& run) {
       visit(run.on_device ? bytes + run.offset : at, run.bytes);
@@ -100,14 +91,8 @@ class host_slots {
   void fill(slot_index slot, State& x, sweep_streams<R>& streams, bool& blank) {
     unsigned char* const zeros = slots_[std::size_t(slot)].bytes;
     if (!std::exchange(blank, true) && layout_.device_bytes() > 0) std::memset(zeros, 0, layout_.device_bytes());
-    layout_.each(x, [&](void* at, state_layout::run const& run) {
-      if (run.bytes == 0) return;
-      if (run.on_device)
-        streams.runtime().copy(at, zeros + run.offset, run.bytes, copy_kind::host_to_device,
-                               streams.of(stream_role::compute));
-      else std::memset(at, 0, run.bytes);
-    });
-    streams.put(stream_role::compute);
+    copy_runs(x, zeros, stream_role::compute, streams,
+              [](void* at, state_layout::run const& run) { std::memset(at, 0, run.bytes); });
   }
   /// The stamp after which the slot holds the state.
   [[nodiscard]] stamp const& stored(slot_index slot) const noexcept { return slots_[std::size_t(slot)].stored; }
@@ -116,14 +101,9 @@ class host_slots {
   stamp const& load(slot_index slot, State& into, sweep_streams<R>& streams) {
     auto& mine = slots_[std::size_t(slot)];
     unsigned char const* const host_part = part(slot);
-    layout_.each(into, [&](void* at, state_layout::run const& run) {
-      if (run.bytes == 0) return;
-      if (run.on_device)
-        streams.runtime().copy(at, mine.bytes + run.offset, run.bytes, copy_kind::host_to_device,
-                               streams.of(stream_role::to_device));
-      else std::memcpy(at, host_part + run.offset, run.bytes);
+    copy_runs(into, mine.bytes, stream_role::to_device, streams, [&](void* at, state_layout::run const& run) {
+      std::memcpy(at, host_part + run.offset, run.bytes);
     });
-    streams.put(stream_role::to_device);
     streams.record(mine.loaded, stream_role::to_device);
     return mine.loaded;
   }
@@ -135,6 +115,20 @@ class host_slots {
     unsigned char* bytes;
     stamp stored, loaded;
   };
+  /// Puts copies of the runs on the device into a stream: from a const state to `pinned`, into another state from
+  /// `pinned`. The runs on the host, unless empty, are given to `on_host`.
+  template <class X, class OnHost>
+  void copy_runs(X& x, unsigned char* pinned, stream_role by, sweep_streams<R>& streams, OnHost const& on_host) {
+    layout_.each(x, [&](auto* at, state_layout::run const& run) {
+      if (run.bytes == 0) return;
+      if (!run.on_device) return on_host(at, run);
+      auto* const there = pinned + run.offset;
+      if constexpr (std::is_const_v<X>)
+        streams.runtime().copy(there, at, run.bytes, copy_kind::device_to_host, streams.of(by));
+      else streams.runtime().copy(at, there, run.bytes, copy_kind::host_to_device, streams.of(by));
+    });
+    streams.put(by);
+  }
   [[nodiscard]] unsigned char* part(slot_index slot) noexcept {
     return host_parts_.data() + std::size_t(slot) * layout_.host_bytes();
   }

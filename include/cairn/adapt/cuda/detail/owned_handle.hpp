@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file owned_handle.hpp  A stream, an event, a graph or memory of a device, with one owner.
+#include <utility>
+#include <cairn/adapt/cuda/runtime.hpp>
+
+namespace cairn::detail {
+
+/// Waits until the stream is done, and ignores errors: for clean-up.
+template <device_runtime R>
+void drain(R& runtime, typename R::stream which) noexcept {
+  try {
+    runtime.sync(which);
+  } catch (...) {  // the device's context is lost: nothing runs any more
+  }
+}
+
+/// A handle of a runtime with one owner: moved, not copied. The runtime must outlive it. `End{}(runtime, handle)` gives
+/// the handle back.
+template <device_runtime R, class Handle, class End>
+class owned_handle {
+ public:
+  owned_handle() = default;
+  owned_handle(R& runtime, Handle handle) noexcept : runtime_{&runtime}, handle_{handle} {}
+  owned_handle(owned_handle&& other) noexcept
+      : runtime_{std::exchange(other.runtime_, nullptr)}, handle_{std::exchange(other.handle_, Handle{})} {}
+  owned_handle& operator=(owned_handle&& other) noexcept {
+    owned_handle taken{std::move(other)};
+    std::swap(runtime_, taken.runtime_);
+    std::swap(handle_, taken.handle_);
+    return *this;
+  }
+  ~owned_handle() {
+    if (runtime_ != nullptr) End{}(*runtime_, handle_);
+  }
+
+ protected:
+  R* runtime_ = nullptr;
+  Handle handle_{};
+};
+
+}  // namespace cairn::detail
