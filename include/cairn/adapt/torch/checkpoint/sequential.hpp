@@ -43,22 +43,12 @@ struct CheckpointedSequentialOptions {
   /// Where plans are kept between calls, so that children are measured only once for each shape of the input: by
   /// default a place of the calling thread (`checkpoint_sequential`), or of the module (`CheckpointedSequential`).
   TORCH_ARG(std::shared_ptr<SequentialPlans>, plans) = nullptr;
-
- public:
   /// Most bytes that autograd and the chain hold at once, such as "64MB". The parameters, the input, the output and
   /// their gradients belong to the caller and are not counted; a view takes no bytes of its own. The children are
   /// measured on the input, within the limit, and the fastest plan within the limit is used; if the plain call fits,
   /// that is the plain call. A second backward of a retained graph runs the last child again: its second output is not
   /// counted.
-  CheckpointedSequentialOptions& memory_limit(byte_size limit) {
-    memory_limit_ = limit;
-    return *this;
-  }
-  /// The limit, if there is one.
-  [[nodiscard]] std::optional<byte_size> memory_limit() const { return memory_limit_; }
-
- private:
-  std::optional<byte_size> memory_limit_;
+  TORCH_ARG(std::optional<byte_size>, memory_limit) = {};
 };
 
 namespace detail {

@@ -30,20 +30,10 @@ struct HCConfig {
   /// Operators that keep their results in the nodes that are run again, as in a region. The plan does not count these
   /// bytes. By default all operators run again.
   TORCH_ARG(checkpoint_policy, policy) = {};
-
- public:
   /// A limit in place of blocks: bytes of values, of what autograd saves, of adjoints and of working memory at one
   /// time, as for `checkpoint_module`. The fastest plan within it is used, for any model. By default: the limit of
   /// `set_memory_limit`, if there is one and neither a block size nor a planner is given.
-  HCConfig& memory_limit(byte_size limit) {
-    memory_limit_ = limit;
-    return *this;
-  }
-  /// The limit; nothing if none is set.
-  [[nodiscard]] std::optional<byte_size> memory_limit() const { return memory_limit_; }
-
- private:
-  std::optional<byte_size> memory_limit_;
+  TORCH_ARG(std::optional<byte_size>, memory_limit) = {};
 };
 
 }  // namespace cairn::libtorch

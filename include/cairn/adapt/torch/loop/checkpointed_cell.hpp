@@ -24,7 +24,6 @@
 #include <cairn/adapt/torch/loop/scan_estimate.hpp>
 #include <cairn/adapt/torch/state/detail/device_choice.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
-#include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch {
@@ -47,15 +46,10 @@ struct CheckpointedCellOptions {
     loop_.block_size(steps);
     return *this;
   }
-  /// The loop's `memory_limit`, in bytes.
-  CheckpointedCellOptions& memory_limit(byte_size limit) {
+  /// The loop's `memory_limit`, in bytes or as a share of the free memory.
+  template <class Limit>
+  CheckpointedCellOptions& memory_limit(Limit const& limit) {
     loop_.memory_limit(limit);
-    return *this;
-  }
-  /// The same as a share of the free memory.
-  template <std::floating_point Share>
-  CheckpointedCellOptions& memory_limit(Share share) {
-    loop_.memory_limit(share);
     return *this;
   }
 };
