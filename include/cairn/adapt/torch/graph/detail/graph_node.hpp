@@ -17,14 +17,14 @@
 #include <cairn/adapt/torch/checkpoint/detail/tensor_stage.hpp>
 #include <cairn/adapt/torch/graph/detail/graph_sweep.hpp>
 #include <cairn/adapt/torch/state/detail/captures.hpp>
+#include <cairn/adapt/torch/state/detail/sweep_node.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
-#include <cairn/core/error.hpp>
 
 namespace cairn::libtorch::detail {
 
 /// The autograd node of one call. Its inputs are the gradients of the results; its outputs are the gradients of those
 /// leaves that require one.
-class graph_node final : public Node {
+class graph_node final : public sweep_node<graph_sweep> {
  public:
   /// Runs a call forward by its plan, and returns the results with this node as their history.
   /// \param leaves  the inputs of the call, then the other leaves of the graph, with their history
@@ -50,18 +50,11 @@ class graph_node final : public Node {
   }
 
   [[nodiscard]] std::string name() const override { return "CheckpointedModuleBackward"; }
-  void will_release_variables() override { releasing_ = true; }
-  void release_variables() override {
-    std::lock_guard const lock{mutex_};
-    sweep_.reset();
-  }
 
  protected:
   torch::autograd::variable_list apply(torch::autograd::variable_list&& bars) override {
     std::lock_guard const lock{mutex_};
-    if (!sweep_)
-      throw invalid_call{
-          who_, "the checkpoints were used up by an earlier backward", {}, "give that one retain_graph = true"};
+    need_sweep();
     tensor_list given{std::make_move_iterator(bars.begin()), std::make_move_iterator(bars.end())};
     bars.clear();
     if (at::GradMode::is_enabled()) return twice(given);
@@ -76,7 +69,7 @@ class graph_node final : public Node {
 
  private:
   graph_node(std::shared_ptr<graph_program const> const& program, tensor_list const& leaves)
-      : who_{program->who}, leaves_{leaves.size()}, sweep_{std::in_place, program, leaves} {}
+      : sweep_node{program->who, graph_sweep{program, leaves}}, leaves_{leaves.size()} {}
 
   /// Returns gradients that can be differentiated themselves. The call runs again without the plan, and autograd keeps
   /// all that it saves.
@@ -104,12 +97,8 @@ class graph_node final : public Node {
     return gradients;
   }
 
-  char const* who_;
   std::size_t leaves_;
   std::vector<std::size_t> wanted_;  ///< for each output of the node: the leaf
-  std::optional<graph_sweep> sweep_;
-  std::mutex mutex_;
-  bool releasing_ = false;
 };
 
 }  // namespace cairn::libtorch::detail

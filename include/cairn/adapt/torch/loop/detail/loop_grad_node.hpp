@@ -15,6 +15,7 @@
 #include <cairn/adapt/torch/state/detail/buffers_guard.hpp>
 #include <cairn/adapt/torch/state/detail/captures.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
+#include <cairn/adapt/torch/state/detail/sweep_node.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch::detail {
@@ -118,9 +119,7 @@ class loop_grad_node final : public Node {
   };
 
   void check_call() const {
-    if (!body_)
-      throw invalid_call{
-          who_, "the checkpoints were used up by an earlier backward", {}, "give that one retain_graph = true"};
+    if (!body_) refuse_used_up(who_);
     if (at::GradMode::is_enabled())
       throw invalid_call{who_,
                          "the loop can be differentiated twice, not three times",

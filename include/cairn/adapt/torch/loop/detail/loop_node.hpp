@@ -11,12 +11,13 @@
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_grad_node.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
+#include <cairn/adapt/torch/state/detail/sweep_node.hpp>
 
 namespace cairn::libtorch::detail {
 
 /// The inputs of this node are the gradients of the last state's parts and of the steps' outputs. Its outputs are the
 /// gradients of the initial state's parts, of the captured tensors and of the steps' inputs.
-class loop_node final : public Node {
+class loop_node final : public sweep_node<loop_sweep> {
  public:
   /// \param initial  the caller's tensors, with their history   \param inputs  the same for the steps' inputs
   [[nodiscard]] static std::shared_ptr<loop_node> make(std::shared_ptr<loop_body> body, loop_sweep sweep,
@@ -51,19 +52,16 @@ class loop_node final : public Node {
   }
 
   [[nodiscard]] std::string name() const override { return "CheckpointedLoopBackward"; }
-  void will_release_variables() override { releasing_ = true; }
   void release_variables() override {
+    sweep_node::release_variables();
     std::lock_guard const lock{mutex_};
-    sweep_.reset();
     body_.reset();
   }
 
  protected:
   torch::autograd::variable_list apply(torch::autograd::variable_list&& bars) override {
     std::lock_guard const lock{mutex_};
-    if (!sweep_)
-      throw invalid_call{
-          who_, "the checkpoints were used up by an earlier backward", {}, "give that one retain_graph = true"};
+    need_sweep();
     body_->check_captures();
     auto const& body = *body_;
     auto const parts = body.initial.size();
@@ -97,7 +95,7 @@ class loop_node final : public Node {
 
  private:
   loop_node(std::shared_ptr<loop_body> body, loop_sweep sweep)
-      : who_{body->who}, body_{std::move(body)}, sweep_{std::move(sweep)} {}
+      : sweep_node{body->who, std::move(sweep)}, body_{std::move(body)} {}
 
   [[nodiscard]] static tensor_list flattened(loop_gradients gradients) {
     auto list = std::move(gradients.state);
@@ -106,10 +104,7 @@ class loop_node final : public Node {
     return list;
   }
 
-  char const* who_;
   std::shared_ptr<loop_body> body_;
-  std::optional<loop_sweep> sweep_;
-  bool releasing_ = false;
 };
 
 }  // namespace cairn::libtorch::detail
