@@ -90,16 +90,17 @@ struct loop_results {
   else given.last = loop_node::make(body, std::move(sweep), initial, inputs)->results(last, given.outputs);
   return given;
 }
-/// Runs the loop and returns the last state.
-[[nodiscard]] inline tensor_list run_loop(flat_step step, step_identity of, step_index steps,
-                                          tensor_list const& initial, LoopOptions options) {
-  refuse_tangents(loop_name, initial);
-  options = within_limit(loop_name, step, std::move(of), steps, initial, std::move(options));
-  auto const plan = loop_schedule(loop_name, steps, options);
-  auto const body = std::make_shared<loop_body>(std::move(step), steps, initial, std::move(options));
+/// Runs a loop of known length under checkpoints.   \param who  the verb, for errors
+[[nodiscard]] inline loop_results run_loop(char const* who, flat_step step, step_identity of, step_index steps,
+                                           tensor_list const& initial, loop_data const& data, LoopOptions options) {
+  refuse_tangents(who, initial);
+  refuse_tangents(who, tensors_of_series(data.inputs));
+  options = within_limit(who, step, std::move(of), steps, initial, std::move(options), data);
+  auto const plan = loop_schedule(who, steps, options);
+  auto const body = std::make_shared<loop_body>(std::move(step), steps, initial, std::move(options), data, who);
   loop_sweep sweep{plan, *body};
   auto const last = sweep.run(*body);
-  return hand_out(body, std::move(sweep), last, initial, {}).last;
+  return hand_out(body, std::move(sweep), last, initial, data.inputs);
 }
 
 }  // namespace detail
@@ -140,8 +141,9 @@ template <class Step, class X0, class Count>
       auto const count = step_index(steps);
       if (count > 0 && at::GradMode::is_enabled()) {
         auto of = detail::identity_of(step);
-        return detail::state_of(x0, detail::run_loop(detail::flattened(std::forward<Step>(step), x0), std::move(of),
-                                                     count, detail::tensors_of(x0), std::move(options)));
+        auto flat = detail::flattened(std::forward<Step>(step), x0);
+        return detail::state_of(x0, detail::run_loop(detail::loop_name, std::move(flat), std::move(of), count,
+                                                     detail::tensors_of(x0), {}, std::move(options)).last);
       }
       (void)detail::loop_schedule(detail::loop_name, count, options);
       detail::stats_recorder::scope const recording{

@@ -12,10 +12,7 @@
 #include <vector>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
-#include <cairn/adapt/torch/loop/detail/forward_mode.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
-#include <cairn/adapt/torch/loop/detail/loop_limit.hpp>
-#include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
 #include <cairn/adapt/torch/loop/detail/sequence_traits.hpp>
 #include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
 #include <cairn/adapt/torch/loop/detail/step_identity.hpp>
@@ -121,16 +118,8 @@ template <class State, class Input, class Output, class Step>
 /// Runs a scan of at least one step.
 [[nodiscard]] inline loop_results run_scan(flat_step step, step_identity of, step_index steps,
                                            tensor_list const& initial, loop_data const& data, LoopOptions options) {
-  if (at::GradMode::is_enabled()) {
-    refuse_tangents(scan_name, initial);
-    refuse_tangents(scan_name, tensors_of_series(data.inputs));
-    options = within_limit(scan_name, step, std::move(of), steps, initial, std::move(options), data);
-    auto const plan = loop_schedule(scan_name, steps, options);
-    auto const body = std::make_shared<loop_body>(std::move(step), steps, initial, std::move(options), data, scan_name);
-    loop_sweep sweep{plan, *body};
-    auto const last = sweep.run(*body);
-    return hand_out(body, std::move(sweep), last, initial, data.inputs);
-  }
+  if (at::GradMode::is_enabled())
+    return run_loop(scan_name, std::move(step), std::move(of), steps, initial, data, std::move(options));
   (void)loop_schedule(scan_name, steps, options);
   stats_recorder::scope const recording{stats_recorder::over(options.stats(), initial), stats_recorder::half::forward};
   loop_results results{initial, {}};

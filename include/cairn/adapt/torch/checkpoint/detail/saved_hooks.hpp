@@ -13,6 +13,12 @@
 
 namespace cairn::libtorch::detail {
 
+/// Hooks that save nothing, for a run that is never differentiated.
+struct forgetful_hooks final : torch::autograd::SavedVariableHooks {
+  void call_pack_hook(at::Tensor const&) override {}
+  at::Tensor call_unpack_hook() override { return {}; }
+};
+
 /// Makes the hooks of the next tensor that is saved.
 using saved_hooks_factory = std::function<std::unique_ptr<torch::autograd::SavedVariableHooks>()>;
 

@@ -15,6 +15,7 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 #include <torch/csrc/autograd/variable.h>
+#include <cairn/adapt/torch/checkpoint/detail/nanoseconds_since.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/sequential_seed.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/tensor_stage.hpp>
@@ -72,17 +73,6 @@ class stage_probe {
 
  private:
   using clock = std::chrono::steady_clock;
-  struct forgets final : torch::autograd::SavedVariableHooks {
-    void call_pack_hook(at::Tensor const&) override {}
-    at::Tensor call_unpack_hook() override { return {}; }
-  };
-
-  [[nodiscard]] static std::int64_t since(clock::time_point start, at::Tensor const& result) {
-    if (!result.is_cpu())
-      (void)result.detach().as_strided({std::min<std::int64_t>(1, result.numel())}, {1}).cpu();  // waits for the device
-    return std::max<std::int64_t>(1,
-                                  std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start).count());
-  }
   /// The leaves except `leaf` on which a result depends, each once. Leaves with hooks are excluded, because a
   /// measurement must not call the hooks.
   [[nodiscard]] static std::vector<at::Tensor> leaves_behind(at::Tensor const& result, at::Tensor const& leaf) {
@@ -111,14 +101,14 @@ class stage_probe {
   /// \returns bytes of the copy of x that has become the state; 0 without one
   [[nodiscard]] std::int64_t run_bare(tensor_stage const& stage, measured_stage& found) {
     byte_meter const meter{x_.device()};
-    saved_hooks_scope const hooks{[] { return std::make_unique<forgets>(); }};
+    saved_hooks_scope const hooks{[] { return std::make_unique<forgetful_hooks>(); }};
     auto in =
         state_.is_alias_of(x_) ? state_.clone() : state_;  // x is the caller's: no run may change it
     auto copied = meter.allocated();
     auto const version = in._version();
     auto const start = clock::now();
     auto out = stage.run(input_from(in, in.detach().requires_grad_(requires_grad_)));
-    found.time = since(start, out);
+    found.time = nanoseconds_since(start, out);
     found.running_bare = meter.peak() - copied;
     found.copying = copied > 0 ? meter.peak() : 0;
     found.changes_input = in._version() != version;
@@ -139,7 +129,7 @@ class stage_probe {
     auto const references = state_.storage().use_count();
     auto const start = clock::now();
     auto out = stage.run(input_from(state_, leaf));
-    found.time = (std::min)(found.time, since(start, out));
+    found.time = (std::min)(found.time, nanoseconds_since(start, out));
     found.saves_input = state_.storage().use_count() > references;
     found.tape = (std::max)(meter.allocated(), found.output);
     found.running = meter.peak() - (std::min)(meter.peak(), found.tape);
@@ -170,7 +160,7 @@ class stage_probe {
       meter.reset_peak();
       auto const start = clock::now();
       auto const grads = torch::autograd::grad({root}, inputs, {root.detach()}, false, false, true);
-      found.back_time = since(start, state_);
+      found.back_time = nanoseconds_since(start, state_);
       found.reversing = meter.peak() - before;
       for (std::size_t k = 0; k < inputs.size(); ++k) {
         if (inputs[k].is_same(leaf)) adjoint = grads[k];

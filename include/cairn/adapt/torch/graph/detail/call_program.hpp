@@ -81,6 +81,21 @@ struct program_operator {
   }
 };
 
+/// For each operator, the values that neither a later one nor the caller reads.   \param read  for each value, whether
+/// the caller reads it
+[[nodiscard]] inline std::vector<std::vector<std::int32_t>> last_uses(std::vector<program_operator> const& operators,
+                                                                      std::vector<char> read) {
+  std::vector<std::vector<std::int32_t>> last(operators.size());
+  for (std::size_t k = last.size(); k-- > 0;) {
+    auto const look = [&](std::int32_t value) {
+      if (value >= 0 && !std::exchange(read[std::size_t(value)], char(1))) last[k].push_back(value);
+    };
+    operators[k].visit_reads(look);
+    for (auto const value : operators[k].results) look(value);
+  }
+  return last;
+}
+
 /// The operators of a call. Values 0..leaves-1 are its leaves.
 struct call_program {
   std::vector<program_operator> operators;

@@ -16,6 +16,7 @@
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 #include <torch/csrc/autograd/utils/grad_layout_contract.h>
 #include <torch/csrc/autograd/variable.h>
+#include <cairn/adapt/torch/checkpoint/detail/nanoseconds_since.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/graph/detail/captured_graph.hpp>
 #include <cairn/adapt/torch/graph/detail/median.hpp>
@@ -85,12 +86,12 @@ class operation_probe {
   struct keeping_hooks final : torch::autograd::SavedVariableHooks {
     explicit keeping_hooks(std::vector<at::Tensor>& list) : all{list} {}
     void call_pack_hook(at::Tensor const& t) override {
-      kept = t.detach();
-      all.push_back(kept);
+      tensor = t.detach();
+      all.push_back(tensor);
     }
-    at::Tensor call_unpack_hook() override { return kept; }
+    at::Tensor call_unpack_hook() override { return tensor; }
     std::vector<at::Tensor>& all;
-    at::Tensor kept;
+    at::Tensor tensor;
   };
   /// Counts the bytes allocated on a device while it lives, and can leave given blocks out of the count.
   struct block_meter {
@@ -100,12 +101,6 @@ class operation_probe {
     c10::DebugInfoGuard guard;
   };
 
-  [[nodiscard]] static std::int64_t since(clock::time_point start, at::Tensor const& result) {
-    if (result.defined() && !result.is_cpu())
-      (void)result.detach().as_strided({(std::min)(std::int64_t{1}, result.numel())}, {1}).cpu();  // waits for it
-    return (std::max)(std::int64_t{1},
-                      std::int64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start).count()));
-  }
   [[nodiscard]] static void const* memory_of(at::Tensor const& t) {
     return t.defined() && t.has_storage() ? t.storage().unsafeGetStorageImpl() : nullptr;
   }
@@ -135,7 +130,7 @@ class operation_probe {
       saved_hooks_scope const hooks{[&] { return std::make_unique<keeping_hooks>(saved); }};
       return what_.run(inputs);
     }();
-    seen.forward = since(start, results.empty() ? at::Tensor{} : results.front());
+    seen.forward = nanoseconds_since(start, results.empty() ? at::Tensor{} : results.front());
     found_.bytes = bytes_of(results);
     std::vector<at::Tensor> tape;
     std::vector<bool> needed(found_.inputs.size());
@@ -201,7 +196,7 @@ class operation_probe {
     for (std::size_t k = 0; k < gradients.size(); ++k)
       gradients[k] = is_of_leaf(k) ? held_gradient(std::exchange(gradients[k], {}), wanted[k].detach())
                                    : held_gradient(std::exchange(gradients[k], {}));
-    auto const time = since(start, gradients.front());
+    auto const time = nanoseconds_since(start, gradients.front());
     if (bytes == nullptr) return time;
     std::int64_t given = 0;
     // Gradients of leaves belong to the caller. Their blocks are left out of the peak, not subtracted from it: one may

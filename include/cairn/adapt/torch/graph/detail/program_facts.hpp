@@ -27,12 +27,6 @@
 
 namespace cairn::libtorch::detail {
 
-/// Hooks that save nothing, for a run that is never differentiated.
-struct forgetful_hooks final : torch::autograd::SavedVariableHooks {
-  void call_pack_hook(at::Tensor const&) override {}
-  at::Tensor call_unpack_hook() override { return {}; }
-};
-
 /// Numbers for pieces of memory. An address is not reused while a weak reference to its storage exists.
 class memory_numbers {
  public:
@@ -40,7 +34,7 @@ class memory_numbers {
   [[nodiscard]] std::int32_t of(at::Tensor const& t) {
     auto const* const key = t.storage().unsafeGetStorageImpl();
     auto const [place, is_new] = known_.try_emplace(key, std::int32_t(known_.size()));
-    if (is_new) kept_.push_back(t.storage().getWeakStorageImpl());
+    if (is_new) storages_.push_back(t.storage().getWeakStorageImpl());
     return place->second;
   }
   /// The same, but -1 if the memory is new.
@@ -53,7 +47,7 @@ class memory_numbers {
 
  private:
   std::unordered_map<c10::StorageImpl const*, std::int32_t> known_;
-  std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> kept_;
+  std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> storages_;
 };
 
 /// Facts about one operator.
@@ -102,7 +96,7 @@ class program_observer {
     values_.resize(program_.values);
     for (std::size_t k = 0; k < program_.leaves.size(); ++k) note_value(std::int32_t(k), program_.leaves[k], -1);
     for (auto const& t : program_.leaves) if (t.defined()) leaf_of_[memory_.of(t)] = leaf_of_.size();
-    auto const last = last_uses();
+    auto const last = last_uses(program_.operators, read_outside());
     saved_hooks_scope const hooks{[this] { return std::make_unique<watching_hooks>(*this); }};
     for (now_ = 0; now_ < program_.operators.size(); ++now_) {
       step();
@@ -125,20 +119,12 @@ class program_observer {
   void keep_saved(at::Tensor const& t) {
     if (saved_.back() < 0 && t.has_storage()) saved_new_.push_back(t.storage().getWeakStorageImpl());
   }
-  /// For each operator, the values that no later one reads and that are not results of the call.
-  [[nodiscard]] std::vector<std::vector<std::int32_t>> last_uses() const {
-    std::vector<std::vector<std::int32_t>> last(program_.operators.size());
+  /// For each value, whether it is a leaf or a result of the call.
+  [[nodiscard]] std::vector<char> read_outside() const {
     std::vector<char> read(program_.values);
     for (std::size_t k = 0; k < program_.leaves.size(); ++k) read[k] = 1;
     for (auto const value : program_.results) read[std::size_t(value)] = 1;
-    for (std::size_t k = last.size(); k-- > 0;) {
-      auto const look = [&](std::int32_t value) {
-        if (value >= 0 && !std::exchange(read[std::size_t(value)], char(1))) last[k].push_back(value);
-      };
-      program_.operators[k].visit_reads(look);
-      for (auto const value : program_.operators[k].results) look(value);
-    }
-    return last;
+    return read;
   }
   void note_value(std::int32_t value, at::Tensor const& t, std::int32_t by) {
     auto const place = std::size_t(value);

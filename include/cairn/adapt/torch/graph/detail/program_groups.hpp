@@ -43,14 +43,7 @@ class operator_run_list {
     for (auto const value : results) results_.push_back(local(value));
     std::vector<char> read(numbers_.size());
     for (auto const value : results_) read[std::size_t(value)] = 1;
-    last_.resize(operators_.size());
-    for (std::size_t k = operators_.size(); k-- > 0;) {
-      auto const look = [&](std::int32_t value) {
-        if (value >= 0 && !std::exchange(read[std::size_t(value)], char(1))) last_[k].push_back(value);
-      };
-      operators_[k].visit_reads(look);
-      for (auto const value : operators_[k].results) look(value);
-    }
+    last_ = last_uses(operators_, std::move(read));
   }
   [[nodiscard]] std::vector<at::Tensor> operator()(std::vector<at::Tensor> const& inputs) const {
     c10::impl::ExcludeDispatchKeyGuard const no_casts{c10::autocast_dispatch_keyset};

@@ -48,33 +48,29 @@ class storage_list {
   [[nodiscard]] bool lives(std::size_t k) const { return !storages_[k].expired(); }
   /// Bytes of all storages that are not at the same place in `before`; each counts once.
   [[nodiscard]] wide bytes_beside(storage_list const& before) const {
-    wide sum = 0;
-    std::unordered_set<void*> seen;
-    for (std::size_t k = 0; k < address_.size(); ++k)
-      if (address_[k] != nullptr && address_[k] != before.address_[k] && seen.insert(address_[k]).second)
-        sum += bytes_[k];
-    return sum;
+    return bytes_where([&](std::size_t k) { return address_[k] != nullptr && address_[k] != before.address_[k]; });
   }
   /// Bytes of all storages that are not in `other`; each counts once.
   [[nodiscard]] wide bytes_apart_from(storage_list const& other) const {
-    wide sum = 0;
-    std::unordered_set<void*> seen(other.address_.begin(), other.address_.end());
-    for (std::size_t k = 0; k < address_.size(); ++k)
-      if (address_[k] != nullptr && seen.insert(address_[k]).second) sum += bytes_[k];
-    return sum;
+    return bytes_where([&](std::size_t k) { return address_[k] != nullptr; },
+                       {other.address_.begin(), other.address_.end()});
   }
   /// Bytes of all storages that are alive and whose counterparts at the same places in `later` are alive; each counts
   /// once.
   [[nodiscard]] wide bytes_alive_with(storage_list const& later) const {
-    wide sum = 0;
-    std::unordered_set<void*> seen;
-    for (std::size_t k = 0; k < address_.size(); ++k)
-      if (lives(k) && later.lives(k) && seen.insert(address_[k]).second) sum += bytes_[k];
-    return sum;
+    return bytes_where([&](std::size_t k) { return lives(k) && later.lives(k); });
   }
 
  private:
   using weak_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
+  /// Bytes of the storages at chosen places; each counts once, and none in `seen`.
+  template <class Chosen>
+  [[nodiscard]] wide bytes_where(Chosen const& chosen, std::unordered_set<void*> seen = {}) const {
+    wide sum = 0;
+    for (std::size_t k = 0; k < address_.size(); ++k)
+      if (chosen(k) && seen.insert(address_[k]).second) sum += bytes_[k];
+    return sum;
+  }
   std::vector<weak_storage> storages_;
   std::vector<wide> bytes_;
   std::vector<void*> address_;

@@ -53,12 +53,9 @@ class gate final : public Node {
 /// tensors at several places become one tensor; `wanted` then names the first.
 [[nodiscard]] inline tensor_list behind_gate(at::TensorList parts, part_flags& wanted,
                                              std::shared_ptr<Node> const& behind) {
-  tensor_list fresh;
-  fresh.reserve(parts.size());
+  tensor_list fresh = detached(parts);
   for (std::size_t k = 0; k < parts.size(); ++k) {
-    auto const first = first_place(parts, k);
-    fresh.push_back(first < k ? fresh[first] : parts[k].defined() ? parts[k].detach() : at::Tensor{});
-    wanted[k] = wanted[k] && first == k && fresh[k].defined();
+    wanted[k] = wanted[k] && first_place(parts, k) == k && fresh[k].defined();
     if (wanted[k]) torch::autograd::create_gradient_edge(fresh[k], behind);
     else behind->add_input_metadata(Node::undefined_input{});
   }
