@@ -51,6 +51,42 @@ struct only_at_end : objective_part {
   [[nodiscard]] step_index last_state() const noexcept { return 0; }
 };
 
+/// A function that is summed over states, state i `terms_at(i)` times. The final state has no further term.
+template <class F, class Count>
+struct summed_terms : objective_part {
+  summed_terms(Count count, F function) : terms_at{std::move(count)}, f{std::move(function)} {}
+  Count terms_at;
+  F f;
+  template <class X, class P, class Emit>
+  void running(X const& x, P const& p, step_index i, Emit&& emit) const {
+    for (std::size_t k = terms_at(i); k > 0; --k) emit(call_term(f, x, p, i));
+  }
+  template <class Note>
+  void each_count(step_index i, Note&& note) const { note(terms_at(i)); }
+  template <class X, class P>
+  static constexpr bool indexed = has_indexed_term<F, X, P>;
+  template <class X, class P, class Emit>
+  void ending(X const&, P const&, step_index, Emit&&) const {}
+  template <class X, class P, class Scalar>
+  static constexpr bool fits = is_term<F, X, P, Scalar>();
+  [[nodiscard]] step_index last_state() const noexcept { return terms_at.last_state(); }
+};
+/// One term at every k-th state.
+struct every_kth {
+  step_index k;
+  [[nodiscard]] std::size_t operator()(step_index i) const noexcept { return i > 0 && i % k == 0; }
+  [[nodiscard]] step_index last_state() const noexcept { return 0; }  // all loop lengths are accepted
+};
+/// A term at a state as often as it is listed.   \pre sorted
+struct listed_states {
+  std::vector<step_index> all;
+  [[nodiscard]] std::size_t operator()(step_index i) const {
+    auto const [from, to] = std::equal_range(all.begin(), all.end(), i);
+    return std::size_t(to - from);
+  }
+  [[nodiscard]] step_index last_state() const noexcept { return all.empty() ? 0 : all.back(); }
+};
+
 }  // namespace detail
 
 /// What is summed over a loop and then differentiated: `at_end`, `at_every`, `at_states`, sums of them by `+`, or
@@ -84,79 +120,28 @@ struct at_end : detail::only_at_end {
 /// The sum of `f(x)`, `f(x, params)` or `f(x, params, i)` over the states i = k, 2 k, 3 k ... up to the last; k = 1 is
 /// the state after every step. \throws invalid_call   for k < 1
 template <class F>
-class at_every : public detail::objective_part {
+class at_every : public detail::summed_terms<F, detail::every_kth> {
  public:
   /// \param k  steps from one term to the next, >= 1   \param f  generic in the scalar
-  at_every(step_index k, F f) : every_{k}, f_{std::move(f)} {
+  at_every(step_index k, F f) : at_every::summed_terms{{k}, std::move(f)} {
     if (k < 1)
       throw invalid_call{"cairn::at_every", "terms come every so many steps", {{"steps", k}}, "give 1 or more"};
   }
-  /// Passes the term of state i to `emit`, if there is one.
-  template <class X, class P, class Emit>
-  void running(X const& x, P const& p, step_index i, Emit&& emit) const {
-    if (runs_at(i)) emit(detail::call_term(f_, x, p, i));
-  }
-  /// Tells `note` how many terms state i has.
-  template <class Note>
-  void each_count(step_index i, Note&& note) const { note(std::size_t{runs_at(i)}); }
-  /// Whether a term is told the number of its state.
-  template <class X, class P>
-  static constexpr bool indexed = detail::has_indexed_term<F, X, P>;
-  /// The final state has no further term.
-  template <class X, class P, class Emit>
-  void ending(X const&, P const&, step_index, Emit&&) const {}
-  /// Whether f accepts such states.
-  template <class X, class P, class Scalar>
-  static constexpr bool fits = detail::is_term<F, X, P, Scalar>();
-  /// All loop lengths are accepted.
-  [[nodiscard]] step_index last_state() const noexcept { return 0; }
-
- private:
-  [[nodiscard]] bool runs_at(step_index i) const noexcept { return i > 0 && i % every_ == 0; }
-
-  step_index every_;
-  F f_;
 };
 
 /// The sum of `f(x)`, `f(x, params)` or `f(x, params, i)` over the listed states i, which may include 0 and n; a state
 /// listed twice counts twice. \throws invalid_call   for a state below 0
 template <class F>
-class at_states : public detail::objective_part {
+class at_states : public detail::summed_terms<F, detail::listed_states> {
  public:
   /// \param states  their numbers, in any order   \param f  generic in the scalar
-  at_states(std::vector<step_index> states, F f) : states_{std::move(states)}, f_{std::move(f)} {
-    std::sort(states_.begin(), states_.end());
-    if (!states_.empty() && states_.front() < 0)
-      throw invalid_call{"cairn::at_states", "there is no state with such a number", {{"state", states_.front()}},
+  at_states(std::vector<step_index> states, F f) : at_states::summed_terms{{std::move(states)}, std::move(f)} {
+    auto& all = this->terms_at.all;
+    std::sort(all.begin(), all.end());
+    if (!all.empty() && all.front() < 0)
+      throw invalid_call{"cairn::at_states", "there is no state with such a number", {{"state", all.front()}},
                          "name states from 0 to the number of steps"};
   }
-  /// Passes the terms of state i to `emit`, as often as it is listed.
-  template <class X, class P, class Emit>
-  void running(X const& x, P const& p, step_index i, Emit&& emit) const {
-    auto const [from, to] = std::equal_range(states_.begin(), states_.end(), i);
-    for (auto at = from; at != to; ++at) emit(detail::call_term(f_, x, p, i));
-  }
-  /// Tells `note` how many terms state i has.
-  template <class Note>
-  void each_count(step_index i, Note&& note) const {
-    auto const [from, to] = std::equal_range(states_.begin(), states_.end(), i);
-    note(std::size_t(to - from));
-  }
-  /// Whether a term is told the number of its state.
-  template <class X, class P>
-  static constexpr bool indexed = detail::has_indexed_term<F, X, P>;
-  /// The final state has no further term.
-  template <class X, class P, class Emit>
-  void ending(X const&, P const&, step_index, Emit&&) const {}
-  /// Whether f accepts such states.
-  template <class X, class P, class Scalar>
-  static constexpr bool fits = detail::is_term<F, X, P, Scalar>();
-  /// The largest number listed.
-  [[nodiscard]] step_index last_state() const noexcept { return states_.empty() ? 0 : states_.back(); }
-
- private:
-  std::vector<step_index> states_;
-  F f_;
 };
 
 /// The sum of two objectives; `a + b` makes it.
