@@ -15,14 +15,10 @@ namespace cairn {
 template <class Stages, class X0, class Plan, class Seed, bool BetweenActions, class... Rest>
 auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed, collective<BetweenActions> with,
                     Rest&&... rest) {
-  constexpr char const* operation = "cairn::chain_gradient";
-  auto const& ranks = detail::inside::of(with);
-  return ranks.around(operation, plan, [&] {
-    auto const run = [&](auto&&... extras) {
-      return chain_gradient(stages, x0, plan, std::forward<Seed>(seed), std::forward<decltype(extras)>(extras)...);
-    };
-    return detail::run_with_extras<BetweenActions>(ranks, operation, run, std::forward<Rest>(rest)...);
-  });
+  auto const run = [&](auto&&... extras) {
+    return chain_gradient(stages, x0, plan, std::forward<Seed>(seed), std::forward<decltype(extras)>(extras)...);
+  };
+  return detail::run_with_extras(with, "cairn::chain_gradient", plan, run, std::forward<Rest>(rest)...);
 }
 
 }  // namespace cairn

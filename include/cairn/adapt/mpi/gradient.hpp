@@ -10,20 +10,23 @@
 namespace cairn {
 namespace detail {
 
-/// Calls run(work, observer, options) with the last arguments of a verb; with an observer that meets the other ranks if
-/// they meet between actions.
-template <bool BetweenActions, class State, class Plan, class Run, class Work, class Observer, class Options>
-auto run_together(meeting const& with, char const* operation, Run const& run, Work&& work, Observer&& observer,
-                  Options options) {
-  if constexpr (!BetweenActions)
-    return run(std::forward<Work>(work), std::forward<Observer>(observer), options);
-  else {
-    auto const watched = [&]<class Used, class Watching>(Used&& used, Watching&& watching, auto asked) {
-      return run(std::forward<Used>(used),
-                 meets_between<Watching>{with, operation, std::forward<Watching>(watching)}, asked);
-    };
-    return in_their_places<State, Plan>(watched, std::forward<Work>(work), std::forward<Observer>(observer), options);
-  }
+/// Calls run(work, observer, options) with the last arguments of a verb, between two rounds of the ranks; with an
+/// observer that meets the other ranks if they meet between actions.
+template <class State, class Plan, bool BetweenActions, class P, class Run, class Work, class Observer, class Options>
+auto run_together(collective<BetweenActions> const& with, char const* operation, P const& plan, Run const& run,
+                  Work&& work, Observer&& observer, Options options) {
+  auto const& ranks = inside::of(with);
+  return ranks.around(operation, plan, [&] {
+    if constexpr (!BetweenActions)
+      return run(std::forward<Work>(work), std::forward<Observer>(observer), options);
+    else {
+      auto const meets = [&]<class Used, class Watching>(Used&& used, Watching&& watching, auto asked) {
+        return run(std::forward<Used>(used),
+                   meets_between<Watching>{ranks, operation, std::forward<Watching>(watching)}, asked);
+      };
+      return in_their_places<State, Plan>(meets, std::forward<Work>(work), std::forward<Observer>(observer), options);
+    }
+  });
 }
 
 }  // namespace detail
@@ -35,16 +38,12 @@ template <class Step, class X0, class P, class Seed, class Adjoint, bool Between
           class Work = detail::own_workspace, class Observer = no_observer, class Options = no_options>
 auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoint, collective<BetweenActions> with,
               Work&& work = {}, Observer&& observer = {}, Options options = {}) {
-  constexpr char const* operation = "cairn::gradient";
-  auto const& ranks = detail::inside::of(with);
-  return ranks.around(operation, plan, [&] {
-    auto const run = [&](auto&& used, auto&& watching, auto asked) {
-      return gradient(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
-                      std::forward<decltype(used)>(used), std::forward<decltype(watching)>(watching), asked);
-    };
-    return detail::run_together<BetweenActions, std::remove_cvref_t<X0>, detail::plan_type<P>>(
-        ranks, operation, run, std::forward<Work>(work), std::forward<Observer>(observer), options);
-  });
+  auto const run = [&](auto&& used, auto&& watching, auto asked) {
+    return gradient(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
+                    std::forward<decltype(used)>(used), std::forward<decltype(watching)>(watching), asked);
+  };
+  return detail::run_together<std::remove_cvref_t<X0>, detail::plan_type<P>>(
+      with, "cairn::gradient", plan, run, std::forward<Work>(work), std::forward<Observer>(observer), options);
 }
 
 }  // namespace cairn

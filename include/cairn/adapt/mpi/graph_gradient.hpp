@@ -19,20 +19,17 @@ template <class Plan, bool BetweenActions, class... Rest>
 [[nodiscard]] graph_adjoints graph_gradient(graph_builder const& net, std::vector<graph_binding> const& inputs,
                                             Plan&& plan, std::vector<graph_seed> const& seeds,
                                             collective<BetweenActions> with, Rest&&... rest) {
-  constexpr char const* operation = "cairn::graph_gradient";
   constexpr bool planned = !detail::budgets_graphs<std::remove_reference_t<Plan>>;
   static_assert(planned,
                 "cairn: ranks that run a graph together need its plan, and no graph_budget: to measure operations, "
                 "each rank would run them another number of times");
-  auto const& ranks = detail::inside::of(with);
   if constexpr (!planned) return {net, {}, 0};
-  else
-    return ranks.around(operation, plan, [&] {
-      auto const run = [&](auto&&... extras) {
-        return graph_gradient(net, inputs, plan, seeds, std::forward<decltype(extras)>(extras)...);
-      };
-      return detail::run_with_extras<BetweenActions>(ranks, operation, run, std::forward<Rest>(rest)...);
-    });
+  else {
+    auto const run = [&](auto&&... extras) {
+      return graph_gradient(net, inputs, plan, seeds, std::forward<decltype(extras)>(extras)...);
+    };
+    return detail::run_with_extras(with, "cairn::graph_gradient", plan, run, std::forward<Rest>(rest)...);
+  }
 }
 
 }  // namespace cairn

@@ -43,18 +43,14 @@ template <class Step, class X0, class P, bool BetweenActions, class Work = detai
           class Observer = no_observer, class Options = no_options>
 [[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, collective<BetweenActions> with,
                                      Work&& work = {}, Observer&& observer = {}, Options options = {}) {
-  constexpr char const* operation = "cairn::checkpointed_loop";
-  auto const& ranks = detail::inside::of(with);
-  return ranks.around(operation, plan, [&] {
-    auto const run = [&](auto&& used, auto&& watching, auto asked) {
-      return collective_run{checkpointed_loop(std::forward<Step>(step), std::forward<X0>(x0), plan,
-                                              std::forward<decltype(used)>(used),
-                                              std::forward<decltype(watching)>(watching), asked),
-                            ranks};
-    };
-    return detail::run_together<BetweenActions, std::remove_cvref_t<X0>, detail::plan_type<P>>(
-        ranks, operation, run, std::forward<Work>(work), std::forward<Observer>(observer), options);
-  });
+  auto const run = [&](auto&& used, auto&& watching, auto asked) {
+    return collective_run{
+        checkpointed_loop(std::forward<Step>(step), std::forward<X0>(x0), plan, std::forward<decltype(used)>(used),
+                          std::forward<decltype(watching)>(watching), asked),
+        detail::inside::of(with)};
+  };
+  return detail::run_together<std::remove_cvref_t<X0>, detail::plan_type<P>>(
+      with, "cairn::checkpointed_loop", plan, run, std::forward<Work>(work), std::forward<Observer>(observer), options);
 }
 
 }  // namespace cairn

@@ -46,26 +46,25 @@ template <class Step, class X0, class KeepGoing, class P, bool BetweenActions, c
   else if constexpr (!detail::check_while<State, P, Asked>()) return detail::refuse_run<Step, X0>();
   else {
     auto const& ranks = detail::inside::of(with);
-    return ranks.around(operation, plan, [&] {
-      auto const more = std::make_shared<bool>(true);
-      auto const all_keep_going = [&](State const& x, step_index const i) {
-        bool const own = detail::ask(keep_going, x, i);
-        return ranks.agreed(operation, own && *more);
+    std::shared_ptr<bool> more;
+    auto const all_keep_going = [&](State const& x, step_index const i) {
+      bool const own = detail::ask(keep_going, x, i);
+      return ranks.agreed(operation, own && *more);
+    };
+    auto const run = [&](auto&& used, auto&& watching, auto asked) {
+      more = std::make_shared<bool>(true);
+      auto const loop = [&]<class Own>(Own&& own_step) {
+        return collective_run{
+            checkpointed_while(std::forward<Own>(own_step), std::forward<X0>(x0), all_keep_going, plan,
+                               std::forward<decltype(used)>(used), std::forward<decltype(watching)>(watching), asked),
+            ranks};
       };
-      auto const run = [&](auto&& used, auto&& watching, auto asked) {
-        auto const loop = [&]<class Kept>(Kept&& kept) {
-          return collective_run{
-              checkpointed_while(std::forward<Kept>(kept), std::forward<X0>(x0), all_keep_going, plan,
-                                 std::forward<decltype(used)>(used), std::forward<decltype(watching)>(watching), asked),
-              ranks};
-        };
-        if constexpr (detail::shape_of_step<StepF, State>().stops)
-          return loop(detail::noted_step<StepF, State>{std::forward<Step>(step), more});
-        else return loop(std::forward<Step>(step));
-      };
-      return detail::run_together<BetweenActions, State, detail::open_plan<P>>(
-          ranks, operation, run, std::forward<Work>(work), std::forward<Observer>(observer), options);
-    });
+      if constexpr (detail::shape_of_step<StepF, State>().stops)
+        return loop(detail::noted_step<StepF, State>{std::forward<Step>(step), more});
+      else return loop(std::forward<Step>(step));
+    };
+    return detail::run_together<State, detail::open_plan<P>>(
+        with, operation, plan, run, std::forward<Work>(work), std::forward<Observer>(observer), options);
   }
 }
 
