@@ -8,19 +8,17 @@
 /// `chain`; so is `L`, which is checked if it is present. Other members are ignored. If an object has a member `chain`,
 /// that member is read. Numbers are whole, from 0 to 2^63-1, and exact; a text of decimal digits is accepted as a
 /// number, too.
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 #include <nlohmann/json.hpp>
+#include <cairn/adapt/nlohmann_json/detail/whole_json.hpp>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
@@ -95,7 +93,7 @@ class chain_json_reader : public nlohmann::json::json_sax_t {
     } else if (!in_chain(depth_)) {
       outer(key_, is);
     } else if (key_ == "L") {
-      stages_ = whole(is).value_or(-1);
+      stages_ = detail::whole_json(is).value_or(-1);
     } else if (key_ == "self_contained_tape") {
       if (!is.is_boolean())
         detail::refuse_chain(who_, "self_contained_tape is neither true nor false", {},
@@ -122,14 +120,6 @@ class chain_json_reader : public nlohmann::json::json_sax_t {
   virtual void outer(std::string const&, json const&) {}
 
  private:
-  static constexpr std::int64_t most = (std::numeric_limits<std::int64_t>::max)();
-
-  /// The number, if it is whole and from 0 to 2^63-1.
-  [[nodiscard]] static std::optional<std::int64_t> whole(json const& is) {
-    if (is.is_number_unsigned() && is.get<std::uint64_t>() > std::uint64_t(most)) return {};
-    if (!is.is_number_integer() || is.get<std::int64_t>() < 0) return {};
-    return is.get<std::int64_t>();
-  }
   [[nodiscard]] static detail::chain_member const* list_called(std::string_view name) noexcept {
     for (auto const& known : detail::chain_members)
       if (name == known.name || name == known.other_name) return &known;
@@ -174,13 +164,7 @@ class chain_json_reader : public nlohmann::json::json_sax_t {
     return true;
   }
   [[nodiscard]] std::int64_t number_of(json const& is, char const* place, std::size_t position) const {
-    if (auto const number = whole(is)) return *number;
-    if (is.is_string()) {
-      auto const& digits = is.get_ref<json::string_t const&>();
-      std::int64_t number = -1;
-      auto const [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-      if (problem == std::errc{} && end == digits.data() + digits.size() && number >= 0) return number;
-    }
+    if (auto const number = detail::whole_json_or_digits(is)) return *number;
     if (is.is_number_unsigned() || (is.is_number_float() && is.get<double>() >= 0x1p63))
       detail::refuse_chain(who_, "a number of this chain is larger than 2^63-1", {{place, position}},
                            "give sizes in KiB, or times in a larger unit");

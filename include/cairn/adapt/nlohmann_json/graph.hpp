@@ -9,18 +9,16 @@
 /// what is left out is as there. Other members, such as names, are passed over. An object with a member `graph` is read
 /// as that member, so that one file may hold a graph and a `plan` for it. Numbers are whole, from 0 to 2^63-1, and
 /// exact; a text of decimal digits is a number, too.
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 #include <nlohmann/json.hpp>
+#include <cairn/adapt/nlohmann_json/detail/whole_json.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/graph/graph_plan.hpp>
@@ -40,19 +38,6 @@ inline constexpr graph_number graph_numbers[]{{"bytes", &graph_operation::bytes}
                                               {"adjoint_bytes", &graph_operation::adjoint_bytes},
                                               {"adjoint_time", &graph_operation::adjoint_time},
                                               {"adjoint_work", &graph_operation::adjoint_work}};
-
-/// The number, also from a text of digits, if it is whole and from 0 to 2^63-1.
-[[nodiscard]] inline std::optional<std::int64_t> whole_number(nlohmann::json const& is) {
-  constexpr auto most = std::uint64_t((std::numeric_limits<std::int64_t>::max)());
-  if (is.is_number_unsigned() && is.get<std::uint64_t>() <= most) return is.get<std::int64_t>();
-  if (is.is_number_integer() && !is.is_number_unsigned() && is.get<std::int64_t>() >= 0) return is.get<std::int64_t>();
-  if (!is.is_string()) return {};
-  auto const& digits = is.get_ref<std::string const&>();
-  std::int64_t number = -1;
-  auto const [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  bool const is_number = problem == std::errc{} && end == digits.data() + digits.size() && number >= 0;
-  return is_number ? std::optional{number} : std::nullopt;
-}
 
 /// Reads a graph out of a JSON tree.
 class graph_reader {
@@ -120,7 +105,7 @@ class graph_reader {
     return made;
   }
   [[nodiscard]] std::int64_t number_of(json const& is, std::size_t v) const {
-    if (auto const number = whole_number(is)) return *number;
+    if (auto const number = whole_json_or_digits(is)) return *number;
     refuse("a number of this graph is not a whole one from 0 to 2^63-1", {{"operation", v}},
            "give whole bytes, and times in a unit that makes them whole");
   }

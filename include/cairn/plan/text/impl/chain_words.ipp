@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -9,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <unordered_set>
 #include <vector>
 #include <cairn/plan/text/chain_words.hpp>
@@ -17,6 +14,7 @@
 #include <cairn/core/detail/chain_walk.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/text/action_words.hpp>
+#include <cairn/plan/text/detail/words.hpp>
 
 namespace cairn {
 namespace detail {
@@ -25,7 +23,7 @@ namespace detail {
 // words may name any stage.
 class states_beside_tapes {
  public:
-  [[nodiscard]] bool holds(step_index i) const { return i > 0 && kept_.contains(i); }
+  [[nodiscard]] bool holds(step_index i) const { return i > 0 && states_.contains(i); }
   void obey(action const& a) {
     if (runs_stage(a) || a.kind == action_kind::reverse) set(a.to, a.kind == action_kind::advance);
     else if (a.kind == action_kind::load) set(a.from, true);
@@ -34,10 +32,10 @@ class states_beside_tapes {
 
  private:
   void set(step_index i, bool kept) {
-    if (kept) kept_.insert(i);
-    else kept_.erase(i);
+    if (kept) states_.insert(i);
+    else states_.erase(i);
   }
-  std::unordered_set<step_index> kept_;
+  std::unordered_set<step_index> states_;
 };
 
 }  // namespace detail
@@ -114,10 +112,8 @@ CAIRN_DECL std::vector<action> read_chain_words(std::string_view line) {
     states.obey(a);
   };
   for (std::size_t count = 0;; ++count) {
-    line.remove_prefix((std::min)(line.size(), line.find_first_not_of(" \t\r\n")));
-    if (line.empty()) return actions;
-    auto const whole = line.substr(0, line.find_first_of(" \t\r\n"));
-    line.remove_prefix(whole.size());
+    auto const whole = detail::next_word(line);
+    if (whole.empty()) return actions;
     auto const [name, digits, tier_word, named] = detail::chain_word_of(whole);
     meaning const* found = nullptr;
     for (auto const& one : meanings)
@@ -128,16 +124,15 @@ CAIRN_DECL std::vector<action> read_chain_words(std::string_view line) {
           "no such action of a chain",
           {{"word", count}},
           "words are Fck, Fn, Fall, Loss, B, Bck, Drop, DropTape, Save and Load with a number behind, as in Fck0"};
-    std::int64_t stage = -1;
-    auto const [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), stage);
-    if (problem != std::errc{} || end != digits.data() + digits.size() || stage > most_stage)
+    auto const stage = detail::whole_number(digits, most_stage);
+    if (!stage)
       throw parse_error{who,
                         "an action of a chain lacks the number of its stage",
                         {{"word", count}},
                         "write the number behind the word, as in Fck0"};
     auto const where =
         tier_word.empty() ? std::optional{tier::memory} : detail::value_in<tier>(detail::tier_words, tier_word);
-    action const made = found->make(stage, where.value_or(tier::memory));
+    action const made = found->make(*stage, where.value_or(tier::memory));
     bool const moves = made.kind == action_kind::save || made.kind == action_kind::load;
     if (!where || made.where != *where || named != (*where != tier::memory) || (moves && !named))
       throw parse_error{
@@ -146,7 +141,7 @@ CAIRN_DECL std::vector<action> read_chain_words(std::string_view line) {
           {{"word", count}},
           "saves, loads and drops elsewhere name device, host or disk, as in Save3:disk; others name none"};
     add(made);
-    if (found->forgets && states.holds(stage)) add(chain_actions::drop(stage));
+    if (found->forgets && states.holds(*stage)) add(chain_actions::drop(*stage));
   }
 }
 

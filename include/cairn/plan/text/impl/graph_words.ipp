@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 #include <cairn/plan/text/graph_words.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/operation_graph.hpp>
+#include <cairn/plan/text/detail/words.hpp>
 
 namespace cairn {
 namespace detail {
@@ -41,13 +39,10 @@ CAIRN_DECL std::string graph_words(std::span<action const> actions) {
 CAIRN_DECL std::vector<action> read_graph_words(std::string_view line) {
   constexpr char const* who = "cairn::read_graph_words";
   constexpr std::int64_t most_operation = (std::numeric_limits<std::int32_t>::max)();
-  constexpr char const* spaces = " \t\r\n";
   std::vector<action> actions;
   for (std::size_t count = 0;; ++count) {
-    line.remove_prefix((std::min)(line.size(), line.find_first_not_of(spaces)));
-    if (line.empty()) return actions;
-    auto const whole = line.substr(0, line.find_first_of(spaces));
-    line.remove_prefix(whole.size());
+    auto const whole = detail::next_word(line);
+    if (whole.empty()) return actions;
     auto const name = whole.substr(0, whole.find_first_of("0123456789")), digits = whole.substr(name.size());
     detail::graph_word const* found = nullptr;
     for (auto const& one : detail::all_graph_words)
@@ -57,14 +52,13 @@ CAIRN_DECL std::vector<action> read_graph_words(std::string_view line) {
                         "no such action of a graph",
                         {{"word", count}},
                         "words are F, R, Drop, DropTape, Loss and B with a number behind, as in F0"};
-    std::int64_t operation = -1;
-    auto const [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), operation);
-    if (problem != std::errc{} || end != digits.data() + digits.size() || operation > most_operation)
+    auto const operation = detail::whole_number(digits, most_operation);
+    if (!operation)
       throw parse_error{who,
                         "an action of a graph lacks the number of its operation",
                         {{"word", count}},
                         "write the number behind the word, as in F0"};
-    actions.push_back(found->make(operation));
+    actions.push_back(found->make(*operation));
   }
 }
 
