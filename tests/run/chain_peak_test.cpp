@@ -111,7 +111,7 @@ void each_plan(cairn::chain const& c, std::uint64_t from, F f) {
   cairn::detail::chain_model const model{c, "test"};
   cairn::detail::persistent_optimum best{model};
   for (std::int64_t const part : {0, 1, 3, 10})
-    f(best.actions(best.least_budget() + (best.enough_budget() - best.least_budget()) * part / 10));
+    f(best.actions(best.least_budget() + (model.store_all_peak() - best.least_budget()) * part / 10));
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ void compare_with_all_schedules(gaps& seen, chains::kind of, bool flag, bool odd
   chain_model const model{c, "test"};
   brute::chain_search search{c};
   persistent_optimum best{model};
-  std::int64_t const least = best.least_budget(), enough = best.enough_budget();
+  std::int64_t const least = best.least_budget(), enough = model.store_all_peak();
   CAPTURE(chains::name_of(of), seed, flag, odd_adjoints, c.stages(), least, enough);
   for (int k = 0; k < budgets; ++k) {
     std::int64_t const budget = least + std::int64_t(numbers() % std::uint64_t(enough - least + 2));
@@ -123,7 +123,7 @@ TEST_CASE("the persistent optimum is that of the oracles", "[plan][chain][oracle
     persistent_optimum best{model};
     CAPTURE(known.name);
     CHECK(best.least_budget() == known.min_peak_persistent);
-    CHECK(best.enough_budget() == known.store_all_peak);
+    CHECK(best.extra_forward(known.store_all_peak) == 0);
     CHECK_FALSE(best.extra_forward(known.min_peak_persistent - 1));
     CHECK_FALSE(best.gave_up());
     CHECK(best.actions(known.min_peak_persistent - 1).empty());
@@ -150,7 +150,7 @@ TEST_CASE("every budget of a small chain has the cost of the plain recursion", "
     CAPTURE(seed, c.stages());
     // In an order without one, so that steps are joined from both sides.
     std::vector<std::int64_t> order;
-    for (std::int64_t budget = best.least_budget() - 2; budget <= best.enough_budget() + 1; ++budget)
+    for (std::int64_t budget = best.least_budget() - 2; budget <= model.store_all_peak() + 1; ++budget)
       order.push_back(budget);
     std::mt19937_64 numbers{seed};
     std::shuffle(order.begin(), order.end(), numbers);
@@ -177,16 +177,16 @@ TEST_CASE("steps of large sizes have the costs of the plain recursion", "[plan][
     persistent_optimum best{model};
     brute::chain_recursion plain{model};
     CAPTURE(seed, chains::name_of(of), c.stages());
-    for (std::int64_t budget = best.least_budget(); budget < best.enough_budget();) {
+    for (std::int64_t budget = best.least_budget(); budget < model.store_all_peak();) {
       auto const step = best.plateau_at(budget);
       REQUIRE(step);
       CAPTURE(budget, step->from, step->end);
       REQUIRE(step->cost == plain.extra_forward(budget));
       REQUIRE(step->cost == plain.extra_forward(step->from));
-      if (step->end <= best.enough_budget()) REQUIRE(step->cost == plain.extra_forward(step->end - 1));
+      if (step->end <= model.store_all_peak()) REQUIRE(step->cost == plain.extra_forward(step->end - 1));
       require_plan(c, best, budget, step->cost);
-      budget = std::max(std::min(step->end, best.enough_budget()),
-                        budget + (best.enough_budget() - best.least_budget()) / 50);
+      budget = std::max(std::min(step->end, model.store_all_peak()),
+                        budget + (model.store_all_peak() - best.least_budget()) / 50);
     }
   }
 }
@@ -220,15 +220,15 @@ TEST_CASE("more memory never costs time", "[plan][chain]") {
     std::int64_t before = std::numeric_limits<std::int64_t>::max();
     CAPTURE(chains::name_of(of));
     for (std::int64_t k = 0; k <= 100; ++k) {
-      std::int64_t const budget = best.least_budget() + (best.enough_budget() - best.least_budget()) / 100 * k;
+      std::int64_t const budget = best.least_budget() + (model.store_all_peak() - best.least_budget()) / 100 * k;
       auto const extra = best.extra_forward(budget);
       REQUIRE(extra);
       CHECK(*extra <= before);
       before = *extra;
       if (k % 10 == 0) require_plan(c, best, budget, *extra);
     }
-    CHECK(best.extra_forward(best.enough_budget()) == 0);
-    CHECK(best.extra_forward(best.enough_budget() - 1) > 0);
+    CHECK(best.extra_forward(model.store_all_peak()) == 0);
+    CHECK(best.extra_forward(model.store_all_peak() - 1) > 0);
   }
 }
 
@@ -244,7 +244,7 @@ TEST_CASE("a search ends where its effort does, and the next one goes on from th
   CHECK_FALSE(parts.extra_forward(budget));
   CHECK(parts.gave_up());
   CHECK(parts.actions(budget).empty());
-  CHECK(parts.extra_forward(parts.enough_budget()) == 0);
+  CHECK(parts.extra_forward(model.store_all_peak()) == 0);
   CHECK_FALSE(parts.gave_up());
   parts.limit_effort(whole.effort() / 10);
   int searches = 1;
@@ -267,7 +267,7 @@ TEST_CASE("a table of slots prunes the search and changes no answer", "[plan][ch
       CAPTURE(chains::name_of(of), odd);
       for (std::int64_t const slots : {5, 40, 300})
         for (std::int64_t percent = 5; percent <= 95; percent += 15) {
-          std::int64_t const room = alone.enough_budget() - alone.least_budget(),
+          std::int64_t const room = model.store_all_peak() - alone.least_budget(),
                              budget = alone.least_budget() + room * percent / 100;
           cairn::detail::slot_table const table{model, budget, {.slots = slots}, cairn::detail::rounding::down};
           persistent_optimum pruned{model};
@@ -299,13 +299,13 @@ TEST_CASE("chains of no stages, no time and no bytes have plans", "[plan][chain]
   for (auto const& c : {none, one, two, free, still, wide}) {
     chain_model const model{c, "test"};
     persistent_optimum best{model};
-    CAPTURE(c.stages(), best.least_budget(), best.enough_budget());
-    CHECK(best.enough_budget() == model.store_all_peak());
+    CAPTURE(c.stages(), best.least_budget(), model.store_all_peak());
+    CHECK(best.extra_forward(model.store_all_peak()) == 0);
     CHECK_FALSE(best.extra_forward(-1));
     CHECK_FALSE(best.extra_forward(-far - 1));
     CHECK(best.extra_forward(0).has_value() == (best.least_budget() == 0));
     for (std::int64_t const budget :
-         {best.least_budget(), (best.least_budget() + best.enough_budget()) / 2, best.enough_budget(), far}) {
+         {best.least_budget(), (best.least_budget() + model.store_all_peak()) / 2, model.store_all_peak(), far}) {
       auto const extra = best.extra_forward(budget);
       REQUIRE(extra);
       auto const cost = cairn::replay(c, best.actions(budget));

@@ -11,10 +11,10 @@
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/detail/persistent_plan.hpp>
 #include <cairn/plan/chain/detail/plateaus.hpp>
-#include <cairn/plan/chain/detail/segments.hpp>
-#include <cairn/plan/chain/detail/sub_chains.hpp>
 #include <cairn/plan/chain/detail/slot_table.hpp>
+#include <cairn/plan/chain/detail/sub_chains.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
@@ -48,8 +48,6 @@ class persistent_optimum {
 
   /// The fewest bytes for which there is a plan.
   [[nodiscard]] std::int64_t least_budget() const noexcept { return parts_.least(parts_.number(0, c_.stages)); }
-  /// The fewest bytes for which nothing runs again: those of storing everything.
-  [[nodiscard]] std::int64_t enough_budget() const noexcept { return parts_.enough(parts_.number(0, c_.stages)); }
 
   /// Stops each later search after so many visits of a state that could be kept; a second is enough for some 10 to 30
   /// million of them.
@@ -87,38 +85,15 @@ class persistent_optimum {
   [[nodiscard, gnu::cold]] std::vector<action> actions(std::int64_t budget) {
     std::vector<action> plan;
     if (!plateau_at(budget)) return plan;
-    struct part {
-      std::int64_t from, to, bytes;
-      bool is_stretch;
-      action then;
-    };
-    value_list<part> open{{0, c_.stages, budget, true, {}}};
-    auto const later = [&](action const& then) { open.push_back({0, 0, 0, false, then}); };
-    while (!open.empty()) {
-      part const now = open.back();
-      open.pop_back();
-      if (!now.is_stretch) {
-        plan.push_back(now.then);
-        continue;
-      }
-      if (now.from == c_.stages) {
-        plan.push_back(chain_actions::turn(now.from));
-        continue;
-      }
+    auto const choose = [this](free_stretch<std::int64_t>& of) {
       // The choice of a step was evaluated at its fewest bytes, and so were its parts.
-      auto const step = found(now.from, now.to, now.bytes);
-      std::int64_t const bytes = step.from, j = now.from + step.choice;
-      if (step.choice == 0) {
-        plan.push_back(chain_actions::record(now.from));
-        later(chain_actions::reverse(now.from));
-        if (now.from < now.to) open.push_back({now.from + 1, now.to, bytes - c_.s[std::size_t(now.from)], true, {}});
-        continue;
-      }
-      append_run(plan, now.from, j);
-      open.push_back({now.from, j - 1, bytes, true, {}});
-      if (j < c_.stages) later(chain_actions::drop(j));
-      open.push_back({j, now.to, bytes - c_.x[std::size_t(j)], true, {}});
-    }
+      auto const step = found(of.from, of.to, of.free);
+      of.free = step.from;
+      return of.from + step.choice;
+    };
+    write_persistent_plan(
+        c_.stages, budget, choose, [this](std::int64_t j) { return c_.x[std::size_t(j)]; },
+        [this](std::int64_t j) { return c_.s[std::size_t(j)]; }, plan);
     return plan;
   }
 

@@ -12,7 +12,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/chain_launcher.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
-#include <cairn/plan/chain/detail/segments.hpp>
+#include <cairn/plan/chain/detail/persistent_plan.hpp>
 #include <cairn/plan/chain/detail/slot_division.hpp>
 #include <cairn/plan/chain/detail/slot_filler.hpp>
 #include <cairn/plan/chain/detail/slot_kernel.hpp>
@@ -137,39 +137,14 @@ class slot_table {
     extra_forward_ = endless;
     if (!feasible()) return;
     extra_forward_ = 0;
-    struct part {
-      std::size_t from, to;
-      std::int32_t slots;
-      bool is_action;
-      action then;
+    auto const choose = [this](free_stretch<std::int32_t> const& of) {
+      auto const j = std::int64_t(split_of(std::size_t(of.from), std::size_t(of.to), of.free));
+      extra_forward_ += c_.run(of.from, j);
+      return j;
     };
-    value_list<part> open{{0, count_ - 1, scale().slots(), false, {}}};
-    auto const later = [&](action const& then) { open.push_back({0, 0, 0, true, then}); };
-    while (!open.empty()) {
-      part const now = open.back();
-      open.pop_back();
-      if (now.is_action) {
-        actions_.push_back(now.then);
-        continue;
-      }
-      std::size_t const s = now.from;
-      if (s + 1 == count_) {
-        actions_.push_back(chain_actions::turn(step_index(s)));
-        continue;
-      }
-      std::size_t const j = split_of(s, now.to, now.slots);
-      if (j == s) {
-        actions_.push_back(chain_actions::record(step_index(s)));
-        later(chain_actions::reverse(step_index(s)));
-        if (s < now.to) open.push_back({s + 1, now.to, stores_all_ ? 0 : now.slots - rows_.tape_size(s), false, {}});
-        continue;
-      }
-      append_run(actions_, std::int64_t(s), std::int64_t(j));
-      extra_forward_ += c_.run(std::int64_t(s), std::int64_t(j));
-      open.push_back({s, j - 1, now.slots, false, {}});
-      if (j + 1 < count_) later(chain_actions::drop(step_index(j)));
-      open.push_back({j, now.to, now.slots - rows_.state_size(j), false, {}});
-    }
+    write_persistent_plan(
+        c_.stages, scale().slots(), choose, [this](std::int64_t j) { return rows_.state_size(std::size_t(j)); },
+        [this](std::int64_t j) { return stores_all_ ? 0 : rows_.tape_size(std::size_t(j)); }, actions_);
   }
   /// The state that the best choice keeps; `from` if it keeps the tape of stage `from`.
   [[nodiscard]] std::size_t split_of(std::size_t from, std::size_t to, std::int32_t slots) const noexcept {

@@ -59,11 +59,6 @@ class exact_search {
     budget_ = unreachable, by_peak_ = true;
     return *search();
   }
-  /// The least peak of any plan.
-  [[nodiscard]] std::int64_t least_peak() {
-    (void)leanest();
-    return found_;
-  }
 
  private:
   using set = std::uint32_t;
@@ -117,10 +112,7 @@ class exact_search {
       set const kept = set(number & ((std::size_t{1} << items_) - 1));
       std::int64_t const cost = cost_[number];
       if (bound > cost + still(remaining, kept)) continue;
-      if (remaining == 0) {
-        found_ = cost;
-        return path(number);
-      }
+      if (remaining == 0) return path(number);
       leave(remaining, kept, cost);
     }
     return {};
@@ -184,7 +176,7 @@ class exact_search {
   std::vector<set> inputs_, needs_, to_read_;
   std::vector<std::int64_t> bytes_, cost_;
   std::vector<std::uint8_t> step_;
-  std::int64_t budget_ = 0, found_ = 0;
+  std::int64_t budget_ = 0;
   bool by_peak_ = false;
   using entry = std::pair<std::int64_t, std::size_t>;
   std::priority_queue<entry, std::vector<entry>, std::greater<entry>> next_;
