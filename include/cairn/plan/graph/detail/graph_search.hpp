@@ -83,7 +83,7 @@ class graph_search {
   static constexpr char const* who_ = "cairn::graph_planner";
   static constexpr std::size_t most_places = 64;
   static constexpr std::uint64_t table_effort = std::uint64_t{1} << 21;
-  static constexpr int most_rooms = 12;
+  static constexpr int most_cuts = 12;
   static constexpr char const* advice_ = "allow more, or give a larger budget";
   static constexpr work_words words_{.is_too_much = "the plan of this graph takes too much work",
                                      .was_stopped = "the planning of this graph was stopped"};
@@ -197,7 +197,7 @@ class graph_search {
     } catch (too_much_work const&) {}
     return search.has_found() ? search.best() : lean_;
   }
-  /// Offers orders that keep the cheapest choice of values at the loss, with less and less room.
+  /// Offers orders that keep the cheapest choice of values at the loss, with fewer and fewer bytes.
   void offer_cuts(run_search& search, std::int64_t budget) {
     graph_model tilted = model_;  // so that one of several operations with equal cost is dropped first
     for (std::size_t v = 0; v < model_.count; ++v)
@@ -206,9 +206,9 @@ class graph_search {
     std::int64_t all = budget - model_.back_work[model_.count];
     for (std::size_t const v : model_.needs[model_.count]) all -= model_.bytes[v];
     run_measure measure{model_};
-    double room = double(all), step = room / most_rooms;
-    for (int tries = 0; tries < most_rooms && room > 0; ++tries, room -= step) {
-      (void)cut.least_time(room);
+    double free_bytes = double(all), step = free_bytes / most_cuts;
+    for (int tries = 0; tries < most_cuts && free_bytes > 0; ++tries, free_bytes -= step) {
+      (void)cut.least_time(free_bytes);
       run_order runs = runs_of(model_, cut);
       measure.strip(runs);
       bool const fits = measure.cost(runs).peak <= budget;

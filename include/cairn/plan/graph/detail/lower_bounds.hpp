@@ -46,9 +46,9 @@ namespace cairn::detail {
   for (std::size_t k = 0; k <= ends; ++k)
     if (std::size_t const place = count * k / ends; places.empty() || places.back() != place) places.push_back(place);
   auto const span = [&](std::size_t a, std::size_t b) {
-    std::int64_t room = budget - model.back_work[a] - model.tape[a];
-    for (std::size_t const v : model.needs[a]) room -= model.bytes[v];
-    return remake_cut{model, {model, a, b}}.least_time((std::max)(0.0, double(room)));
+    std::int64_t free_bytes = budget - model.back_work[a] - model.tape[a];
+    for (std::size_t const v : model.needs[a]) free_bytes -= model.bytes[v];
+    return remake_cut{model, {model, a, b}}.least_time((std::max)(0.0, double(free_bytes)));
   };
   auto const rounded = [](double time) { return std::int64_t(std::ceil(time * (1 - 1e-9))); };
   std::vector<double> most(places.size(), 0);  // the best bound for all spans from the loss to here

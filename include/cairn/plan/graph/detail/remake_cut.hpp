@@ -70,12 +70,12 @@ class remake_cut {
     double bytes = 0, time = 0;
   };
 
-  /// A lower bound on the time of every choice that keeps at most `room` bytes: the Lagrangian bound, by prices that
-  /// approach the best one. `is_kept` and `is_run` then describe the cheapest choice seen that keeps at most `room`
-  /// bytes.   \pre room >= 0
-  [[nodiscard]] double least_time(double room) {
+  /// A lower bound on the time of every choice that keeps at most `budget` bytes: the Lagrangian bound, by prices that
+  /// approach the best one. `is_kept` and `is_run` then describe the cheapest choice seen that keeps at most `budget`
+  /// bytes.   \pre budget >= 0
+  [[nodiscard]] double least_time(double budget) {
     choice much{all_bytes_, 0}, little{0, all_time_};
-    if (much.bytes <= room) {
+    if (much.bytes <= budget) {
       std::fill(chosen_.begin(), chosen_.end(), char{0});
       for (std::size_t v = 0; v < count_; ++v) choose(v, is_read_[v], false);
       return 0;
@@ -85,11 +85,11 @@ class remake_cut {
     for (int tries = 0; tries < most_tries && much.bytes > little.bytes; ++tries) {
       double const price = (little.time - much.time) / (much.bytes - little.bytes);
       choice const next = cheapest(price);
-      double const line = much.time + price * (much.bytes - room);
-      double const value = least_ - price * room - rounding * (least_ + price * room);
+      double const line = much.time + price * (much.bytes - budget);
+      double const value = least_ - price * budget - rounding * (least_ + price * budget);
       best = (std::max)(best, value);
       if (line - value <= 1e-7 * line) break;
-      if (next.bytes > room) {
+      if (next.bytes > budget) {
         much = next;
       } else {
         little = next;

@@ -29,10 +29,9 @@ class run_mender {
       run_cost const cost = judge_.cost_of(runs);
       if (cost.peak <= judge_.budget) return true;
       if (cost.peak >= unreachable || runs.size() > 4 * most || judge_.effort == 0) return false;
-      auto const& reached = judge_.measure.reached();
-      std::size_t const moment = std::size_t(
-          std::find_if(reached.begin(), reached.end(), [this](std::int64_t bytes) { return bytes > judge_.budget; }) -
-          reached.begin());
+      auto const& bytes_at = judge_.measure.bytes_at();
+      auto const is_over = [this](std::int64_t bytes) { return bytes > judge_.budget; };
+      auto const moment = std::size_t(std::find_if(bytes_at.begin(), bytes_at.end(), is_over) - bytes_at.begin());
       find_waiting(runs, moment);
       if (at_moment_.empty()) {  // nothing can be dropped: remove a run whose value an earlier run made
         if (runs[moment].kind != action_kind::advance || made_[std::size_t(runs[moment].from)] < 2) return false;
@@ -59,21 +58,21 @@ class run_mender {
       run_cost const cost = judge_.cost_of(runs);
       if (cost.peak <= judge_.budget) return true;
       if (cost.peak >= unreachable || judge_.effort == 0) return false;
-      auto const& reached = judge_.measure.reached();
-      std::size_t const moment = std::size_t(std::max_element(reached.begin(), reached.end()) - reached.begin());
+      auto const& bytes_at = judge_.measure.bytes_at();
+      auto const moment = std::size_t(std::max_element(bytes_at.begin(), bytes_at.end()) - bytes_at.begin());
       find_waiting(runs, moment);
       remake_moment at{judge_.model.count};
-      std::int64_t room = judge_.budget - cost.peak;
+      std::int64_t free_bytes = judge_.budget - cost.peak;
       for (auto const& one : at_moment_) {
-        room += (one.is_tape ? judge_.model.tape : judge_.model.bytes)[one.value];
+        free_bytes += (one.is_tape ? judge_.model.tape : judge_.model.bytes)[one.value];
         if (one.is_tape) at.tape_is_read[one.value] = 1;
         else at.is_there[one.value] = at.is_read[one.value] = 1;
       }
-      if (at_moment_.empty() || room < 0) return mend(runs);
+      if (at_moment_.empty() || free_bytes < 0) return mend(runs);
       for (std::size_t const read : judge_.measure.reads(runs[moment]))
         if (!at.is_read[read]) at.is_free[read] = 1;
       remake_cut cut{judge_.model, at};
-      (void)cut.least_time(double(room));
+      (void)cut.least_time(double(free_bytes));
       judge_.spend(100 * judge_.model.count);
       std::vector<waiting> dropped;
       for (auto const& one : at_moment_)

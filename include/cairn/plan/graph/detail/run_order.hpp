@@ -27,21 +27,21 @@ class run_measure {
   /// Removes runs whose value and tape nobody reads.
   void strip(run_order& runs) {
     std::fill(at_.begin(), at_.end(), 0);  // whether a later action reads the value, or the tape
-    kept_.assign(runs.size(), 1);
+    is_read_.assign(runs.size(), 1);
     for (std::size_t i = runs.size(); i-- > 0;) {
       std::size_t const v = std::size_t(runs[i].from);
       if (runs[i].kind == action_kind::advance) {
-        kept_[i] = char(at_[v] != 0);
+        is_read_[i] = char(at_[v] != 0);
         at_[v] = 0;
       } else if (model_.tape[v] > 0) {
         at_[v] = 1;
       }
-      if (kept_[i])
+      if (is_read_[i])
         for (std::size_t const read : reads(runs[i])) at_[read] = 1;
     }
     std::size_t size = 0;
     for (std::size_t i = 0; i < runs.size(); ++i)
-      if (kept_[i]) runs[size++] = runs[i];
+      if (is_read_[i]) runs[size++] = runs[i];
     runs.resize(size);
   }
   /// Peak and time; unreachable if a value is read that has not been made. \pre every adjoint runs, in order
@@ -50,7 +50,7 @@ class run_measure {
     run_cost sum{0, 0};
     std::int64_t live = 0;
     std::size_t remaining = model_.count + 1;
-    release_.assign(runs.size(), 0), reached_.resize(runs.size());
+    release_.assign(runs.size(), 0), bytes_at_.resize(runs.size());
     for (std::size_t i = 0; i < runs.size(); ++i) {
       std::size_t const v = std::size_t(runs[i].from);
       if (runs[i].kind == action_kind::advance) {
@@ -60,14 +60,14 @@ class run_measure {
           live += model_.tape[v];
           release_[adjoint_[i]] += model_.tape[v];
         }
-        reached_[i] = live + model_.work[v] + model_.open[remaining];
+        bytes_at_[i] = live + model_.work[v] + model_.open[remaining];
         sum.time += model_.time[v];
       } else {
-        reached_[i] = live + model_.back_work[v];
+        bytes_at_[i] = live + model_.back_work[v];
         sum.time += model_.adjoint_time[v];
         remaining = v;
       }
-      sum.peak = (std::max)(sum.peak, reached_[i]);
+      sum.peak = (std::max)(sum.peak, bytes_at_[i]);
       live -= release_[i];
     }
     return sum;
@@ -96,7 +96,7 @@ class run_measure {
     return (a.kind == action_kind::advance ? model_.inputs : model_.needs)[std::size_t(a.from)];
   }
   /// Bytes during each action, by the last `cost`.
-  [[nodiscard]] std::vector<std::int64_t> const& reached() const noexcept { return reached_; }
+  [[nodiscard]] std::vector<std::int64_t> const& bytes_at() const noexcept { return bytes_at_; }
   /// The last action that reads the result of run i, i if there is none, by the last `cost`.
   [[nodiscard]] std::size_t last_read(std::size_t i) const noexcept { return last_[i]; }
   /// Whether run i makes the tape that the adjoint reads, by the last `cost`.
@@ -128,8 +128,8 @@ class run_measure {
 
   graph_model const& model_;
   std::vector<std::size_t> at_, last_, adjoint_;
-  std::vector<char> kept_;
-  std::vector<std::int64_t> release_, reached_;
+  std::vector<char> is_read_;
+  std::vector<std::int64_t> release_, bytes_at_;
 };
 
 /// Every operation once, in order, then the adjoints.

@@ -41,32 +41,23 @@ class run_search {
   /// \param bound  no order is faster than this
   void refine(std::uint64_t effort, std::int64_t bound) {
     judge_.effort = effort;
-    std::size_t const patience = 100 + 20 * judge_.model.count;
-    std::int64_t fastest = cost_.time;
-    for (std::size_t vain = 0; has_found() && judge_.effort > 0 && vain < patience && cost_.time > bound; ++vain) {
-      if (cost_.time < fastest) fastest = cost_.time, vain = 0;
-      run_order runs = best_;
+    change_best(100 + 20 * judge_.model.count, bound, [this](run_order& runs) {
       if (judge_.draw(8) < 3) mender_.keep_a_range(runs);
       else mender_.disturb(runs);
-      if (!(judge_.draw(2) == 0 ? mender_.mend_by_cuts(runs) : mender_.mend(runs))) continue;
+      if (!(judge_.draw(2) == 0 ? mender_.mend_by_cuts(runs) : mender_.mend(runs))) return false;
       shortener_.shorten_soon(runs);
-      take(std::move(runs));
-    }
+      return true;
+    });
   }
   /// Changes the best order until the effort is spent, or until many changes in a row, more in longer graphs, have
   /// given no faster one.
   void search() {
-    std::size_t const patience = 300 + 50 * judge_.model.count;
-    std::int64_t fastest = cost_.time;
-    std::int64_t const bound = judge_.model.least_time();
-    for (std::size_t vain = 0; has_found() && judge_.effort > 0 && vain < patience && cost_.time > bound; ++vain) {
-      if (cost_.time < fastest) fastest = cost_.time, vain = 0;
-      run_order runs = best_;
+    change_best(300 + 50 * judge_.model.count, judge_.model.least_time(), [this](run_order& runs) {
       mender_.disturb(runs);
-      if (!mender_.mend(runs)) continue;
+      if (!mender_.mend(runs)) return false;
       shortener_.shorten(runs);
-      take(std::move(runs));
-    }
+      return true;
+    });
   }
   [[nodiscard]] bool has_found() const noexcept { return !best_.empty(); }
   /// The fastest order so far. \pre has_found()
@@ -75,6 +66,17 @@ class run_search {
   [[nodiscard]] run_cost cost() const noexcept { return cost_; }
 
  private:
+  /// Changes copies of the best order until the effort is spent, `patience` of them in a row were no faster, or none
+  /// can be faster than `bound`.   \param change  returns whether the order fits the budget
+  template <class Change>
+  void change_best(std::size_t patience, std::int64_t bound, Change const& change) {
+    std::int64_t fastest = cost_.time;
+    for (std::size_t vain = 0; has_found() && judge_.effort > 0 && vain < patience && cost_.time > bound; ++vain) {
+      if (cost_.time < fastest) fastest = cost_.time, vain = 0;
+      run_order runs = best_;
+      if (change(runs)) take(std::move(runs));
+    }
+  }
   void take(run_order runs) {
     run_cost const cost = judge_.cost_of(runs);
     if (cost.peak > judge_.budget || cost.time > cost_.time) return;

@@ -20,40 +20,20 @@ class run_shortener {
 
   /// Removes repeated runs whose value can stay.
   void shorten(run_order& runs) {
-    bool again = true;
-    while (again && judge_.effort > 0) {
-      again = false;
+    for (bool again = true; again && judge_.effort > 0;) {
       std::int64_t const time = judge_.measure.cost(runs).time;
-      for (std::size_t const i : judge_.runs_again(runs)) {
-        run_order fewer = runs;
-        fewer.erase(fewer.begin() + std::ptrdiff_t(i));
-        judge_.measure.strip(fewer);
-        run_cost const cost = judge_.cost_of(fewer);
-        if (cost.peak > judge_.budget || cost.time >= time) continue;
-        runs = std::move(fewer);
-        again = true;
-        break;
-      }
+      auto const repeated = judge_.runs_again(runs);
+      again = std::any_of(repeated.begin(), repeated.end(), [&](std::size_t i) { return remove(runs, i, time); });
     }
   }
-  /// The same, but first checks whether there is room for the value while it waits.
+  /// The same, but first checks whether the value fits the budget while it waits.
   void shorten_soon(run_order& runs) {
     for (bool again = true; again && judge_.effort > 0;) {
-      again = false;
       std::int64_t const time = judge_.cost_of(runs).time;
-      reached_ = judge_.measure.reached();
+      bytes_at_ = judge_.measure.bytes_at();
       find_gaps(runs);
-      for (auto const& one : gaps_) {
-        if (!has_room(one)) continue;
-        run_order fewer = runs;
-        fewer.erase(fewer.begin() + std::ptrdiff_t(one.run));
-        judge_.measure.strip(fewer);
-        run_cost const cost = judge_.cost_of(fewer);
-        if (cost.peak > judge_.budget || cost.time >= time) continue;
-        runs = std::move(fewer);
-        again = true;
-        break;
-      }
+      again = std::any_of(gaps_.begin(), gaps_.end(),
+                          [&](gap const& one) { return fits(one) && remove(runs, one.run, time); });
     }
   }
 
@@ -63,6 +43,16 @@ class run_shortener {
     std::size_t run, made, read, until;
     std::int64_t bytes, tape;
   };
+  /// Removes run i unless the order then exceeds the budget, or does not take less than `time`.
+  bool remove(run_order& runs, std::size_t i, std::int64_t time) {
+    run_order fewer = runs;
+    fewer.erase(fewer.begin() + std::ptrdiff_t(i));
+    judge_.measure.strip(fewer);
+    run_cost const cost = judge_.cost_of(fewer);
+    if (cost.peak > judge_.budget || cost.time >= time) return false;
+    runs = std::move(fewer);
+    return true;
+  }
   /// Fills gaps_, in random order.
   void find_gaps(run_order const& runs) {
     constexpr std::size_t nowhere = std::size_t(-1);
@@ -81,11 +71,11 @@ class run_shortener {
     }
     for (std::size_t k = gaps_.size(); k > 1; --k) std::swap(gaps_[k - 1], gaps_[judge_.draw(k)]);
   }
-  [[nodiscard]] bool has_room(gap const& of) {
+  [[nodiscard]] bool fits(gap const& of) {
     judge_.spend(1 + (of.until - (std::min)(of.until, of.made)) / 16);
     auto const most = [this](std::size_t from, std::size_t to) {
       std::int64_t bytes = 0;
-      for (std::size_t i = from; i < to; ++i) bytes = (std::max)(bytes, reached_[i]);
+      for (std::size_t i = from; i < to; ++i) bytes = (std::max)(bytes, bytes_at_[i]);
       return bytes;
     };
     return most(of.read + 1, of.until) + of.bytes + of.tape <= judge_.budget &&
@@ -94,7 +84,7 @@ class run_shortener {
 
   run_judge& judge_;
   std::vector<std::size_t> made_at_;
-  std::vector<std::int64_t> reached_;
+  std::vector<std::int64_t> bytes_at_;
   std::vector<gap> gaps_;
 };
 

@@ -126,7 +126,7 @@ CAIRN_DECL std::vector<std::int64_t> live_bytes(operation_graph const& graph) {
   detail::graph_model const model{graph, "cairn::live_bytes"};
   detail::run_measure measure{model};
   (void)measure.cost(detail::store_all_runs(model));
-  return measure.reached();
+  return measure.bytes_at();
 }
 
 }  // namespace cairn
