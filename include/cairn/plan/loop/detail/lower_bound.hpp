@@ -25,13 +25,8 @@ namespace cairn::detail {
 /// The number of states that fit on the tiers other than memory.
 [[nodiscard]] constexpr wide far_states(workload const& work) noexcept {
   wide sum = 0;
-  for (tier const where : all_tiers) {
-    if (where == tier::memory) continue;
-    wide const room = work.state_bytes > 0          ? work.tiers[where].bytes / work.state_bytes
-                      : work.tiers[where].bytes > 0 ? wide{1} << 63
-                                                    : 0;
-    sum += lesser(room, wide{1} << 63);
-  }
+  for (tier const where : all_tiers)
+    if (where != tier::memory) sum += states_on(work, where, wide{1} << 63);
   return sum;
 }
 
@@ -44,9 +39,9 @@ namespace cairn::detail {
 /// the number that fits beside adjoint, tape and initial state; one more if live is the user's own object.
 [[nodiscard]] constexpr wide states_that_matter(workload const& work, wide bytes, step_index leaf) noexcept {
   wide const initial = work.initial_bytes ? *work.initial_bytes : work.state_bytes;
-  wide const room = beyond(bytes, initial + work.adjoint_bytes + tape_of_leaf(work, leaf));
+  wide const free_bytes = beyond(bytes, initial + work.adjoint_bytes + tape_of_leaf(work, leaf));
   if (work.state_bytes == 0) return wide{1} << 63;
-  return room / work.state_bytes + (work.form.snapshots ? 1 : 0);
+  return free_bytes / work.state_bytes + (work.form.snapshots ? 1 : 0);
 }
 
 /// For recording adjoints, which may keep tapes. Replace each kept tape by a kept state: the state before its step and,
@@ -80,8 +75,8 @@ namespace cairn::detail {
   if (work.tape_step_bytes == 0) return wide(steps);
   // A plan whose longest leaf has a to b steps has at most as many states as fit beside leaves of a steps.
   wide least = ~wide{0};
-  wide const room = beyond(bytes, tape_of_leaf(work, 0)) / work.tape_step_bytes;
-  step_index const longest = room < 1 ? 1 : room < wide(steps) ? step_index(room) : steps;
+  wide const tapes = beyond(bytes, tape_of_leaf(work, 0)) / work.tape_step_bytes;
+  step_index const longest = tapes < 1 ? 1 : tapes < wide(steps) ? step_index(tapes) : steps;
   for (step_index a = 1; a <= longest;) {
     step_index const next = next_candidate(a, 64, 8);
     step_index const b = a < next && next - 1 < longest ? next - 1 : longest;

@@ -59,7 +59,7 @@ struct two_level_factory {
   [[nodiscard]] two_level as_is(slot_index slots) const { return {steps, period, slots, {.periods_on = periods_on}}; }
   [[nodiscard]] any_schedule operator()(slot_index slots) const { return as_is(slots); }
 };
-/// Slots in memory, and as many slots on the other tiers as there is room for.
+/// Slots in memory, and as many slots on the other tiers as fit there.
 struct hrevolve_factory {
   workload const& work;
   step_index steps;
@@ -67,9 +67,7 @@ struct hrevolve_factory {
   wide most_table_bytes;
   work_limit limit;
   [[nodiscard]] slot_index far_slots(tier where) const {
-    wide const room = work.state_bytes > 0 ? work.tiers[where].bytes / work.state_bytes
-                                           : wide(work.tiers[where].bytes > 0 ? most_far : 0);
-    return room < wide(most_far) ? slot_index(room) : most_far;
+    return slot_index(states_on(work, where, wide(most_far)));
   }
   [[nodiscard]] slot_index least() const {
     for (tier const where : all_tiers)

@@ -159,7 +159,7 @@ class plan_search {
   }
   [[nodiscard]] bool is_walkable() const { return steps_ <= most_walked_steps; }
   /// The plan of one planner by a table with the most slots in memory, given so many slots elsewhere. Fewer slots
-  /// elsewhere leave more room for slots in memory.
+  /// elsewhere leave more memory for slots there.
   [[gnu::cold]] void try_table(plan_contest& so_far, planner by, slot_index elsewhere) {
     plan_parameters const with{.far_slots = elsewhere};
     wide const allowed = options_.most_table_bytes;
@@ -247,22 +247,20 @@ class plan_search {
     slot_index const half = elsewhere ? (rows + 1) / 2 : 0;
     if (!refused(planner::hrevolve)) by_table(planner::hrevolve, half);
     if (!elsewhere || work_.tiers.disk.bytes == 0) return;
-    if (!refused(planner::multistage)) {
-      wide const room = work_.state_bytes > 0 ? work_.tiers.disk.bytes / work_.state_bytes : wide(half);
-      by_table(planner::multistage, slot_index(lesser(room, wide(half))));
-    }
+    if (!refused(planner::multistage))
+      by_table(planner::multistage, slot_index(states_on(work_, tier::disk, wide(half))));
     if (!refused(planner::disk_revolve)) by_table(planner::disk_revolve, unlimited_slots);
   }
 
-  /// Tries periods from the shortest that there is room for, each with as many states inside as fit.
+  /// Tries periods from the shortest whose first states fit, each with as many states inside as fit.
   [[gnu::cold]] void two_levels() {
     if (!is_wanted(planner::two_level)) return;
     plan_contest so_far{work_, budget_};
     for (tier const where : all_tiers) {
-      if (where == tier::memory || work_.tiers[where].bytes == 0 || steps_ < 1) continue;
-      wide const room = work_.state_bytes > 0 ? work_.tiers[where].bytes / work_.state_bytes : wide(steps_);
-      if (room < 1) continue;
-      auto const shortest = step_index((wide(steps_) + room - 1) / room);
+      if (where == tier::memory || steps_ < 1) continue;
+      wide const starts = states_on(work_, where, wide(steps_));
+      if (starts < 1) continue;
+      auto const shortest = step_index((wide(steps_) + starts - 1) / starts);
       two_level_factory const one_period{steps_, steps_, where};
       slot_fit const fit = so_far.widest(any_factory{one_period});
       if (!fit.fits) continue;
@@ -307,10 +305,7 @@ class plan_search {
   if (work.form.adjoint == adjoint_form::leaf && steps > 1)
     compare(made(planner::revolve, {.leaf = steps, .free_initial = true}, revolve_factory{steps, steps}));
   for (tier const where : all_tiers) {
-    wide const room = where == tier::memory || steps < 1 ? 0
-                      : work.state_bytes > 0             ? work.tiers[where].bytes / work.state_bytes
-                                                         : wide(steps);
-    if (work.tiers[where].bytes == 0 || room < 1) continue;
+    if (where == tier::memory || steps < 1 || states_on(work, where, wide(steps)) < 1) continue;
     compare(made(planner::two_level, {.far_slots = 1, .period = steps}, two_level_factory{steps, steps, where}));
   }
   return least;

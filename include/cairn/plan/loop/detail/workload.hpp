@@ -2,6 +2,7 @@
 #pragma once
 /// \file workload.hpp  Checks and derives the sizes and times of a workload.
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/core/workload.hpp>
@@ -20,6 +21,12 @@ inline constexpr wide most_bytes = wide{1} << 62;
   for (tier const where : all_tiers)
     sound = sound && work.tiers[where].write_seconds >= 0 && work.tiers[where].read_seconds >= 0;
   if (!sound) throw invalid_plan{"cairn::workload", "a time is negative or not a number", {}, ""};
+}
+
+/// The number of states that fit on a tier, at most `most`.
+[[nodiscard]] constexpr wide states_on(workload const& work, tier where, wide most) noexcept {
+  if (work.tiers[where].bytes == 0) return 0;
+  return work.state_bytes > 0 ? lesser(work.tiers[where].bytes / work.state_bytes, most) : most;
 }
 
 /// If the bytes of a state were unknown, any number of states would fit a budget.
