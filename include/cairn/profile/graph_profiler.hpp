@@ -85,14 +85,10 @@ class graph_profiler : public profiled_sweep {
     static_assert(copies, "cairn: a profile runs its loop several times; give it a state that can be copied");
     if constexpr (!copies) return {};
     else {
-      detail::action_rows<Clock> rows{options_.memory};
-      for (int k = 0; k <= options_.runs; ++k) {
-        rows.begin_run(k > 0);
-        (void)gradient(step, x0, plan, seed, adjoint, rows);
-      }
+      auto const rows = seen_in([&](auto& observer) { (void)gradient(step, x0, plan, seed, adjoint, observer); });
       step_index const steps = detail::as_plan(plan).steps();
       workload const work = probe<Clock>(step, x0, steps, seed, adjoint);
-      found(detail::stats_of(rows.rows(), work));
+      found(detail::stats_of(rows, work));
       return work;
     }
   }

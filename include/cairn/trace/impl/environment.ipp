@@ -32,9 +32,11 @@ inline constexpr std::array<std::string_view, 11> schedule_list{
     "hrevolve", "disk_revolve", "mixed",     "bptt",      "runge_kutta"};
 
 // Readers of values. Each returns false for a text that its variable does not take.
-[[nodiscard]] inline bool read_truth(bool& into, std::string_view text) {
-  into = text == "1" || text == "true" || text == "on";
-  return into || text == "0" || text == "false" || text == "off";
+template <class Truth>
+[[nodiscard]] inline bool read_truth(Truth& into, std::string_view text) {
+  bool const is_true = text == "1" || text == "true" || text == "on";
+  into = is_true;
+  return is_true || text == "0" || text == "false" || text == "off";
 }
 [[nodiscard]] inline bool read_size_into(std::optional<byte_size>& into, std::string_view text) {
   try {
@@ -48,6 +50,10 @@ inline constexpr std::array<std::string_view, 11> schedule_list{
   if (problem != std::errc{} || end != text.data() + text.size() || count < 1) return false;
   into = count;
   return true;
+}
+[[nodiscard]] inline bool read_name(std::optional<std::string>& into, std::string_view text) {
+  into = text;
+  return !text.empty();
 }
 
 /// A variable, and the function that stores its value; it returns false for a value that the variable does not take.
@@ -73,12 +79,9 @@ inline constexpr std::array environment_rows{
                       return std::ranges::find(schedule_list, value) != schedule_list.end();
                     }},
     environment_row{{"CAIRN_PROGRESS", "0 or 1", "0", "1: sweeps show on standard error how far they are"},
-                    [](environment& to, std::string_view value) { return read_truth(to.progress.emplace(), value); }},
+                    [](environment& to, std::string_view value) { return read_truth(to.progress, value); }},
     environment_row{{"CAIRN_LOG", "FILE", "none", "sweeps add to this file how far they are, a line every 5 s"},
-                    [](environment& to, std::string_view value) {
-                      to.log = value;
-                      return !value.empty();
-                    }},
+                    [](environment& to, std::string_view value) { return read_name(to.log, value); }},
     environment_row{{"CAIRN_VERIFY", "off, checkpoints or every_step", "off",
                      "states that are run again are compared with those of the first run"},
                     [](environment& to, std::string_view value) {
@@ -87,10 +90,7 @@ inline constexpr std::array environment_rows{
                       return to.verify != replay_check::off || value == "off";
                     }},
     environment_row{{"CAIRN_TRACE", "FILE", "none", "a trace of sweeps is written there, for Perfetto or Chrome"},
-                    [](environment& to, std::string_view value) {
-                      to.trace = value;
-                      return !value.empty();
-                    }},
+                    [](environment& to, std::string_view value) { return read_name(to.trace, value); }},
     environment_row{{"CAIRN_TRACE_FILTER", "LIST", "all", "categories of the trace, such as recompute,reverse"},
                     [](environment& to, std::string_view value) {
                       to.trace_filter = value;
@@ -98,18 +98,11 @@ inline constexpr std::array environment_rows{
                              value.find(",,") == value.npos;
                     }},
     environment_row{{"CAIRN_TRACE_METADATA", "0 or 1", "1", "0: the trace names no host, program or folder"},
-                    [](environment& to, std::string_view value) {
-                      return read_truth(to.trace_metadata.emplace(), value);
-                    }},
+                    [](environment& to, std::string_view value) { return read_truth(to.trace_metadata, value); }},
     environment_row{{"CAIRN_TRACE_COMPRESSION", "0 or 1", "0", "1: a trace that is done is compressed, into FILE.gz"},
-                    [](environment& to, std::string_view value) {
-                      return read_truth(to.trace_compression.emplace(), value);
-                    }},
+                    [](environment& to, std::string_view value) { return read_truth(to.trace_compression, value); }},
     environment_row{{"CAIRN_PROFILE", "FOLDER", "the program's", "tables and pictures of a profile are written there"},
-                    [](environment& to, std::string_view value) {
-                      to.profile = value;
-                      return !value.empty();
-                    }},
+                    [](environment& to, std::string_view value) { return read_name(to.profile, value); }},
 };
 
 /// The descriptions of all variables, without the functions that store their values.

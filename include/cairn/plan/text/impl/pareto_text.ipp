@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+#include <cairn/plan/text/detail/aligned.hpp>
 #include <cairn/plan/text/detail/memory_axes.hpp>
 #include <cairn/plan/text/detail/part_table.hpp>
 #include <cairn/plan/text/detail/planned_words.hpp>
@@ -38,15 +39,7 @@ CAIRN_DECL std::string pareto_text(std::vector<planned> const& front) {
                     detail::is_timed(plan) ? detail::seconds_text(plan.cost.seconds) : "-",
                     detail::number_text(plan.cost.forward_evaluations_per_step),
                     name_of(plan.by) + detail::parameter_words(plan)});
-  std::size_t width[3] = {};
-  for (auto const& row : rows)
-    for (std::size_t k = 0; k < 3; ++k) width[k] = (std::max)(width[k], row[k].size());
-  std::string text;
-  for (auto const& row : rows) {
-    for (std::size_t k = 0; k < 3; ++k) text += std::string(width[k] - row[k].size(), ' ') + row[k] + "  ";
-    text += row[3] + "\n";
-  }
-  return text;
+  return detail::aligned(rows);
 }
 
 CAIRN_DECL std::string pareto_svg(std::vector<planned> const& front, std::string_view title) {
