@@ -7,6 +7,7 @@
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/compiler.hpp>
+#include <cairn/core/detail/owned.hpp>
 #include <cairn/core/detail/stage_checks.hpp>
 #include <cairn/core/detail/stage_signature.hpp>
 #include <cairn/core/stage_value.hpp>
@@ -61,14 +62,14 @@ class any_stage {
         return stage_value::made_by([&]() -> tape { return detail::stage_record(stage, state); });
       } else return forward(x);
     }
-    stage_view output(stage_value const& kept) const override {
-      if constexpr (read.taped) return stage_view{stage.output(kept.get<tape>())};
-      else return kept.view();
+    stage_view output(stage_value const& in_tape) const override {
+      if constexpr (read.taped) return stage_view{stage.output(in_tape.get<tape>())};
+      else return in_tape.view();
     }
-    stage_value backward(stage_view x, stage_value& kept, stage_value& bar) override {
+    stage_value backward(stage_view x, stage_value& in_tape, stage_value& bar) override {
       X const* state = nullptr;
       if constexpr (read.needs_state) state = detail::address_of(x.get<X>());
-      tape& used = kept.get<tape>();
+      tape& used = in_tape.get<tape>();
       Bar& old = bar.get<Bar>();
       if constexpr (read.gives_adjoint)
         return stage_value::made_by([&]() -> adjoint { return detail::stage_backward(stage, state, used, old); });
@@ -120,7 +121,7 @@ class any_stage {
   any_stage(Stage&& stage) {
     using reading = told_reading<std::remove_cvref_t<Stage>>;
     if constexpr (detail::check_stages<reading::fault()>())
-      stage_ = new typename reading::model(std::forward<Stage>(stage));
+      stage_ = detail::owned<model>{new typename reading::model(std::forward<Stage>(stage))};
   }
   /// The same for a stage whose parameters do not name these types: X is the state before it, Bar the adjoint of the
   /// state after it, by default of that state's own type.
@@ -131,13 +132,6 @@ class any_stage {
       return any_stage{static_cast<model*>(new typename reading::model(std::forward<Stage>(stage)))};
     else return any_stage{static_cast<model*>(nullptr)};
   }
-  any_stage(any_stage&& other) noexcept
-      : stage_{std::exchange(other.stage_, nullptr)} {}  ///< takes over the stage of `other`
-  any_stage& operator=(any_stage&& other) noexcept {  ///< takes over the stage of `other`
-    std::swap(stage_, other.stage_);
-    return *this;
-  }
-  ~any_stage() { delete stage_; }
 
   /// The stage inside, for example to read what it has summed up.   \throws invalid_call   if it has another type
   template <class Stage>
@@ -168,7 +162,7 @@ class any_stage {
   [[nodiscard]] detail::types_of_stage types() const noexcept { return stage_->types(); }
 
  private:
-  model* stage_ = nullptr;
+  detail::owned<model> stage_{nullptr};
 };
 
 }  // namespace cairn

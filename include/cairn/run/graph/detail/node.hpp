@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/bytes_of.hpp>
+#include <cairn/core/detail/owned.hpp>
 #include <cairn/core/detail/signature.hpp>
 #include <cairn/core/detail/stage_boxes.hpp>
 #include <cairn/core/operation_graph.hpp>
@@ -15,23 +16,6 @@
 #include <cairn/run/graph/adjoint.hpp>
 
 namespace cairn::detail {
-
-/// Owns an object of a class with a virtual destructor.
-template <class T>
-class owned {
- public:
-  explicit owned(T* object) noexcept : object_{object} {}
-  owned(owned&& other) noexcept : object_{std::exchange(other.object_, nullptr)} {}
-  owned& operator=(owned&& other) noexcept {
-    std::swap(object_, other.object_);
-    return *this;
-  }
-  ~owned() { delete object_; }
-  [[nodiscard]] T* operator->() const noexcept { return object_; }
-
- private:
-  T* object_;
-};
 
 /// A value as an operation reads it: a kept one, or a view made for this call.
 struct graph_operand {
