@@ -194,15 +194,15 @@ concept device_buffered = detail::can_visit<std::remove_const_t<T>>() && detail:
 template <class T, class F>
 constexpr void visit_buffers(T& x, F&& f) {
   constexpr bool told = buffered<T> || device_buffered<T>;
-  constexpr bool reached =
+  constexpr bool reachable =
       !device_buffered<T> || detail::takes_device_runs<std::remove_reference_t<F>, detail::device_run<T>>;
   static_assert(told,
                 "cairn: cannot tell which bytes make this state; give it a member visit_buffers(f) or specialise "
                 "cairn::state_traits with visit_buffers(state, f)");
-  static_assert(reached,
+  static_assert(reachable,
                 "cairn: a part of this state lies in device memory, which host code cannot read; copy it to the host, "
                 "or let the visitor take (cairn::device_pointer<void const>, std::size_t), too");
-  if constexpr (told && reached) detail::visit_parts(x, f);
+  if constexpr (told && reachable) detail::visit_parts(x, f);
 }
 /// The same for a temporary view: a class that owns device memory makes one in the call.
 template <class T, class F>

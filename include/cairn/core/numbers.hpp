@@ -94,11 +94,11 @@ concept numbered = detail::can_list<std::remove_const_t<T>>();
 /// that count, always in the same order.
 template <class T, class F>
 constexpr void visit_numbers(T& x, F&& f) {
-  constexpr bool told = numbered<T>, reached = told || !detail::on_device<std::remove_const_t<T>>();
-  static_assert(reached,
+  constexpr bool told = numbered<T>, reachable = told || !detail::on_device<std::remove_const_t<T>>();
+  static_assert(reachable,
                 "cairn: numbers of this type lie in device memory, where host code cannot read or vary them; use a "
                 "type whose numbers lie in host memory");
-  static_assert(told || !reached,
+  static_assert(told || !reachable,
                 "cairn: cannot tell which floating-point numbers this type is made of; give it a member "
                 "visit_numbers(f) or specialise cairn::state_traits with visit_numbers(x, f)");
   if constexpr (told) detail::list_numbers(x, f);

@@ -169,8 +169,8 @@ class jump_trail {
  public:
   static constexpr std::size_t of_steps = std::size_t(-1);
   struct mark {
-    std::optional<State> kept;  // may hold a state from an earlier call
-    State const* x = nullptr;   // null: in `kept`
+    std::optional<State> stored;  // may hold a state from an earlier call
+    State const* x = nullptr;     // null: in `stored`
     std::size_t jump = of_steps;
     step_index from = 0, to = 0;
   };
@@ -198,12 +198,12 @@ class jump_trail {
     made.x = nullptr;
     if (!moved_) made.x = start_;
     else if (ends) made.x = &*live_;
-    else put(made.kept, *live_);
+    else put(made.stored, *live_);
   }
   [[nodiscard]] std::size_t size() const noexcept { return used_; }
   [[nodiscard]] mark& operator[](std::size_t k) noexcept { return marks_[k]; }
   /// The state where it was noted, for the way back.
-  [[nodiscard]] State const& back_at(mark const& m) const noexcept { return m.x != nullptr ? *m.x : *m.kept; }
+  [[nodiscard]] State const& back_at(mark const& m) const noexcept { return m.x != nullptr ? *m.x : *m.stored; }
 
  private:
   static void put(std::optional<State>& into, State const& x) {
@@ -224,8 +224,8 @@ class jump_trail<State> {
  public:
   static constexpr std::size_t of_steps = std::size_t(-1);
   struct mark {
-    std::optional<stored_as<State>> kept;  // may be left from another call
-    bool moved_on = false;               // the object has gone on from there, and `kept` is where it was
+    std::optional<stored_as<State>> stored;  // may be left from another call
+    bool moved_on = false;                   // the object has gone on from there, and `stored` is where it was
     std::size_t jump = of_steps;
     step_index from = 0, to = 0;
   };
@@ -244,14 +244,14 @@ class jump_trail<State> {
     made.moved_on = !ends;
     if (ends) return;
     if constexpr (saves_into<State>) {
-      if (made.kept) return save_state(here(), *made.kept);
+      if (made.stored) return save_state(here(), *made.stored);
     }
-    emplace_by(made.kept, [this] { return taken_snapshot(here()); });
+    emplace_by(made.stored, [this] { return taken_snapshot(here()); });
   }
   [[nodiscard]] std::size_t size() const noexcept { return used_; }
   [[nodiscard]] mark& operator[](std::size_t k) noexcept { return marks_[k]; }
   [[nodiscard]] State& back_at(mark const& m) const {
-    if (m.moved_on) restore_state(*live_, *m.kept);
+    if (m.moved_on) restore_state(*live_, *m.stored);
     return *live_;
   }
 

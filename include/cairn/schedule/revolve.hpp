@@ -125,7 +125,7 @@ class revolve {
    private:
     friend revolve;
     enum class phase : std::uint8_t { start, save, advance, turn, reverse, load, drop, done };
-    struct kept { step_index at; detail::bracket ahead; };
+    struct held_state { step_index at; detail::bracket ahead; };
 
     constexpr cursor(step_index steps, slot_index total, bool free) noexcept
         : end_{steps},
@@ -152,7 +152,7 @@ class revolve {
     [[gnu::always_inline]] constexpr action advance() noexcept {
       slot_index const slots = total_ - top_;
       if (slots == 1) return advance_by(end_ - live_ - 1);
-      kept* const own = &kept_[std::size_t(top_)];
+      held_state* const own = &kept_[std::size_t(top_)];
       if (own->ahead.t == 1) {  // a slot for every state
         own[1].ahead.t = 1;
         return advance_by(1);
@@ -163,7 +163,7 @@ class revolve {
     }
     /// For numbers that need a 128-bit division.
     [[gnu::noinline]] constexpr step_index split_far() noexcept {
-      kept* const own = &kept_[std::size_t(top_)];
+      held_state* const own = &kept_[std::size_t(top_)];
       return detail::take_split(end_ - live_, detail::q_below<wide>(total_ - top_, own->ahead), own[0].ahead,
                                 own[1].ahead);
     }
@@ -193,7 +193,7 @@ class revolve {
       phase_ = phase::reverse;
       return {action_kind::drop, tier::memory, content::state, top_-- - unslotted_, 0, 0};
     }
-    detail::table<kept> kept_;  // the kept states, lowest step first; the cursor's only memory
+    detail::table<held_state> kept_;  // the kept states, lowest step first; the cursor's only memory
     step_index end_;            // steps [0, end_) are not yet reversed
     step_index live_ = 0;
     slot_index top_ = -1;       // the last of kept_ in use
@@ -214,6 +214,8 @@ class revolve {
 };
 static_assert(schedule<revolve>);
 
-constexpr wide revolve::table_bytes() const noexcept { return steps_ < 2 ? 0 : wide(total_) * sizeof(cursor::kept); }
+constexpr wide revolve::table_bytes() const noexcept {
+  return steps_ < 2 ? 0 : wide(total_) * sizeof(cursor::held_state);
+}
 
 }  // namespace cairn

@@ -16,32 +16,32 @@ class memory_store {
   static constexpr bool keeps_frames = true;
 
   /// Forgets everything; see `store_of`.
-  void begin(slot_index slots) { kept_.assign(detail::entries_for(slots), no_frame); }
+  void begin(slot_index slots) { frames_.assign(detail::entries_for(slots), no_frame); }
 
   /// Keeps the frame itself.
   template <class Frames>
   void save(Frames& frames, place where, step_index, frame_id frame) {
     frames.keep(frame);
-    kept_[std::size_t(where.slot)] = frame;
+    frames_[std::size_t(where.slot)] = frame;
   }
   /// The frame in a slot, with one more owner.
   template <class Frames>
   [[nodiscard]] frame_id load(Frames& frames, place where, step_index) {
-    frame_id const frame = kept_[std::size_t(where.slot)];
+    frame_id const frame = frames_[std::size_t(where.slot)];
     frames.keep(frame);
     return frame;
   }
   /// Releases the frame.
   template <class Frames>
   void drop(Frames& frames, place where) {
-    frames.release(std::exchange(kept_[std::size_t(where.slot)], no_frame));
+    frames.release(std::exchange(frames_[std::size_t(where.slot)], no_frame));
   }
 
   /// The frame that a slot holds, or no_frame.
-  [[nodiscard]] frame_id frame(slot_index slot) const noexcept { return kept_[std::size_t(slot)]; }
+  [[nodiscard]] frame_id frame(slot_index slot) const noexcept { return frames_[std::size_t(slot)]; }
 
  private:
-  detail::table<frame_id> kept_;
+  detail::table<frame_id> frames_;
 };
 
 template <> inline constexpr bool detail::loses_nothing<memory_store> = true;

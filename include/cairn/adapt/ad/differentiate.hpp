@@ -54,9 +54,8 @@ template <class Tool, class Model, class State, class Params, class Objective>
     if constexpr (!rebound) return false;
     else {
       using data = step_data_of<Model, State, own, control>;
-      constexpr bool reached = scalars_of<State, scalar>::reached() && scalars_of<own, scalar>::reached() &&
-                               scalars_of<control, scalar>::reached() &&
-                               scalars_of<data, scalar>::reached();
+      constexpr bool visited = scalars_of<State, scalar>::visits_all() && scalars_of<own, scalar>::visits_all() &&
+                               scalars_of<control, scalar>::visits_all() && scalars_of<data, scalar>::visits_all();
       constexpr bool plain = is_model<Model, State, own, control, data>();
       constexpr bool generic_model =
           is_model<Model, rebound_scalar<State, scalar>, rebound_scalar<own, scalar>, rebound_scalar<control, scalar>,
@@ -64,20 +63,20 @@ template <class Tool, class Model, class State, class Params, class Objective>
       constexpr bool fits = Objective::template fits<State, own, double> &&
                             Objective::template fits<rebound_scalar<State, scalar>, rebound_scalar<own, scalar>,
                                                      scalar>;
-      static_assert(reached,
+      static_assert(visited,
                     "cairn: this class template cannot be taken apart to find its scalars; give cairn::rebind_scalar "
                     "of it the functions shape(from, into) and visit(x, f)");
-      static_assert(!reached || plain,
+      static_assert(!visited || plain,
                     "cairn: the model must be `model(x, params, i)`, where x is the state and changes; with "
                     "cairn::with_controls it is `model(x, params, u, i)`, with cairn::no_params `model(x, i)`");
-      static_assert(!reached || !plain || generic_model,
+      static_assert(!visited || !plain || generic_model,
                     "cairn: the model takes numbers of type double alone; make it a template over its scalar, "
                     "`template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`");
-      static_assert(!reached || !generic_model || !plain || fits,
+      static_assert(!visited || !generic_model || !plain || fits,
                     "cairn: the objective must be `f(x)`, `f(x, params)` or `f(x, params, i)` for states of any "
                     "scalar, and return that scalar itself, `[]<class T>(state<T> const& x) -> T`; or cairn::at_end, "
                     "at_every, at_states of one");
-      return reached && plain && generic_model && fits;
+      return visited && plain && generic_model && fits;
     }
   }
 }

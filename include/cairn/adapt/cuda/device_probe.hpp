@@ -83,7 +83,7 @@ class device_measurement {
         seed_{seed},
         adjoint_{adjoint},
         bar_{bar},
-        watch_{runtime, in} {
+        stopwatch_{runtime, in} {
     frames_.reserve(2);
     frames_.push_back(make());
     frames_.push_back(make());
@@ -101,20 +101,20 @@ class device_measurement {
     check_earlier_launches(runtime_, "cairn::device_probe");
     begin();
     if (steps > 0) {
-      work.step_seconds = watch_.seconds_of_one(steps, [&] { begin(); }, [&](step_index count) { run(count); });
-      work.adjoint_seconds = watch_.seconds_of_one(steps, [&] { begin_back(); }, [&](step_index count) {
+      work.step_seconds = stopwatch_.seconds_of_one(steps, [&] { begin(); }, [&](step_index count) { run(count); });
+      work.adjoint_seconds = stopwatch_.seconds_of_one(steps, [&] { begin_back(); }, [&](step_index count) {
         for (step_index k = 0; k < count; ++k) adjoint_(std::as_const(frames_[0]), bar_, step_index{0}, stream_);
       });
     }
     auto const nothing = [] {};
     auto const host = [&](copy_kind kind) {
-      return watch_.seconds_of_one(most_copies, nothing, [&](step_index count) {
+      return stopwatch_.seconds_of_one(most_copies, nothing, [&](step_index count) {
         for (step_index k = 0; k < count; ++k) copy_to_or_from_host(kind);
       });
     };
     work.tiers.host.write_seconds = host(copy_kind::device_to_host);
     work.tiers.host.read_seconds = host(copy_kind::host_to_device);
-    work.tiers.device.write_seconds = watch_.seconds_of_one(most_copies, nothing, [&](step_index count) {
+    work.tiers.device.write_seconds = stopwatch_.seconds_of_one(most_copies, nothing, [&](step_index count) {
       for (step_index k = 0; k < count; ++k) copier_->copy(runtime_, frames_[0], frames_[1], stream_);
     });
     return work;
@@ -166,7 +166,7 @@ class device_measurement {
   std::vector<State> frames_;
   std::optional<state_copier<R, State>> copier_;
   pinned_buffer<R> slot_;
-  stream_stopwatch<Clock, R> watch_;
+  stream_stopwatch<Clock, R> stopwatch_;
 };
 
 template <class Clock, device_runtime R, class Make, class Step, class Start, class Seed, class Adjoint, class Bar>

@@ -62,9 +62,9 @@ class virtual_device {
   void wait(stream in, event until) {
     if (events_[until] == no_mark) return;
     auto& mine = streams_[in];
-    double const reached = marks_[events_[until]];
-    if (!mine.waiting.empty() || reached == not_reached) mine.waiting.push_back({kind::wait, 0, events_[until]});
-    else if (reached > mine.time) mine.time = reached;
+    double const time = marks_[events_[until]];
+    if (!mine.waiting.empty() || time == not_reached) mine.waiting.push_back({kind::wait, 0, events_[until]});
+    else if (time > mine.time) mine.time = time;
   }
   void sync(std::size_t) noexcept {}
   [[nodiscard]] bool done(event) const noexcept { return true; }

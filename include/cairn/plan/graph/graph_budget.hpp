@@ -31,23 +31,23 @@ class graph_budget {
   /// How often a graph was measured and planned.
   [[nodiscard]] std::int64_t plans() const noexcept { return plans_; }
   /// Forgets the plan: the next run measures and plans again, as after inputs of another size.
-  void forget() noexcept { kept_.reset(); }
+  void forget() noexcept { known_.reset(); }
 
   /// Whether there is a plan for a graph. Called by `graph_gradient`.   \param told  the graph before it is measured
-  [[nodiscard]] bool has_plan_for(operation_graph const& told) const { return kept_ && kept_->told == told; }
+  [[nodiscard]] bool has_plan_for(operation_graph const& told) const { return known_ && known_->told == told; }
   /// Plans a graph. Called by `graph_gradient`.   \param measured  the same graph with its sizes and times
   /// \throws infeasible_budget, too_much_work, invalid_plan, overflow_error   as `graph_planner`
   void plan_for(operation_graph told, operation_graph measured) {
-    kept_.reset();
+    known_.reset();
     graph_plan plan = graph_planner{measured, options_}.plan(budget_);
-    kept_.emplace(std::move(told), std::move(measured), std::move(plan));
+    known_.emplace(std::move(told), std::move(measured), std::move(plan));
     ++plans_;
   }
   /// Compares the counted peak of a run by the plan with that of the first one. Called by `graph_gradient`.
   void ran(std::int64_t counted_peak) noexcept {
-    if (!kept_) return;
-    if (kept_->counted_peak < 0) kept_->counted_peak = counted_peak;
-    if (kept_->counted_peak != counted_peak) forget();
+    if (!known_) return;
+    if (known_->counted_peak < 0) known_->counted_peak = counted_peak;
+    if (known_->counted_peak != counted_peak) forget();
   }
 
  private:
@@ -59,15 +59,15 @@ class graph_budget {
     std::int64_t counted_peak = -1;  ///< of the first run; -1 before it
   };
   [[nodiscard]] known const& kept() const {
-    if (!kept_)
+    if (!known_)
       throw invalid_call{"cairn::graph_budget", "no run has been planned yet", {},
                          "hand it to cairn::graph_gradient in the place of a plan first"};
-    return *kept_;
+    return *known_;
   }
 
   byte_budget budget_;
   graph_options options_;
-  std::optional<known> kept_;
+  std::optional<known> known_;
   std::int64_t plans_ = 0;
 };
 

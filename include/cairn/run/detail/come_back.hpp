@@ -13,15 +13,15 @@ namespace cairn::detail {
 /// A snapshot of the present x, in memory that is kept from call to call.
 template <class State>
 [[nodiscard]] stored_as<State> const& kept_state_of(State const& x, cached_object& memory) {
-  auto& kept = memory.get<std::optional<stored_as<State>>>();
+  auto& snapshot = memory.get<std::optional<stored_as<State>>>();
   if constexpr (saves_into<State>) {
-    if (kept) {
-      save_state(x, *kept);
-      return *kept;
+    if (snapshot) {
+      save_state(x, *snapshot);
+      return *snapshot;
     }
   }
-  emplace_by(kept, [&] { return taken_snapshot(x); });
-  return *kept;
+  emplace_by(snapshot, [&] { return taken_snapshot(x); });
+  return *snapshot;
 }
 
 }  // namespace cairn::detail

@@ -166,11 +166,11 @@ class frames {
       own(handle);
       struct guard {  // after an exception the frame holds no complete state
         frame_record& frame;
-        step_index reached;
-        ~guard() { frame.at = reached; }
+        step_index at;
+        ~guard() { frame.at = at; }
       } ends{record(handle), -1};
       run_in_place(step, state(handle), from, to, failed);
-      ends.reached = to;
+      ends.at = to;
     } else {
       run_between_frames(step, handle, from, to, failed);
     }

@@ -23,13 +23,13 @@ namespace cairn::detail {
 template <class State>
 class put_back_at_end {
  public:
-  explicit put_back_at_end(State& x) : x_{x}, kept_{taken_snapshot(std::as_const(x))} {}
+  explicit put_back_at_end(State& x) : x_{x}, snapshot_{taken_snapshot(std::as_const(x))} {}
   put_back_at_end(put_back_at_end const&) = delete;
-  ~put_back_at_end() noexcept(false) { restore_state(x_, std::as_const(kept_)); }
+  ~put_back_at_end() noexcept(false) { restore_state(x_, std::as_const(snapshot_)); }
 
  private:
   State& x_;
-  stored_as<State> kept_;
+  stored_as<State> snapshot_;
 };
 
 /// The first steps of a loop over an object. Every call is measured on the object, which is restored before it.
@@ -66,7 +66,7 @@ class object_probe {
       auto const put_back = [&] { restore_state(x_, before); };
       put_back();
       steps.add(seconds_of(put_back, [&] { run_step(i); }));
-      [[maybe_unused]] auto& kept = tapes_[0];
+      [[maybe_unused]] auto& made = tapes_[0];
       auto const begin_adjoint = [&] {
         put_back();
         emplace_by(bar, [&] { return copy_of<Bar>(*last); });
@@ -74,20 +74,20 @@ class object_probe {
       if constexpr (records) {
         put_back();
         wide const held = all_.scale.held();
-        record(kept, i);
-        note_tape(*kept, held);
+        record(made, i);
+        note_tape(*made, held);
         recordings.add(seconds_of(
             [&] {
               put_back();
-              kept.reset();
+              made.reset();
             },
-            [&] { record(kept, i); }));
+            [&] { record(made, i); }));
         auto const begin_reverse = [&] {
           begin_adjoint();
-          kept.reset();
-          record(kept, i);
+          made.reset();
+          record(made, i);
         };
-        reversals.add(seconds_of(begin_reverse, [&] { reverse_tape(adjoint_, *bar, *kept, i); }));
+        reversals.add(seconds_of(begin_reverse, [&] { reverse_tape(adjoint_, *bar, *made, i); }));
       } else {
         reversals.add(seconds_of(begin_adjoint, [&] { reverse_step(adjoint_, *bar, x_, x_, i); }));
       }
@@ -110,8 +110,8 @@ class object_probe {
     emplace_by(into,
                [&] { return taken_from([&]() -> decltype(auto) { return record_step(adjoint_.record, x_, i); }); });
   }
-  void note_tape(tape const& kept, [[maybe_unused]] wide held_before) {
-    if constexpr (sized_state<tape>) all_.note(all_.work.tape_bytes, kept);
+  void note_tape(tape const& made, [[maybe_unused]] wide held_before) {
+    if constexpr (sized_state<tape>) all_.note(all_.work.tape_bytes, made);
     else all_.note_tape(sizeof(tape) + all_.scale.above(held_before), 0, 0);
   }
   /// Saves as a sweep does: into an old snapshot if the object can.

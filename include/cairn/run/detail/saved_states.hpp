@@ -183,10 +183,10 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
     this->empty_slots();
     step_index ran = 0, here = 0;
     for (std::size_t k = 0; k < anchor_count_; ++k) {
-      auto& kept = anchors_[k];
-      ran += go_to(through, step, kept, here, failed);
-      this->save_again(through, kept);
-      if (kept.frame = this->frame_of(kept); kept.frame != no_frame) pool_.anchor(kept.frame);
+      auto& anchor = anchors_[k];
+      ran += go_to(through, step, anchor, here, failed);
+      this->save_again(through, anchor);
+      if (anchor.frame = this->frame_of(anchor); anchor.frame != no_frame) pool_.anchor(anchor.frame);
     }
     ran += go_to(through, step, turn_live_, here, failed);
     step_index const from = turn_live_.at;

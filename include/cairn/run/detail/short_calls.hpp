@@ -37,8 +37,8 @@ void reverse_tape(Adjoint& adjoint, Bar& bar, Tape& kept, step_index const i) {
 
 /// How many copies of `bytes` bytes fit into a few MiB; at least one.
 [[nodiscard]] constexpr std::size_t copies_in_reach(wide bytes) noexcept {
-  constexpr wide room = 8 << 20, most = 1 << 16;
-  wide const fit = bytes == 0 ? most : room / bytes;
+  constexpr wide cache_bytes = 8 << 20, most = 1 << 16;
+  wide const fit = bytes == 0 ? most : cache_bytes / bytes;
   return std::size_t(fit < 1 ? 1 : fit > most ? most : fit);
 }
 /// The number of calls to try next, after `count` calls were too short for the clock.

@@ -41,7 +41,6 @@ concept budgets_graphs = requires(P& budget, operation_graph graph) {
 
 /// The arguments that may follow the seeds of a graph, beside a sweep_failure and options.
 template <class T> inline constexpr bool is_graph_workspace = std::is_same_v<T, graph_workspace&>;
-template <class T> inline constexpr bool is_graph_observer = std::is_invocable_v<T&, event const&>;
 
 }  // namespace detail
 
@@ -86,10 +85,10 @@ class graph_adjoints {
  private:
   [[nodiscard]] bool is_here() const noexcept { return work_ == nullptr || work_->users_ == user_; }
   [[nodiscard]] std::vector<stage_value>& bars() noexcept {
-    return work_ == nullptr ? bars_ : work_->kept_->storage.input_bars;
+    return work_ == nullptr ? bars_ : work_->memory_->storage.input_bars;
   }
   [[nodiscard]] std::vector<stage_value> const& bars() const noexcept {
-    return work_ == nullptr ? bars_ : work_->kept_->storage.input_bars;
+    return work_ == nullptr ? bars_ : work_->memory_->storage.input_bars;
   }
 
   graph_builder const* net_;
@@ -107,18 +106,18 @@ class graph_use {
   /// \throws reentrancy_error   if a sweep runs there
   graph_use(graph_workspace& work, char const* who) : busy_{work.busy_, who}, work_{work}, who_{who} {
     ++work.users_;
-    if (!work.kept_) work.kept_.emplace();
-    work.kept_->storage.empty();
+    if (!work.memory_) work.memory_.emplace();
+    work.memory_->storage.empty();
   }
 
-  [[nodiscard]] operation_graph const& told(graph_builder const& net) { return work_.kept_->known.told(net); }
+  [[nodiscard]] operation_graph const& told(graph_builder const& net) { return work_.memory_->known.told(net); }
   /// Runs a plan, and returns the peak that is counted.   \tparam Checks  whether values may be compared   \param
   ///   outlives  whether the workspace outlives the sweep
   template <bool Checks, class Actions, class Observer>
   std::int64_t run(graph_builder const& net, Actions const& actions, std::vector<graph_binding> const& inputs,
                    std::vector<graph_seed> const& seeds, Observer& observer, sweep_failure& failure,
                    [[maybe_unused]] replay_check verify, bool outlives) {
-    auto& [storage, known, replay] = *work_.kept_;
+    auto& [storage, known, replay] = *work_.memory_;
     graph_memory memory{net, inputs, seeds, who_, storage, outlives ? &storage.boxes : nullptr};
     known.told(net);
     [[maybe_unused]] graph_reads const& reads = known.reads(who_);
@@ -131,7 +130,9 @@ class graph_use {
     return memory.peak();
   }
   /// The adjoints of the inputs.   \pre a plan has run
-  [[nodiscard]] std::vector<stage_value> take_adjoints() noexcept { return std::move(work_.kept_->storage.input_bars); }
+  [[nodiscard]] std::vector<stage_value> take_adjoints() noexcept {
+    return std::move(work_.memory_->storage.input_bars);
+  }
 
  private:
   in_use busy_;
@@ -174,14 +175,14 @@ template <class Plan, class... Rest>
                 "cairn: the plan of a graph must be a list of actions, or have one called actions, or be a "
                 "cairn::graph_budget variable");
   constexpr bool known = ((detail::is_failure<Rest> || detail::is_options<Rest> || detail::is_graph_workspace<Rest> ||
-                           detail::is_graph_observer<Rest>)&&...);
+                           detail::observes<Rest>)&&...);
   static_assert(known,
                 "cairn: behind the seeds of a graph may stand an observer, a sweep_failure, cairn::sweep_options and a "
                 "cairn::graph_workspace variable");
   constexpr bool once = !known || (detail::at_most_one<detail::is_failure<Rest>...> &&
                                    detail::at_most_one<detail::is_options<Rest>...> &&
                                    detail::at_most_one<detail::is_graph_workspace<Rest>...> &&
-                                   detail::at_most_one<detail::is_graph_observer<Rest>...>);
+                                   detail::at_most_one<detail::observes<Rest>...>);
   static_assert(once,
                 "cairn: at most one observer, one cairn::sweep_failure, one cairn::sweep_options and one "
                 "cairn::graph_workspace follow the seeds of a graph");
@@ -193,7 +194,7 @@ template <class Plan, class... Rest>
     sweep_failure unasked;
     sweep_options unchecked;
     std::conditional_t<in_workspace, char, graph_workspace> own{};
-    auto& observer = detail::one_of<detail::is_graph_observer<Rest>...>(nobody, rest...);
+    auto& observer = detail::one_of<detail::observes<Rest>...>(nobody, rest...);
     sweep_failure& failure = detail::one_of<detail::is_failure<Rest>...>(unasked, rest...);
     sweep_options const& asked = detail::one_of<detail::is_options<Rest>...>(unchecked, rest...);
     graph_workspace& work = detail::one_of<detail::is_graph_workspace<Rest>...>(own, rest...);

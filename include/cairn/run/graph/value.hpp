@@ -33,14 +33,14 @@ class seed_source {
   }
 
  private:
-  static constexpr std::size_t room = 16;
+  static constexpr std::size_t inline_bytes = 16;
   template <class Seed>
   [[nodiscard]] static consteval bool is_copied() noexcept {
     return std::is_trivially_copyable_v<Seed> && std::is_trivially_copy_constructible_v<Seed> &&
-           !std::is_array_v<Seed> && sizeof(Seed) <= room && alignof(Seed) <= alignof(std::max_align_t);
+           !std::is_array_v<Seed> && sizeof(Seed) <= inline_bytes && alignof(Seed) <= alignof(std::max_align_t);
   }
 
-  alignas(std::max_align_t) std::byte bytes_[room]{};
+  alignas(std::max_align_t) std::byte bytes_[inline_bytes]{};
 };
 
 }  // namespace detail

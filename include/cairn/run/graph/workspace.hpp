@@ -30,13 +30,13 @@ class graph_workspace {
   graph_workspace& operator=(graph_workspace const&) = delete;
 
   /// Bytes of the boxes, free or in use.
-  [[nodiscard]] std::size_t box_bytes() const noexcept { return kept_ ? kept_->storage.boxes.bytes() : 0; }
+  [[nodiscard]] std::size_t box_bytes() const noexcept { return memory_ ? memory_->storage.boxes.bytes() : 0; }
   /// Frees all of its memory, and ends the adjoints that the last sweep left here; the next sweep allocates it again.
   /// \throws reentrancy_error   while a sweep runs here
   void clear() {
     if (busy_) detail::refuse_busy("cairn::graph_workspace::clear");
     ++users_;
-    kept_.reset();
+    memory_.reset();
   }
 
  private:
@@ -49,7 +49,7 @@ class graph_workspace {
     detail::graph_replay replay;
   };
 
-  std::optional<memory> kept_;
+  std::optional<memory> memory_;
   std::uint64_t users_ = 0;  // counts sweeps that began here: adjoints end when another sweep begins
   bool busy_ = false;
 };

@@ -14,7 +14,7 @@ class repetition_run {
   /// \param longest  the largest x of any call
   constexpr repetition_run(slot_index slots, step_index longest) noexcept : slots_{slots}, longest_{longest} {}
   [[nodiscard]] constexpr step_index at(step_index x) noexcept {
-    while (reached_ < x) reached_ = capped_beta(slots_, ++t_, longest_);
+    while (beta_ < x) beta_ = capped_beta(slots_, ++t_, longest_);
     return t_;
   }
 
@@ -22,7 +22,7 @@ class repetition_run {
   slot_index slots_;
   step_index longest_;
   step_index t_ = 0;
-  step_index reached_ = 1;  // beta(slots, t)
+  step_index beta_ = 1;  // beta(slots, t)
 };
 
 }  // namespace cairn::detail

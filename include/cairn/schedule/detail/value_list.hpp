@@ -135,17 +135,17 @@ class value_list {
   }
   template <class Is>
   void remove_if(Is const& is) {
-    std::size_t kept = 0;
+    std::size_t left = 0;
     for (std::size_t k = 0; k < size_; ++k)
-      if (!is(data()[k])) data()[kept++] = data()[k];
-    size_ = kept;
+      if (!is(data()[k])) data()[left++] = data()[k];
+    size_ = left;
   }
   /// Keeps the first of each run of equal values.
   void remove_repeated() {
-    std::size_t kept = 0;
+    std::size_t left = 0;
     for (std::size_t k = 0; k < size_; ++k)
-      if (k == 0 || !(data()[k] == data()[kept - 1])) data()[kept++] = data()[k];
-    size_ = kept;
+      if (k == 0 || !(data()[k] == data()[left - 1])) data()[left++] = data()[k];
+    size_ = left;
   }
 
  private:

@@ -62,7 +62,7 @@ class leaf_tape {
   void forget_bytes() noexcept { most_bytes_ = 0; }
   /// Frees the memory of tape and states.
   void clear() {
-    kept_.clear();
+    memory_.clear();
     tool_.clear();
   }
 
@@ -70,7 +70,7 @@ class leaf_tape {
   /// \param gradient  by the parameters, or null
   template <class State>
   void reverse(Primal const& primal, State const& x, State& bar, gradient_type* gradient, leaf_steps const& steps) {
-    auto& r = kept_.template get<kept_leaf<State>>();
+    auto& r = memory_.template get<kept_leaf<State>>();
     auto const [of_state, of_all] = r.numbers.shape(primal, x, steps, r.values);
     std::size_t const of_inputs = gradient != nullptr ? of_all : of_state;
     recorded_leaf wanted{steps.last - steps.first, r.values.size(), gradient != nullptr, primal.loops(), 0};
@@ -228,7 +228,7 @@ class leaf_tape {
   }
 
   Tool tool_;
-  cached_object kept_;
+  cached_object memory_;
   wide most_bytes_ = 0;
 };
 

@@ -48,13 +48,13 @@ struct scalars_of {
   static constexpr bool is_scalar = std::is_same_v<A, double> && !passive;
 
   /// Whether every double that is rebound can be visited.
-  [[nodiscard]] static consteval bool reached() {
+  [[nodiscard]] static consteval bool visits_all() {
     if constexpr (passive || is_scalar || visited_by_trait<A, To>) return true;
     else if constexpr (std::is_array_v<A> || matrix_like<A> || element_range<A> || optional_like<A>)
-      return element::reached();
+      return element::visits_all();
     else if constexpr (has_members<A>)
       return []<std::size_t... Place>(std::index_sequence<Place...>) {
-        return (member<Place>::reached() && ...);
+        return (member<Place>::visits_all() && ...);
       }(std::make_index_sequence<parts<A>()>{});
     else return false;
   }

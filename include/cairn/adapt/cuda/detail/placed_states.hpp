@@ -188,10 +188,10 @@ class placed_states {
       if (!give_way()) refuse_schedule();
     }
   }
-  void load_frame(frame_id kept) {
-    frames_.keep(kept);
+  void load_frame(frame_id frame) {
+    frames_.keep(frame);
     release(live_);
-    live_ = kept;
+    live_ = frame;
   }
   template <class Ahead>
   void load_from_host(Ahead& ahead, slot_index slot, step_index i, std::int64_t now) {

@@ -265,9 +265,10 @@ class CheckpointedLayersImpl : public Layer {
                                at::Tensor const& xs, std::vector<tensor_list>& last) const {
     std::vector<tensor_list> state;
     for (auto const place : places) state.push_back(states[place]);
-    auto [reached, ys] = checkpointed_scan(step_of(places), state, xs, loop_of(places, states.size() / places.size()));
+    auto scan_options = loop_of(places, states.size() / places.size());
+    auto [last_states, ys] = checkpointed_scan(step_of(places), state, xs, std::move(scan_options));
     if (xs.size(0) == 0) ys = at::empty({0, xs.size(1), part_sizes().front()}, xs.options().requires_grad(false));
-    for (std::size_t k = 0; k < places.size(); ++k) last[places[k]] = reached[k];
+    for (std::size_t k = 0; k < places.size(); ++k) last[places[k]] = last_states[k];
     return ys;
   }
   /// What the scans of both directions take. Each layer is measured by its first scan; the third and later layers are

@@ -42,44 +42,44 @@ class slot_pool {
   /// the part and nobody else holds it; otherwise it gets a new tensor, because the old one may be in a graph.
   /// \throws invalid_call  for a slot that does not exist
   void save(std::size_t slot, at::TensorList state) {
-    auto& kept = slot_at(slot, "cairn::libtorch::slot_pool::save");
+    auto& entry = slot_at(slot, "cairn::libtorch::slot_pool::save");
     at::NoGradGuard const no_grad;
-    kept.full = false;  // the code below may throw half-way
-    kept.parts.resize(state.size());
+    entry.full = false;  // the code below may throw half-way
+    entry.parts.resize(state.size());
     for (std::size_t k = 0; k < state.size(); ++k) {
-      auto& [tensor, version] = kept.parts[k];
+      auto& [tensor, version] = entry.parts[k];
       if (!state[k].defined() || mode_ == SlotMode::Lazy)
         tensor = state[k].defined() ? state[k].detach() : at::Tensor{};
       else if (fits(tensor, state[k])) tensor.copy_(state[k]);
       else tensor = state[k].detach().clone();
       version = version_of(tensor);
     }
-    kept.full = true;
+    entry.full = true;
   }
   /// The tensors of a kept state. They are the slot's own: do not write to them; the next load would detect it.
   /// \throws invalid_call  for an empty slot, and for a tensor that was changed in place after it was kept
   [[nodiscard]] std::vector<at::Tensor> load(std::size_t slot) const {
-    auto const& kept = slot_at(slot, "cairn::libtorch::slot_pool::load");
-    if (!kept.full)
+    auto const& entry = slot_at(slot, "cairn::libtorch::slot_pool::load");
+    if (!entry.full)
       throw invalid_call{
           "cairn::libtorch::slot_pool::load", "the slot keeps no state", {{"slot", slot}}, "save one there first"};
     std::vector<at::Tensor> state;
-    for (std::size_t k = 0; k < kept.parts.size(); ++k) {
-      if (version_of(kept.parts[k].tensor) != kept.parts[k].version)
+    for (std::size_t k = 0; k < entry.parts.size(); ++k) {
+      if (version_of(entry.parts[k].tensor) != entry.parts[k].version)
         throw invalid_call{"cairn::libtorch::slot_pool::load",
                            "a tensor was changed in place after it was kept",
                            {{"slot", slot}, {"part", k}},
                            "let the step make new tensors, or take SlotMode::Eager"};
-      state.push_back(kept.parts[k].tensor);
+      state.push_back(entry.parts[k].tensor);
     }
     return state;
   }
   /// Empties the slot. A Lazy slot releases its tensors, an Eager one keeps them for the next state.
   /// \throws invalid_call
   void drop(std::size_t slot) {
-    auto& kept = slot_at(slot, "cairn::libtorch::slot_pool::drop");
-    kept.full = false;
-    if (mode_ == SlotMode::Lazy) kept.parts.clear();
+    auto& entry = slot_at(slot, "cairn::libtorch::slot_pool::drop");
+    entry.full = false;
+    if (mode_ == SlotMode::Lazy) entry.parts.clear();
   }
   /// Releases the tensors of all empty slots; an Eager slot allocates new ones at its next save.
   void release_unused() noexcept {
@@ -107,9 +107,9 @@ class slot_pool {
     return part.defined() && !part.is_inference() ? std::int64_t(part._version())
                                                   : 0;  // tensors of inference mode have no version
   }
-  [[nodiscard]] static bool fits(at::Tensor const& kept, at::Tensor const& part) {
-    return kept.defined() && kept.sizes() == part.sizes() && kept.scalar_type() == part.scalar_type() &&
-           kept.device() == part.device() && kept.use_count() == 1 && kept.storage().use_count() == 1;
+  [[nodiscard]] static bool fits(at::Tensor const& entry, at::Tensor const& part) {
+    return entry.defined() && entry.sizes() == part.sizes() && entry.scalar_type() == part.scalar_type() &&
+           entry.device() == part.device() && entry.use_count() == 1 && entry.storage().use_count() == 1;
   }
   template <class Self>
   [[nodiscard]] static auto& checked(Self& self, std::size_t slot, char const* operation) {

@@ -69,7 +69,7 @@ class block_cuts {
   /// Tries all blocks [a, b) that fit, b < stages.
   void extend(std::size_t a, std::int64_t budget, std::vector<std::int64_t>& kept,
               std::vector<std::size_t>& from) const {
-    std::int64_t const room = budget - kept[a], given_up_later = given_up(a);
+    std::int64_t const free_bytes = budget - kept[a], given_up_later = given_up(a);
     std::int64_t tapes = 0, forward = 0, record = 0, backward = 0;
     for (std::size_t i = a; i + 1 < kept.size(); ++i) {
       std::size_t const b = i + 1;
@@ -78,8 +78,8 @@ class block_cuts {
       forward = (std::max)(forward, (i > a ? c_.x[i] : 0) + c_.x[b] + c_.f[i]);
       record = (std::max)(record, tapes + c_.f[i] - own);
       backward = (std::max)(backward, tapes + c_.g[b] + c_.b[i] - given_up_later);
-      if ((std::max)({forward, record, backward}) > room) return;
-      if (record + c_.g[b] > room || kept[a] + c_.x[b] >= kept[b]) continue;
+      if ((std::max)({forward, record, backward}) > free_bytes) return;
+      if (record + c_.g[b] > free_bytes || kept[a] + c_.x[b] >= kept[b]) continue;
       kept[b] = kept[a] + c_.x[b];
       from[b] = a;
     }

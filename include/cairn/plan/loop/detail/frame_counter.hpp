@@ -89,7 +89,7 @@ class frame_counter {
         if (live_is_pinned_ || (form_.snapshots && holds_initial() && a.from == 0)) {
           initial_slot_ = a.slot;
         } else {
-          ++kept_;
+          ++full_slots_;
           if (lapses() && (!turned_ || std::exchange(live_lapses_, false))) at_turn_.insert(a.slot, {});
         }
         live_slot_ = a.slot;
@@ -110,7 +110,7 @@ class frame_counter {
           break;
         }
         if (a.slot == initial_slot_) initial_slot_ = no_slot;
-        else --kept_;
+        else --full_slots_;
         if (at_turn_.find(a.slot)) lapse(a.slot);
         if (a.slot == live_slot_) live_slot_ = no_slot;
         if (a.slot == next_slot_) next_slot_ = no_slot;
@@ -136,7 +136,7 @@ class frame_counter {
   }
   /// Frames that have an owner other than live.
   [[nodiscard]] constexpr slot_index others() const noexcept {
-    return kept_ + (pinned_ ? 1 : 0) + (final_ ? 1 : 0) + (next_ && next_slot_ == no_slot ? 1 : 0);
+    return full_slots_ + (pinned_ ? 1 : 0) + (final_ ? 1 : 0) + (next_ && next_slot_ == no_slot ? 1 : 0);
   }
   /// Whether the snapshot of an object's initial state is kept to the end.
   [[nodiscard]] constexpr bool holds_initial() const noexcept {
@@ -224,7 +224,7 @@ class frame_counter {
   bool live_ = true, final_ = false, next_ = false, turned_ = false;
   bool live_is_shared_ = false;  // live shares its frame with the final state or with x1
   bool live_lapses_ = false, next_lapses_ = false;
-  slot_index lapsed_ = 0, kept_ = 0, peak_ = 0, standing_ = 0;
+  slot_index lapsed_ = 0, full_slots_ = 0, peak_ = 0, standing_ = 0;
   slot_index live_slot_ = no_slot, next_slot_ = no_slot, initial_slot_ = no_slot;
   wide tapes_ = 0, tapes_now_ = 0;
   bool last_tape_ = false;  // the turn of a recording adjoint keeps its tape until that step is reversed

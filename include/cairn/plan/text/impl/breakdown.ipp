@@ -167,8 +167,8 @@ CAIRN_DECL std::string breakdown_svg(breakdown const& of) {
   if (bars) {
     for (std::size_t row = 0; row < count; ++row) {
       names.push_back(words.name(row));
-      hundredths const room = 4'900 + detail::width_of(names[row]);
-      layout.left = (std::max)(layout.left, (std::min)(room, hundredths{34'000}));
+      hundredths const margin = 4'900 + detail::width_of(names[row]);
+      layout.left = (std::max)(layout.left, (std::min)(margin, hundredths{34'000}));
       if (row != largest) told += " " + words.parts(row) + ".";
     }
     layout.right = 70'000;  // room for the sums at the ends of the bars

@@ -69,9 +69,9 @@ struct list_types {
 
   static view of(X0 const& x) noexcept { return x; }
   template <class Stage>
-  static view in_tape([[maybe_unused]] Stage& stage, tape const& kept) {
-    if constexpr (shape.taped) return stage.output(kept);
-    else return kept;
+  static view in_tape([[maybe_unused]] Stage& stage, tape const& from) {
+    if constexpr (shape.taped) return stage.output(from);
+    else return from;
   }
   static bool needs_state(typename access::stage const&) noexcept { return shape.needs_state; }
   /// Bytes that adjoints take in addition while backward runs: those of a new adjoint, or of the growth of the old one.
@@ -91,7 +91,7 @@ struct list_types<Stages, X0, Bar> {
   static view of(stage_value const& x) noexcept { return x.view(); }
   template <class X>
   static view of(X const& x) noexcept { return stage_view{x}; }
-  static view in_tape(any_stage& stage, stage_value const& kept) { return stage.output(kept); }
+  static view in_tape(any_stage& stage, stage_value const& from) { return stage.output(from); }
   static bool needs_state(any_stage const& stage) noexcept { return stage.needs_state(); }
   static std::int64_t adjoint_work(any_stage const& stage, std::int64_t made, std::int64_t old) noexcept {
     return stage.gives_adjoint() ? made : std::int64_t{sizeof(stage_value)} + (made > old ? made - old : 0);

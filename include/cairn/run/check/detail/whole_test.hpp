@@ -45,9 +45,9 @@ inline void test_whole(checked_loop& loop, unnamed_state const& x0, unnamed_stat
     if (loop.has_constants()) loop.run_beside(x, loop.copy(x0), n);
     else
       for (step_index i = 0; i < n; ++i) loop.advance(*x, i);
-    auto const reached = numbers_of(loop.numbers(*x));
-    if (reached.size() != w.size()) return 1 / (h - h);
-    return magnitude(dot(w, less(reached, final_numbers)) - dot(slope, less(std::move(to), from)));
+    auto const moved_numbers = numbers_of(loop.numbers(*x));
+    if (moved_numbers.size() != w.size()) return 1 / (h - h);
+    return magnitude(dot(w, less(moved_numbers, final_numbers)) - dot(slope, less(std::move(to), from)));
   });
 }
 

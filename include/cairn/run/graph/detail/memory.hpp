@@ -96,8 +96,9 @@ class graph_memory {
   }
 
   [[nodiscard]] std::size_t bytes() const noexcept { return std::size_t(live_); }  ///< of everything held
-  [[nodiscard]] std::int64_t reached() const noexcept { return reached_; }  ///< bytes during the last action that ran
-  [[nodiscard]] std::int64_t peak() const noexcept { return peak_; }        ///< the largest `reached` so far
+  /// Bytes during the last action that ran.
+  [[nodiscard]] std::int64_t bytes_at_last_run() const noexcept { return bytes_at_last_run_; }
+  [[nodiscard]] std::int64_t peak() const noexcept { return peak_; }        ///< the largest of these so far
   [[nodiscard]] std::int64_t value_bytes(step_index v) const noexcept { return held(v).value_bytes; }
   [[nodiscard]] std::int64_t tape_bytes(step_index v) const noexcept { return held(v).tape_bytes; }
   [[nodiscard]] std::int64_t bar_bytes(step_index v) const noexcept { return held(v).bar_bytes; }
@@ -219,15 +220,15 @@ class graph_memory {
   }
   void reach(std::int64_t beside) noexcept {
     transient_ = beside;
-    reached_ = live_ + beside;
-    if (reached_ > peak_) peak_ = reached_;
+    bytes_at_last_run_ = live_ + beside;
+    if (bytes_at_last_run_ > peak_) peak_ = bytes_at_last_run_;
   }
 
   graph_builder const& net_;
   graph_storage& storage_;
   stage_boxes* boxes_;
   bool is_finished_ = false;
-  std::int64_t live_ = 0, reached_ = 0, peak_ = 0, transient_ = 0;
+  std::int64_t live_ = 0, bytes_at_last_run_ = 0, peak_ = 0, transient_ = 0;
 };
 
 }  // namespace cairn::detail

@@ -64,7 +64,7 @@ class operator_run final : public dispatch_mode {
  public:
   /// \param kept  filled by a first run, read by a recomputation   \param region  this run, the innermost one
   operator_run(checkpoint_policy const& policy, cached_operations& kept, active_region const& region, char const* who)
-      : policy_{policy}, kept_{kept}, region_{region}, who_{who}, casts_are_cached_{autocast_state::now().caches()},
+      : policy_{policy}, results_{kept}, region_{region}, who_{who}, casts_are_cached_{autocast_state::now().caches()},
         outer_{std::exchange(of_thread(), policy ? this : nullptr)}, mode_on_{bool(policy)} {}
   operator_run(operator_run const&) = delete;
   operator_run& operator=(operator_run const&) = delete;
@@ -155,7 +155,7 @@ class operator_run final : public dispatch_mode {
     }
     entry.draws = draws;
     if (draws) entry.generators = generator_states::now(tensors);
-    kept_[&schema].push_back(std::move(entry));
+    results_[&schema].push_back(std::move(entry));
   }
   /// The tensor is about to be changed in place: its kept value becomes a copy, or, if hooks hold it, its operator runs
   /// again.
@@ -165,7 +165,7 @@ class operator_run final : public dispatch_mode {
     auto const lies_there = [&](cached_operation::part const& one) {
       return !one.is_changed && one.storage._unsafe_get_target() == storage;
     };
-    for (auto& [schema, entries] : kept_)
+    for (auto& [schema, entries] : results_)
       std::erase_if(entries, [&](cached_operation& entry) {
         for (auto& one : entry.parts) {
           if (!lies_there(one)) continue;
@@ -182,9 +182,9 @@ class operator_run final : public dispatch_mode {
 
   void run_again(c10::OperatorHandle const& op, c10::DispatchKeySet below, torch::jit::Stack& stack, std::size_t call) {
     auto const& schema = op.schema();
-    auto const found = kept_.find(&schema);
+    auto const found = results_.find(&schema);
     cached_operation const* entry = nullptr;
-    if (found != kept_.end()) {
+    if (found != results_.end()) {
       auto& next = next_[&schema];
       while (next < found->second.size() && found->second[next].call < call) ++next;
       if (next < found->second.size() && found->second[next].call == call) entry = &found->second[next];
@@ -241,7 +241,7 @@ class operator_run final : public dispatch_mode {
   };
 
   checkpoint_policy const& policy_;
-  cached_operations& kept_;
+  cached_operations& results_;
   active_region const& region_;
   char const* who_;
   bool casts_are_cached_;

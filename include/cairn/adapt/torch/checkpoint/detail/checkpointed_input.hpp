@@ -29,32 +29,32 @@ class checkpointed_input {
     if (hooks_) {
       version_ = version_of(t);
       hooks_->call_pack_hook(t.detach());
-    } else kept_ = saved_tensor{t.detach()};
+    } else saved_ = saved_tensor{t.detach()};
   }
   /// A leaf of a new graph with the input's values.
   /// \throws invalid_call   if it has been changed in place
   [[nodiscard]] at::Tensor leaf(char const* who, std::size_t number) const {
-    if (!hooks_ && !kept_.value.defined()) return {};
-    if (!hooks_ && !kept_.unchanged())
+    if (!hooks_ && !saved_.value.defined()) return {};
+    if (!hooks_ && !saved_.unchanged())
       throw invalid_call{
           who,
           "an input was changed in place before backward",
           {{"input", number}},
           "change a copy of it, also in the region itself, and run backward before the optimiser's step"};
-    auto const values = (hooks_ ? hooks_->call_unpack_hook() : kept_.value).detach();
+    auto const values = (hooks_ ? hooks_->call_unpack_hook() : saved_.value).detach();
     // A copy has its own version counter, and hooks that save it again compare the version.
     if (hooks_ && version_of(values) != version_)
       values.unsafeGetTensorImpl()->set_version_counter(c10::VariableVersion(std::uint32_t(version_)));
     return values.requires_grad_(requires_grad_);
   }
   /// Whether its values have not changed, as far as is visible here: hooks check their own tensors.
-  [[nodiscard]] bool is_unchanged() const { return hooks_ || !kept_.value.defined() || kept_.unchanged(); }
+  [[nodiscard]] bool is_unchanged() const { return hooks_ || !saved_.value.defined() || saved_.unchanged(); }
   /// Whether hooks hold it.
   [[nodiscard]] bool is_elsewhere() const noexcept { return hooks_ != nullptr; }
 
  private:
   std::unique_ptr<torch::autograd::SavedVariableHooks> hooks_;
-  saved_tensor kept_;
+  saved_tensor saved_;
   std::int64_t version_ = 0;  ///< used only with hooks
   bool requires_grad_ = false;
 };

@@ -69,7 +69,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     /// \param inputs  must outlive it
     first_run(std::shared_ptr<region_frame> frame, std::vector<at::Tensor> const& inputs)
         : frame_{std::move(frame)}, given_{inputs}, tracker_{frame_->how_.debug},
-          now_{frame_->kept_, *notes_, false, frame_->how_.rng, frame_->how_.names},
+          now_{frame_->results_, *notes_, false, frame_->how_.rng, frame_->how_.names},
           operators_{frame_->how_.policy, frame_->cached_operations_, now_, frame_->how_.who},
           hooks_{[of = frame_, notes = notes_] { return std::make_unique<forgotten>(of, notes); }} {
       frame_->numbers_.begin_run(drawing_, inputs);
@@ -261,7 +261,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     plain_scripts const scripts{scripts_};
     std::optional<read_tracker> tracker;
     if (how_.debug) tracker.emplace(true);
-    active_region const now{kept_, seen.origins, true, how_.rng, how_.names};
+    active_region const now{results_, seen.origins, true, how_.rng, how_.names};
     operator_run const operators{how_.policy, cached_operations_, now, how_.who};
     saved_hooks_scope const hooks{[&seen] { return std::make_unique<recorded>(seen); }};
     try {
@@ -282,7 +282,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   group_places places_;  ///< recomputed tensors that belong to groups
   std::shared_ptr<group_state> group_ = group_state::of_thread();  ///< the group in which the region was created, if
                                                                    ///< any
-  std::vector<kept_result> kept_;  ///< parts that are not run again
+  std::vector<kept_result> results_;  ///< parts that are not run again
   cached_operations cached_operations_;  ///< operators that are not run again
   read_list reads_;
   std::vector<std::string> operations_, operations_again_;  ///< of both runs, for errors

@@ -111,18 +111,18 @@ class stage_run {
       ++saved;
       if (tape == nullptr) return;
       dispatch_mode_scope const no_mode{false};
-      kept = t.detach();  // t may be the node's own result, and would keep alive the node that owns the hook
-      tape->saved.emplace_back(kept, origins.of(t));
+      tensor = t.detach();  // t may be the node's own result, and would keep alive the node that owns the hook
+      tape->saved.emplace_back(tensor, origins.of(t));
     }
     at::Tensor call_unpack_hook() override {
-      if (!kept.defined()) refuse_inner_gradient(who);
-      return kept;
+      if (!tensor.defined()) refuse_inner_gradient(who);
+      return tensor;
     }
     std::size_t& saved;
     stage_tape* tape;
     origin_map& origins;
     char const* who;
-    at::Tensor kept;
+    at::Tensor tensor;
   };
 
   [[nodiscard]] at::Tensor recorded_again(at::Tensor const& in, stage_tape* tape, std::size_t& saved) {

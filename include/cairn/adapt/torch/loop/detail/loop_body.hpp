@@ -74,7 +74,7 @@ class loop_body {
         outputs{data.outputs, x0.size()},
         captures{who, options.capture(), this},
         step_{std::move(step)},
-        looks_{options.determinism(), options.verify()} {
+        metadata_{options.determinism(), options.verify()} {
     around.autocast = autocast_state::now();
     for (auto const& t : detached(x0)) initial.push_back(saved_part(t));
     inner_flags.assign(x0.size(), false);
@@ -124,7 +124,7 @@ class loop_body {
     autocast_scope const casts{around.autocast.without_cache()};
     for (step_index i = from; i < to; ++i) {
       x = without_history(checked_step(x, inputs.at(i), i));
-      looks_.compare(who, i + 1, x);
+      metadata_.compare(who, i + 1, x);
       x.resize(initial.size());
     }
     return x;
@@ -149,7 +149,7 @@ class loop_body {
       auto const slices = behind_gate(inputs.at(i), given, behind);
       gathers.insert(gathers.end(), given.begin(), given.end());
       y = checked_step(y, slices, i);
-      looks_.compare(who, i + 1, y);
+      metadata_.compare(who, i + 1, y);
       auto roots = gradient_edges(y);
       auto const inside = [&](Node const& node) {
         return moment.precedes(node) || (moment.is_foreign(node) && !captures.holds(node) && !standing.holds(node));
@@ -185,9 +185,9 @@ class loop_body {
   }
 
   /// \param size  how many steps are reversed together   \param end  the number of steps, or -1 if `note_end` sets it
-  void set_blocks(step_index size, step_index end) noexcept { looks_.set_blocks(size, end); }
+  void set_blocks(step_index size, step_index end) noexcept { metadata_.set_blocks(size, end); }
   /// The loop has ended with state i.
-  void note_end(step_index i, at::TensorList parts) { looks_.note_last(i, parts); }
+  void note_end(step_index i, at::TensorList parts) { metadata_.note_last(i, parts); }
   /// The forward sweep is over. If it drew no random numbers, generators are not touched from here on.
   void note_drawn(generator_use const& use) {
     if (options.rng() == Rng::Ignore) return;
@@ -246,7 +246,7 @@ class loop_body {
   }
   /// Notes the result of a step's first run, keeps its outputs, and returns the next state.
   [[nodiscard]] tensor_list noted(step_index i, tensor_list y) {
-    looks_.note(i + 1, y);
+    metadata_.note(i + 1, y);
     count(&StepStats::forward);
     outputs.keep(y, i, steps, who);
     y.resize(initial.size());
@@ -265,7 +265,7 @@ class loop_body {
   }
 
   flat_step step_;
-  state_metadata looks_;
+  state_metadata metadata_;
 };
 
 }  // namespace cairn::libtorch::detail

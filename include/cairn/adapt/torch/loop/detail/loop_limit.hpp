@@ -95,9 +95,9 @@ template <class Measure, class CheckCosts>
     return costs;
   }
   auto key = key_of_loop(std::move(of), steps, initial, options, data);
-  if (auto const kept = place->find(key.key)) {
-    check(kept->costs);
-    return kept->costs;
+  if (auto const known = place->find(key.key)) {
+    check(known->costs);
+    return known->costs;
   }
   auto costs = measure();
   check(costs);

@@ -30,11 +30,11 @@ class loop_simulation {
           break;
         case action_kind::save:
           ++holders_[slots_[std::size_t(a.slot)] = live_];
-          peak_slots = (std::max)(peak_slots, ++kept_);
+          peak_slots = (std::max)(peak_slots, ++full_slots_);
           break;
         case action_kind::drop:
           if (auto const held = holders_.find(slots_[std::size_t(a.slot)]); --held->second == 0) holders_.erase(held);
-          --kept_;
+          --full_slots_;
           break;
         default: live_ = a.slot == no_slot ? 0 : slots_[std::size_t(a.slot)];
       }
@@ -65,7 +65,7 @@ class loop_simulation {
            turns && moves                  ? 1
            : moves && is_checkpoint(live_) ? 1
                                            : 0);
-    if (turns) at_turn_ = states_now() * costs_.state_bytes + wide(kept_) * costs_.generator_bytes;
+    if (turns) at_turn_ = states_now() * costs_.state_bytes + wide(full_slots_) * costs_.generator_bytes;
     turned_ = turned_ || turns;
     if (!turns) live_ = a.to;
   }
@@ -74,7 +74,7 @@ class loop_simulation {
     return wide(holders_.size()) + (holders_.contains(0) ? 0 : 1) + (live_ == none || is_checkpoint(live_) ? 0 : 1);
   }
   void note(wide& peak, wide work, wide more_states) const {
-    wide const kept = (states_now() + more_states) * costs_.state_bytes + wide(kept_) * costs_.generator_bytes;
+    wide const kept = (states_now() + more_states) * costs_.state_bytes + wide(full_slots_) * costs_.generator_bytes;
     peak = (std::max)(peak, work + kept);
   }
 
@@ -82,7 +82,7 @@ class loop_simulation {
   std::vector<step_index> slots_;  ///< the state in each slot
   std::unordered_map<step_index, int> holders_;  ///< how many slots hold a state
   step_index live_ = 0;
-  slot_index kept_ = 0;
+  slot_index full_slots_ = 0;
   bool turned_ = false;
   wide forward_ = 0, backward_ = 0, at_turn_ = 0;
 };

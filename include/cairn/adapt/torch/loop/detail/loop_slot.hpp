@@ -48,18 +48,18 @@ class slot_part {
     }
   }
   /// Keeps a reference.
-  void refer(at::Tensor const& t) { kept_ = saved_tensor{t}; }
+  void refer(at::Tensor const& t) { saved_ = saved_tensor{t}; }
   /// The tensor, undefined if there is none.
-  [[nodiscard]] at::Tensor get() const { return on_host_ ? pinned_->read() : kept_.value; }
+  [[nodiscard]] at::Tensor get() const { return on_host_ ? pinned_->read() : saved_.value; }
   /// The tensor if it is kept on its own device, otherwise undefined.
-  [[nodiscard]] at::Tensor const& on_device() const noexcept { return kept_.value; }
+  [[nodiscard]] at::Tensor const& on_device() const noexcept { return saved_.value; }
   /// Bytes that it keeps in pinned memory.
   [[nodiscard]] std::int64_t pinned_bytes() const { return on_host_ ? pinned_->bytes() : 0; }
   /// Whether a tensor that it refers to has not changed.
-  [[nodiscard]] bool unchanged() const { return !kept_.value.defined() || kept_.unchanged(); }
+  [[nodiscard]] bool unchanged() const { return !saved_.value.defined() || saved_.unchanged(); }
   /// Drops the tensor, but keeps the memory for the next one.
   void drop() noexcept {
-    kept_ = {};
+    saved_ = {};
     on_host_ = false;
   }
 
@@ -77,7 +77,7 @@ class slot_part {
     return own_;
   }
 
-  saved_tensor kept_;
+  saved_tensor saved_;
   at::Tensor own_;
   std::shared_ptr<pinned_tensor> pinned_;
   bool on_host_ = false;

@@ -80,18 +80,18 @@ class loop_states {
   /// \pre the generators' states are stored
   void save(loop_body const& body, std::size_t slot) {
     if (slots_.size() <= slot) slots_.resize(slot + 1);
-    auto& kept = slots_[slot];
-    kept.put(live, body.initial, generators_, {body.options.slots(), body.options.offload()}, *copies_);
-    ++kept_;
-    bytes_ += kept.bytes();
-    body.count(&StepStats::offload_bytes, kept.pinned_bytes());
+    auto& into = slots_[slot];
+    into.put(live, body.initial, generators_, {body.options.slots(), body.options.offload()}, *copies_);
+    ++full_slots_;
+    bytes_ += into.bytes();
+    body.count(&StepStats::offload_bytes, into.pinned_bytes());
     if (auto const& stats = body.options.stats()) {
-      stats->slots_peak = (std::max)(stats->slots_peak, kept_);
+      stats->slots_peak = (std::max)(stats->slots_peak, full_slots_);
       stats->bytes_peak = (std::max)(stats->bytes_peak, bytes_);
     }
   }
   void drop(std::size_t slot) {
-    --kept_;
+    --full_slots_;
     bytes_ -= slots_[slot].bytes();
     slots_[slot].drop();
   }
@@ -151,7 +151,7 @@ class loop_states {
   step_index live_from_ = 0;  ///< the number of that state
   generator_states generators_;  ///< before the step after live, as of the last save or the turn
   generator_use const* drawing_ = nullptr;  ///< of the half that is running
-  std::int64_t kept_ = 0, bytes_ = 0;
+  std::int64_t full_slots_ = 0, bytes_ = 0;
   bool learning_ = true;
 };
 

@@ -51,14 +51,14 @@ class stats_recorder {
   /// Measures during its lifetime.
   class scope {
    public:
-    /// \param recorder  null: nothing is measured   \param kept  tensors that the loop already holds: in forward all of
+    /// \param recorder  null: nothing is measured   \param held  tensors that the loop already holds: in forward all of
     ///   them count, in backward those that forward made
-    scope(std::shared_ptr<stats_recorder> recorder, half which, at::TensorList kept = {})
+    scope(std::shared_ptr<stats_recorder> recorder, half which, at::TensorList held = {})
         : recorder_{std::move(recorder)}, which_{which} {
       if (recorder_ == nullptr) return;
       if (profiler_is_on()) ++recorder_->stats_->uncounted;
       else reporter_ = reporter_for(recorder_->device_);
-      if (reporter_) recorder_->count_standing(*this, kept);
+      if (reporter_) recorder_->count_standing(*this, held);
       before_ = memory_of_process();
       recorder_->resident_ = before_.resident;
       recorder_->next_sample_ = {};
@@ -93,7 +93,7 @@ class stats_recorder {
   using clock = std::chrono::steady_clock;
   using weak_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
 
-  void count_standing(scope const& in, at::TensorList kept) const {
+  void count_standing(scope const& in, at::TensorList held) const {
     auto const count = [&](c10::StorageImpl const& storage) {
       if (storage.device_type() != device_.type()) return;
       auto* const address = storage.data_ptr().get();
@@ -101,7 +101,7 @@ class stats_recorder {
       else if (auto const block = made_.find(address); block != made_.end())
         in.reporter_->begin_with(address, block->second);
     };
-    for (auto const& t : kept) if (t.defined() && t.has_storage()) count(*t.storage().unsafeGetStorageImpl());
+    for (auto const& t : held) if (t.defined() && t.has_storage()) count(*t.storage().unsafeGetStorageImpl());
     for (auto const& handed : handed_) if (auto const storage = handed.lock()) count(*storage);
   }
   void end(scope const& of, double took) {

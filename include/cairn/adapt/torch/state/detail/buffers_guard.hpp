@@ -16,18 +16,18 @@ class buffers_guard {
   explicit buffers_guard(std::vector<at::Tensor> const& buffers) {
     at::NoGradGuard const no_grad;
     for (auto const& buffer : buffers)
-      if (buffer.defined()) kept_.emplace_back(buffer, buffer.detach().clone());
+      if (buffer.defined()) values_.emplace_back(buffer, buffer.detach().clone());
   }
   buffers_guard(buffers_guard const&) = delete;
   buffers_guard& operator=(buffers_guard const&) = delete;
   ~buffers_guard() {
     at::NoGradGuard const no_grad;
-    for (auto const& [buffer, values] : kept_)
+    for (auto const& [buffer, values] : values_)
       buffer.variable_data().copy_(values);  // variable_data() has its own version counter
   }
 
  private:
-  std::vector<std::pair<at::Tensor, at::Tensor>> kept_;
+  std::vector<std::pair<at::Tensor, at::Tensor>> values_;
 };
 
 }  // namespace cairn::libtorch::detail

@@ -211,8 +211,8 @@ class initial_rng_state {
     drew_ = drew_from_cpu_ || use.drew(devices_);
     if (!drew_) devices_ = {};
     if (!drew_from_cpu_) return;
-    kept_ = std::make_unique<cpu_generator_state>(*start);
-    cpu_ = kept_.get();
+    own_cpu_ = std::make_unique<cpu_generator_state>(*start);
+    cpu_ = own_cpu_.get();
   }
   /// Whether the run drew numbers.
   [[nodiscard]] bool drew() const noexcept { return drew_; }
@@ -221,14 +221,14 @@ class initial_rng_state {
   [[nodiscard]] bool devices_are_now() const { return devices_.devices_are_now(); }
   /// Sets the generators to these states.   \throws std::bad_alloc   if there was no memory to store them
   void restore() const {
-    if (drew_from_cpu_ && !kept_) throw std::bad_alloc{};
+    if (drew_from_cpu_ && !own_cpu_) throw std::bad_alloc{};
     if (cpu_ != nullptr) cpu_->restore();
     devices_.restore();
   }
 
  private:
   cpu_generator_state const* cpu_ = nullptr;
-  std::unique_ptr<cpu_generator_state> kept_;
+  std::unique_ptr<cpu_generator_state> own_cpu_;
   generator_states devices_;
   bool drew_ = false, drew_from_cpu_ = false;
 };
