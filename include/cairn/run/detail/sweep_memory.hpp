@@ -85,7 +85,7 @@ class sweep_memory {
     else return -1;
   }
   /// The frame of a kept state, or no_frame if the store keeps no frames.
-  [[nodiscard]] frame_id frame_of(checkpoint_record const& record) const noexcept { return frame_in(record.slot); }
+  [[nodiscard]] frame_id frame_of(checkpoint_record const& held) const noexcept { return frame_in(held.slot); }
   /// The frame of the latest state at or before i that is still held; in a kept run there always is one, that of the
   /// initial state.
   [[nodiscard]] frame_id before(step_index i) const noexcept {
@@ -175,10 +175,9 @@ class sweep_memory {
     if (!tracked())
       for (slot_index slot = 0; slot < slot_index(held_.size()); ++slot)
         held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, held_[std::size_t(slot)].where};
-    for (auto& record : held_) record.checkpoint = record.at > 0 && is_checkpoint(record.at);
-    for (auto const& record : held_)
-      if (record.at >= 0)
-        anchors_[anchor_count_++] = {record.at, record.slot, frame_of(record), record.where, record.checkpoint};
+    for (auto& held : held_) held.checkpoint = held.at > 0 && is_checkpoint(held.at);
+    for (auto const& held : held_)
+      if (held.at >= 0) anchors_[anchor_count_++] = {held.at, held.slot, frame_of(held), held.where, held.checkpoint};
     sort_by_state(anchors_, anchor_count_);
     for (std::size_t k = 0; k < anchor_count_; ++k)
       if (anchors_[k].frame != no_frame) pool_.anchor(anchors_[k].frame);
@@ -192,10 +191,9 @@ class sweep_memory {
   void reclaim_turn(Pinned... pinned) noexcept {
     pool_.reclaim([&](auto claim) {
       (claim(pinned), ...);
-      auto const claim_standing = [&](checkpoint_record& record) {
-        bool const stands = keeps_frames<store_type> && record.frame != no_frame;
-        if (stands && pool_.at(record.frame) == record.at) claim(record.frame);
-        else record.frame = no_frame;
+      auto const claim_standing = [&](checkpoint_record& held) {
+        if (keeps_frames<store_type> && held.frame != no_frame && pool_.at(held.frame) == held.at) claim(held.frame);
+        else held.frame = no_frame;
       };
       for (std::size_t k = 0; k < anchor_count_; ++k) claim_standing(anchors_[k]);
       claim_standing(turn_live_);
@@ -205,7 +203,7 @@ class sweep_memory {
   void empty_slots() {
     store_.begin(slot_index(held_.size()));
     if (tracked())
-      for (auto& record : held_) record.at = -1;
+      for (auto& held : held_) held.at = -1;
   }
   /// Saves the state of an anchor, which is live, in its slot again.
   template <class Through>
