@@ -38,7 +38,7 @@ class byte_size {
     count_ = read.value;
   }
   /// From a null-terminated text.   \throws invalid_size, overflow_error
-  constexpr byte_size(char const* text) : byte_size{text, length_of(text)} {}
+  constexpr byte_size(char const* text) : byte_size{text, detail::text_length(text)} {}
   /// From anything with data() and size(): std::string, std::string_view.
   template <class Text>
   requires requires(Text const& text) {
@@ -53,11 +53,6 @@ class byte_size {
       default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 mistakes this for a pointer
 
  private:
-  static constexpr std::size_t length_of(char const* text) noexcept {
-    std::size_t length = 0;
-    while (text[length] != '\0') ++length;
-    return length;
-  }
   std::uint64_t count_ = 0;
 };
 

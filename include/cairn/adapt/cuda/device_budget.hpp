@@ -28,7 +28,7 @@ class device_budget {
     else size_ = byte_size{text, length}.count();
   }
   /// From a null-terminated text.   \throws invalid_size, overflow_error
-  constexpr device_budget(char const* text) : device_budget{text, length_of(text)} {}
+  constexpr device_budget(char const* text) : device_budget{text, detail::text_length(text)} {}
   /// From anything with data() and size(): std::string, std::string_view.
   template <class Text>
   requires requires(Text const& text) {
@@ -56,11 +56,6 @@ class device_budget {
   static constexpr std::uint64_t whole = 100'000'000;  ///< shares are stored in parts of it: percentages with six
                                                        ///< decimals
 
-  static constexpr std::size_t length_of(char const* text) noexcept {
-    std::size_t length = 0;
-    while (text[length] != '\0') ++length;
-    return length;
-  }
   /// \param text  the characters before the percent sign
   static constexpr std::uint64_t read_share(char const* text, std::size_t length) {
     auto const number = detail::read_size(text, length);

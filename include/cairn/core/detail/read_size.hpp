@@ -9,6 +9,13 @@
 
 namespace cairn::detail {
 
+/// Characters before the null.
+[[nodiscard]] constexpr std::size_t text_length(char const* text) noexcept {
+  std::size_t length = 0;
+  while (text[length] != '\0') ++length;
+  return length;
+}
+
 inline constexpr char unit_letters[] = "BKMGTPE";
 /// A unit of size: base^power, with base 1000 or 1024.
 struct size_unit {
