@@ -14,8 +14,8 @@
 #include "support/plans.hpp"
 
 using cairn::any_schedule;
+using cairn::jump_after;
 using cairn::jump_at;
-using cairn::jump_behind;
 using cairn::jump_when;
 using cairn::step_index;
 using cairn::with_jumps;
@@ -49,10 +49,10 @@ auto const leaf_adjoint = [](vec2 const& x, vec2& bar, step_index first, step_in
   for (step_index i = last; i-- > first;) kernels::adjoint(all[std::size_t(i - first)].data(), bar.data(), i);
 };
 
-/// Where the loop of a test jumps: `bend` then `swap` before each step of `twice`, `swap` behind each of `behind`,
+/// Where the loop of a test jumps: `bend` then `swap` before each step of `twice`, `swap` after each of `after`,
 /// `bounce` where it is low.
 struct events {
-  std::vector<step_index> twice, behind;
+  std::vector<step_index> twice, after;
   bool bounces = false;
 };
 bool is_in(std::vector<step_index> const& all, step_index i) {
@@ -80,7 +80,7 @@ struct by_hand {
       }
       if (where.bounces && low(x)) all.push_back({2, x, i}), bounce(x), ++bounced;
       all.push_back({3, x, i}), kernels::step(x.data(), i);
-      if (is_in(where.behind, i)) all.push_back({1, x, i}), x = swap(x);
+      if (is_in(where.after, i)) all.push_back({1, x, i}), x = swap(x);
     }
     last = x;
     gradient = seed(x);
@@ -157,8 +157,8 @@ auto const held_swaps = [](step_index i) {
   return jump_at(
       i, [](held& h) { h.x = swap(h.x); }, [](held const& h, vec2 const& bar) { return swap_back(h.x, bar); });
 };
-auto const held_swaps_behind = [](step_index i) {
-  return jump_behind(
+auto const held_swaps_after = [](step_index i) {
+  return jump_after(
       i, [](held& h) { h.x = swap(h.x); }, [](held& h, vec2& bar) { bar = swap_back(h.x, bar), spoil(h); });
 };
 auto const held_bounces = jump_when([](held const& h) { return low(h.x); }, [](held& h) { bounce(h.x); },
@@ -166,21 +166,19 @@ auto const held_bounces = jump_when([](held const& h) { return low(h.x); }, [](h
 
 auto const bends = [](step_index i) { return jump_at(i, bend, bend_back); };
 auto const swaps = [](step_index i) { return jump_at(i, swap, swap_back); };
-auto const swaps_behind = [](step_index i) { return jump_behind(i, swap, swap_back); };
+auto const swaps_after = [](step_index i) { return jump_after(i, swap, swap_back); };
 auto const bounces = jump_when(low, bounce, bounce_back);
 
 }  // namespace
 
-TEST_CASE(
-    "jumps at any step, the first and behind the last among them, have the bits of a loop by hand for every plan and "
-    "leaf") {
+TEST_CASE("jumps at any step, also after the last, have the bits of a loop by hand for every plan and leaf") {
   std::size_t checked = 0;
   for (step_index const n : {1, 2, 3, 7, 13})
     for (step_index i = 0; i < n; i += n > 7 ? 3 : 1)
       each_any_plan(n, [&](any_schedule const& plan) {
         CAPTURE(i);
         by_hand const once{n, {{i}, {n - 1}}};
-        check_forms(plan, once, bends(i), swaps(i), swaps_behind(n - 1));
+        check_forms(plan, once, bends(i), swaps(i), swaps_after(n - 1));
         ++checked;
       });
   CHECK(checked > 1000);
@@ -196,14 +194,14 @@ TEST_CASE("two jumps of one step are made in the order given") {
 }
 
 TEST_CASE(
-    "jumps at many steps, behind steps and on a condition have the bits of a loop by hand for every plan and leaf") {
+    "jumps at many steps, after steps and on conditions have the bits of a loop by hand for all plans and leaves") {
   std::size_t checked = 0;
   for (step_index const n : {9, 26})
     each_any_plan(n, [&](any_schedule const& plan) {
       by_hand const all{n, {{0, 3, 8}, {3, 4, n - 1}, true}};
       if (all.bounced < 2) FAIL("the condition never holds");
-      check_forms(plan, all, bends(0), swaps(0), bends(3), swaps(3), bends(8), swaps(8), bounces, swaps_behind(3),
-                  swaps_behind(4), swaps_behind(n - 1));
+      check_forms(plan, all, bends(0), swaps(0), bends(3), swaps(3), bends(8), swaps(8), bounces, swaps_after(3),
+                  swaps_after(4), swaps_after(n - 1));
       ++checked;
     });
   CHECK(checked > 100);
@@ -230,7 +228,7 @@ TEST_CASE("a condition that holds before every step jumps before every step") {
   }
 }
 
-TEST_CASE("a step without a jump is called as often as without jumps, and one with a jump behind it once more") {
+TEST_CASE("a step without a jump is called as often as without jumps, and one with a jump after it once more") {
   cairn::revolve const plan{60, 4};
   auto const calls_of = [&](auto const& loop) {
     step_calls = 0;
@@ -240,8 +238,7 @@ TEST_CASE("a step without a jump is called as often as without jumps, and one wi
   auto const plain = long(cairn::estimate(plan).step_calls);
   CHECK(calls_of(with_jumps{step, adjoint}) == plain);
   CHECK(calls_of(with_jumps{step, adjoint, bends(0), bends(30), swaps(30), bounces}) == plain);
-  CHECK(calls_of(with_jumps{step, adjoint, bends(30), swaps_behind(30), swaps_behind(30), swaps_behind(7)}) ==
-        plain + 2);
+  CHECK(calls_of(with_jumps{step, adjoint, bends(30), swaps_after(30), swaps_after(30), swaps_after(7)}) == plain + 2);
 }
 
 TEST_CASE("loops of unknown length jump, too, and may end where a step says so") {
@@ -251,7 +248,7 @@ TEST_CASE("loops of unknown length jump, too, and may end where a step says so")
       std::vector<step_index> const twice = n > 3 ? std::vector<step_index>{0, 3} : std::vector<step_index>{0};
       by_hand const all{n, {twice, {n - 1}, true}};
       auto const loop =
-          with_jumps{step, adjoint, bends(0), swaps(0), bends(3), swaps(3), bounces, swaps_behind(n - 1), bends(1000)};
+          with_jumps{step, adjoint, bends(0), swaps(0), bends(3), swaps(3), bounces, swaps_after(n - 1), bends(1000)};
       auto run = cairn::checkpointed_while(
           loop.step, kernels::start, [n](vec2 const&, step_index i) { return i < n; }, cairn::online{slots});
       CHECK(run.steps() == n);
@@ -263,7 +260,7 @@ TEST_CASE("loops of unknown length jump, too, and may end where a step says so")
         return i + 1 < n;
       };
       auto const ends =
-          with_jumps{stopping, adjoint, bends(0), swaps(0), bends(3), swaps(3), bounces, swaps_behind(n - 1)};
+          with_jumps{stopping, adjoint, bends(0), swaps(0), bends(3), swaps(3), bounces, swaps_after(n - 1)};
       auto early = cairn::checkpointed_while(
           ends.step, kernels::start, [](vec2 const&) { return true; }, cairn::online{slots});
       CHECK(early.steps() == n);
@@ -284,7 +281,7 @@ TEST_CASE("steps that choose their own size jump, too") {
   };
   auto const gradient_with = [&](cairn::online const& plan) {
     cairn::adaptive chosen{first, again};
-    auto const loop = with_jumps{chosen.step(), chosen.with_record(back), bends(2), bounces, swaps_behind(7)};
+    auto const loop = with_jumps{chosen.step(), chosen.with_record(back), bends(2), bounces, swaps_after(7)};
     auto run = cairn::checkpointed_while(
         loop.step, kernels::start, [](vec2 const&, step_index i) { return i < 20; }, plan);
     auto const bar = run.reverse(seed, loop.adjoint);
@@ -320,7 +317,7 @@ TEST_CASE("a bouncing ball has the derivative of its flight by hand") {
   CHECK(bar[1] == Approx(by_speed).epsilon(1e-12));
 }
 
-TEST_CASE("hooks inside a loop with jumps see the state behind them, and around it the state before") {
+TEST_CASE("hooks inside a loop with jumps see the state after them, and around it the state before") {
   cairn::revolve const plan{10, 3};
   vec2 inside{}, outside{};
   auto const note = [](vec2& into) {
@@ -339,8 +336,8 @@ TEST_CASE("hooks inside a loop with jumps see the state behind them, and around 
 
 TEST_CASE("jumps are made inside nested loops, and in a sweep that is resumed or checked") {
   by_hand const all{24, {{0, 5, 6}, {11, 23}}};
-  auto const loop = with_jumps{step,     adjoint,  bends(0), swaps(0),         bends(5),
-                               swaps(5), bends(6), swaps(6), swaps_behind(11), swaps_behind(23)};
+  auto const loop = with_jumps{step,     adjoint,  bends(0), swaps(0),        bends(5),
+                               swaps(5), bends(6), swaps(6), swaps_after(11), swaps_after(23)};
   cairn::nested const outer{cairn::revolve{6, 2}, loop.step, loop.adjoint};
   CHECK(cairn::gradient(outer.step, kernels::start, cairn::revolve{4, 2}, seed, outer.adjoint) == all.gradient);
   cairn::revolve const plan{24, 3};
@@ -373,7 +370,7 @@ TEST_CASE("what a jump throws comes through, and the loop can be used again") {
 TEST_CASE("a jump that no step of the loop would make is refused before any step runs") {
   using Catch::Matchers::ContainsSubstring;
   CHECK_THROWS_WITH(bends(-1), ContainsSubstring("a jump stands at no step"));
-  CHECK_THROWS_AS(swaps_behind(-1), cairn::invalid_call);
+  CHECK_THROWS_AS(swaps_after(-1), cairn::invalid_call);
   auto const refuses = [](auto const& loop, step_index n) {
     step_calls = 0;
     CHECK_THROWS_WITH(cairn::gradient(loop.step, kernels::start, cairn::revolve{n, 2}, seed, loop.adjoint),
@@ -384,7 +381,7 @@ TEST_CASE("a jump that no step of the loop would make is refused before any step
   };
   for (step_index const n : {0, 1, 8}) {
     refuses(with_jumps{step, adjoint, bends(n)}, n);
-    refuses(with_jumps{step, adjoint, bounces, swaps_behind(n)}, n);
+    refuses(with_jumps{step, adjoint, bounces, swaps_after(n)}, n);
     refuses(with_jumps{step, adjoint, bends(n + 5)}, n);
   }
 }
@@ -399,8 +396,8 @@ TEST_CASE(
           n, {late == third ? std::vector<step_index>{0} : std::vector<step_index>{0, third, late}, {n - 1}, true}};
       auto const with = [&](auto const& inner) {
         auto const use = [&](auto const&... jump) {
-          with_jumps const loop{held_step, inner,        held_bends(0),           held_swaps(0),
-                                jump...,   held_bounces, held_swaps_behind(n - 1)};
+          with_jumps const loop{held_step, inner,        held_bends(0),          held_swaps(0),
+                                jump...,   held_bounces, held_swaps_after(n - 1)};
           held x;
           if (cairn::gradient(loop.step, x, plan, held_seed, loop.adjoint) != all.gradient) FAIL("another gradient");
           held y;
@@ -435,8 +432,8 @@ TEST_CASE("an object whose bar is in the library jumps, with hooks, and a warm s
                           jump_at(0, swap_held, swap_in_library),
                           bend_in_library(7),
                           jump_at(7, swap_held, swap_in_library),
-                          jump_behind(7, swap_held, swap_in_library),
-                          jump_behind(19, swap_held, swap_in_library)};
+                          jump_after(7, swap_held, swap_in_library),
+                          jump_after(19, swap_held, swap_in_library)};
     auto work = cairn::workspace_for<held>(plan);
     for (int round = 0; round < 2; ++round) {
       held h;

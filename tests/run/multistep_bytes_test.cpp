@@ -141,8 +141,12 @@ TEST_CASE("a warm sweep with jumps takes nothing from the heap") {
     }
   };
   auto const jumps = [&](auto const& back) {
-    return cairn::with_jumps{step, back, cairn::jump_at(0, halve, halve_back), cairn::jump_at(9, halve, halve_back),
-                             cairn::jump_at(9, halve, halve_back), cairn::jump_behind(39, halve, halve_back),
+    return cairn::with_jumps{step,
+                             back,
+                             cairn::jump_at(0, halve, halve_back),
+                             cairn::jump_at(9, halve, halve_back),
+                             cairn::jump_at(9, halve, halve_back),
+                             cairn::jump_after(39, halve, halve_back),
                              cairn::jump_when([](field const& x) { return x[0] > 0.4; }, halve, halve_back)};
   };
   warm(cairn::revolve{40, 3}, jumps(adjoint));

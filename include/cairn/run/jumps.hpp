@@ -94,14 +94,14 @@ struct jump_maps {
 template <class Jump, class Adjoint>
 struct jump_of_step : jump_maps<Jump, Adjoint> {
   step_index step = 0;
-  bool behind = false;
+  bool after = false;
 
   template <class State>
-  [[nodiscard]] bool due_before(State const&, step_index i) const noexcept { return !behind && i == step; }
-  [[nodiscard]] bool due_behind(step_index i) const noexcept { return behind && i == step; }
+  [[nodiscard]] bool due_before(State const&, step_index i) const noexcept { return !after && i == step; }
+  [[nodiscard]] bool due_after(step_index i) const noexcept { return after && i == step; }
   /// The first step > i before which the jump may be due, known once step i has run; otherwise `none`.
   [[nodiscard]] step_index next(step_index i, step_index none) const noexcept {
-    return step + (behind ? 1 : 0) > i ? step + (behind ? 1 : 0) : none;
+    return step + (after ? 1 : 0) > i ? step + (after ? 1 : 0) : none;
   }
   void check(char const* operation) const {
     if (step < 0)
@@ -113,7 +113,7 @@ struct jump_of_step : jump_maps<Jump, Adjoint> {
           "cairn::with_jumps",
           "a jump stands where the loop has no step, and would be lost",
           {{"step", step}, {"steps", steps}},
-          "the jump of the final state is cairn::jump_behind(n - 1, jump, adjoint), n being the number of steps"};
+          "the jump of the final state is cairn::jump_after(n - 1, jump, adjoint), n being the number of steps"};
   }
 };
 
@@ -145,7 +145,7 @@ struct jump_on_condition : jump_maps<Jump, Adjoint> {
     else if constexpr (indexed<State>) return call_lending(condition, x, i);
     else return call_lending(condition, x);
   }
-  [[nodiscard]] static constexpr bool due_behind(step_index) noexcept { return false; }
+  [[nodiscard]] static constexpr bool due_after(step_index) noexcept { return false; }
   [[nodiscard]] static constexpr step_index next(step_index i, step_index) noexcept { return i + 1; }
   static constexpr void check_loop(step_index) noexcept {}
 };
@@ -276,9 +276,9 @@ template <class Jump, class Adjoint>
 /// A jump after step i, before anything else uses state i + 1; for i = n - 1 a jump of the final state. Its adjoint
 /// runs step i once more.
 template <class Jump, class Adjoint>
-[[nodiscard]] auto jump_behind(step_index i, Jump jump, Adjoint adjoint) {
+[[nodiscard]] auto jump_after(step_index i, Jump jump, Adjoint adjoint) {
   detail::jump_of_step<Jump, Adjoint> made{{std::move(jump), std::move(adjoint)}, i, true};
-  made.check("cairn::jump_behind");
+  made.check("cairn::jump_after");
   return made;
 }
 /// A jump before every step i at which `condition(x)` or `condition(x, i)` is true for state i. The condition is not
@@ -296,10 +296,10 @@ template <class Condition, class Jump, class Adjoint>
 /// The inner step is in place, and may return bool for `checkpointed_while`, or by value. The inner adjoint is one of a
 /// step, `(x, bar, i)`, or of a leaf, `(x, bar, first, last)`, which is then called for each run of steps between two
 /// jumps. If a library holds bar, no adjoint takes one. Checkpoints, hooks and `keep_going` see state i before the
-/// jumps of `jump_at(i)` and `jump_when`, and after those of `jump_behind(i - 1)`.
+/// jumps of `jump_at(i)` and `jump_when`, and after those of `jump_after(i - 1)`.
 ///
 /// A step without a jump costs nothing extra. The adjoint of a step with jumps runs these jumps once more, on copies of
-/// the state whose memory is reused: one copy, and one more for each further jump; `jump_behind` also runs its step
+/// the state whose memory is reused: one copy, and one more for each further jump; `jump_after` also runs its step
 /// again. An object that cannot be copied jumps itself, and is put back from as many snapshots where an adjoint needs
 /// it. In a leaf the steps before its last jump run once more (with `jump_when` all but the last), and so do the jumps.
 /// Plans do not count these copies, snapshots and runs.
@@ -325,7 +325,7 @@ class with_jumps {
         -> std::conditional_t<detail::shape_of_step<Step, State>().stops, bool, void> {
       each([&](auto const& jump) { if (jump.due_before(std::as_const(x), i)) jump.run(x, i); });
       [[maybe_unused]] bool const more = detail::move_on(inner, x, i);
-      each([&](auto const& jump) { if (jump.due_behind(i)) jump.run(x, i); });
+      each([&](auto const& jump) { if (jump.due_after(i)) jump.run(x, i); });
       if constexpr (detail::shape_of_step<Step, State>().stops) return more;
     }
     /// Called by executors, once before each loop.
@@ -406,7 +406,7 @@ class with_jumps {
         if (end > last) return;
         for (; i < end; ++i) detail::move_on(inner, trail.live(), i);
         each([&](auto const& jump, std::size_t k) {
-          if (!jump.due_behind(end - 1)) return;
+          if (!jump.due_after(end - 1)) return;
           trail.note(k, end - 1);
           jump.run(trail.live(), end - 1);
           open = false;
@@ -420,7 +420,7 @@ class with_jumps {
       step_index found = last + 1;
       each([&](auto const& jump, std::size_t) {
         step_index const next = jump.next(i, last + 1);
-        if (next < found && (next < last || (next == last && jump.due_behind(last - 1)))) found = next;
+        if (next < found && (next < last || (next == last && jump.due_after(last - 1)))) found = next;
       });
       return found;
     }
@@ -443,7 +443,7 @@ class with_jumps {
 
  public:
   /// \param inner  the step between jumps   \param back  its adjoint
-  /// \param jumps  of `jump_at`, `jump_behind`, `jump_when`
+  /// \param jumps  of `jump_at`, `jump_after`, `jump_when`
   explicit with_jumps(Step inner, Adjoint back, Jump... jumps)
       : step{inner, jumps_type{jumps...}}, adjoint{inner, back, jumps_type{jumps...}, {}} {}
   forward step;  ///< the step with its jumps

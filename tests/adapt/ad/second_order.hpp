@@ -131,7 +131,7 @@ void jumps() {
     bar.rotate_back();
   };
   auto const kick = cairn::jump_at(7, square, square_back);
-  auto const last = cairn::jump_behind(39, square, square_back);
+  auto const last = cairn::jump_after(39, square, square_back);
   cairn::with_jumps const expected_loop{leapfrog{}, by_hand, kick, last};
   auto const expected = cairn::gradient(expected_loop.step, x0, cairn::store_all(40), seed, expected_loop.adjoint);
   cairn::taped t{Tape{}, leapfrog{}};
