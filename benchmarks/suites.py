@@ -4,7 +4,7 @@
 
     suites.py FOLDER_OF_PROGRAMS FOLDER_FOR_JSON [ARGS of Google Benchmark...]
 
-A program writes its JSON with --benchmark_out. A counter `x` that stands beside `predicted_x` must be equal to it.
+A program writes its JSON with --benchmark_out. A counter `x` must be equal to a counter `predicted_x` beside it.
 """
 import json
 import pathlib

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that choose their own size, in a loop of a length that nobody knows before it has run.
+// Steps that choose their own size, in a loop whose length is not known before it has run.
 //
 // A small body about the earth and the moon, on the closed orbit that Arenstorf found (1963): close to the moon its
 // steps are a thousand times shorter than far from it. The method of Dormand and Prince (1980), of order 5, with an
@@ -120,7 +120,7 @@ void step_adjoint(body const& x, body& bar, chosen const& c) {
     k_bar[i] = rate_adjoint(s.at[i], k_bar[i]);
     for (std::size_t d = 0; d < 4; ++d) u_bar[d] += k_bar[i][d];
   }
-  bar = {u_bar, 0};  // the time behind the step is a constant, too
+  bar = {u_bar, 0};  // the time after the step is a constant, too
 }
 
 int main() {

@@ -4,8 +4,8 @@
 // Heat spreads along a rod and is lost, u_t = D u_xx - u^4. BDF2 solves for x1, given the last two states y and z,
 //     a x1 - dt f(x1) = b y + c z,    a = 3/2, b = 2, c = -1/2; its first step is implicit Euler's, a = b = 1, c = 0
 // by Newton's method. The adjoint solves one system with the transposed matrix, which is symmetric here, at x1: it is
-// given the ring behind the step, and Newton's method is not differentiated. x.rotate() on the way forward is
-// bar.rotate_back() on the way back; neither copies a state.
+// given the ring after the step, and Newton's method is not differentiated. x.rotate() of the step is bar.rotate_back()
+// in the adjoint; neither copies a state.
 
 #include <cmath>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A solver that has its own idea of states and tapes, driven in blocks by callbacks: heat with a conductivity of 1 +
-// u^2 on a mesh that is refined five times on the way, so that late stages take thirty times the memory of early ones.
+// u^2 on a mesh that is refined five times as it runs, so that late stages take thirty times the memory of early ones.
 // Blocks of sqrt(n) stages do not know that; blocks cut for a budget do. The gradient has the bits of storing
 // everything, and the solver's own count of bytes is what was predicted. `block_engine FILE.svg` draws these counts.
 
@@ -63,8 +63,8 @@ constexpr bool refines(step_index i) { return i % 8 == 7 && i < 40; }
   return coarse;
 }
 
-/// The engine. It keeps what it is told to keep, and counts the bytes of that; the initial state and its adjoint do not
-/// count.
+/// The engine. It keeps what the callbacks ask it to keep, and counts the bytes of that; the initial state and its
+/// adjoint do not count.
 class solver {
  public:
   explicit solver(field initial) { states_[0] = std::move(initial); }

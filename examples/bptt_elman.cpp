@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Back-propagation through time of an Elman network: 1,000 steps in the memory of 60 hidden states, spent on hidden
-// states, on tapes of whole steps, or on both. A tape holds the hidden states before and behind its step, so it takes
+// states, on tapes of whole steps, or on both. A tape holds the hidden states before and after its step, so it takes
 // two units, and restarts the loop.
 
 #include <array>
@@ -24,7 +24,7 @@ struct weights {
 double signal(cairn::step_index i) { return std::sin(0.05 * double(i)); }
 
 struct tape {
-  vector before, behind;
+  vector before, after;
 };
 
 struct elman {
@@ -42,7 +42,7 @@ struct elman {
   void reverse(tape const& kept, vector& h_bar, cairn::step_index i) {
     vector out{};
     for (std::size_t r = 0; r < hidden; ++r) {
-      double const inner = h_bar[r] * (1 - kept.behind[r] * kept.behind[r]);
+      double const inner = h_bar[r] * (1 - kept.after[r] * kept.after[r]);
       bar.input[r] += inner * signal(i);
       for (std::size_t c = 0; c < hidden; ++c) {
         bar.recurrent[r][c] += inner * kept.before[c];
@@ -69,11 +69,11 @@ int main() {
       ++runs;
       tape kept{h, {}};
       net.step(h, i);
-      kept.behind = h;
+      kept.after = h;
       return kept;
     };
     auto const reverse = [&net](tape const& kept, vector& bar, cairn::step_index i) { net.reverse(kept, bar, i); };
-    auto const restart = [](tape const& kept) -> vector const& { return kept.behind; };
+    auto const restart = [](tape const& kept) -> vector const& { return kept.after; };
     return cairn::recorded{record, reverse, restart};
   };
 

@@ -66,7 +66,7 @@ struct convolution {
   }
 };
 
-/// The largest of each 2 x 2 cells. The tape remembers which it was, and needs no input for the way back.
+/// The largest of each 2 x 2 cells. The tape remembers which it was, and the adjoint needs no input.
 struct pooling {
   struct tape {
     image pooled;

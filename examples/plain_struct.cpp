@@ -36,7 +36,7 @@ int main() {
   pendulum const seed{1.0, 0.0};  // the result is the last angle: its derivative by the final state
   double const drag = 0.2;
 
-  // Is the adjoint that of the step? Wrong ones are the commonest mistake; this one answers with the first step that is
+  // Is the adjoint that of the step? Wrong ones are the most common mistake; this check names the first step that is
   // wrong, and how wrong.
   double ignored = 0;
   auto const report =

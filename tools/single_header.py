@@ -8,7 +8,7 @@ It holds the umbrellas cairn.hpp, planning.hpp and chains.hpp with all that they
 public headers of ROOMS. HEADERs come beside them, e.g. cairn/plan/text/space_time.hpp. Adapters stay outside: each
 needs a third party, and the folder of headers.
 
-Texts stand in the order in which a compiler reads them, each once, as #pragma once would have it. Standard headers
+Texts are in the order in which a compiler reads them, each once, as with #pragma once. Standard headers
 are included at the top.
 """
 import argparse
@@ -41,13 +41,13 @@ END = "\n#endif  // CAIRN_SINGLE_HPP\n"
 
 
 class Amalgam:
-    """Headers of cairn one behind the other, and the standard headers that they include."""
+    """Headers of cairn one after another, and the standard headers that they include."""
 
     def __init__(self, include):
         self.include, self.seen, self.standard, self.text = include, set(), set(), ""
 
     def add(self, name):
-        """A header behind those that it includes. Those that it includes under a condition come too: whether they are
+        """A header after those that it includes. Those that it includes under a condition come too: whether they are
         needed is for the compiler to say, and all compile everywhere."""
         if name in self.seen:
             return
@@ -57,7 +57,7 @@ class Amalgam:
         for line in text.splitlines():
             included = INCLUDED.match(line)
             if included and included[1].startswith("cairn/"):
-                if included[1].endswith(".ipp"):  # needs what stands above it
+                if included[1].endswith(".ipp"):  # needs what is above it
                     self.write(name, kept)
                     kept = []
                 self.add(included[1])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A machine without a GPU that does all the work at once, and keeps the time that a device would take on a clock of its
-// own: a trial of the measurements whose answers are known.
+// own: a trial of the measurements whose results are known.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measurements without a GPU: tiny states, work done at once, time on a clock whose answers are known. Every row
+// The measurements without a GPU: tiny states, work done at once, time on a clock whose results are known. Every row
 // must meet its prediction.
 #include "dry_machine.hpp"
 #include "plan.hpp"

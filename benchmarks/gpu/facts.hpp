@@ -45,11 +45,11 @@ void measure_copies(Machine& machine, results& out, settings const& size) {
   cairn::pinned_buffer<runtime> down{device, bytes}, up{device, bytes};
   std::memset(up.data(), 1, bytes);
   machine.poison(static_cast<float*>(a.data()), bytes / sizeof(float), c);
-  auto const add = [&](char const* bench, std::size_t copied, double foretold, auto put) {
+  auto const add = [&](char const* bench, std::size_t copied, double predicted, auto put) {
     row r{.bench = bench, .params = support::json_object{}.add("bytes", copied), .samples = sampled(2, 7, [&] {
                                                                                    return machine.timed(put);
                                                                                  })};
-    if (foretold > 0) r.predicted = foretold;
+    if (predicted > 0) r.predicted = predicted;
     r.found.add("GB_per_s", 1e-9 * double(copied) / r.median());
     out.add(r);
     return r.median();

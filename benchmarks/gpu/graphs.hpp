@@ -20,7 +20,7 @@
 
 namespace gpu {
 
-/// Segments of equal length, each kept by its first state; one captured for the way forward, one for the way back.
+/// Segments of equal length, each kept by its first state; one captured for the forward run, one for the reversal.
 /// Numbers of steps are frozen in a graph, so a segment is a multiple of the 7 steps after which those of this loop
 /// come again. The rest at the end is put into the stream.
 template <class Machine>
@@ -61,7 +61,7 @@ class segments {
       backward_();
     }
   }
-  /// Steps and adjoints that are run, those of the way forward included.
+  /// Steps and adjoints that are run, those of the forward run included.
   [[nodiscard]] double predicted(state_times const& times, double copy) const {
     cairn::step_index const again = whole_ * (length - 1);
     return times.floor(whole_ * length + rest_) + double(again) * times.step + 3 * double(whole_) * copy;

@@ -36,13 +36,13 @@ class pinned_cache : public R {
       }
     R::pinned_free(at);
   }
-  /// Bytes that nobody uses and that are pinned still.
+  /// Bytes that are not in use and still pinned.
   [[nodiscard]] std::size_t kept_bytes() const noexcept {
     std::size_t sum = 0;
     for (block const& b : blocks_) sum += b.used ? 0 : b.bytes;
     return sum;
   }
-  /// Gives back what nobody uses.
+  /// Gives back what is not in use.
   void drop_unused() noexcept {
     for (block const& b : blocks_)
       if (!b.used) R::pinned_free(b.at);

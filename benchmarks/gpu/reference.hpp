@@ -14,8 +14,8 @@
 namespace gpu {
 
 /// The right gradient of one loop. Where all of its states fit the device, the digest of the whole one; and always some
-/// rods of it, spread over the state and differentiated alone. The digest of the first sweep stands in where there is
-/// no other: then all sweeps must agree.
+/// rods of it, spread over the state and differentiated separately. The digest of the first sweep stands in where there
+/// is no other: then all sweeps must agree.
 template <class Machine>
 class reference {
  public:
@@ -52,7 +52,7 @@ class reference {
     if (!digest_) digest_ = digest;
     return digest == *digest_;
   }
-  /// The same for the rods that were differentiated alone.
+  /// The same for the rods that were differentiated separately.
   template <class State>
   [[nodiscard]] bool some_rods_equal(State const& bar) {
     bool same = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The loop that is measured: heat in many short rods, one number after the other. Rods do not touch each other, so that
-// a few of them can be checked alone by storing all of their states. constexpr: for kernels and for the host.
+// a few of them can be checked separately by storing all of their states. constexpr: for kernels and for the host.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ inline constexpr std::size_t rod = 512;
 [[nodiscard]] constexpr float stepped(float left, float x, float right, cairn::step_index i) {
   return x + flow(i) * (left - 2.0f * x + right) - 0.01f * x * x * x + 0.01f * (static_cast<float>(i % 7) - 3.0f);
 }
-/// The adjoint before step i, from those behind it and the number before.
+/// The adjoint before step i, from those after it and the number before.
 [[nodiscard]] constexpr float pulled_back(float left, float bar, float right, float x, cairn::step_index i) {
   return bar * (1.0f - 0.03f * x * x) + flow(i) * (left - 2.0f * bar + right);
 }

@@ -36,7 +36,7 @@ struct row {
   std::optional<double> floor = {};          ///< what the same takes if nothing but the unavoidable is done
   std::optional<double> predicted = {};      ///< from this run's own times of steps and copies
   std::optional<double> assumed_ratio =
-      {};  ///< to the floor, foretold from the rates that were assumed before anything was measured
+      {};  ///< to the floor, predicted from the rates that were assumed before anything was measured
   support::json_object found = {};           ///< what was checked and counted beside the time
   std::optional<bool> right = {};            ///< whether that is as it must be
   std::string note = {};

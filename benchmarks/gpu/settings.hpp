@@ -23,7 +23,7 @@ struct settings {
   cairn::step_index small_steps;
   std::size_t copied, copied_pageable;    ///< bytes
   std::vector<std::size_t> pinned;        ///< bytes
-  std::size_t reserve;                    ///< bytes of the device that are left alone
+  std::size_t reserve;                    ///< bytes of the device that are not used
   double host_share;                      ///< of the host's memory that may be pinned
   int calls;                              ///< in a row, to time one
 };

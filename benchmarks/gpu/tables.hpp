@@ -55,14 +55,14 @@ class table {
     out_->add({.bench = "E1-E7", .params = params(size_.steps), .note = std::move(why)});
   }
 
-  /// E1: what a step, an adjoint and copies take alone, against what was assumed.
+  /// E1: what a step, an adjoint and copies take by themselves, against what was assumed.
   void pure(time_samples const& samples) {
     auto const assumed = assumed_times(Machine::name(), size_.bytes);
-    auto const add = [&](char const* what, std::vector<double> const& seconds, double foretold) {
+    auto const add = [&](char const* what, std::vector<double> const& seconds, double predicted) {
       out_->add({.bench = "E1",
                  .params = params(size_.steps_for_times).add("what", what),
                  .samples = seconds,
-                 .predicted = foretold});
+                 .predicted = predicted});
     };
     add("step", samples.step, assumed.step);
     add("adjoint", samples.adjoint, assumed.adjoint);
@@ -122,7 +122,7 @@ class table {
       without.copies = host_copies::left_out;
       auto const ideal = bench.measure(std::move(without));
       one->about.params.add("copies", "on the side");
-      double const foretold = sweep_bench<Machine>::forecast(*one, bench.times());
+      double const predicted = sweep_bench<Machine>::forecast(*one, bench.times());
       auto const real = bench.measure(*one);
       if (!ideal || !real) continue;
       row stall{.bench = "E3 stall",
@@ -130,7 +130,7 @@ class table {
                 .unit = "times what it takes without copies",
                 .samples = {*real / *ideal}};
       one->copies = host_copies::left_out;
-      stall.predicted = foretold / sweep_bench<Machine>::forecast(*one, bench.times());
+      stall.predicted = predicted / sweep_bench<Machine>::forecast(*one, bench.times());
       out_->add(stall);
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a step, an adjoint and the copies of a state take alone: what sweeps are compared with, and what forecasts are
-// made from.
+// What a step, an adjoint and the copies of a state take by themselves: what sweeps are compared with, and what
+// forecasts are made from.
 #include <algorithm>
 #include <cstddef>
 #include <optional>

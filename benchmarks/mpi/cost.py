@@ -4,7 +4,7 @@
 
     cost.py [--most-percent P] PROGRAM LAUNCHER...    PROGRAM: heat_cost.cpp; LAUNCHER: mpirun and its options
 
-Messages are those of rank 0 on 4 ranks. Instructions are counted by valgrind on one rank, where nobody waits for
+Messages are those of rank 0 on 4 ranks. Instructions are counted by valgrind on one rank, where no rank waits for
 another: two runs of different lengths, so that what MPI does to begin and end is left out. Time is the median of some
 sweeps. With --most-percent no time is taken, and the script ends with 1 if one of the others grows by more than that.
 """
@@ -37,7 +37,7 @@ def told(together, rounds=1):
 
 
 def instructions(together, rounds):
-    """Of one rank alone, with the rows that a rank has among four."""
+    """Of a single rank, with the rows that a rank has among four."""
     with tempfile.TemporaryDirectory() as scratch:
         said = run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out", program, "--rounds", str(rounds),
                     *TOGETHER[together], "32", "128", "200", "10"])

@@ -4,7 +4,7 @@
 
     compare.py --programs FOLDER --environment FOLDER --out FILE.json [--cases diffusion wave ...] [--rounds 5]
 
-Every (case, method) is a process of its own; each is pinned to the same one processor and told to use one thread. A
+Every (case, method) is a process of its own; each is pinned to the same processor and set to use one thread. A
 process first makes one gradient, whose memory is measured, and then waits. Timings are taken in turn, one sample of
 each process a round, and are of user CPU: `us/step` is the median of the rounds, `x nested` the median of each round's
 ratio to JAX's nested scan in the same round. Every gradient is compared with one in float64 (reference.py): |g -

@@ -69,7 +69,7 @@ def plain(p):
 
 
 def nested(p):
-    """Scans in scans: all but the outermost are run again on the way back."""
+    """Scans in scans: all but the outermost are run again in the backward pass."""
     def run(s, first, factors):
         length = math.prod(factors[1:])
         def block(s, j):

@@ -44,7 +44,7 @@ struct problem {
   }
 };
 
-/// What the adjoint of a run of steps reads: activated gates, or on the way back their adjoints, and the states.
+/// What the adjoint of a run of steps reads: activated gates, or in reverse their adjoints, and the states.
 struct tape {
   matrix g, h, c;
   explicit tape(step_index most) : g(gates, most * batch), h(units, most * batch), c(units, (most + 1) * batch) {}

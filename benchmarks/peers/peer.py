@@ -82,8 +82,8 @@ def serve(case, gradient, arrays, file, about):
     """Measures the memory of a first gradient, then answers questions on standard input by seconds of user CPU and by
     the clock.
 
-    gradient() makes one; arrays(it) is it as numpy arrays; about() tells the bytes counted at the peak, what they are,
-    and the versions.
+    gradient() makes one; arrays(it) is it as numpy arrays; about() returns the bytes counted at the peak,
+    what they are, and the versions.
     """
     resident = _status("VmRSS:")
     _forget_greatest_size()

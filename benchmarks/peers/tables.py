@@ -6,7 +6,7 @@
 
 Slots in memory are free, a state on disk costs 2 to write and 3 to read, an advance 1. Times are user CPU; cairn's the
 least of seven means, those of checkpoint_schedules of one run, as they are long. `cost` is without turns;
-checkpoint_schedules tells it for H-Revolve only.
+checkpoint_schedules reports it only for H-Revolve.
 """
 import argparse
 import pathlib

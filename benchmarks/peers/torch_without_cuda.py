@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lets the torch wheel run on the processor alone, without 2 GB of CUDA wheels.
+"""Lets the torch wheel run on the processor only, without 2 GB of CUDA wheels.
 
     torch_without_cuda.py COMPILER TORCH_LIB_FOLDER
 
 The wheel's libraries refuse to load without the CUDA libraries that they were linked to, also where nothing of CUDA is
-ever used. Each of these becomes a stand-in here, whose functions all answer 100: `cudaErrorNoDevice`, which is the
+ever used. Each of these becomes a stand-in here, whose functions all return 100: `cudaErrorNoDevice`, which is the
 truth for these benchmarks.
 """
 import collections

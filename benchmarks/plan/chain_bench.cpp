@@ -15,7 +15,7 @@ using namespace cairn::detail;
 void planning(benchmark::State& run, chains::kind kind, slot_kernel const& kernel) {
   chain_model const model{chains::make(kind, int(run.range(0)), 1), "bench"};
   std::int64_t const budget = model.store_all_peak() * 3 / 10;
-  // As large as they may be: as many slots as are asked for, whatever the sizes are.
+  // As large as they may be: as many slots as requested, for any sizes.
   slot_division const division{.unit = (budget + run.range(1) - 1) / run.range(1)};
   slot_table_options const options{.kernel = &kernel};
   std::optional<slot_table> plan;

@@ -44,7 +44,7 @@ double timed(F f) {
 }
 
 /// What a profile of some steps says of the whole loop. The scratch of step and adjoint, and what the adjoint holds for
-/// each step of a leaf, are not visible from outside: the model tells them.
+/// each step of a leaf, are not visible from outside: the model declares them.
 cairn::workload profiled(demo::parameters<float> const& weights, demo::streams const& text) {
   constexpr cairn::step_index tried = 200;
   demo::objective<float> total{{weights.hidden(), weights.symbols()}};

@@ -25,7 +25,7 @@ int sweep(Plan const& plan, int times) {
 
 }  // namespace
 
-/// executor_count SCHEDULE STEPS SLOTS TIMES prints the actions of one sweep; they are walked once, whatever TIMES is.
+/// executor_count SCHEDULE STEPS SLOTS TIMES prints the actions of one sweep; they are walked once for any TIMES.
 int main(int argc, char** argv) {
   if (argc != 5) {
     std::fprintf(stderr, "usage: %s revolve|uniform|store_all|any_revolve|any_uniform STEPS SLOTS TIMES\n", argv[0]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of making the plans that need a table, and of one action of theirs. The cost that a plan tells is compared
+// The time of making the plans that need a table, and of one of their actions. The cost that a plan reports is compared
 // with that of its walk.
 #include <cairn/schedule/disk_revolve.hpp>
 #include <cairn/schedule/hrevolve.hpp>

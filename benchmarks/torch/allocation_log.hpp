@@ -68,7 +68,7 @@ class allocation_events {
   std::vector<event> events_;
 };
 
-/// The events of the thread that makes it, and of those that LibTorch hands its work to, while it lives.
+/// The events of the thread that makes it, and of those that LibTorch gives its work to, while it lives.
 class allocation_log {
   template <class Report>
   struct report;

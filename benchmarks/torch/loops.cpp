@@ -3,9 +3,9 @@
 // and checkpointed, and the cases tiny and gpt of regions.hpp.
 //     loops CASE METHOD FILE
 // METHOD is plain, CHECKPOINTSxBLOCK, e.g. 32x32, or for tiny and gpt region: each step in one;
-// region_returned: the same with return_large_blocks; forward_first: plain behind a forward run without a graph.
-// Of gpt also within_MB, such as within_100, a Sequential within that limit, and anew_MB: the same, measured in each
-// call. Of tiny the forward run is timed. Questions and answers are those of benchmarks/peers/peer.hpp.
+// region_returned: the same with return_large_blocks; forward_first: plain after a forward run without a graph. Of gpt
+// also within_MB, such as within_100, a Sequential within that limit, and anew_MB: the same, measured in each call. Of
+// tiny the forward run is timed. Questions and answers are those of benchmarks/peers/peer.hpp.
 #include <sys/resource.h>
 #include <chrono>
 #include <cstdint>
@@ -43,10 +43,10 @@ struct problem {
   std::function<state(state const&, std::int64_t)> step;
   std::vector<Tensor> parameters;
   bool transposed;  ///< the reference has the parameters the other way round
-  /// The step of the first tensor alone, where there is one.
+  /// The step of just the first tensor, if there is one.
   std::function<Tensor(Tensor const&, std::int64_t)> in_region = {};
   std::function<torch::nn::Sequential()> as_sequential = {};  ///< the steps of the first tensor, where there is one
-  bool times_forward = false;  ///< whether the way back is left out of timings
+  bool times_forward = false;  ///< whether the backward pass is left out of timings
 };
 
 problem lstm() {

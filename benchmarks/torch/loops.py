@@ -7,10 +7,10 @@ in Python.
 
 lstm and wave are loops; tiny and gpt have a region around each step, and of tiny, matrices of 8x8, only the forward run
 is timed. Cases, questions and answers are those of benchmarks/peers: every row is a process of its own, pinned to the
-same one processor and told to use one thread. Its first gradient's rise of resident memory is measured, and the most
+same processor and set to use one thread. Its first gradient's rise of resident memory is measured, and the most
 bytes of tensors at once. Timings are taken in turn, one sample of each process a round, and are of user CPU: `us/step`
 is the median of the rounds, `x plain` the median of each round's ratio to the plain loop in C++ in the same round.
-`forward_first` is the plain loop behind a forward run without a graph: where each step runs forward twice, no program
+`forward_first` is the plain loop after a forward run without a graph: where each step runs forward twice, no program
 takes less on the processor at hand, and what is above it is cairn's. torch.utils.checkpoint runs in about sqrt(n)
 segments. FOLDER is what tests/adapt/torch/wheel.sh and environment.sh here have made; without it there is no Python
 side. Fails where a gradient is not the plain loop's, bit for bit, where it is far from one in float64, and where a
@@ -67,7 +67,7 @@ def promises(case, rows):
         yield f"a Sequential within 100 MB, its plan kept, takes at most as long as regions: {ratio:.3f}", ratio <= 1
     elif case == "lstm":
         ratio = chosen["us_per_step"] / rows["cairn", "forward_first"]["us_per_step"]
-        yield f"at most 1.05 times the plain loop behind a forward run: {ratio:.3f}", ratio <= 1.05
+        yield f"at most 1.05 times the plain loop after a forward run: {ratio:.3f}", ratio <= 1.05
         yield "at most 8 % of its bytes of tensors", chosen["bytes"] <= 0.08 * plain["bytes"]
     else:
         yield "at most 1.05 times the plain loop's time", chosen["to_plain"] <= 1.05

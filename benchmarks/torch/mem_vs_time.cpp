@@ -6,7 +6,7 @@
 //     checkpoint     its blocks in about sqrt(n) regions
 //     blocks:BYTES   as few blocks in a region each as keep within BYTES; larger regions where all are not enough
 //     tiny:BYTES     planned by checkpoint_module within BYTES
-// FILE gets the outputs of two steps, and the gradients and buffers behind them. Questions and answers are those of
+// FILE gets the outputs of two steps, and the gradients and buffers after them. Questions and answers are those of
 // benchmarks/peers/peer.hpp.
 #include <malloc.h>
 #include <sys/resource.h>
@@ -45,7 +45,7 @@ namespace {
 
 using torch::Tensor;
 
-/// A way to call a model, and what it is, said behind the first call.
+/// A way to call a model, and what it is, reported after the first call.
 struct way {
   std::function<Tensor()> forward;
   std::function<std::string()> words;
@@ -63,7 +63,7 @@ struct workload {
 /// The first `checkpointed` blocks in regions of `segment` each, the others as they are.
 template <class Net>
 Tensor in_regions(Net net, Tensor const& x, std::size_t checkpointed, std::size_t segment) {
-  auto y = net->before(x);
+  auto y = net->before_blocks(x);
   auto const blocks = net->blocks();
   for (std::size_t first = 0; first < blocks.size();) {
     auto const last = first < checkpointed ? std::min(first + segment, checkpointed) : blocks.size();
@@ -78,7 +78,7 @@ Tensor in_regions(Net net, Tensor const& x, std::size_t checkpointed, std::size_
     y = first < checkpointed ? cl::checkpoint(run, y, cl::CheckpointOptions().buffers(buffers)) : run(y);
     first = last;
   }
-  return net->behind(y);
+  return net->after_blocks(y);
 }
 
 /// What a plan is.

@@ -17,10 +17,10 @@ Modes:
 `counted` is the most bytes of tensors at once in a step, beside the gradients of parameters, which are the caller's;
 `resident` is the rise of resident memory in a step, these gradients included. The limits of the last three modes are
 naive's counted bytes divided by each of --parts, or with --of kept what the plain call keeps from forward to backward:
-less, because no operator works then. Every row is a process of its own, pinned to the same one processor and told to
+less, because no operator works then. Every row is a process of its own, pinned to the same processor and set to
 use one thread; times are taken in turn, one sample of each process a trial, and are of user CPU: the median, and the
 median of each trial's ratio to naive. Fails where output, gradients or buffers of cairn's rows are not naive's, bit for
-bit, where tiny counts more than its limit, and where a figure that is promised is not met. Behind a row of tiny:
+bit, where tiny counts more than its limit, and where a figure that is promised is not met. After a row of tiny:
 operations, how many run again, bytes by the plan, and how far its time is from what no plan goes below.
 """
 import argparse

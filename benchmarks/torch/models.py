@@ -65,10 +65,10 @@ class ResNet(nn.Module):
         self.blocks = nn.ModuleList(blocks)
         self.fc = nn.Linear(inputs, 1000)
 
-    def before(self, x):
+    def before_blocks(self, x):
         return nn.functional.max_pool2d(self.bn1(self.conv1(x)).relu_(), 3, 2, 1)
 
-    def behind(self, y):
+    def after_blocks(self, y):
         return self.fc(torch.flatten(nn.functional.adaptive_avg_pool2d(y, 1), 1))
 
 
@@ -106,10 +106,10 @@ class GPT(nn.Module):
         self.blocks = nn.ModuleList(GPTBlock(length, width, heads) for _ in range(blocks))
         self.ln_f = nn.LayerNorm(width)
 
-    def before(self, tokens):
+    def before_blocks(self, tokens):
         return self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
 
-    def behind(self, y):
+    def after_blocks(self, y):
         return nn.functional.linear(self.ln_f(y), self.wte.weight)
 
 
@@ -134,13 +134,13 @@ checkpointed, segment = 0, 1
 
 
 def forward():
-    y, k, blocks = net.before(x), 0, list(net.blocks)
+    y, k, blocks = net.before_blocks(x), 0, list(net.blocks)
     while k < len(blocks):
         last = min(k + segment, checkpointed) if k < checkpointed else len(blocks)
         part = nn.Sequential(*blocks[k:last])
         y = checkpoint(part, y, use_reentrant=False) if k < checkpointed else part(y)
         k = last
-    return net.behind(y)
+    return net.after_blocks(y)
 
 
 with torch.no_grad():

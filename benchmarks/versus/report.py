@@ -104,7 +104,7 @@ def wrapped(sentence, indent=""):
 
 
 def markdown(data):
-    """What stands between the markers of docs/versus.md."""
+    """The text between the markers of docs/versus.md."""
     if data is None:
         return not_measured
     lines = [f"![{told(data)}](pictures/{pathlib.Path(drawing).name})", "",

@@ -49,7 +49,7 @@ double in_blood(rates<double> const& p, double time) {
 }
 constexpr rates<double> truth{1.5, 0.4}, guess{1.2, 0.6};
 
-/// How far the blood is from the sample behind step i - 1.
+/// How far the blood is from the sample after step i - 1.
 struct misfit {
   template <class T>
   T operator()(amounts<T> const& y, rates<T> const&, cairn::step_index i) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 4D-Var without an adjoint model: Lorenz's model of 1996, 40 numbers on a ring, written once for any number. Half of
 // the numbers are observed every fifth step. The gradient by the initial state and by the forcing of every step comes
-// from ADOL-C, a few steps at a time; it agrees with a tape of the whole loop, whose bytes stand beside.
+// from ADOL-C, a few steps at a time; it agrees with a tape of the whole loop, whose bytes are shown beside it.
 
 #include <algorithm>
 #include <array>

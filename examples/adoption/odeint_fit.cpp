@@ -155,7 +155,7 @@ int main() {
     }
   }
 
-  // The gradient, whatever is kept, and against differences.
+  // The gradient, with any number of checkpoints, and against differences.
   rates<double> p{1.4, 1.1, 0.9, 3.2};
   cairn::online const plan{12};
   auto now = work.evaluate(p, plan);

@@ -7,7 +7,7 @@
 #include <vector>
 #include <petscts.h>
 
-/// PETSc answers with error codes, a sweep is stopped by an exception.
+/// PETSc returns error codes, a sweep is stopped by an exception.
 inline void check(PetscErrorCode code) {
   if (code == 0) return;
   char const* text = nullptr;

@@ -2,9 +2,9 @@
 // Advection and diffusion on a line, integrated by CVODES of SUNDIALS, which chooses its steps by itself. A step of the
 // loop is a window between two times of output; CVODES's own adjoint goes back through one window at a time, so that
 // it keeps the steps of one window and not of the whole run. The gradient by the initial state and by both coefficients
-// has the bits of CVODES alone, where one CVODES for each window keeps that window's steps from the way forward. It is
-// that of one adjoint of CVODES over all time to its tolerance: that one does not start anew at a time of output, and
-// so takes other steps.
+// has the bits of CVODES without cairn, where one CVODES for each window keeps that window's steps of the forward run.
+// It is that of one adjoint of CVODES over all time to its tolerance: that one does not start anew at a time of output,
+// and so takes other steps.
 
 #include <algorithm>
 #include <cmath>
@@ -184,7 +184,7 @@ class integrator {
     return found;
   }
 
-  /// What a window starts from: u alone, because every window starts the integrator anew.
+  /// What a window starts from: only u, because every window restarts the integrator.
   void save(std::vector<double>& old) const { old.assign(N_VGetArrayPointer(u_), N_VGetArrayPointer(u_) + cells); }
   [[nodiscard]] std::vector<double> save() const {
     std::vector<double> made;
@@ -234,7 +234,7 @@ std::vector<double> by_hand() {
   return solver.gradient();
 }
 
-/// Without anything that is run again: each window has a CVODES of its own, which keeps the steps of the way forward.
+/// Without running anything again: each window has a CVODES of its own, which keeps the steps of the forward run.
 std::vector<double> by_stored_steps() {
   std::vector<std::unique_ptr<integrator>> of_window;
   for (cairn::step_index i = 0; i < windows; ++i) {

@@ -188,7 +188,7 @@ char const* name_of(cairn_status status) {
 void say(cairn_report& report, char const* text) { std::snprintf(report.message, sizeof report.message, "%s", text); }
 
 /// Runs f, which returns a status, and turns all that it throws into one.
-/// \param work  where the step and phase of a failure stand, may be NULL
+/// \param work  where the step and phase of a failure are written, may be NULL
 template <class F>
 int guarded(char const* who, cairn_report* wanted, workspace const* work, F f) noexcept {
   cairn_report unwanted, &report = wanted != nullptr ? *wanted : unwanted;

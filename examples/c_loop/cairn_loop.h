@@ -49,7 +49,7 @@ typedef struct cairn_loop {
   int (*copy)(void const* from, void* into, void* user); /* may be called again on the same `into` */
   void (*destroy)(void *state, void *user);
 
-  void *user;             /* handed to every callback: parameters, and where their derivatives are summed */
+  void *user;             /* passed to every callback: parameters, and where their derivatives are summed */
 } cairn_loop;
 
 /* How a call ended. */

@@ -29,7 +29,7 @@ template <class Scalar>
   return std::size_t(size) * sizeof(Scalar) + (EIGEN_MALLOC_ALREADY_ALIGNED ? 0 : EIGEN_DEFAULT_ALIGN_BYTES);
 }
 
-/// Hidden and cell values of all streams: what one step hands to the next.
+/// Hidden and cell values of all streams: what one step passes to the next.
 template <class Scalar>
 using lstm_state = std::tuple<matrix<Scalar>, matrix<Scalar>>;
 

@@ -39,7 +39,7 @@ struct loop_shape {
     work.form.adjoint = cairn::adjoint_form::leaf;
     return work;
   }
-  /// The adjoint runs each step once more whatever the leaf, so the calls of the step are what differs.
+  /// The adjoint runs each step once more for any leaf, so only the calls of the step differ.
   [[nodiscard]] cairn::wide work(cairn::any_schedule const&, cairn::cost const& cost) const { return cost.step_calls; }
 };
 

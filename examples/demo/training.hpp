@@ -146,7 +146,7 @@ struct baseline {
   std::size_t peak_bytes;
 };
 
-/// The baseline and behind it its gradient. Sweeps twice with one workspace: the second finds its memory ready, as the
+/// The baseline, followed by its gradient. Sweeps twice with one workspace: the second finds its memory ready, as the
 /// passes of a training after the first do.
 [[nodiscard]] inline std::vector<std::byte> store_all_gradient(parameters<float> const& weights, streams const& text) {
   objective<float> total{{weights.hidden(), weights.symbols()}};

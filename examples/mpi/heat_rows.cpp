@@ -31,7 +31,7 @@ constexpr double k = 0.2, c = 0.01, h = 0.05;
 
 /// Rows of `columns` cells.
 using field = std::vector<double>;
-/// The same with a row before and one behind them, the halo. Beyond the ends of the tube it is 0.
+/// The same with a row before and one after them, the halo. Beyond the ends of the tube it is 0.
 struct halo_field : field {
   explicit halo_field(std::size_t inner_rows) : field((inner_rows + 2) * columns) {}
   double* inner() { return data() + columns; }

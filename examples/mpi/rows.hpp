@@ -2,7 +2,7 @@
 #pragma once
 /// \file rows.hpp  The rows of a grid over the ranks of a communicator: which rows a rank owns, the exchange of the
 /// rows at its edges, sums whose bits do not depend on the number of ranks, and whole fields. An error of MPI's ends
-/// all ranks, which is what it does unless it is told otherwise.
+/// all ranks, which is the default.
 
 #include <chrono>
 #include <cstddef>

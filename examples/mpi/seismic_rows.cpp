@@ -4,7 +4,7 @@
 //
 // The kernels, the step and the adjoint are those of examples/seismic, unchanged; what is added for the ranks is one
 // halo exchange in each. A rank's part of the ground is its own rows, one row of each neighbour, and beyond it a row
-// that the kernels take for the rim, whose numbers nobody reads:
+// that the kernels take for the rim, whose numbers are not read:
 //
 //     rank 0   rim ======= o -            = own rows    o a neighbour's row    - taken for the rim
 //     rank 1             - o ======= rim
@@ -82,8 +82,8 @@ struct gradient {
 gradient over_ranks(MPI_Comm comm, scene const& whole) {
   auto const nx = whole.ground.grid.nx;
   mpi::row_block const mine{comm, whole.ground.grid.nz, nx, 2};
-  std::size_t const before = mine.has_above() ? 2 : 0, behind = mine.has_below() ? 2 : 0;
-  auto const part = part_of(whole, mine.first() - before, mine.last() + behind, mine.first(), mine.last());
+  std::size_t const before = mine.has_above() ? 2 : 0, after = mine.has_below() ? 2 : 0;
+  auto const part = part_of(whole, mine.first() - before, mine.last() + after, mine.first(), mine.last());
   auto const own = before * nx;  // the first cell that this rank owns
 
   auto const cells = part.ground.grid.cells();

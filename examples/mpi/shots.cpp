@@ -4,9 +4,9 @@
 //
 // Here no message is sent within a sweep: a rank computes whole shots. So nothing has to be equal on the ranks, not
 // even the plan, and each plans for the memory that it has. The ranks of a node share its memory, so each gets a share
-// of the node's budget. What does meet is the sum of all gradients. It is added up in the order of the shots, whoever
-// computed them, so that its bits are those of one rank, whatever its budget. `collective::sweep` lets an exception of
-// one rank reach all of them before anyone waits for a gradient that does not come.
+// of the node's budget. Only the sum of all gradients is common. It is added up in the order of the shots, on whichever
+// ranks they were computed, so that its bits are those of one rank with any budget. `collective::sweep` lets an
+// exception of one rank reach all of them before anyone waits for a gradient that does not come.
 
 #include <algorithm>
 #include <cstddef>

@@ -47,7 +47,7 @@ struct leap_cell {
   }
 };
 
-/// Pulls the adjoint of (u, w) back to that of (u, p). The other cells read all of `by_w`, which nobody may write
+/// Pulls the adjoint of (u, w) back to that of (u, p). The other cells read all of `by_w`, which must not be written
 /// meanwhile.
 template <class Real>
 struct back_cell {
@@ -70,7 +70,7 @@ struct back_cell {
   }
 
  private:
-  /// The rim of w is 0 whatever the state was.
+  /// The rim of w is 0 for any state.
   [[nodiscard]] constexpr Real damped(std::size_t k) const {
     return ground.on_rim(k) ? Real(0) : ground.damping(k) * by_w[k];
   }

@@ -17,7 +17,7 @@
 
 namespace seismic {
 
-/// Time in user code alone, in seconds: what else the machine does does not count.
+/// Time in user code only, in seconds: other work of the machine does not count.
 [[nodiscard]] inline double user_seconds() {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);

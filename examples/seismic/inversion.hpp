@@ -22,7 +22,7 @@ template <class Real>
   return all;
 }
 
-/// `sweep(shot)` adds one shot's gradient to `sensitivity` and answers its misfit.
+/// `sweep(shot)` adds one shot's gradient to `sensitivity` and returns its misfit.
 /// \param ground  what the sweep runs in; gets the velocity   \param slope  becomes the gradient, per m/s
 /// \returns infinity, and does nothing, where the scheme would be unstable
 template <class Real, class Sweep>

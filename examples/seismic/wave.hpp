@@ -4,7 +4,7 @@
 ///
 /// With L the five-point Laplacian, m = (v dt / cell)^2, g the damping and s the source, a step is
 ///     w = g (2 u + m L u - g p) + s,     (p, u) -> (u, w).
-/// It is affine in (p, u), so its adjoint needs of the state only u, and that for the gradient with respect to m alone.
+/// It is affine in (p, u), so its adjoint needs of the state only u, and that only for the gradient with respect to m.
 
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace seismic {
 
-/// Pressure at two times: what one step hands to the next. An adjoint of it has the same shape.
+/// Pressure at two times: what one step passes to the next. An adjoint of it has the same shape.
 template <class Real>
 struct wave {
   std::vector<Real> before, now;
@@ -103,7 +103,7 @@ template <class Real>
   Real const* const gx = ground.damping_x.data();
   auto const scale = [&](std::size_t z) {
     auto const k = z * nx;
-    now[k] = now[k + nx - 1] = 0;  // the rim of w is 0 whatever the state was
+    now[k] = now[k + nx - 1] = 0;  // the rim of w is 0 for any state
     detail::scale_row(nx, ground.damping_z[z], gx, &ground.courant2[k], now + k, u + k, u + k - nx, u + k + nx,
                       sensitivity + k, rows[z]);
   };

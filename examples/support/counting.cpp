@@ -12,7 +12,7 @@
 
 namespace {
 
-// Wide enough to leave the block behind it with malloc's alignment.
+// Wide enough to leave the block after it with malloc's alignment.
 struct alignas(std::max_align_t) prefix {
   std::size_t size;
 };

@@ -10,7 +10,7 @@
 namespace support {
 
 /// Reads the words and runs. Answers 0 where every check was passed, 2 for a wrong command line, 1 for everything else.
-/// \param parse  `parse(count, words)` gives options with `help`   \param run  `run(options)` tells whether every check
+/// \param parse `parse(count, words)` gives options with `help` \param run `run(options)` returns whether every check
 /// was passed
 template <class Parse, class Run>
 int run_program(char const* name, char const* usage, int count, char const* const* words, Parse parse, Run run) {

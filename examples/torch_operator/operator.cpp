@@ -41,7 +41,7 @@ Tensor evolve_within(Tensor const& x, Tensor const& w, std::int64_t steps, std::
                                cl::LoopOptions().memory_limit(limit));
 }
 
-/// A part that keeps its input alone. A region would be refused in Python; a loop of one step is not.
+/// A part that keeps only its input. A region would be refused in Python; a loop of one step is not.
 Tensor once(Tensor const& x, Tensor const& w) {
   return cl::checkpointed_loop([w](Tensor const& now) { return step(step(now, w), w); }, x, 1, cl::LoopOptions());
 }

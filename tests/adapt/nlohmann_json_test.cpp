@@ -38,7 +38,7 @@ TEST_CASE("JSON says what is not usual and no more", "[adapt][actions]") {
         nlohmann::json::parse(R"({"action":"load","from":7,"slot":4,"what":"tape","tier":"disk"})"));
 }
 
-TEST_CASE("JSON of other hands is read", "[adapt][actions]") {
+TEST_CASE("JSON from another program is read", "[adapt][actions]") {
   auto const plan = read_actions_json(
       R"({"actions": [{"from": "0", "to": 1, "action": "turn"}, {"to": 1, "from": 0, "action": "reverse", "what": "state"},
                                           {"action": "done"}], "free_initial": true, "slots": 0, "steps": "1", "leaf": 1})");

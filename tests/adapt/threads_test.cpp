@@ -26,7 +26,7 @@ TEST_CASE("a launcher runs each part once", "[adapt][threads]") {
   }
 }
 
-TEST_CASE("a launcher uses as many threads as it was told, the caller's among them", "[adapt][threads]") {
+TEST_CASE("a launcher uses as many threads as requested, the caller's among them", "[adapt][threads]") {
   cairn::thread_launcher const launch{3};
   CHECK(launch.threads() == 3);
   std::atomic<int> inside{0};

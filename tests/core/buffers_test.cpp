@@ -256,7 +256,7 @@ TEST_CASE("traits and members decide what a type's bytes are", "[buffers]") {
   CHECK(value == 5.0);
 }
 
-TEST_CASE("a struct with bit-fields is a state by its traits alone", "[buffers]") {
+TEST_CASE("a struct with bit-fields is a state only by its traits", "[buffers]") {
   std::tuple<flags, int> x{{5, 17}, 1}, y{};
   CHECK(cairn::copied_state<std::tuple<flags, int>>);
   CHECK(cairn::bytes_of(x) == sizeof x);

@@ -97,7 +97,7 @@ TEST_CASE("a text that is no size is refused with its text", "[bytes]") {
   }
 }
 
-TEST_CASE("a unit without B is told its two meanings", "[bytes]") {
+TEST_CASE("the error for a unit without B names its two meanings", "[bytes]") {
   CHECK_THAT(refusal("4G"), Catch::Matchers::EndsWith("; write 4GB (10^9) or 4GiB (2^30)"));
   CHECK_THAT(refusal("1.5 m"), Catch::Matchers::EndsWith("; write 1.5MB (10^6) or 1.5MiB (2^20)"));
   CHECK_THAT(refusal("10ei"), Catch::Matchers::EndsWith("; write 10EB (10^18) or 10EiB (2^60)"));

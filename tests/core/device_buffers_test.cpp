@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// States with parts in device memory: found without any device library, told apart from host memory, and counted.
+// States with parts in device memory: found without any device library, distinguished from host memory, and counted.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -95,7 +95,7 @@ class solver {
   std::vector<double> a_ = std::vector<double>(3);
   std::vector<int> b_ = std::vector<int>(5);
 };
-/// As rmm::device_uvector: a raw pointer that nothing but its traits tells from one to host memory.
+/// As rmm::device_uvector: a raw pointer that only its traits distinguish from one to host memory.
 struct raw_owner {
   using value_type = double;
   double* data() { return hidden.data(); }
@@ -168,7 +168,7 @@ std::vector<run> device(std::vector<std::size_t> const& sizes) {
 }  // namespace
 
 TEST_CASE(
-    "a container whose data() is a fancy pointer is one run in device memory, of whatever trivially copyable elements",
+    "a container whose data() is a fancy pointer is one run in device memory, of any trivially copyable elements",
     "[device]") {
   struct padded {
     char a;
@@ -264,7 +264,7 @@ TEST_CASE("owners are states, pointers and views are not", "[device]") {
   CHECK_FALSE(std::is_convertible_v<device_pointer<double>, double const*>);
 }
 
-TEST_CASE("nobody varies numbers in device memory", "[device]") {
+TEST_CASE("numbers in device memory are not varied", "[device]") {
   CHECK_FALSE(cairn::numbered<field>);
   CHECK_FALSE(cairn::numbered<grid>);
   CHECK_FALSE(cairn::numbered<raw_owner>);
@@ -272,7 +272,7 @@ TEST_CASE("nobody varies numbers in device memory", "[device]") {
   CHECK(cairn::numbered<host_only>);
 }
 
-TEST_CASE("an observer of a sweep over device memory is told that there are no bytes to be read", "[device]") {
+TEST_CASE("an observer of a sweep over device memory learns that there are no bytes to be read", "[device]") {
   auto const step = [](grid& x, cairn::step_index i) { x.time += double(i); };
   auto const adjoint = [](grid const& x, double& bar, cairn::step_index) { bar += x.time; };
   int looks = 0, seen = 0;

@@ -110,7 +110,7 @@ struct function_like {  // no call operator of its own
 
 }  // namespace
 
-TEST_CASE("a step with plain types is told by them", "[forms]") {
+TEST_CASE("a step with plain types is recognised by them", "[forms]") {
   CHECK(read<vec>([](vec& x, step_index) { x[0] = 1; }) == in_place_i);
   CHECK(read<vec>([](vec& x) { x[0] = 1; }) == in_place);
   CHECK(read<vec>([](vec const& x, step_index) { return x; }) == by_value_i);
@@ -120,7 +120,7 @@ TEST_CASE("a step with plain types is told by them", "[forms]") {
   CHECK(read<vec>([](vec& x, int) { x[0] = 1; }) == in_place_i);
 }
 
-TEST_CASE("a step on a scalar is told by its types", "[forms]") {
+TEST_CASE("a step on a scalar is recognised by its types", "[forms]") {
   CHECK(read<double>([](double& x, step_index) { x = 1; }) == in_place_i);
   CHECK(read<double>([](double& x) { x = 1; }) == in_place);
   CHECK(read<double>([](double x) { return x; }) == by_value);
@@ -131,7 +131,7 @@ TEST_CASE("a step on a scalar is told by its types", "[forms]") {
   CHECK(read<bool>([](bool x) { return !x; }) == by_value);
 }
 
-TEST_CASE("a generic step is told without compiling a body that it does not fit", "[forms]") {
+TEST_CASE("a generic step is recognised without compiling a body that it does not fit", "[forms]") {
   CHECK(read<vec>([](auto& x, auto i) { x[0] += double(i); }) == in_place_i);
   CHECK(read<vec>([](auto&& x, auto i) { x[0] += double(i); }) == in_place_i);
   CHECK(read<vec>([](auto& x, step_index i) { x[0] += double(i); }) == in_place_i);
@@ -269,7 +269,7 @@ TEST_CASE("a step that returns bool in place stops the loop and is no step other
   CHECK(read<vec>([](vec const& x, step_index) { return x[0] < 1; }) == wrong(fault::result));
 }
 
-TEST_CASE("a tag settles what types cannot tell, and nothing else", "[forms]") {
+TEST_CASE("a tag settles what types leave open, and nothing else", "[forms]") {
   CHECK(read<vec>(cairn::in_place([](auto&& x, auto&& i) { x[0] = double(i); })) == in_place_i);
   CHECK(read<vec>(cairn::out_of_place([](auto&& x, auto&& x1) { x1 = x; })) == out_of_place);
   CHECK(read<double>(cairn::by_value([](auto&& x, auto&& i) { return x + double(i); })) == by_value_i);
@@ -295,7 +295,7 @@ TEST_CASE("a tagged function is called like the one inside it", "[forms]") {
   CHECK(x == 9.0);
 }
 
-TEST_CASE("an adjoint with plain types is told by them", "[forms]") {
+TEST_CASE("an adjoint with plain types is recognised by them", "[forms]") {
   CHECK(read_bar<vec, vec>([](vec const&, vec& bar, step_index) { bar[0] = 1; }) == one_step(true, false));
   CHECK(read_bar<vec, vec>([](vec const&, vec& bar) { bar[0] = 1; }) == one_step(false, false));
   CHECK(read_bar<vec, vec>([](vec const&, vec bar, step_index) { return bar; }) == one_step(true, true));
@@ -309,7 +309,7 @@ TEST_CASE("an adjoint with plain types is told by them", "[forms]") {
   CHECK(read_bar<double, double>([](double x, double& bar, step_index, step_index) { bar *= x; }) == leaf(false));
 }
 
-TEST_CASE("a generic adjoint is told without compiling a body that it does not fit", "[forms]") {
+TEST_CASE("a generic adjoint is recognised without compiling a body that it does not fit", "[forms]") {
   CHECK(read_bar<vec, vec>([](auto const& x, auto& bar, auto) { bar = x; }) == one_step(true, false));
   CHECK(read_bar<vec, vec>([](auto const& x, auto&& bar, auto) { bar = x; }) == one_step(true, false));
   CHECK(read_bar<vec, vec>([](auto const& x, auto bar) { bar = x; return bar; }) == one_step(false, true));

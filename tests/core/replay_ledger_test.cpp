@@ -26,7 +26,7 @@ struct rehearsal {
   replay_ledger ledger;
   step_index live = 0, farthest = 0;
   std::map<slot_index, step_index> slots, tapes;
-  bool by_steps = false;  ///< a run is told step by step, as that of a loop whose end is not known
+  bool by_steps = false;  ///< a run is reported step by step, as that of a loop whose end is not known
   std::uint64_t replays = 0, uncompared = 0, looks = 0;
   step_index stretch = -1;  ///< where live was brought back, while steps that ran before run again
   bool good = true;
@@ -218,7 +218,7 @@ TEST_CASE("a ledger finds what comes back from a place with other bytes") {
   }
 }
 
-TEST_CASE("a ledger of a kept run knows again at its second way back what it knew at the turn") {
+TEST_CASE("a ledger of a kept run knows again at its second reversal what it knew at the turn") {
   replay_ledger ledger;
   ledger.begin({replay_check::checkpoints, 10, 1, 1, 0, true});
   REQUIRE(ledger.saved(0, 0, 100));
@@ -231,7 +231,7 @@ TEST_CASE("a ledger of a kept run knows again at its second way back what it kne
   CHECK_FALSE(ledger.loaded(0, 0, 999));
 }
 
-TEST_CASE("a ledger takes the bytes that are told, and none when it begins again") {
+TEST_CASE("a ledger takes the predicted bytes, and none when it begins again") {
   for (auto const mode : {replay_check::off, replay_check::checkpoints, replay_check::every_step})
     for (bool const keeps : {false, true}) {
       heap::mark const mark;
@@ -245,7 +245,7 @@ TEST_CASE("a ledger takes the bytes that are told, and none when it begins again
   CHECK(replay_check_bytes(replay_check::checkpoints, {.slots = 1000}) <= 48 * 1000 + 200);
 }
 
-TEST_CASE("a table of a loop of unknown length grows in place: what it holds is what is told, at every moment") {
+TEST_CASE("a table of a loop of unknown length grows in place: it always holds the predicted bytes") {
   for (step_index const n : {0, 1, 62, 63, 64, 127, 128, 1000, 4095, 4096, 5000}) {
     CAPTURE(n);
     replay_ledger ledger;
@@ -264,7 +264,7 @@ TEST_CASE("a table of a loop of unknown length grows in place: what it holds is 
     for (step_index i = 0; i <= n; ++i) REQUIRE(ledger.note(i, 99 + std::uint64_t(i)));
     CHECK(ledger.compared() == 0);
     CHECK(mark.allocated() == allocated);
-    // A loop of known length behind it keeps its own table alone.
+    // A loop of known length after it keeps only its own table.
     ledger.begin({replay_check::every_step, 2, 1, 3, 0, true});
     CHECK(ledger.note(2, 5));
     CHECK(heap::held - mark.before == 8 * 64);

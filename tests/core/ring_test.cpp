@@ -118,7 +118,7 @@ TEST_CASE(
   CHECK(x == before);
 }
 
-TEST_CASE("push writes a copy into the memory of the oldest, takes what is given away, and may be handed an element") {
+TEST_CASE("push writes a copy into the memory of the oldest, moves an rvalue, and may be passed an element") {
   ring<numbers, 2> x{numbers{1, 2}, numbers{3, 4}};
   double const* const memory = x[1].data();
   numbers const next{5, 6};
@@ -195,7 +195,7 @@ TEST_CASE("a ring of states that traits copy is copied deeply, also as a part of
   CHECK((*source[0].value == 5 && *source[1].value == 6));
 }
 
-TEST_CASE("a ring of objects that cannot be moved is made in place, and hands out a snapshot of each") {
+TEST_CASE("a ring of objects that cannot be moved is made in place, and saves a snapshot of each") {
   auto x = ring<solver, 3>::made_by([](std::size_t age) { return solver{double(age)}; });
   auto const kept = cairn::save_state(x);
   x.rotate().u = 10;

@@ -65,7 +65,7 @@ static_assert(hashable<double> && hashable<long double> && hashable<std::vector<
 static_assert(hashable<std::array<padded, 3>> && hashable<std::complex<long double>> &&
               hashable<std::list<std::string>> && hashable<std::pair<char, double>>);
 static_assert(hashable<secret_integers> && hashable<std::mt19937> && hashable<told>);
-// Where its padding lies cannot be told; that of normal_distribution also holds a number that is not there yet.
+// Where its padding lies is not known; that of normal_distribution also holds a number that is not there yet.
 static_assert(!hashable<secret_numbers> && !hashable<std::vector<secret_numbers>> &&
               !hashable<std::normal_distribution<double>>);
 static_assert(!hashable<std::map<int, int>> && !hashable<int*>);
@@ -78,7 +78,7 @@ std::uint64_t hash_of_bytes(std::vector<unsigned char> const& bytes) {
 
 }  // namespace
 
-TEST_CASE("every single bit of a run changes its hash, whatever its length and where it lies") {
+TEST_CASE("every single bit of a run changes its hash, for any length and address") {
   std::mt19937_64 random{3};
   for (std::size_t size = 1; size <= 140; ++size) {
     std::vector<unsigned char> bytes(size);

@@ -451,7 +451,7 @@ TEST_CASE("a copy goes into the memory that is there", "[state]") {
   CHECK(into.corner[1][1] == 4.0);
 }
 
-TEST_CASE("what traits copy is copied by them wherever it stands", "[state]") {
+TEST_CASE("what traits copy is copied by them wherever it is", "[state]") {
   CHECK(cairn::detail::traited_copy<handles>);
   CHECK_FALSE(cairn::detail::traited_copy<nested_field>);
   CHECK_FALSE(cairn::detail::traited_copy<tree>);
@@ -644,7 +644,7 @@ TEST_CASE("traits and members may say how many bytes there are", "[state]") {
   CHECK(bytes_of(std::array<std::pair<handle, int>, 2>{}) == 2 * (sizeof(std::pair<handle, int>) + sizeof(double)));
 }
 
-TEST_CASE("a state whose bytes cannot be told is one without a size", "[state]") {
+TEST_CASE("a state whose bytes cannot be counted is one without a size", "[state]") {
   CHECK_FALSE(cairn::sized_state<std::map<int, int>>);
   CHECK_FALSE(cairn::sized_state<std::function<void()>>);
   CHECK_FALSE(cairn::sized_state<std::tuple<vec, std::list<int>>>);

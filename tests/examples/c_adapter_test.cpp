@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The adapter behind examples/c_loop: the same bits as from C++, memory as foretold, and every way in which a callback
+// The adapter behind examples/c_loop: the same bits as from C++, memory as predicted, and every way in which a callback
 // may fail.
 #include <algorithm>
 #include <array>

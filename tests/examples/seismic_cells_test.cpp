@@ -88,7 +88,7 @@ TEMPLATE_TEST_CASE("an adjoint cell by cell is the adjoint row by row, the rim a
   }
 }
 
-TEST_CASE("a receiver tells its residual and adds it to the adjoint where it stands", "[examples][seismic]") {
+TEST_CASE("a receiver computes its residual and adds it to the adjoint at its place", "[examples][seismic]") {
   std::vector<std::size_t> const receivers{4, 1};
   std::vector<double> const u{0, 1, 2, 3, 4}, recorded{0.5, 3};
   std::vector<double> residual(2), bar{10, 20, 30, 40, 50};

@@ -8,7 +8,7 @@
 
 namespace {
 
-/// Whether each row behind the first line has nothing but words and numbers in its cells: what else stands there was
+/// Whether each row after the first line has nothing but words and numbers in its cells: what else stands there was
 /// read in part.
 bool is_plain(std::string_view text) {
   for (bool is_head = true; !text.empty();) {

@@ -278,7 +278,7 @@ struct one_step_by_value {
   };
   template <class K> static adjoint<K> make() { return {}; }
 };
-/// Spoils bar where x1 is not the state behind x.
+/// Spoils bar where x1 is not the state after x.
 struct with_next {
   static constexpr char const* name = "with next";
   template <class K>

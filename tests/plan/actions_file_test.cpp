@@ -58,7 +58,7 @@ TEST_CASE("the text of a schedule is one line for each action under two lines of
                                                    ContainsSubstring("load,3,,1,tape,\n"));
 }
 
-TEST_CASE("a text by other hands is read", "[plan][actions]") {
+TEST_CASE("a text from another program is read", "[plan][actions]") {
   auto const expected = actions_of(revolve{2, 1});
   CHECK(actions_of(read_actions_csv(head + body)) == expected);
   CHECK(actions_of(read_actions_csv("\xEF\xBB\xBF" + head + body)) == expected);

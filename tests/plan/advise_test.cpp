@@ -199,7 +199,7 @@ TEST_CASE("storing everything is not advised only because it fits", "[plan][advi
   CHECK(given.best.cost.saves < 150);
 }
 
-TEST_CASE("advice is made for loops that nobody walks, without tables", "[plan][advise]") {
+TEST_CASE("advice for loops too long to walk needs no tables", "[plan][advise]") {
   for (step_index const n :
        {step_index{1'000'000}, step_index{1'000'000'000'000'000'000}, std::numeric_limits<step_index>::max()}) {
     workload work{.steps = n, .state_bytes = 1'000'000, .step_seconds = 1e-6, .adjoint_seconds = 1e-6};

@@ -49,7 +49,7 @@ double along(double value, double most, double left) { return left + (700 - left
 
 }  // namespace
 
-TEST_CASE("a breakdown's bars are as long as its numbers, one behind the other", "[plan][picture]") {
+TEST_CASE("a breakdown's bars are as long as its numbers, one after another", "[plan][picture]") {
   for (std::size_t const rows : {1u, 2u, 5u, 32u})
     for (std::size_t const kinds : {1u, 2u, 8u})
       for (auto const unit : {breakdown_unit::bytes, breakdown_unit::nanoseconds, breakdown_unit::count}) {

@@ -74,7 +74,7 @@ TEST_CASE("the words of a cost mean what the design says", "[plan][estimate]") {
   CHECK_THAT(e.forward_evaluations_per_step, WithinRel(3.637, 1e-12));
 }
 
-TEST_CASE("store-all runs no step twice, whatever is recorded", "[plan][estimate]") {
+TEST_CASE("store-all runs no step twice, recorded or not", "[plan][estimate]") {
   for (step_index n = 0; n < 30; ++n) {
     CHECK(estimate(store_all(n)).extra_steps == 0);
     CHECK(estimate(all_tapes(n)).extra_steps == 0);
@@ -85,7 +85,7 @@ TEST_CASE("store-all runs no step twice, whatever is recorded", "[plan][estimate
   CHECK(estimate(store_all(0)).forward_evaluations_per_step == 0);
 }
 
-TEST_CASE("a plan that tells its totals costs what a walk of it costs", "[plan][estimate]") {
+TEST_CASE("a plan with totals of its own costs what a walk of it costs", "[plan][estimate]") {
   for (step_index const n : {0, 1, 2, 7, 64})
     each_plan(n, [](std::string const& name, auto const& plan) {
       INFO(name);
@@ -121,7 +121,7 @@ TEST_CASE("a walk that ends early finds the peak of one to the end", "[plan][est
   }
 }
 
-TEST_CASE("the bound of states for loops that nobody walks is never below a walk", "[plan][estimate][long]") {
+TEST_CASE("the bound of states for loops too long to walk is never below a walk", "[plan][estimate][long]") {
   auto const check = [](auto const& plan) {
     each_form([&](sweep_form form) {
       auto const peak = detail::count_frames(plan, form, {92, 0, false}).peak();
@@ -137,7 +137,7 @@ TEST_CASE("the bound of states for loops that nobody walks is never below a walk
     }
 }
 
-TEST_CASE("closed forms serve loops that nobody walks", "[plan][estimate]") {
+TEST_CASE("closed forms serve loops too long to walk", "[plan][estimate]") {
   auto const longest = std::numeric_limits<step_index>::max();
   auto const two = estimate(revolve{1'000'000'000'000'000'000, 2});
   CHECK(two.counted == counted::in_closed_form);

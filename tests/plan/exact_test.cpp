@@ -39,7 +39,7 @@ std::vector<step_index> const sizes = [] {  // of slots, blocks, periods
 natural of(step_index number) { return big::u128(number); }
 natural of(wide number) { return number; }
 
-/// What estimate makes of the totals that a plan tells: sums of them, in any size.
+/// What estimate makes of the totals that a plan reports: sums of them, in any size.
 template <class Plan>
 void estimated(Plan const& plan, natural const& advances, natural const& turned) {
   if (plan.slots() > longest - 16) {
@@ -173,7 +173,7 @@ TEST_CASE("totals of leaves are exact at the edges", "[exact][leaves]") {
         natural const advances = big::binomial_sweep(count, s).advances * of(k),
                       turned = n == 0 ? natural{} : of(n) - of(count - 1) * of(k);
         natural const limit = natural{~big::u128{0}};
-        if (limit < advances) continue;  // cannot be told
+        if (limit < advances) continue;  // cannot be known
         CHECK(of(plan.counts().advances) == advances);
         CHECK(of(plan.counts().turned) == turned);
         CHECK(of(plan.counts().reversals) == of(n));

@@ -34,7 +34,7 @@ bool is_line(action_kind kind) {
 /// where it is none of them.
 class frames_in_place {
  public:
-  /// \param ahead  whether the step behind a state runs before it is kept
+  /// \param ahead  whether the step after a state runs before it is kept
   explicit frames_in_place(bool ahead) : ahead_{ahead} {}
   std::size_t obey(action const& a) {
     std::size_t most = count();
@@ -265,7 +265,7 @@ TEST_CASE("a picture does not depend on how the schedule is held", "[plan][pictu
   CHECK(space_time_svg(plan) != space_time_svg(revolve{20, 4}));
 }
 
-TEST_CASE("a title is shown as it was given, whatever characters it has", "[plan][picture]") {
+TEST_CASE("a title is shown as it was given, with any characters", "[plan][picture]") {
   std::string const title = "<script>&\"'\x01\xff \xC3\xA9";
   std::string const safe = "&lt;script&gt;&amp;&quot;&apos;\xEF\xBF\xBD\xEF\xBF\xBD \xC3\xA9";
   for (auto const& svg : {space_time_svg(revolve{5, 2}, title), memory_svg(revolve{5, 2}, {}, title)}) {

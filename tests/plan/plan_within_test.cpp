@@ -149,7 +149,7 @@ TEST_CASE("adjoints of one step get no leaves", "[plan][plan_within]") {
   CHECK(plan_within("9MB", work).with.leaf == 1);
 }
 
-TEST_CASE("one planner alone is asked where only it is wanted", "[plan][plan_within]") {
+TEST_CASE("only one planner is used if only it is requested", "[plan][plan_within]") {
   CHECK(plan_within("200MB", plain, {.only = planner::uniform}).by == planner::uniform);
   CHECK(plan_within("2GB", plain, {.only = planner::store_all}).cost.extra_steps == 0);
   CHECK_THROWS_AS(plan_within("20MB", plain, {.only = planner::uniform}), infeasible_budget);

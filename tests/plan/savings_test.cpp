@@ -26,7 +26,7 @@ TEST_CASE("31 checkpoints of 1000 save 96.9 percent", "[plan][savings][seed]") {
   CHECK_THAT(stats.recomputation_factor, WithinAbs(32.3, 0.05));
 }
 
-TEST_CASE("what a sweep over 1000 steps really runs and keeps is told beside it", "[plan][savings]") {
+TEST_CASE("what a sweep over 1000 steps really runs and keeps is shown beside it", "[plan][savings]") {
   auto const stats = get_memory_savings(1000);
   CHECK(stats.forward_evaluations_per_step == 1.937);
   CHECK(stats.peak_states == 62);

@@ -93,7 +93,7 @@ TEST_CASE("a reverse from a tape leaves live alone and one from a state uses it 
   CHECK(flaw_of({save(0, 0), advance(0, 2), turn(2, 4), reverse(2, 4), reverse(0, 2)}) == flaw::nothing_live);
 }
 
-TEST_CASE("a loop of no steps turns where it stands", "[plan][verify]") {
+TEST_CASE("a loop of no steps turns at its initial state", "[plan][verify]") {
   CHECK(check(action_list{0, 0, {turn(0, 0)}}));
   CHECK(check(action_list{0, 1, {save(0, 0), load(0, 0), turn(0, 0), drop(0)}}));
   CHECK(check(action_list{0, 1, {save(0, 0), turn(0, 0), load(0, 0), drop(0)}}));
@@ -383,7 +383,7 @@ TEST_CASE("a position must belong to the plan that takes over", "[plan][verify]"
   stored_state const twice[] = {{0, 3}, {0, 4}};
   stored_state const no_such[] = {{3, 3}};
   stored_state const negative[] = {{-1, 3}};
-  stored_state const behind[] = {{0, 11}};
+  stored_state const after[] = {{0, 11}};
   stored_state const nowhere[] = {{0, 3, tier(4)}};
   stored_state const apart[] = {{0, 3, tier::disk}, {2, 5, tier::disk}};
   CHECK(found({10, true}) == flaw::none);
@@ -394,7 +394,7 @@ TEST_CASE("a position must belong to the plan that takes over", "[plan][verify]"
   CHECK(found({10, true, twice, 2}) == flaw::impossible_plan);
   CHECK(found({10, true, no_such, 1}) == flaw::impossible_plan);
   CHECK(found({10, true, negative, 1}) == flaw::impossible_plan);
-  CHECK(found({10, true, behind, 1}) == flaw::impossible_plan);
+  CHECK(found({10, true, after, 1}) == flaw::impossible_plan);
   CHECK(found({10, true, nowhere, 1}) == flaw::impossible_plan);
   remaining const around{
       {10, 10, true, 3}, apart, 2, [](slot_index slot) { return slot == 1 ? tier::memory : tier::disk; }};

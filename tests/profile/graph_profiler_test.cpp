@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles of real runs: what is told of each node is what a sweep counts, and what a profile finds is what is planned.
+// Profiles of real runs: what is reported of each node is what a sweep counts, and what a profile finds is what is
+// planned.
 #include <cairn/profile/graph_profiler.hpp>
 
 #include <algorithm>
@@ -94,7 +95,7 @@ struct network {
         [](field const& v, double bar, graph_adjoint<field>& vbar) { vbar += scaled(bar, v); }, x);
   }
 };
-/// The sweep that keeps each value as long as it is read, from the uses that a profile tells.
+/// The sweep that keeps each value as long as it is read, from the uses that a profile reports.
 std::vector<action> store_all_of(operation_graph const& graph) {
   auto const values = liveness_of(graph);
   step_index const n = graph.size();
@@ -174,7 +175,7 @@ TEST_CASE("what an allocator counts becomes the work of operations and adjoints"
     CHECK(seen.operations[v].work >= 0);
     CHECK(seen.operations[v].work < 1'000);       // nodes of containers
     CHECK(seen.operations[v].adjoint_work <
-          2 * one + 1'000);  // a product, and the adjoint of an input, which nobody else counts
+          2 * one + 1'000);  // a product, and the adjoint of an input, which is not counted elsewhere
   }
   CHECK(seen.operations[2].adjoint_work >= 200 * 8);  // the first that adds to the adjoint of x0
   CHECK(told.operations[2].adjoint_work == 0);

@@ -407,10 +407,10 @@ TEST_CASE("the pictures have a mark for each node and each batch, and the peak a
   CHECK(count_of(marks(batch_memory_svg(batches)), "<path") == 2);
   auto with_leaves = residual_block();
   with_leaves.leaves = {{"w", node_type::param, 8}, {"x", node_type::other, 4}};
-  auto const behind = profile_of(with_leaves);
-  CHECK_THAT(run_time_svg(behind), ContainsSubstring("rank, counted from 2"));
-  CHECK(marks(run_time_svg(behind)) == marks(time));
-  CHECK(marks(rank_memory_svg(behind)) != marks(memory));  // the leaves' bytes stand below
+  auto const after = profile_of(with_leaves);
+  CHECK_THAT(run_time_svg(after), ContainsSubstring("rank, counted from 2"));
+  CHECK(marks(run_time_svg(after)) == marks(time));
+  CHECK(marks(rank_memory_svg(after)) != marks(memory));  // the leaves' bytes stand below
   CHECK_THAT(run_time_svg({}, "a title"), ContainsSubstring("a title"));
   CHECK_THAT(rank_memory_svg({}), ContainsSubstring("2 curves"));
   CHECK_THAT(batch_svg(std::vector<batch_stats>{}), ContainsSubstring("no figure"));

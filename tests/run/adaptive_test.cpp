@@ -165,7 +165,7 @@ TEST_CASE("a gradient with a plan of known length takes adaptive steps, too") {
   CHECK(run.reverse(seed, back) == all.gradient);
 }
 
-TEST_CASE("check_adjoint tells first and again that differ, and passes those that do not") {
+TEST_CASE("check_adjoint finds first and again that differ, and passes those that do not") {
   stored const all;
   auto const n = step_index(all.sizes.size());
   controller control;
@@ -188,7 +188,7 @@ TEST_CASE("check_adjoint tells first and again that differ, and passes those tha
   CHECK(wrong.step == 20);
 }
 
-TEST_CASE("numbers may be records, and stand behind the index or without it") {
+TEST_CASE("numbers may be records, after the index or without it") {
   cairn::adaptive loop{[](double& x) { return x /= 2, 0.5; }, [](double& x, double factor) { x *= factor; }};
   auto run = cairn::checkpointed_while(loop.step(), 64.0, [](double x) { return x > 1; }, cairn::online{2});
   CHECK(run.steps() == 6);

@@ -148,7 +148,7 @@ class network {
     }
     if (first > 0) forget_state(first);
   }
-  /// What knows only forward and backward records where a block is at the end, or where the way back has begun.
+  /// What knows only forward and backward records a block at the end, or once the backward pass has begun.
   void forward_or_record(step_index first, step_index last) {
     if (last == layers() || on_the_way_back_) record(first, last);
     else forward(first, last);
@@ -208,7 +208,7 @@ numbers store_all(network& engine) {
 
 }  // namespace
 
-TEST_CASE("an engine of two callbacks sees each block forward, and on the way back all but the last again",
+TEST_CASE("an engine of two callbacks sees each block forward, and in reverse all but the last again",
           "[plan][block]") {
   trace events;
   block_executor executor;
@@ -221,7 +221,7 @@ TEST_CASE("an engine of two callbacks sees each block forward, and on the way ba
   CHECK_FALSE(executor.failure().failed);
 }
 
-TEST_CASE("an engine of three callbacks is told which runs keep tapes", "[plan][block]") {
+TEST_CASE("an engine of three callbacks learns which runs keep tapes", "[plan][block]") {
   for (step_index n : {0, 1, 2, 5, 12, 13, 97})
     for (int levels : {0, 1, 2, 3, 7}) {
       CAPTURE(n, levels);

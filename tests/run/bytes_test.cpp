@@ -132,7 +132,7 @@ TEST_CASE("a kept run takes what is predicted for it, also when it is reversed t
   }
 }
 
-TEST_CASE("states that grow or shrink on the way take what the rehearsal says", "[long]") {
+TEST_CASE("states that grow or shrink during the loop take what the rehearsal says", "[long]") {
   for (int const direction : {0, 1, 2}) {
     auto const size = [&](step_index i) {
       return std::size_t(direction == 0 ? 1000 + 37 * i : direction == 1 ? 9000 - 37 * i : 500 + 211 * (i * 7919 % 13));

@@ -31,7 +31,7 @@ using actions = std::vector<action>;
 
 constexpr replay_check both[] = {replay_check::checkpoints, replay_check::every_step};
 
-/// Stages whose number k hands out something else from its second run on.
+/// Stages whose number k returns something else from its second run on.
 struct moody {
   int stage = 0;       ///< which one
   bool in_record = false;  ///< record alone does, forward never
@@ -151,7 +151,7 @@ struct of_single {
   [[nodiscard]] double backward(single const&, double bar) const { return bar; }
 };
 
-/// Keeps states, and gives the one that it is told back with another bit.
+/// Keeps states, and returns the chosen one with another bit.
 struct forgetful_store {
   step_index spoils = -1;
   std::map<std::pair<cairn::tier, step_index>, vec> all;
@@ -198,7 +198,7 @@ TEST_CASE("a state that a chain's store gives back with other bits is found", "[
     }
 }
 
-TEST_CASE("states of any_stage whose bytes cannot be told are refused by the replay check in words",
+TEST_CASE("states of any_stage whose bytes are not known are refused by the replay check in words",
           "[run][chain][replay]") {
   std::vector<cairn::any_stage> all;
   all.emplace_back(to_single{});

@@ -62,7 +62,7 @@ std::vector<double> derivatives(Stages& net) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a chain has the bits of storing everything, whatever the plan and the form of its stages",
+TEMPLATE_TEST_CASE("a chain has the bits of storing everything, for all plans and forms of its stages",
                    "[run][chain]", by_value, in_place, with_output, taped, self_contained) {
   constexpr bool alone = std::is_same_v<TestType, self_contained>;
   std::mt19937_64 numbers{7};
@@ -95,7 +95,7 @@ TEMPLATE_TEST_CASE("a chain has the bits of storing everything, whatever the pla
   CHECK(plans >= 400);
 }
 
-TEST_CASE("stages told their number form a chain by index, taped or not", "[run][chain]") {
+TEST_CASE("stages that take their number form a chain by index, taped or not", "[run][chain]") {
   std::mt19937_64 numbers{11};
   for (int const stages : {0, 1, 4, 9})
     for (int repeat = 0; repeat < 4; ++repeat) {
@@ -241,7 +241,7 @@ TEST_CASE("a tuple of stages has states, tapes and adjoints of types of its own"
   CHECK(cairn::chain_gradient(std::tuple<>{}, x0, store_all(0), [](vec const& x) { return x[1]; }) == -0.8);
 }
 
-TEST_CASE("a stage may need its state in one place and a tape alone in another", "[run][chain]") {
+TEST_CASE("a stage may need its state in one place and only a tape in another", "[run][chain]") {
   // State 1 is dropped while tape 1 lives, which is self-contained; state 2 is not dropped before its adjoint.
   std::tuple<self_contained, self_contained, by_value> mixed{{{3, weight(0)}}, {{2, weight(1)}}, {{4, weight(2)}}};
   std::vector<std::size_t> const lengths{2, 3, 2, 4};
@@ -506,7 +506,7 @@ TEST_CASE("any stages that do not fit one another are refused before any of them
       cairn::stage{[](vec const&) { return pair{}; }, [](vec const& x, double) { return x; }});
   CHECK_THAT(said(net, vec{1, 2}, 1.0), ContainsSubstring("another type of adjoint") && ContainsSubstring("stage = 0"));
   CHECK(calls == 4);
-  // What the types do not tell is told when it is there.
+  // What the types do not show is reported when it is there.
   net[0] = pairwise();
   CHECK_THROWS_AS(
       cairn::chain_gradient(net, vec{1, 2}, store_all(2), [](cairn::stage_view) { return cairn::stage_value{1.0f}; }),
@@ -609,7 +609,7 @@ TEST_CASE("a plan is anything with a list of actions", "[run][chain]") {
 
 namespace {
 
-/// A tick a reading: whatever is measured takes no longer than the reading itself.
+/// One tick per reading: nothing that is measured takes longer than the reading itself.
 struct ticking_clock {
   using duration = std::chrono::nanoseconds;
   static std::chrono::time_point<ticking_clock, duration> now() {
@@ -632,7 +632,7 @@ struct slow_clock {
 
 }  // namespace
 
-TEST_CASE("a probe tells the sizes of a chain as they are, and what planners need of it", "[run][chain][probe][long]") {
+TEST_CASE("a probe measures the sizes of a chain exactly, and what planners need of it", "[run][chain][probe][long]") {
   std::vector<std::size_t> const lengths{2, 3, 4, 1, 0, 6};
   auto const bytes = [](std::size_t length) { return std::int64_t(sizeof(vec) + 8 * length); };
   std::vector<std::int64_t> x;
@@ -734,7 +734,7 @@ void check_short_stages(double share) {
   for (auto const& one : stages) mean += double(one.run + one.recorded + one.back) / 13;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     auto const& one = stages[i];
-    CHECK(std::abs(double(c.u[i] - one.run)) <= share * mean + 0.5);  // told in whole nanoseconds
+    CHECK(std::abs(double(c.u[i] - one.run)) <= share * mean + 0.5);  // in whole nanoseconds
     CHECK(std::abs(double(c.v[i] - (one.back + one.recorded - one.run))) <= 3 * share * mean + 0.5);
   }
   CHECK(std::abs(double(c.v[4] - 6)) <= share * mean + 0.5);
@@ -743,14 +743,14 @@ void check_short_stages(double share) {
 }  // namespace
 
 TEST_CASE(
-    "stages far shorter than the clock can tell come out in their ratio, each called on a state and a tape of its own",
+    "stages far shorter than the clock's resolution have the right ratio, each called on a state and a tape of its own",
     "[run][chain][probe][long]") {
   check_short_stages<coarse_clock<1000, 0>>(1.0 / 64);
   check_short_stages<coarse_clock<1, 40>>(0);
   check_short_stages<coarse_clock<1000, 40>>(1.0 / 64);
 }
 
-TEST_CASE("a probe charges recording to the way back, and a stage for its time", "[run][chain][probe]") {
+TEST_CASE("a probe charges recording to the backward pass, and a stage for its time", "[run][chain][probe]") {
   struct timed {
     double forward(double x) const { return slow_clock::at += 5, x; }
     std::pair<double, double> record(double x) const { return slow_clock::at += 7, std::pair{x, x}; }

@@ -175,18 +175,18 @@ std::vector<std::vector<action>> plans() {
 
 }  // namespace
 
-TEST_CASE("a vector of stages survives whatever its functions throw", "[run][chain][throw]") {
+TEST_CASE("a vector of stages survives anything that its functions throw", "[run][chain][throw]") {
   std::vector<plain> stages;
   for (step_index i = 0; i < n; ++i) stages.push_back({i});
   for (auto const& plan : plans()) survives_every_throw(stages, plan);
 }
 
-TEST_CASE("a tuple of stages that record and others survives whatever its functions throw", "[run][chain][throw]") {
+TEST_CASE("a tuple of stages that record and others survives anything that they throw", "[run][chain][throw]") {
   std::tuple stages{plain{0}, recording{{1}}, recording{{2}}, plain{3}, plain{4}, recording{{5}}};
   for (auto const& plan : plans()) survives_every_throw(stages, plan);
 }
 
-TEST_CASE("a vector of any stages survives whatever its functions throw", "[run][chain][throw]") {
+TEST_CASE("a vector of any stages survives anything that its functions throw", "[run][chain][throw]") {
   std::vector<cairn::any_stage> stages;
   for (step_index i = 0; i < n; ++i) {
     if (i % 2 == 0) stages.emplace_back(plain{i});

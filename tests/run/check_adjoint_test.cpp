@@ -280,7 +280,7 @@ TEST_CASE("against a tangent an error of 1e-11 is seen") {
   CHECK(bad.step == 6);
 }
 
-TEST_CASE("an adjoint of another type, with parameters' gradients behind the state's") {
+TEST_CASE("an adjoint of another type, with parameters' gradients after the state's") {
   struct bars {
     doubles state;
     double parameter = 0;
@@ -462,7 +462,7 @@ TEMPLATE_TEST_CASE("a right adjoint of numbers of any magnitude is not accused, 
   }
 }
 
-TEST_CASE("a step with a kink where the state stands is undecided, and one that is wrong elsewhere is still found") {
+TEST_CASE("a step with a kink at the state is undecided, and one that is wrong elsewhere is still found") {
   auto rectified = [](double& x, step_index i) { x = i == 2 ? 0 : std::max(x, 0.0); };
   auto adjoint = [](double x, double& bar, step_index i) { bar *= i == 2 ? 0 : x > 0 ? 1 : 0; };
   auto const report = cairn::check_adjoint(rectified, adjoint, 1.0, 6);
@@ -688,7 +688,7 @@ TEST_CASE("of two runs of a step that differ, the first number that does is name
   CHECK(report.number == 2);
 }
 
-TEST_CASE("check_gradient tells a gradient from one that is wrong by little") {
+TEST_CASE("check_gradient distinguishes a gradient from one that is wrong by little") {
   auto objective = [](doubles const& p) { return std::exp(p[0]) * p[1] + std::sin(p[2]); };
   doubles const at{0.3, -2, 1};
   doubles slope{std::exp(0.3) * -2, std::exp(0.3), std::cos(1.0)};

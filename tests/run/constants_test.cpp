@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// check_adjoint accuses no constant of a loop that an adjoint leaves alone, says which numbers it took for one, and
-// still finds what is forgotten.
+// check_adjoint reports no constant of a loop that an adjoint leaves alone as wrong, says which numbers it took for
+// one, and still finds what is forgotten.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -45,7 +45,7 @@ using numbers = std::vector<std::int64_t>;
 
 }  // namespace
 
-TEST_CASE("constants that an adjoint leaves alone are not accused, and are said to have been left out") {
+TEST_CASE("constants that an adjoint leaves alone are not reported as wrong, but as left out") {
   auto const report = cairn::check_adjoint(drive, leaves_constants, driven{}, 30);
   INFO(report.text());
   CHECK(report.passed());
@@ -284,7 +284,7 @@ TEST_CASE("a part of an array that is left alone is not decided, the whole array
   CHECK((both.number >= 1 && both.number <= 3));
 }
 
-TEST_CASE("a type that hands out what is differentiated is taken at its word") {
+TEST_CASE("a type that says which numbers are differentiated is trusted") {
   auto const report = cairn::check_adjoint([](told& x) { grow(x); },
                                            [](told const& x, told& bar) { grow_back(x, bar, 0); }, told{}, 10);
   CHECK(report.fault == adjoint_fault::wrong_adjoint);
@@ -323,7 +323,7 @@ TEST_CASE("constants beside adjoints of other types, tangents, forms and generat
   of_p(cairn::check_adjoint(cairn::with_tangent{grow, tangent}, leaves_p, cairn::with_constants{grown{}, &grown::p}, 9),
        {});
 
-  // The first numbers of an adjoint are the state's; those behind belong to parameters.
+  // The first numbers of an adjoint are the state's; those after belong to parameters.
   struct bars {
     double u = 1, p = 1, more = 0;
   };

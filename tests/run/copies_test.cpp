@@ -111,7 +111,7 @@ void check(double expected, Step const& f, Seed&& seed, Adjoint const& back) {
   }
 }
 
-/// An object that stays where it is. What it hands out shares its number.
+/// An object that stays where it is. Its snapshot shares its number.
 class solver {
  public:
   solver() = default;
@@ -130,7 +130,7 @@ struct referring_solver : solver {
 
 using actions = std::vector<cairn::action>;
 using namespace cairn::chain_actions;
-/// Runs to the end, and again from x0 before each way back.
+/// Runs to the end, and again from x0 before each reversal.
 actions chain_plan(step_index stages) {
   actions plan;
   for (step_index i = 0; i < stages; ++i) {
@@ -174,7 +174,7 @@ auto generic_stage() {
 
 }  // namespace
 
-TEST_CASE("a seed is copied as the state is, however it is handed over") {
+TEST_CASE("a seed is copied as the state is, however it is passed") {
   shared seed{1};
   check(g1, step, seed, adjoint);
   check(g1, step, std::as_const(seed), adjoint);
@@ -185,7 +185,7 @@ TEST_CASE("a seed is copied as the state is, however it is handed over") {
 }
 
 TEST_CASE(
-    "what a seed function answers becomes an object of the sweep's, and its parameter is no alias of the final state") {
+    "what a seed function returns becomes an object of the sweep's, and its parameter is no alias of the final state") {
   check(g1, step, one, adjoint);
   check(gx, step, itself, adjoint);
   check(gx, step, std::identity{}, adjoint);
@@ -297,7 +297,7 @@ TEST_CASE("an adjoint that takes a state by value gets a copy of its own") {
   CHECK(of(run.final_state()) == exact.x.back());
 }
 
-TEST_CASE("a tape that record answers by reference is copied, and a state behind a tape is none of its parts") {
+TEST_CASE("a tape that record returns by reference is copied, and a state after a tape is none of its parts") {
   shared kept;
   auto const record = [&](shared& x) -> shared const& {
     cairn::copy_state(x, kept);
@@ -346,7 +346,7 @@ TEST_CASE("states of a run are looked at or copied out, and never shared") {
   CHECK(of(run.final_state()) == exact.x.back());
 }
 
-TEST_CASE("resume leaves the adjoint that was noted, in whatever it stands") {
+TEST_CASE("resume does not change the adjoint that was noted, wherever it is") {
   for (auto const& plan : plans()) {
     shared noted{1};
     step_index open = n;
@@ -398,7 +398,7 @@ TEMPLATE_TEST_CASE("a snapshot is none of the object's own parts", "", solver, r
   }
 }
 
-TEST_CASE("a chosen step lends its states, and copies a record that is answered by reference") {
+TEST_CASE("a chosen step lends its states, and copies a record that is returned by reference") {
   shared chosen;
   auto const first = [&](shared x) -> shared const& {
     cairn::copy_state(x, chosen);

@@ -27,7 +27,7 @@ auto const squares = [](pendulum::state const& x) { return x.v; };
 template <class Bars>
 Bars seeds_of(pendulum::state const& x) { return {angle(x), speed(x), squares(x)}; }
 
-/// The state behind a tape's step, too.
+/// The state after a tape's step, too.
 struct step_tape {
   two_numbers before, after;
 };

@@ -25,7 +25,7 @@ step_index const lengths[] = {0, 1, 2, 3, 7, 13, 40};
 struct named_plan {
   std::string name;
   any_schedule plan;
-  any_schedule checked;  ///< the same behind `verified`
+  any_schedule checked;  ///< the same, inside `verified`
 };
 template <class Plan>
 named_plan named(std::string const& name, Plan const& plan) { return {name, plan, verified{plan}}; }
@@ -90,7 +90,7 @@ bool needs_recording(auto const& plan) { return tapes_of(plan) > 0 || tapes_rest
 /// No adjoint is both a leaf's and recording.
 bool can_run(auto const& plan) { return plan.leaf() == 1 || !needs_recording(plan); }
 
-/// The states before and behind a step.
+/// The states before and after a step.
 struct step_tape {
   pendulum::numbers before, after;
 };
@@ -163,16 +163,16 @@ void check_adjoints(auto const& plan, pendulum::numbers const& expected) {
 
 TEST_CASE(
     "every schedule gives the gradient of store-all in every form, with the step calls and the traffic on each tier "
-    "that are told") {
+    "that are predicted") {
   std::size_t checked = 0;
-  for (auto const& [name, plan, behind_verified] : all_plans()) {
+  for (auto const& [name, plan, verified_plan] : all_plans()) {
     INFO(name);
     if (!can_run(plan)) continue;
     auto const expected = pendulum::stored{plan.steps()}.gradient;
     check_adjoints<pendulum::in_place>(plan, expected);
     check_adjoints<pendulum::by_value>(plan, expected);
     check_adjoints<pendulum::out_of_place>(plan, expected);
-    check_adjoints<pendulum::in_place>(behind_verified, expected);
+    check_adjoints<pendulum::in_place>(verified_plan, expected);
     ++checked;
   }
   CHECK(checked > 800);
@@ -238,12 +238,12 @@ void check_run(any_schedule const& plan, pendulum::stored const& all, Store&... 
 /// Calls use(plan, states and gradient) for every plan without tapes.
 template <class Use>
 void each_plan_without_tapes(Use use) {
-  for (auto const& [name, plan, behind_verified] : all_plans()) {
+  for (auto const& [name, plan, verified_plan] : all_plans()) {
     INFO(name);
     if (needs_recording(plan)) continue;
     pendulum::stored const all{plan.steps()};
     use(plan, all);
-    use(behind_verified, all);
+    use(verified_plan, all);
   }
 }
 
@@ -306,11 +306,11 @@ void check_tiered_adjoints(any_schedule const& plan, pendulum::numbers const& ex
 /// Plans whose slots have tiers, and those with tapes, whose states all lie in memory.
 template <class Use>
 void each_tiered_plan(Use use) {
-  for (auto const& [name, plan, behind_verified] : all_plans())
+  for (auto const& [name, plan, verified_plan] : all_plans())
     if (can_run(plan) && (has_slot_tiers(plan) || tapes_of(plan) > 0)) {
       INFO(name);
       use(plan);
-      use(behind_verified);
+      use(verified_plan);
     }
 }
 
@@ -318,7 +318,7 @@ void each_tiered_plan(Use use) {
 
 TEST_CASE(
     "a store that keeps tiers apart gets what the plan says, in the slots that it says, and holds in memory what is "
-    "told") {
+    "predicted") {
   each_tiered_plan([](any_schedule const& plan) {
     auto const expected = pendulum::stored{plan.steps()}.gradient;
     check_tiered_adjoints<pendulum::in_place>(plan, expected);
@@ -354,13 +354,13 @@ void check_losing(any_schedule const& plan, Store store, unsigned seed, long& lo
 TEST_CASE("a sweep that loses states goes on to the same bits, with every slot on its own tier") {
   long lost = 0;
   unsigned seed = 0;
-  for (auto const& [name, plan, behind_verified] : all_plans()) {
+  for (auto const& [name, plan, verified_plan] : all_plans()) {
     INFO(name);
     if (!can_run(plan)) continue;
     check_losing(plan, toys::counting{}, ++seed, lost);
     if (!has_slot_tiers(plan) && !needs_recording(plan)) continue;
     check_losing(plan, toys::tiered{plan, toys::in_memory::as_frames}, ++seed, lost);
-    check_losing(behind_verified, toys::tiered{plan, toys::in_memory::as_bytes}, ++seed, lost);
+    check_losing(verified_plan, toys::tiered{plan, toys::in_memory::as_bytes}, ++seed, lost);
   }
   CHECK(lost > 5000);
 }
@@ -418,14 +418,14 @@ TEST_CASE("a sweep over several tiers that stopped goes on from the slots that s
   auto const none_is_gone = [](tier, slot_index) { return false; };
   for (auto const& one : tiered_plans(random)) {
     INFO(one.name);
-    any_schedule const &plan = one.plan, &behind_verified = one.checked;
+    any_schedule const &plan = one.plan, &verified_plan = one.checked;
     resume_point<pendulum::numbers> noted{0, {}};
     auto const all = [&](auto const& adjoint) {
       using toys::in_memory;
       resumed += check_resume<pendulum::in_place>(plan, adjoint, noted, in_memory::as_frames, random, memory_is_gone);
       resumed += check_resume<pendulum::out_of_place>(plan, adjoint, noted, in_memory::as_bytes, random, some_are_gone);
       resumed +=
-          check_resume<pendulum::in_place>(behind_verified, adjoint, noted, in_memory::as_bytes, random, none_is_gone);
+          check_resume<pendulum::in_place>(verified_plan, adjoint, noted, in_memory::as_bytes, random, none_is_gone);
     };
     if (needs_recording(plan)) {
       auto taped = recording();
@@ -496,17 +496,17 @@ void check_bytes_of_adjoints(any_schedule const& plan, Step step) {
 
 }  // namespace
 
-TEST_CASE("every schedule takes the bytes that are told, to the byte") {
-  for (auto const& [name, plan, behind_verified] : all_plans()) {
+TEST_CASE("every schedule takes the predicted bytes, to the byte") {
+  for (auto const& [name, plan, verified_plan] : all_plans()) {
     INFO(name);
     if (!can_run(plan)) continue;
     check_bytes_of_adjoints(plan, [](bytes& x, step_index) { ++x[0]; });
     check_bytes_of_adjoints(plan, [](bytes const& x, step_index) { return bytes(x.size()); });
-    check_bytes_of_adjoints(behind_verified, [](bytes const&, bytes& x1, step_index) { ++x1[0]; });
+    check_bytes_of_adjoints(verified_plan, [](bytes const&, bytes& x1, step_index) { ++x1[0]; });
   }
 }
 
-TEST_CASE("a plan and its sweep together take the bytes that are told, tables that they share counted once") {
+TEST_CASE("a plan and its sweep together take the predicted bytes, tables that they share counted once") {
   step_index const n = 60;
   auto const check_made = [](auto make, auto const& adjoint, std::size_t tape_inline, std::size_t tape) {
     bytes const x0(state_size);

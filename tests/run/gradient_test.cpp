@@ -75,7 +75,7 @@ void check_all(cairn::any_schedule const& plan, pendulum::numbers const& expecte
 
 }  // namespace
 
-TEST_CASE("a gradient has the bits of storing everything and the predicted counts, whatever the plan and the forms") {
+TEST_CASE("a gradient has the bits of storing everything and the predicted counts, for all plans and forms") {
   for (step_index const n : {0, 1, 2, 3, 5, 8, 17, 40, 97}) {
     auto const expected = pendulum::stored{n}.gradient;
     check_all(cairn::store_all(n), expected);
@@ -222,7 +222,7 @@ TEST_CASE("step and adjoint may be references to functions that keep something")
   CHECK(adjoints == 34);
 }
 
-TEST_CASE("a nested loop may be const, whatever its functions are") {
+TEST_CASE("a nested loop may be const, with any functions") {
   cairn::nested const loop{cairn::revolve{5, 2},
                            [k = 0](double& x) mutable {
                              ++k;

@@ -103,7 +103,7 @@ TEST_CASE("a budget in the place of a plan is measured and planned once", "[run]
   CHECK(within.plans() == 1);
 }
 
-TEST_CASE("a budget is planned anew for other sizes, for another graph, and when it is told to", "[run][graph]") {
+TEST_CASE("a budget is planned anew for other sizes, for another graph, and on request", "[run][graph]") {
   squares of{8};
   field const few(10, 1.0), large(50, 1.0);
   graph_budget within{"1MB"};
@@ -140,7 +140,7 @@ TEST_CASE("a budget keeps its plan where an operation has no adjoint", "[run][gr
   graph_budget within{"1MB"};
   for (int k = 0; k < 3; ++k) {
     std::int64_t const counted = graph_gradient(net, {x.is(x0)}, within, {y.seed(x0)}).peak_bytes();
-    CHECK(counted < within.plan().cost.peak);  // which holds the adjoint that nobody makes
+    CHECK(counted < within.plan().cost.peak);  // which holds the adjoint that is not made
   }
   CHECK(within.plans() == 1);
 }

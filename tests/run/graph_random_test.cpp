@@ -313,7 +313,7 @@ pair_of_graphs random_graph(unsigned seed, std::size_t size) {
 }
 
 /// Forward and back by hand, everything kept. The order of sums: readers from the last one, inputs in their order, and
-/// what views pass on behind the rest of a reader.
+/// what views pass on after the rest of a reader.
 struct evaluation {
   std::vector<node> const& nodes;
   std::vector<field> values{nodes.size()}, bars{nodes.size()};

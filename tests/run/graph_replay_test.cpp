@@ -133,9 +133,9 @@ TEST_CASE("a graph of functions passes the replay check, and its adjoint keeps i
     }
 }
 
-TEST_CASE("a value whose bytes do not tell it is refused by a replay check where it would be compared",
+TEST_CASE("a value that its bytes do not determine is refused by a replay check where it would be compared",
           "[run][graph][replay]") {
-  class hidden {  // nothing tells whether its bytes are all of it
+  class hidden {  // nothing says whether its bytes are all of it
    public:
     explicit hidden(double number) : number_{number} {}
     double number() const { return number_; }

@@ -143,7 +143,7 @@ TEST_CASE("a small seed is kept in a variable, and a larger one is referred to",
   CHECK(bar(y.seed([parts](double) { return parts[2]; })) == 6);  // until the end of the call
 }
 
-TEST_CASE("an adjoint is handed what it says that it reads, and a view has no bytes but those of its adjoint",
+TEST_CASE("an adjoint gets what it says that it reads, and a view has no bytes but those of its adjoint",
           "[run][graph]") {
   graph_builder net;
   auto const x = net.input<field>();
@@ -203,7 +203,7 @@ TEST_CASE("an adjoint is handed what it says that it reads, and a view has no by
       invalid_schedule);
 }
 
-TEST_CASE("an adjoint is handed the inputs that it names, and the others need not be there", "[run][graph]") {
+TEST_CASE("an adjoint gets the inputs that it names, and the others need not be there", "[run][graph]") {
   graph_builder net;
   auto const x = net.input<double>();
   auto const scaled = [&](double by) {
@@ -264,7 +264,7 @@ TEST_CASE("outputs may be several, views and inputs, and each has its seed", "[r
              ContainsSubstring("a seed is given for what is no output of the graph"));
 }
 
-TEST_CASE("what nobody contributes to has no adjoint, and no adjoint is called for it", "[run][graph]") {
+TEST_CASE("a value without contributions has no adjoint, and no adjoint is called for it", "[run][graph]") {
   graph_builder net;
   auto const x = net.input<double>();
   bool called = false;
@@ -278,7 +278,7 @@ TEST_CASE("what nobody contributes to has no adjoint, and no adjoint is called f
   CHECK_FALSE(called);
 }
 
-TEST_CASE("values that are empty, or one that is huge, and bytes that are told", "[run][graph]") {
+TEST_CASE("values that are empty, or one that is huge, and bytes that are declared", "[run][graph]") {
   graph_builder net;
   auto const x = net.input<field>();
   auto const empty = net.add(

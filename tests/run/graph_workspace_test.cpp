@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A workspace for sweeps over graphs: warm sweeps allocate nothing and have the bits and the counted peak of sweeps
-// without one, whatever came before; what it keeps is told and given back.
+// without one, after anything else; what it keeps is counted and freed.
 #include <cairn/plan/graph/graph_budget.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
 #include <cairn/run/graph.hpp>
@@ -268,7 +268,7 @@ TEST_CASE("graphs change in one workspace, and a builder between its sweeps", "[
   }
 }
 
-TEST_CASE("a workspace serves after an exception of any call, and holds no value behind it", "[run][graph]") {
+TEST_CASE("a workspace serves after an exception of any call, and holds no value after it", "[run][graph]") {
   ladder const of{3};
   auto const plans = of.plans();
   graph_workspace work;
@@ -364,7 +364,7 @@ TEST_CASE("adjoints in a workspace end with its next sweep", "[run][graph]") {
   CHECK(work.box_bytes() == 0);
 }
 
-TEST_CASE("what values own is freed as the plan says, and a workspace keeps small boxes alone", "[run][graph][long]") {
+TEST_CASE("what values own is freed as the plan says, and a workspace keeps only small boxes", "[run][graph][long]") {
   using field = std::vector<double>;
   using block = std::array<double, 500>;
   constexpr std::size_t size = 500;

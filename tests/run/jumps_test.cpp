@@ -39,7 +39,7 @@ auto const by_value = [](vec2 x, step_index i) {
 };
 auto const adjoint = [](vec2 const& x, vec2& bar, step_index i) { kernels::adjoint(x.data(), bar.data(), i); };
 auto const seed = [](vec2 const& x) { return kernels::seed(x.data()); };
-/// Runs its steps itself, as an AD tool does; must never be handed a jump in between.
+/// Runs its steps itself, as an AD tool does; must never get a jump in between.
 auto const leaf_adjoint = [](vec2 const& x, vec2& bar, step_index first, step_index last) {
   std::vector<vec2> all{x};
   for (step_index i = first; i + 1 < last; ++i) {

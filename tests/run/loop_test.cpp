@@ -139,7 +139,7 @@ TEST_CASE("a walk backwards may be left early and started again") {
   CHECK(seen == 51);
 }
 
-TEST_CASE("a workspace serves sweeps of one type of plan one after another, whatever their size") {
+TEST_CASE("a workspace serves sweeps of one type of plan one after another, of any size") {
   auto work = cairn::workspace_for<pendulum::state>(cairn::revolve{1, 1});
   for (step_index const n : {40, 3, 97, 0, 97, 1}) {
     CHECK(cairn::gradient(pendulum::out_of_place{}, pendulum::start(), cairn::revolve{n, 1 + n / 7}, pendulum::seed,

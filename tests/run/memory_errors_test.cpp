@@ -182,7 +182,7 @@ TEST_CASE("a run can be moved, and what it was moved from says so") {
   CHECK(other.reverse(vec{1}, back)[0] == derivative());
 }
 
-TEMPLATE_TEST_CASE("a store that loses a state and has not said that it may is told", "", forgetful<true>,
+TEMPLATE_TEST_CASE("a store that loses a state without may_lose is an error", "", forgetful<true>,
                    forgetful<false>) {
   auto const told = [](auto call) {
     try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans that keep states and tapes within one budget, obeyed by the executor: the bits of storing everything, and the
-// runs that were told.
+// predicted runs.
 #include <cstddef>
 #include <cairn/cairn.hpp>
 #include <cairn/schedule/bptt.hpp>
@@ -15,7 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// The states before and behind a step, of which there are so many at once.
+/// The states before and after a step, of which there are so many at once.
 struct step_tape {
   static inline int alive = 0, peak = 0;
   pendulum::numbers before;
@@ -87,7 +87,7 @@ void check_steps(Plan const& plan, pendulum::numbers const& expected) {
 }  // namespace
 
 TEST_CASE(
-    "gradient within a budget of states and tapes has the bits of storing everything, and the runs that were told") {
+    "gradient within a budget of states and tapes has the bits of storing everything, and the predicted runs") {
   for (step_index const n : {0, 1, 2, 3, 7, 20, 41}) {
     auto const expected = pendulum::stored{n}.gradient;
     for (slot_index const units : {1, 2, 3, 6, 11, 60})

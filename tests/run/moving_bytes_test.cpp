@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // States whose containers change their sizes on the way, while the sum of these stays: what a sweep holds is no more
-// than what is told.
+// than what is predicted.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -86,7 +86,7 @@ template <class Step, class Adjoint>
   return {detail::shape_of_step<Step, swarm>().form, detail::shape_of_adjoint<Adjoint, swarm, double>().form};
 }
 
-/// What is told of its peak, without the tables that stand before.
+/// What is predicted of its peak, without the tables that exist before.
 [[nodiscard]] std::size_t told(any_schedule const& plan, sweep_form form, std::size_t bytes) {
   auto const predicted = estimate(plan, work_of(form, bytes));
   CHECK(predicted.peak_is_exact);
@@ -130,7 +130,7 @@ void each_plain_plan(Use use) {
 
 }  // namespace
 
-TEST_CASE("states that move their sizes about and have no room to spare take what is told, to the byte",
+TEST_CASE("states that move sizes between their parts, without spare capacity, take what is predicted, to the byte",
           "[run][bytes][long]") {
   each_plain_plan([](any_schedule const& plan) {
     each_form(plan, [&](auto step, auto adjoint, sweep_form form) {
@@ -173,7 +173,7 @@ TEST_CASE("only states in work have room to spare: what is kept takes its size",
   });
 }
 
-TEST_CASE("a budget in bytes is kept by plans for what a probe saw, whatever sizes do", "[run][bytes][long]") {
+TEST_CASE("plans for what a probe saw keep a budget in bytes, for all sizes", "[run][bytes][long]") {
   (void)state_at(0);
   auto const check = [](auto step, auto adjoint) {
     auto work = probe<std::chrono::steady_clock>(step, state_at(0), longest, 0.0, adjoint, longest);

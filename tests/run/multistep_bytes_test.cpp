@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of loops over rings, with several bars, and with jumps: what is told is what is counted, and a warm sweep
+// Memory of loops over rings, with several bars, and with jumps: what is predicted is what is counted, and a warm sweep
 // allocates nothing. This program replaces operator new.
 #include <algorithm>
 #include <array>
@@ -32,7 +32,7 @@ template <class Step, class Adjoint, class State, class Bar>
 constexpr cairn::sweep_form form_of = {cairn::detail::shape_of_step<Step, State>().form,
                                        cairn::detail::shape_of_adjoint<Adjoint, State, Bar>().form};
 
-/// One cold gradient takes what is told, and the second and third of one workspace take nothing from the heap.
+/// One cold gradient takes what is predicted, and the second and third of one workspace take nothing from the heap.
 template <class State, class Bar, class Step, class Adjoint>
 void check(any_schedule const& plan, Step step, State const& x0, Bar const& seed, Adjoint adjoint) {
   CAPTURE(plan.steps(), plan.slots());
@@ -62,7 +62,7 @@ void check(any_schedule const& plan, Step step, State const& x0, Bar const& seed
 
 }  // namespace
 
-TEST_CASE("a loop over a ring takes the bytes that are told, and none from the heap once it is warm") {
+TEST_CASE("a loop over a ring takes the predicted bytes, and none from the heap once it is warm") {
   for (step_index const n : {1, 2, 50})
     for (auto const& plan : plans(n)) {
       using multistep::bdf2;
@@ -104,7 +104,7 @@ TEST_CASE("elements of a ring that change their sizes take the bytes that are re
     }
 }
 
-TEST_CASE("several bars take the bytes that are told, and none from the heap once the sweep is warm") {
+TEST_CASE("several bars take the predicted bytes, and none from the heap once the sweep is warm") {
   using multistep::leapfrog;
   leapfrog leap;
   auto const x0 = leapfrog::start(size);

@@ -136,7 +136,7 @@ TEMPLATE_TEST_CASE(
   });
 }
 
-TEST_CASE("BDF2, whose adjoint takes the state behind the step, has the bits of a list of all states for every plan") {
+TEST_CASE("BDF2, whose adjoint takes the state after the step, has the bits of a list of all states for every plan") {
   using method = multistep::bdf2;
   std::size_t checked = 0;
   each_any_plan([&](any_schedule const& plan) {
@@ -244,7 +244,7 @@ TEST_CASE("a ring of large states is one state of the sweep, in memory of its ow
   CHECK(bar[0][19'999] != 0);
 }
 
-TEST_CASE("elements of a ring may change their size from step to step, and the rehearsal tells the bytes of each") {
+TEST_CASE("elements of a ring may change their size from step to step, and the rehearsal predicts the bytes of each") {
   using state = ring<field, 3>;  // y_i has 2 + i % 5 numbers, of which each is made of all those before
   auto const length = [](step_index i) { return std::size_t(2 + i % 5); };
   auto const step = [&](state& x, step_index i) {

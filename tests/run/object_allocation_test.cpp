@@ -38,7 +38,7 @@ class solver {
  private:
   field u_, bar_;
 };
-/// The same, which only hands out new snapshots.
+/// The same, which only saves new snapshots.
 struct cold_solver : solver {
   using solver::solver;
   [[nodiscard]] field save() const { return solver::save(); }

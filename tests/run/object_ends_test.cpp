@@ -77,7 +77,7 @@ void check_ends(cairn::any_schedule const& plan) {
       stands(z);
     }
   }
-  solver x;  // what nobody asks for: an adjoint that only reads ends where its last call found the object
+  solver x;  // not requested: an adjoint that only reads ends where its last call found the object
   CHECK(cairn::gradient(step, x, plan, seed, reads) == all.gradient);
   CHECK(x.v == all.states.front());
 }
@@ -95,7 +95,7 @@ TEST_CASE("an object ends where it is wanted, with as many snapshots as are pred
   }
 }
 
-TEST_CASE("so it does behind a loop of unknown length") {
+TEST_CASE("so it does after a loop of unknown length") {
   pendulum::stored const all{30};
   for (auto const ends : {object_ends::at_initial, object_ends::at_final}) {
     solver x;

@@ -253,7 +253,7 @@ TEST_CASE("a run over an object is reversed again and again, walked backwards an
   }
 }
 
-TEST_CASE("what still stands of an object's run is not run again") {
+TEST_CASE("what an object's run still holds is not run again") {
   step_index const n = 100;
   pendulum::stored const all{n};
   solver x;
@@ -475,12 +475,12 @@ TEST_CASE("several bars go back through one object, which is put back for each")
   CHECK(cairn::gradient(step, w, by_leaves, seeds, cairn::each_bar(moves_in_leaf)) == want);
 }
 
-TEST_CASE("an observer sees the state of an object before its adjoint moves it, by its snapshot, and none behind") {
+TEST_CASE("an observer sees the state of an object before its adjoint moves it, by its snapshot, and none after") {
   step_index const n = 20;
   pendulum::stored const all{n};
-  auto const check = [&](auto adjoint, bool seen_behind) {
+  auto const check = [&](auto adjoint, bool seen_after) {
     solver x;
-    long before = 0, behind = 0;
+    long before = 0, after = 0;
     bool right = true;
     auto const watch = [&](cairn::event const& e) {
       if (e.what().kind == cairn::action_kind::reverse) {
@@ -488,7 +488,7 @@ TEST_CASE("an observer sees the state of an object before its adjoint moves it, 
           auto const& expected = all.states[std::size_t(e.what().from)];
           right = right && size == 2 * sizeof(double) && std::memcmp(bytes, expected.data(), size) == 0;
         });
-        (e.moment() == cairn::moment::before ? before : behind) += shown;
+        (e.moment() == cairn::moment::before ? before : after) += shown;
       }
       if (e.what().kind == cairn::action_kind::turn && e.moment() == cairn::moment::after)
         CHECK(e.each_buffer([&](void const* bytes, std::size_t size) {
@@ -498,7 +498,7 @@ TEST_CASE("an observer sees the state of an object before its adjoint moves it, 
     CHECK(cairn::gradient(step, x, cairn::revolve{n, 3}, seed, adjoint, watch) == all.gradient);
     CHECK(right);
     CHECK(before == n);
-    CHECK(behind == (seen_behind ? n : 0));
+    CHECK(after == (seen_after ? n : 0));
   };
   check(moves, false);
   check(reads, true);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What observers are told, shown by three that users would write: a progress bar, a verifier that hashes states, and a
-// trace in JSON. All three use cairn::event alone.
+// What observers see, shown by three that users would write: a progress bar, a verifier that hashes states, and a trace
+// in JSON. All three use only cairn::event.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -151,7 +151,7 @@ void check_heard(std::vector<listener::heard> const& all, std::vector<action> co
   }
 }
 
-/// Which state is live at an event, as far as the event alone tells.
+/// Which state is live at an event, as far as the event itself shows.
 std::optional<step_index> live_state(event const& e) {
   action const& a = e.what();
   bool const before = e.moment() == moment::before;
@@ -185,7 +185,7 @@ TEST_CASE("an observer of a loop of no steps hears the turn and the end") {
   check_heard(heard.all, actions_of(cairn::revolve{0, 1}));
 }
 
-TEST_CASE("an observer of a run hears the way forward, and each reverse and each walk backwards after the turn") {
+TEST_CASE("an observer of a run sees the forward run, and each reverse and each walk backwards after the turn") {
   for (auto const& plan : plans()) {
     CAPTURE(plan.slots());
     auto const actions = actions_of(plan);
@@ -207,7 +207,7 @@ TEST_CASE("an observer of a run hears the way forward, and each reverse and each
 
     heard.all.resize(2 * after_turn);
     for ([[maybe_unused]] auto const x : run.backward()) {}
-    auto walked = actions;  // the walk is over once x_0 has been seen: nobody asks for the end
+    auto walked = actions;  // the walk is over once x_0 has been seen: nothing asks for the end
     walked.pop_back();
     check_heard(heard.all, walked);
   }
@@ -280,7 +280,7 @@ TEST_CASE("an observer is never shown the bytes of another state where the state
   }
 }
 
-TEST_CASE("an observer is shown no bytes where they cannot be told, and no time without a clock") {
+TEST_CASE("an observer is shown no bytes if they are not known, and no time without a clock") {
   struct opaque {
     opaque() = default;
     opaque(opaque const& other) : x{other.x} {}
@@ -358,7 +358,7 @@ TEST_CASE("the bytes held are those of the states that stand") {
   }
 }
 
-TEST_CASE("the bytes held are counted anew where states grow on the way") {
+TEST_CASE("the bytes held are counted anew if states grow during the loop") {
   using growing = std::vector<double, counted_allocator<double>>;
   using heap = counted_allocator<double>;
   for (auto const& plan : plans()) {
@@ -628,7 +628,7 @@ TEST_CASE("the reader of JSON refuses what is none") {
   CHECK(json::read(json_trace{}.finished()).at("traceEvents").items.empty());
 }
 
-TEST_CASE("a trace in JSON tells every action once, with its time and the bytes held") {
+TEST_CASE("a trace in JSON has every action once, with its time and the bytes held") {
   each_sweep([](any_schedule const& plan, cairn::adjoint_form, auto gradient) {
     fake_time = 50;
     json_trace trace;

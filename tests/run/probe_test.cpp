@@ -57,7 +57,7 @@ void check(workload const& work, step_form step, adjoint_form form) {
 
 }  // namespace
 
-TEST_CASE("a probe measures sizes and times and tells the forms", "[run][probe]") {
+TEST_CASE("a probe measures sizes and times and reports the forms", "[run][probe]") {
   check(probe<fake_clock>(in_place_step, start, 1000, seed, adjoint), step_form::in_place, adjoint_form::one_step);
   auto const by_value_step = [](field const& x) { field x1 = x; forward(x1); return x1; };
   check(probe<fake_clock>(by_value_step, start, 1000, start, adjoint), step_form::by_value, adjoint_form::one_step);
@@ -192,7 +192,7 @@ struct cairn::state_traits<std::unique_ptr<step_index>> {
   static std::size_t bytes(std::unique_ptr<step_index> const&) { return sizeof(void*) + sizeof(step_index); }
 };
 
-TEST_CASE("steps and adjoints far shorter than the clock can tell come out in their ratio", "[run][probe][long]") {
+TEST_CASE("steps and adjoints far shorter than the clock's resolution have the right ratio", "[run][probe][long]") {
   constexpr double nano = 1e-9, share = 1.0 / 64;
   probe_short_calls<coarse_clock<1000, 0>>([&](workload const& work) {
     CHECK(std::abs(work.step_seconds - of_step * nano) <= share * of_step * nano);
@@ -210,7 +210,7 @@ TEST_CASE("a clock that takes longer to be read than a step or an adjoint does n
   });
 }
 
-TEST_CASE("types whose bytes cannot be told are weighed by what the program holds", "[run][probe]") {
+TEST_CASE("types whose bytes cannot be counted are measured by what the program holds", "[run][probe]") {
   using table = std::map<int, double>;
   struct bar_list {
     std::list<double> all;
@@ -371,7 +371,7 @@ TEST_CASE("a bar that only its traits copy is probed, of a value and of an objec
   int others = 0;
   auto const object_seed = [](solver const& final_state) { return grid_bar{final_state.u}; };
   auto const object_adjoint = [&](solver&, grid_bar& bar) {
-    others += bar.numbers != field(100, 1.0 / 16);  // of the state behind 4 steps, whatever ran before
+    others += bar.numbers != field(100, 1.0 / 16);  // of the state after 4 steps, whatever ran before
     back(bar.numbers);
   };
   auto const of_object = probe<fake_clock>(object_step, x, 1000, object_seed, object_adjoint, 4);
@@ -389,7 +389,7 @@ TEST_CASE("a bar that only its traits copy is probed, of a value and of an objec
   CHECK(probe<fake_clock>(object_step, x, 1000, object_seed, recording, 4).adjoint_seconds == Approx(0.011));
 }
 
-TEST_CASE("a real clock tells short calls of an object from its restores", "[run][probe]") {
+TEST_CASE("a real clock distinguishes short calls of an object from its restores", "[run][probe]") {
   solver x;
   auto const count = [](long& calls) { return [&calls](solver& s, step_index) { ++calls, s.u[0] *= 0.5; }; };
   long calls = 0;

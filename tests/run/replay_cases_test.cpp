@@ -38,7 +38,7 @@ std::optional<replay_difference> difference_in(Sweep sweep) {
   return {};
 }
 
-/// Runs of two steps or more that an advance makes behind the turn.
+/// Runs of two steps or more that an advance makes after the turn.
 template <class Plan>
 int long_replays(Plan const& plan) {
   int count = 0;
@@ -52,7 +52,7 @@ int long_replays(Plan const& plan) {
 
 }  // namespace
 
-TEST_CASE("a step that does not write all of x1 is found wherever it is run again, whatever is left out") {
+TEST_CASE("a step that does not write all of x1 is found wherever it is run again, for any part left out") {
   struct state {
     numbers v;
     std::vector<int> marks;
@@ -248,7 +248,7 @@ TEST_CASE("a state whose copies share their data is found when it is brought bac
     }));
 }
 
-TEST_CASE("where the first state still stands, the first number that differs is named with both values") {
+TEST_CASE("if the first state still exists, the first number that differs is named with both values") {
   using enum action_kind;
   action const all[] = {
       {save, tier::memory, content::state, 0, 0, 0},          {advance, tier::memory, content::state, no_slot, 0, 1},
@@ -323,7 +323,7 @@ TEST_CASE("a loop of unknown length compares as the others do") {
       }
 }
 
-TEST_CASE("a run that is kept compares its second way back, and states that are asked for, with the first run") {
+TEST_CASE("a run that is kept compares its second reversal, and requested states, with the first run") {
   step_index const n = 20;
   for (auto const mode : modes)
     for (slot_index const slots : {1, 3}) {
@@ -534,7 +534,7 @@ TEST_CASE("nested loops compare in their inner sweeps") {
   }
 }
 
-TEST_CASE("an inner loop that does not end in the outer state behind it is found, in whatever outer step") {
+TEST_CASE("an inner loop that does not end in the outer state after it is found, in any outer step") {
   struct faulty_step {
     bool const* reversing;
     step_index from, to;  // in these inner steps of the whole loop
@@ -638,7 +638,7 @@ TEST_CASE("the options of a workspace count for its sweeps, can be changed, and 
       [&] { return checkpointed_loop(hides, 1.0, plan, over_store, [](event const&) {}).reverse(1.0, adjoint); }));
 }
 
-TEST_CASE("a replay check takes the bytes that are told, and none in a workspace that is warm") {
+TEST_CASE("a replay check takes the predicted bytes, and none in a workspace that is warm") {
   for (auto const mode : modes)
     for (slot_index const slots : {1, 5, 40}) {
       revolve const plan{200, slots};
@@ -675,7 +675,7 @@ TEST_CASE("a replay check takes the bytes that are told, and none in a workspace
 
 namespace {
 
-/// The peak of one cold sweep with a replay check is what `estimate` says, for each way back that the plan takes.
+/// The peak of one cold sweep with a replay check is what `estimate` says, for each reversal of the plan.
 template <class Step>
 void check_bytes(any_schedule const& plan, replay_check mode, step_form form, Step step) {
   numbers const x0(500, 0.5);

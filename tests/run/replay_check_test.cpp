@@ -275,7 +275,7 @@ void move(mixture& x, step_index i) {
   x.bits[std::size_t(i) % x.bits.size()] = x.v[0] > 0.3;
   ++x.count;
 }
-/// The same as an object that hands out snapshots.
+/// The same as an object that saves snapshots.
 struct solver {
   mixture now;
   explicit solver(mixture from) : now{std::move(from)} {}

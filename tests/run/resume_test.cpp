@@ -11,7 +11,7 @@ namespace {
 
 struct stop {};
 
-/// An object that stays where it is and hands out snapshots.
+/// An object that stays where it is and saves snapshots.
 class solver {
  public:
   solver() = default;
@@ -150,7 +150,7 @@ TEST_CASE("resume refuses a position outside the loop") {
                     cairn::invalid_call);
 }
 
-TEST_CASE("resume refuses an object that stands where the exception left it, and takes it once it is put back") {
+TEST_CASE("resume refuses an object that is where the exception left it, and takes it once it is restored") {
   auto const step = [](solver& x) { x.advance(); };
   auto const adjoint = [](solver const& x, double& bar) { bar *= std::cos(x.u); };
   for (bool const initial_is_free : {false, true}) {
@@ -187,7 +187,7 @@ TEST_CASE("resume refuses an object that stands where the exception left it, and
   }
 }
 
-TEST_CASE("resume refuses a value that is not the initial state, whatever the sweep had come to") {
+TEST_CASE("resume refuses a value that is not the initial state, however far the sweep had come") {
   for (bool const initial_is_free : {false, true}) {
     cairn::revolve const plan{20, 3, {.free_initial = initial_is_free}};
     auto const expected = pendulum::stored{20}.gradient;

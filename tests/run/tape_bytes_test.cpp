@@ -49,7 +49,7 @@ struct alignas(64) aligned_numbers {
   [[gnu::noinline]] ~aligned_numbers() {}
   [[nodiscard]] std::size_t bytes() const { return sizeof *this; }
 };
-/// Something on the heap, and no destructor: whoever reverses the tape gives it back.
+/// Something on the heap, and no destructor: the code that reverses the tape frees it.
 struct freed_bytes {
   unsigned char* kept;
   std::size_t size;

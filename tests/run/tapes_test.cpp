@@ -43,7 +43,7 @@ void check(cairn::action_list const& plan, long step_calls) {
 
 }  // namespace
 
-TEST_CASE("every step is recorded once on the way forward and no state is kept") {
+TEST_CASE("every step is recorded once in the forward run and no state is kept") {
   check({3,
          0,
          {record(0, 0), record(1, 1), record(2, 2), turn(3, 3), reverse_tape(2, 2), drop_tape(2), reverse_tape(1, 1),

@@ -215,7 +215,7 @@ constexpr step_index n = 9;
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a gradient survives whatever its functions throw", "", in_place_step, by_value_step,
+TEMPLATE_TEST_CASE("a gradient survives anything that its functions throw", "", in_place_step, by_value_step,
                    out_of_place_step) {
   tracked const x0{kernels::start};
   auto const everywhere = {site::step, site::adjoint, site::copy, site::seed, site::hook, site::observer};
@@ -496,7 +496,7 @@ TEST_CASE("a loop in a loop survives what its inner functions throw") {
   }
 }
 
-TEST_CASE("an exception of the seed is reported as one after the way forward") {
+TEST_CASE("an exception of the seed is reported as one after the forward run") {
   tracked const x0{kernels::start};
   cairn::revolve const plan{n, 3};
   auto const check = [](auto& failed, auto sweep) {
@@ -513,7 +513,7 @@ TEST_CASE("an exception of the seed is reported as one after the way forward") {
   check(run, [&] { run.reverse(seed{}, one_step_adjoint{}); });
 }
 
-TEST_CASE("an exception while the initial state is copied is reported as one of step 0 on the way forward") {
+TEST_CASE("an exception while the initial state is copied is reported as one of step 0 of the forward run") {
   tracked const x0{kernels::start};
   cairn::revolve const plan{n, 3};
   cairn::workspace<tracked, cairn::revolve> work;

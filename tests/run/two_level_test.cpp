@@ -11,7 +11,7 @@ using namespace cairn;
 
 namespace {
 
-/// The advances of the way back alone.
+/// Just the advances of the reversal.
 wide way_back(two_level const& plan) { return plan.counts().advances - wide(plan.steps()); }
 
 /// Counts calls of the step by each form.
@@ -39,7 +39,7 @@ void reverse_again_and_again(two_level const& plan) {
 
 }  // namespace
 
-TEST_CASE("every further reverse of a two_level run in memory takes the steps of the way back and none more") {
+TEST_CASE("every further reverse of a two_level run in memory takes the steps of the reversal and none more") {
   for (step_index const n : {1, 2, 3, 10, 40, 101})
     for (step_index const p : {1, 3, 10, 50, 200})
       for (slot_index const x : {0, 1, 3, 20}) {
@@ -49,7 +49,7 @@ TEST_CASE("every further reverse of a two_level run in memory takes the steps of
       }
 }
 
-TEST_CASE("a two_level sweep gives the gradient of store-all with the steps that it tells") {
+TEST_CASE("a two_level sweep gives the gradient of store-all with the steps that it predicts") {
   for (step_index const n : {0, 1, 2, 7, 60}) {
     pendulum::stored const all{n};
     for (step_index const p : {1, 4, 100})

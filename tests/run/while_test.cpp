@@ -242,7 +242,7 @@ TEST_CASE("a loop of unknown length runs under a rule of a user's own") {
   }
 }
 
-TEST_CASE("an in-place step that answers false was the last one, and counts") {
+TEST_CASE("an in-place step that returns false was the last one, and counts") {
   for (step_index const last : {0, 1, 7, 30})
     for (bool const eager : {false, true}) {
       step_index const n = last + 1;
@@ -275,7 +275,7 @@ TEST_CASE("an in-place step that answers false was the last one, and counts") {
   CHECK(told.steps() == 4);
 }
 
-TEST_CASE("keep_going may look at the state alone, and its answer may be what converts to bool") {
+TEST_CASE("keep_going may take only the state, and may return what converts to bool") {
   auto const newton = [](double x) { return (x + 2 / x) / 2; };
   auto const by_state = [](double const& x) { return std::abs(x * x - 2) > 1e-12; };
   auto run = cairn::checkpointed_while(newton, 1.0, by_state, cairn::online{2});
@@ -486,7 +486,7 @@ void survives(site here, bool eager) {
 
 }  // namespace
 
-TEST_CASE("whatever user code throws passes through a loop of unknown length, which can be run again") {
+TEST_CASE("what user code throws passes through a loop of unknown length, which can be run again") {
   for (bool const eager : {false, true})
     for (site const here : {site::step, site::hook, site::seed, site::adjoint, site::observer, site::copy}) {
       CAPTURE(int(here));
@@ -526,7 +526,7 @@ struct stubborn {
 
 }  // namespace
 
-TEST_CASE("a cursor that answers what cannot be obeyed is told so") {
+TEST_CASE("a cursor whose action cannot be carried out gets an error") {
   auto const until_five = [](vec2 const&, step_index i) { return i < 5; };
   auto const run = [&](action a) {
     return cairn::checkpointed_while(kernel_step, kernels::start, until_five, stubborn{a}).steps();
@@ -536,7 +536,7 @@ TEST_CASE("a cursor that answers what cannot be obeyed is told so") {
   };
   CHECK_THROWS_AS(run(make(action_kind::advance, 1, 2)), cairn::invalid_schedule);
   CHECK_THROWS_AS(run(make(action_kind::advance, 0, 0)), cairn::invalid_schedule);
-  CHECK_THROWS_AS(run(make(action_kind::advance, 0, 9)), cairn::invalid_schedule);  // and no turn behind the stop
+  CHECK_THROWS_AS(run(make(action_kind::advance, 0, 9)), cairn::invalid_schedule);  // and no turn after the stop
   CHECK_THROWS_AS(run(make(action_kind::turn, 0, 0)), cairn::invalid_schedule);
   CHECK_THROWS_AS(run(make(action_kind::save, 1, 0)), cairn::invalid_schedule);
   CHECK_THROWS_AS(run(make(action_kind::load, 0, 0)), cairn::invalid_schedule);

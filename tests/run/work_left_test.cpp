@@ -88,7 +88,7 @@ TEST_CASE("the work that is left counts leaves by their steps") {
   CHECK(all.front().left->reversals == 40);
 }
 
-TEST_CASE("a run that is kept knows the work that is left of each way back") {
+TEST_CASE("a run that is kept knows the work that is left of each reversal") {
   revolve const plan{50, 4};
   std::vector<seen_event> all;
   auto run = checkpointed_loop(step, 1.0, plan, recorder{all});

@@ -75,7 +75,7 @@ std::size_t allocations_when_warm(Plan const& plan) {
 
 }  // namespace
 
-TEST_CASE("a cursor allocates what its plan tells", "[schedule][allocation]") {
+TEST_CASE("a cursor allocates what its plan predicts", "[schedule][allocation]") {
   for (step_index const n : {0, 1, 2, 5, 40, 300})
     each_plan(n, [](std::string const& name, auto const& plan) {
       auto const bytes = cursor_bytes(plan);
@@ -93,7 +93,7 @@ TEST_CASE("a warm cursor allocates nothing", "[schedule][allocation]") {
     });
 }
 
-TEST_CASE("any_schedule tells what its cursor allocates and allocates nothing when warm",
+TEST_CASE("any_schedule predicts what its cursor allocates and allocates nothing when warm",
           "[schedule][allocation][any]") {
   for (step_index const n : {0, 1, 2, 5, 40, 300})
     each_plan(n, [](std::string const& name, auto const& plan) {
@@ -106,7 +106,7 @@ TEST_CASE("any_schedule tells what its cursor allocates and allocates nothing wh
     });
 }
 
-TEST_CASE("a replanned sweep allocates what its plan tells", "[schedule][allocation]") {
+TEST_CASE("a replanned sweep allocates what its plan predicts", "[schedule][allocation]") {
   stored_state const kept[] = {{4, 250}, {0, 20}, {7, 35}, {2, 299}};
   for (std::size_t count = 0; count <= 4; ++count)
     for (slot_index const slots : {8, 20, 400}) {

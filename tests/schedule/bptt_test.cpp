@@ -32,7 +32,7 @@ wide walked_steps(bptt const& plan) {
 
 static_assert(schedule<bptt> && counted_schedule<bptt>);
 
-TEST_CASE("bptt does what the oracles say, whatever it keeps", "[schedule][bptt][oracle]") {
+TEST_CASE("bptt does what the oracles say, for all that it may keep", "[schedule][bptt][oracle]") {
   int better_than_published = 0;
   for (auto const& row : csv::oracle("bptt_gruslys.csv")) {
     auto const n = step_index(csv::number(row.at("n")));
@@ -50,7 +50,7 @@ TEST_CASE("bptt does what the oracles say, whatever it keeps", "[schedule][bptt]
   CHECK(better_than_published > 0);
 }
 
-TEST_CASE("no machine takes fewer runs than bptt, whatever it keeps", "[schedule][bptt][brute][long]") {
+TEST_CASE("no machine takes fewer runs than bptt, for all that it may keep", "[schedule][bptt][brute][long]") {
   for (int n = 0; n <= 7; ++n)
     for (int units = 0; units <= (n < 7 ? 8 : 5); ++units)
       for (int tape = 1; tape <= 4; ++tape)

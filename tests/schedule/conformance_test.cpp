@@ -35,7 +35,7 @@ TEST_CASE("a schedule reverses every step once and in order within its slots", "
     });
 }
 
-TEST_CASE("totals told in advance are those of the walk", "[schedule]") {
+TEST_CASE("predicted totals are those of the walk", "[schedule]") {
   for (auto const n : lengths)
     each_plan(n, [&](std::string const& name, auto const& plan) {
       INFO(name);

@@ -107,7 +107,7 @@ TEST_CASE("disk_revolve keeps all in memory where the disk is too dear or not ne
   CHECK(far.slots() == longest - 1);
 }
 
-TEST_CASE("disk_revolve walks long loops at the cost that it tells", "[schedule][disk_revolve]") {
+TEST_CASE("disk_revolve walks long loops at the cost that it predicts", "[schedule][disk_revolve]") {
   walked(10'000, 5, {.disk_write = 20, .disk_read = 20});
   walked(10'000, 1, {.disk_write = 1, .disk_read = 1});
   walked(10'000, 0, {.disk_write = 3, .disk_read = 2});
@@ -160,7 +160,7 @@ void takes_what_it_tells(wide needed, Make make) {
 
 }  // namespace
 
-TEST_CASE("plans with tables allocate what they tell, and no more than they may while they are made",
+TEST_CASE("plans with tables allocate what they predict, and no more than they may while they are made",
           "[schedule][disk_revolve][hrevolve][multistage]") {
   takes_what_it_tells(28 * 301, [](wide most) {
     return disk_revolve{300, 3, {.disk_write = 2, .disk_read = 2, .most_table_bytes = most}};

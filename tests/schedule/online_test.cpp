@@ -155,8 +155,8 @@ TEST_CASE("online keeps the states that its rule, evaluated word for word, keeps
 namespace {
 
 struct dearer {
-  int loops = 0;  // of those for which the way back is not the cheapest
-  double worst = 1;  // the advances over those with the cheapest way back
+  int loops = 0;  // of those for which the reversal is not the cheapest
+  double worst = 1;  // the advances over those with the cheapest reversal
 };
 dearer dearer_ways_back(slot_index s, step_index up_to, bool eager) {
   online_search::optima const best{up_to, s + 1};
@@ -180,7 +180,7 @@ dearer dearer_ways_back(slot_index s, step_index up_to, bool eager) {
 
 }  // namespace
 
-TEST_CASE("the dynamic program of the way back finds what a search over all machines finds",
+TEST_CASE("the dynamic program of the reversal finds what a search over all machines finds",
           "[schedule][online][brute][long]") {
   online_search::optima const best{10, 6};
   std::mt19937 random{5};
@@ -194,7 +194,7 @@ TEST_CASE("the dynamic program of the way back finds what a search over all mach
   }
 }
 
-TEST_CASE("from the states that online holds no way back takes more than a few advances less",
+TEST_CASE("from the states that online holds, no reversal takes more than a few advances less",
           "[schedule][online][brute]") {
   for (bool const eager : {false, true})
     for (slot_index s = 1; s <= 6; ++s) {
@@ -205,7 +205,7 @@ TEST_CASE("from the states that online holds no way back takes more than a few a
     }
 }
 
-TEST_CASE("from the states that online holds no way back takes more than a few advances less up to 300 steps",
+TEST_CASE("from the states that online holds, no reversal takes more than a few advances less up to 300 steps",
           "[schedule][online][brute][.soak]") {
   for (bool const eager : {false, true})
     for (slot_index s = 1; s <= 16; ++s) {
@@ -247,7 +247,7 @@ TEST_CASE("the last kept state moves to the first of the best places", "[schedul
       }
 }
 
-TEST_CASE("no rule with lag has a worst ratio below the floors that are told", "[schedule][online][brute]") {
+TEST_CASE("no rule with lag has a worst ratio below the published floors", "[schedule][online][brute]") {
   CHECK(online_search::least_worst_ratio_of_two(7) == 1);
   CHECK(online_search::least_worst_ratio_of_two(8) > 1);
   CHECK(online_search::least_worst_ratio_of_three(11) == 1);
@@ -255,12 +255,12 @@ TEST_CASE("no rule with lag has a worst ratio below the floors that are told", "
   CHECK(online_search::least_worst_ratio_of_two(120) >= 1.108);
 }
 
-TEST_CASE("no rule with lag and three slots has a worst ratio below the floor that is told",
+TEST_CASE("no rule with lag and three slots has a worst ratio below the published floor",
           "[schedule][online][brute]") {
   CHECK(online_search::least_worst_ratio_of_three(90) >= 1.0525);
 }
 
-TEST_CASE("online takes the advances that are told for all loops of up to 100,000 steps", "[schedule][online][.soak]") {
+TEST_CASE("online takes the predicted advances for all loops of up to 100,000 steps", "[schedule][online][.soak]") {
   struct expected { slot_index slots; double mean, worst; };
   for (auto const& [s, mean, worst] : {expected{2, 1.0023, 1.1390},
                                        {3, 1.0077, 1.0626},
@@ -286,7 +286,7 @@ TEST_CASE("online takes the advances that are told for all loops of up to 100,00
   }
 }
 
-TEST_CASE("loops of ten million steps are walked with the totals that are told", "[schedule][online][.soak]") {
+TEST_CASE("loops of ten million steps are walked with the predicted totals", "[schedule][online][.soak]") {
   for (slot_index const s : {2, 3, 10, 1000}) {
     INFO(s << " slots");
     auto const plan = online{s}.stopping_at(10'000'000);
@@ -366,7 +366,7 @@ TEST_CASE("the totals of online are exact at the edges of 32, 53 and 63 bits", "
   for (int k = 0; k < 30'000; ++k) REQUIRE(machine.obey(cursor.next()) == flaw::none);
 }
 
-TEST_CASE("the way back of a loop of 2^63-1 steps begins without a flaw", "[schedule][online]") {
+TEST_CASE("the reversal of a loop of 2^63-1 steps begins without a flaw", "[schedule][online]") {
   auto const plan = online{1}.stopping_at(longest);
   interpreter machine{detail::limits_of(plan)};
   auto cursor = plan.walk();

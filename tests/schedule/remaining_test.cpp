@@ -173,7 +173,7 @@ TEST_CASE("the rest of a loop of 2^63-1 steps is exact", "[schedule][remaining]"
 TEST_CASE("a sweep cannot have stopped just anywhere", "[schedule][remaining]") {
   stored_state const twice[] = {{1, 3}, {1, 4}};
   stored_state const nowhere[] = {{5, 3}};
-  stored_state const behind[] = {{1, 11}};
+  stored_state const after[] = {{1, 11}};
   CHECK_THROWS_AS((remaining{{10, 11, true, 2}, nullptr, 0}), invalid_plan);
   CHECK_THROWS_AS((remaining{{10, -1, true, 2}, nullptr, 0}), invalid_plan);
   CHECK_THROWS_AS((remaining{{10, 5, false, 2}, nullptr, 0}), invalid_plan);
@@ -184,5 +184,5 @@ TEST_CASE("a sweep cannot have stopped just anywhere", "[schedule][remaining]") 
   CHECK_THROWS_WITH((remaining{{10, 10, true, 2}, twice, 2}),
                     ContainsSubstring("named twice") && ContainsSubstring("slot = 1"));
   CHECK_THROWS_AS((remaining{{10, 10, true, 2}, nowhere, 1}), invalid_plan);
-  CHECK_THROWS_AS((remaining{{10, 10, true, 2}, behind, 1}), invalid_plan);
+  CHECK_THROWS_AS((remaining{{10, 10, true, 2}, after, 1}), invalid_plan);
 }

@@ -59,7 +59,7 @@ TEST_CASE("revolve does what the oracles of small loops say", "[schedule][revolv
   }
 }
 
-TEST_CASE("revolve tells the totals and first splits of the oracles of large loops", "[schedule][revolve][oracle]") {
+TEST_CASE("revolve has the totals and first splits of the oracles of large loops", "[schedule][revolve][oracle]") {
   for (auto const& row : csv::oracle("revolve_large.csv")) {
     revolve const plan{step_index(csv::number(row.at("n"))), slot_index(csv::number(row.at("s")))};
     INFO(row.at("n") << " steps, " << row.at("s") << " slots");
@@ -84,11 +84,11 @@ void walk_rows(step_index longer_than, step_index up_to) {
 
 }  // namespace
 
-TEST_CASE("revolve walks the oracles of large loops with the totals it tells", "[schedule][revolve][oracle][long]") {
+TEST_CASE("revolve walks the oracles of large loops with the totals it predicts", "[schedule][revolve][oracle][long]") {
   walk_rows(0, 2'000'000);
 }
 
-TEST_CASE("revolve walks loops of ten million steps with the totals it tells", "[schedule][revolve][oracle][.soak]") {
+TEST_CASE("revolve walks loops of ten million steps with the predicted totals", "[schedule][revolve][oracle][.soak]") {
   walk_rows(2'000'000, 10'000'000);
 }
 

@@ -53,7 +53,7 @@ TEST_CASE("no machine takes fewer steps than stages, for stiffly accurate method
         }
 }
 
-TEST_CASE("giving up the solution behind kept stages takes fewer steps than the published recurrence",
+TEST_CASE("giving up the solution after kept stages takes fewer steps than the published recurrence",
           "[schedule][runge_kutta]") {
   CHECK(walked_advances(runge_kutta{40, 10, {.stages = 2}}) == 43);  // 47 there
 }

@@ -33,7 +33,7 @@ TEST_CASE("two_level does what the oracle says", "[schedule][two_level][oracle]"
   }
 }
 
-TEST_CASE("two_level tells the totals of its walk for all small loops, periods and slots", "[schedule][two_level]") {
+TEST_CASE("two_level predicts the totals of its walk for all small loops, periods and slots", "[schedule][two_level]") {
   for (step_index n = 0; n <= 45; ++n)
     for (step_index p = 1; p <= n + 2; ++p)
       for (slot_index x = 0; x <= 8; ++x)
@@ -44,7 +44,7 @@ TEST_CASE("two_level tells the totals of its walk for all small loops, periods a
         }
 }
 
-TEST_CASE("two_level tells the totals of its walk for longer loops", "[schedule][two_level]") {
+TEST_CASE("two_level predicts the totals of its walk for longer loops", "[schedule][two_level]") {
   for (step_index const n : {999, 1000, 5001})
     for (step_index const p : {1, 7, 100, 333, 1000, 5000})
       for (slot_index const x : {0, 1, 2, 5, 30, 2000}) {
@@ -71,7 +71,7 @@ TEST_CASE("inside its periods two_level takes no more advances and saves than an
       }
 }
 
-TEST_CASE("the last step is run on the way forward, and each period's start is given up with its last load",
+TEST_CASE("the last step is run in the forward run, and each period's start is dropped with its last load",
           "[schedule][two_level]") {
   for (action const& a : actions_of(two_level{23, 5, 2}))
     if (a.kind == action_kind::turn)

@@ -89,7 +89,7 @@ TEST_CASE("a list of values is what std::vector is", "[schedule]") {
   }
 }
 
-TEST_CASE("a list of values begins as it is told to", "[schedule]") {
+TEST_CASE("a list of values begins as requested", "[schedule]") {
   CHECK(value_list<item>(3)[2] == item{});
   CHECK(std::ranges::equal(value_list<int>(2, 5), std::vector<int>{5, 5}));
   CHECK(std::ranges::equal(value_list<int>{2, 5}, std::vector<int>{2, 5}));

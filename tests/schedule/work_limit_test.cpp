@@ -125,7 +125,7 @@ TEST_CASE("a table that is too much work is refused in words that name the work 
   }
 }
 
-TEST_CASE("who makes a table is asked whether to go on, and told how far it is", "[schedule][long]") {
+TEST_CASE("while a table is made, stop is called with how far it is", "[schedule][long]") {
   struct asked {
     std::vector<double> shares;
     std::size_t most;
@@ -196,7 +196,7 @@ TEST_CASE("the totals of an online plan are work, which is counted, limited and 
   CHECK((shares.front() > 0 && shares.back() > 0.2 && shares.back() < 0.3));
 }
 
-TEST_CASE("planning leaves out tables that are too much work, and answers the best of the others with its gap",
+TEST_CASE("planning leaves out tables that are too much work, and returns the best of the others with its gap",
           "[plan]") {
   workload work{
       .steps = 4000, .state_bytes = 1000, .adjoint_bytes = 1000, .step_seconds = 1e-3, .adjoint_seconds = 1e-3};

@@ -18,7 +18,7 @@ struct loose_plan {
   bool free = false, restart = false;
   cairn::unit_budget budget;
   bool says_tiers = false;
-  std::vector<cairn::tier> lies;  ///< where slots lie; memory for those behind its end
+  std::vector<cairn::tier> lies;  ///< where slots lie; memory for those after its end
   std::vector<cairn::action> actions;
 
   struct cursor {
@@ -229,7 +229,7 @@ class breaker {
           change([](auto const& a) { return a.kind == kind::load || a.kind == kind::drop || a.kind == kind::reverse; },
                  [&](std::size_t k) { all[k].what = content(2 + below(254)); });
         break;
-      case flaw::nothing_live:  // behind a reverse from a state
+      case flaw::nothing_live:  // after a reverse from a state
         change([](auto const& a) { return a.kind == kind::reverse && a.what == content::state; }, [&](std::size_t k) {
           cairn::action const again{kind(below(2)), tier::memory, content::state, 0, all[k].from, all[k].to};
           all.insert(at(plan, k + 1), again);

@@ -31,7 +31,7 @@ inline std::string_view name_of(kind of) {
 
 using shape = std::vector<std::vector<cairn::step_index>>;
 
-/// Who reads whom, for `size` operations; networks are as many whole blocks as fit and a chain behind them.
+/// Who reads whom, for `size` operations; networks are as many whole blocks as fit and a chain after them.
 inline shape shape_of(kind of, int size, std::mt19937_64& numbers) {
   using index = cairn::step_index;
   shape inputs;

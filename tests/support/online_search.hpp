@@ -83,7 +83,7 @@ inline big exact_optimum(big n, big s) {
   return enough * n - binomial(s + enough, std::min(s + 1, enough - 1), big{1} << 126);
 }
 
-/// D_j of the rule for all j >= 1: what forgetting p[j] costs a loop whose newest state is g steps behind the last kept
+/// D_j of the rule for all j >= 1: what forgetting p[j] costs a loop whose newest state is g steps after the last kept
 /// one.
 template <class Optimum>
 std::vector<big> losses(std::vector<std::int64_t> const& p, std::int64_t g, Optimum const& best) {
@@ -97,7 +97,7 @@ std::vector<big> losses(std::vector<std::int64_t> const& p, std::int64_t g, Opti
   }
   return lost;
 }
-/// Which of p the rule forgets for a state g steps behind the last one; 0 for none.
+/// Which of p the rule forgets for a state g steps after the last one; 0 for none.
 template <class Optimum>
 std::size_t victim(std::vector<std::int64_t> const& p, std::int64_t g, bool eager, Optimum const& best) {
   auto const lost = losses(p, g, best);
@@ -122,7 +122,7 @@ inline std::vector<std::vector<std::int64_t>> kept_by_the_rule(std::int64_t slot
   return all;
 }
 
-/// Fewest advances that reverse steps [0, e) for every e behind the last kept state, up to `most`, from the states p in
+/// Fewest advances that reverse steps [0, e) for every e after the last kept state, up to `most`, from the states p in
 /// slots; dropping or moving them is allowed. F(j, i, e), p_j being the i-th that is used: min over p_j <= y < e of (y
 /// - p_j) + T(e - y, s - i + 1) + min over q < j of F(q, i - 1, y).
 inline std::vector<std::int64_t> ways_back(std::vector<std::int64_t> const& p, std::int64_t slots, std::int64_t most,

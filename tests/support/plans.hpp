@@ -51,7 +51,7 @@ inline cairn::action_list all_tapes(cairn::step_index steps) {
   return {steps, 0, all.data(), all.size(), {.tapes = steps}};
 }
 
-/// Keeps the tape of every second step, and restarts from it to run the step behind it.
+/// Keeps the tape of every second step, and restarts from it to run the step after it.
 inline cairn::action_list every_other_tape(cairn::step_index steps) {
   using namespace cairn;
   std::vector<action> all;

@@ -15,7 +15,7 @@ namespace sim {
 /// When work runs: at once, now and then in random order, or as late as anybody lets it.
 enum class order { eager, random, laziest };
 
-/// A place in a stream: behind `count` things that were put into it.
+/// A place in a stream: after `count` things that were put into it.
 struct position {
   std::size_t stream = 0;
   std::uint64_t count = 0;

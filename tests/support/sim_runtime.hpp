@@ -380,7 +380,7 @@ class runtime {
   struct graph_state {
     sim::tape tape;
     std::vector<stream> branches;
-    event_state done;  ///< behind the last launch
+    event_state done;  ///< after the last launch
     bool alive = true;
   };
 

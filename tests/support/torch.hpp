@@ -39,7 +39,7 @@ inline std::vector<at::Tensor> take_grads(std::vector<at::Tensor> const& tensors
   return grads;
 }
 
-/// The gradients by x and the weights w of results y, one behind the other, in one pass for each stretch between two
+/// The gradients by x and the weights w of results y, one after another, in one pass for each stretch between two
 /// cuts.
 inline std::vector<at::Tensor> grads_in_passes(std::vector<at::Tensor> const& y, at::Tensor const& x,
                                                std::vector<at::Tensor> const& w, std::vector<std::size_t> cuts,

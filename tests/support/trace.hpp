@@ -111,7 +111,7 @@ inline void check(std::vector<json> const& all) {
       need(around.integer("tid") == e.integer("tid"), "a parent in another thread", k);
       need(nanoseconds(around, "ts") <= nanoseconds(e, "ts"), "it begins before its parent", k);
       need(nanoseconds(e, "ts") + nanoseconds(e, "dur") <= nanoseconds(around, "ts") + nanoseconds(around, "dur"),
-           "it ends behind its parent", k);
+           "it ends after its parent", k);
     } else if (e.text("ph") == "s" || e.text("ph") == "f") {
       bool const inside = std::any_of(all.begin(), all.end(), [&](json const& x) {
         return x.text("ph") == "X" && x.integer("tid") == e.integer("tid") &&

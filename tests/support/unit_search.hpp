@@ -15,7 +15,7 @@ struct unit_machine {
   int steps = 0;
   int units = 0;
   int tape_units = 1;
-  bool restarts = false;       // the state behind a kept tape can be loaded
+  bool restarts = false;       // the state after a kept tape can be loaded
   bool free_initial = false;   // state 0 can be loaded and takes nothing
   bool keeps_states = true;
   bool keeps_tapes = true;

@@ -80,7 +80,7 @@ TEST_CASE("the master switch leaves nothing in effect, but what is wrong is said
   CHECK_THAT(refused({"CAIRN_ENABLE=0", "CAIRN_SLOTS=many"}), ContainsSubstring("CAIRN_SLOTS=many"));
 }
 
-TEST_CASE("a name that nobody knows is refused with all that are known") {
+TEST_CASE("an unknown name is refused with all that are known") {
   auto const said = refused({"CAIRN_BUGDET=1GB"});
   CHECK_THAT(said, ContainsSubstring("CAIRN_BUGDET"));
   for (auto const& known : environment_names())

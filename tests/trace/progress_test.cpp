@@ -58,7 +58,7 @@ struct reports {
   }
 };
 
-/// A file of its own that nobody else sees.
+/// A temporary file of its own.
 struct scratch_file {
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::tmpfile(), &std::fclose};
   [[nodiscard]] std::string text() const {
@@ -77,7 +77,7 @@ struct scratch_file {
 
 }  // namespace
 
-TEST_CASE("progress ends with exactly the steps that a plan predicts, whatever the plan") {
+TEST_CASE("progress ends with exactly the steps that a plan predicts, for every plan") {
   for (step_index const n : {1, 2, 7, 40})
     each_as_any(n, [&](std::string const& name, auto const& given) {
       any_schedule const plan{given};
@@ -107,7 +107,7 @@ TEST_CASE("progress ends with exactly the steps that a plan predicts, whatever t
     });
 }
 
-TEST_CASE("progress tells phases apart, and bytes held and tiers as they are") {
+TEST_CASE("progress distinguishes phases, and shows bytes held and tiers as they are") {
   timed const work;
   reports seen;
   multistage const plan{30, 2, 3};
@@ -158,7 +158,7 @@ TEST_CASE("before adjoints have been seen, the time left counts each as so many 
   CHECK(std::abs(*seen.all.front().seconds_left - (double(time_now - start) * 1e-9 - seen.all.front().seconds)) < 1e-6);
 }
 
-TEST_CASE("a kept run is shown over its way back, without the time between, and anew over the second") {
+TEST_CASE("a kept run is shown over its reversal, without the time between, and anew over the second") {
   timed const work;
   reports seen;
   progress shown{seen.options()};
@@ -288,7 +288,7 @@ TEST_CASE("on a terminal one line is written over and over, and taken away at th
   auto options = seen.options(progress_style::automatic);
   options.call = nullptr;
   options.file = terminal.get();
-  options.name = "a name that is so long that the terminal would have to break the line behind it";
+  options.name = "a name that is so long that the terminal would have to break the line after it";
   {
     progress shown{options};
     (void)gradient(work, 1.0, revolve{12, 3}, 1.0, work.adjoint(), shown);

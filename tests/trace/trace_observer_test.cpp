@@ -59,7 +59,7 @@ numbers const x0(3, 1.0);
 
 char const* const tier_names[] = {"memory", "device", "host", "disk"};
 
-/// A store that copies numbers out, and notes the bytes that it holds behind each change.
+/// A store that copies numbers out, and notes the bytes that it holds after each change.
 struct byte_store {
   std::map<std::pair<tier, cairn::slot_index>, std::pair<step_index, numbers>> kept;
   std::array<std::int64_t, cairn::tier_count> bytes{};
@@ -176,7 +176,7 @@ TEST_CASE("arrows lead from each save to each load of it") {
     }
     auto const all = file.events();
     traces::check(all);
-    // The arrows as they must be, from the slices alone.
+    // The arrows as they must be, from just the slices.
     std::vector<std::pair<std::int64_t, std::int64_t>> expected, found;
     std::map<std::pair<std::string, long long>, std::int64_t> saved;
     for (auto const& e : traces::slices(all)) {
@@ -242,12 +242,12 @@ TEST_CASE("a filter leaves out phases, counters and arrows, and arrows without b
   CHECK(reverse == std::map<std::string, int>{{"bytes C", whole.at("bytes C")}, {"reverse X", 19}});
   auto const later = kinds("recompute,checkpoint");
   CHECK(later.at("recompute X") == whole.at("recompute X"));
-  CHECK(later.at("checkpoint s") < whole.at("checkpoint s"));  // saves of the way forward are not there
+  CHECK(later.at("checkpoint s") < whole.at("checkpoint s"));  // saves of the forward run are not there
   CHECK(kinds("forward,checkpoint").size() == 1);
   CHECK(kinds("nobody").empty());
 }
 
-TEST_CASE("an action that an exception leaves open is shown as failed, and the next sweep stands beside it") {
+TEST_CASE("an action that an exception leaves open is shown as failed, and the next sweep is beside it") {
   traces::scratch_file const file;
   {
     trace_writer log{file.name()};

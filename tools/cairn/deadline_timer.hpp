@@ -23,7 +23,7 @@ class deadline_timer {
 
   /// A limit for code that makes tables.   \pre this outlives that code
   [[nodiscard]] cairn::work_limit limit() noexcept { return {.stop = &check_table, .context = this}; }
-  /// A limit for code that returns the best answer found in time: it is told to stop, without an exception.
+  /// A limit for code that returns the best answer found in time: it stops by request, without an exception.
   /// \pre this outlives that code
   [[nodiscard]] cairn::work_limit soft_limit() noexcept { return {.stop = &is_late, .context = this}; }
   /// \param what  the work that is under way   \param share  the share of it that is done; below 0 if unknown

@@ -6,7 +6,7 @@
 namespace tool {
 
 /// Every variable that programs take from the environment: what it is now, what it may be, and what it does.
-/// \throws cairn::environment_error   for a name or a value that nobody knows
+/// \throws cairn::environment_error   for an unknown name or value
 [[nodiscard]] std::string environment_table();
 
 }  // namespace tool

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file report.hpp  Answers `cairn report`: what stands in a file that cairn has written, in words.
+/// \file report.hpp  Answers `cairn report`: the contents of a file that cairn has written, in words.
 #include <string>
 
 namespace tool {

@@ -99,17 +99,17 @@ class GPTImpl : public torch::nn::Module {
 
   /// \param tokens  (batch, length) of whole numbers   \returns scores of the next token, (batch, length, tokens)
   torch::Tensor forward(torch::Tensor const& tokens) {
-    auto y = before(tokens);
+    auto y = before_blocks(tokens);
     for (GPTBlock& block : blocks_) y = block->forward(y);
-    return behind(y);
+    return after_blocks(y);
   }
 
-  /// The three parts of `forward`: what comes before the blocks, the blocks, and what comes behind them.
-  torch::Tensor before(torch::Tensor const& tokens) {
+  /// The three parts of `forward`: what comes before the blocks, the blocks, and what comes after them.
+  torch::Tensor before_blocks(torch::Tensor const& tokens) {
     return wte(tokens) + wpe(torch::arange(tokens.size(1), tokens.options()));
   }
   [[nodiscard]] std::vector<GPTBlock> const& blocks() const noexcept { return blocks_; }
-  torch::Tensor behind(torch::Tensor const& y) { return torch::linear(ln_f(y), wte->weight); }
+  torch::Tensor after_blocks(torch::Tensor const& y) { return torch::linear(ln_f(y), wte->weight); }
 
  private:
   torch::nn::Embedding wte{nullptr}, wpe{nullptr};

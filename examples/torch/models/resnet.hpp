@@ -25,7 +25,7 @@ inline torch::nn::Conv2d convolution(std::int64_t from, std::int64_t to, std::in
 /// of the first 3x3. Activations work in place.
 class ResidualBlockImpl : public torch::nn::Module {
  public:
-  /// \param width  channels of the 3x3 convolutions; a bottleneck has four times as many behind it
+  /// \param width  channels of the 3x3 convolutions; a bottleneck has four times as many after it
   ResidualBlockImpl(std::int64_t from, std::int64_t width, std::int64_t stride, bool bottleneck) {
     std::int64_t const to = bottleneck ? 4 * width : width;
     conv1 = register_module("conv1", detail::convolution(from, width, bottleneck ? 1 : 3, bottleneck ? 1 : stride));
@@ -89,17 +89,17 @@ class ResNetImpl : public torch::nn::Module {
 
   /// \param x  pictures, (batch, 3, height, width)   \returns (batch, classes)
   torch::Tensor forward(torch::Tensor const& x) {
-    auto y = before(x);
+    auto y = before_blocks(x);
     for (ResidualBlock& block : blocks_) y = block->forward(y);
-    return behind(y);
+    return after_blocks(y);
   }
 
-  /// The three parts of `forward`: what comes before the blocks, the blocks, and what comes behind them.
-  torch::Tensor before(torch::Tensor const& x) {
+  /// The three parts of `forward`: what comes before the blocks, the blocks, and what comes after them.
+  torch::Tensor before_blocks(torch::Tensor const& x) {
     return torch::max_pool2d(bn1(conv1(x)).relu_(), {3, 3}, {2, 2}, {1, 1});
   }
   [[nodiscard]] std::vector<ResidualBlock> const& blocks() const noexcept { return blocks_; }
-  torch::Tensor behind(torch::Tensor const& y) {
+  torch::Tensor after_blocks(torch::Tensor const& y) {
     return fc(torch::flatten(torch::adaptive_avg_pool2d(y, {1, 1}), 1));
   }
 

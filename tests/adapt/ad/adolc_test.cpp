@@ -28,7 +28,7 @@ TEST_CASE("a model over a ring of states is differentiated by ADOL-C", "[ad]") {
 TEST_CASE("a model whose state jumps is differentiated by ADOL-C", "[ad]") { ad_test::jumps<tape>(); }
 TEST_CASE("ADOL-C replays as every tape that replays", "[ad]") { ad_test::replays<tape>(); }
 TEST_CASE("one recording of ADOL-C serves all leaves of a loop", "[ad]") { ad_test::one_recording<tape>(); }
-TEST_CASE("terms that are not told their index are replayed by ADOL-C", "[ad]") { ad_test::replayed_terms<tape>(); }
+TEST_CASE("terms that do not take their index are replayed by ADOL-C", "[ad]") { ad_test::replayed_terms<tape>(); }
 TEST_CASE("a comparison that comes out otherwise is recorded anew by ADOL-C", "[ad]") { ad_test::comparisons<tape>(); }
 TEST_CASE("a model that reads more than it says is found out over ADOL-C", "[ad]") { ad_test::hidden_number<tape>(); }
 TEST_CASE("a recording that went to files is made anew with larger buffers, and then replayed", "[ad]") {

@@ -56,7 +56,7 @@ void conforms() {
   });
   CHECK(reversed(tape, 2, {1, 10, 100, 1000}) == numbers{8011, 0});
 
-  // one variable handed over twice, and one that changes behind that
+  // one variable passed twice, and one that changes after that
   {
     using scalar = typename Tape::scalar;
     scalar x;

@@ -27,6 +27,6 @@ TEST_CASE("a model over a ring of states is differentiated by CppAD", "[ad]") { 
 TEST_CASE("a model whose state jumps is differentiated by CppAD", "[ad]") { ad_test::jumps<tape>(); }
 TEST_CASE("CppAD replays as every tape that replays", "[ad]") { ad_test::replays<tape>(); }
 TEST_CASE("one recording of CppAD serves all leaves of a loop", "[ad]") { ad_test::one_recording<tape>(); }
-TEST_CASE("terms that are not told their index are replayed by CppAD", "[ad]") { ad_test::replayed_terms<tape>(); }
+TEST_CASE("terms that do not take their index are replayed by CppAD", "[ad]") { ad_test::replayed_terms<tape>(); }
 TEST_CASE("a comparison that comes out otherwise is recorded anew by CppAD", "[ad]") { ad_test::comparisons<tape>(); }
 TEST_CASE("a model that reads more than it says is found out over CppAD", "[ad]") { ad_test::hidden_number<tape>(); }

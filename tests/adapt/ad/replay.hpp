@@ -90,7 +90,7 @@ struct hiding {
   }
 };
 
-/// The independent variables come first in a replay, what varies behind them, in whatever order they were named.
+/// The independent variables come first in a replay, what varies after them, in any order in which they were named.
 template <class Tape>
 void replays() {
   using scalar = typename Tape::scalar;
@@ -170,8 +170,8 @@ void one_recording() {
   CHECK(near_to(found.state[0], known.state[0]));
 }
 
-/// A term that is not told its number stands in a recording as the steps do; leaves with terms at other places have
-/// recordings of their own.
+/// A term that does not take its number is recorded as the steps are; leaves with terms at other places have recordings
+/// of their own.
 template <class Tape>
 void replayed_terms() {
   vec<double> const x0{0.7, 0.2};

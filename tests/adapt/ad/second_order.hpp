@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of the Hessian from a model alone: a tool differentiates the derivative along a direction, which the model
-// computes over a scalar with a slope. And rings as states of a model.
+// Products of the Hessian from a model, without an adjoint: a tool differentiates the derivative along a direction,
+// which the model computes over a scalar with a slope. And rings as states of a model.
 #pragma once
 #include <array>
 #include <cmath>

@@ -171,7 +171,7 @@ TEST_CASE("every kind of state is differentiated where it holds the scalar, and 
   }
 }
 
-TEST_CASE("scalars are rebound in class templates and left alone elsewhere", "[ad]") {
+TEST_CASE("scalars are rebound only in class templates", "[ad]") {
   using to = codi::RealReverse;
   STATIC_REQUIRE(std::is_same_v<cairn::rebound_scalar<numbers, to>, vec<to>>);
   STATIC_REQUIRE(std::is_same_v<cairn::rebound_scalar<std::array<double, 3>, to>, std::array<to, 3>>);
@@ -201,7 +201,7 @@ TEST_CASE("loops of no step, of one, and empty states have gradients", "[ad]") {
   CHECK((every.value == 0 && every.state == numbers{0} && every.params == 0));
 }
 
-TEST_CASE("an objective of some states is that of one long tape, whatever the plan", "[ad]") {
+TEST_CASE("an objective of some states is that of one long tape, for every plan", "[ad]") {
   constexpr step_index n = 24;
   auto const misfit = []<class T>(vec<T> const& x, T const& a, step_index i) -> T {
     return a * x[0] * double(i) + x[1] * x[1];

@@ -61,7 +61,7 @@ TEST_CASE("a graph is captured, launched and given up with the runtime's device 
   }
 }
 
-TEST_CASE("each refusal of a capture is told by the call that meets it, and by what would work", "[adapt][cuda]") {
+TEST_CASE("each refusal of a capture is reported by the call that meets it, with what would work", "[adapt][cuda]") {
   struct answer {
     std::string function;
     cudaError_t code;
@@ -146,7 +146,7 @@ TEST_CASE("what a captured function throws ends the capture and comes out unchan
   }
 }
 
-TEST_CASE("a launch that fails is told, and clean-up goes on whatever the device says", "[adapt][cuda]") {
+TEST_CASE("a launch that fails is reported, and clean-up goes on for every error of the device", "[adapt][cuda]") {
   library = {};
   cuda_runtime device{1};
   {

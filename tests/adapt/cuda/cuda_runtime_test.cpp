@@ -25,7 +25,7 @@ namespace {
 auto& library = sim_cudart::now;
 void start_again() { library = {}; }
 
-/// The text of what `f` throws, behind "device: " or "memory: "; "" where it throws nothing.
+/// The text of what `f` throws, after "device: " or "memory: "; "" where it throws nothing.
 std::string thrown_by(std::function<void()> const& f) {
   try {
     f();
@@ -104,7 +104,7 @@ TEST_CASE("the device is not touched where it cannot be made current", "[adapt][
     }
 }
 
-TEST_CASE("memory that is not to be had is told with what was asked and what is free", "[adapt][cuda]") {
+TEST_CASE("memory that is not available is reported with what was requested and what is free", "[adapt][cuda]") {
   start_again();
   cuda_runtime const device{1};
   library.free = 5'000;
@@ -126,7 +126,7 @@ TEST_CASE("memory that is not to be had is told with what was asked and what is 
   CHECK(library.last == cudaSuccess);
 }
 
-TEST_CASE("errors from which a context never recovers are told as such by every call", "[adapt][cuda]") {
+TEST_CASE("errors from which a context never recovers are reported as such by every call", "[adapt][cuda]") {
   for (auto const answer : {cudaErrorIllegalAddress, cudaErrorLaunchFailure, cudaErrorAssert, cudaErrorECCUncorrectable,
                             cudaErrorMisalignedAddress, cudaErrorLaunchTimeout})
     for (auto const& one : calls) {

@@ -172,7 +172,7 @@ TEST_CASE("more room is never slower, and the best of the plans is taken", "[cud
   }
 }
 
-TEST_CASE("with many frames the plan stays on the device, and host slots that nobody needs are not asked for",
+TEST_CASE("with many frames the plan stays on the device, and host slots that are not needed are not requested",
           "[cuda]") {
   auto const best = planned_for(loop_of(1000, 27.3, 32), 69);
   CHECK(best.by == planner::revolve);
@@ -199,7 +199,7 @@ TEST_CASE("a budget below the least is refused with the least", "[cuda]") {
   CHECK_THROWS_AS(plan_for_device("1MB", work, device_forecast{}), invalid_plan);
 }
 
-TEST_CASE("steps of no time and copies of no time are planned for, and states of no bytes for a capacity alone",
+TEST_CASE("steps of no time and copies of no time are planned for, and states of no bytes only for a capacity",
           "[cuda]") {
   workload work{.steps = 50};
   CHECK_THROWS_WITH(plan_for_device("1GB", work, device_forecast{}),

@@ -128,7 +128,7 @@ TEST_CASE(
   CHECK(device.faults() == 0);
 }
 
-TEST_CASE("a launch that fails and tells nobody is not measured as a fast one", "[cuda]") {
+TEST_CASE("a launch that fails silently is not measured as a fast one", "[cuda]") {
   bool failed = true;
   std::uint64_t nth = 1;
   for (; failed; ++nth) {
@@ -347,7 +347,7 @@ shortage with_less(sim::options const& options, device_capacity wanted, sim::sha
 
 }  // namespace
 
-TEST_CASE("a sweep that may take less takes what there is, tells, and leaves a frame's memory free", "[cuda]") {
+TEST_CASE("a sweep that may take less takes what there is, says so, and leaves a frame's memory free", "[cuda]") {
   for (bool const as_bad_alloc : {false, true}) {
     auto const enough = with_less({}, {9, 4}, {16}, 0, as_bad_alloc);
     CHECK((enough.got == device_capacity{9, 4}));
@@ -383,7 +383,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a sweep that may not take less says how many frames were made, whatever make throws, and frees none in flight",
+    "a sweep that may not take less says how many frames were made for all that make throws, and frees none in flight",
     "[cuda]") {
   for (bool const as_bad_alloc : {false, true}) {
     sim_runtime device{{.when = sim::order::random, .device_bytes = 5 * 128}};

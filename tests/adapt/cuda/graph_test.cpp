@@ -324,7 +324,7 @@ TEST_CASE("each call that a capture does not allow is refused by name, and the s
       }
 }
 
-TEST_CASE("a step that frees spoils the capture, which its end tells", "[cuda]") {
+TEST_CASE("a step that frees spoils the capture, which its end reports", "[cuda]") {
   bench on;
   void* const memory = on.device.device_alloc(8);
   std::string text;
@@ -403,7 +403,7 @@ TEST_CASE("what a captured function throws comes out unchanged, and nothing is l
 }
 
 TEST_CASE(
-    "a launch that fails within a capture and tells nobody is told with its function and step, and nothing is left "
+    "a launch that fails silently within a capture is reported with its function and step, and nothing is left "
     "captured",
     "[cuda]") {
   step_index constexpr n = 7;
@@ -524,9 +524,9 @@ TEST_CASE("the simulator sees edges that are missing within a graph, and between
     both.launch();
     CHECK(on.device.faults(sim::fault::race) > 0);
     auto const races = on.device.faults(sim::fault::race);
-    on.loop.start()(on.bar, on.c);  // behind the launch
+    on.loop.start()(on.bar, on.c);  // after the launch
     CHECK(on.device.faults(sim::fault::race) == races);
-    on.loop.start()(on.bar, other.get());  // not behind it: that the stream was captured orders nothing
+    on.loop.start()(on.bar, other.get());  // not after it: that the stream was captured orders nothing
     CHECK(on.device.faults(sim::fault::race) > races);
     CHECK_THROWS_AS(on.device.sync(fork.get()),
                     device_error);  // an event that was recorded within a capture stands for nothing

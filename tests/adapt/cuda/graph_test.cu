@@ -228,7 +228,7 @@ TEST_CASE("a real device refuses what cannot be captured, and goes on", "[adapt]
   CHECK(on.expected(n, 0) == expected);
 }
 
-TEST_CASE("a kernel that a real device refuses to launch is told with its step, within a capture, too",
+TEST_CASE("a kernel that a real device refuses to launch is reported with its step, within a capture, too",
           "[adapt][cuda][gpu]") {
   if (!has_device()) CAIRN_SKIP("no GPU");
   step_index constexpr n = 8;

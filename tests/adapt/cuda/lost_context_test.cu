@@ -19,7 +19,7 @@ bool has_device() {
 
 }  // namespace
 
-TEST_CASE("a kernel that writes where nothing is loses the context, and that is told", "[adapt][cuda][gpu]") {
+TEST_CASE("a kernel that writes where nothing is loses the context, and that is reported", "[adapt][cuda][gpu]") {
   if (!has_device()) CAIRN_SKIP("no GPU");
   using runtime = cairn::cuda_runtime;
   runtime device;

@@ -79,7 +79,7 @@ TEST_CASE("slots are pinned together up to 64 MiB, larger ones each by itself, a
   }
 }
 
-TEST_CASE("whichever pin fails, the slots before it are told, or kept where less will do, and nothing is left behind",
+TEST_CASE("whichever pin fails, the slots before it are reported, or kept if less will do, and nothing is left behind",
           "[cuda]") {
   sim::shape const sizes{doubles(33 * mebi)};  // two slots at once
   for (std::uint64_t fails = 1; fails <= 4; ++fails) {
@@ -100,7 +100,7 @@ TEST_CASE("whichever pin fails, the slots before it are told, or kept where less
   CHECK(pin(5, sizes, false, {.pinned_bytes = 70 * mebi}).value == 2);
 }
 
-TEST_CASE("an error of the device while slots are pinned is told as it is, also where less will do", "[cuda]") {
+TEST_CASE("an error of the device while slots are pinned is reported as it is, also if less will do", "[cuda]") {
   sim_runtime device;
   auto const c = device.make_stream();
   auto const make = [&] { return field{device, {1}}; };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands between states and a device: the concept, owners of memory, streams and events, errors and budgets. No
-// CUDA.
+// What is between states and a device: the concept, owners of memory, streams and events, errors and budgets. No CUDA.
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -109,7 +108,7 @@ TEST_CASE("an owner that cannot take owns nothing", "[adapt][cuda]") {
   CHECK(device.faults() == 0);
 }
 
-TEST_CASE("every failure of a device is told with its code and what to do", "[adapt][cuda]") {
+TEST_CASE("every failure of a device is reported with its code and what to do", "[adapt][cuda]") {
   using detail::device_failure;
   auto const said = [](device_failure why) -> std::string {
     try {

@@ -171,7 +171,7 @@ TEST_CASE("a wait of the host for one stream says nothing about another", "[adap
   CHECK(at.device.faults(fault::freed_in_flight) == 1);
 }
 
-TEST_CASE("a wait stands for the record it was put behind, not for a later one", "[adapt][cuda][sim]") {
+TEST_CASE("a wait is for the record before it, not for a later one", "[adapt][cuda][sim]") {
   bench at{{.when = order::laziest}};
   at.order_two_after_one();
   at.write(at.one);
@@ -197,7 +197,7 @@ TEST_CASE("an event never recorded has happened", "[adapt][cuda][sim]") {
   CHECK(at.device.faults() == 0);
 }
 
-TEST_CASE("memory that is free, or that nobody has, is not to be used", "[adapt][cuda][sim]") {
+TEST_CASE("memory that is free, or was never allocated, must not be used", "[adapt][cuda][sim]") {
   bench at;
   auto* const before = at.on_device;
   at.device.device_free(at.on_device);
@@ -403,7 +403,7 @@ TEST_CASE("many ordered programs in many orders raise no alarm", "[.soak][adapt]
   CHECK(run_programs(3'000, 30) == 3'000 * 32);
 }
 
-TEST_CASE("an edge left out is found in every order, if and only if no other path stands for it",
+TEST_CASE("an edge left out is found in every order, if and only if no other path replaces it",
           "[adapt][cuda][sim]") {
   std::size_t found = 0, harmless = 0, seen_in_values = 0;
   for (std::uint64_t program = 0; program < 200; ++program) {

@@ -135,7 +135,7 @@ outcome run(setting const& s, sim::order when, call which, std::size_t number, s
       }
       device.sync(c);
       for (double* const frame : frames)
-        device.host_writes(frame, sizes[0] * sizeof(double));  // behind the stream all is done
+        device.host_writes(frame, sizes[0] * sizeof(double));  // everything in the stream is done by then
       right = sim::numbers_of(device, bar) == sim::gradient_by_hand(sizes, s.plan.steps());
     } catch (stopped const&) {
     }
@@ -172,7 +172,7 @@ action_list from_slot_to_slot() {
                  steps(reverse, 2, 3),   load(tier::host, 0, 0), steps(advance, 0, 1),   steps(reverse, 1, 2),
                  load(tier::host, 0, 0), steps(reverse, 0, 1),   drop(tier::host, 0, 0)}};
 }
-/// A slot of the host is written again right behind the copy that reads it: what comes from there is of no use.
+/// A slot of the host is written again right after the copy that reads it: what comes from there is of no use.
 action_list slot_again() {
   auto constexpr advance = action_kind::advance, turn = action_kind::turn, reverse = action_kind::reverse;
   return {3,
@@ -255,8 +255,8 @@ TEST_CASE("every wait of a sweep is needed", "[cuda]") {
     INFO("stream " << edge.later << " after " << edge.earlier);
     CHECK(found.has(edge));
   }
-  // That a slot is written again, and a frame is sent, only behind the copy from the host that used it needs no wait of
-  // its own: the steps that a state was loaded for come between.
+  // A slot is written again, and a frame is sent, only after the copy from the host that used it. This needs no wait of
+  // its own: the steps for which a state was loaded come between.
   CHECK_FALSE(found.has({down, up}));
 }
 

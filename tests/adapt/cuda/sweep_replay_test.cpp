@@ -144,7 +144,7 @@ TEST_CASE("random lists of actions are not blamed by the replay check, a long ca
   campaign_of_lists(50'000);
 }
 
-TEST_CASE("a step that changes something beside the state is told wherever a step runs twice", "[cuda]") {
+TEST_CASE("a step that changes something outside the state is found wherever a step runs twice", "[cuda]") {
   std::size_t told = 0;
   for (step_index const n : {2, 3, 7, 17, 30})
     for (auto const& plan : plans_of(n))
@@ -205,7 +205,7 @@ outcome run_stale(sim_runtime& device, any_schedule const& plan, sweep_options o
 }  // namespace
 
 TEST_CASE(
-    "a step that does not write all of x1 is told wherever it runs again, on the device and on the host's part of a "
+    "a step that does not write all of x1 is found wherever it runs again, on the device and on the host's part of a "
     "state",
     "[cuda]") {
   std::size_t told = 0;
@@ -275,8 +275,8 @@ TEST_CASE("states on a device are compared bit by bit: the sign of a zero and wh
       }
 }
 
-// Out of place, where the way forward copies no state: what is lost there is lost in the first run, too.
-TEST_CASE("a state that forgets a part of itself on its way to the host is told, or the gradient is right", "[cuda]") {
+// Out of place, where the forward run copies no state: what is lost there is lost in the first run, too.
+TEST_CASE("a state that loses a part of itself when copied to the host is found, or the gradient is right", "[cuda]") {
   std::size_t told = 0;
   for (step_index const n : {3, 7, 17, 30})
     for (auto const& plan : plans_of(n))
@@ -295,7 +295,7 @@ TEST_CASE("a state that forgets a part of itself on its way to the host is told,
   CHECK(told > 50);
 }
 
-TEST_CASE("a copy from the host that brings nothing is told when the state is loaded, or the gradient is right",
+TEST_CASE("a copy from the host that brings nothing is found when the state is loaded, or the gradient is right",
           "[cuda]") {
   std::size_t told = 0;
   for (sweep_options const options : modes)

@@ -270,7 +270,7 @@ TEST_CASE("a sweep records four events a checkpoint on the host and none a step"
   CHECK(records[0] <= 4 * 10);
 }
 
-TEST_CASE("a plan on the device alone has no events and no copies", "[cuda]") {
+TEST_CASE("a plan only on the device has no events and no copies", "[cuda]") {
   auto const seen = run(revolve{200, 7}, {.more_frames = 0});
   CHECK(seen.after.records == 0);
   CHECK(seen.after.waits == 0);
@@ -337,7 +337,7 @@ TEST_CASE("plans that no device can obey are refused before any step", "[cuda]")
   CHECK(refuses<invalid_schedule>(action_list{0, 2, nowhere, 1}, capacity));
 }
 
-TEST_CASE("without host slots a plan on the device alone runs", "[cuda]") {
+TEST_CASE("without host slots a plan only on the device runs", "[cuda]") {
   auto const seen = run(revolve{30, 4}, {});
   CHECK(seen.bar == sim::gradient_by_hand({3}, 30));
   CHECK(seen.after.pins == 0);
@@ -356,7 +356,7 @@ TEST_CASE("host slots are pinned once, exactly as many bytes as their states hav
   CHECK(on.device.faults() == 0);
 }
 
-TEST_CASE("memory that is not to be had is told with what there was", "[cuda]") {
+TEST_CASE("memory that is not available is reported with what there was", "[cuda]") {
   std::size_t const large = std::size_t{1} << 24;  // 128 MiB a state
   used_device on{{.pinned_bytes = 5 * large * sizeof(double)}};
   try {

@@ -115,7 +115,7 @@ TEST_CASE("what a user's function throws comes through, and the sweep runs right
           on.gradient(sweep, bar);
           on.device.sync(c);
           if (sim::numbers_of(on.device, bar) != expected)
-            FAIL("another gradient behind the exception of call " << call);
+            FAIL("another gradient after the exception of call " << call);
         }
       }
       on.device.sync(c);
@@ -255,7 +255,7 @@ void noted_gradient(fixture& on, form steps_are, any_schedule const& plan, devic
 
 }  // namespace
 
-TEST_CASE("a launch that fails and tells nobody is told with its function and step, and the sweep runs right again",
+TEST_CASE("a launch that fails silently is reported with its function and step, and the sweep runs right again",
           "[cuda]") {
   auto const expected = sim::gradient_by_hand(sizes, steps);
   std::size_t told = 0;
@@ -285,7 +285,7 @@ TEST_CASE("a launch that fails and tells nobody is told with its function and st
         }
         ++told;
         CAPTURE(text);
-        REQUIRE(called.size() == nth);  // it is told behind the call that made it
+        REQUIRE(called.size() == nth);  // it is reported after the call that made it
         REQUIRE(text.find("cairn::device_sweep: " + called.back().problem + " (") == 0);
         REQUIRE(text.find("nvcc -arch=native") != std::string::npos);
         REQUIRE(std::string{which.name} == called.back().which.name);
@@ -302,7 +302,7 @@ TEST_CASE("a launch that fails and tells nobody is told with its function and st
   CHECK(told > 700);
 }
 
-TEST_CASE("a launch that failed before the sweep is told before any step, once", "[cuda]") {
+TEST_CASE("a launch that failed before the sweep is reported before any step, once", "[cuda]") {
   fixture on{sim::order::laziest, form::out_of_place, plan_of(0)};
   auto const c = on.device.make_stream();
   {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps that ranks run together: the bits of sweeps alone, one plan on all, and one error on all.
+// Sweeps that ranks run together: the bits of sweeps without ranks, one plan on all, and one error on all.
 #include <algorithm>
 #include <array>
 #include <cmath>

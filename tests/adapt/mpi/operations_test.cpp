@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains and graphs that ranks run together: the bits of the verbs alone, one plan on all, and one error on all.
+// Chains and graphs that ranks run together: the bits of the verbs without ranks, one plan on all, and one error on
+// all.
 #include <cairn/adapt/mpi/chain_gradient.hpp>
 #include <cairn/adapt/mpi/graph_gradient.hpp>
 

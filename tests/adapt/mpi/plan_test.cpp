@@ -97,7 +97,7 @@ void check_adjoint_sees_the_whole_state() {
   };
   auto const sound = judged(right);
   claim(sound.passed(), sound.text());
-  // Wrong on one rank alone, in one number.
+  // Wrong on only one rank, in one number.
   int const one = h.size - 1;
   auto const wrong = judged([&](state const& x, state& bar, step_index i) {
     h.adjoint(x, bar, i);
@@ -113,7 +113,7 @@ void check_adjoint_sees_the_whole_state() {
   });
   claim(alone.passed() == (h.size == 1), alone.text());
 
-  // A reduction in the step, its adjoint, and a bar with a parameter behind the state's numbers.
+  // A reduction in the step, its adjoint, and a bar with a parameter after the state's numbers.
   struct mixing {
     state x;
     double parameter = 0;

@@ -117,7 +117,7 @@ TEST_CASE("a region takes several arguments plainly, tensors and what is none", 
                   })));
 }
 
-TEST_CASE("a region hands the gradient of an optional tensor on to what made it", "[torch][region]") {
+TEST_CASE("a region passes the gradient of an optional tensor on to what made it", "[torch][region]") {
   auto const x = torch::randn({64, 64}).requires_grad_();
   Tensor y;
   {

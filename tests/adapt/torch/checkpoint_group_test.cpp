@@ -86,7 +86,7 @@ TEST_CASE("the passes of a group run a region again once, and have the bits of p
   }
 }
 
-TEST_CASE("regions within regions and one behind another run again once in a group", "[torch][checkpoint]") {
+TEST_CASE("regions within regions and one after another run again once in a group", "[torch][checkpoint]") {
   auto const x = torch::randn({4, 4}).requires_grad_();
   int inner_runs = 0, outer_runs = 0;
   auto const inner = [&](Tensor const& t) {

@@ -198,7 +198,7 @@ TEST_CASE("what is kept and changed in place by the region itself is kept as it 
   CHECK(same_bits(take_grads({x}), expected));
 }
 
-TEST_CASE("what is kept and changed in place behind the region is an error where it must be kept",
+TEST_CASE("what is kept and changed in place after the region is an error where it must be kept",
           "[torch][region][policy]") {
   auto const x = torch::ones({4, 4}).requires_grad_(true), w = torch::ones({4, 4});
   auto const f = [&](Tensor const& a) {

@@ -98,7 +98,7 @@ static_assert(sequential_takes<Tensor>);
 static_assert(!sequential_takes<>, "a Sequential needs an input");
 static_assert(!sequential_takes<Tensor, Tensor>, "a Sequential has one input");
 
-TEST_CASE("dropout in a region draws the numbers of its first run, behind dropout outside", "[torch][checkpoint]") {
+TEST_CASE("dropout in a region draws the numbers of its first run, after dropout outside", "[torch][checkpoint]") {
   seeded const seed{3};
   torch::nn::Dropout outside(0.5), inside(0.5);
   for (int round = 0; round < 5; ++round) {
@@ -293,9 +293,9 @@ TEST_CASE("a model with a region for each block needs less memory than the plain
       auto const f = [net = block.ptr()](Tensor const& a) { return net->forward<Tensor>(a); };
       x = regions ? checkpoint(f, x) : f(x);
     }
-    auto const behind_forward = meter.allocated();
+    auto const after_forward = meter.allocated();
     x.sum().backward();
-    return std::pair{behind_forward, meter.peak()};
+    return std::pair{after_forward, meter.peak()};
   };
   auto const [plain, plain_peak] = held(false);
   auto const [checkpointed, checkpointed_peak] = held(true);

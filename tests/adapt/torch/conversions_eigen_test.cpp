@@ -110,7 +110,7 @@ TEST_CASE("to_tensor copies what it cannot take", "[torch][eigen]") {
                      Eigen::Map<Eigen::VectorXd const>{m.data(), 6}));
 }
 
-TEST_CASE("a map over a tensor is the same memory, whatever the strides", "[torch][eigen]") {
+TEST_CASE("a map over a tensor is the same memory, with any strides", "[torch][eigen]") {
   auto const t = torch::arange(24, torch::kDouble).view({4, 6});
   using map = Eigen::Map<Eigen::MatrixXd, 0, any_stride>;
   for (auto const& part : {t, t.t(), t.narrow(0, 1, 2), t.narrow(1, 2, 3), t.slice(1, 0, 6, 2), t.slice(0, 0, 4, 3).t(),

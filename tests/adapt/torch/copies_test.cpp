@@ -149,7 +149,7 @@ TEST_CASE("an initial state is the caller's, and may become another while the gr
       }
 }
 
-TEST_CASE("without a gradient mode a loop answers a state of its own, and leaves that of the caller",
+TEST_CASE("without a gradient mode a loop returns a state of its own, and leaves that of the caller",
           "[torch][copies]") {
   world const in;
   torch::NoGradGuard const off;

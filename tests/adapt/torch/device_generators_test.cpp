@@ -97,7 +97,7 @@ TEST_CASE("a second run draws the numbers of a device's generator again", "[torc
   auto const where = GENERATE(within::region, within::sequential, within::loop);
   CAPTURE(int(where));
   REQUIRE(cl::get_device_states(on_device()).size() == 2);
-  SECTION("and the numbers behind it are those of the plain call") {
+  SECTION("and the numbers after it are those of the plain call") {
     auto const before = generator().get_state();
     auto const w = weights();
     auto const y = masked{where}(w);
@@ -140,7 +140,7 @@ TEST_CASE("a second run draws the numbers of a device's generator again", "[torc
       CHECK(same_bits(w[k].grad(), y[k]));
     }
   }
-  SECTION("in backward beside a computation that draws nothing, which leaves the generator alone") {
+  SECTION("in backward beside a computation that draws nothing, which does not touch the generator") {
     int const first_again = where == within::loop ? 5 : 2;
     bool const draws_first = GENERATE(true, false);
     Tensor w[2], y[2];

@@ -73,7 +73,7 @@ TEST_CASE("tensors of other libraries end once, when the last view of them does"
   CHECK(turned[1][2].item<double>() == 9);
 }
 
-TEST_CASE("tensors of other libraries may begin behind their address", "[torch][dlpack]") {
+TEST_CASE("tensors of other libraries may begin after their address", "[torch][dlpack]") {
   produced::ended = 0;
   {
     auto const t = from_dlpack(produced::make({2, 4}, {4, 1}, 4 * sizeof(double)));

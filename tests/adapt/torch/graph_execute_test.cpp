@@ -182,7 +182,7 @@ TEST_CASE("an operation that draws in two threads at once is refused if it runs 
   }
 }
 
-TEST_CASE("a dropped value is free while its operation's tape stands", "[torch][graph]") {
+TEST_CASE("a dropped value is free while its operation's tape is kept", "[torch][graph]") {
   seeded const seed{2};
   using namespace cairn::graph_actions;
   hand_made net;

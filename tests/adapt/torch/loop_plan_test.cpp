@@ -72,7 +72,7 @@ TEST_CASE("the bytes of a loop are those of a walk over its schedule, or up to t
         REQUIRE(said <= walked + (short_last ? 2 : 1) * (costs.state_bytes + costs.generator_bytes));
       }
 }
-TEST_CASE("choose_loop answers for a loop of no steps, and for states of no bytes", "[torch]") {
+TEST_CASE("choose_loop plans a loop of no steps, and states of no bytes", "[torch]") {
   CHECK(cl::choose_loop({.state_bytes = 4}, 100).checkpoints == 1);
   auto const chosen =
       cl::choose_loop({.steps = 9, .block_bytes = 4, .pair_bytes = 8, .tape_bytes = 4, .vjp_seconds = 1}, 4);

@@ -163,7 +163,7 @@ TEST_CASE("a graph that is retained is differentiated again with the same bits",
     CHECK(same_bits(want, torch::autograd::grad({y.sum()}, {l.x, l.w}, {}, times < 2)));
 }
 
-TEST_CASE("gradients that nobody asks for are not computed", "[torch]") {
+TEST_CASE("gradients that are not requested are not computed", "[torch]") {
   scalar_loop const l;
   auto const want = torch::autograd::grad({l.plain(30).sum()}, {l.x, l.w});
   for (int const size : {1, 4}) {

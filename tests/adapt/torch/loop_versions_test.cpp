@@ -73,7 +73,7 @@ TEST_CASE("what a step reads and was changed before backward is refused, as by t
     };
     refused([v](Tensor const& x, cairn::step_index) { return x * v; }, [&] { fill(3); }, [&] { fill(2); }, changed);
   }
-  SECTION("a buffer of a named module, by the module or by hand, whatever its mode") {
+  SECTION("a buffer of a named module, by the module or by hand, in any mode") {
     torch::nn::BatchNorm1d norm(torch::nn::BatchNorm1dOptions(3).momentum(0));
     norm->to(torch::kDouble);
     bool const trains = GENERATE(true, false), by_hand = GENERATE(true, false);

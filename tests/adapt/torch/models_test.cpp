@@ -164,17 +164,17 @@ TEST_CASE("a GPT sees no later token, and its table of tokens is its last matrix
   CHECK(std::abs(slope - wanted) < 1e-4 * wanted);
 }
 
-TEST_CASE("forward is the part before the blocks, the blocks, and the part behind them", "[torch][models]") {
+TEST_CASE("forward is the part before the blocks, the blocks, and the part after them", "[torch][models]") {
   seeded const seed{4};
   models::ResNet net(models::resnet_sizes{{1, 2, 1, 1}, true, 5, 8});
   net->eval();
   auto const x = torch::randn({2, 3, 32, 32});
   CHECK(net->blocks().size() == 5);
-  auto y = net->before(x);
+  auto y = net->before_blocks(x);
   CHECK(y.sizes() == at::IntArrayRef{2, 8, 8, 8});
   for (auto block : net->blocks()) y = block->forward(y);
   CHECK(y.sizes() == at::IntArrayRef{2, 256, 1, 1});
-  CHECK(same_bits(net->behind(y), net->forward(x)));
+  CHECK(same_bits(net->after_blocks(y), net->forward(x)));
 }
 
 TEST_CASE("a U-Net joins each level with what was there on the way down", "[torch][models]") {

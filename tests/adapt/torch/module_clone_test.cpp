@@ -223,7 +223,7 @@ void check_module() {
   for (auto const& one : net->modules()) CHECK(one->is_training());
 }
 
-TEMPLATE_TEST_CASE("a module of ours is copied, saved, loaded and moved as LibTorch's own, alone and as a child",
+TEMPLATE_TEST_CASE("a module of cairn is copied, saved, loaded and moved as LibTorch's own, by itself and as a child",
                    "[torch]", along_cells<nn::LSTMCell>, along_cells<nn::GRUCell>, along_cells<nn::RNNCell>,
                    along_cells<NormedCell>, (along_layers<cl::CheckpointedLSTM, nn::LSTMOptions>),
                    (along_layers<cl::CheckpointedGRU, nn::GRUOptions>),

@@ -80,7 +80,7 @@ std::vector<told> heard_from_core(cairn::any_schedule const& plan) {
 
 }  // namespace
 
-TEST_CASE("an observer of a loop over tensors is told what the core tells of the same plan", "[torch][observer]") {
+TEST_CASE("an observer of a loop over tensors sees what the core shows of the same plan", "[torch][observer]") {
   auto const x = start();
   auto const bits = gradient_of(plain(x, n), x);
   for (auto const& plan : plans()) {
@@ -94,7 +94,7 @@ TEST_CASE("an observer of a loop over tensors is told what the core tells of the
   }
 }
 
-TEST_CASE("an observer of a scan and of a layer is told the same", "[torch][observer]") {
+TEST_CASE("an observer of a scan and of a layer sees the same", "[torch][observer]") {
   auto const plan = cairn::any_schedule{cairn::revolve{n, 4}};
   auto const expected = heard_from_core(plan);
   auto const x = start(), xs = torch::ones({n, size}, torch::kDouble);
@@ -112,7 +112,7 @@ TEST_CASE("an observer of a scan and of a layer is told the same", "[torch][obse
   CHECK((heard->all == expected));
 }
 
-TEST_CASE("an observer of a loop of unknown length is told what the core tells", "[torch][observer]") {
+TEST_CASE("an observer of a loop of unknown length sees what the core shows", "[torch][observer]") {
   for (step_index const steps : {1, 2, 3, 9, 40}) {
     for (cairn::slot_index const slots : {1, 2, 5}) {
       CAPTURE(steps, slots);
@@ -131,7 +131,7 @@ TEST_CASE("an observer of a loop of unknown length is told what the core tells",
   }
 }
 
-TEST_CASE("actions of a loop of unknown length are told in steps, and none is left out", "[torch][observer]") {
+TEST_CASE("actions of a loop of unknown length are shown in steps, and none is left out", "[torch][observer]") {
   for (step_index const steps : {1, 4, 7, 8, 9, 41}) {
     step_index at = 0, reversed = steps;
     auto x = start();
@@ -205,7 +205,7 @@ TEST_CASE("the graph owns the observer until its backward is over", "[torch][obs
   CHECK(alive.expired());
 }
 
-TEST_CASE("nobody is told of a loop without grad mode, nor of the measurement for a limit", "[torch][observer]") {
+TEST_CASE("a loop without grad mode and the measurement for a limit are not observed", "[torch][observer]") {
   auto const heard = std::make_shared<listener>();
   auto const x = start();
   {

@@ -52,17 +52,17 @@ TEST_CASE("what a backward pass of a retained graph leaves is dropped at its end
 
 TEST_CASE("early stop is set for the regions of a scope", "[torch][region]") {
   auto const x = torch::ones({4}).requires_grad_(true);
-  int behind = 0;
+  int after = 0;
   auto const f = [&](Tensor const& a) {
     auto const y = a.sin();
-    ++behind;
+    ++after;
     return y + 1;
   };
   auto const count = [&](bool option) {
     auto const y = checkpoint(f, x, CheckpointOptions().early_stop(option)).sum();
-    behind = 0;
+    after = 0;
     y.backward();
-    return behind;
+    return after;
   };
   {
     cl::checkpoint_early_stop_guard const off{false};

@@ -20,7 +20,7 @@ TEST_CASE(
   auto const a = torch::full({}, 1.0).requires_grad_(true);
   auto const f = [&](Tensor const& x) {
     auto const y = x.sin().cos();
-    ++calls;  // nothing behind saves a tensor
+    ++calls;  // nothing after it saves a tensor
     return y.clone();
   };
   auto const calls_of = [&](Tensor const& y) {

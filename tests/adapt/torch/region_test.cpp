@@ -215,17 +215,17 @@ TEST_CASE("a region runs twice, and once without grad mode or gradients", "[torc
 }
 
 TEST_CASE("a region stops its second run at the last tensor that backward wants", "[torch][region]") {
-  int behind = 0;
+  int after = 0;
   auto const x = torch::randn({4}).requires_grad_(true);
   auto const f = [&](Tensor const& a) {
     auto const y = a.sin();
-    ++behind;
+    ++after;
     return y + 1;
   };
   checkpoint(f, x).sum().backward();
-  CHECK(behind == 1);
+  CHECK(after == 1);
   checkpoint(f, x, CheckpointOptions().early_stop(false)).sum().backward();
-  CHECK(behind == 3);
+  CHECK(after == 3);
 }
 
 TEST_CASE("regions nest", "[torch][region]") {

@@ -121,7 +121,7 @@ TEST_CASE("a report holds what an estimate says, and both stand side by side in 
   }
 }
 
-TEST_CASE("a report tells of memory that is no tensor's", "[torch]") {
+TEST_CASE("a report sees memory that is no tensor's", "[torch]") {
   cell const c;
   std::size_t const bytes = 100'000'000;
   auto const report = [&](bool forward, bool backward) {
@@ -151,7 +151,7 @@ TEST_CASE("a report tells of memory that is no tensor's", "[torch]") {
   CHECK(report(true, true) < 2.2 * all);
 }
 
-TEST_CASE("a report tells of memory that came and went within a step, where the process never had as much", "[torch]") {
+TEST_CASE("a report sees memory that came and went within a step, if the process never had as much", "[torch]") {
   cell const c;
   auto const now = cl::process_memory();
   std::size_t const bytes = std::size_t(now.peak - now.resident) + 64'000'000;

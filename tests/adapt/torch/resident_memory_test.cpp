@@ -22,7 +22,7 @@ constexpr std::size_t tensors = 200;
 /// What a child saw of its resident memory.
 struct sizes {
   std::int64_t given_back = 0;  ///< at the end of every other of many tensors
-  std::int64_t grown = 0;  ///< behind the ends of three graphs
+  std::int64_t grown = 0;  ///< after the ends of three graphs
   bool is_set = false;
 };
 

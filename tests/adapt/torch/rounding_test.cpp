@@ -49,7 +49,7 @@ TEST_CASE("a weight of two loops gets the sum of what each loop gives it, which 
   CHECK(same_bits(looped[1], shares[1] + shares[2]));
 }
 
-TEST_CASE("a weight of a loop and of what stands around it has the plain gradient to rounding", "[torch]") {
+TEST_CASE("a weight of a loop and of the code around it has the plain gradient to rounding", "[torch]") {
   seeded const seed{2};
   problem const p;
   auto const run = [&](bool looped) {

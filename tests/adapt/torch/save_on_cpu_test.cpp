@@ -17,7 +17,7 @@ using support::same_bits;
 using support::seeded;
 using support::take_grads;
 
-TEST_CASE("tensors saved on the CPU give the bits of the plain program, whatever their layout", "[torch][hooks]") {
+TEST_CASE("tensors saved on the CPU give the bits of the plain program, in any layout", "[torch][hooks]") {
   bool const copies = GENERATE(false, true);
   seeded const seed{1};
   auto const x = torch::randn({6, 4}).requires_grad_(true), w = torch::randn({6, 1}).requires_grad_(true);

@@ -67,7 +67,7 @@ TEST_CASE("what a pair of functions packs is what backward gets, with the bits o
   CHECK(same_bits(take_grads({x, w}), expected));
 }
 
-TEST_CASE("the innermost scope of saved tensor hooks alone counts, and the outer one goes on behind it",
+TEST_CASE("only the innermost scope of saved tensor hooks counts, and the outer one goes on after it",
           "[torch][hooks]") {
   auto const x = torch::ones({3}).requires_grad_(true);
   std::string order;

@@ -39,7 +39,7 @@ using support::take_grads;
 using tensors = std::vector<Tensor>;
 using function = std::function<Tensor(Tensor const&)>;
 
-/// Children with a product, a change in place behind it, and random numbers.
+/// Children with a product, a change in place after it, and random numbers.
 nn::Sequential net_of(std::int64_t children) {
   nn::Sequential net;
   for (std::int64_t k = 0; k < children; ++k) {
@@ -131,7 +131,7 @@ TEST_CASE("what a policy keeps in a chain is not run again, takes its bytes, and
   CHECK(most >= least + 7 * bytes);  // the products
   REQUIRE(standing.size() == 7);
   CHECK(standing.back() - without.back() <=
-        standing.front() - without.front() - 5 * bytes);  // those of the children behind are gone
+        standing.front() - without.front() - 5 * bytes);  // those of the later children are gone
 }
 
 TEST_CASE("a policy is refused beside a memory limit, and in a chain with a kept plan, too",

@@ -56,7 +56,7 @@ nn::Sequential deep_net() {
   return net;
 }
 
-/// What a training step leaves: output, gradients, buffers, and the generator behind forward and behind backward.
+/// What a training step leaves: output, gradients, buffers, and the generator after forward and after backward.
 std::vector<Tensor> step(nn::Module& module, auto&& forward, Tensor const& x) {
   torch::manual_seed(11);
   for (auto const& b : module.buffers()) {

@@ -122,7 +122,7 @@ TEST_CASE("blocks of a loop of unknown length have the bits of the plain loop, a
         CHECK(stats->forward == steps);
         CHECK(stats->vjp == steps);
         CHECK(stats->engine_calls == blocks);
-        // behind the turn whole blocks are run only: the last, short one is the first to be reversed
+        // after the turn whole blocks are run only: the last, short one is the first to be reversed
         auto const counts = cairn::online{slots}.stopping_at(blocks).counts();
         CHECK(stats->recompute ==
               std::int64_t(counts.advances + counts.turned - cairn::wide(blocks)) * (blocks > 1 ? size : 0));

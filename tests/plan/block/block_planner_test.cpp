@@ -335,7 +335,7 @@ TEST_CASE("a planner is not asked for what no schedule can do", "[plan][block]")
   CHECK(asked == 0);
 }
 
-TEST_CASE("wrong answers of a planner are refused before anything runs", "[plan][block]") {
+TEST_CASE("wrong plans of a user's planner are refused before anything runs", "[plan][block]") {
   auto const c = chains::make(chains::kind::tiny, 6, 1);
   auto const refused = [&](std::vector<stage_range> const& blocks) {
     return refusal<cairn::invalid_plan>(

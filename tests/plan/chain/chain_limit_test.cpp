@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of planning a chain: it is counted, limited and stopped, whatever the method; what is answered then is a
-// plan with its proof, or a typed error.
+// The work of planning a chain: it is counted, limited and stopped, for every method; what is returned then is a plan
+// with its proof, or a typed error.
 #include <cairn/plan/chain/chain_planner.hpp>
 #include <cairn/plan/chain/replay.hpp>
 #include <cairn/plan/text/chain_text.hpp>
@@ -112,7 +112,7 @@ TEST_CASE(
   CHECK(refused > 15);
 }
 
-TEST_CASE("no method goes on when it is told to stop, and automatic then still has a plan and a gap",
+TEST_CASE("every method ends when stop says so, and automatic then still has a plan and a gap",
           "[plan][chain][long]") {
   struct size { int stages; std::vector<chain_method> methods; };
   for (auto const& [stages, methods] : {size{1000, {std::begin(all_methods), std::end(all_methods)}},
@@ -208,7 +208,7 @@ TEST_CASE("curves and budgets of time answer what was found before the limit", "
       for (auto const& plan : front) check(plan, work, plan.budget);
       for (std::size_t k = 1; k < front.size(); ++k) CHECK(front[k].cost.makespan < front[k - 1].cost.makespan);
       if (by != chain_method::own_tapes) CHECK(front.back().cost.makespan == planner.store_all_time());
-      // What is missing is told, and no more than there can be: the points between, and the least budget.
+      // What is missing is reported, and no more than there can be: the points between, and the least budget.
       CHECK(left_out_of(front) > 0);
       CHECK(std::size_t(left_out_of(front)) + front.size() <= 41);
     } catch (too_much_work const&) {
@@ -258,7 +258,7 @@ TEST_CASE("a stopped curve says how many budgets are missing where, and lacks as
   }
 }
 
-TEST_CASE("a limit that nobody reaches changes nothing", "[plan][chain][long]") {
+TEST_CASE("a limit that is not reached changes nothing", "[plan][chain][long]") {
   for (auto const kind : chains::all_kinds)
     for (auto const by : all_methods) {
       CAPTURE(chains::name_of(kind), name_of(by));

@@ -163,7 +163,7 @@ TEST_CASE("the least memory for a time is a plan's that would not be as fast wit
     }
 }
 
-TEST_CASE("the least memory for a time is never a slower plan, whatever the method and its options",
+TEST_CASE("the least memory for a time is never a slower plan, for every method and its options",
           "[plan][chain][long]") {
   int plans = 0, refusals = 0;
   for (auto const kind : chains::all_kinds)

@@ -32,7 +32,7 @@ using cairn::detail::rounding;
 
 namespace {
 
-/// A chain of one kind in all the shapes that the recurrences tell apart.
+/// A chain of one kind in all the shapes that the recurrences distinguish.
 chain shaped(chains::kind of, int stages, unsigned seed, bool odd_adjoints, bool self_contained) {
   chain c = chains::make(of, stages, seed);
   if (odd_adjoints) c = chains::with_odd_adjoints(std::move(c), seed);

@@ -65,7 +65,7 @@ chain odd_chain(unsigned seed) {
   return c;
 }
 
-/// The plan of a budget is one: it takes the time that was told, within the bytes, whatever tapes hold.
+/// The plan of a budget is one: it takes the predicted time, within the bytes, for any tapes.
 void require_plan(chain const& c, persistent_optimum& best, std::int64_t budget, std::int64_t extra) {
   auto const plan = best.actions(budget);
   for (bool const flag : {false, true}) {

@@ -37,7 +37,7 @@ std::vector<action> storing_all(std::int64_t stages) {
   for (std::int64_t i = stages; i-- > 0;) plan.push_back(reverse(i));
   return plan;
 }
-/// Keeps every state on the way and records one stage at a time.
+/// Keeps every state in the forward run and records one stage at a time.
 std::vector<action> one_tape(std::int64_t stages) {
   std::vector<action> plan;
   for (std::int64_t i = 0; i + 1 < stages; ++i) plan.push_back(advance(i));
@@ -113,7 +113,7 @@ double height_at(std::vector<corner> const& path, double x) {
     if (path[k - 1].x <= x && x < path[k].x) return path[k].y;
   return -1;
 }
-/// Bytes of the states and tapes that stand, which `replay` does not tell by themselves.
+/// Bytes of the states and tapes that are kept, which `replay` does not report by themselves.
 class standing_tally {
  public:
   explicit standing_tally(chain const& work) : work_{work} {}
@@ -239,7 +239,7 @@ TEST_CASE("saves and loads take their place in the curve", "[plan][chain][pictur
   CHECK_THAT(chain_memory_svg(work, plan, "", {&disk, 1}), StartsWith("<svg"));
 }
 
-TEST_CASE("a picture of memory shows what is held and what stands in the middle of each action",
+TEST_CASE("a picture of memory shows what is held between actions and in the middle of each",
           "[plan][chain][picture]") {
   for (auto const of : chains::all_kinds)
     for (int const stages : {1, 2, 5, 12}) {

@@ -56,7 +56,7 @@ TEST_CASE("the search over all schedules agrees with that of the oracles", "[pla
   CHECK(rows > 100);
 }
 
-TEST_CASE("a chain of no stages has a loss alone", "[plan][chain]") {
+TEST_CASE("a chain of no stages has only a loss", "[plan][chain]") {
   chain const c{.x = {7}, .s = {}, .b = {5}, .u = {}, .v = {3}};
   auto const cost = cairn::replay(c, store_all(0));
   CHECK(cost == cairn::chain_cost{.peak = 5, .makespan = 3});

@@ -146,7 +146,7 @@ TEST_CASE("in larger slots the plan is above the optimum and the bound below it"
   CHECK(between > 10);
 }
 
-TEST_CASE("slots that divide every size are exact whatever the budget and the needs are", "[plan][chain]") {
+TEST_CASE("slots that divide every size are exact for all budgets and needs", "[plan][chain]") {
   std::mt19937_64 numbers{11};
   for (unsigned seed = 0; seed < 60; ++seed) {
     chain c = small_chain(seed);
@@ -312,7 +312,7 @@ TEST_CASE("classes of intervals are those of equal stages", "[plan][chain]") {
   CHECK(single.of(2, 4) == single.first(2) + 2);
 }
 
-TEST_CASE("stages that are alike have one type, and inputs tell them apart where they matter", "[plan][chain]") {
+TEST_CASE("stages that are alike have one type, and inputs distinguish them where they matter", "[plan][chain]") {
   chain const c{.x = {9, 4, 4, 2, 4}, .s = {5, 5, 5, 5}, .u = {1, 1, 1, 1}};
   chain_model const model{c, "test"};
   std::vector<std::int32_t> const times{1, 1, 1, 1, 0};

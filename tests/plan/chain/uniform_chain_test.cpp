@@ -142,7 +142,7 @@ void compare_with_table(unsigned first_seed, unsigned count, int stages, tally& 
 
 }  // namespace
 
-TEST_CASE("chains of stages that are alike are told from others", "[plan][chain]") {
+TEST_CASE("chains of stages that are alike are recognised", "[plan][chain]") {
   alike const a{4, 5, 10, 1, 2, 3, 7};
   auto const is = [](chain const& c) { return is_uniform(chain_model{c, "test"}); };
   for (std::int64_t const stages : {0, 1, 2, 9}) CHECK(is(chain_of(a, stages)));
@@ -304,6 +304,6 @@ TEST_CASE("a uniform chain of a million stages is planned without a table", "[pl
     CHECK(cost.peak <= budget);
     CHECK(cost.extra_forward == plan->extra_forward());
   }
-  // With room for one kept state only, runs are of the order of L^2; they are told, not listed.
+  // With room for one kept state only, runs are of the order of L^2; they are counted, not listed.
   CHECK(uniform_plan(model, 24)->extra_forward() > stages * stages);
 }

@@ -146,7 +146,7 @@ TEST_CASE("without the exact search, graphs whose adjoints read some inputs come
   CHECK(sum.ratio <= 1.01 * sum.pairs);
 }
 
-TEST_CASE("blocks, boundaries and the search alone come close to the fastest plan", "[plan][graph][oracle][long]") {
+TEST_CASE("blocks, boundaries and the search each come close to the fastest plan", "[plan][graph][oracle][long]") {
   for (auto const kind : graphs::all_kinds)
     for (bool odd : {false, true}) {
       tally sum;
@@ -255,7 +255,7 @@ TEST_CASE("graphs of many operations against brute force", "[plan][graph][.soak]
 }
 
 TEST_CASE("a chain as a graph is planned as chains are", "[plan][graph][oracle][long]") {
-  // The models agree where a tape is the output alone and the new adjoint stands beside the old one: s = x[i+1], b[i] =
+  // The models agree if a tape is only the output and the new adjoint is made beside the old one: s = x[i+1], b[i] =
   // g[i]. They differ elsewhere: a graph has one size a value and knows no tapes; a chain has no operation that reads
   // two values.
   for (unsigned seed = 0; seed < 30; ++seed) {
@@ -298,7 +298,7 @@ TEST_CASE("graphs of no, one and two operations have plans", "[plan][graph]") {
     CHECK(one.least_budget() == 8);
     CHECK(one.plan(8).cost == cairn::graph_cost{.peak = 8, .makespan = 3, .runs = 1});
 
-    // Value 0 waits through the loss, or is made again behind it.
+    // Value 0 waits through the loss, or is made again after it.
     operation_graph const two{
         .operations = {{.bytes = 10, .time = 1},
                        {.inputs = {0}, .bytes = 1, .adjoint_bytes = 20, .adjoint_needs_output = false},

@@ -94,7 +94,7 @@ TEST_CASE("a table's plan keeps its word, in bytes and in rounded units", "[plan
   CHECK(planned > 300);
 }
 
-TEST_CASE("a table answers the same whatever it was asked before", "[plan][graph]") {
+TEST_CASE("a table returns the same after any other requests", "[plan][graph]") {
   for (auto const kind : graphs::all_kinds)
     for (unsigned seed = 0; seed < 3; ++seed) {
       CAPTURE(graphs::name_of(kind), seed);

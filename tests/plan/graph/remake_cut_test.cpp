@@ -71,7 +71,7 @@ TEST_CASE("the bound of a moment is below every choice that fits, and its own ch
             double const bound = cut.least_time(double(room));
             CHECK(bound <= double(best));
             ++moments, tight += bound >= 0.9 * double(best);
-            // The choice behind it keeps what is there, fits, and leaves nobody without an input.
+            // The choice after it keeps what is there, fits, and leaves no operation without an input.
             unsigned kept = 0, kept_tapes = 0;
             for (std::size_t v = 0; v < from; ++v) {
               kept |= unsigned(cut.is_kept(v)) << v;

@@ -15,7 +15,7 @@ using namespace cairn::graph_actions;
 
 namespace {
 
-/// y = x + g(f(x)): f, g and the sum, with sizes that tell apart what is counted.
+/// y = x + g(f(x)): f, g and the sum, with sizes that distinguish what is counted.
 operation_graph residual() {
   return {.operations = {{.inputs = {}, .bytes = 10, .time = 1, .adjoint_time = 100},
                          {.inputs = {0},
@@ -109,7 +109,7 @@ TEST_CASE("an operation without tape bytes may be recorded, and needs no tape", 
   CHECK(cairn::replay(graph, plain) == cairn::replay(graph, taped));
 }
 
-TEST_CASE("a graph of no operations has a loss alone", "[plan][graph]") {
+TEST_CASE("a graph of no operations has only a loss", "[plan][graph]") {
   operation_graph const nothing{.operations = {}, .loss_time = 3, .loss_work = 5};
   CHECK(cairn::replay(nothing, std::vector<action>{turn(0)}) == cairn::graph_cost{.peak = 5, .makespan = 3});
   CHECK_THROWS_AS(cairn::replay(nothing, std::vector<action>{}), cairn::invalid_schedule);
@@ -150,7 +150,7 @@ TEST_CASE("an adjoint reads the inputs that its flags name", "[plan][graph]") {
 TEST_CASE("the loss makes the adjoints of all outputs", "[plan][graph]") {
   operation_graph graph{.operations = {{.bytes = 1}, {.bytes = 2}, {.inputs = {0}, .bytes = 4}}};
   std::vector<action> const plan{advance(0), advance(1), advance(2), turn(3), reverse(2), reverse(1), reverse(0)};
-  // Operations 1 and 2 are read by nobody. The adjoint of 2 adds that of 0.
+  // No operation reads 1 and 2. The adjoint of 2 adds that of 0.
   CHECK(cairn::replay(graph, plan).peak == 7 + 6 + 1);
   graph.outputs = {0, 1, 2};  // value 0 is read by the loss, too, and its adjoint is there from then on
   CHECK(cairn::replay(graph, plan).peak == 7 + 7);
@@ -235,7 +235,7 @@ TEST_CASE("graphs that cannot be are refused before anything is planned", "[plan
   refused([](operation_graph& g) { g.operations[2].adjoint_needs_inputs = {true, false, true}; });
   refused([](operation_graph& g) { g.outputs = {3}; });
   refused([](operation_graph& g) { g.outputs = {-1}; });
-  refused([](operation_graph& g) { g.outputs = {1}; });  // nobody reads value 2 then
+  refused([](operation_graph& g) { g.outputs = {1}; });  // value 2 is not read then
   operation_graph graph = residual();
   graph.operations[0].time = std::numeric_limits<std::int64_t>::max();
   CHECK_THROWS_AS(cairn::replay(graph, plan), cairn::overflow_error);

@@ -30,7 +30,7 @@ void __enzyme_autodiff(void*, A...);
 
 bar_type by_enzyme(params& p, state const& x0, bar_type const& seed) {
   auto adjoint = [&](state const& x, bar_type& bar, cairn::step_index i) {
-    state x1 = x;  // Enzyme runs the step on x1, and takes bar.of_state from behind the step to before it
+    state x1 = x;  // Enzyme runs the step on x1, and takes bar.of_state from after the step to before it
     __enzyme_autodiff((void*)step, enzyme_dup, x1.data(), bar.of_state.data(), enzyme_dup, &p, &bar.of_params,
                       enzyme_const, i);
   };

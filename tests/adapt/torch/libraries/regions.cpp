@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library with a region in it, built twice with hidden visibility: what one library of a program knows of the other's
-// engine is its name alone.
+// engine is just its name.
 #include <functional>
 #include <string_view>
 #include <ATen/core/Tensor.h>
