@@ -33,7 +33,7 @@ using state = std::array<double, 3>;
     bar[(k + 1) % 3] += 0.1 * std::cos(x[(k + 1) % 3] + 0.01 * double(i % 1'000)) * after[k];
 }
 
-/// What the callbacks are told to do, and what they saw.
+/// What the callbacks are to do, and what they saw.
 struct witness {
   std::int64_t step_fails_at = -1, adjoint_fails_at = -1;
   bool seed_fails = false, step_throws = false, wrong = false;
@@ -65,7 +65,7 @@ int c_seed_of(void const* x, void* bar, void* user) {
   return 0;
 }
 
-// States that only their owner can copy: the numbers stand behind a pointer, and a mark says whose they are.
+// States that only their owner can copy: the numbers are behind a pointer, and a mark says whose they are.
 struct owned {
   witness* owner;
   state* numbers;

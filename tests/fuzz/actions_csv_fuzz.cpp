@@ -8,8 +8,7 @@
 
 namespace {
 
-/// Whether each row after the first line has nothing but words and numbers in its cells: what else stands there was
-/// read in part.
+/// Whether each row after the first line has only words and numbers in its cells: anything else there was read in part.
 bool is_plain(std::string_view text) {
   for (bool is_head = true; !text.empty();) {
     auto const end = text.find('\n');

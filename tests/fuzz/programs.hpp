@@ -255,7 +255,7 @@ void gradients(program& p) {
   }
 }
 
-/// Stopped by an exception after the turn, and gone on with.
+/// Stopped by an exception after the turn, and resumed.
 template <class K, class SF, class AF, class... Store>
 void resumes(program& p) {
   p.tells(std::string{"resume of "} + K::name + ", step " + SF::name + ", adjoint " + AF::name);

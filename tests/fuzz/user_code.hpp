@@ -147,7 +147,7 @@ struct of_pendulum {
   static void read(state const& x, numbers& v) { v = x.v; }
   static void write(state& x, numbers const& v) { x.v = v; }
 };
-/// Cannot be copied; hands out snapshots.
+/// Cannot be copied; saves snapshots.
 struct of_solver {
   static constexpr char const* name = "save and restore";
   struct state {

@@ -100,7 +100,8 @@ void check_lotka_volterra(lotka_volterra_result const& g) {
   CHECK_THAT(g.p_bar[3], printed("2.725606939379357e-01"));
 }
 
-/// Viscous Burgers' equation on a ring, forced by the step's number, with an objective that is summed up on the way.
+/// Viscous Burgers' equation on a ring, forced by the step's number, with an objective that is summed up along the
+/// loop.
 constexpr std::size_t cells = 100;
 constexpr double dt = 1e-3, dx = 1.0 / cells;
 

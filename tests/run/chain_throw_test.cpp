@@ -117,7 +117,7 @@ void survives_every_throw(Stages& stages, std::vector<action> const& plan) {
       CAPTURE(int(where), k);
       auto const alive = tracked::alive;
       shelf store;
-      store.throws = k % 2 == 0;  // what cannot be dropped on the way out does not hide the exception
+      store.throws = k % 2 == 0;  // what cannot be dropped while unwinding does not hide the exception
       cairn::sweep_failure failure;
       watcher watching;
       the_fuse.arm(where, std::int64_t(k));
@@ -138,7 +138,7 @@ void survives_every_throw(Stages& stages, std::vector<action> const& plan) {
       if (burnt && calls[k].action >= 0) {
         std::size_t const number = std::size_t(calls[k].action);
         auto const under_way =
-            number < plan.size() ? plan[number] : cairn::action{};  // observers are told that nothing is left
+            number < plan.size() ? plan[number] : cairn::action{};  // observers see that nothing is left
         CHECK(failure.what == under_way);
         CHECK(failure.phase == phase_of(plan, number));
         CHECK(failure.step == under_way.from);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every kind of schedule in the executors: the bits of storing everything, and the runs, traffic and bytes that the
-// plan layer tells.
+// plan layer predicts.
 #include <map>
 #include <optional>
 #include <random>

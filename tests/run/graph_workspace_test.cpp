@@ -254,7 +254,7 @@ TEST_CASE("graphs change in one workspace, and a builder between its sweeps", "[
   CHECK_THROWS_AS(run(small, few.front(), work), invalid_schedule);
   auto const now = small.plans();
   CHECK(run(small, now.front(), work) == run(small, now.front()));
-  // What is told of an operation counts, too.
+  // What is declared of an operation counts, too.
   graph_budget within{"1MB"};
   (void)run(small, within, work);
   int plans = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// States whose containers change their sizes on the way, while the sum of these stays: what a sweep holds is no more
-// than what is predicted.
+// States whose containers change their sizes during the loop, while the sum of these stays: what a sweep holds is no
+// more than what is predicted.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -53,11 +53,11 @@ constexpr std::size_t state_bytes = sizeof(swarm) + cells * sizeof(cell) + parti
   return all[std::size_t(i)];
 }
 
-/// Steps whose result has no room to spare, and which take no more than it on the way.
+/// Steps whose result has no spare capacity, and which take no more than it meanwhile.
 auto const made_by_value = [](swarm const&, step_index i) -> swarm { return state_at(i + 1); };
 auto const made_in_place = [](swarm& x, step_index i) { x = swarm{}, x = swarm(state_at(i + 1)); };
 auto const made_out_of_place = [](swarm const&, swarm& x1, step_index i) { x1 = swarm{}, x1 = swarm(state_at(i + 1)); };
-/// Steps that leave each cell the most room that it ever had in this object, and take no more than that on the way.
+/// Steps that leave each cell the most room that it ever had in this object, and take no more than that meanwhile.
 void resize(swarm& x, step_index i) {
   for (std::size_t k = 0; k < cells; ++k) {
     if (x[k].capacity() < state_at(i)[k].size()) x[k] = cell{};

@@ -22,7 +22,7 @@ using std::cos;
 using std::sin;
 
 /// Coupled swings whose strength p is a parameter; J is half the sum of squares of the last state, and p times each sum
-/// on the way.
+/// along the loop.
 template <class T>
 struct swings {
   using state = std::vector<T>;
@@ -55,7 +55,7 @@ struct swings {
         bar.x[k + 1] += T(0.1) * p * cos(right) * bar.x[k];
         bar.p += T(0.1) * sin(right) * bar.x[k];
       }
-      for (std::size_t k = 0; k < x.size(); ++k) {  // the objective on the way
+      for (std::size_t k = 0; k < x.size(); ++k) {  // the objective along the loop
         bar.x[k] += p;
         bar.p += before[k];
       }

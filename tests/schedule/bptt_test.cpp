@@ -16,7 +16,7 @@ namespace {
 
 constexpr bptt_keep all_kinds[] = {bptt_keep::states, bptt_keep::tapes, bptt_keep::both};
 
-/// Advances and recorded runs of the plan, by a walk that is compared with all that the plan tells of itself.
+/// Advances and recorded runs of the plan, by a walk that is compared with all that the plan says about itself.
 wide walked_steps(bptt const& plan) {
   auto const found = check(plan);
   INFO(describe(found.reason) << " at action " << text_of(found.number) << ": " << text_of(found.culprit));

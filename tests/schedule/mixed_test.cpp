@@ -31,7 +31,7 @@ std::vector<action> actions(mixed const& plan) {
   return all;
 }
 
-/// Walks the plan and compares all that it tells of itself.
+/// Walks the plan and compares all that it says about itself.
 schedule_counts walked(mixed const& plan) {
   auto const found = check(plan);
   INFO(describe(found.reason) << " at action " << text_of(found.number) << ": " << text_of(found.culprit));

@@ -13,7 +13,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Extra steps of the plan, by a walk that is compared with all that the plan tells of itself.
+/// Extra steps of the plan, by a walk that is compared with all that the plan says about itself.
 wide walked_advances(runge_kutta const& plan) {
   auto const found = check(plan);
   INFO(describe(found.reason) << " at action " << text_of(found.number) << ": " << text_of(found.culprit));

@@ -54,7 +54,7 @@ std::vector<table_plan> const small_tables{
        return runge_kutta{300, 20, {.stages = 2, .limit = limit}};
      }},
 };
-/// The same with tables that nobody waits for.
+/// The same with tables that take too long.
 std::vector<table_plan> const endless_tables{
     {"multistage",
      [](work_limit const& limit) {

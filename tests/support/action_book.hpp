@@ -2,7 +2,7 @@
 #pragma once
 // What actions mean, by the book: a second reading of the rules, on plain numbers and std::map, with no header of
 // cairn but for integers of 128 bits. It says of the first wrong action *every* rule that it breaks, because which one
-// is named first is nobody's rule.
+// is named first is not defined.
 #include <cstddef>
 #include <cstdint>
 #include <map>

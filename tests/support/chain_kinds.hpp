@@ -15,7 +15,7 @@ namespace chains {
 enum class kind { tiny, with_input, uniform, random, resnet, transformer, lstm };
 inline constexpr kind all_kinds[]{kind::tiny,   kind::with_input,  kind::uniform, kind::random,
                                   kind::resnet, kind::transformer, kind::lstm};
-/// The four whose stages and budgets the planners' figures are told for.
+/// The four with whose stages and budgets the planners' figures were measured.
 inline constexpr kind large_kinds[]{kind::random, kind::resnet, kind::transformer, kind::lstm};
 
 inline std::string_view name_of(kind of) {

@@ -48,7 +48,7 @@ void copies_follow_events(R& device, std::size_t numbers) {
   for (auto const* const stream : {&up, &round, &down}) device.sync(stream->get());
 }
 
-/// Events that nobody recorded, waits for records that are gone, and memory of no bytes.
+/// Events that were not recorded, waits for records that are gone, and memory of no bytes.
 template <cairn::device_runtime R>
 void edges_hold(R& device) {
   cairn::owned_stream<R> const stream{device};

@@ -31,7 +31,7 @@ inline std::string_view name_of(kind of) {
 
 using shape = std::vector<std::vector<cairn::step_index>>;
 
-/// Who reads whom, for `size` operations; networks are as many whole blocks as fit and a chain after them.
+/// Which operation reads which, for `size` operations; networks are as many whole blocks as fit and a chain after them.
 inline shape shape_of(kind of, int size, std::mt19937_64& numbers) {
   using index = cairn::step_index;
   shape inputs;
@@ -72,7 +72,7 @@ inline shape shape_of(kind of, int size, std::mt19937_64& numbers) {
         last = add({last, mixed});
       }
       break;
-    case kind::unet: {  // down, and up with what was kept on the way
+    case kind::unet: {  // down, and up with what was kept
       std::vector<index> down;
       int const depth = (size - 1) / 2;
       for (int k = 0; k < depth; ++k) down.push_back(last = add({last}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Online checkpointing without any code of schedule/ or plan/: optima, the rule word for word, the way back by dynamic
+// Online checkpointing without any code of schedule/ or plan/: optima, the rule word for word, the reversal by dynamic
 // programming and by search, and what no rule can do better.
 #include <algorithm>
 #include <cstddef>

@@ -76,7 +76,7 @@ class list_maker {
       if (is(slots_[std::size_t(slot)])) found.push_back(slot);
     return found.empty() ? missing : found[std::size_t(below(slot_index(found.size())))];
   }
-  /// Whether the way back can be gone without this slot.
+  /// Whether the reversal works without this slot.
   [[nodiscard]] bool can_spare(slot_index slot) const {
     if (free_ || slots_[std::size_t(slot)].state > 0) return true;
     for (slot_index other = 0; other < slot_index(slots_.size()); ++other)

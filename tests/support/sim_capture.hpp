@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What simulated streams are told while they are captured, and the rules of capturing.
+// What is put into simulated streams while they are captured, and the rules of capturing.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -65,7 +65,7 @@ class capture {
     static_cast<void>(known_[branch].tick(branch));
     tape_.calls.push_back({captured_call::kind::wait, branch, record});
   }
-  /// Whether the origin is behind all that the other streams were told.
+  /// Whether the origin comes after all that was put into the other streams.
   [[nodiscard]] bool joined() const {
     for (std::size_t branch = 1; branch < streams_.size(); ++branch)
       if (known_[0].at(branch) < known_[branch].at(branch)) return false;

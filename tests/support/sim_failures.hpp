@@ -35,7 +35,7 @@ enum class failure {
   no_memory,
   foreign_handle,
   context_lost,  ///< what has not run never runs, and every later call fails as well
-  untold         ///< of launches: the kernel does not run, and only who asks is told
+  untold         ///< of launches: the kernel does not run, and only a check reports it
 };
 
 /// Throws what a runtime throws for a call that a capture does not allow.
@@ -79,7 +79,7 @@ class failures {
   [[nodiscard]] std::uint64_t made() const { return all_; }
   [[nodiscard]] bool lost() const { return lost_; }
 
-  /// Whether a launch was refused that nobody was told of, and tells.
+  /// Whether a launch was refused without a report; reports it.
   [[nodiscard]] bool take_untold() { return std::exchange(untold_, false); }
 
   /// A call is made, and answers whether it does anything. Throws what a runtime throws where it is to fail.

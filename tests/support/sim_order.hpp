@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs what stands in simulated streams, in an order that is right by the streams' rules and otherwise as unkind as can
-// be.
+// Runs what is in simulated streams, in an order that is right by the streams' rules and otherwise as unkind as can be.
 #pragma once
 #include <cstddef>
 #include <cstdint>

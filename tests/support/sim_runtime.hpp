@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device on the CPU, for tests of what is written over a `cairn::device_runtime`. Its streams run in an adversarial
 // order, every access is checked against what streams, events and waits order (so that a missing edge is found on the
-// first run, whatever the order was), time is virtual, and any call can be made to fail.
+// first run, in any order), time is virtual, and any call can be made to fail.
 //
 //   sim_runtime device{{.when = sim::order::random, .seed = 7}};
 //   device.launch(stream, {sim::reads(a, bytes), sim::writes(b, bytes)}, [=] { ... }, 2.5);   // a kernel that
@@ -338,7 +338,7 @@ class runtime {
   [[nodiscard]] counts const& counted() const { return counts_; }
   [[nodiscard]] std::size_t device_bytes_held() const { return memory_.held(place::device); }
   [[nodiscard]] std::size_t pinned_bytes_held() const { return memory_.held(place::pinned); }
-  /// Whether memory, streams or events are left that nobody gave back.
+  /// Whether memory, streams or events are left that were not released.
   [[nodiscard]] bool has_leaks() const {
     return device_bytes_held() + pinned_bytes_held() + counts_.streams_alive + counts_.events_alive +
                counts_.graphs_alive >
@@ -411,7 +411,7 @@ class runtime {
   }
   void give_up(void* at, place where) noexcept {
     if (at == nullptr) return;
-    if (!captures_.empty()) return spoil();  // the driver refuses, and a free tells nobody
+    if (!captures_.empty()) return spoil();  // the driver refuses, and a free reports nothing
     not_quiet(where == place::device ? "device memory is freed" : "pinned memory is freed");
     ++(where == place::device ? counts_.frees : counts_.unpins);
     memory_.give_up(at, where, host_, failures_.lost(), faults_);
@@ -444,8 +444,7 @@ class runtime {
     for (std::size_t const k : ended.streams()) streams_[k].captured_in = no_capture;
     captures_.erase(number);
   }
-  /// For calls that a capture does not allow, whatever stream they are for; a real device allows some of them for other
-  /// streams.
+  /// For calls that a capture does not allow, for any stream; a real device allows some of them for other streams.
   void not_captured(char const* operation) {
     if (captures_.empty()) return;
     spoil();

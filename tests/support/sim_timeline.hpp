@@ -36,7 +36,7 @@ class timeline {
   /// The host is busy for a while.
   void pass(double time) { host_ += time; }
   void put(std::size_t stream, engine by, double cost) { add(stream, {kind::work, index(by), cost, 0}); }
-  /// A mark that stands for all that is in the stream now.
+  /// A mark for all that is in the stream now.
   [[nodiscard]] std::size_t put_mark(std::size_t stream) {
     marks_.push_back(unknown);
     add(stream, {kind::mark, 0, 0, marks_.size() - 1});

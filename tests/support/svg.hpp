@@ -50,7 +50,7 @@ inline std::map<std::string, std::vector<subpath>> marks_of(std::string const& s
   return all;
 }
 
-/// What stands at the ticks of an axis, and its name at the end.
+/// The labels at the ticks of an axis, and its name at the end.
 inline std::vector<std::string> labels_of(std::string const& svg, std::string const& which) {
   std::vector<std::string> all;
   std::istringstream lines{between(svg, "<g class=\"" + which + "\">", "</g>")};

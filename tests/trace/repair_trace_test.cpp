@@ -138,7 +138,7 @@ TEST_CASE("what is no trace is refused, and stays as it is") {
 #if __has_include(<sys/wait.h>)
 namespace {
 
-/// Runs work(log) in a child that is then killed where it stands.
+/// Runs work(log) in a child that is then killed at once.
 template <class Work>
 void in_killed_child(std::string const& file, cairn::trace_options const& options, Work work) {
   auto const child = fork();

@@ -89,7 +89,7 @@ TEST_CASE("a call that fails leaves the device that was current, too", "[adapt][
     CHECK(begins(text, "device: cairn::cuda_runtime::" + one.operation +
                            ": a call of the device's runtime failed (device = 1, code = 1)"));
     CHECK(library.current == 0);
-    CHECK(library.last == cudaSuccess);  // nobody else takes it for his own
+    CHECK(library.last == cudaSuccess);  // no other call takes it for its own
   }
 }
 

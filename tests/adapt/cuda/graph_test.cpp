@@ -500,7 +500,7 @@ TEST_CASE(
       REQUIRE(on.device.faults() == 0);
       if (failed) continue;
       CHECK(nth ==
-            calls);  // each call has failed once; the last is the wait of the graph that ends, which tells nobody
+            calls);  // each call has failed once; the last is the wait of the graph that ends, which reports nothing
       break;
     }
   }
@@ -529,7 +529,7 @@ TEST_CASE("the simulator sees edges that are missing within a graph, and between
     on.loop.start()(on.bar, other.get());  // not after it: that the stream was captured orders nothing
     CHECK(on.device.faults(sim::fault::race) > races);
     CHECK_THROWS_AS(on.device.sync(fork.get()),
-                    device_error);  // an event that was recorded within a capture stands for nothing
+                    device_error);  // an event that was recorded within a capture orders nothing
     CHECK_THROWS_AS(on.device.wait(on.c, fork.get()), device_error);
   }
   sim_runtime device;

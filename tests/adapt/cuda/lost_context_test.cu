@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that goes wrong on a real device: the error is told when somebody waits, by every call from there on, and
+// A kernel that goes wrong on a real device: the error is reported at the next wait, by every call from then on, and
 // never by clean-up.
 #include <cairn/adapt/cuda/cuda_runtime.hpp>
 #include <cairn/adapt/cuda/detail/owned_event.hpp>

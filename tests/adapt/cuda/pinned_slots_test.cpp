@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pinned memory of the host: how often it is asked for and how much, what is told where it is not to be had, and who
+// Pinned memory of the host: how often it is requested and how much, what is reported if it is not available, and who
 // touches it first.
 #include <chrono>
 #include <condition_variable>

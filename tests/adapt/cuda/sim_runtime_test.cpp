@@ -341,7 +341,7 @@ outcome random_program(std::uint64_t program, sim_runtime& device, int left_out 
       next.after[j] = true;
       for (std::size_t k = 0; k < j; ++k) next.after[k] = next.after[k] || done[j].after[k];
     };
-    std::vector<bool> waited(streams, false);  // a later one of the same stream stands for the earlier ones
+    std::vector<bool> waited(streams, false);  // a later one of the same stream includes the earlier ones
     for (std::size_t j = i; j-- > 0;) {
       node const& other = done[j];
       if (other.stream == next.stream) comes_after(j);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The replay check of sweeps on a device: planted faults are told, sound loops are not blamed, and its memory is what
-// the capacity says.
+// The replay check of sweeps on a device: planted faults are found, sound loops are not reported, and its memory is
+// what the capacity says.
 #include <bit>
 #include <cstddef>
 #include <cstdint>

@@ -197,7 +197,8 @@ TEST_CASE("whichever call of the runtime fails, nothing in flight is freed, and 
   for (sim::failure const how : {sim::failure::usual, sim::failure::foreign_handle, sim::failure::context_lost})
     for (call const which : {call::device_alloc, call::pinned_alloc, call::make_stream, call::make_event, call::record,
                              call::wait, call::copy, call::launch, call::sync}) {
-      // A stream that cannot be waited for, though all else goes on, was destroyed by the caller: nobody can help then.
+      // A stream that cannot be waited for, though all else goes on, was destroyed by the caller: nothing can be done
+      // then.
       if (which == call::sync && how == sim::failure::foreign_handle) continue;
       each_case([&](sim::order when, form steps_are, any_schedule const& plan) {
         for (std::uint64_t nth = 1;; ++nth) {

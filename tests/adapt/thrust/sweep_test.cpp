@@ -140,7 +140,7 @@ void host_part(basic_waves<Field> const& from, basic_waves<Field>& into, step_in
 template <class Field>
 void host_part(basic_fields<Field> const&, basic_fields<Field>&, step_index) {}
 
-/// What a step reads of the host part: nothing but it tells whether that was copied with the rest.
+/// What a step reads of the host part: only it shows whether that was copied with the rest.
 template <class Field>
 double speed(basic_waves<Field> const& x) { return 1 + 0.0625 * double(x.counter % 7) + x.time; }
 template <class Field>

@@ -303,7 +303,7 @@ TEST_CASE("a model with a region for each block needs less memory than the plain
   CHECK(checkpointed_peak < plain_peak);
 }
 
-/// Saves inputs, an own result and what it computed on the way, and reads them twice in backward.
+/// Saves inputs, a result of its own and what it computed in between, and reads them twice in backward.
 struct product_function : torch::autograd::Function<product_function> {
   static Tensor forward(torch::autograd::AutogradContext* context, Tensor const& x, Tensor const& y, Tensor const& z) {
     auto const w = x * y * z, out = w + w;

@@ -68,7 +68,7 @@ struct rnn_relu : rnn_tanh {
 tensor_list parts_of(Tensor const& h) { return {h}; }
 tensor_list parts_of(std::tuple<Tensor, Tensor> const& s) { return {std::get<0>(s), std::get<1>(s)}; }
 
-/// The plain loops over cells that a module of these options stands for: the output, and the parts of the last states.
+/// The plain loops over cells that a module of these options replaces: the output, and the parts of the last states.
 /// Layers of one direction go along the sequence together.
 template <class Kind>
 std::pair<Tensor, tensor_list> plain(typename Kind::Options const& options, nn::Module const& net, Tensor const& xs,

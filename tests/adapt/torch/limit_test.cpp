@@ -172,7 +172,7 @@ struct open_loop {
     return 0;
   }
 };
-/// Takes more than the tape of a step and what else stands in backward.
+/// Takes more than the tape of a step and everything else in backward.
 void looks_hard(state const& x) { (void)torch::cat(std::vector<Tensor>(200, x[0])); }
 
 TEST_CASE("a memory limit of a loop of unknown length is never exceeded, and no state is asked about twice",

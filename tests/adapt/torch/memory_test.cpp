@@ -94,7 +94,7 @@ TEST_CASE("a byte meter forgets a block that another thread freed when its addre
   auto block = kilobytes(64);
   auto const* const address = block.data_ptr();
   std::thread{[&] { block.reset(); }}.join();
-  CHECK(meter.allocated() == 64000);  // nobody told
+  CHECK(meter.allocated() == 64000);  // not reported
   std::vector<Tensor> more;
   bool found = false;
   while (more.size() < 100 && !found) found = more.emplace_back(kilobytes(64)).data_ptr() == address;

@@ -66,7 +66,7 @@ TEST_CASE("derivatives up to the third are the plain ones wherever regions stand
   auto const c = [&](function f) { return region_of(std::move(f), early_stop); };
   auto const d = [](function f) { return gradient_of(std::move(f)); };
   function const f = [](Tensor const& x) { return x.sin().exp().sin(); };
-  function const g = [](Tensor const& x) {  // it differentiates two values on the way, and needs neither
+  function const g = [](Tensor const& x) {  // it differentiates two values inside, and needs neither
     auto const a = x.sin().exp().sin(), b = x.sin().exp().sin();
     (void)torch::autograd::grad({a}, {x});
     (void)torch::autograd::grad({b}, {x});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What observers of loops over tensors are told: what the core's executor tells of the same plan.
+// What observers of loops over tensors see: what the core's executor shows of the same plan.
 #include "support/torch.hpp"
 #include <cstdint>
 #include <cstring>
@@ -201,7 +201,7 @@ TEST_CASE("the graph owns the observer until its backward is over", "[torch][obs
   y.sum().backward({}, true);
   int const once = *alive.lock() - forward;
   CHECK(once > 0);
-  y.sum().backward();  // the way back again
+  y.sum().backward();  // the reversal again
   CHECK(alive.expired());
 }
 

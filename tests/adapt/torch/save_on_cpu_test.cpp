@@ -52,7 +52,7 @@ TEST_CASE("a tensor of the CPU is copied where that is asked for, and its bytes 
     CHECK(meter.allocated() >= bytes);
     y.backward();
     CHECK(scope.bytes() == 0);
-    auto const z = (x * torch::ones({1}).expand({1 << 10})).sum();  // the factor stands once
+    auto const z = (x * torch::ones({1}).expand({1 << 10})).sum();  // the factor is there once
     CHECK(scope.bytes() == 4);
     (void)take_grads({x});
   }

@@ -408,7 +408,7 @@ TEST_CASE("what a group holds of a chain goes at its end, and with the graph", "
     CHECK(meter.allocated() < bytes);
   } else {
     group.end();
-    CHECK(meter.allocated() <= before + 2 * bytes);  // the input of the last children stands where the plan is now
+    CHECK(meter.allocated() <= before + 2 * bytes);  // the input of the last children is kept with this plan
   }
 }
 

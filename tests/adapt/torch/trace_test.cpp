@@ -61,7 +61,7 @@ TEST_CASE("operators, their layers and their backward pass are events, and no bi
       CHECK_THROWS_AS(cairn::libtorch::operator_trace{log}, cairn::invalid_call);
     }
     auto const before = log.events();
-    (void)run();  // nobody listens any more
+    (void)run();  // no trace is on any more
     CHECK(log.events() == before);
   }
   auto const all = file.events();

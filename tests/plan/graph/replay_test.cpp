@@ -82,14 +82,14 @@ TEST_CASE("tapes are charged from their record to their adjoint or drop, and val
   CHECK(kept.peak == (10 + 20 + 40) + 40 + 10 + 21 + 400);  // the adjoint of the sum, with both tapes
   CHECK(kept.runs == 3);
   CHECK(kept.extra_forward == 0);
-  // Tapes made right before their adjoints. Value 1 is made again for that, value 0 stands and gives way to the new
+  // Tapes made right before their adjoints. Value 1 is made again for that, value 0 is kept and gives way to the new
   // one.
   auto const late = played({advance(0), advance(1), advance(2), drop(1), turn(3), drop(2), reverse(2), record(1),
                             reverse(1), record(0), reverse(0)});
   CHECK(late.peak == 10 + 20 + 300 + 10 + 21 + 7);
   CHECK(late.runs == 5);
   CHECK(late.extra_forward == 2 + 1);
-  // A tape that is dropped is made again; one that stands outlives its value.
+  // A tape that is dropped is made again; one that is kept outlives its value.
   auto const both = played({record(0), record(1), drop_tape(1), advance(2), turn(3), reverse(2), drop(1), record(1),
                             drop(0), advance(0), reverse(1), drop(0), advance(0), reverse(0)});
   CHECK(both.peak == 10 + 20 + 400 + 10 + 21 + 7);
