@@ -51,25 +51,28 @@ struct only_at_end : objective_part {
   [[nodiscard]] step_index last_state() const noexcept { return 0; }
 };
 
-/// A function that is summed over states, state i `terms_at(i)` times. The final state has no further term.
+/// A function that is summed over states, state i as often as `Count` says. The final state has no further term.
 template <class F, class Count>
-struct summed_terms : objective_part {
-  summed_terms(Count count, F function) : terms_at{std::move(count)}, f{std::move(function)} {}
-  Count terms_at;
-  F f;
+class summed_terms : public objective_part {
+ public:
   template <class X, class P, class Emit>
   void running(X const& x, P const& p, step_index i, Emit&& emit) const {
-    for (std::size_t k = terms_at(i); k > 0; --k) emit(call_term(f, x, p, i));
+    for (std::size_t k = terms_at_(i); k > 0; --k) emit(call_term(f_, x, p, i));
   }
   template <class Note>
-  void each_count(step_index i, Note&& note) const { note(terms_at(i)); }
+  void each_count(step_index i, Note&& note) const { note(terms_at_(i)); }
   template <class X, class P>
   static constexpr bool indexed = has_indexed_term<F, X, P>;
   template <class X, class P, class Emit>
   void ending(X const&, P const&, step_index, Emit&&) const {}
   template <class X, class P, class Scalar>
   static constexpr bool fits = is_term<F, X, P, Scalar>();
-  [[nodiscard]] step_index last_state() const noexcept { return terms_at.last_state(); }
+  [[nodiscard]] step_index last_state() const noexcept { return terms_at_.last_state(); }
+
+ protected:
+  summed_terms(Count count, F f) : terms_at_{std::move(count)}, f_{std::move(f)} {}
+  Count terms_at_;
+  F f_;
 };
 /// One term at every k-th state.
 struct every_kth {
@@ -136,7 +139,7 @@ class at_states : public detail::summed_terms<F, detail::listed_states> {
  public:
   /// \param states  their numbers, in any order   \param f  generic in the scalar
   at_states(std::vector<step_index> states, F f) : at_states::summed_terms{{std::move(states)}, std::move(f)} {
-    auto& all = this->terms_at.all;
+    auto& all = this->terms_at_.all;
     std::sort(all.begin(), all.end());
     if (!all.empty() && all.front() < 0)
       throw invalid_call{"cairn::at_states", "there is no state with such a number", {{"state", all.front()}},
