@@ -1,4 +1,4 @@
-// error: behind the seeds of a graph may stand an observer, a sweep_failure, cairn::sweep_options and a cairn::graph_workspace variable
+// error: after the seeds of a graph may come an observer, a sweep_failure, cairn::sweep_options and a cairn::graph_workspace variable
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/graph.hpp>
 #include <vector>

@@ -114,7 +114,7 @@ TEST_CASE("what is wrong with a text is said with its line", "[plan][actions]") 
       {head + "advance,0,99999999999999999999,,,\n", "a number of 2^63 or more", "line = 3"},
       {head, "the text ends before done", "line = 2"},
       {head + body.substr(0, body.find("done")), "the text ends before done", "line = 9"},
-      {head + body + "done,,,,,\n", "an action behind done", "line = 11"},
+      {head + body + "done,,,,,\n", "an action after done", "line = 11"},
   };
   for (auto const& one : cases) {
     INFO(one.text);

@@ -79,7 +79,7 @@ TEST_CASE("each refusal of a capture is reported by the call that meets it, with
       {"cudaStreamEndCapture", cudaErrorStreamCaptureInvalidated,
        "end_capture: an earlier call was refused while the stream was captured", "allocates, frees, queries"},
       {"cudaStreamEndCapture", cudaErrorStreamCaptureUnjoined, "end_capture: work was captured in a second stream",
-       "wait for an event behind"},
+       "wait for an event after"},
       {"cudaStreamEndCapture", cudaErrorStreamCaptureWrongThread,
        "end_capture: a call that a stream does not allow while it is captured", "neither allocate nor wait"},
       {"cudaGraphInstantiateWithFlags", cudaErrorMemoryAllocation,

@@ -216,7 +216,7 @@ template <class Clock = std::chrono::steady_clock, device_runtime R, class Make,
         told,
         "cairn: device_probe cannot tell how many bytes of device memory this adjoint holds; give its type a member "
         "visit_buffers(f), "
-        "specialise cairn::state_traits with visit_buffers(x, f), or give device_probe these bytes behind bar");
+        "specialise cairn::state_traits with visit_buffers(x, f), or give device_probe these bytes after bar");
     if constexpr (!told) return {};
     else return detail::probed_on_device<Clock>(runtime, stream, make, step, start, steps, seed, adjoint, bar, {});
   }

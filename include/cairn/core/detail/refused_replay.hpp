@@ -37,7 +37,7 @@ inline constexpr char const* advice_to_steps =
 /// The loop inside step i of nested loops was run again for its adjoint and ended in another state.
 /// \throws nondeterminism_error
 [[noreturn]] inline void refuse_inner_loop(step_index i) {
-  refuse_replay("an inner loop that was run again does not end in the outer state behind it", {i + 1, i, i}, {},
+  refuse_replay("an inner loop that was run again does not end in the outer state after it", {i + 1, i, i}, {},
                 advice_to_steps);
 }
 

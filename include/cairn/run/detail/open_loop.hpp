@@ -142,7 +142,7 @@ class open_sweep {
                              "the cursor answered an action that cannot be obeyed here",
                              {{"state", at_}, {"from", a.from}, {"to", a.to}},
                              "before the stop it may drop and save, and then advances from the state where it stands; "
-                             "behind it, it may drop, and then turns"};
+                             "after it, it may drop, and then turns"};
     obey(a, [&] { states_.drop({a.slot, a.where}); });
   }
 

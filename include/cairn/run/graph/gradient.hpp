@@ -177,7 +177,7 @@ template <class Plan, class... Rest>
   constexpr bool known = ((detail::is_failure<Rest> || detail::is_options<Rest> || detail::is_graph_workspace<Rest> ||
                            detail::observes<Rest>)&&...);
   static_assert(known,
-                "cairn: behind the seeds of a graph may stand an observer, a sweep_failure, cairn::sweep_options and a "
+                "cairn: after the seeds of a graph may come an observer, a sweep_failure, cairn::sweep_options and a "
                 "cairn::graph_workspace variable");
   constexpr bool once = !known || (detail::at_most_one<detail::is_failure<Rest>...> &&
                                    detail::at_most_one<detail::is_options<Rest>...> &&

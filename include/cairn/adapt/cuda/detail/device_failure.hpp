@@ -87,7 +87,7 @@ struct failed_call {
                   "find what allocates, frees, queries or waits on the host among the captured calls, and keep it out");
     case device_failure::capture_unjoined:
       refuse_call(call, "work was captured in a second stream that the captured one does not wait for",
-                  "let the captured stream wait for an event behind the last work of every other one");
+                  "let the captured stream wait for an event after the last work of every other one");
     case device_failure::capture_from_outside:
       refuse_call(call, "a stream that is captured into a graph was to wait for work that is not",
                   "record within the captured calls what they wait for");

@@ -102,7 +102,7 @@ template <detail::versioned_dlpack Managed>
     throw invalid_call{"cairn::libtorch::from_dlpack", "the DLPack tensor is read-only", {}, "copy it"};
   if (managed->dl_tensor.byte_offset != 0)
     throw invalid_call{"cairn::libtorch::from_dlpack",
-                       "the DLPack tensor begins behind its address",
+                       "the DLPack tensor begins after its address",
                        {{"byte_offset", managed->dl_tensor.byte_offset}},
                        "let its data pointer say where it begins"};
   using namespace at;  // so that older versions, which lack the name, can compile this

@@ -116,7 +116,7 @@ class action_list_reader {
   /// \throws parse_error   for an action after `done`
   void add(action_text const& said, reading_at const& at) {
     action const a = read_action(said, at);
-    if (done_) throw parse_error{at.who, "an action behind done", {at.place}, ""};
+    if (done_) throw parse_error{at.who, "an action after done", {at.place}, ""};
     done_ = a.kind == action_kind::done;
     if (!done_) actions_.push_back(a);
   }

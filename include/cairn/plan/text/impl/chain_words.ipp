@@ -123,13 +123,13 @@ CAIRN_DECL std::vector<action> read_chain_words(std::string_view line) {
           who,
           "no such action of a chain",
           {{"word", count}},
-          "words are Fck, Fn, Fall, Loss, B, Bck, Drop, DropTape, Save and Load with a number behind, as in Fck0"};
+          "words are Fck, Fn, Fall, Loss, B, Bck, Drop, DropTape, Save and Load followed by a number, as in Fck0"};
     auto const stage = detail::whole_number(digits, most_stage);
     if (!stage)
       throw parse_error{who,
                         "an action of a chain lacks the number of its stage",
                         {{"word", count}},
-                        "write the number behind the word, as in Fck0"};
+                        "write the number after the word, as in Fck0"};
     auto const where =
         tier_word.empty() ? std::optional{tier::memory} : detail::value_in<tier>(detail::tier_words, tier_word);
     action const made = found->make(*stage, where.value_or(tier::memory));

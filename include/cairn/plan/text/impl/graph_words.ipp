@@ -51,13 +51,13 @@ CAIRN_DECL std::vector<action> read_graph_words(std::string_view line) {
       throw parse_error{who,
                         "no such action of a graph",
                         {{"word", count}},
-                        "words are F, R, Drop, DropTape, Loss and B with a number behind, as in F0"};
+                        "words are F, R, Drop, DropTape, Loss and B followed by a number, as in F0"};
     auto const operation = detail::whole_number(digits, most_operation);
     if (!operation)
       throw parse_error{who,
                         "an action of a graph lacks the number of its operation",
                         {{"word", count}},
-                        "write the number behind the word, as in F0"};
+                        "write the number after the word, as in F0"};
     actions.push_back(found->make(*operation));
   }
 }

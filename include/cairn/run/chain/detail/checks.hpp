@@ -124,7 +124,7 @@ void check_any_stages(Stages& stages, char const* who) {
       throw invalid_plan{who,
                          "a stage takes another type of adjoint than the one that it is given",
                          {{"stage", i}, {"stages", count}},
-                         "its backward must take what the stage behind it returns, the last one what the seed gives"};
+                         "its backward must take what the stage after it returns, the last one what the seed gives"};
   }
 }
 

@@ -91,7 +91,7 @@ class operator_run final : public dispatch_mode {
   [[noreturn]] void refuse(c10::OperatorHandle const& op, char const* why) const {
     auto const& name = op.operator_name().name;
     throw invalid_call{who_, ("the policy says MustSave of " + name + ", which " + why).c_str(), {},
-                       "say PreferSave, or keep what comes before it or behind it"};
+                       "say PreferSave, or keep what comes before it or after it"};
   }
   [[nodiscard]] static c10::StorageImpl const* storage_of(at::Tensor const& t) {
     return t.defined() && t.has_storage() ? t.storage().unsafeGetStorageImpl() : nullptr;
