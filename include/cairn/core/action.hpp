@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file action.hpp  The vocabulary between schedules and executors, and what a schedule is.
+/// \file action.hpp  The vocabulary that schedules and executors share, and what a schedule is.
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -161,8 +161,7 @@ template <schedule P>
   else return {};
 }
 
-/// Whether the plan knows the tier of each of its slots. A plan that wraps another one answers with a member
-/// `has_slot_tiers()`.
+/// Whether the plan knows the tier of each of its slots. A plan that wraps another one has a member `has_slot_tiers()`.
 template <schedule P>
 [[nodiscard]] constexpr bool has_slot_tiers(P const& plan) {
   if constexpr (requires { { plan.has_slot_tiers() } -> std::convertible_to<bool>; }) return plan.has_slot_tiers();

@@ -71,8 +71,9 @@ class event {
         source_->sweep,
         [](void* context, void const* bytes, std::size_t size) { (*static_cast<F*>(context))(bytes, size); }, &f);
   }
-  /// What the plan still runs and reverses at this moment, an action that is about to begin included; nothing before
-  /// the length of the loop is known. Cost: a copy of the plan's cursor and a walk to its end, so ask once a sweep.
+  /// What the plan has still to run and reverse at this moment, including an action that is about to begin; empty until
+  /// the length of the loop is known. Cost: a copy of the plan's cursor and a walk to its end, so ask only once per
+  /// sweep.
   /// \tparam Work  always `sweep_work`: a template, so that only programs that ask pay for compiling std::optional
   template <class Work = sweep_work>
   [[nodiscard]] std::optional<Work> work_left() const {

@@ -13,7 +13,7 @@
 
 namespace cairn {
 
-/// Declares that `f(x[, i])` changes x. Needed, like the next four, only for functions whose types do not tell their
+/// Declares that `f(x[, i])` changes x. Needed, like the next four, only for functions whose types do not show their
 /// form.
 template <class F>
 [[nodiscard]] constexpr auto in_place(F f) { return detail::tagged<step_form::in_place, F>{std::move(f)}; }

@@ -26,7 +26,7 @@ struct sweep_form {
   bool adjoint_by_value = false;  ///< `bar0 = adjoint(x, bar1, i)`: two adjoints live at once
   bool keeps_run = false;         ///< true for `checkpointed_loop`, which keeps the final state to the end; false for
                                   ///< `gradient`
-  /// The state is an object that hands out snapshots: frames hold snapshots, and one more is held besides the slots.
+  /// The state is an object that is saved as snapshots: frames hold snapshots, and one more is held besides the slots.
   bool snapshots = false;
   object_ends ends = object_ends::anywhere;  ///< where such an object is after the sweep
 };
@@ -48,8 +48,8 @@ template <schedule P>
 
 /// Frames besides the plan's slots that a sweep may need at once, for a store in memory, where a checkpoint is a frame.
 /// With spare = 0 for in-place steps and 1 for the others, which read one frame and write the next: at the turn the
-/// live and the final state (+ spare if a leaf is longer than one step); on the way back 1 + spare, + 1 for x1, + 1 for
-/// a final state that is kept.
+/// live and the final state (+ spare if a leaf is longer than one step); in the reverse sweep 1 + spare, + 1 for x1, +
+/// 1 for a final state that is kept.
 /// \param leaf  the most steps that one `reverse` takes, >= 1
 [[nodiscard]] constexpr slot_index working_frames(sweep_form form, step_index leaf) noexcept {
   if (form.snapshots) return form.ends == object_ends::at_final ? 2 : 1;

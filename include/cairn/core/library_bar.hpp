@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file library_bar.hpp  The bar where a library stores the adjoint itself.
+/// \file library_bar.hpp  The bar of a loop whose adjoint a library stores itself.
 
 namespace cairn {
 

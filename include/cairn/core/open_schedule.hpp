@@ -14,7 +14,7 @@ namespace cairn {
 /// step i has run ahead and is known not to be the last; otherwise at once.
 /// `stop_at(n, live)`, called once, says that the loop has n steps and that live, state n - 1 or n, is still there. It
 /// is called at a candidate in place of `next()`, or after an advance [i, to) that was cut short: i <= live <= n <= to.
-/// The cursor then returns drops, `turn [live, n)` and the way back.
+/// The cursor then returns drops, `turn [live, n)` and the reverse sweep.
 template <class C>
 concept open_cursor = cursor<C> && requires(C cursor, C const& asked, step_index i) {
   cursor.stop_at(i, i);

@@ -53,12 +53,12 @@ struct graph_operation {
   std::int64_t work = 0;                ///< bytes it takes while it runs, besides its inputs, its value and its tape
   /// Bytes that its adjoint needs of a run besides values: a mask, indices, statistics. 0 if its adjoint needs no tape.
   std::int64_t tape_bytes = 0;
-  std::int64_t adjoint_bytes = -1;      ///< of the adjoint of its value; -1 for as many as the value has
+  std::int64_t adjoint_bytes = -1;      ///< of the adjoint of its value; -1: the same as for the value
   std::int64_t adjoint_time = 0;        ///< to run its adjoint
   std::int64_t adjoint_work = 0;        ///< bytes its adjoint takes while it runs, besides values and adjoints
-  /// Which of `inputs` its adjoint reads. The adjoint of a product reads all, that of a sum none, that of a look-up in
-  /// a table the places but not the table: `{false, true}`. An input that is named twice is read if one of its flags
-  /// says so.
+  /// Which of `inputs` its adjoint reads. The adjoint of a product reads all, that of a sum none, that of a table
+  /// look-up reads the places but not the table: `{false, true}`. An input that is named twice is read if one of its
+  /// flags says so.
   needed_inputs adjoint_needs_inputs = true;
   /// Whether its adjoint reads its own value: that of a softmax does, that of a convolution does not.
   bool adjoint_needs_output = true;
@@ -124,7 +124,7 @@ namespace graph_actions {
 namespace detail {
 
 /// \throws invalid_plan   for inputs that do not come before their reader, for outputs that do not exist, for values
-///   that nobody reads, and for negative numbers
+///   that nothing reads, and for negative numbers
 /// \throws overflow_error   if sums could exceed 2^62
 inline void check_graph(operation_graph const& graph, char const* who) {
   constexpr std::int64_t most = std::int64_t{1} << 62;

@@ -51,7 +51,7 @@ template <class Adjoint>
 concept takes_end_hash = requires(Adjoint& adjoint, end_hash end) { adjoint.ends_in(end); };
 
 template <class T> inline constexpr bool is_options = std::is_same_v<std::remove_cvref_t<T>, sweep_options>;
-/// Whether T may stand in place of options.
+/// Whether T may be passed in place of options.
 template <class T> inline constexpr bool is_object_end = std::is_same_v<std::remove_cvref_t<T>, object_ends>;
 template <class T> inline constexpr bool is_setting = is_options<T> || is_object_end<T>;
 /// The options that the workspace needs.

@@ -20,7 +20,7 @@ namespace detail {
 /// What is known of a type at run time. Equal types have the same address.
 struct type_facts {
   bool (*visit)(void const* value, event::sink sink, void* context);
-  bool hashable;  ///< its bytes tell all of its value and nothing else
+  bool hashable;  ///< its bytes are all of its value and nothing else
 };
 using type_mark = type_facts const*;
 template <class T>
@@ -66,7 +66,7 @@ class stage_view {
   [[nodiscard]] bool has_value() const noexcept { return type_ != nullptr; }
   /// Visits its runs of bytes as `event::each_buffer` does; returns false if they are not known.
   bool visit(event::sink sink, void* context) const { return type_ != nullptr && type_->visit(value_, sink, context); }
-  /// Whether its bytes tell all of its value and nothing else, as a replay check needs.
+  /// Whether its bytes are all of its value and nothing else, as a replay check needs.
   [[nodiscard]] bool is_hashable() const noexcept { return type_ != nullptr && type_->hashable; }
 
  private:
@@ -94,7 +94,7 @@ class stage_value {
     }
     T value;
   };
-  /// A holder in one of the boxes; the box is given back when the value ends.
+  /// A holder in one of the boxes; the box is returned when the value is destroyed.
   template <class T>
   struct boxed final : holder_of<T> {
     template <class Make>

@@ -49,11 +49,11 @@ concept saves_nowhere = saves_into<T> && saves_as<T, typename snapshot_of<T>::ty
       (copyable_value<Snapshot> || traited_copy<Snapshot> || copy_fault_of<Snapshot>() == copy_fault::expression);
 }  // namespace detail
 
-/// A state that stays in place, such as a solver object, and hands out snapshots.
+/// A state that stays in place, such as a solver object, and is saved as snapshots.
 template <class T>
 concept saved_state =
     !copied_state<T> && (detail::traited_save<T> || detail::member_save<T>)&&!detail::shares_snapshot<T>;
-/// A state that a loop can run on: it can be copied, or hands out snapshots.
+/// A state that a loop can run on: it can be copied, or is saved as snapshots.
 template <class T>
 concept state = copied_state<T> || saved_state<T>;
 

@@ -154,8 +154,8 @@ template <class Record, class Reverse, class S, class Bar>
 }
 
 /// Whether an adjoint call may leave an object in another state. For a function with one signature, the parameter x
-/// tells: a non-const reference may. For all other functions only the body would tell, so they are assumed to do so
-/// unless they have a member `moves_object` that denies it.
+/// decides: only a non-const reference may. For all other functions only the body would show it, so they are assumed to
+/// do so unless they have a member `moves_object` that denies it.
 template <class F, class S, class Bar>
 [[nodiscard]] consteval bool moves_object() {
   if constexpr (!saved_state<S>) return false;

@@ -2,9 +2,9 @@
 #pragma once
 /// \file callable.hpp  Questions about a function object that can be answered without compiling its body.
 /// Overload resolution alone does not compile the body of a generic lambda. Choosing the lambda does, and an error in
-/// the body ends the compilation. So a *rival* overload stands beside the user's function. Whether the rival wins or
-/// the call is ambiguous tells what the user's parameters are. Rivals differ from these only in reference and const: if
-/// a rival needs worse conversions, nvcc's front end prefers the user's function where the standard sees an ambiguity.
+/// the body ends the compilation. So a *rival* overload is added to the user's function. Whether the rival wins or the
+/// call is ambiguous shows what the user's parameters are. Rivals differ from these only in reference and const: if a
+/// rival needs worse conversions, nvcc's front end prefers the user's function where the standard sees an ambiguity.
 #include <concepts>
 #include <cstdint>
 #include <type_traits>

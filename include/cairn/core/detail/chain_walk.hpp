@@ -36,7 +36,7 @@ class named_tiers {
   return a.kind == action_kind::drop && a.what == content::state && a.where == tier::memory;
 }
 
-/// The action of `chain_actions` that has the kind, number and tier of `a`; `done` where chains have none of that kind.
+/// The action of `chain_actions` that has the kind, number and tier of `a`; `done` if chains have none of that kind.
 [[nodiscard]] constexpr action as_chain_action(action const& a) noexcept {
   switch (a.kind) {
     case action_kind::advance: return chain_actions::advance(a.from);
@@ -52,7 +52,7 @@ class named_tiers {
   return {action_kind::done, tier::memory, content::state, no_slot, -1, -1};
 }
 
-/// The rules of `chain_actions`, on numbers alone. Call `check(a)`, then `apply(a)` for each action, then `finish()`.
+/// The rules of `chain_actions`, on numbers only. Call `check(a)`, then `apply(a)` for each action, then `finish()`.
 /// State 0 in memory is the caller's and always there.   Cost: O(1) per action.
 class chain_walk : public place_walk {
  public:

@@ -53,7 +53,7 @@ class checkpoint_hashes {
     insert(k, {i, hash});
     return nullptr;
   }
-  /// The state that was last saved in a place: a slot, slots + a tape, or, behind these, the initial state.
+  /// The state that was last saved in a place: a slot, slots + a tape, or, after these, the initial state.
   [[nodiscard]] noted_state& saved(slot_index place) noexcept { return saved_[std::size_t(place)]; }
 
   /// Stores what is known at the turn of a kept run.

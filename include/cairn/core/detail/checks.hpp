@@ -28,7 +28,7 @@ concept function_like = std::is_function_v<std::remove_pointer_t<T>> ||(std::is_
 /// Step and initial state are swapped.
 template <class Step, class S>
 [[nodiscard]] consteval bool swapped() {
-  constexpr bool fits = [] {  // asked first: a step that fits ends the questions
+  constexpr bool fits = [] {  // asked first: a step that fits is not swapped
     if constexpr (state<S>) return shape_of_step<Step, S>().wrong != fault::shape;
     else return false;
   }();
@@ -171,7 +171,7 @@ template <class X0>
   return good;
 }
 
-/// The checks that are possible before the way back. One function: each function called adds lines to the
+/// The checks that are possible before the reverse sweep. One function: each function called adds lines to the
 /// compiler's error message.
 /// \tparam Bar  the type of the seed or of its result, without const and reference
 template <class Adjoint, class S, class Bar>

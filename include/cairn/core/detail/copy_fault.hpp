@@ -34,8 +34,8 @@ template <class P>
 struct pointee<P> { using type = typename P::element_type; };
 
 /// Whether an object of a type gives access to data of another owner. `Mine` is what one reaches through an object,
-/// `Theirs` through a const one. If const does not extend to the content, or nobody may write it, the content belongs
-/// to someone else.
+/// `Theirs` through a const one. If const does not extend to the content, or is read-only, the content belongs to
+/// someone else.
 template <class Mine, class Theirs>
 [[nodiscard]] consteval bool leads_elsewhere(bool const_is_elsewhere) {
   using mine = typename pointee<Mine>::type;
@@ -222,8 +222,8 @@ template <class T, class... Seen>
 
 template <class T>
 concept shallow = copy_fault_of<T>() != copy_fault::none;
-/// An object that can be kept alone, because it does not refer into another one. Counted handles keep alive what they
-/// refer to.
+/// An object that can be kept by itself, because it does not refer into another one. Counted handles keep alive what
+/// they refer to.
 template <class T>
 concept standalone =
     std::is_object_v<T> && !std::is_array_v<T> && !std::is_const_v<T> && copy_fault_of<T>() != copy_fault::expression &&

@@ -11,7 +11,7 @@
 namespace cairn::detail {
 
 /// Runs the segments in order. The last one keeps what its adjoints read; the others run again, last to first.
-/// \param ends  for each segment the first operation behind it, ascending; the last one is n
+/// \param ends  for each segment the first operation after it, ascending; the last one is n
 [[nodiscard]] inline std::vector<action> segmented_actions(graph_reads const& reads,
                                                            std::vector<step_index> const& ends) {
   using namespace graph_actions;
@@ -29,7 +29,7 @@ namespace cairn::detail {
       else if (step_index(reads.last_reader[std::size_t(v)]) < ends[j]) runs.push_back(advance(v));
     for (step_index v = ends[j]; v-- > begin_of(j);) runs.push_back(reverse(v));
   }
-  // From the back: remove each `advance` whose value nobody reads, and drop each value behind its last reader.
+  // From the end: remove each `advance` whose value nothing reads, and drop each value after its last reader.
   std::vector<char> is_read(reads.count), stays(runs.size(), 1);
   std::vector<std::vector<action>> drops(runs.size());
   for (std::size_t i = runs.size(); i-- > 0;) {

@@ -9,7 +9,7 @@
 
 namespace cairn::detail {
 
-/// Who reads whom in a graph, with the loss as operation `count`.
+/// Which operations read which values of a graph, with the loss as operation `count`.
 struct graph_reads {
   std::size_t count;                             ///< n
   std::vector<std::vector<std::size_t>> inputs;  ///< the inputs of operations 0..n, each once, ascending
@@ -57,7 +57,7 @@ struct graph_reads {
   }
 };
 
-/// The action of `graph_actions` that has the kind and number of `a`; `done` where graphs have none of that kind.
+/// The action of `graph_actions` that has the kind and number of `a`; `done` if graphs have none of that kind.
 [[nodiscard]] constexpr action as_graph_action(action const& a) noexcept {
   switch (a.kind) {
     case action_kind::advance: return graph_actions::advance(a.from);
@@ -70,7 +70,7 @@ struct graph_reads {
   }
 }
 
-/// The rules of `graph_actions`, on numbers alone. Call `check(a)`, then `apply(a)` for each action, then `finish()`.
+/// The rules of `graph_actions`, on numbers only. Call `check(a)`, then `apply(a)` for each action, then `finish()`.
 /// Cost: O(values read) per action.
 class graph_walk : public place_walk {
  public:

@@ -61,7 +61,7 @@ class growing_table {
   }
 
   table<std::uint64_t> first_;
-  std::uint64_t* more_[most_blocks] = {};  // block k begins at entry first_.size() * 2^k and has as many
+  std::uint64_t* more_[most_blocks] = {};  // block k begins at entry first_.size() * 2^k and has as many entries
   std::size_t blocks_ = 0, size_ = 0;
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file stage_boxes.hpp  Memory for small objects of any type; when an object ends, its memory is kept for the next
-/// one.
+/// \file stage_boxes.hpp  Memory for small objects of any type; when an object is destroyed, its memory is kept for the
+/// next one.
 #include <cstddef>
 #include <new>
 
 namespace cairn::detail {
 
-/// Boxes of a few sizes, taken and given back in any order. A free box serves the next object of its size; there are
+/// Boxes of a few sizes, taken and returned in any order. A free box serves the next object of its size; there are
 /// never more boxes of a size than were in use at one time. Objects of more than `largest` bytes, here a value with its
 /// holder, get no box, because no plan counts the memory of a box that waits for the next object.
 class stage_boxes {
@@ -17,7 +17,7 @@ class stage_boxes {
   stage_boxes() = default;
   stage_boxes(stage_boxes const&) = delete;
   stage_boxes& operator=(stage_boxes const&) = delete;
-  /// \pre every box is given back
+  /// \pre every box has been returned
   ~stage_boxes() {
     for (std::size_t k = 0; k < plain_sizes; ++k) end<false>(plain_[k]);
     for (std::size_t k = 0; k < aligned_sizes; ++k) end<true>(aligned_[k]);
@@ -44,7 +44,7 @@ class stage_boxes {
     free = taken->next;
     return taken;
   }
-  /// Takes back the memory of a T that has ended.
+  /// Takes back the memory of a T that was destroyed.
   template <class T>
   void give_back(void* memory) noexcept {
     box*& free = list<T>();

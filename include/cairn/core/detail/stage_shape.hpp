@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file stage_shape.hpp  Finds the form of a stage: the state it returns, what it records, and what its adjoint needs.
-/// The forms differ in the number of arguments alone, so that generic lambdas are read like any other function.
+/// The forms differ only in the number of arguments, so that generic lambdas are read like any other function.
 #include <cstdint>
 #include <type_traits>
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file stage_signature.hpp  The types of state and adjoint that the functions of a stage take, if their signatures
-/// tell.
+/// show them.
 #include <type_traits>
 #include <cairn/core/detail/signature.hpp>
 

@@ -92,7 +92,7 @@ template <class T, class... Seen>
   else return std::has_unique_object_representations_v<T>;
 }
 
-/// A value whose bytes tell all of its value and nothing else.
+/// A value whose bytes are all of its value and nothing else.
 template <class T> inline constexpr bool hashable = false;
 template <buffered T> inline constexpr bool hashable<T> = visits_values_only<std::remove_const_t<T>>();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file traits.hpp  Tells what a type declares about itself as a state, and what kind of type it is.
+/// \file traits.hpp  What a type declares about itself as a state, and what kind of type it is.
 #include <concepts>
 #include <cstddef>
 #include <type_traits>

@@ -8,7 +8,7 @@
 
 namespace cairn::detail {
 
-/// An integer of 128 bits in two words, in two's complement where it is signed. All operations give the results of
+/// An integer of 128 bits in two words, in two's complement if it is signed. All operations give the results of
 /// __int128, but conversions that would lose something are explicit. Signed and unsigned numbers do not mix.
 template <bool Signed>
 class two_words {
