@@ -19,7 +19,7 @@ struct action_list_options {
   unit_budget budget = {};  ///< the units that states and tapes share
 };
 
-/// Actions made elsewhere: by hand, read from a file, or computed by another program. `verify` tells whether they form
+/// Actions made elsewhere: by hand, read from a file, or computed by another program. `verify` checks whether they form
 /// a valid schedule. Copies of the plan and all cursors share one list.   Cost: 32 bytes per action; a cursor allocates
 /// nothing.
 class action_list {

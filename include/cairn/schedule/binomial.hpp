@@ -48,8 +48,8 @@ namespace cairn {
 
 namespace detail {
 
-/// What the cursor stores with a kept state: the numbers of the rule for the steps after that state, with s slots, that
-/// of the state included.
+/// What the cursor stores with a kept state: the numbers of the rule for the steps after that state, with s slots,
+/// including that of the state itself.
 struct bracket {
   step_index p = 0;  ///< beta(s, t-1); less than the number of steps if that is 2 or more
   step_index q = 0;  ///< beta(s-1, t-1)

@@ -74,8 +74,8 @@ class disk_revolve : public detail::tier_plan {
 
   [[nodiscard]] CAIRN_DECL static parts made(step_index steps, slot_index ram, disk_revolve_options const& options);
 
-  /// Returns the cost. `disk` becomes the most states on disk at once. A state on disk that is dropped leaves the rest
-  /// to memory. So P(x) needs, besides its own slot, the larger of what O(x-y) needs and what P(y) needs besides its
+  /// Returns the cost. `disk` becomes the most states on disk at once. Once a state on disk is dropped, the rest uses
+  /// memory only. So P(x) needs, besides its own slot, the larger of what O(x-y) needs and what P(y) needs besides its
   /// own; O(x) needs the slot of P(x), too, or nothing if memory alone is cheaper.
   [[nodiscard]] CAIRN_DECL static double fill(detail::tier_table& into, slot_index ram,
                                               disk_revolve_options const& options, slot_index& disk);

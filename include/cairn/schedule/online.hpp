@@ -24,7 +24,7 @@ struct online_options {
 
 /// Keeps `slots` states of a loop that may end after any step, so that its reversal takes few advances wherever it
 /// ends. The rule: a new state replaces the oldest of the states whose loss costs least, as soon as this pays for a
-/// loop that ends one step later (see `detail::online_decision`); the way back is binomial gap by gap (Griewank &
+/// loop that ends one step later (see `detail::online_decision`); the reverse sweep is binomial gap by gap (Griewank &
 /// Walther 2000).
 /// With lag it takes the fewest advances possible for every loop of up to C(slots + 2, 2) + 1 steps; no rule can do so
 /// for every longer loop. Online over offline advances, over all loops of 2 .. 100,000 steps: 1.0022 on average with 2

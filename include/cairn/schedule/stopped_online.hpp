@@ -60,9 +60,9 @@ class stopped_online {
   /// The start; valid as long as the plan.
   [[nodiscard]] constexpr cursor const& walk() const noexcept { return start_; }
 
-  /// The totals: the forward run is simulated, the way back counted in closed form. Cost: O(slots) for each state kept
-  /// on the way forward; seconds for 10^8 steps.   \throws too_much_work   if that is more than `online_options::limit`
-  /// allows
+  /// The totals: the forward run is simulated, the reverse sweep counted in closed form. Cost: O(slots) for each state
+  /// kept in the forward run; seconds for 10^8 steps.   \throws too_much_work   if that is more than
+  /// `online_options::limit` allows
   [[nodiscard]] constexpr schedule_counts counts() const {
     schedule_counts sum;
     detail::held_counts now;

@@ -39,11 +39,11 @@ namespace detail {
 
 }  // namespace detail
 
-/// Keeps every `period`-th state on the way forward and runs to the end; then reverses the periods from last to first,
-/// each by `revolve` from its kept start with `extra_slots` more states. The start of a period is dropped at its last
-/// load, and its slot is used for nothing else; a run kept in memory can therefore be reversed again without another
-/// forward run. Advances: n + the sum over periods of Revolve's minimum for extra_slots + 1 slots; the turn runs no
-/// step. (Pringle, Jones, Goswami, Narayanan, Goldberg 2016: periodic checkpoints, binomial inside.)
+/// Keeps every `period`-th state in the forward run; then reverses the periods from last to first, each by `revolve`
+/// from its kept start with `extra_slots` more states. The start of a period is dropped at its last load, and its slot
+/// is used for nothing else; a run kept in memory can therefore be reversed again without another forward run.
+/// Advances: n + the sum over periods of Revolve's minimum for extra_slots + 1 slots; the turn runs no step. (Pringle,
+/// Jones, Goswami, Narayanan, Goldberg 2016: periodic checkpoints, binomial inside.)
 /// Cost: O(1) memory and O(log of the repetition number) to make; a cursor allocates as much as a cursor of `revolve`
 /// over one period; an action is O(1).
 class two_level {

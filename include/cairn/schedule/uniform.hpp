@@ -15,13 +15,13 @@ struct uniform_options {
   /// Number of checkpoints besides the initial state. The blocks between them differ by at most one step, shorter ones
   /// first; the final state is never a checkpoint.
   std::optional<step_index> checkpoints = {};
-  /// One checkpoint every so many steps; the last block may be shorter.
+  /// Steps from one checkpoint to the next; the last block may be shorter.
   std::optional<step_index> block = {};
   /// Most states kept at once; takes the fewest advances that evenly spaced checkpoints then allow.
   std::optional<slot_index> slots = {};
 };
 
-/// Keeps the first state of every block on the way forward. Then, from the last block to the first, it keeps all states
+/// Keeps the first state of every block in the forward run. Then, from the last block to the first, it keeps all states
 /// inside the block, running it a second time unless it is the last, and reverses it. No step is run unrecorded more
 /// than twice. With B blocks, the last one of L steps: 2 n - B - L advances and about B + L - 2 states kept; with
 /// sqrt(n) blocks 2 sqrt(n) - 2. (Griewank 1992 calls this one-level checkpointing; Chen et al. 2016, section 4.)
@@ -99,9 +99,9 @@ class uniform {
     }
     constexpr action advance() noexcept {
       step_index const from = live_;
-      step_index const behind = first_ + layout_.length(block_);
-      if (behind < end_) {
-        first_ = live_ = behind;
+      step_index const after = first_ + layout_.length(block_);
+      if (after < end_) {
+        first_ = live_ = after;
         ++block_;
       } else {
         ++live_;
@@ -119,7 +119,7 @@ class uniform {
       phase_ = end_ > 0 ? phase::load : phase::done;
       return {action_kind::reverse, tier::memory, content::state, no_slot, end_, to};
     }
-    /// On the way forward only the first state of a block is kept; on the way back all states of the block are.
+    /// The forward run keeps only the first state of a block; the reverse sweep keeps all states of the block.
     constexpr action load() noexcept {
       if (end_ == first_) {
         first_ -= layout_.length(--block_);

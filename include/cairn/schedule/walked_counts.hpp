@@ -16,7 +16,7 @@ concept always_counted =
 
 }  // namespace detail
 
-/// Whether `plan.counts()` is a closed form. A plan that wraps another one answers with a member `is_counted()`.
+/// Whether `plan.counts()` is a closed form. A plan that wraps another one has a member `is_counted()`.
 template <schedule Plan>
 [[nodiscard]] constexpr bool knows_counts([[maybe_unused]] Plan const& plan) {
   if constexpr (!counted_schedule<Plan>) return false;

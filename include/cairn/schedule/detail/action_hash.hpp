@@ -135,8 +135,8 @@ struct hash_piece {
       done += length;
     }
     if (count == 1) break;
-    hash_piece const behind = run.moved({.turn = length});
-    run = upward ? run * behind : behind * run;
+    hash_piece const next = run.moved({.turn = length});
+    run = upward ? run * next : next * run;
     length *= 2;
   }
   all.sum.turn = {};

@@ -26,8 +26,8 @@ struct block_layout {
   /// Whether a block other than the first begins at state i.
   [[nodiscard]] constexpr bool starts_at(step_index i) const noexcept {
     if (i <= 0 || i >= steps) return false;
-    step_index const behind = i - front * front_length;
-    return behind > 0 ? behind % back_length == 0 : i % front_length == 0;
+    step_index const rest = i - front * front_length;
+    return rest > 0 ? rest % back_length == 0 : i % front_length == 0;
   }
   /// The most states kept at once: the first states of all blocks up to the one being reversed, and the inner states of
   /// that block but the last.

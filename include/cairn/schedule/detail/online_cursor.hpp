@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file online_cursor.hpp  The cursor of `online`: a forward run that may stop anywhere, then the way back.
+/// \file online_cursor.hpp  The cursor of `online`: a forward run that may stop anywhere, then the reverse sweep.
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
@@ -20,7 +20,8 @@ namespace detail {
 /// position is a *candidate*: a state that may be kept. With lag, `next` is called there only when the loop is known to
 /// continue past the state after the candidate; without lag, at once. It returns `drop` (if a state makes room), `save`
 /// of the candidate, and `advance` to the next candidate, up to 2^63-1 if there will be none. After the stop come the
-/// turn and the way back, gap by gap from the last, each by the binomial rule with the slots that are free by then.
+/// turn and the reverse sweep, gap by gap from the last, each by the binomial rule with the slots that are free by
+/// then.
 class online_cursor {
  public:
   /// The next action. Cost: O(slots) if it returns an `advance` of the forward run, otherwise O(1).
@@ -167,7 +168,7 @@ class online_cursor {
     phase_ = top_ < entered_ ? enter() : end_ - live_ > 1 ? phase::advance : phase::drop;
     return {action_kind::load, tier::memory, content::state, top().slot, live_, 0};
   }
-  /// Begins the gap after a state that was kept on the way forward.
+  /// Begins the gap after a state that was kept in the forward run.
   constexpr phase enter() noexcept {
     entered_ = top_;
     step_index const better = moved(top_, end_);
@@ -176,7 +177,7 @@ class online_cursor {
     top().at = better;
     return phase::lift;
   }
-  /// The state to which the kept state of an entry moves when the way back reaches the entry.
+  /// The state to which the kept state of an entry moves when the reverse sweep reaches the entry.
   [[nodiscard]] constexpr step_index moved(slot_index index, step_index end) const noexcept {
     auto const k = std::size_t(index);
     return k > 0 ? moved_forward(kept_[k - 1].at, kept_[k].at, end, slots_ - index) : kept_[k].at;
@@ -238,7 +239,7 @@ class online_cursor {
   table<online_slot> kept_;  // top_ + 1 of them in use, in the order of their states; the cursor's only memory
   slot_index slots_;
   slot_index top_ = -1;
-  slot_index entered_ = 0;  // the way back has entered the gaps from here on
+  slot_index entered_ = 0;  // the reverse sweep has entered the gaps from here on
   step_index at_ = 0;       // the candidate
   step_index from_ = 0;     // where the last advance to it began
   step_index steps_ = -1;   // length of the loop, once it has stopped

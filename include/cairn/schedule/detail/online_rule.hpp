@@ -17,8 +17,8 @@ inline constexpr step_index no_state = INT64_MAX;
 struct online_slot {
   step_index at = 0;
   slot_index slot = 0;
-  bracket ahead = {};  ///< the bracket of the steps after the state, on the way back
-  /// On the way forward, for `online_decision`. `inner`: of p_1 .. p_j the oldest whose loss costs least. `gained`: the
+  bracket ahead = {};  ///< the bracket of the steps after the state, in the reverse sweep
+  /// In the forward run, for `online_decision`. `inner`: of p_1 .. p_j the oldest whose loss costs least. `gained`: the
   /// change of the advances of gaps 1 .. j if each has one more slot. `inner_loss`: the least, over these p_i, of D_i
   /// without its sum, minus the `gained` of p_i.
   std::size_t inner = 0;

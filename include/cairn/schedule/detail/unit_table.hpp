@@ -29,9 +29,9 @@ struct unit_rules {
 /// - held(n, m): the first state can be restored until all n steps are reversed, at no cost in units here.
 /// Either the first step is recorded, or the loop runs on to another state, y steps further, which is `alone` there.
 /// With a = tape_units:
-/// alone(n, m) = min { 1 + behind(n-1, m-a),  min over 0 < y < n of  y + alone(n-y, m-1) + alone(y, m) },
-/// held(n, m)  = min { 1 + behind(n-1, m-a),  min over 0 < y < n of  y + alone(n-y, m)   + held(y, m) },
-/// behind = held if tapes restart, otherwise alone; both are n for n <= 1, and alone(n, 0) is infinite for n > 1. In
+/// alone(n, m) = min { 1 + after(n-1, m-a),  min over 0 < y < n of  y + alone(n-y, m-1) + alone(y, m) },
+/// held(n, m)  = min { 1 + after(n-1, m-a),  min over 0 < y < n of  y + alone(n-y, m)   + held(y, m) },
+/// after = held if tapes restart, otherwise alone; both are n for n <= 1, and alone(n, 0) is infinite for n > 1. In
 /// `alone` the kept state is paid for by these n steps, which may therefore drop it as soon as the first step is
 /// recorded.
 /// alone is the recurrence of Maddison (2024) if tapes do not restart. If they do, Gruslys et al. (2016) and Zhang &
@@ -98,8 +98,8 @@ class unit_rows {
     Number* const own = cells_.begin() + start(m, held);
     bool const splits = held || (m > 0 && rules_.keeps_states);
     if (splits) {
-      Number const* const behind = row(held ? m : m - 1, false);
-      for (std::size_t n = 0; n < width_; ++n) right[n] = behind[n];
+      Number const* const rest = row(held ? m : m - 1, false);
+      for (std::size_t n = 0; n < width_; ++n) right[n] = rest[n];
     }
     own[0] = 0;
     own[1] = 1;
@@ -161,7 +161,7 @@ class unit_table : public shared_object {
   using broad = unit_rows<std::uint64_t>;
   static constexpr wide addressable = wide{1} << 62;
 
-  /// Bytes of the rows; the largest number if no table is possible for so many steps.
+  /// Bytes of the rows; the largest number if no table is possible for this many steps.
   [[nodiscard]] static constexpr wide row_bytes(step_index steps, slot_index units, unit_rules const& rules) noexcept {
     if (steps <= narrow::most_steps) return narrow::cells(steps, units, rules) * sizeof(std::uint32_t);
     return steps <= broad::most_steps ? broad::cells(steps, units, rules) * sizeof(std::uint64_t) : ~wide{0};

@@ -64,9 +64,9 @@ CAIRN_DECL double disk_revolve::fill(detail::tier_table& into, slot_index ram, d
     meter.add(best.sums, x);
     if (best.at > 0) {
       hint = best.at;
-      auto const behind = most[own - std::size_t(best.at)];
+      auto const after = most[own - std::size_t(best.at)];
       auto const before = beside[std::size_t(best.at)];
-      beside[own] = behind > before ? behind : before;
+      beside[own] = after > before ? after : before;
     }
     double const kept = options.disk_write + best.value;
     bool const below = low <= kept;

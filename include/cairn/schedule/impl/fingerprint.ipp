@@ -228,7 +228,7 @@ CAIRN_DECL residue hash_of(uniform const& plan, step_stretch const& by) {
     }
   }
   linear_form const own{.slot = residue{1}}, next{.slot = residue{1}, .turn = residue{1}};
-  linear_form const behind{.one = residue{1}, .slot = residue{1}, .turn = residue{1}};
+  linear_form const after{.one = residue{1}, .slot = residue{1}, .turn = residue{1}};
   auto const save = [&](linear_form const& slot, linear_form const& at) {
     return write.make(action_kind::save, tier::memory, slot, at, {});
   };
@@ -236,7 +236,7 @@ CAIRN_DECL residue hash_of(uniform const& plan, step_stretch const& by) {
     return write.make(action_kind::load, tier::memory, slot, write.at(first, 1), {}) * write.drop(tier::memory, slot) *
            write.reverse(write.at(first, 1), write.at(first + 1, 1));
   };
-  // The first states of `blocks` blocks of one length in the forward run, and these blocks on the way back.
+  // The first states of `blocks` blocks of one length in the forward run, and these blocks in the reverse sweep.
   auto const forward = [&](step_index length, step_index blocks) {
     hash_piece const one = save(own, write.at(0)) * write.advance(write.at(0), write.at(length));
     return repeated(one.moving({.base = length, .slot = 1}), blocks, true);
@@ -244,9 +244,9 @@ CAIRN_DECL residue hash_of(uniform const& plan, step_stretch const& by) {
   auto const backward = [&](step_index length, step_index blocks) {
     hash_piece one = write.make(action_kind::load, tier::memory, own, write.at(0), {});
     if (length > 1) {
-      hash_piece const keep = write.advance(write.at(0, 1), write.at(1, 1)) * save(behind, write.at(1, 1));
+      hash_piece const keep = write.advance(write.at(0, 1), write.at(1, 1)) * save(after, write.at(1, 1));
       one *= repeated(keep, length - 2, true) * write.advance(write.at(length - 2), write.at(length - 1)) *
-             write.reverse(write.at(length - 1), write.at(length)) * repeated(back_from(behind, 1), length - 2, false) *
+             write.reverse(write.at(length - 1), write.at(length)) * repeated(back_from(after, 1), length - 2, false) *
              write.make(action_kind::load, tier::memory, own, write.at(0), {});
     }
     one *= write.drop(tier::memory, own) * write.reverse(write.at(0), write.at(1));
