@@ -49,18 +49,19 @@ class block_executor {
   block_executor(block_executor const&) = delete;
   block_executor& operator=(block_executor const&) = delete;
 
-  /// Plans a loop of which only the number of stages is known, even if it is unchanged.
+  /// Makes a new plan for a loop of which only the number of stages is known, even if that number is unchanged.
   /// \throws as `plan_blocks`; the executor is then unchanged
   block_plan const& configure(step_index stages, block_options options = {}) {
     return replan(stages, std::move(options));
   }
-  /// Plans a chain, even if it is unchanged.
-  /// \throws as `plan_blocks`, but for a plan that cannot be made only without `plain_fallback`; the executor is then
+  /// Makes a new plan for a chain, even if the chain is unchanged.
+  /// \throws as `plan_blocks`, but if no plan can be made, only without `plain_fallback`; the executor is then
   ///   unchanged
   block_plan const& configure(chain work, block_options options = {}) {
     return replan(std::move(work), std::move(options));
   }
-  /// The plan of a loop: the present one if it was made for as many stages, else a new one with the options given last.
+  /// The plan of a loop: the present one if it was made for this number of stages, else a new one with the options
+  /// given last.
   /// \throws as `configure`
   block_plan const& plan_for(step_index stages) { return is_for(stages) ? plan_ : replan(stages, options_); }
   /// The plan of a chain: the present one if it was made for an equal chain, else a new one with the options given
@@ -91,7 +92,7 @@ class block_executor {
     else if (!planned_ && std::holds_alternative<step_index>(work_)) replan(std::get<step_index>(work_), options_);
     sweep(plan(), callbacks);
   }
-  /// The same for a loop of so many stages, planned if necessary.
+  /// The same for a loop of this many stages, planned if necessary.
   void backward(step_index stages, execution_callbacks const& callbacks) {
     check_idle();
     sweep(plan_for(stages), callbacks);

@@ -11,7 +11,7 @@
 #include <cairn/schedule/uniform.hpp>
 
 /// Reverse-mode differentiation of long loops in bounded memory. A *plan* is a schedule with its steps and slots. A
-/// verb such as `gradient` runs it over your step and your adjoint. `estimate` tells its cost before any step runs.
+/// verb such as `gradient` runs it over your step and your adjoint. `estimate` predicts its cost before any step runs.
 /// Begin with \ref start. `cairn/cairn.hpp` has the verbs and the schedules of most loops, `cairn/planning.hpp` all
 /// schedules and the planners, `cairn/chains.hpp` chains and graphs. Adapters are in `cairn/adapt/`.
 namespace cairn {
@@ -101,7 +101,7 @@ Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoi
 /// Runs exactly the plan's steps (`estimate(plan).step_calls`). The result is bit for bit the same for every plan and
 /// store.
 /// \param step  `step(x, i)` in place, `x1 = step(x, i)`, or `step(x, x1, i)`, which writes all of x1 (its content
-///   before the call is unspecified); i may be omitted. Must depend on x and i alone, because it is run more than once;
+///   before the call is unspecified); i may be omitted. Must depend only on x and i, because it is run more than once;
 ///   see `sweep_options`
 /// \param x0  the initial state; an rvalue is moved from
 /// \param plan  a schedule, or the number of steps n >= 0: then `uniform{n}`, floor(sqrt n) checkpoints

@@ -18,7 +18,7 @@ namespace cairn {
 namespace detail {
 
 /// Advances x by a step or a jump. Forward and backward sweep call the same instantiation, and so the same machine
-/// code: see call.hpp. Returns the step's answer if it is a step that may end its loop, otherwise true.
+/// code: see call.hpp. Returns the step's result if the step may end its loop, otherwise true.
 template <class F, class State>
 [[gnu::noinline]] bool move_on(F& f, State& x, step_index const i) {
   static constexpr auto shape = shape_of_step<F, State>();
@@ -202,7 +202,7 @@ class jump_trail {
   }
   [[nodiscard]] std::size_t size() const noexcept { return used_; }
   [[nodiscard]] mark& operator[](std::size_t k) noexcept { return marks_[k]; }
-  /// The state where it was noted, for the way back.
+  /// The state at a mark, for the reverse pass.
   [[nodiscard]] State const& back_at(mark const& m) const noexcept { return m.x != nullptr ? *m.x : *m.stored; }
 
  private:
@@ -218,7 +218,7 @@ class jump_trail {
   bool moved_ = false;
 };
 
-/// The same for an object, which is run itself, and is restored to where each part of the way begins.
+/// The same for an object: the object itself runs, and is restored to the start of each part.
 template <saved_state State>
 class jump_trail<State> {
  public:
@@ -300,13 +300,13 @@ template <class Condition, class Jump, class Adjoint>
 ///
 /// A step without a jump costs nothing extra. The adjoint of a step with jumps runs these jumps once more, on copies of
 /// the state whose memory is reused: one copy, and one more for each further jump; `jump_after` also runs its step
-/// again. An object that cannot be copied jumps itself, and is put back from as many snapshots where an adjoint needs
-/// it. In a leaf the steps before its last jump run once more (with `jump_when` all but the last), and so do the jumps.
-/// Plans do not count these copies, snapshots and runs.
+/// again. An object that cannot be copied makes the jumps itself, and is restored from as many snapshots when an
+/// adjoint needs it. In a leaf the steps before its last jump run once more (with `jump_when` all but the last), and so
+/// do the jumps. Plans do not count these copies, snapshots and runs.
 ///
 /// Jumps at fixed steps are differentiated exactly. For a condition on the state the derivative is that of the branch
-/// taken: the step at which the condition comes true is a whole number and has no derivative. To differentiate the time
-/// of an event, too (saltation), find that time as a root inside the step, as a part of it.
+/// taken: the step at which the condition becomes true is a whole number and has no derivative. To differentiate the
+/// time of an event, too (saltation), find that time as a root inside the step, as a part of it.
 /// \throws invalid_call   before any step runs, if a jump is at no step of a loop of known length
 template <class Step, class Adjoint, class... Jump>
 class with_jumps {

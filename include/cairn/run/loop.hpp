@@ -71,9 +71,8 @@ class checkpointed_run {
   }
 
   [[nodiscard]] step_index steps() const noexcept { return work_.steps_; }  ///< loop length n
-  /// The state after the last step; valid as long as the run. For an object this is the object itself, until a way back
-  /// begins; after that only if the run was told to leave the object `at_final`. \throws invalid_call   if the object
-  /// has moved on
+  /// The state after the last step; valid as long as the run. For an object this is the object itself, until a reverse
+  /// sweep begins; after that only if the options say `at_final`. \throws invalid_call   if the object has moved on
   [[nodiscard]] State const& final_state() const {
     auto const& states = mine("cairn::final_state").states_;
     if constexpr (saved_state<State>)
@@ -248,7 +247,7 @@ class checkpointed_run {
   }
 
   /// Advances a state from one step to another by run(at, next), and compares hash(x) with the hashes that the sweep
-  /// knows of the states on the way.
+  /// has of the states in between.
   template <class Sweep, class Run, class Hash, class X>
   static void run_compared([[maybe_unused]] Sweep& sweep, step_index from, step_index to, Run run,
                            [[maybe_unused]] Hash hash, [[maybe_unused]] X const& x) {
@@ -383,7 +382,7 @@ template <class Work, class State, class Plan>
 /// \param work  a `workspace` or a store to be reused; must outlive the run, except a workspace passed as an rvalue,
 ///   which moves into the run   \param observer  as for `gradient`; an lvalue must outlive the run
 /// \param options  `sweep_options`, always the last argument: may directly follow the plan, or take the observer's
-///   place; also used for the way back
+///   place; also used in the reverse sweep
 /// Memory: `estimate` with `keeps_run`; initial and final state are kept as long as the run.
 /// \ingroup start
 template <class Step, class X0, class P, class Work = detail::own_workspace, class Observer = no_observer,

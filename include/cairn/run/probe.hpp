@@ -19,8 +19,8 @@ namespace cairn {
 ///
 /// Runs the first `tried` steps and their adjoints, as `gradient` does, on a copy of `x0`. A call that is too short for
 /// the clock is timed together with up to 65,536 calls of its kind in a row, each on its own copy of the state before
-/// it, several times for each of these steps. Whatever step, adjoint and seed change besides their states is changed by
-/// each of these calls. Temporary memory inside an adjoint call is not visible: set `tape_bytes` for it, for leaves
+/// it, several times for each of these steps. If step, adjoint or seed change anything besides their states, each of
+/// these calls changes it. Temporary memory inside an adjoint call is not visible: set `tape_bytes` for it, for leaves
 /// `tape_step_bytes`, and `tiers` if states may be kept elsewhere.
 /// \tparam Clock  has now() like the clocks of the standard library: `probe<std::chrono::steady_clock>(step, x0, n,
 ///   seed, adjoint)`
@@ -28,9 +28,9 @@ namespace cairn {
 /// \param held  `held()` returns the bytes that the program holds now, for example from a counting allocator. Used for
 ///   types whose bytes are unknown: states and adjoints are then measured by a copy, tapes while they are recorded.
 ///   What their own `=` leaves in reused memory is not seen
-/// An object is run itself, is restored before every timed call, and ends in its first state. Its `state_bytes` are
-/// those of a snapshot, `tiers.memory` has the times to save and to restore one, and a bar that the library stores
-/// counts no bytes. This takes `tried` snapshots.
+/// If the state is an object, the object itself runs, is restored before every timed call, and ends in its first state.
+/// Its `state_bytes` are those of a snapshot, `tiers.memory` has the times to save and to restore one, and a bar that
+/// the library stores counts no bytes. This takes `tried` snapshots.
 /// Cost: about twice `tried` calls of the step, plus the repeated short calls; memory for 2 sqrt(tried) states, and for
 /// 4 copies or 8 MiB of copies
 /// \throws invalid_plan; what step, adjoint, seed and held throw

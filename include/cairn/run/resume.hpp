@@ -64,7 +64,7 @@ Bar rest_of_sweep(Step& step, X0& x0, Plan const& plan, resume_point<Bar> positi
 /// neither has state 0, if not all bytes of the state's type are visible to `visit_buffers`, or after the `reverse` of
 /// a kept run.
 /// \param x0  the initial state, as at the first start   \param position  what a `hooked` adjoint noted last
-/// \param work  the workspace of the stopped sweep, or one whose store still knows its states
+/// \param work  the workspace of the stopped sweep, or one whose store still holds its states
 /// \param options  `sweep_options` as for `gradient`, also in the observer's place; needs a workspace with options
 /// \throws invalid_call   unless 0 <= open <= n and x0 is the initial state; otherwise as `gradient`
 template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class Workspace, class Observer = no_observer,

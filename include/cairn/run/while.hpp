@@ -89,10 +89,10 @@ template <class Work, class State, class Plan>
 /// \param observer  as for `gradient`; an lvalue must outlive the run. A step ahead of a candidate runs before the
 ///   candidate's own actions; an advance that the end of the loop cuts short is shown with the steps that ran
 /// \param options  `sweep_options`, always the last argument: may directly follow the plan, or take the observer's
-///   place. A replay check hashes every state of the way forward, because each may be the last but one; for an object
+///   place. A replay check hashes every state of the forward run, because each may be the last but one; for an object
 ///   it takes a snapshot of each
-/// Step calls: each step once on the way forward, and with the first reverse `estimate(online.stopping_at(n,
-/// last_is_at_hand)).step_calls`, where the last state but one is at hand unless the step is in place. Memory:
+/// Step calls: each step once in the forward run, and with the first reverse `estimate(online.stopping_at(n,
+/// last_is_at_hand)).step_calls`, in which the last state but one is at hand unless the step is in place. Memory:
 /// `peak_states` and `peak_bytes` of that estimate, with `form.keeps_run`; before the length is known, at most
 /// `slots() + working_frames(form, 1)` states.
 /// \ingroup start

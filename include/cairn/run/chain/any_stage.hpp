@@ -93,7 +93,7 @@ class any_stage {
 
     mutable Stage stage;
   };
-  /// The form of a stage that takes X; void if its signature does not tell.
+  /// The form of a stage that takes X; void if its signature does not say.
   template <class Stage, class X, class Bar>
   struct reading_of {
     using next = typename detail::next_state<Stage, detail::stage_arguments<X const&>>::type;

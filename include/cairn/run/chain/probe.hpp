@@ -62,7 +62,7 @@ class chain_measurement : public no_hooks {
   template <class Inspect>
   void measure(std::size_t count, int again, Inspect inspect) {
     times_.assign(times_.size(), {});
-    auto const behind = [&](event const& e) {
+    auto const after = [&](event const& e) {
       if (e.moment() == moment::after && e.what().kind != action_kind::done) inspect(e.what(), *runs_.front());
     };
     for (int k = 0; k < again; ++k) {
@@ -70,7 +70,7 @@ class chain_measurement : public no_hooks {
       for (auto& run : runs_) run.emplace(stages_, x0_);
       list_cursor walk{plan_};
       sweep_status status;
-      while (execute(walk, *this, stages_, *this, behind, status) != stop_reason::done) {
+      while (execute(walk, *this, stages_, *this, after, status) != stop_reason::done) {
       }
       runs_.clear();
     }

@@ -52,7 +52,7 @@ struct adjoint_report {
   std::int64_t numbers = 0;          ///< floating-point numbers of the initial state
   std::vector<number_range> undifferentiated;  ///< numbers without a derivative: of members without an adjoint, of
                                                ///< named constants, and those below
-  /// Numbers that nobody named as constants: an adjoint that leaves them alone differs from the step, and the step
+  /// Numbers that were not named as constants: an adjoint that leaves them alone differs from the step, and the step
   /// makes them from no differentiated number. If their derivative is wanted, that adjoint is wrong.
   std::vector<number_range> taken_as_constants;
   bool linear = false;  ///< the Taylor remainder of the whole is only rounding, so it has no slope

@@ -32,7 +32,7 @@ class list_cursor {
  public:
   template <action_range Actions>
   explicit list_cursor(Actions const& actions) noexcept : at_{actions.data()}, end_{at_ + actions.size()} {}
-  /// The next action; `done` behind the last.
+  /// The next action; `done` after the last.
   [[nodiscard]] action next() noexcept { return at_ != end_ ? *at_++ : action{}; }
 
  private:

@@ -89,7 +89,7 @@ class copied_states : public sweep_memory<State, Store> {
     pool_.keep(final_ = live_);
     if (from < to) pool_.run(step, final_, from, to, failed);
   }
-  /// Continues a turn that stopped on its way.
+  /// Continues a turn that stopped before its end.
   template <class Step>
   void turn_on(Step& step, step_index from, step_index to, step_index& failed) {
     pool_.run(step, final_, from, to, failed);

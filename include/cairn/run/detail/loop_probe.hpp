@@ -45,8 +45,8 @@ template <class Clock, class State>
 /// Stands for a missing function that returns how many bytes the program holds.
 struct nothing_told {};
 
-/// Measures the bytes of values: by `bytes_of`, or, if that cannot tell, by how much a copy adds to the bytes that the
-/// program holds. `Held` returns these bytes.
+/// Measures the bytes of values: by `bytes_of`, or, for a type that it does not accept, by how much a copy adds to the
+/// bytes that the program holds. `Held` returns these bytes.
 template <class Held>
 class scales {
  public:

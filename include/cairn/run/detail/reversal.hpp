@@ -88,7 +88,7 @@ struct turn_only : no_hooks {
   [[nodiscard]] static constexpr bool pauses() noexcept { return true; }
 };
 
-/// The turn and the way back with one adjoint. The seed fills `bar` between the two.
+/// The turn and the reverse sweep with one adjoint. The seed fills `bar` between the two.
 /// \tparam MakesTurn  the recording adjoint runs the last step itself and so makes the final state
 template <class State, class Step, class Adjoint, class Bar, bool MakesTurn>
 class reversal {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file saved_states.hpp  The states of a sweep whose state is an object that stays in place and hands out snapshots.
+/// \file saved_states.hpp  The states of a sweep whose state is an object that stays in place and is saved as
+/// snapshots.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -80,7 +81,7 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
     }
     object_.reaches_final();
   }
-  /// Continues a turn that stopped on its way.
+  /// Continues a turn that stopped before its end.
   template <class Step>
   void turn_on(Step& step, step_index from, step_index to, step_index& failed) {
     run_in_place(step, *object_, from, to, failed);
@@ -148,12 +149,12 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
   [[nodiscard]] State const& final_state() const noexcept { return *object_; }
   /// Whether the object is in the final state.
   [[nodiscard]] bool is_at_final() const noexcept { return object_.is_at_final(); }
-  /// The way back begins, with the object in the final state.
+  /// The reverse sweep begins, with the object in the final state.
   void forget_final() {
     if (ends_ != object_ends::at_final) return;
     last_ = frame_with(no_state);
   }
-  /// The way back has ended: puts the object into the state that the caller asked for.
+  /// The reverse sweep has ended: puts the object into the state that the caller asked for.
   void end() {
     pool_.forget(parked_);
     if (ends_ == object_ends::at_initial) put_back(initial_);

@@ -28,7 +28,7 @@ namespace cairn::detail {
       {},
       "hand over the state with which the sweep began; an object that was advanced is put back to it first"};
 }
-/// The hash of the initial state as passed; 0 if its bytes do not tell all of its value.
+/// The hash of the initial state as passed; 0 if its bytes are not all of its value.
 template <class State>
 [[nodiscard]] std::uint64_t hash_of_given(State const& x0) {
   if constexpr (!hashable<hashed_part_t<State>>) return 0;

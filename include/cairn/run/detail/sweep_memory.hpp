@@ -78,7 +78,7 @@ class sweep_memory {
   [[nodiscard]] store_type& store() noexcept { return store_; }
   /// The content of the slots, if it is tracked; otherwise their content at the turn.
   [[nodiscard]] table<checkpoint_record> const& held() const noexcept { return held_; }
-  /// The state that a slot still holds after a sweep, or -1; for stores that can tell.
+  /// The state that a slot still holds after a sweep, or -1; for stores that know it.
   [[nodiscard]] step_index state_in(slot_index slot) const {
     if constexpr (keeps_frames<store_type>) return store_.frame(slot) == no_frame ? -1 : pool_.at(store_.frame(slot));
     else if constexpr (outliving_store<store_type>) return store_.at(slot);
@@ -94,7 +94,7 @@ class sweep_memory {
       if (pool_.at(k) <= i && pool_.at(k) > pool_.at(best)) best = k;
     return best;
   }
-  /// For a sweep that stopped: the hash of the initial state; 0 if it is gone, or its bytes do not tell all of it.
+  /// For a sweep that stopped: the hash of the initial state; 0 if it is gone, or its bytes are not all of it.
   [[nodiscard]] std::uint64_t hash_of_initial() const {
     if constexpr (hashable<Value>)
       if (frame_id const k = frame_holding(0); k != no_frame) return hash_of(pool_.state(k));

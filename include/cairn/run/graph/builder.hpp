@@ -35,7 +35,7 @@ struct choice {
 };
 inline constexpr choice<0, false, void> nothing{};              ///< as for a sum
 inline constexpr choice<~input_bits{0}, false, void> inputs{};  ///< the values of all inputs, as for a product
-/// The values of the inputs with these places, 0 to 62: `input<1>` for that of the second one alone.
+/// The values of the inputs with these places, 0 to 62: `input<1>` for the second one only.
 template <std::size_t... Place>
 inline constexpr choice<(input_bits{0} | ... | (input_bits{1} << Place)), false, void> input{};
 inline constexpr choice<0, true, void> output{};  ///< its own value, as for a softmax

@@ -76,7 +76,7 @@ class graph_measurement {
     seconds = seconds_of([&] { memory_.try_run(v, false); });
     of(v).time = nanoseconds(seconds);
   }
-  /// Median seconds of a call, repeated so often per measurement that the clock can tell.
+  /// Median seconds of a call, repeated in each measurement until it is long enough for the clock.
   template <class Call>
   [[nodiscard]] double seconds_of(Call call) {
     constexpr std::size_t most = std::size_t{1} << 16;
@@ -110,8 +110,8 @@ class graph_measurement {
 ///
 /// The sweep runs the graph by segments of about sqrt(n) operations, and holds what passes between segments and what
 /// the adjoints of one segment read, never all values at once. Each operation and each adjoint is called once before it
-/// is timed, and most operations once more. Each measurement repeats the call until the clock can tell, up to 65,536
-/// times. Seeds are called once.
+/// is timed, and most operations once more. Each measurement repeats the call until it is long enough for the clock, up
+/// to 65,536 times. Seeds are called once.
 /// \tparam Clock  has now() as the clocks of the standard library do: `graph_probe<std::chrono::steady_clock>(net,
 ///   inputs, seeds)`
 /// \param net, inputs, seeds  as for `graph_gradient`   \param tried  measurements of each call, >= 1

@@ -15,7 +15,7 @@
 namespace cairn {
 namespace detail {
 
-/// What a seed is made from: a copy of the caller's adjoint or callable if it is small, otherwise where it is.
+/// What a seed is made from: a copy of the caller's adjoint or callable if it is small, otherwise its address.
 class seed_source {
  public:
   seed_source() = default;
@@ -75,8 +75,9 @@ class graph_value {
   /// For an input: its value is x. Valid as long as x.
   [[nodiscard]] graph_binding is(T const& x) const noexcept { return {number_, detail::mark_of<T>(), stage_view{x}}; }
   /// For an output: its adjoint is `bar`, or the result of bar(value), called once. A trivially copyable bar of at most
-  /// 16 bytes, such as a number or a lambda without captures, is copied, and the seed may be kept in a variable. To
-  /// any other bar it refers, and is valid as long as that: a temporary one until the end of the call it stands in.
+  /// 16 bytes, such as a number or a lambda without captures, is copied, and the seed may be kept in a variable. To any
+  /// other bar the seed refers, and is valid as long as the bar. If the bar is a temporary, that is until the end of
+  /// the expression in which it is made.
   template <class Seed>
   [[nodiscard]] graph_seed seed(Seed const& bar) const noexcept {
     constexpr bool makes = std::is_invocable_r_v<Bar, Seed const&, T const&> || std::is_convertible_v<Seed const&, Bar>;

@@ -8,7 +8,7 @@
 
 namespace cairn::detail {
 
-// Never inlined: a compiler that optimised the same stage once for the way forward and once for the recomputation could
+// Never inlined: a compiler that optimised the same stage once for the forward run and once for the recomputation could
 // contract it (fused multiply-add) in two ways, and the recomputed states would differ in bits.
 
 /// Parameter `Place` of a stage's function, called with arguments `A...`, is not a reference.

@@ -34,8 +34,8 @@ concept stage_vector = requires(Stages& all) {
 template <class Stages>
 concept stage_list = is_indexed<std::remove_const_t<Stages>> || stage_vector<Stages>;
 
-/// The stage of number i, and the number of stages. `with_index(f)` calls f with i for stages that take their number,
-/// otherwise without.
+/// Stage i, and the number of stages. `with_index(f)` calls f with i for stages that take their number, otherwise
+/// without.
 template <stage_list Stages, bool Indexed = is_indexed<std::remove_const_t<Stages>>>
 struct stage_access {
   using stage = std::remove_reference_t<decltype(std::declval<Stages&>()[0])>;

@@ -19,7 +19,7 @@ concept told_seed = !range_like<Seed> && !std::is_void_v<typename decltype(told_
 /// The seed is a function of a last state X.
 template <class Seed, class X>
 concept made_by_seed = (std::is_same_v<X, stage_view> && told_seed<Seed>) || seed_function<Seed, X>;
-/// A copy of the caller's seed would share its data, which the way back changes.
+/// A copy of the caller's seed would share its data, which the reverse sweep changes.
 template <class Seed, class X>
 concept shared_seed =
     !made_by_seed<std::remove_reference_t<Seed>, X> && !given_away<Seed> && shallow<std::remove_cvref_t<Seed>>;

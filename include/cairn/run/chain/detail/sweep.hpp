@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file sweep.hpp  What a chain supplies to `execute`: a cursor over its plan, its states, and its way back.
+/// \file sweep.hpp  What a chain supplies to `execute`: a cursor over its plan, its states, and its adjoints.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -98,7 +98,7 @@ class chain_states {
   Replay& replay_;
 };
 
-/// The loss and the way back of a chain, whose stages hold their own adjoints.
+/// The loss and the adjoints of a chain. A stage has its own adjoint.
 template <class Seed>
 struct chain_reversal : no_hooks {
   explicit chain_reversal(Seed&& given) noexcept : seed{std::forward<Seed>(given)} {}

@@ -41,9 +41,9 @@ struct state_in<Stages, X0, 0> { using type = X0; };
 /// The form of stage Place of L, and the type of the adjoint of state Place.
 template <class Stages, class X0, class Bar, std::size_t Place, std::size_t L>
 struct stage_at {
-  using behind = typename stage_at<Stages, X0, Bar, Place + 1, L>::adjoint;
+  using after = typename stage_at<Stages, X0, Bar, Place + 1, L>::adjoint;
   using state = typename state_in<Stages, X0, Place>::type;
-  using reading = stage_reading<stage_in<Stages, Place>, state, behind>;
+  using reading = stage_reading<stage_in<Stages, Place>, state, after>;
   using adjoint = typename reading::adjoint;
 };
 template <class Stages, class X0, class Bar, std::size_t L>

@@ -173,7 +173,7 @@ class checked_loop {
   [[nodiscard]] std::int64_t first_other(unnamed_state const& a, unnamed_state const& b) const {
     return first_other_number(all_numbers(a), all_numbers(b));
   }
-  /// Whether the values of two states differ, as far as they can be told. \pre the step writes into another state
+  /// Whether the values of two states differ, as far as they are known. \pre the step writes into another state
   [[nodiscard]] bool differ(unnamed_state const& a, unnamed_state const& b) const { return functions_.differ(a, b); }
   /// Whether a frame that holds `from` may be used for x again. \pre the step writes into another state
   [[nodiscard]] bool has_capacity_of(unnamed_state const& x, unnamed_state const& from) const {

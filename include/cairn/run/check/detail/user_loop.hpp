@@ -115,7 +115,7 @@ using held_bar = held_value<unnamed_bar>;
 /// compiled once, not for each loop that is checked.
 class checked_functions {
  public:
-  /// What the loop's types tell: whether all numbers of a state are known, an adjoint is a state, the step writes into
+  /// What the loop's types say: whether all numbers of a state are known, an adjoint is a state, the step writes into
   /// another state, `pull` calls the step, and there is a tangent.
   struct facts {
     bool numbered, bar_is_state, out_of_place, step_in_adjoint, tangent;
@@ -148,7 +148,7 @@ class checked_functions {
   virtual void find_part(unnamed_state const& x0, step_index n) = 0;
   /// Whether a frame that holds `from` may be used for x again.
   [[nodiscard]] virtual bool has_capacity_of(unnamed_state const& x, unnamed_state const& from) const = 0;
-  /// Whether the values of two states differ, as far as they can be told.
+  /// Whether the values of two states differ, as far as they are known.
   [[nodiscard]] virtual bool differ(unnamed_state const& a, unnamed_state const& b) const = 0;
 
  protected:

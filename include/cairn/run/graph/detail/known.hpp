@@ -23,7 +23,8 @@ class known_graph {
     }
     return told_;
   }
-  /// Who reads whom in the graph that was told last.   \throws invalid_plan, overflow_error   as `check_graph`
+  /// Which operations read which values of the graph that `told` returned last.   \throws invalid_plan, overflow_error
+  /// as `check_graph`
   graph_reads const& reads(char const* who) {
     if (!rules_) rules_.emplace(told_, who);
     return rules_->reads;

@@ -107,7 +107,7 @@ class graph_memory {
   bool visit(step_index v, event::sink sink, void* context) const {
     return std::size_t(v) < storage_.held.size() && held(v).value.view().visit(sink, context);
   }
-  /// Whether the bytes of value v tell all of it.
+  /// Whether the bytes of value v are all of it.
   [[nodiscard]] bool is_hashable(step_index v) const noexcept {
     return held(v).value.view().is_hashable();
   }

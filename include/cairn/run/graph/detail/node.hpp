@@ -23,7 +23,7 @@ struct graph_operand {
   stage_value made;
 };
 
-/// Bytes of a value of type T; sizeof(T) if it cannot tell.
+/// Bytes of a value of type T; sizeof(T) if they are unknown.
 template <class T>
 [[nodiscard]] std::int64_t bytes_within(stage_value const& value) {
   if (!value.has_value()) return 0;
