@@ -60,7 +60,7 @@ struct block_meta {
   std::optional<std::int64_t> extra_forward;  ///< time of the stages run again; empty if times are unknown
 };
 
-/// The actions of block plans, over stages [first, last). The engine keeps the states. Tapes of one block exist at a
+/// The actions of block plans, over stages [first, last). The engine keeps the states. Only one block has tapes at a
 /// time, in tape slot 0. There is no turn: the engine makes the adjoint of the last state before the first `reverse`.
 namespace block_actions {
 
@@ -85,10 +85,11 @@ struct block_layout;
 struct block_notes;
 }  // namespace detail
 
-/// Contiguous half-open blocks over stages 0..n-1. The forward sweep keeps the first state of each block. On the way
-/// back each block but the last is run again, now with its tapes, and reversed (Chen, Xu, Zhang, Guestrin 2016). With
-/// `levels` > 1, blocks form groups of about count^(1/levels), these form larger groups, and so on: the first states
-/// inside a group are kept only while that group is reversed. Equal blocks take no memory, whatever their number.
+/// Contiguous half-open blocks over stages 0..n-1. The forward sweep keeps the first state of each block. In the
+/// reverse sweep each block but the last is run again, now with its tapes, and reversed (Chen, Xu, Zhang, Guestrin
+/// 2016). With `levels` > 1, blocks form groups of about count^(1/levels), these form larger groups, and so on: the
+/// first states inside a group are kept only while that group is reversed. Equal blocks take no memory, whatever their
+/// number.
 class block_plan {
  public:
   /// An empty plan: no blocks and no stages.

@@ -54,8 +54,8 @@ struct block_options {
   int levels = 1;             ///< 0 to 62: the most times that a stage may be run again; 0 stores everything
   bool balanced = false;      ///< block sizes differ by at most one stage, instead of a shorter last block; for one
                               ///< level only
-  /// The most memory, without state 0: "512MiB", or a number in the unit of the chain. Given alone, it makes the cuts
-  /// with the fewest runs within it.
+  /// The most memory, without state 0: "512MiB", or a number in the unit of the chain. If only it is given, the cuts
+  /// are those with the fewest runs within it.
   std::optional<byte_budget> budget = {};
   block_planner planner = {};  ///< replaces all options above except the budget
   /// For `block_executor`: if no plan can be made, runs everything once and gives notice instead of throwing.

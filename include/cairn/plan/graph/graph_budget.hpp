@@ -24,9 +24,9 @@ class graph_budget {
   /// \param budget  a size, "512MiB", or a number of bytes   \param options  of the planner
   explicit graph_budget(byte_budget budget, graph_options options = {}) : budget_{budget}, options_{options} {}
 
-  /// The plan that runs obey.   \throws invalid_call   where there is none yet
+  /// The plan that runs obey.   \throws invalid_call   if there is none yet
   [[nodiscard]] graph_plan const& plan() const { return kept().plan; }
-  /// The sizes and times that the plan was made from.   \throws invalid_call   where there are none yet
+  /// The sizes and times that the plan was made from.   \throws invalid_call   if there are none yet
   [[nodiscard]] operation_graph const& measured() const { return kept().measured; }
   /// How often a graph was measured and planned.
   [[nodiscard]] std::int64_t plans() const noexcept { return plans_; }

@@ -11,9 +11,9 @@ namespace cairn {
 
 /// Options of planners for graphs.
 struct graph_options {
-  step_index exact_operations = 16;  ///< graphs of at most so many operations and tapes are planned by search over all
+  step_index exact_operations = 16;  ///< graphs of up to this many operations and tapes are planned by search over all
                                      ///< plans, 0..18; 16 take some 30 ms and 10 MB
-  step_index block_operations = 7;   ///< in longer graphs, blocks between cuts of at most so many operations and tapes
+  step_index block_operations = 7;   ///< in longer graphs, blocks between cuts of up to this many operations and tapes
                                      ///< are searched, 1..10
   std::int64_t effort = 20'000'000;  ///< a quarter of the actions that the search for faster plans may visit, >= 0: a
                                      ///< second for 200 operations

@@ -19,10 +19,11 @@ struct value_liveness {
   step_index last_forward_use = 0;                ///< rank of the last operation that reads it, or the loss
   std::optional<step_index> first_backward_use;   ///< rank of the first adjoint that reads it; nothing if none does
   std::optional<step_index> last_backward_use;    ///< rank of the last adjoint that reads it; nothing if none does
-  /// Time from the end of its last use in the forward run to the start of its first use on the way back; 0 if there is
-  /// none.
+  /// Time from the end of its last use in the forward run to the start of its first use in the reverse sweep; 0 if
+  /// there is none.
   std::int64_t inactive_time = 0;
-  /// Time of the operations that make it again for its first use on the way back, from the values that are kept then.
+  /// Time of the operations that make it again for its first use in the reverse sweep, from the values that are kept
+  /// then.
   std::int64_t recompute_time = 0;
   std::int64_t recompute_bytes = 0;  ///< most bytes that these operations take at one time besides the kept values, the
                                      ///< value itself included
@@ -33,15 +34,14 @@ struct value_liveness {
 };
 
 /// The liveness of each value 0..n-1.   Cost: O(n^2).
-/// \param dropped  values that are not kept between their last use in the forward run and their first use on the way
-///   back; in between nothing can be made from them
+/// \param dropped  values that are not kept between their last use in the forward run and their first use in the
+///   reverse sweep; in between nothing can be made from them
 /// \throws invalid_plan, overflow_error   for an invalid graph, and for numbers in `dropped` that are no values of it
 [[nodiscard]] CAIRN_DECL std::vector<value_liveness> liveness_of(operation_graph const& graph,
                                                                  std::span<step_index const> dropped = {});
 
-/// The same for the tape of each operation 0..n-1, which only its adjoint reads. To make a tape again is to run its
-/// operation again, recorded: the bytes are those of its value, too. An operation without a tape has 0 bytes and no
-/// use.
+/// The same for the tape of each operation 0..n-1, which only its adjoint reads. To make a tape again, its operation is
+/// run again and recorded, so the bytes include those of its value. An operation without a tape has 0 bytes and no use.
 /// \throws invalid_plan, overflow_error   as `liveness_of`
 [[nodiscard]] CAIRN_DECL std::vector<value_liveness> tape_liveness_of(operation_graph const& graph,
                                                                       std::span<step_index const> dropped = {});

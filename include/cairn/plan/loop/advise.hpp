@@ -28,7 +28,7 @@ struct advice {
 
 /// The plan with the fewest predicted seconds within `budget` bytes of memory and the tiers of the workload (see
 /// `workload::tiers`). It is the best of store-all, uniform, Revolve, mixed (if the adjoint records) and, if there is a
-/// tier beside memory, two-level, H-Revolve, multistage and Disk-Revolve. Storing everything is one plan among others:
+/// tier besides memory, two-level, H-Revolve, multistage and Disk-Revolve. Storing everything is one plan among others:
 /// it is chosen if it is the fastest by the given times. Cost: milliseconds for loops of up to some hundred steps;
 /// tables are made for up to `options.most_table_cells`.
 /// \throws infeasible_budget   with the least feasible bytes   \throws invalid_plan, overflow_error   for an impossible

@@ -14,7 +14,7 @@ namespace cairn {
 struct slot_fit {
   bool fits = false;      ///< whether any plan fits
   slot_index slots = 0;   ///< the most slots that fit; if none fits, the least number allowed
-  wide bytes = 0;         ///< bytes of memory of the plan with so many slots
+  wide bytes = 0;         ///< bytes of memory of the plan with that many slots
 };
 
 /// The most slots for which `make(slots)` fits the budget.

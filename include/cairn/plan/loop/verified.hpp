@@ -11,8 +11,8 @@
 namespace cairn {
 
 /// Holds any type that is a `schedule`, for example a user's own, or a list of actions read from a file. The
-/// constructor walks it once from beginning to end, so that a sweep cannot meet a flaw. A `verified` walks and answers
-/// like the plan inside, and knows its totals from that walk.
+/// constructor walks it once from beginning to end, so that a sweep cannot meet a flaw. A `verified` behaves like the
+/// plan inside, and knows its totals from that walk.
 /// Cost: one walk, with O(slots in use) memory for its duration; afterwards that of the plan inside.
 template <class Plan>
 class verified {

@@ -13,7 +13,7 @@
 namespace cairn::detail {
 
 /// Finds the best blocks of one level, exact in bytes. All stages before the last block are run again, so of the cuts
-/// that fit, the best is the one whose last block begins earliest. A block [a, b) needs bytes of its own beside the
+/// that fit, the best is the one whose last block begins earliest. A block [a, b) needs bytes of its own besides the
 /// kept first states of all blocks up to it. K(b) = x_b + min K(a), over all a for which [a, b) fits, is the least sum
 /// of these states. The model is that of `replay`; the tests compare with all possible cuts.
 class block_cuts {
@@ -23,7 +23,7 @@ class block_cuts {
     std::int64_t need = c.b[std::size_t(c.stages)], first_run = 0;
     last_need_[std::size_t(c.stages)] = need;
     for (std::size_t i = std::size_t(c.stages); i-- > 0;) {
-      // `need`: bytes beside state i for recording the rest and for all adjoints. `first_run`: bytes for recording
+      // `need`: bytes besides state i for recording the rest and for all adjoints. `first_run`: bytes for recording
       // stage i while state i must be kept.
       need = (std::max)({c.s[i] + c.f[i], c.s[i] + c.g[i + 1] + c.b[i], c.s[i] + need});
       first_run = c.s[i] + c.f[i];
@@ -96,8 +96,8 @@ class block_cuts {
   }
 
   chain_model const& c_;
-  std::vector<std::int64_t> last_need_;  ///< bytes of a last block that begins at stage i, beside the states kept up to
-                                         ///< it
+  std::vector<std::int64_t> last_need_;  ///< bytes of a last block that begins at stage i, without the states that are
+                                         ///< kept up to it
 };
 
 }  // namespace cairn::detail

@@ -25,7 +25,7 @@
 
 namespace cairn::detail {
 
-/// Each `try_` runs a method at the budget of `best` and puts its result there. Exact searches live on from one budget
+/// Each `try_` runs a method at the budget of `best` and puts its result there. Exact searches are kept from one budget
 /// to the next, because later searches use earlier results.
 class chain_methods {
  public:
@@ -63,7 +63,7 @@ class chain_methods {
     if (found->is_exact()) best_.prove_persistent(found->extra_forward());
     return found->is_exact();
   }
-  /// Whether the search finished.   \param visits  the search stops after so many visits; 0 for no limit
+  /// Whether the search finished.   \param visits  the search stops after this many visits; 0 for no limit
   [[gnu::cold]] bool try_exact(double visits) {
     auto& exact = optimum();
     exact.limit_effort(visits > 0 ? std::size_t((std::min)(visits, 1e18)) : ~std::size_t{0});

@@ -175,7 +175,7 @@ class chain_search {
   [[nodiscard]] std::size_t choices_for(double effort) const noexcept {
     return std::size_t(std::clamp(effort / double(model_.stages) / double(model_.stages), 16.0, 1024.0));
   }
-  /// The most sums of a table of persistent plans with so many slots.
+  /// The most sums of a table of persistent plans with this many slots.
   [[nodiscard, gnu::cold]] double sums(double slots) {
     if (rows_ == 0) {
       std::int64_t const quantum = model_.sum_u.back() / (std::int64_t{1} << 26) + 1;

@@ -46,7 +46,7 @@ namespace cairn::detail {
 
 /// The fastest `chen_greedy_at` that keeps within the budget, and among equally fast ones the one with the lowest peak;
 /// nothing if none fits. Segments change only where `most` is a sum of neighbouring tapes. All such sums are tried; if
-/// there are more than `most_tries`, so many values are tried in equal ratios, from the smallest tape to all tapes.
+/// there are more than `most_tries`, that many values are tried in equal ratios, from the smallest tape to all tapes.
 /// Cost: O(L) for each, by playing it   \param meter  counts the work; null for no limit
 /// \throws too_much_work
 [[nodiscard]] inline std::optional<std::vector<action>> chen_greedy(chain_model const& c, std::int64_t budget,

@@ -157,7 +157,7 @@ class window_bound {
           std::int64_t visits = (std::min)(allowance, most_visits);
           allowance -= visits;
           std::int64_t const value = one.tapes.most(free, visits);
-          sources_ += 1'000;  // a knapsack takes as long as so many sources
+          sources_ += 1'000;  // a knapsack takes as long as this many sources
           allowance += std::max<std::int64_t>(visits, 0);
           return value;
         });
@@ -167,7 +167,7 @@ class window_bound {
     effort_ += allowance;
   }
 
-  /// W(a, b). \param kept  returns an upper bound on the time saved by tapes within so many bytes
+  /// W(a, b). \param kept  returns an upper bound on the time saved by tapes within that many bytes
   template <class Kept>
   [[nodiscard]] std::int64_t window(std::size_t a, std::size_t b, Kept kept) {
     constexpr std::int64_t none = (std::numeric_limits<std::int64_t>::max)();
@@ -192,7 +192,7 @@ class window_bound {
   }
 
   static constexpr std::int64_t most_visits = 20'000;  // of one knapsack
-  static constexpr wide sums_of_a_source = 32;  // a source takes as long as so many sums
+  static constexpr wide sums_of_a_source = 32;  // a source takes as long as this many sums
 
   chain_model const& c_;
   std::int64_t budget_, effort_;
@@ -207,8 +207,8 @@ class window_bound {
 };
 
 /// A lower bound on the time in which any schedule within `budget` bytes runs stages again; see `window_bound`. Adding
-/// `store_all_time` gives a lower bound on every makespan. 0 if the budget is below `least_peak_bound`, where no
-/// schedule exists.
+/// `store_all_time` gives a lower bound on every makespan. 0 if the budget is below `least_peak_bound`: no schedule
+/// exists then.
 /// \param effort  visits of knapsacks   \param most_windows, meter  as for `window_bound`   Cost: O(min(L^2,
 ///   most_windows) log L) and the effort   \throws too_much_work
 [[nodiscard]] inline std::int64_t extra_forward_bound(chain_model const& c, std::int64_t budget,

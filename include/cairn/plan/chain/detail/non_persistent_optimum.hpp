@@ -39,7 +39,7 @@ class non_persistent_optimum {
 
   /// The fewest bytes for which this class has a plan.
   [[nodiscard]] std::int64_t least_budget() const noexcept { return least_[place(rules_.whole())]; }
-  /// Stops each later search after so many of its steps; 0 for no limit.
+  /// Stops each later search after this many of its steps; 0 for no limit.
   void limit_effort(std::size_t steps) noexcept { limit_ = steps; }
   /// Whether the limit stopped the last search.
   [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
@@ -68,7 +68,7 @@ class non_persistent_optimum {
     std::int64_t low, high, time;
   };
   static constexpr std::int64_t any = -endless;
-  static constexpr wide sums_of_a_choice = 64;  ///< a choice takes as long as so many sums
+  static constexpr wide sums_of_a_choice = 64;  ///< a choice takes as long as this many sums
 
   [[nodiscard]] std::size_t place(segment const& of) const noexcept {
     return (std::size_t(of.kind) * count_ + std::size_t(of.from)) * count_ + std::size_t(of.to);

@@ -15,11 +15,11 @@
 
 namespace cairn::detail {
 
-/// How a segment begins and ends. Bit 1: it owns its first state and drops it on the way. Bit 0: the tape of its last
-/// stage exists already, and the state of that stage does not.
+/// How a segment begins and ends. Bit 1: it owns its first state and drops it before its end. Bit 0: the tape of its
+/// last stage exists already, and the state of that stage does not.
 enum class segment_kind : std::uint8_t { pinned = 0, pinned_pending = 1, released = 2, released_pending = 3 };
 
-/// Whether the first state is dropped on the way.
+/// Whether the first state is dropped before the end.
 [[nodiscard]] constexpr bool is_released(segment_kind of) noexcept { return (int(of) & 2) != 0; }
 /// Whether the tape of the last stage exists already.
 [[nodiscard]] constexpr bool is_pending(segment_kind of) noexcept { return (int(of) & 1) != 0; }

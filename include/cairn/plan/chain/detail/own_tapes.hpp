@@ -136,7 +136,7 @@ class own_tape_table {
     row const& of = at(s, t);
     return slots < of.least ? endless : of.times[std::size_t(slots - of.least)];
   }
-  /// Bytes of stage s alone, or of the loss.
+  /// Bytes of stage s by itself, or of the loss.
   [[nodiscard]] std::int64_t own_need(std::int64_t s) const noexcept {
     std::size_t const i = std::size_t(s);
     return s == model_.stages ? model_.b[i] : model_.g[i + 1] + model_.s[i] + (std::max)(model_.f[i], model_.b[i]);

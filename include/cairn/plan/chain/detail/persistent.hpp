@@ -49,7 +49,7 @@ class persistent_optimum {
   /// The fewest bytes for which there is a plan.
   [[nodiscard]] std::int64_t least_budget() const noexcept { return parts_.least(parts_.number(0, c_.stages)); }
 
-  /// Stops each later search after so many visits of a state that could be kept; a second is enough for some 10 to 30
+  /// Stops each later search after this many visits of a state that could be kept; a second is enough for some 10 to 30
   /// million of them.
   void limit_effort(std::size_t visits) noexcept { limit_ = visits; }
   /// Whether this limit stopped the last search. Its results serve the next one.
@@ -127,7 +127,7 @@ class persistent_optimum {
     if (bytes >= enough) return {0, no_end, true};
     return known_[number].bound(bytes, enough);
   }
-  /// The plateau that a search found for a stretch with so many bytes. \pre its cost was sought
+  /// The plateau that a search found for a stretch with that many bytes. \pre its cost was sought
   [[nodiscard]] plateau found(std::int64_t from, std::int64_t to, std::int64_t bytes) const noexcept {
     std::size_t const number = parts_.number(from, to);
     std::int64_t const enough = parts_.enough(number);
@@ -169,12 +169,12 @@ class persistent_optimum {
     auto const [from, to, bytes] = q.of;
     if (q.next == from) {
       std::int64_t const tape = c_.s[std::size_t(from)];
-      std::size_t const behind = parts_.number(from + 1, to);
-      std::int64_t const need = (std::max)(parts_.record_need(from, to), tape + parts_.least(behind));
+      std::size_t const after = parts_.number(from + 1, to);
+      std::int64_t const need = (std::max)(parts_.record_need(from, to), tape + parts_.least(after));
       if (bytes < need) {
         q.best.end = (std::min)(q.best.end, need);
       } else {
-        auto const rest = bound(behind, bytes - tape);
+        auto const rest = bound(after, bytes - tape);
         if (rest.cost < q.best.cost) {
           if (!rest.exact) return stretch{from + 1, to, bytes - tape};
           improve(q, rest.cost, 0, (std::max)(need, found(from + 1, to, bytes - tape).from + tape));
@@ -202,16 +202,16 @@ class persistent_optimum {
         return {};
       }
       ++visits_;
-      auto const before = bound(left, bytes), behind = bound(right, bytes - state);
-      std::int64_t const good_until = (std::min)({q.best.end, before.end, shifted(behind.end, state)});
-      if (run + before.cost + behind.cost >= q.best.cost) {
+      auto const before = bound(left, bytes), after = bound(right, bytes - state);
+      std::int64_t const good_until = (std::min)({q.best.end, before.end, shifted(after.end, state)});
+      if (run + before.cost + after.cost >= q.best.cost) {
         q.best.end = good_until;
         continue;
       }
-      if (table_ && (!before.exact || !behind.exact) && pruned(q, j, good_until, run, before, behind)) continue;
+      if (table_ && (!before.exact || !after.exact) && pruned(q, j, good_until, run, before, after)) continue;
       if (!before.exact) return stretch{from, j - 1, bytes};
-      if (!behind.exact) return stretch{j, to, bytes - state};
-      improve(q, run + before.cost + behind.cost, j - from,
+      if (!after.exact) return stretch{j, to, bytes - state};
+      improve(q, run + before.cost + after.cost, j - from,
               (std::max)(found(from, j - 1, bytes).from, found(j, to, bytes - state).from + state));
       q.best.end = good_until;
     }
@@ -227,11 +227,11 @@ class persistent_optimum {
   }
   /// Whether the table shows that state j is no better than the best so far, and up to which bytes.
   [[nodiscard]] bool pruned(question& q, std::int64_t j, std::int64_t good_until, std::int64_t run,
-                            cost_bound const& before, cost_bound const& behind) const noexcept {
+                            cost_bound const& before, cost_bound const& after) const noexcept {
     auto const [from, to, bytes] = q.of;
     auto const no_better = [&, from = from, to = to](std::int64_t m) {
       return run + (std::max)(before.cost, table_->bound(from, j - 1, m)) +
-                 (std::max)(behind.cost, table_->bound(j, to, m - c_.x[std::size_t(j)])) >=
+                 (std::max)(after.cost, table_->bound(j, to, m - c_.x[std::size_t(j)])) >=
              q.best.cost;
     };
     if (!no_better(bytes)) return false;
@@ -244,7 +244,7 @@ class persistent_optimum {
     return end == no_end ? no_end : end + bytes;
   }
 
-  static constexpr wide sums_of_a_visit = 256;  // a visit takes as long as so many sums
+  static constexpr wide sums_of_a_visit = 256;  // a visit takes as long as this many sums
   static constexpr std::size_t none_left = (std::numeric_limits<std::size_t>::max)();
 
   chain_model const& c_;

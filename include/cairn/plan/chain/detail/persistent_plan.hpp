@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file persistent_plan.hpp  Writes plans that keep a state until all stages behind it are reversed.
+/// \file persistent_plan.hpp  Writes plans that keep a state until all stages after it are reversed.
 #include <cstdint>
 #include <vector>
 #include <cairn/core/chain.hpp>

@@ -96,7 +96,7 @@ class segment_rows {
   [[nodiscard]] std::int32_t held(segment const& of) const noexcept {
     return is_released(of.kind) ? std::int32_t(sizes_.x[std::size_t(of.from)]) : 0;
   }
-  /// Slots besides the first state that hold so many bytes; the bytes include a first state that the segment owns.
+  /// Slots besides the first state that hold that many bytes; the bytes include a first state that the segment owns.
   [[nodiscard]] std::int32_t need(std::int64_t bytes, std::int32_t held) const noexcept {
     return (std::max)(0, scale_.need(bytes) - held);
   }

@@ -109,7 +109,7 @@ class single_level {
     front.resize(most_choices_);
   }
 
-  static constexpr wide sums_of_a_choice = 16;  // a choice takes as long as so many sums
+  static constexpr wide sums_of_a_choice = 16;  // a choice takes as long as this many sums
 
   chain_model const& model_;
   std::int64_t budget_;

@@ -54,12 +54,12 @@ class slot_scale {
   [[nodiscard]] std::int32_t size(std::int64_t bytes) const noexcept {
     return clamped(bytes / unit_ + (by_ == rounding::up && bytes % unit_ != 0));
   }
-  /// The least number of free slots that hold so many bytes; K + 1 if no number does.
+  /// The least number of free slots that hold this many bytes; K + 1 if no number does.
   [[nodiscard]] std::int32_t need(std::int64_t bytes) const noexcept {
     std::int64_t const above = bytes - residue_;
     return above <= 0 ? 0 : clamped(above / unit_ + (above % unit_ != 0));
   }
-  /// The free bytes with so many free slots.
+  /// The free bytes with this many free slots.
   [[nodiscard]] std::int64_t bytes(std::int64_t slots) const noexcept { return residue_ + slots * unit_; }
 
  private:

@@ -18,8 +18,8 @@ namespace cairn::detail {
 /// What is known about stages from..to with m free slots, which also hold the adjoint at the right end; the caller
 /// keeps the first state.
 struct slot_row {
-  std::int32_t least = 0;   ///< below so many slots there is no plan
-  std::int32_t enough = 0;  ///< from so many slots on every tape is kept, and nothing runs twice
+  std::int32_t least = 0;   ///< below this many slots there is no plan
+  std::int32_t enough = 0;  ///< from this many slots on, every tape is kept and nothing runs twice
   std::int32_t first = 0, last = -1;  ///< the slots m between these that can occur and are in the table
   std::ptrdiff_t at = 0;    ///< the place in the table that m = 0 would have
 };
@@ -30,7 +30,7 @@ inline constexpr std::size_t slot_tile = 8;
 /// The rows of a slot_table, with sizes in slots and times in quanta.
 class slot_rows {
  public:
-  /// The cost where there is no plan, and the most of any cost: the sum of two of these and of all stages once is below
+  /// The cost if there is no plan, and the most of any cost: the sum of two of these and of all stages once is below
   /// 2^31.
   static constexpr std::int32_t never = std::int32_t{1} << 29;
 

@@ -88,8 +88,8 @@ class slot_table {
   /// The plan, if sizes were rounded up; its peak is at most the budget, in bytes. Empty if there is none.
   [[nodiscard]] std::vector<action> const& actions() const noexcept { return actions_; }
   /// A lower bound, if sizes were rounded down: no persistent plan of stages from..to runs stages again for less time
-  /// with so many free bytes, which hold the adjoint at the right end but not the first state. `endless` if there is no
-  /// plan, 0 if the table knows nothing. The bound is the same for all bytes above `scale().bytes(k - 1)` up to
+  /// with that many free bytes, which hold the adjoint at the right end but not the first state. `endless` if there is
+  /// no plan, 0 if the table knows nothing. The bound is the same for all bytes above `scale().bytes(k - 1)` up to
   /// `scale().bytes(k)`.
   /// \pre 0 <= from <= to <= L
   [[nodiscard]] std::int64_t bound(std::int64_t from, std::int64_t to, std::int64_t bytes) const noexcept {

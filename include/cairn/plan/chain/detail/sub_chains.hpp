@@ -14,8 +14,8 @@ namespace cairn::detail {
 
 /// Stretches of stages [from, to] of a chain, where the loss is stage L and the caller holds state `from`. A persistent
 /// plan of a stretch in some number of bytes does not depend on its place, so stretches of equal stages share one
-/// number. Bytes are those free for everything but state `from`; they include the adjoint of state to+1 on the way
-/// back.
+/// number. Bytes are those free for everything but state `from`; they include the adjoint of state to+1 in the reverse
+/// sweep.
 class sub_chains {
  public:
   /// \param c  must outlive this object   \param meter  counts the work; null for no limit
@@ -76,9 +76,9 @@ class sub_chains {
   void find_needs(std::size_t here, std::int64_t from, std::int64_t to, std::int64_t floor) {
     std::int64_t low = record_need(from, to), high = low;
     if (from < to) {
-      std::size_t const behind = number(from + 1, to);
-      low = (std::max)(low, c_.s[std::size_t(from)] + least_[behind]);
-      high = (std::max)(high, c_.s[std::size_t(from)] + enough_[behind]);
+      std::size_t const rest = number(from + 1, to);
+      low = (std::max)(low, c_.s[std::size_t(from)] + least_[rest]);
+      high = (std::max)(high, c_.s[std::size_t(from)] + enough_[rest]);
     }
     for (std::int64_t j = to; j > from && low > floor; --j)
       low = (std::min)(low,

@@ -50,8 +50,8 @@ class tier_cells {
   }
 
  private:
-  /// A tier with a limit: saving a state lowers the cell's number by `stride` for each slot it takes, and it fits if so
-  /// many slots of the tier are free.
+  /// A tier with a limit: saving a state lowers the cell's number by `stride` for each slot it takes, and it fits if
+  /// that many slots of the tier are free.
   struct limit {
     std::size_t stride = 0, slots = 0;  ///< stride is 0 if there is no limit
     value_list<std::size_t> sizes;      ///< slots of each state

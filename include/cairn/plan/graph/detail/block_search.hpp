@@ -34,8 +34,8 @@ struct block_candidates {
 };
 
 /// Finds all options of a block of a few operations. For each set of kept values and tapes: one forward run in order,
-/// which drops values after their last reader, and the fastest way back under each limit on its peak, by search over
-/// every set.   Cost: some 2^w w per limit for w values and tapes.
+/// which drops values after their last reader, and the fastest reverse sweep under each limit on its peak, by search
+/// over every set.   Cost: some 2^w w per limit for w values and tapes.
 class block_search {
  public:
   static constexpr std::size_t most_operations = 10;
@@ -72,9 +72,9 @@ class block_search {
   [[nodiscard]] block_candidates candidates() {
     block_candidates choice;
     set const sets = set{1} << items_;
-    set behind = 0;  // values read after the block
+    set after = 0;  // values read after the block
     for (std::size_t k = 0; k < values_; ++k)
-      if (model_.last_reader[from_ + k] >= to_) behind |= set{1} << k;
+      if (model_.last_reader[from_ + k] >= to_) after |= set{1} << k;
     std::vector<block_candidate> opens(sets), closings(sets);
     for (set keep = 0; keep < sets; ++keep)
       opens[keep] = forward(keep, all_values()), closings[keep] = forward(keep, needed_for(keep));
@@ -87,7 +87,7 @@ class block_search {
         if (time_[at] >= unreachable) continue;
         highest = (std::max)(highest, peak_[at]);
         for (auto const* forward : {&opens[keep], &closings[keep]}) {
-          if (forward == &opens[keep] && (to_ > model_.count || (keep & behind) != behind)) continue;
+          if (forward == &opens[keep] && (to_ > model_.count || (keep & after) != after)) continue;
           block_candidate whole = *forward;
           whole.backward_peak = peak_[at];
           whole.time += time_[at];

@@ -27,8 +27,9 @@ namespace cairn::detail {
 /// bytes.
 class lower_set_table {
  public:
-  /// \param unit  bytes that sizes are rounded up to; 1 for none   \param effort  the table gives up after visiting so
-  ///   many choices   \param model, blocks  must outlive the table   \param meter  counts the work; null for no limit
+  /// \param unit  bytes that sizes are rounded up to; 1 for none   \param effort  the table gives up after visiting
+  ///   this many choices   \param model, blocks  must outlive the table   \param meter  counts the work; null for no
+  ///   limit
   lower_set_table(graph_model const& model, graph_blocks const& blocks, std::int64_t unit, std::uint64_t effort,
                   work_meter* meter = nullptr)
       : model_{model}, blocks_{blocks}, unit_{unit}, effort_{effort}, meter_{meter}, ranges_{blocks.places.size() - 1},
@@ -226,7 +227,7 @@ class lower_set_table {
       block_search{model_, given.from, given.to}.run_backward(given, order);
   }
 
-  static constexpr unsigned sums_for_choice = 64;  ///< a visit of a choice takes as long as so many sums
+  static constexpr unsigned sums_for_choice = 64;  ///< a visit of a choice takes as long as this many sums
 
   graph_model const& model_;
   graph_blocks const& blocks_;

@@ -99,7 +99,7 @@ class remake_cut {
     }
     return best;
   }
-  /// Whether the choice keeps a value. Free values, and values that nobody reads, are not kept by choice.
+  /// Whether the choice keeps a value. Free values, and values that nothing reads, are not kept by choice.
   [[nodiscard]] bool is_kept(std::size_t v) const noexcept { return chosen_[v] == kept; }
   /// Whether the choice runs an operation again.
   [[nodiscard]] bool is_run(std::size_t v) const noexcept { return chosen_[v] == run; }

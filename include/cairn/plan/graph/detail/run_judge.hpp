@@ -16,7 +16,7 @@ namespace cairn::detail {
 
 /// Judges orders for the parts of a search. Deterministic: the same calls in the same order give the same results.
 struct run_judge {
-  static constexpr unsigned sums_for_action = 10;  ///< a visit of an action takes as long as so many sums
+  static constexpr unsigned sums_for_action = 10;  ///< a visit of an action takes as long as this many sums
 
   graph_model const& model;  ///< must outlive this object
   std::int64_t budget;

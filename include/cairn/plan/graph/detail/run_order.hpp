@@ -19,12 +19,12 @@ struct run_cost {
   std::int64_t peak = unreachable, time = unreachable;
 };
 
-/// Answers repeated questions about orders, and owns the memory for that.
+/// Measures one order after another, in memory that it keeps.
 class run_measure {
  public:
   explicit run_measure(graph_model const& model) : model_{model}, at_(model.count + 1) {}
 
-  /// Removes runs whose value and tape nobody reads.
+  /// Removes runs whose value and tape nothing reads.
   void strip(run_order& runs) {
     std::fill(at_.begin(), at_.end(), 0);  // whether a later action reads the value, or the tape
     is_read_.assign(runs.size(), 1);

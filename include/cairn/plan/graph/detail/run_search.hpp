@@ -37,7 +37,8 @@ class run_search {
     take(std::move(runs));
     return true;
   }
-  /// Continues like `search`, with cuts and quicker steps, for so much further effort, or until no order can be faster.
+  /// Continues like `search`, with cuts and quicker steps, for this much further effort, or until no order can be
+  /// faster.
   /// \param bound  no order is faster than this
   void refine(std::uint64_t effort, std::int64_t bound) {
     judge_.effort = effort;

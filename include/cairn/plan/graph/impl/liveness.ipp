@@ -19,7 +19,7 @@ namespace detail {
 struct remaking {
   std::int64_t time = 0, bytes = 0;
 
-  /// \param is_dropped  values that are not there before their first use on the way back
+  /// \param is_dropped  values that are not there before their first use in the reverse sweep
   /// \param tape  bytes of the tape that it makes, too
   remaking(graph_model const& model, std::vector<value_liveness> const& values, std::vector<char> const& is_dropped,
            std::size_t v, step_index rank, std::int64_t tape) {

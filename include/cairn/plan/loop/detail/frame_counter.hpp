@@ -32,7 +32,7 @@ struct frame_weights {
 struct counted_plan {
   bool initial_apart = false;
   bool runs_ahead = false;
-  slot_index frames = 0;       ///< frames that a kept run may fill on its way forward
+  slot_index frames = 0;       ///< frames that a kept run may fill in its forward run
   slot_index frames_back = 0;  ///< frames that it may fill from its first adjoint on
 };
 
@@ -262,12 +262,12 @@ template <schedule Plan>
   counted_plan const counted = counted_plan_of(plan, form);
   frame_counter counter{form, counted};
   cursor_of<Plan> cursor = plan.walk();
-  int behind = may_end && !gathers ? 0 : -1;  // actions from the turn on; -1 if they are not counted
-  while (behind < 4 && !(may_end && gathers && counter.peak() >= counted.frames_back)) {
+  int after = may_end && !gathers ? 0 : -1;  // actions from the turn on; -1 if they are not counted
+  while (after < 4 && !(may_end && gathers && counter.peak() >= counted.frames_back)) {
     action const taken = cursor.next();
     if (taken.kind == action_kind::done) break;
     counter.obey(taken);
-    if (behind > 0 || (behind == 0 && taken.kind == action_kind::turn)) ++behind;
+    if (after > 0 || (after == 0 && taken.kind == action_kind::turn)) ++after;
   }
   return counter.peak();
 }

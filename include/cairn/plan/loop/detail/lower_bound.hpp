@@ -57,8 +57,9 @@ namespace cairn::detail {
 }
 
 /// For leaves of at most `longest` steps. Count the runs of the steps i with i = r modulo `longest`. An adjoint call
-/// reverses at most one of them. Ignoring the steps between them leaves a sweep over these steps alone, which runs them
-/// at least T + 1 times: T for the way back, and the last one for the final state. The bound is the sum over all r.
+/// reverses at most one of them. Ignoring the steps between them leaves a sweep over only these steps, which runs them
+/// at least T + 1 times: T for the reverse sweep, and the last one for the final state. The bound is the sum over all
+/// r.
 [[nodiscard]] constexpr wide fewest_leaf_calls(step_index steps, step_index longest, wide slots) noexcept {
   step_index const each = steps / longest, more = steps % longest;
   wide const usual = each > 0 ? fewest_runs(each, slots) + 1 : 0;

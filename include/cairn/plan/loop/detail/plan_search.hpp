@@ -158,7 +158,7 @@ class plan_search {
     return slot_index(lesser(rows, wide(useful_slots(steps_))));
   }
   [[nodiscard]] bool is_walkable() const { return steps_ <= most_walked_steps; }
-  /// The plan of one planner by a table with the most slots in memory, given so many slots elsewhere. Fewer slots
+  /// The plan of one planner by a table with the most slots in memory, given this many slots elsewhere. Fewer slots
   /// elsewhere leave more memory for slots there.
   [[gnu::cold]] void try_table(plan_contest& so_far, planner by, slot_index elsewhere) {
     plan_parameters const with{.far_slots = elsewhere};

@@ -82,7 +82,7 @@ constexpr void check_state_bytes(workload const& work, char const* who) {
   return work.record_seconds ? *work.record_seconds : work.step_seconds;
 }
 
-/// Whether anything has a time beside adjoints, which every plan runs equally often.
+/// Whether anything has a time besides adjoints, which every plan runs equally often.
 [[nodiscard]] constexpr bool has_times(workload const& work) noexcept {
   bool told = work.step_seconds > 0 || record_seconds(work) > 0 || work.frame_seconds > 0;
   for (tier const where : all_tiers)

@@ -17,7 +17,7 @@ namespace detail {
 
 /// The best plans for falling budgets; the smallest plan comes last. Each budget is the previous plan's bytes divided
 /// by `ratio`, but at least one byte less than them.
-/// \param most  at most so many plans; the last of two or more has the least bytes
+/// \param most  the most plans returned; the last of two or more has the least bytes
 [[nodiscard]] inline std::vector<planned> plans_downward(workload const& work, planning_options const& options,
                                                          wide least, double ratio, std::size_t most) {
   std::vector<planned> plans;

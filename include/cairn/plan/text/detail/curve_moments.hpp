@@ -9,7 +9,7 @@
 
 namespace cairn::detail {
 
-/// All that a curve needs to know of a sweep beside its actions.
+/// All that a curve needs to know of a sweep besides its actions.
 struct curve_measures {
   counted_plan counted;
   sweep_form form;

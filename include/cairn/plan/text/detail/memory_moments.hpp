@@ -25,7 +25,7 @@ struct memory_words {
   std::string_view title;
 };
 
-/// A line for what is held, an area for what stands before each action, and the peak. Actions that take no time are
+/// A line for what is held, an area for what exists before each action, and the peak. Actions that take no time are
 /// vertical; if none takes time, all are drawn equally wide. \pre there is an action; `summit` is one with the peak
 [[nodiscard]] inline std::string moments_svg(std::vector<memory_moment> moments, std::size_t summit,
                                              memory_words const& words) {

@@ -86,7 +86,7 @@ struct axis {
 [[nodiscard]] inline std::vector<wide> round_numbers(wide least, wide most, quantity of, std::size_t count) {
   std::vector<wide> all;
   constexpr wide largest = wide{1} << 120;
-  auto const gather = [&](auto next) {  // next(k): the number with index k, 0 where it is passed over
+  auto const gather = [&](auto next) {  // next(k): the number with index k, 0 if it is skipped
     all.clear();
     for (int k = 0;; ++k) {
       wide const number = next(k);

@@ -88,7 +88,7 @@ CAIRN_DECL std::string memory_text_of(memory_curve const& curve, std::string con
   auto const ticks = ticks_to(curve.peak, std::max<wide>(wide(rows) / 3, 1), y.in.unit);
   std::size_t gutter = 1;
   for (auto const& tick : ticks) gutter = (std::max)(gutter, tick.label.size() + 1);
-  // Each state has equally many rows.
+  // Each state has the same number of rows.
   auto height = wide(rows);
   if (!curve.in_bytes && curve.peak > 0 && curve.peak < height) height -= height % curve.peak;
   enum : unsigned char { held = 1, kept };
