@@ -15,7 +15,7 @@
 
 namespace cairn {
 
-/// What the environment asks for. A member is empty where its variable is not set, or CAIRN_ENABLE is 0; a program then
+/// What the environment asks for. A member is empty if its variable is not set or CAIRN_ENABLE is 0; a program then
 /// takes its own default. Its command line takes precedence.
 struct environment {
   /// A variable that is set.
@@ -49,7 +49,7 @@ struct environment {
 struct environment_name {
   std::string_view name;      ///< "CAIRN_BUDGET"
   std::string_view value;     ///< what it may be set to, "SIZE"
-  std::string_view fallback;  ///< what holds where it is not set
+  std::string_view fallback;  ///< what applies if it is not set
   std::string_view effect;    ///< what it does
 };
 
@@ -63,7 +63,7 @@ struct environment_name {
 struct environment_error : error { using error::error; };
 
 /// Reads the environment of this process. Names that do not begin with CAIRN_ are not looked at, and neither are those
-/// of cairn's own build and tests. Values are checked even where CAIRN_ENABLE is 0.
+/// of cairn's own build and tests. Values are checked even if CAIRN_ENABLE is 0.
 /// \throws environment_error   for another name that begins with CAIRN_, or a value that its name does not take
 [[nodiscard]] CAIRN_DECL environment from_environment();
 /// The same from lines "NAME=value".

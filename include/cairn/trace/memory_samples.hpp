@@ -25,7 +25,7 @@ class memory_samples {
   memory_samples() = default;
   /// Records bytes that the caller measures.
   /// \param meter  called before and after each action; returns the most bytes that were held at once since its last
-  ///   call, or, if it cannot tell, the bytes that are held now
+  ///   call, or, if that is unknown, the bytes that are held now
   explicit memory_samples(std::function<std::int64_t()> meter) : meter_{std::move(meter)} {}
 
   /// Called by the sweep.
@@ -44,7 +44,7 @@ class memory_samples {
       samples_.push_back({begun_ - started_, now - started_, (std::max)(before_, bytes)});
     }
   }
-  /// Reserves memory for so many samples, so that a meter of the heap does not see them grow.
+  /// Reserves memory for this many samples, so that a meter of the heap does not see them grow.
   void reserve(std::size_t actions) { samples_.reserve(actions); }
   /// One sample for each action that has ended, in their order; none for `done`.
   [[nodiscard]] std::vector<memory_sample> const& samples() const noexcept { return samples_; }

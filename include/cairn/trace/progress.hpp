@@ -31,7 +31,7 @@ template <schedule Plan>
   }
 }
 
-/// Where a sweep stands.
+/// How far a sweep is.
 struct progress_report {
   std::string_view name;    ///< `progress_options::name`; valid as long as the observer
   std::int64_t sweep = 1;   ///< the number of the sweep, from 1
@@ -102,7 +102,7 @@ class progress {
   /// For sweeps of `plan`, whose work is counted here and not at the first line.
   template <schedule Plan>
   explicit progress(Plan const& plan, progress_options options = {}) : progress{with_work_of(plan, options)} {}
-  progress(progress&& other) noexcept = default;  ///< takes over the line that stands, if there is one
+  progress(progress&& other) noexcept = default;  ///< takes over the open line, if there is one
   progress& operator=(progress&&) = delete;
   CAIRN_DECL ~progress();
 

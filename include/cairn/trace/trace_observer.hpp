@@ -22,7 +22,7 @@ struct trace_observer_options {
 
 /// An observer that writes every action as an event: `gradient(step, x0, plan, seed, adjoint,
 /// cairn::trace_observer{log})`. The name of the event is the kind of the action, its category "forward", "recompute"
-/// or "reverse". Besides, where these categories are wanted:
+/// or "reverse". If these categories are wanted, it also writes:
 /// - "bytes": the counter "checkpoints", bytes of the contents of all checkpoints by tier, at each save and drop, and
 ///   the counter "tapes", how many are held;
 /// - "checkpoint": an arrow from each save to each load of it, and from a tape to what starts from it.

@@ -57,11 +57,11 @@ struct trace_region_options {
   char const* category = "region";
   char const* type = "region";  ///< the type of operation: "module", "function", "method" ...; with static storage
   std::string_view target = {};  ///< what it works on, such as the path of a module; empty: its name
-  bool grad_enabled = false;  ///< whether what is computed keeps what its adjoint needs
+  bool grad_enabled = false;  ///< whether results keep what their adjoints need
   bool enable = true;  ///< false: nothing is written, and the arguments are not looked at
 };
 
-/// Takes the place of a `trace_writer` where a program is built without traces: regions and traced functions with it
+/// Takes the place of a `trace_writer` in a program that is built without traces: regions and traced functions with it
 /// compile to nothing.
 struct no_trace {
   /// Does nothing.

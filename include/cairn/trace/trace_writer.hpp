@@ -63,7 +63,7 @@ class trace_writer {
   /// \param category  nothing is written unless this category is wanted
   CAIRN_DECL void count(std::string_view name, std::initializer_list<trace_count> values,
                         std::string_view category = "counter");
-  /// Hands all events so far to the system: a process that is killed later loses none of them.
+  /// Passes all events so far to the system: a process that is killed later loses none of them.
   CAIRN_DECL void flush();
   /// Ends the file; events that come later are not written. A second call does nothing.
   /// \throws file_error   if the disk did not take all of it; what it took can be repaired by `repair_trace`
@@ -82,7 +82,7 @@ class trace_writer {
   std::string process_text_;          ///< `,"pid":123,"tid":`
   std::string host_text_;             ///< `,"ph":"X","args":{"hhash":"...","p_idx":`
   std::uint64_t serial_ = 0;          ///< the number of this writer in its process, from 1
-  std::int64_t zero_ = 0;             ///< what the clock said in the beginning
+  std::int64_t zero_ = 0;             ///< what the clock said at the beginning
   std::atomic<bool> on_{false};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::int64_t> next_event_{1};
@@ -136,7 +136,7 @@ class trace_lines {
     if (open_event.log == log.serial_ && open_event.event == span.event) open_event = span.before;
   }
   [[nodiscard]] static std::int64_t now(trace_writer const& log) noexcept { return log.options_.clock(); }
-  /// The category that the open event of this thread hands to the events inside; "" for none.
+  /// The category that events inside the open event of this thread take over; "" for none.
   [[nodiscard]] static char const* category(trace_writer const& log) noexcept {
     return open_event.log == log.serial_ ? open_event.category : "";
   }

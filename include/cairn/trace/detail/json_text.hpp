@@ -29,7 +29,7 @@ namespace cairn::detail {
   return 0;
 }
 
-/// Whether a text can stand between quotes as it is.
+/// Whether a text can be put between quotes as it is.
 [[nodiscard]] inline bool is_plain_json(std::string_view text) noexcept {
   static constexpr auto plain = [] {
     std::array<bool, 256> all{};

@@ -14,7 +14,7 @@
 namespace cairn::detail {
 
 inline constexpr std::int64_t look_every = 10'000'000, report_every = 100'000'000, log_every = 5'000'000'000;
-inline constexpr std::uint64_t longest_stride = 256;  // so many steps may pass before a slowdown is noticed
+inline constexpr std::uint64_t longest_stride = 256;  // this many steps may pass before a slowdown is noticed
 inline constexpr int widest_line = 79;
 
 /// One line, written from its start; what does not fit is cut.

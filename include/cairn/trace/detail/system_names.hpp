@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file system_names.hpp  What a trace says of its process, as far as files of the system tell it.
+/// \file system_names.hpp  What a trace says of its process, as far as files of the system say it.
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -29,7 +29,7 @@ namespace cairn::detail {
   return {std::istreambuf_iterator<char>{stream}, {}};
 }
 
-/// Number of the process and of its parent; -1 where the system does not tell.
+/// Number of the process and of its parent; -1 if the system does not say.
 struct process_numbers {
   std::int64_t own = -1;
   std::int64_t parent = -1;
@@ -46,7 +46,7 @@ struct process_numbers {
   return found;
 }
 
-/// Host, command line (arguments with ';' between), executable and folder; "unknown" where the system does not tell.
+/// Host, command line (arguments with ';' between), executable and folder; "unknown" if the system does not say.
 struct process_names {
   std::string host, command, executable, folder;
 };
@@ -64,7 +64,7 @@ struct process_names {
   return found;
 }
 
-/// The system's number of this thread. Where the system tells none, each call returns the next number from 1.
+/// The system's number of this thread. If the system has none, each call returns the next number from 1.
 [[nodiscard]] inline std::int64_t number_of_thread() {
   std::error_code none;
   long long number = 0;
