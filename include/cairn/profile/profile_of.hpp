@@ -17,7 +17,7 @@ namespace cairn {
 /// A value that is there during the whole sweep: a parameter, an input, a state of an optimiser.
 struct profile_leaf {
   std::string name;                    ///< without brackets and commas; no other leaf or operation has it
-  node_type type = node_type::other;   ///< the adjoint of a `param` is made on the way back and stays
+  node_type type = node_type::other;   ///< the adjoint of a `param` is made in the reverse sweep and stays
   std::int64_t bytes = 0;              ///< >= 0
 };
 /// A node after the last adjoint, such as the step of an optimiser.
@@ -52,9 +52,9 @@ struct profiled_graph {
 [[nodiscard]] CAIRN_DECL profile_stats profile_of(chain const& measured, std::span<step_index const> evicted = {});
 
 /// The graph that a profile describes: `graph_of(profile_of({graph}))` equals `graph` with `adjoint_bytes` and inputs
-/// written out. The profile of a chain does not tell some of the work from adjoints; that work is left out.
+/// written out. The profile of a chain does not distinguish some of the work from adjoints; that work is left out.
 /// \throws parse_error   for nodes other than those of such a sweep, in the order of the sweep
-/// \throws invalid_plan, overflow_error   as `graph_planner`, and where all nodes together pass 2^60 bytes
+/// \throws invalid_plan, overflow_error   as `graph_planner`, and if all nodes together exceed 2^60 bytes
 [[nodiscard]] CAIRN_DECL operation_graph graph_of(profile_stats const& stats);
 /// The chain that a profile describes: `chain_of(profile_of(c))` equals `c`, with its optional lists given.
 /// \throws parse_error   for a profile of anything else

@@ -12,10 +12,10 @@ namespace cairn {
 /// What a node of a sweep makes.
 enum class node_type : std::uint8_t {
   param,      ///< a parameter, which lives through the sweep
-  act,        ///< an activation: made on the way forward, read on the way back
+  act,        ///< an activation: made in the forward run, read in the reverse sweep
   grad,       ///< adjoints
   opt_state,  ///< states of an optimiser, and its step
-  other       ///< everything else: inputs, the loss, values that nothing reads on the way back
+  other       ///< everything else: inputs, the loss, values that nothing reads in the reverse sweep
 };
 /// The part of a sweep that a node belongs to. The boundary between forward and backward is one node, the loss, which
 /// is `other`.
@@ -51,8 +51,8 @@ struct node_stats {
   friend bool operator==(node_stats const&, node_stats const&) = default;
 };
 
-/// One activation: a value or a tape that is made on the way forward and read on the way back. Uses are named by the
-/// ranks of their nodes.
+/// One activation: a value or a tape that is made in the forward run and read in the reverse sweep. Uses are named by
+/// the ranks of their nodes.
 struct activation_stats {
   std::string activation_name;        ///< name of the operation, with ".tape" added for its tape
   step_index creation_rank = 0;       ///< the run that makes it

@@ -35,7 +35,7 @@ inline void write_profile(std::filesystem::path const& folder, std::string const
 inline constexpr std::string_view profile_prefix = "profiler_stats";
 
 /// Reads a profile from the two files that `save_stats_to_csv` wrote. It equals the profile that was saved.
-/// \throws invalid_call   where a file cannot be read   \throws parse_error   as `read_profile_csv`
+/// \throws invalid_call   if a file cannot be read   \throws parse_error   as `read_profile_csv`
 [[nodiscard]] inline profile_stats read_stats_csv(std::filesystem::path const& folder = ".",
                                                   std::string_view prefix = profile_prefix) {
   auto const text = [&](char const* ending) {
@@ -48,7 +48,7 @@ inline constexpr std::string_view profile_prefix = "profiler_stats";
   return read_profile_csv(text("_node_stats.csv"), text("_activation_stats.csv"));
 }
 
-/// Holds the statistics of a profiled sweep. Profilers derive from this class and hand it what they measured.
+/// Holds the statistics of a profiled sweep. Profilers derive from this class and pass it what they measured.
 class profiled_sweep {
  public:
   /// The statistics of the last run, with what it takes to make activations again if some values are not kept.
@@ -69,7 +69,7 @@ class profiled_sweep {
     return *stats_;
   }
   /// Writes PREFIX_node_stats.csv and PREFIX_activation_stats.csv into a folder, which is created if it does not exist.
-  /// \throws invalid_call   before the first run, and where a file cannot be written
+  /// \throws invalid_call   before the first run, and if a file cannot be written
   void save_stats_to_csv(std::filesystem::path const& folder = ".", std::string_view prefix = profile_prefix) const {
     constexpr char const* who = "cairn::profiled_sweep::save_stats_to_csv";
     std::string const name{prefix};
@@ -78,7 +78,7 @@ class profiled_sweep {
   }
   /// Draws PREFIX_run_time.svg, PREFIX_node_memory.svg, PREFIX_memory.svg and, for graphs and chains,
   /// PREFIX_breakdown.svg in a folder, which is created if it does not exist.
-  /// \throws invalid_call   before the first run, and where a file cannot be written
+  /// \throws invalid_call   before the first run, and if a file cannot be written
   void plot_stats(std::filesystem::path const& folder = ".", std::string_view prefix = profile_prefix) const {
     constexpr char const* who = "cairn::profiled_sweep::plot_stats";
     std::string const name{prefix};

@@ -116,7 +116,7 @@ class activation_lives {
     auto const found = lives_.find(at);
     return found == lives_.end() ? otherwise : found->second.state;
   }
-  /// The activations that were read on the way back, in the order in which they were made.
+  /// The activations that were read in the reverse sweep, in the order in which they were made.
   [[nodiscard]] std::vector<activation_stats> finish() && {
     while (!lives_.empty()) close(lives_.begin()->first);
     std::stable_sort(read_.begin(), read_.end(),
@@ -145,8 +145,8 @@ class activation_lives {
     }
     row.last_bw_use_rank = rank;
   }
-  /// The state of the nearest checkpoint from which `one` could be made again; the state of `one` where there is no
-  /// such checkpoint.
+  /// The state of the nearest checkpoint from which `one` could be made again; the state of `one` if there is no such
+  /// checkpoint.
   [[nodiscard]] step_index source_of(life const& one) const {
     step_index source = one.state;
     for (auto const& [at, other] : lives_)
@@ -179,8 +179,8 @@ class activation_lives {
   return node;
 }
 
-/// The statistics of a loop: a node for each action, an activation for each checkpoint and each tape that is read on
-/// the way back.
+/// The statistics of a loop: a node for each action, an activation for each checkpoint and each tape that is read in
+/// the reverse sweep.
 [[nodiscard]] inline profile_stats stats_of(std::vector<action_row> const& rows, workload const& work) {
   profile_stats stats;
   activation_lives lives{work};

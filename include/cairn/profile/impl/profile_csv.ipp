@@ -98,7 +98,7 @@ class csv_table {
       refuse("a cell of a profile is no time", "times are seconds, 0 or more");
     return number;
   }
-  /// The value among `all` whose word stands in the cell.
+  /// The value among `all` whose word is in the cell.
   template <class Value, std::size_t Count>
   [[nodiscard]] Value one_of(Value const (&all)[Count]) {
     std::string const& cell = cells_[at_++];
