@@ -30,9 +30,10 @@ struct named_value {
   }
 };
 
-/// The base of all errors of cairn and of its adapters. Derive from no second exception type: std::exception would be
-/// an ambiguous base, and no handler for it would catch the error. The texts are stored inside the object, so that
-/// throwing one allocates nothing of its own. `what()` reads "operation: problem (name = value, ...); advice".
+/// The base of all errors of cairn and of its adapters. Do not derive from another exception type as well:
+/// std::exception would be an ambiguous base, and no handler for it would catch the error. The texts are stored inside
+/// the object, so that throwing one allocates nothing of its own. `what()` reads "operation: problem (name = value,
+/// ...); advice".
 class error : public std::exception {
  public:
   static constexpr std::size_t most_values = 4;  ///< most values that an error holds

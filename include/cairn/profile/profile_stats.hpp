@@ -40,7 +40,7 @@ enum class graph_type : std::uint8_t { forward, backward, other };
 struct node_stats {
   step_index rank = 0;  ///< its place in the order of the sweep, from 0
   /// What it is: "relu_3(conv_2)" for a run and what it reads, "relu_3.backward(output)" for an adjoint and what that
-  /// reads of the run: `inputs`, `output`, `tape`; "loss(relu_3)"; or a name alone.
+  /// reads of the run: `inputs`, `output`, `tape`; "loss(relu_3)"; or only a name.
   std::string node_name;
   node_type type = node_type::other;      ///< what it makes
   graph_type gtype = graph_type::other;   ///< the part of the sweep it belongs to

@@ -148,7 +148,7 @@ template <detail::has_action_list Plan>
   return fingerprint(plan.actions.data(), plan.actions.size());
 }
 
-/// The same for a plan for blocks, by the actions that its cursor gives.   Cost: O(actions)   \throws too_much_work
+/// The same for a plan for blocks, by the actions that its cursor returns.   Cost: O(actions)   \throws too_much_work
 template <detail::walkable Plan>
 [[nodiscard]] plan_fingerprint fingerprint(Plan const& plan, work_limit const& limit = fingerprint_limit) {
   auto meter = detail::fingerprint_meter(0, limit);

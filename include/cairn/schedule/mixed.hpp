@@ -20,10 +20,10 @@ struct mixed_options {
 };
 
 /// The fewest steps run if a budget of units holds any mixture of states and tapes of single steps (Maddison 2024):
-/// states to run on from, and tapes from which a step is reversed without being run again. Needs an adjoint that
-/// records. A state, also the initial one, is kept only as long as it is needed. If tapes restart, this takes fewer
-/// steps than the published recurrences (Gruslys et al. 2016; Zhang & Constantinescu 2023), which keep a state until
-/// all steps after it are reversed.
+/// states from which to run again, and tapes from which a step is reversed without being run again. Needs an adjoint
+/// that records. A state, also the initial one, is kept only as long as it is needed. If tapes restart, this takes
+/// fewer steps than the published recurrences (Gruslys et al. 2016; Zhang & Constantinescu 2023), which keep a state
+/// until all steps after it are reversed.
 /// Cost: a table of 4 (steps + 1) (units + 1) bytes, twice that if tapes restart or there are more than 32,767 steps,
 /// in O(steps^2 units) time at worst (0.01 s for 1,000 steps and 20 units, -O2). No table if no tape fits, which is
 /// `revolve`, or if all tapes fit, which runs no step twice. An action takes O(steps) at worst, 6 ns on average.

@@ -73,7 +73,7 @@ class multistage : public detail::tier_plan {
                                                           multistage_options const& options);
 
   /// With T(x, s) the fewest advances for s slots in total: T(x, s + 1) < T(x, s) while s < x - 1, so the disk is
-  /// dispensable only if x - 1 <= c, where nothing on disk is needed. Otherwise
+  /// dispensable only if x - 1 <= c, and then nothing on disk is needed. Otherwise
   /// P(x, m) = min over the optimal splits y of T(x, c + m) of O(x-y, m-1) + one load + P(y, m);   O(x, m) = one save +
   /// P(x, m);   O(x, 0) = 0
   CAIRN_DECL static void fill(detail::tier_table& into, slot_index ram, slot_index disk, work_limit const& limit);

@@ -90,7 +90,7 @@ struct progress_options {
 /// the loop has ended), `resume`, chains and graphs, too. The numbers of steps are those of the plan and exact; only
 /// the speed of the machine is measured.
 ///
-/// One object for one sweep after another, used by one thread. A sweep that follows one which an exception ended is
+/// One object for one sweep after another, used by one thread. After an exception has ended a sweep, the next one is
 /// shown from its own start. The destructor erases the line. While a sweep runs, the observer allocates nothing except
 /// the cursor of a sweep that it asks for its work.
 /// Cost: some 75 instructions an action. The clock is read once in 256 steps and actions, and more often if they are
@@ -106,7 +106,7 @@ class progress {
   progress& operator=(progress&&) = delete;
   CAIRN_DECL ~progress();
 
-  /// Counts an action, and shows now and then where the sweep is.
+  /// Counts an action, and occasionally shows how far the sweep is.
   void operator()(event const& seen) {
     if (seen.moment() == moment::before) {
       if (at_ != place::between) attend(seen);

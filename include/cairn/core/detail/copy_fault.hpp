@@ -34,7 +34,7 @@ template <class P>
 struct pointee<P> { using type = typename P::element_type; };
 
 /// Whether an object of a type gives access to data of another owner. `Mine` is what one reaches through an object,
-/// `Theirs` through a const one. If const does not extend to the content, or is read-only, the content belongs to
+/// `Theirs` through a const one. If const does not extend to the content, or the content is read-only, it belongs to
 /// someone else.
 template <class Mine, class Theirs>
 [[nodiscard]] consteval bool leads_elsewhere(bool const_is_elsewhere) {

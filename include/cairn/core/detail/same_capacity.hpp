@@ -61,7 +61,7 @@ template <bool Itself, class T>
 
 /// Whether assigning `from` to `into` allocates nothing and then leaves `into` with no more memory than a fresh copy of
 /// `from`: each container in it has room for exactly as many elements. Parts that report their bytes themselves are
-/// compared by these; for parts of which nothing is known their own assignment decides.
+/// compared by these; parts of which nothing is known are left to their own assignment.
 template <class T>
 [[nodiscard]] constexpr bool same_capacity(T const& from, T const& into) { return capacity_agrees<false>(from, into); }
 /// No container in `x` has spare capacity, as far as can be seen.

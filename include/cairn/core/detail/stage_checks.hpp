@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file stage_checks.hpp  The checks of stages and of the arguments beside them: one error message for each misuse.
+/// \file stage_checks.hpp  The checks of stages and of other arguments: one error message for each misuse.
 #include <type_traits>
 #include <cairn/core/detail/stage_shape.hpp>
 

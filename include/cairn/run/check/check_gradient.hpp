@@ -19,7 +19,8 @@ namespace cairn {
 /// state.
 /// \param objective  `objective(p)` returns a floating-point number; called about 20 times for doubles and 9 for floats
 /// \param p  the point   \param gradient  as many floating-point numbers as p has, in the same order
-/// \throws invalid_call   if p has no floating-point numbers, or gradient has not as many; and what objective throws
+/// \throws invalid_call   if p has no floating-point numbers, or gradient has another number of them; and what
+///   objective throws
 /// \ingroup start
 template <class Objective, class P, class G>
 [[nodiscard]] adjoint_report check_gradient(Objective&& objective, P const& p, G const& gradient,

@@ -223,7 +223,7 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
     put_back(parked_);
     pool_.forget(parked_);
   }
-  /// Live, state i, stays in a frame while the object goes on from it.
+  /// Live, state i, stays in a frame while the object advances from it.
   void park(step_index i) {
     if (parked_ != no_frame) put_back(parked_);
     else parked_ = frame_with(i);

@@ -129,8 +129,8 @@ class sweep {
   }
 
   /// Obeys actions until something other than a lost checkpoint stops the sweep. Compiled for speed wherever it is
-  /// called: g++ takes a function that calls a cold one, as `estimate` does, to be cold itself, together with all that
-  /// it calls.
+  /// called: g++ treats a function that calls a cold one, as `estimate` does, as cold itself, together with all that it
+  /// calls.
   template <class Step, class User, class Observer>
   [[gnu::noinline, gnu::hot]] stop_reason run_plan(Step& step, User& user, Observer& observer) {
     if constexpr (may_lose<store_type>) {

@@ -39,7 +39,7 @@ concept budgets_graphs = requires(P& budget, operation_graph graph) {
   budget.ran(std::int64_t{});
 };
 
-/// The arguments that may follow the seeds of a graph, beside a sweep_failure and options.
+/// The arguments that may follow the seeds of a graph, besides a sweep_failure and options.
 template <class T> inline constexpr bool is_graph_workspace = std::is_same_v<T, graph_workspace&>;
 
 }  // namespace detail
@@ -155,10 +155,10 @@ class graph_use {
 ///   variable: the graph is measured by `graph_probe` and planned when the budget is first used with it
 /// \param seeds  for each output an adjoint, or a callable that makes it from the output: `{y.seed(1.0)}`
 /// \param rest  in any order, one of each kind: an observer, called with an `event` around every action, in which
-///   operations are steps and the number of a value or tape is its slot; a variable `sweep_failure`, which says where
+///   operations are steps and the number of a value or tape is its slot; a `sweep_failure` variable, which says where
 ///   an exception came from; `sweep_options`: with a `replay_check`, values that are made again are compared with their
 ///   first value, with `checkpoints` those that no further repeated run reads, with `every_step` all of them; 18 bytes
-///   per operation; a variable `graph_workspace` to be reused, which then holds the adjoints; by default the run
+///   per operation; a `graph_workspace` variable to be reused, which then holds the adjoints; by default the run
 ///   allocates its own memory
 /// \throws invalid_schedule, invalid_call, invalid_plan  before any operation runs, for a plan that the graph cannot
 ///   obey, and for inputs and seeds of another graph; exceptions of operations, adjoints, seeds and the observer pass

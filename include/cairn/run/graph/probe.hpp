@@ -96,7 +96,7 @@ class graph_measurement {
   graph_memory& memory_;
   operation_graph& into_;
   int tried_;
-  std::vector<double> ran_, recorded_;  ///< seconds of a run without and with a tape; negative where there was none
+  std::vector<double> ran_, recorded_;  ///< seconds of a run without and with a tape; negative if there was none
   clock_precision<Clock> clock_;
 };
 

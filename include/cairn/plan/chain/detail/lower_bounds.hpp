@@ -61,9 +61,9 @@ struct peak_need {
 /// - It is kept: the stages after b run, except those whose tapes fit into R - s_b.
 /// - It is not: stage b runs and needs state b. Let k <= b be the last state at hand at T_a; then every stage from k to
 ///   b-1 has to run.
-/// State k is kept by itself, or in tape k-1, which has no fewer bytes and is none of [b, a); state 0 is free. So k..b
-/// run, and the stages after b, except those whose tapes fit into R - x_k. Only those k matter whose state is smaller
-/// than all states between it and b.
+/// State k is kept by itself, or in tape k-1, which has no fewer bytes and is not one of [b, a); state 0 is free. So
+/// k..b run, and the stages after b, except those whose tapes fit into R - x_k. Only those k matter whose state is
+/// smaller than all states between it and b.
 /// W is the least of these cases. If none fits, the budget is infeasible for every schedule, and any value is a valid
 /// bound. Which tapes fit is a knapsack with times as values and bytes as weights, bounded from above. So D(a) = max
 /// over b < a of W(a, b) + D(b), D(0) = 0, is a lower bound on all that is run again from T_a on.

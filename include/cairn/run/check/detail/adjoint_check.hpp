@@ -99,7 +99,7 @@ class adjoint_check {
   step_index last_normal_ = -1;  // the last state that has a number with all its bits
 };
 
-/// Checks the loop; unless constants are named, looks for them where an adjoint is found wrong.
+/// Checks the loop; unless constants are named, looks for them if an adjoint is found wrong.
 [[nodiscard]] inline adjoint_report report_of(checked_functions& functions, unnamed_state const& x0, step_index n,
                                               check_options const& options, bool constants_are_named) {
   auto found = adjoint_check{functions, options}.run(x0, n);

@@ -91,8 +91,8 @@ class constants_search {
     which([&](number_run const& run) { here.digits.resize(here.digits.size() + run.count, run.kind->digits); });
     return here;
   }
-  /// Keeps in `may_be_` only numbers that step i and its adjoint allow to be constants, and moves x one step on. False
-  /// if none is left.
+  /// Keeps in `may_be_` only numbers that step i and its adjoint allow to be constants, and advances x by one step.
+  /// False if none is left.
   [[nodiscard]] bool narrow(held_state& x, step_index i) {
     held_state x1 = loop_.copy(*x);
     loop_.advance(*x1, i);

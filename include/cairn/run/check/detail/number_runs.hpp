@@ -50,7 +50,7 @@ class call_ref<R(A...)> {
   R (*call_)(void*, A...);
 };
 
-/// The absolute error that arithmetic may have beside its relative error, however small the result is. A subnormal
+/// The absolute error that arithmetic may have besides its relative error, however small the result is. A subnormal
 /// number has no bits below the smallest one; a processor set to flush to zero, as by -ffast-math, replaces results
 /// below the smallest normal number by 0.
 template <class T>
@@ -88,7 +88,7 @@ inline constexpr number_kind number_kind_of{
 
 /// Consecutive numbers of one type.
 struct number_run {
-  unsigned char* first;  // written to only where the value is not const
+  unsigned char* first;  // written to only if the value is not const
   std::size_t count;
   number_kind const* kind;
 

@@ -22,7 +22,7 @@ class step_test {
   /// The first step that differences could not decide; -1 if there is none.
   [[nodiscard]] step_index undecided() const noexcept { return undecided_; }
 
-  /// Tests step i, and moves x one step on.
+  /// Tests step i, and advances x by one step.
   void run(held_state& x, step_index i) {
     ++loop_.report().steps_tested;
     held_state x1 = loop_.copy(*x);
