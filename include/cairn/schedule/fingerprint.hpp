@@ -106,7 +106,7 @@ template <class Cursor>
   return hash.value();
 }
 
-/// A plan that is no schedule but has a cursor over its actions, such as a plan for blocks.
+/// A plan that is not a schedule but has a cursor over its actions, such as a plan for blocks.
 template <class Plan>
 concept walkable = !schedule<Plan> && requires(Plan const& plan) {
   requires cursor<std::remove_cvref_t<decltype(plan.walk())>>;

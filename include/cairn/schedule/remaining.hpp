@@ -211,8 +211,7 @@ class remaining {
     start_.enter_ = !start_.finished_;
   }
 
-  /// Calls f(stored states in front of the gap, its start, its end, the schedule inside), from the last gap to the
-  /// first.
+  /// Calls f(stored states before the gap, its start, its end, the schedule inside), from the last gap to the first.
   template <class F>
   constexpr void each_gap(F f) const noexcept {
     step_index open = start_.open_;

@@ -11,7 +11,7 @@ namespace cairn {
 struct trace_repair {
   bool changed = false;        ///< false: the file was whole, and is as it was
   std::uint64_t events = 0;    ///< complete events in the file, without an `end` that was added
-  std::uint64_t lost_bytes = 0;  ///< bytes of lines that were no complete events
+  std::uint64_t lost_bytes = 0;  ///< bytes of lines that were not complete events
 };
 
 /// Completes a trace whose program was killed or whose disk was full. All complete events stay; an event `end` with

@@ -42,7 +42,7 @@ struct trace_summary {
 /// Reads a trace. The rows of each table are sorted by total, the largest first. Memory: one row for each name, and one
 /// sum for each event that is open. The trace need not have its end.
 /// \throws file_error   if the file cannot be read   \throws parse_error   for a compressed file, and for a line that
-///   is no event, with the number of the line
+///   is not an event, with the number of the line
 [[nodiscard]] CAIRN_DECL trace_summary summarize_trace(std::string const& file);
 
 /// The tables as text, after lines about the trace as a whole.   \param most_rows  of each table, >= 1; the others are

@@ -36,7 +36,7 @@ struct value_liveness {
 /// The liveness of each value 0..n-1.   Cost: O(n^2).
 /// \param dropped  values that are not kept between their last use in the forward run and their first use in the
 ///   reverse sweep; in between nothing can be made from them
-/// \throws invalid_plan, overflow_error   for an invalid graph, and for numbers in `dropped` that are no values of it
+/// \throws invalid_plan, overflow_error   for an invalid graph, and for numbers in `dropped` that are not values of it
 [[nodiscard]] CAIRN_DECL std::vector<value_liveness> liveness_of(operation_graph const& graph,
                                                                  std::span<step_index const> dropped = {});
 

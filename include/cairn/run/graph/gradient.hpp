@@ -55,8 +55,8 @@ class graph_adjoints {
     return k >= 0 && is_here() && bars()[std::size_t(k)].has_value();
   }
   /// The adjoint of an input.
-  /// \throws invalid_call   if the value is no input, nothing contributed to its adjoint, or another sweep has begun in
-  ///   the workspace
+  /// \throws invalid_call   if the value is not an input, nothing contributed to its adjoint, or another sweep has
+  ///   begun in the workspace
   template <class T, class Bar>
   [[nodiscard]] Bar& of(graph_value<T, Bar> input) {
     if (!is_here())

@@ -112,7 +112,7 @@ inline constexpr auto environment_list = [] {
   return list;
 }();
 
-/// Whether a variable belongs to cairn's own scripts, tests or build, and so is no setting of a program. Some people
+/// Whether a variable belongs to cairn's own scripts, tests or build, and so is not a setting of a program. Some people
 /// export build options.
 [[nodiscard]] constexpr bool is_of_the_checkout(std::string_view name) noexcept {
   for (std::string_view const family : {"CAIRN_BUILD_", "CAIRN_WITH_", "CAIRN_FUZZ_", "CAIRN_MPI_", "CAIRN_PERFETTO_"})

@@ -60,7 +60,7 @@ class trace_table {
 /// The summary of the lines so far.
 class summing_trace {
  public:
-  /// \returns false for a line that is no event
+  /// \returns false for a line that is not an event
   [[nodiscard]] bool add(std::string const& line) {
     read_event seen;
     counted_.clear();

@@ -28,7 +28,7 @@ class graph_given {
   [[nodiscard]] stage_view input(std::int32_t at) const noexcept { return inputs_[std::size_t(at)]; }
   [[nodiscard]] std::vector<graph_seed> const& seeds() const noexcept { return *seeds_; }  ///< \pre begun
 
-  /// The number of the input that an entry is; -1 if the entry is no input.
+  /// The number of the input that an entry is; -1 if the entry is not an input.
   [[nodiscard]] static std::int32_t input_of(graph_builder const& net, std::int32_t number) noexcept {
     if (number < 0 || std::size_t(number) >= net.entries_.size()) return -1;
     auto const& entry = net.entries_[std::size_t(number)];
