@@ -55,8 +55,8 @@ class block_executor {
     return replan(stages, std::move(options));
   }
   /// Makes a new plan for a chain, even if the chain is unchanged.
-  /// \throws as `plan_blocks`, but if no plan can be made, only without `plain_fallback`; the executor is then
-  ///   unchanged
+  /// \throws as `plan_blocks`; the executor is then unchanged. If no plan can be made, throws only without
+  ///   `plain_fallback`
   block_plan const& configure(chain work, block_options options = {}) {
     return replan(std::move(work), std::move(options));
   }

@@ -70,8 +70,8 @@ struct graph_reads {
   }
 }
 
-/// The rules of `graph_actions`, on numbers only. Call `check(a)`, then `apply(a)` for each action, then `finish()`.
-/// Cost: O(values read) per action.
+/// The rules of `graph_actions`, in terms of numbers only. Call `check(a)`, then `apply(a)` for each action, then
+/// `finish()`. Cost: O(values read) per action.
 class graph_walk : public place_walk {
  public:
   /// \param reads  must outlive the walk   \param who  the public name that refuses, with static storage

@@ -14,9 +14,9 @@
 namespace cairn {
 
 /// A memory budget that takes the place of the plan in `graph_gradient`. The first run measures the graph and plans it;
-/// later runs obey that plan as long as the graph and what is known of it before it is measured stay the same. A run
-/// whose counted peak differs from that of the first run has values of other sizes: after it, the plan is forgotten.
-/// For one thread at a time.
+/// later runs obey that plan as long as the graph, with all that is known before it is measured, stays the same. If the
+/// counted peak of a run differs from that of the first run, its values have other sizes, and the plan is forgotten
+/// after it. For one thread at a time.
 class graph_budget {
  public:
   using clock = std::chrono::steady_clock;  ///< measures the graph

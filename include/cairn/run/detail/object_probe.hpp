@@ -120,7 +120,7 @@ class object_probe {
     else (void)taken_snapshot(std::as_const(x_));
   }
   /// Seconds of one call, with `prepare()` before each. Times a single call if it is long enough for the clock;
-  /// otherwise as many in a row as needed, minus the time of as many calls of `prepare()` alone.
+  /// otherwise as many in a row as needed, minus the time of as many calls of only `prepare()`.
   template <class Prepare, class Call>
   [[nodiscard]] double seconds_of(Prepare prepare, Call call) {
     auto const& clock = all_.clock;

@@ -20,9 +20,9 @@ class graph_use;
 /// to sweep. One workspace serves one sweep at a time, and one thread.
 ///
 /// It keeps tables, some 300 bytes per operation, and boxes for the values, tapes and adjoints whose types have up to
-/// 304 bytes, or 192 if aligned to 64: as many of a size as one sweep has held at one time. What a value owns besides,
-/// such as the numbers of a vector, is freed when the plan drops the value. Larger types are allocated each time, so
-/// that no large memory is kept that the plan does not count.
+/// 304 bytes, or 192 if aligned to 64: as many of a size as one sweep has held at one time. What a value owns in
+/// addition, such as the numbers of a vector, is freed when the plan drops the value. Larger types are allocated each
+/// time, so that no large memory is kept that the plan does not count.
 class graph_workspace {
  public:
   graph_workspace() = default;
