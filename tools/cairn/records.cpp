@@ -55,7 +55,7 @@ class csv_reader {
         into += text_.front();
       }
       if (!text_.empty() && text_.front() != ',' && text_.front() != '\n' && !text_.starts_with("\r\n"))
-        refuse("something stands behind a cell in quotation marks; end the cell with a comma or the line");
+        refuse("there is text after a cell in quotation marks; end the cell with a comma or the line");
     } else {
       auto const end = std::min(text_.find_first_of(",\n"), text_.size());
       into = text_.substr(0, end);
