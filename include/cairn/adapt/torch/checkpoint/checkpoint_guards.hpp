@@ -34,7 +34,7 @@ class override_guard {
 
 }  // namespace detail
 
-/// During its lifetime, the regions that this thread creates use this `early_stop`, whatever their options are. Guards
+/// During its lifetime, the regions that this thread creates use this `early_stop`, regardless of their options. Guards
 /// nest.
 class checkpoint_early_stop_guard : detail::override_guard<&detail::checkpoint_overrides::early_stop> {
  public:
@@ -42,7 +42,8 @@ class checkpoint_early_stop_guard : detail::override_guard<&detail::checkpoint_o
   explicit checkpoint_early_stop_guard(bool on) : override_guard{on} {}
 };
 
-/// During its lifetime, the regions that this thread creates use this `debug`, whatever their options are. Guards nest.
+/// During its lifetime, the regions that this thread creates use this `debug`, regardless of their options. Guards
+/// nest.
 class checkpoint_debug_guard : detail::override_guard<&detail::checkpoint_overrides::debug> {
  public:
   /// \param on  whether errors list the operations of both runs

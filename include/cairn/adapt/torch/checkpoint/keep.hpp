@@ -78,7 +78,7 @@ auto keep_part(F&& f, Wanted const& is_wanted) {
 /// Calls `f()` inside a region: its result, and what autograd saves in it, are kept as without the region, and the
 /// recomputation uses the result instead of calling f. Useful for the part that takes the most time and saves the
 /// least, such as a product of large matrices. Outside regions, and without grad mode, it is the plain call. The result
-/// of f must not be changed in place, nor be differentiated inside the region by what f reads.
+/// of f must not be changed in place, nor be differentiated inside the region with respect to what f reads.
 /// \param f  called without arguments; for its possible results see `tensor_state`
 /// Cost: the bytes of the result and of what f saves, and 5 KB if random numbers are to be the same
 template <class F>

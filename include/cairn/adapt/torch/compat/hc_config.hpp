@@ -15,7 +15,7 @@ namespace cairn::libtorch {
 
 /// How an `HCModule` divides its model into blocks. By default: blocks of ceil(sqrt(number of nodes)).
 struct HCConfig {
-  /// Nodes per block; 0 for the default. Nodes are operations if the model is no Sequential and no list of nodes is
+  /// Nodes per block; 0 for the default. Nodes are operations if the model is not a Sequential and no list of nodes is
   /// given.
   TORCH_ARG(std::int64_t, block_size) = 0;
   /// A callable `plan(chain const& work)` that returns a `block_plan`, used in place of a block size. The chain holds

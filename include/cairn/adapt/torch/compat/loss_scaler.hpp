@@ -20,7 +20,7 @@ struct LossScalerOptions {
   TORCH_ARG(double, backoff_factor) = 0.5;  ///< factor for the scale after a gradient that is not finite, > 0 and < 1
   TORCH_ARG(std::int64_t,
             growth_interval) = 2000;  ///< updates in a row without such a gradient that make a good interval, >= 1
-  TORCH_ARG(bool, enabled) = true;  ///< false: losses and gradients are not scaled, and each step is made
+  TORCH_ARG(bool, enabled) = true;  ///< false: losses and gradients are not scaled, and every step is taken
 };
 
 /// Dynamic loss scaling for training in half precision. In each iteration: `scaler.scale(loss).backward();
@@ -53,8 +53,8 @@ class LossScaler {
              "call update() after its step");
     state.finite = unscaled(optimizer);
   }
-  /// Makes the optimizer's step if its gradients are finite; unscales them first if you did not.
-  /// \returns whether the step was made   \throws invalid_call  the second time for the same optimizer before `update`
+  /// Takes the optimizer's step if its gradients are finite; unscales them first if you did not.
+  /// \returns whether the step was taken   \throws invalid_call  the second time for the same optimizer before `update`
   bool step(torch::optim::Optimizer& optimizer) {
     if (!options_.enabled()) return optimizer.step(), true;
     if (state_of(optimizer).stepped)

@@ -38,10 +38,10 @@ class memory_hook_handle {
 };
 
 /// From now on calls `hook(device, allocated, freed)` whenever a CPU tensor, in any thread, allocates or frees a block
-/// of memory. The hook is told only of the end of blocks that began after its registration, and of nothing that hooks
-/// allocate themselves; it runs in one thread at a time. If it throws at an allocation, the allocation fails, the block
-/// is freed, and all hooks are told of that; an exception at the end of a block is ignored. A hook should be short, and
-/// not wait for anything.
+/// of memory. The end of a block is reported only if the block began after the hook's registration, and what hooks
+/// allocate themselves is never reported; the hook runs in one thread at a time. If it throws at an allocation, the
+/// allocation fails, the block is freed, and that is reported to all hooks; an exception at the end of a block is
+/// ignored. A hook should be short, and not wait for anything.
 /// \throws invalid_call  without a hook, or as memory_stats   Cost: that of memory_stats, plus the hook's
 [[nodiscard]] inline memory_hook_handle register_memory_hook(memory_hook hook) {
   if (!hook)

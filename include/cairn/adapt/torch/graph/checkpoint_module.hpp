@@ -170,7 +170,7 @@ class CheckpointedModule {
 ///   parameters and modes
 /// \param limit  bytes of values, tapes, adjoints and working memory at one time: "512MiB". Parameters, inputs and
 ///   their gradients belong to the caller and are not counted
-/// \throws infeasible_budget   in a call, if the limit is below the least possible one; it says both
+/// \throws infeasible_budget   in a call, if the limit is below the least possible one; the error names both
 template <class F>
 [[nodiscard]] CheckpointedModule<F> checkpoint_module(F module, byte_budget limit, ModuleOptions options = {}) {
   return {std::move(module), limit, std::move(options)};

@@ -94,7 +94,7 @@ class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Ce
 
   /// The outputs of all steps, and the last state.
   /// \param xs  [T, batch, features], or [batch, T, features] with `batch_first`; the outputs have the same order
-  /// \param start  the initial state; by default zeros, in the type and on the device of xs, if the cell's options tell
+  /// \param start  the initial state; by default zeros, in the type and on the device of xs, if the cell's options give
   ///   the size
   /// \throws invalid_call, and what `checkpointed_scan` throws
   [[nodiscard]] std::tuple<at::Tensor, State> forward(at::Tensor const& xs, std::optional<State> const& start = {}) {

@@ -81,7 +81,7 @@ struct LoopOptions {
   TORCH_ARG(Rng, rng) = Rng::Preserve;
   /// What must be equal in recomputed states.
   TORCH_ARG(Check, determinism) = Check::Metadata;
-  /// Whether recomputed states are compared with the first ones bit by bit, whatever `determinism` says: none, those
+  /// Whether recomputed states are compared with the first ones bit by bit, regardless of `determinism`: none, those
   /// between blocks, or all, which is `Check::Bits`. Costs reading each of these states twice, on the CPU.
   TORCH_ARG(replay_check, verify) = replay_check::off;
   /// Whether `create_graph` may be used: the second derivative keeps the tapes of all steps at once.
@@ -111,15 +111,15 @@ struct LoopOptions {
  public:
   /// Shows an observer every action of the loop's plan, before and after it, as the core's verbs do: `progress`,
   /// `trace_observer`, or any callable that takes an `event const&`. Backward may run much later, so the options, their
-  /// copies and the graphs of their loops own the observer together: `std::move(o)` hands it over, a `std::shared_ptr`
-  /// lets the caller look at it afterwards. Through `std::ref(o)` nobody owns it: o must outlive every backward. What
-  /// it refers to, such as the writer of a trace, must live as long. An observer that sees one sweep after another
-  /// belongs in the options of one call: loops whose forward runs before another's backward interleave.
+  /// copies and the graphs of their loops own the observer together: `std::move(o)` transfers it; with a
+  /// `std::shared_ptr` the caller can inspect it afterwards. `std::ref(o)` transfers no ownership: o must outlive every
+  /// backward. What it refers to, such as the writer of a trace, must live as long. An observer that sees one sweep
+  /// after another belongs in the options of one call: loops whose forward runs before another's backward interleave.
   ///
   /// The observer is not called by a loop without grad mode, by the measurement for a memory limit, or by a second
-  /// derivative. If the gradients end on the way back, there is no `done`. The thread that runs the half calls it; in
-  /// backward this may be a thread of the engine. Exceptions pass through the half like those of a step. Without an
-  /// observer nothing is added.
+  /// derivative. If no gradients remain before the loop's start is reached, there is no `done`. The thread that runs
+  /// the half calls it; in backward this may be a thread of the engine. Exceptions pass through the half like those of
+  /// a step. Without an observer there is no extra cost.
   template <class Observer>
   LoopOptions& observer(Observer&& told) {
     constexpr bool observes = detail::can_observe<Observer>();

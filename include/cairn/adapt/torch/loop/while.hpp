@@ -78,7 +78,7 @@ class asked_once {
 ///   4,096 and 1,024; temporary memory of `keep_going` is included. `plans` are for one step with one `keep_going`;
 ///   they keep measurements of five steps only, and so nothing of a loop that ends earlier
 /// If grad mode is off this is the plain loop. With `Rng::Preserve` the generators are read before each block of the
-/// forward sweep. Memory: on the way forward the kept states, the first state of the present block, and temporary
+/// forward sweep. Memory: in the forward half the kept states, the first state of the present block, and temporary
 /// memory of its steps; in backward as `checkpointed_loop`.
 /// \throws invalid_plan  before any step runs   \throws infeasible_budget  with the least feasible limit, after the
 ///   first steps were measured

@@ -32,7 +32,7 @@ namespace detail {
 /// Bytes that are free on a device. For the host: what Linux reports as available, or less if a control group allows
 /// less. For another device: what its driver reports, plus what LibTorch keeps there for later tensors.
 /// \param device  without an index, the current one of its type
-/// Cost: three small files of Linux are read, or the driver is asked
+/// Cost: three small files of Linux are read, or the driver is queried
 /// \throws device_error  if LibTorch sees no such device, or if its memory is unknown: on systems other than Linux, and
 ///   before LibTorch 2.9 for all except the CPU
 [[nodiscard]] inline std::uint64_t free_memory(c10::Device device = c10::Device(c10::kCPU)) {

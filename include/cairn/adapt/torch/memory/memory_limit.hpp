@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file memory_limit.hpp  One memory limit for all that is planned in a process.
+/// \file memory_limit.hpp  One memory limit for everything that is planned in a process.
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -9,7 +9,7 @@
 namespace cairn::libtorch {
 namespace detail {
 
-/// The limit of the process; threads may set and read it at once.
+/// The limit of the process; threads may set and read it at the same time.
 class process_limit {
  public:
   [[nodiscard]] static process_limit& instance() {
@@ -39,7 +39,7 @@ class process_limit {
 inline void set_memory_limit(byte_size limit) { detail::process_limit::instance().set(limit); }
 /// Removes the limit of the process.
 inline void clear_memory_limit() { detail::process_limit::instance().set({}); }
-/// The limit of the process; nothing if none is set.
+/// The limit of the process; empty if none is set.
 [[nodiscard]] inline std::optional<byte_size> memory_limit() { return detail::process_limit::instance().get(); }
 
 }  // namespace cairn::libtorch

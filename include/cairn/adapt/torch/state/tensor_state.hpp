@@ -33,7 +33,7 @@ class tensor_reader {
 /// Specialise it for your own state type: `static void flatten(State const& x, tensor_list& parts)` appends the tensors
 /// of x, and `static State unflatten(State const& like, tensor_reader& from)` makes a state from the next ones;
 /// everything that is not a tensor is as in `like`, the initial state. `append_tensors` and `read_tensors` do the same
-/// for a part. An optional `static bool same_structure(State const&, State const&)` tells whether two states have the
+/// for a part. An optional `static bool same_structure(State const&, State const&)` returns whether two states have the
 /// same parts.
 template <class State>
 struct tensor_traits {};
@@ -188,7 +188,7 @@ template <tensor_state State>
   return read_tensors(like, from);
 }
 
-/// A state that shares only its tensors with x, whatever else a copy of x would share.
+/// A state that shares only its tensors with x, even if a copy of x would share more.
 template <tensor_state State>
 [[nodiscard]] State own_state(State const& x) { return state_of(x, tensors_of(x)); }
 

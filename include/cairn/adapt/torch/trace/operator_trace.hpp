@@ -27,7 +27,7 @@
 namespace cairn::libtorch {
 namespace detail {
 
-/// What operators of this thread need to know of the code around them.
+/// What operators of this thread need to know about the code around them.
 struct around_operators {
   std::string const* layer = nullptr;  ///< of the enclosing operator; null for none
   bool recomputing = false;  ///< whether a loop runs steps again
@@ -55,7 +55,7 @@ struct open_operator final : at::ObserverContext {
 /// category is that of the region or action around the operator, by default "forward"; "reverse" in a backward pass,
 /// and "recompute" for what runs there with gradients enabled, or is run again by a loop with `trace_steps`. If a
 /// module is given, an operator that reads one of its parameters has the argument `layer`, the path of the submodule
-/// that owns the parameter; so have the operators inside it and its node in the backward pass.
+/// that owns the parameter; the operators inside it and its node in the backward pass have it, too.
 ///
 /// One at a time in a process; it ends in the thread that made it, when the work that it watches is done. Cost: about a
 /// microsecond an operator; nothing without one.

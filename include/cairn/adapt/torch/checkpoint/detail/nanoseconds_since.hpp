@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file nanoseconds_since.hpp  How long a call has taken, on whatever device.
+/// \file nanoseconds_since.hpp  How long a call has taken, on any device.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -36,7 +36,7 @@ concept unpacks_tensor = requires(Unpack& unpack, Packed const& packed) {
   { unpack(packed) } -> std::convertible_to<at::Tensor>;
 };
 
-/// The tensors in a packed value, as far as its type tells.
+/// The tensors in a packed value, as far as its type shows.
 template <class Packed>
 [[nodiscard]] tensor_list tensors_in(Packed const& packed) {
   if constexpr (tensor_state<Packed>) return tensors_of(packed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file block_teller.hpp  Tells the caller of a backward pass which blocks run again and are reversed.
+/// \file block_teller.hpp  Reports to the caller of a backward pass which blocks run again and are reversed.
 #include <functional>
 #include <memory>
 #include <utility>

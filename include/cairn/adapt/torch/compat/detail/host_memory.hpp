@@ -74,7 +74,7 @@ class host_memory : public byte_total {
   using hook_list = std::vector<std::shared_ptr<hook_entry>>;
   struct block {
     std::int64_t bytes = 0;
-    std::uint64_t told = 0;  ///< registrations when the block began: later hooks are not told of its end
+    std::uint64_t told = 0;  ///< registrations when the block began: its end is not reported to later hooks
   };
 
   /// In front of the previous allocator. Blocks remain plain addresses with one deleter, as oneDNN's tensors need.
@@ -128,7 +128,7 @@ class host_memory : public byte_total {
       std::lock_guard const lock{access_};
       if (!telling()) begun.told = registrations_;
       hooks = hooks_;
-      auto& known = blocks_[address];  // present if somebody freed the last block here without its deleter
+      auto& known = blocks_[address];  // present if other code freed the last block here without its deleter
       change_by(bytes - std::exchange(known, begun).bytes);
     }
     tell(*hooks, begun.told, bytes, 0);

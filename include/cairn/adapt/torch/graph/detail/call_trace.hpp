@@ -180,7 +180,7 @@ class call_trace {
     std::lock_guard const lock{generator.mutex()};
     generators_.emplace_back(generator, generator.get_state());
   }
-  /// Whether two tensors are known to be equal, or known to differ, whatever their values: attention compares its
+  /// Whether two tensors are known to be equal, or known to differ, regardless of their values: attention compares its
   /// arguments.
   [[nodiscard]] static bool is_known(c10::ArrayRef<c10::IValue const> both) {
     if (both.size() != 2 || !both[0].isTensor() || !both[1].isTensor()) return false;

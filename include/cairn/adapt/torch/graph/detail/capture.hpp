@@ -33,8 +33,8 @@ struct captured_call {
   std::string refused;                          ///< a sentence without its full stop; empty if there is a graph
 };
 
-/// Replaces changes in place by operators that make new memory, if the change stands far from the operator that made
-/// the memory and the old contents are not read again. Otherwise all operators in between would be one operation.
+/// Replaces changes in place by operators that make new memory, if the change is far from the operator that made the
+/// memory and the old contents are not read again. Otherwise all operators in between would be one operation.
 /// \returns whether any was replaced
 inline bool put_out_of_place(call_program& program, program_facts const& facts) {
   bool any = false;
@@ -115,8 +115,8 @@ class call_capture {
     call_trace const& of;
   };
 
-  /// Tensors like the inputs, each with memory of its own, but for the parameters and buffers of the module among them:
-  /// such an input and the tensor that the module reads are one leaf.
+  /// Tensors like the inputs, each with its own memory, except for the module's parameters and buffers among them: such
+  /// an input and the tensor that the module reads are one leaf.
   [[nodiscard]] static tensor_list leaves_like(tensor_list const& inputs, registered_tensors const& names) {
     tensor_list leaves;
     for (std::size_t k = 0; k < inputs.size(); ++k) {

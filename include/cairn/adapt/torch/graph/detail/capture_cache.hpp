@@ -127,7 +127,7 @@ class capture_cache {
     return std::move(all.key);
   }
   /// Whether the tensors that the call read from outside have the same properties as before and still have an owner
-  /// besides the graph. A mask that was replaced belongs to the graph alone.
+  /// besides the graph. A mask that was replaced belongs only to the graph.
   [[nodiscard]] static bool is_as_before(entry const& one) {
     return std::all_of(one.outside.begin(), one.outside.end(),
                        [&](std::size_t k) { return one.call->graph->leaves[k].use_count() > 1; }) &&

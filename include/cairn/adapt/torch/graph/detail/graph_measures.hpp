@@ -68,7 +68,7 @@ class graph_probe {
 
  private:
   /// Adds to the work of each adjoint the gradients that it makes in blocks of their own. Adjoints run from the last
-  /// operation to the first. Where a value has several readers, or is a result, its adjoint exists before the last
+  /// operation to the first. If a value has several readers, or is a result, its adjoint exists before the last
   /// reader contributes to it, and that contribution takes a block until it is added. The same holds for a parameter
   /// that several operations read: only the first contribution is made in the block that becomes its gradient.
   void count_contributions(operation_graph& found) const {

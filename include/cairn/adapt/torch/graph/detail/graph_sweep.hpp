@@ -55,7 +55,7 @@ class graph_sweep : private cairn::detail::no_hooks {
 
   /// Obeys the rest of the plan, and returns the adjoints of the leaves.
   /// \param bars  adjoints of the results; an undefined one adds nothing
-  /// \param wanted  for each leaf: whether its adjoint is asked for
+  /// \param wanted  for each leaf: whether its adjoint is wanted
   /// \param keeps  whether another copy of this sweep may still run, so that the tapes must stay usable
   [[nodiscard]] tensor_list backward(tensor_list bars, part_flags const& wanted, bool keeps) {
     keeps_ = keeps;

@@ -78,7 +78,7 @@ class operation_probe {
 
  private:
   using clock = std::chrono::steady_clock;
-  /// Times of one run; 0 for an adjoint that there is not.
+  /// Times of one run; 0 if there is no adjoint.
   struct sample {
     std::int64_t forward = 0, backward = 0;
   };

@@ -29,7 +29,7 @@ struct tape_references {
   bool results = true;
 };
 
-/// Whether nobody else holds the tensor or its memory, so that it can be changed in place.
+/// Whether nothing else holds the tensor or its memory, so that it can be changed in place.
 [[nodiscard]] inline bool is_alone(at::Tensor const& t) {
   return t.use_count() == 1 && t.storage().use_count() == 1 && t.is_non_overlapping_and_dense();
 }
@@ -52,7 +52,7 @@ struct tape_references {
   return torch::autograd::utils::clone_obey_contract(gradient, leaf);
 }
 
-/// Adds a gradient to a sum, with the same bits as autograd's engine. It adds in place if nobody else holds one of the
+/// Adds a gradient to a sum, with the same bits as autograd's engine. It adds in place if nothing else holds one of the
 /// two.
 inline void add_gradient(at::Tensor& sum, at::Tensor gradient) {
   if (!gradient.defined()) return;

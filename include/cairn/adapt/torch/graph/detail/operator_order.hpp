@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file operator_order.hpp  Puts the operators of a call in an order in which views stand beside what made their
-/// memory, or beside their readers.
+/// \file operator_order.hpp  Orders the operators of a call so that views are next to what made their memory, or next
+/// to their readers.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -30,7 +30,7 @@ class program_uses {
       if (facts_.changes[k] && facts_.memory[k] == facts_.memory[std::size_t(leaf)]) return true;
     return false;
   }
-  /// Whether an operator is needed: somebody reads its results, or it draws numbers or changes something.
+  /// Whether an operator is needed: its results are read, or it draws numbers or changes something.
   [[nodiscard]] bool is_live(std::size_t op) const { return live_[op] != 0; }
   [[nodiscard]] bool is_result(std::int32_t value) const { return is_result_[std::size_t(value)] != 0; }
   /// The operators that read a value, in the order of the call.

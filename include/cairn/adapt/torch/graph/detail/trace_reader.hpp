@@ -29,8 +29,8 @@ namespace cairn::libtorch::detail {
 /// For nodes of a trace: whether autograd was enabled where the operator ran.
 using recorded_nodes = std::unordered_map<torch::jit::Node const*, bool>;
 
-/// Reads the graph of a trace into a program: numbers its values, and lists its operators with their arguments and with
-/// what their schemas say that they change in place. Constants and lists of them become arguments.
+/// Reads the graph of a trace into a program: numbers its values, and lists its operators with their arguments and,
+/// from their schemas, with what they change in place. Constants and lists of them become arguments.
 class trace_reader {
  public:
   /// \param graph  its inputs are the leaves of the program

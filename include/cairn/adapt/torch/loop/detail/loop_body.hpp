@@ -92,7 +92,7 @@ class loop_body {
     for (step_index i = from; i < to; ++i) {
       auto const given = inputs.at(i);
       bool const tracked = reads.tracks(i, steps);
-      if (tracked) x = detached(x);  // told apart from the state that the step may have put aside
+      if (tracked) x = detached(x);  // distinct from the state that the step may have kept
       auto y = tracked ? tracked_step(x, given, i) : checked_step(x, given, i);
       refuse_tangents(who, y);
       if (!tracked) reads.note_made(x, given, y);

@@ -29,8 +29,8 @@ struct loop_gradients {
   series_list inputs;
 };
 
-/// Gradients on their way back through a loop: those of the state after the remaining steps, and the sums so far of
-/// those of captured tensors and inputs.
+/// The gradients of a loop whose backward half is running: those of the state after the remaining steps, and the sums
+/// so far for captured tensors and inputs.
 class gradients_so_far {
  public:
   /// \param bars  with respect to the parts of the last state   \param outputs  with respect to the outputs; must
@@ -44,7 +44,7 @@ class gradients_so_far {
         entered_(outputs.size(), false),
         outputs_count_{any_defined(tensors_of_series(outputs))} {}
 
-  /// Whether there are gradients to carry on.
+  /// Whether any gradients remain to be propagated.
   [[nodiscard]] bool any() const { return outputs_count_ || any_defined(sums_.state); }
   /// Turns gradients with respect to state a.to into gradients with respect to state a.from. The sums so far enter the
   /// engine as roots, so that gradients are added in the order of a plain loop.
@@ -73,7 +73,7 @@ class gradients_so_far {
     }
     if (auto const& callback = body_.options.callbacks().grad) callback(a.from, sums_.state);
   }
-  /// Hands out the gradients.
+  /// Returns the gradients.
   [[nodiscard]] loop_gradients take() { return std::move(sums_); }
 
  private:
@@ -92,7 +92,7 @@ class gradients_so_far {
     return std::any_of(list.begin(), list.end(), [](at::Tensor const& t) { return t.defined(); });
   }
   /// Where the gradients of results and outputs enter. An output that is a part of state a.from enters with the step
-  /// after it, so that gradients are added in the order of a plain loop; `entered_` tells this to the next call.
+  /// after it, so that gradients are added in the order of a plain loop; `entered_` records this for the next call.
   [[nodiscard]] gradient_roots roots_of(taped_steps const& taped, action const& a) {
     auto const& bars = sums_.state;
     gradient_roots roots;

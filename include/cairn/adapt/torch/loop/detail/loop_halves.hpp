@@ -81,7 +81,7 @@ class forward_half : public first_half {
   }
 };
 
-/// The way back, as long as there are gradients.
+/// The reverse of the loop, as long as there are gradients.
 class backward_half : public half_sweep {
  public:
   /// \param recorder  null if nothing is measured

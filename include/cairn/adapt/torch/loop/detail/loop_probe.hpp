@@ -214,7 +214,7 @@ class loop_probe {
            (std::min)(saved, before.bytes_alive_with(after) + casts);  // a state that both steps save counts once
   }
 
-  /// Takes the bytes and times of one sweep, step by step on the way forward and block by block on the way back.
+  /// Takes the bytes and times of one sweep, step by step in the forward half and block by block in the backward half.
   struct sweep_measurement {
     static constexpr double never = std::numeric_limits<double>::infinity();
 
@@ -335,8 +335,8 @@ class loop_probe {
   loop_data data_;
   LoopOptions options_;
   byte_meter meter_;
-  generator_use drawing_{Rng::Preserve};  ///< the probe puts generators back whatever the options say
-  rng_autocast_guard around_;  ///< generators are restored from what a sweep keeps of them, if it does
+  generator_use drawing_{Rng::Preserve};  ///< the probe restores generators, regardless of the options
+  rng_autocast_guard around_;  ///< generators are restored from the states that a sweep keeps, if any
   buffers_guard buffers_;
   std::int64_t marked_ = 0, most_ = 0;
   wide asked_bytes_ = 0, carried_bytes_ = 0;

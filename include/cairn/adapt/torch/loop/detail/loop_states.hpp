@@ -61,9 +61,9 @@ class loop_states {
     live = body.run_again(std::move(live), from, to);
     body.count(&StepStats::recompute, to - from);
   }
-  /// Notes that live is state i, from which the way back begins.
+  /// Notes that live is state i, from which the backward half begins.
   void turn_at(step_index i) noexcept { live_from_ = i; }
-  /// Notes the versions of live, which must be the same when the way back begins.
+  /// Notes the versions of live, which must be the same when the backward half begins.
   void note_versions() { live_versions_ = versions_of(live); }
   /// Ends the forward half.
   void end_forward(loop_body& body, generator_use const& drawing) {

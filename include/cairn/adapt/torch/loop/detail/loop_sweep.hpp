@@ -30,7 +30,7 @@ auto watched(loop_body const& body, Run run) {
   return run(nobody);
 }
 
-/// A loop between its forward and its backward half, with the plan of what is left. A copy shares the tensors.
+/// A loop between its forward and its backward half, with the plan for the rest. A copy shares the tensors.
 class loop_sweep {
  public:
   loop_sweep(any_schedule const& plan, loop_body const& body)

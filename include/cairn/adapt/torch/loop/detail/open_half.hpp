@@ -27,8 +27,7 @@ class open_half : public first_half {
  public:
   static constexpr bool in_place = false;
 
-  /// \param size  steps of a block   \param goes_on  asked for each state but the first, which must exist as long as
-  ///   the half
+  /// \param size  steps of a block   \param goes_on  called for each state but the first; must outlive the half
   open_half(loop_states& states, loop_body& body, step_index size, state_question const& goes_on)
       : first_half{states, body}, size_{size}, goes_on_{goes_on} {
     states_.note_versions();
@@ -66,7 +65,7 @@ class open_half : public first_half {
     if (ends) a.to = steps_;
     return a;
   }
-  /// The plan of the way back.   \param at  the cursor after the turn
+  /// The plan of the backward half.   \param at  the cursor after the turn
   [[nodiscard]] any_schedule way_back(online::cursor const& at) const {
     return leaves{steps_, size_, stopped_loop{blocks_, at}};
   }

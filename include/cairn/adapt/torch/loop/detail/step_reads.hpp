@@ -41,7 +41,7 @@ class step_reads {
       // A view that each step makes anew, such as a row of its input, is not a new tensor.
       varies = varies || (i > 0 && !reads_.knows_memory_of(t));
     }
-    // Its own state, but not by its argument, as a step does that keeps the state in an object of its own.
+    // The step's own state, but not through its argument: such a step keeps the state in an object.
     tracker.each_read_beside(given, [&](void const* memory) {
       if (state_read_ < 0 && states_made_.holds_address(memory)) state_read_ = i;
     });
@@ -51,7 +51,7 @@ class step_reads {
       if (y[k].defined() && tracker.made(y[k])) states_made_.add(y[k]);
   }
   /// Notes the state that a step without tracking made, so that a later step that is tracked cannot read it unseen.
-  /// Parts in the memory of its arguments, or of what steps read, are not of its making.
+  /// Parts in the memory of its arguments, or of what steps read, do not count as made by it.
   /// \param x, given  its state and inputs   \param y  its result, which begins with the parts of the next state
   void note_made(at::TensorList x, at::TensorList given, at::TensorList y) {
     if (!tracks_later) return;

@@ -16,7 +16,7 @@ namespace cairn::libtorch::detail {
 
 inline constexpr char const* while_name = "cairn::libtorch::checkpointed_while";
 
-/// A plan for a loop of unknown length: an `online` plan over blocks of so many steps.
+/// A plan for a loop of unknown length: an `online` plan over blocks of steps.
 struct while_plan {
   slot_index checkpoints = 32;  ///< enough for 6,545 blocks with three runs of each
   step_index block_size = 1;
@@ -37,7 +37,7 @@ struct while_plan {
   return plan;
 }
 
-/// The peak of a loop of unknown length. On the way forward each block runs ahead of its first state, which is kept
+/// The peak of a loop of unknown length. In the forward half each block runs ahead of its first state, which is kept
 /// only when it is known that the loop continues. At the peak all slots are full.
 [[nodiscard]] constexpr wide bytes_of_while(loop_costs const& costs, while_plan const& plan) noexcept {
   wide const slots = wide(plan.checkpoints) * (costs.state_bytes + costs.generator_bytes);

@@ -173,8 +173,8 @@ struct graph_position {
   }
 };
 
-/// Calls `visit(edge)` for each edge that leaves a graph; visit may redirect the edge. `inside(node)` tells which nodes
-/// belong to the graph.
+/// Calls `visit(edge)` for each edge that leaves a graph; visit may redirect the edge. `inside(node)` returns whether a
+/// node belongs to the graph.
 template <class Inside, class Visit>
 void visit_edges_out(edge_list& roots, Inside inside, Visit visit) {
   std::vector<Node*> open;

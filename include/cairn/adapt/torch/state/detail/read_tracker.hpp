@@ -124,7 +124,7 @@ class read_tracker {
     return found != memory_.end() && found->second.what == use::made;
   }
   /// The tensors that existed before, were read before anything wrote to them, and still exist, in the order of
-  /// reading. Something that was written first, such as a buffer or a counter, does not read an earlier value.
+  /// reading. A tensor that was written first, such as a buffer or a counter, brings in no earlier value.
   /// \param given  these, and tensors that share their memory, are excluded
   [[nodiscard]] std::vector<tensor_read> reads(at::TensorList given) const {
     std::vector<tensor_read> all;
@@ -289,7 +289,7 @@ class storage_set {
   [[nodiscard]] bool holds(at::Tensor const& t) const {
     return t.defined() && t.has_storage() && all_.contains(t.storage().unsafeGetStorageImpl());
   }
-  /// The same of the address of some memory.
+  /// The same for the address of some memory.
   [[nodiscard]] bool holds_address(void const* of) const {
     return all_.contains(static_cast<c10::StorageImpl const*>(of));
   }

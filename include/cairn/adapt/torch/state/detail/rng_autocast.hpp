@@ -107,7 +107,7 @@ class generator_use {
       : counts_{rng == Rng::Preserve}, draws_{draws}, thread_{std::this_thread::get_id()} {
     if (!counts_) return;
     std::lock_guard const lock{access()};
-    start_.emplace();  // where no other thread puts back generators
+    start_.emplace();  // under the lock, so that no other thread restores generators
     for (auto* const other : all()) {
       if (other->thread_ == thread_) continue;
       overlaps_ = overlaps_ || other->draws_ || !draws_;
@@ -137,12 +137,12 @@ class generator_use {
   }
   /// The state of the CPU's generator as it began; null if numbers are not preserved.
   [[nodiscard]] cpu_generator_state const* start() const noexcept { return start_ ? &*start_ : nullptr; }
-  /// Whether numbers were drawn since it began; also if another thread has put back generators meanwhile, which hides
-  /// it.   \param start  the generators' states at that time
+  /// Whether numbers were drawn since it began; also true if another thread has restored generators meanwhile, which
+  /// hides it.   \param start  the generators' states at that time
   [[nodiscard]] bool drew(generator_states const& start) const {
     if (!counts_) return false;
     bool const same = start_->is_now() && start.devices_are_now();
-    std::lock_guard const lock{access()};  // after the comparison, so that a thread that puts back has set its mark
+    std::lock_guard const lock{access()};  // after the comparison, so that a thread that restores has set its mark
     return !same || was_put_back_;
   }
   /// Whether another thread may have drawn numbers meanwhile; in a run that draws none, whether another thread used the
@@ -182,7 +182,7 @@ class generator_use {
 
 }  // namespace generator_use_1
 
-/// Puts generators back at the end of a scope, also after an exception.
+/// Restores generators at the end of a scope, also after an exception.
 class generator_guard {
  public:
   /// \param use, states  must outlive the guard; the states are read at its end

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file sweep_node.hpp  A sweep as a node of the autograd graph, which is used up by a backward that keeps no graph.
+/// \file sweep_node.hpp  A sweep as a node of the autograd graph, which a backward that keeps no graph consumes.
 #include <mutex>
 #include <optional>
 #include <utility>
