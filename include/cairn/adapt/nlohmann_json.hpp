@@ -6,8 +6,8 @@
 ///
 /// Members with default values are omitted: leaf, tapes, free_initial, tapes_restart, units, tape_units; in an action
 /// `what` for a state (and for a `record`), `tier` for memory, `slot` for a load of a free initial state. Integers of
-/// 2^63 or more are written as decimal texts; readers accept any integer as such a text, too. These are plain functions
-/// and not nlohmann's to_json and from_json, so that no implicit conversion happens.
+/// 2^63 or more are written as decimal strings; readers accept any integer as such a string, too. These are plain
+/// functions and not nlohmann's to_json and from_json, so that no implicit conversion happens.
 #include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <cstddef>

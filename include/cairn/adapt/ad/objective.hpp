@@ -160,13 +160,13 @@ struct objective_sum : detail::objective_part {
     first.running(x, p, i, emit);
     second.running(x, p, i, emit);
   }
-  /// Tells `note` how many terms state i has of each.
+  /// Reports to `note` how many terms state i has of each.
   template <class Note>
   void each_count(step_index i, Note&& note) const {
     first.each_count(i, note);
     second.each_count(i, note);
   }
-  /// Whether a term of one of them is told the number of its state.
+  /// Whether a term of either takes the number of its state.
   template <class X, class P>
   static constexpr bool indexed = First::template indexed<X, P> || Second::template indexed<X, P>;
   /// Passes the terms of the final state to `emit`.

@@ -16,7 +16,7 @@
 
 namespace cairn {
 
-/// A loop of so many steps within a memory budget, which covers checkpoints, adjoint, and the tape of a leaf.
+/// A loop of a given length within a memory budget, which covers checkpoints, adjoint, and the tape of a leaf.
 struct budget_of {
   step_index steps = 0;  ///< loop length, >= 0
   byte_size bytes = {};  ///< as for `plan_within`

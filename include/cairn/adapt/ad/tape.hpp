@@ -47,7 +47,7 @@ concept ad_tape =
 /// - `replay(numbers)`: sets new values of the independent variables, followed by those of the varying numbers, each in
 ///   the order of their declaration; `reverse` then refers to the new values. Returns false if a comparison has another
 ///   result than in the recording, which is then not valid for these numbers
-/// - `recordings()`: how many recordings were begun, which shows whether somebody else has used the tape
+/// - `recordings()`: how many recordings were begun, which shows whether other code has used the tape
 template <class Tape>
 concept replaying_tape = ad_tape<Tape> && requires(Tape& tape, typename Tape::scalar& v, double const* numbers) {
   { tape.recordings() } -> std::convertible_to<wide>;

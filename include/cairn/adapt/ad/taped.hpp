@@ -30,7 +30,7 @@ struct state_and_params {
 /// and observer. The object must outlive the verb's result, and serves one sweep at a time.
 ///
 /// The model is `template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`. The seed is
-/// one of three: an adjoint of the final state, for the gradient by the initial state alone; `bar(that adjoint)`, for
+/// one of three: an adjoint of the final state, for the gradient by the initial state only; `bar(that adjoint)`, for
 /// the gradient by the parameters, too; or `seed()`, for the gradient of the objective.
 ///
 /// A model can say how its steps depend on the index. A model whose steps are all the same leaves the index out,
@@ -135,8 +135,7 @@ class taped {
     return {std::move(state), primal_.zero_gradient()};
   }
 
-  /// The objective of the last loop: the step adds the terms of states on the way, the seed the terms of the final
-  /// state.
+  /// The objective of the last loop: the step adds the terms of intermediate states, the seed those of the final state.
   [[nodiscard]] double value() const noexcept { return primal_.value(); }
   /// To be called before a loop whose step is not `step` itself but calls it; `gradient` and the other verbs do this
   /// for `step`.
@@ -155,7 +154,7 @@ class taped {
   /// The most bytes that one leaf has taken: the tool's tape as the tool counts it, and state, parameters and seeds
   /// over the tool's scalar.
   [[nodiscard]] wide tape_bytes() const noexcept { return tape_.most_bytes(); }
-  /// Resets `tape_bytes()`, so that the next leaves are measured alone.
+  /// Resets `tape_bytes()`, so that it covers only the next leaves.
   void forget_tape_bytes() noexcept { tape_.forget_bytes(); }
   /// Frees the memory of tape and states; the next leaf allocates it again.
   void clear() { tape_.clear(); }

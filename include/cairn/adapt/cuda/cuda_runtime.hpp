@@ -25,7 +25,7 @@ class cuda_runtime {
     detail::need(cudaGetDevice(&device_), "cairn::cuda_runtime", 0);
   }
   /// \param device  its number, from 0
-  /// \param pinning_threads  0: the driver allocates and pins host memory. Otherwise so many threads touch ordinary
+  /// \param pinning_threads  0: the driver allocates and pins host memory. Otherwise that many threads touch ordinary
   ///   memory first, and it is then pinned in place, which may be faster for many gigabytes. Memory must be freed by a
   ///   runtime with the same choice
   /// \throws device_error   if there is no driver, no device, or none with that number

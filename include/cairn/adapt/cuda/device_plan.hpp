@@ -169,7 +169,7 @@ template <class Forecast>
 }  // namespace detail
 
 /// The fastest plan in `device` bytes of a device and `work.tiers.host.bytes` of pinned memory, among Revolve on the
-/// device alone, two levels with periods on the host, and H-Revolve. Called before the first step, and before anything
+/// device only, two levels with periods on the host, and H-Revolve. Called before the first step, and before anything
 /// is allocated.
 ///
 /// \param device  bytes for frames and the adjoint
@@ -177,7 +177,7 @@ template <class Forecast>
 ///   `tiers.host` the bytes and the seconds of one copy each way; for an in-place step also
 ///   `tiers.device.write_seconds`, a copy within the device. Best measured
 /// \param forecast  `forecast(plan, capacity, work)` returns seconds:
-///   `device_forecast` runs the sweep on a virtual clock, so that copies for which nobody waits cost nothing
+///   `device_forecast` runs the sweep on a virtual clock, so that copies for which nothing waits cost nothing
 /// \param options  only `most_table_cells` and `most_table_bytes` are used
 /// Cost: forecasts of the plans that could be the best, about 20 ns per step each   \throws infeasible_budget   with
 /// the least feasible bytes

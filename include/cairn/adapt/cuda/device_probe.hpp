@@ -191,9 +191,9 @@ template <class Make> using probed_state = std::remove_cvref_t<decltype(std::dec
 ///
 /// Runs the first steps of the loop a few times, and the adjoint of its first step many times in a row. Step, seed and
 /// adjoint also write whatever else they write in a sweep, and bar is left with meaningless numbers: reset sums over
-/// all steps to 0 afterwards. Calls are put into the stream one after the other, as many as take 0.02 s or as the loop
-/// has; the fastest of three such runs counts. Each run includes one launch and one wait of the host. If the host takes
-/// longer to launch a step than the device to run it, the host's time counts, as it does in the sweep.
+/// all steps to 0 afterwards. Calls are put into the stream one after the other, enough to take 0.02 s but no more than
+/// the loop has; the fastest of three such runs counts. Each run includes one launch and one wait of the host. If the
+/// host takes longer to launch a step than the device to run it, the host's time counts, as it does in the sweep.
 /// \tparam Clock  has now() like the clocks of the standard library
 /// \param make, step, start, seed, adjoint, bar  as for `device_sweep`; `visit_buffers` must accept the type of bar
 /// \param steps  loop length, >= 0; with 0 only copies are timed

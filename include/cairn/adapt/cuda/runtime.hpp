@@ -12,9 +12,9 @@ enum class copy_kind : std::uint8_t { device_to_device, device_to_host, host_to_
 
 /// One device, as a policy: `cuda_runtime` is the real one.
 ///
-/// A *stream* is a queue: its operations run in order, and in no order with other streams and the host except by
-/// events. An *event* stands for one position in one stream, the latest at which it was recorded. Both are handles and
-/// can be copied freely; the runtime object must outlive them and may be used by one thread at a time.
+/// A *stream* is a queue: its operations run in order; relative to other streams and the host, only events order them.
+/// An *event* stands for one position in one stream, the latest at which it was recorded. Both are handles and can be
+/// copied freely; the runtime object must outlive them and may be used by one thread at a time.
 /// - `device_alloc(n)`, `pinned_alloc(n)` return at least `n` bytes, 256 and 64 byte aligned; null for 0. They may stop
 ///   the whole device: never call them during a sweep
 /// - `device_free(p)`, `pinned_free(p)`: nothing may use the memory any more, so sync first. Null is allowed

@@ -33,7 +33,7 @@ namespace cairn {
 ///
 /// Slots of the tiers memory and device are frames with one more owner: nothing is copied. Slots of the tier host are
 /// pinned memory: states are copied there and back on two streams of the sweep's own, while steps run. A copy of the
-/// plan's cursor tells which state will be loaded next; it is fetched as soon as a frame is free for it. Frames and
+/// plan's cursor shows which state will be loaded next; it is fetched as soon as a frame is free for it. Frames and
 /// slots are allocated once. A sweep itself does not allocate, pin or free memory, nor does the host wait, so a sweep
 /// can be captured into a graph: see `capture`.
 ///
@@ -206,8 +206,8 @@ class device_sweep {
     if (stands_apart) states_.keep_initial();
     replay_.started();
   }
-  /// The states of this sweep and its way back, as `execute` needs them. The host does not wait; so before each action
-  /// it checks whether the next state from the host can be fetched.
+  /// The states and the reverse part of this sweep, as `execute` needs them. The host does not wait; so before each
+  /// action it checks whether the next state from the host can be fetched.
   template <step_form Form, class Cursor, class Step, class Seed, class Adjoint, class Bar>
   class device_states : public detail::no_hooks {
    public:
@@ -265,7 +265,7 @@ class device_sweep {
     std::int64_t now_ = -1;  // the number of the present action
   };
 
-  /// Advances `handle` to state `to`, and compares the states on the way that the replay check asks for.
+  /// Advances `handle` to state `to`, and compares the states in between that the replay check asks for.
   template <step_form Form, class Step>
   void run(Step& step, frame_id& handle, step_index from, step_index to) {
     replay_.along(handle, from, to, [&](step_index at, step_index reach) { advance<Form>(step, handle, at, reach); });

@@ -48,7 +48,7 @@ struct inside;
 ///
 /// Ranks meet before the first step and after the last; in between, only step and adjoint send messages (but see
 /// `every`). A rank that cannot go on waits at the next meeting. If the other ranks do not arrive within `patience`,
-/// they are blocked in a step or adjoint that waits for a message of the failed rank, and cannot be told. The failed
+/// they are blocked in a step or adjoint that waits for a message of the failed rank, and cannot be reached. The failed
 /// rank then writes rank and cause to stderr, and ends all ranks by MPI_Abort. If a rank dies, MPI's launcher ends all
 /// of them.
 ///
@@ -100,8 +100,8 @@ class collective {
     other.meeting_.stop = std::move(stop);
     return other;
   }
-  /// Ranks also meet before every so many actions of the plan, at the same ones: a stop request or an exception then
-  /// ends the sweep there, if steps do not wait for each other. Cost: one reduction of 128 bytes each time.
+  /// Ranks also meet before every `actions` actions of the plan, all at the same ones: a stop request or an exception
+  /// then ends the sweep there, if steps do not wait for each other. Cost: one reduction of 128 bytes each time.
   /// \throws invalid_plan   for less than 1
   [[nodiscard]] collective<true> every(step_index actions) const {
     if (actions < 1)
@@ -137,7 +137,7 @@ class collective {
   auto sweep(Plan const& plan, F f) const {
     return meeting_.around("cairn::collective::sweep", plan, f);
   }
-  /// The same for anything that has no plan: what f throws on one rank is thrown on all.
+  /// The same for a call without a plan: what f throws on one rank is thrown on all.
   template <class F>
   auto sweep(F f) const {
     return sweep(detail::without_plan{}, std::move(f));
@@ -148,7 +148,7 @@ class collective {
   friend struct detail::inside;
   detail::meeting meeting_;
 };
-/// Meets before and behind each sweep.
+/// Meets before and after each sweep.
 collective(MPI_Comm) -> collective<false>;
 
 namespace detail {

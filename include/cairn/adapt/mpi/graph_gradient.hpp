@@ -11,8 +11,8 @@
 namespace cairn {
 
 /// The same as `graph_gradient` without `collective`, by all ranks together.
-/// \param plan  as without `collective`, but not a `graph_budget`: each rank would run operations another number of
-///   times to measure them, and operations that communicate would wait for ever
+/// \param plan  as without `collective`, but not a `graph_budget`: each rank would run operations a different number of
+///   times to measure them, and operations that communicate would wait forever
 /// \param with  the ranks; see `collective`; `every` counts actions   \param rest  as without `collective`
 /// \throws collective_error   on all ranks, if one of them cannot go on: before any operation runs if plans differ
 template <class Plan, bool BetweenActions, class... Rest>

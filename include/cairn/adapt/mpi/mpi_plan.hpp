@@ -19,7 +19,7 @@
 namespace cairn {
 namespace detail {
 
-/// What the rank that decides hands to the others.
+/// What the rank that decides passes to the others.
 struct handed_workload {
   workload work;
   std::uint64_t budget = 0;
@@ -66,7 +66,7 @@ inline constexpr std::uint64_t most_compared = std::uint64_t{1} << 62;
 /// \param options  as for `plan_within`, the same on all ranks
 /// \returns the plan, the same on all ranks; `cost` and `memory` are this rank's, `proof` is that of the rank that
 ///   decided
-/// \throws collective_error   on all ranks: if no plan fits on one of them, or a workload is impossible
+/// \throws collective_error   on all ranks: if no plan fits on one of them, or a workload is invalid
 /// Cost: on each rank two times that of `plan_within`, seldom more; some reductions.
 [[nodiscard]] inline planned mpi_plan(MPI_Comm comm, byte_size budget, workload const& work,
                                       planning_options const& options = {}) {
@@ -77,7 +77,7 @@ inline constexpr std::uint64_t most_compared = std::uint64_t{1} << 62;
     detail::sent_plan shared;
     shared.steps = std::uint64_t(work.steps.value_or(-1));
     ranks.begin(operation, shared);
-    // The most step calls, and the lowest rank with so many.
+    // The most step calls, and the lowest rank with that many.
     auto const calls = own.cost.step_calls < detail::most_compared ? std::uint64_t(own.cost.step_calls)
                                                                    : detail::most_compared;
     bool const most = ranks.least(operation, detail::most_compared - calls) == detail::most_compared - calls;

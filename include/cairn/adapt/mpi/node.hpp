@@ -9,7 +9,7 @@ namespace cairn {
 
 /// The place of a rank among those of its communicator that run on the same machine.
 struct node_place {
-  int rank = 0;  ///< 0 .. size - 1; also the number of its device, where each rank has one
+  int rank = 0;  ///< 0 .. size - 1; also the number of its device, if each rank has one
   int size = 1;  ///< ranks on this machine
   /// This rank's share of a budget of the whole machine.
   [[nodiscard]] byte_size share(byte_size of_node) const noexcept {
@@ -17,7 +17,7 @@ struct node_place {
   }
 };
 
-/// Where this rank stands among those of its machine (MPI_COMM_TYPE_SHARED). All ranks of `comm` make the call.
+/// The place of this rank among those of its machine (MPI_COMM_TYPE_SHARED). All ranks of `comm` make the call.
 [[nodiscard]] inline node_place place_on_node(MPI_Comm comm) {
   int rank = 0;
   MPI_Comm_rank(comm, &rank);

@@ -31,8 +31,8 @@ struct noted_step {
 ///   `collective::decided_by`. The same holds of a step that returns bool
 /// \param with  the ranks; see `collective`   \param work, observer, options  as without `collective`
 /// \throws collective_error   on all ranks, if one of them cannot go on: before any step runs if plans differ, as far
-///   as their slots and first actions tell
-/// Cost: one reduction of 128 bytes a step on the way forward.
+///   as their slots and first actions show
+/// Cost: one reduction of 128 bytes a step in the forward pass.
 template <class Step, class X0, class KeepGoing, class P, bool BetweenActions, class Work = detail::own_workspace,
           class Observer = no_observer, class Options = no_options>
 [[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, P const& plan,

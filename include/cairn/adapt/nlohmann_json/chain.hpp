@@ -6,7 +6,7 @@
 ///
 /// `u` is accepted for `uf` and `v` for `ub`. `g`, `f`, `b`, `ub` and `self_contained_tape` are optional, as in a
 /// `chain`; so is `L`, which is checked if it is present. Other members are ignored. If an object has a member `chain`,
-/// that member is read. Numbers are whole, from 0 to 2^63-1, and exact; a text of decimal digits is accepted as a
+/// that member is read. Numbers are whole, from 0 to 2^63-1, and exact; a string of decimal digits is accepted as a
 /// number, too.
 #include <cstddef>
 #include <cstdint>

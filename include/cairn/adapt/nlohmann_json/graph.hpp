@@ -5,10 +5,10 @@
 ///     {"operations": [{"bytes": 8, "time": 3}, {"inputs": [0], "bytes": 4, "time": 5, "adjoint_needs_output": false}]}
 ///
 /// Each operation has members named as those of `graph_operation`; `adjoint_needs_inputs` is one flag, or a list of one
-/// for each input. Beside `operations` there may be `outputs`, `loss_time` and `loss_work`, as in an `operation_graph`;
-/// what is left out is as there. Other members, such as names, are passed over. An object with a member `graph` is read
-/// as that member, so that one file may hold a graph and a `plan` for it. Numbers are whole, from 0 to 2^63-1, and
-/// exact; a text of decimal digits is a number, too.
+/// for each input. Beside `operations` there may be `outputs`, `loss_time` and `loss_work`, as in an `operation_graph`,
+/// with the same defaults. Other members, such as names, are ignored. If an object has a member `graph`, that member is
+/// read, so that one file may hold a graph and a `plan` for it. Numbers are whole, from 0 to 2^63-1, and exact; a
+/// string of decimal digits is accepted as a number, too.
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -39,7 +39,7 @@ inline constexpr graph_number graph_numbers[]{{"bytes", &graph_operation::bytes}
                                               {"adjoint_time", &graph_operation::adjoint_time},
                                               {"adjoint_work", &graph_operation::adjoint_work}};
 
-/// Reads a graph out of a JSON tree.
+/// Reads a graph from a JSON tree.
 class graph_reader {
  public:
   using json = nlohmann::json;
@@ -115,8 +115,8 @@ class graph_reader {
 
 }  // namespace detail
 
-/// A graph as a JSON object that `graph_from_json` reads; members with the default of `graph_operation` are left out.
-/// Numbers stay in the units of the graph. It is not checked: an impossible graph is refused where it is read.
+/// A graph as a JSON object that `graph_from_json` reads; members with the default of `graph_operation` are omitted.
+/// Numbers stay in the units of the graph. The graph is not checked: an invalid graph is refused when it is read.
 /// Cost: O(operations + inputs)
 [[nodiscard]] inline nlohmann::json graph_json(operation_graph const& graph) {
   nlohmann::json operations = nlohmann::json::array();
@@ -139,19 +139,18 @@ class graph_reader {
   return object;
 }
 
-/// The graph that a JSON object describes, checked.
-/// \throws parse_error   with the operation   \throws invalid_plan, overflow_error   for an impossible graph
+/// The graph in a JSON object, checked.
+/// \throws parse_error   with the operation   \throws invalid_plan, overflow_error   for an invalid graph
 [[nodiscard]] inline operation_graph graph_from_json(nlohmann::json const& object) {
   return detail::graph_reader{"cairn::graph_from_json"}.read(object);
 }
-/// The graph that a JSON text describes, checked.   \throws parse_error, invalid_plan, overflow_error   as
-/// `graph_from_json`
+/// The graph in a JSON text, checked.   \throws parse_error, invalid_plan, overflow_error   as `graph_from_json`
 [[nodiscard]] inline operation_graph read_graph_json(std::string_view text) {
   detail::graph_reader const reader{"cairn::read_graph_json"};
   return reader.read(reader.parsed(text));
 }
 
-/// What a plan costs and how far it is from the best, as a JSON object; `plan` is its actions as `graph_words` writes
+/// The costs of a plan and its distance from the best, as a JSON object; `plan` has its actions as `graph_words` writes
 /// them.
 [[nodiscard]] inline nlohmann::json graph_plan_json(graph_plan const& plan) {
   return {{"budget", plan.budget},

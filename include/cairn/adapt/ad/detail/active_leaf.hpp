@@ -33,7 +33,7 @@ class active_leaf {
   template <class T> using active = rebound_scalar<T, Scalar>;
 
  public:
-  /// How many independent variables a leaf has: of the state alone, and with parameters and controls.
+  /// How many independent variables a leaf has: of the state only, and including parameters and controls.
   struct input_counts {
     std::size_t of_state = 0, of_all = 0;
   };

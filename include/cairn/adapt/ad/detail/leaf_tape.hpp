@@ -215,11 +215,11 @@ class leaf_tape {
                          "let its at(i) name all numbers that differ from step to step, or let the model take the "
                          "index as a cairn::step_index"};
   }
-  static void check_bar(std::size_t given, std::size_t behind) {
-    if (given != behind)
+  static void check_bar(std::size_t given, std::size_t after) {
+    if (given != after)
       throw invalid_call{"cairn::taped",
                          "the adjoint has another number of scalars than the state that it belongs to",
-                         {{"adjoint", given}, {"state", behind}},
+                         {{"adjoint", given}, {"state", after}},
                          "make the seed as large as the final state"};
   }
   template <class Kept>

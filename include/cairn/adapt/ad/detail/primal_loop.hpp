@@ -13,8 +13,8 @@
 
 namespace cairn::detail {
 
-/// A model at a point, called over double: what each step is called with, and the objective, whose terms are summed as
-/// steps run for the first time.
+/// A model at a point, over double: the arguments of each step, and the objective, whose terms are summed as steps run
+/// for the first time.
 /// \tparam Scalar  replaces double where the model is differentiated
 template <class Scalar, class Model, class Params, class Objective>
 class primal_loop {

@@ -36,7 +36,7 @@ struct failed_call {
   char const* name = "";  ///< name of the code
 };
 
-/// What to do about a call that failed, behind CUDA's name of the error.
+/// What to do about a call that failed, after CUDA's name of the error.
 [[nodiscard]] inline text<300> advice_on(failed_call const& call, char const* advice) {
   text<300> said;
   return said.add(call.name).add(": ").add(advice);

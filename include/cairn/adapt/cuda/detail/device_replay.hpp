@@ -46,7 +46,7 @@ class device_replay {
   void reversed(step_index i) noexcept {
     if (ledger_.on()) ledger_.reversed(i);
   }
-  /// Advances `handle` from state `from` to state `to` by calls advance(at, reach), and hashes the states on the way
+  /// Advances `handle` from state `from` to state `to` by calls advance(at, reach), and hashes the states in between
   /// that are to be compared.
   template <class Advance>
   void along(frame_id const& handle, step_index from, step_index to, Advance advance) {

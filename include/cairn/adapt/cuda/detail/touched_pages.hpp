@@ -15,8 +15,8 @@ inline constexpr std::size_t page_bytes = 4096;
   return (bytes / page_bytes + (bytes % page_bytes != 0 ? 1 : 0)) * page_bytes;
 }
 
-/// Calls f(first, last) for parts of [0, count) of about equal size, on at most so many threads; on fewer if the system
-/// provides fewer.
+/// Calls f(first, last) for parts of [0, count) of about equal size, on at most `threads` threads; on fewer if the
+/// system provides fewer.
 /// \param f  must not throw
 template <class F>
 void in_parts_of(std::size_t count, unsigned threads, F f) {
@@ -36,7 +36,7 @@ void in_parts_of(std::size_t count, unsigned threads, F f) {
   for (; next < parts; ++next) run(next);
   for (auto& one : others) one.join();
 }
-/// Writes to each page of [begin, begin + bytes), on at most so many threads.
+/// Writes to each page of [begin, begin + bytes), on at most `threads` threads.
 inline void touch_pages(char* begin, std::size_t bytes, unsigned threads) {
   in_parts_of(whole_pages(bytes) / page_bytes, threads, [=](std::size_t page, std::size_t last) noexcept {
     for (auto* const each = static_cast<char volatile*>(begin); page < last; ++page) each[page * page_bytes] = 0;

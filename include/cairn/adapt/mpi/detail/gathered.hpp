@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file gathered.hpp  A state or an adjoint of which each rank has one part, and knows the numbers of all parts.
+/// \file gathered.hpp  A state or an adjoint of which each rank has one part; all ranks know the numbers of all parts.
 #include <mpi.h>
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace cairn::detail {
 
-/// This rank's part of a value, and the numbers of all parts, the same on all ranks. What is decided by these numbers
-/// is decided alike on all ranks, without a message.
+/// This rank's part of a value, and the numbers of all parts, the same on all ranks. Decisions by these numbers are the
+/// same on all ranks, without a message.
 /// \tparam Which  which numbers of a part count
 template <class T, class Which>
 class gathered {
@@ -50,7 +50,7 @@ class gathered {
     which_(own_, [&](auto const*, std::size_t count) { sum += count; });
     return sum;
   }
-  /// Tells all ranks the numbers of this part.
+  /// Sends the numbers of this part to all ranks.
   void gather(std::size_t lead = ~std::size_t{0}) {
     std::vector<unsigned char> mine(sizeof(part_head));
     part_head head{lead, 0};

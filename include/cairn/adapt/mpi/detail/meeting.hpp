@@ -45,7 +45,7 @@ template <class Plan>
   }
 }
 
-/// The first actions of a loop whose length is not known, as if it did not end.
+/// How many first actions are compared of a loop of unknown length, as if it did not end.
 inline constexpr std::size_t first_actions = 256;
 
 /// Stands for the plan of a call that has none.
@@ -84,9 +84,9 @@ class meeting {
   explicit meeting(MPI_Comm comm) : team_{team::of(comm)} {}
 
   double patience = 10;                                ///< seconds that a rank which has failed waits for the others
-  int decider = 0;                                     ///< the rank whose answers count
+  int decider = 0;                                     ///< the rank that decides for all
   work_limit limit{.most_sums = 10'000'000};           ///< most work for a fingerprint
-  step_index actions = 0;                              ///< how many actions lie between rounds; 0 for none
+  step_index actions = 0;                              ///< actions from one round to the next; 0 for no rounds
   std::function<bool()> stop;                          ///< whether to end the sweep
 
   [[nodiscard]] team& ranks() const noexcept { return *team_; }
@@ -155,7 +155,7 @@ class meeting {
     mine.put(0, own);
     return round(operation, occasion::other, mine).least(0);
   }
-  /// Compares plans.   \throws collective_error   on all ranks, if one is another
+  /// Compares plans.   \throws collective_error   on all ranks, if one differs
   void begin(char const* operation, sent_plan const& words) const {
     *compared_ = words.by;
     std::uint64_t const own[] = {words.print.high, words.print.low, words.steps, words.slots, words.leaf,
@@ -193,7 +193,7 @@ class meeting {
   std::shared_ptr<plan_comparison> compared_ = std::make_shared<plan_comparison>(plan_comparison::nothing);
 };
 
-/// An observer that meets the other ranks every so many actions, around the caller's observer.
+/// An observer that meets the other ranks every `actions` actions, around the caller's observer.
 template <class Observer>
 class meets_between {
  public:

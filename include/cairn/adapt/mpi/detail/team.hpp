@@ -2,9 +2,9 @@
 #pragma once
 /// \file team.hpp  The ranks of a communicator, and the one way in which they meet.
 /// Ranks meet in rounds: one small reduction over a communicator of cairn's own, so that no message of the user's can
-/// be mistaken for one of these. All rounds have the same shape. A rank that cannot go on joins the next round,
-/// whatever the others meet for, and says so; all others learn it there. So ranks that reach a round never wait for one
-/// that has left the sweep, and the order of rounds is the same on all ranks.
+/// be mistaken for one of these. All rounds have the same shape. A rank that cannot go on joins the next round, for
+/// whatever reason the others meet, and says so; all others learn of it there. So ranks that reach a round never wait
+/// for one that has left the sweep, and the order of rounds is the same on all ranks.
 #include <mpi.h>
 
 #include <array>
@@ -51,13 +51,13 @@ class ballot {
   std::array<std::int64_t, size> words_{};
 };
 
-/// What the rank that cannot go on tells the others.
+/// What the rank that cannot go on reports to the others.
 struct obituary {
   std::array<char, 320> text{};
   collective_cause cause = collective_cause::exception;
 };
 
-/// 64 bits that tell names apart (Fowler, Noll, Vo).
+/// A 64-bit hash of a name (Fowler, Noll, Vo).
 [[nodiscard]] constexpr std::uint64_t hash_of_name(char const* name, std::uint64_t hash = 0xcbf29ce484222325) noexcept {
   for (; *name != '\0'; ++name) hash = (hash ^ std::uint64_t(static_cast<unsigned char>(*name))) * 0x100000001b3;
   return hash;
@@ -172,7 +172,7 @@ class team {
  private:
   explicit team(MPI_Comm comm) : comm_{comm} {
     MPI_Comm_dup(comm, &own_);
-    MPI_Comm_set_errhandler(own_, MPI_ERRORS_ARE_FATAL);  // a lost rank ends all, whatever comm does
+    MPI_Comm_set_errhandler(own_, MPI_ERRORS_ARE_FATAL);  // a lost rank ends all, even if comm ignores errors
     MPI_Comm_rank(own_, &rank_);
     MPI_Comm_size(own_, &size_);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file whole_json.hpp  Whole numbers out of a JSON tree.
+/// \file whole_json.hpp  Whole numbers from a JSON tree.
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -17,7 +17,7 @@ namespace cairn::detail {
   if (!is.is_number_integer() || is.get<std::int64_t>() < 0) return {};
   return is.get<std::int64_t>();
 }
-/// The same, also from a text of digits.
+/// The same, also from a string of digits.
 [[nodiscard]] inline std::optional<std::int64_t> whole_json_or_digits(nlohmann::json const& is) {
   return is.is_string() ? whole_number(is.get_ref<std::string const&>()) : whole_json(is);
 }
