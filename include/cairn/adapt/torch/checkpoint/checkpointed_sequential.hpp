@@ -40,8 +40,8 @@ class CheckpointedSequentialImpl : public torch::nn::SequentialImpl {
     auto const plan = detail::cached_or_new_plan(*this, x, options_, *plans_, who);
     return detail::run_chain(plan, x, {options_.rng(), options_.determinism(), who, {}, options_.policy()});
   }
-  /// A copy with its own parameters, also if a parent module is cloned; in that case the options are those that the
-  /// parent's reset() sets.
+  /// A copy with its own parameters, also made when a parent module is cloned; in that case the options are those that
+  /// the parent's reset() sets.
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
     auto copy = std::make_shared<CheckpointedSequentialImpl>(options_);
     copy->train(is_training());  // before the children are added, because they keep their own modes

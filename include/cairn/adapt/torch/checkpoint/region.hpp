@@ -162,7 +162,7 @@ auto run_region(F f, CheckpointOptions const& options, std::tuple<Arguments cons
 /// \throws invalid_call   under an engine that is not LibTorch's own; if f drew random numbers while another thread ran
 ///   a region or a loop that preserves them; and in backward, also if an input, a parameter or a saved tensor was
 ///   changed in place
-/// \throws recompute_mismatch   in backward, if the recomputation saves other tensors
+/// \throws recompute_mismatch   in backward, if the recomputation saves different tensors
 template <class F, class First, class... More>
 auto checkpoint(F f, First const& first, More const&... more) {
   auto const all = std::tie(first, more...);

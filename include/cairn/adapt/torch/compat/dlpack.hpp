@@ -73,7 +73,7 @@ struct shifted_dlpack {
 }
 
 /// A tensor over the memory of another library, which is kept until the last tensor over it is destroyed. Takes
-/// ownership, also if it throws. On a CUDA device the producer's data must be ready in the current stream.
+/// ownership, even if it throws. On a CUDA device the producer's data must be ready in the current stream.
 /// \throws invalid_call  for one without a deleter, whose memory nothing keeps alive, and for a null pointer
 /// \throws c10::Error  for a type or device that LibTorch does not have
 [[nodiscard]] inline at::Tensor from_dlpack(dlpack_tensor managed) {

@@ -112,7 +112,7 @@ class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Ce
     return cairn::libtorch::estimate(step(), start ? *start : zero_state(along), along, loop());
   }
 
-  /// A copy with its own parameters, also if a parent module is cloned. Its `cell()` is a copy of the cell.
+  /// A copy with its own parameters, also made when a parent module is cloned. Its `cell()` is a copy of the cell.
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
     return std::make_shared<CheckpointedCellImpl>(Cell{std::dynamic_pointer_cast<CellImpl>(cell_->clone(device))},
                                                   options_);

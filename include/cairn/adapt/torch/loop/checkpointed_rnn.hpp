@@ -129,8 +129,8 @@ class CheckpointedLayersImpl : public Layer {
     return cairn::detail::refuse<std::tuple<torch::nn::utils::rnn::PackedSequence, State>>();
   }
 
-  /// A copy with its own parameters, also if a parent module is cloned; in that case the loop's options are those that
-  /// the parent's reset() sets.
+  /// A copy with its own parameters, also made when a parent module is cloned; in that case the loop's options are
+  /// those that the parent's reset() sets.
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
     return std::make_shared<CheckpointedLayersImpl>(
         torch::nn::ModuleHolder<Layer>{std::dynamic_pointer_cast<Layer>(Layer::clone(device))}, loop_);
@@ -142,7 +142,7 @@ class CheckpointedLayersImpl : public Layer {
     stream << step::who << text.str().substr(text.str().find('('));
   }
   [[nodiscard]] LoopOptions const& loop() const { return loop_; }  ///< as given
-  /// How often layers were measured for a memory limit, each direction of a bidirectional layer by itself; 0 if the
+  /// How often layers were measured for a memory limit, each direction of a bidirectional layer separately; 0 if the
   /// options name the place where plans are kept.
   [[nodiscard]] std::int64_t plans_made() const { return plans_->made(); }
 

@@ -47,10 +47,10 @@ struct LoopEstimate {
   [[nodiscard]] bool fits() const noexcept {
     return limit_bytes == 0 || (std::max)(peak_bytes, least_bytes) <= limit_bytes;
   }
-  /// The time over that of the plain loop; 1 for a loop of no steps.
+  /// The time relative to that of the plain loop; 1 for a loop of no steps.
   [[nodiscard]] double slowdown() const noexcept { return plain_seconds > 0 ? seconds / plain_seconds : 1; }
-  /// A table for people: the measurements of a loop and this estimate, one line per number.   \param ran  statistics of
-  /// one forward and one backward
+  /// A human-readable table: the measurements of a loop and this estimate, one line per number.
+  /// \param ran  statistics of one forward and one backward
   [[nodiscard]] std::string table(StepStats const& ran) const {
     StepStats expected;
     expected.forward = forward;
@@ -63,8 +63,8 @@ struct LoopEstimate {
     expected.backward_seconds = seconds - forward_seconds;
     return detail::stats_table{ran, &expected}.text();
   }
-  /// A table for people, one line per limit: the fastest plan within the least feasible limit, twice that ... up to the
-  /// memory of all tapes.
+  /// A human-readable table, one line per limit: the fastest plan within the least feasible limit, twice that ... up to
+  /// the memory of all tapes.
   [[nodiscard]] std::string table() const {
     std::string text = " checkpoints  block size        bytes  slowdown\n";
     if (costs.steps < 1) return text;
@@ -127,9 +127,9 @@ namespace detail {
 }  // namespace detail
 
 /// What `checkpointed_loop` with the same arguments will take. Runs its first steps forward and back, at most eight of
-/// them; nothing is kept. A limit that is too small is no error here: `fits()` is false, and `least_bytes` is the least
-/// feasible limit. Bytes are those requested from the allocator, on the device of the state's first tensor; they assume
-/// that later steps are like the first.
+/// them; nothing is kept. A limit that is too small is not an error here: `fits()` is false, and `least_bytes` is the
+/// least feasible limit. Bytes are those requested from the allocator, on the device of the state's first tensor; they
+/// assume that later steps are like the first.
 /// \param step, x, steps, options  as for `checkpointed_loop`
 /// \throws invalid_plan; invalid_call if a profiler of LibTorch is on in this thread; what the step throws passes
 ///   through

@@ -39,7 +39,7 @@ class slot_pool {
   [[nodiscard]] bool holds(std::size_t slot) const { return slot_at(slot, "cairn::libtorch::slot_pool::holds").full; }
 
   /// Keeps a state in a slot, replacing the previous one. An Eager slot copies if its tensor has the sizes and type of
-  /// the part and nobody else holds it; otherwise it gets a new tensor, because the old one may be in a graph.
+  /// the part and nothing else holds it; otherwise it gets a new tensor, because the old one may be in a graph.
   /// \throws invalid_call  for a slot that does not exist
   void save(std::size_t slot, at::TensorList state) {
     auto& entry = slot_at(slot, "cairn::libtorch::slot_pool::save");

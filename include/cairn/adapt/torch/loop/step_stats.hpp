@@ -37,7 +37,7 @@ struct StepStats {
   double forward_seconds = 0;
   double backward_seconds = 0;  ///< the same, for all backwards
 
-  /// A table for people, one line per number.
+  /// A human-readable table, one line per number.
   [[nodiscard]] std::string table() const;
 };
 

@@ -128,7 +128,7 @@ class byte_reporter final : public c10::MemoryReportingInfoBase, public byte_tot
 
 /// Counts the bytes of tensors made during its lifetime, in this thread and in those to which LibTorch passes its work:
 /// the autograd engine's, and at::launch's. Earlier tensors are not counted, not even when they are freed. Meters nest,
-/// and each counts for itself; they must end in the thread that made them, in reverse order. A tensor freed in a thread
+/// and each counts separately; they must end in the thread that made them, in reverse order. A tensor freed in a thread
 /// of your own counts as held until its address is reused. Bytes are those requested from the allocator. Cost: a lock
 /// and a table look-up for each allocation.
 class byte_meter {

@@ -46,7 +46,7 @@ struct StepReport {
   double step_seconds = 0;       ///< of a plain step: forward, backward and optimiser
   double optimizer_seconds = 0;  ///< of the optimiser's part of it
   double plain_seconds = 0;      ///< of all plain steps together, also of the one that does not count
-  double profile_seconds = 0;    ///< of capturing and measuring, which runs each operation as many times
+  double profile_seconds = 0;    ///< of capturing and measuring, which runs each operation the same number of times
   std::int64_t standing_bytes = 0;  ///< parameters, buffers, inputs and the optimiser's states
   std::int64_t counted_peak = 0;    ///< most bytes of tensors in a plain step, `standing_bytes` included
   std::int64_t predicted_peak = 0;  ///< the same predicted by the profile, in which whole adjoints run one by one
@@ -70,8 +70,8 @@ class StepProfiler : public profiled_sweep {
   }
 
   /// Takes one plain step that does not count, then `runs` that do, and counts the bytes of one more forward and
-  /// backward. Then captures the call, and measures its operations as many times. Plain steps are real ones: they
-  /// change parameters and the optimiser's states, and leave no gradients.
+  /// backward. Then captures the call, and measures its operations the same number of times. Plain steps are real ones:
+  /// they change parameters and the optimiser's states, and leave no gradients.
   /// \param module  has the parameters that the call reads; must outlive the profiler
   /// \param loss_of  called with the inputs; returns the loss, a tensor of one number
   /// \param inputs  tensors that need no gradient: a batch, its labels

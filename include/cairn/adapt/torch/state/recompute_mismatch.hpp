@@ -7,7 +7,8 @@
 
 namespace cairn::libtorch {
 
-/// A recomputation saves other tensors for backward than the first run; the values say which tensor, counted from 0.
+/// The tensors that a recomputation saves for backward differ from those of the first run; the values say which tensor,
+/// counted from 0.
 class recompute_mismatch : public error {
  public:
   using error::error;

@@ -10,7 +10,7 @@
 
 namespace cairn::libtorch::detail {
 
-/// For each stage, whether the plan ever runs it otherwise than directly after the stage before it, so that the
+/// For each stage, whether the plan ever runs it other than directly after the stage before it, so that the
 /// generators must be set for it.
 /// \pre all stages are in range
 [[nodiscard]] inline std::vector<bool> begins_of(std::vector<action> const& plan, step_index stages) {

@@ -101,7 +101,7 @@ class packed_tensor final : public torch::autograd::SavedVariableHooks {
 };
 
 /// A function that makes the hooks of one tensor after another.
-/// \throws invalid_call   if another engine than LibTorch's own is active
+/// \throws invalid_call   if an engine other than LibTorch's own is active
 template <class Pack, class Unpack>
 [[nodiscard]] saved_hooks_factory packing_factory(Pack pack, Unpack unpack) {
   if constexpr (!packs_tensor<Pack>) return {};

@@ -68,7 +68,7 @@ class hook_engine final : public torch::autograd::Engine {
 }  // namespace hook_engine_1
 
 /// Makes sure that the active engine asks for hooks.
-/// \throws invalid_call   if another engine than LibTorch's own is active
+/// \throws invalid_call   if an engine other than LibTorch's own is active
 inline void need_saved_hooks(char const* who) {
   auto& engine = torch::autograd::Engine::get_default_engine();
   if (hook_engine::among_ours(engine)) return;

@@ -30,7 +30,7 @@ struct stage_tape {
 class stage_record {
  public:
   bool requires_grad = false;  ///< of its input
-  bool begins = false;         ///< the plan runs it again after something else than the stage before it
+  bool begins = false;         ///< the plan runs it again after something other than the stage before it
   bool scripts = false;        ///< TorchScript ran
   bool has_policy = false;     ///< it runs under the policy: there is one, and the plan runs the stage again
   generator_states generators;     ///< before the stage, if `begins`

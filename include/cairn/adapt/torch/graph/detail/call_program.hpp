@@ -30,7 +30,7 @@ struct program_operator {
   std::string overload;  ///< of its schema, such as "Tensor"
   std::function<void(torch::jit::Stack&)> call;
   std::vector<program_operand> operands;
-  std::vector<std::int32_t> results;  ///< values by number, those of lists one by one; -1 for a result that is no
+  std::vector<std::int32_t> results;  ///< values by number, those of lists one by one; -1 for a result that is not a
                                       ///< tensor
   std::vector<std::int32_t> writes;   ///< values that it changes in place, according to its schema
   bool records = true;                ///< whether autograd recorded: it was enabled and not switched off by the call

@@ -44,7 +44,7 @@ template <class... Inputs>
 struct captured_arguments {
   std::tuple<Inputs...> given;
   tensor_list tensors;
-  std::vector<std::int64_t> constants;  ///< arguments that are no tensors, and numbers of tensors of the others
+  std::vector<std::int64_t> constants;  ///< arguments that are not tensors, and numbers of tensors of the others
   std::any like;                        ///< what the call returns, with undefined tensors
 
   explicit captured_arguments(Inputs const&... inputs) : given{inputs...} {

@@ -18,7 +18,7 @@
 namespace cairn::libtorch::detail {
 
 /// Measures a graph one operation at a time. Each one runs a few times forward and backward. A value is kept only until
-/// the last operation that reads it has run, so that all that the plain call keeps is never in memory at once.
+/// the last operation that reads it has run, so that what the plain call keeps is never in memory all at once.
 class graph_probe {
  public:
   /// \param graph  must outlive the probe   \param inputs  the inputs of the call

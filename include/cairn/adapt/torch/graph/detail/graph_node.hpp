@@ -72,7 +72,7 @@ class graph_node final : public sweep_node<graph_sweep> {
       : sweep_node{program->who, graph_sweep{program, leaves}}, leaves_{leaves.size()} {}
 
   /// Returns gradients that can be differentiated themselves. The call runs again without the plan, and autograd keeps
-  /// all that it saves.
+  /// everything that it saves.
   [[nodiscard]] torch::autograd::variable_list twice(tensor_list const& bars) {
     tensor_list leaves = sweep_->leaves().all();
     edge_list ends;

@@ -75,7 +75,7 @@ class module_plans {
   module_plans(Rng rng, char const* who) : rng_{rng}, who_{who} {}
 
   /// Returns the plan of a call. Captures, measures and plans the call if there is none yet.
-  /// \param constants  the arguments of the call that are no tensors, as numbers
+  /// \param constants  the arguments of the call that are not tensors, as numbers
   /// \param like  filled while `call` runs   \param module  may be null
   /// \param limit  in bytes; each limit has a plan of its own
   [[nodiscard]] std::shared_ptr<planned_call const> of(tensor_call const& call, tensor_list const& inputs,

@@ -73,7 +73,7 @@ class operation_probe {
   [[nodiscard]] std::vector<at::Tensor> const& value() const noexcept { return value_; }
   /// For each tensor of the value: whether it requires a gradient.
   [[nodiscard]] std::vector<bool> const& requires_grad() const noexcept { return requires_grad_; }
-  /// For each input: bytes of its gradient if that has another layout than the input; 0 otherwise, and for leaves.
+  /// For each input: bytes of its gradient if its layout differs from that of the input; 0 otherwise, and for leaves.
   [[nodiscard]] std::vector<std::int64_t> const& other_strides() const noexcept { return other_strides_; }
 
  private:

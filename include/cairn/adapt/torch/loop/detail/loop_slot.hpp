@@ -64,7 +64,7 @@ class slot_part {
   }
 
  private:
-  /// A copy in memory that nobody else uses.   \pre nothing is kept
+  /// A copy in memory that nothing else uses.   \pre nothing is kept
   [[nodiscard]] at::Tensor own_copy(at::Tensor const& t) {
     bool const fits = own_.defined() && own_.use_count() == 1 && own_.storage().use_count() == 1 &&
                       own_.device() == t.device() && own_.scalar_type() == t.scalar_type() &&

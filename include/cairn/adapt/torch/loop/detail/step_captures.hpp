@@ -17,7 +17,7 @@ namespace cairn::libtorch::detail {
 /// The captured tensors of a loop, found in the graphs of its taped steps.
 class step_captures : public capture_list {
  public:
-  /// \param who  is named in errors   \param owner  of the loop's gates: a state of this loop is no captured tensor
+  /// \param who  is named in errors   \param owner  of the loop's gates: a state of this loop is not a captured tensor
   step_captures(char const* who, Capture how, void const* owner) : who_{who}, how_{how}, owner_{owner} {}
 
   /// Finds what step i captures.   \param roots  the edges to its results   \param moment  before the step

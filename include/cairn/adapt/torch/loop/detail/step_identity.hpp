@@ -33,7 +33,7 @@ struct step_identity : plan_key {
   }
 };
 
-/// A step of cairn's own that says which one it is.
+/// A step of cairn's own that identifies itself.
 template <class Step>
 concept step_with_identity = requires(Step const& step) {
   { step.identity() } -> std::convertible_to<step_identity>;

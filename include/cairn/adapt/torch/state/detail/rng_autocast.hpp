@@ -162,7 +162,7 @@ class generator_use {
   }
 
  private:
-  /// The runs of the program that are at work.
+  /// The runs of the program that are in progress.
   struct registry {
     std::mutex access;
     std::vector<generator_use*> all;
@@ -182,7 +182,7 @@ class generator_use {
 
 }  // namespace generator_use_1
 
-/// Restores generators at the end of a scope, also after an exception.
+/// Restores generators at the end of a scope, even after an exception.
 class generator_guard {
  public:
   /// \param use, states  must outlive the guard; the states are read at its end
@@ -303,7 +303,7 @@ class autocast_scope {
   autocast_state before_ = autocast_state::now();
 };
 
-/// Restores the environment at the end of a scope, also after an exception.
+/// Restores the environment at the end of a scope, even after an exception.
 class rng_autocast_guard {
  public:
   /// \param use  restores the generators; must outlive the guard
