@@ -100,7 +100,8 @@ class cppad_tape {
     inputs_ = results_ = varying_ = std::vector<scalar>{};
     values_ = seeds_ = std::vector<double>{};
   }
-  /// Bytes of the sequence of operations, of the values of its variables, and of as many partial derivatives.
+  /// Bytes of the sequence of operations, of the values of its variables, and of the same number of partial
+  /// derivatives.
   [[nodiscard]] wide bytes() const {
     return wide(function_->size_op_seq()) + function_->size_random() +
            2 * wide(function_->size_var()) * sizeof(double) +

@@ -26,7 +26,7 @@ class thread_launcher {
 
   /// Calls f(0) .. f(count - 1), each once, in any order, several at the same time.
   /// Cost: starts and ends up to threads() - 1 threads
-  /// \throws what f throws, the first of it, after all started parts have ended; the remaining parts do not run
+  /// \throws the first exception of f, after all started parts have ended; the remaining parts do not run
   void operator()(std::size_t count, std::function<void(std::size_t)> const& f) const {
     std::atomic<std::size_t> next{0};
     std::exception_ptr thrown;

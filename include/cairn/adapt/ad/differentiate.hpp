@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file differentiate.hpp  The value of a loop's objective, and its gradient by the initial state and by the
+/// \file differentiate.hpp  The value of a loop's objective, and its gradient with respect to the initial state and the
 /// parameters, in one call.
 #include <concepts>
 #include <cstddef>
@@ -23,8 +23,8 @@ namespace cairn {
 template <class State, class Params>
 struct derivatives {
   double value = 0;  ///< the objective
-  State state{};     ///< its gradient by the initial state; parts that are not differentiated are copies
-  Params params{};   ///< its gradient by the parameters; parts that are not differentiated are copies
+  State state{};     ///< its gradient with respect to the initial state; parts that are not differentiated are copies
+  Params params{};   ///< its gradient with respect to the parameters; parts that are not differentiated are copies
 };
 
 namespace detail {
@@ -97,8 +97,9 @@ void check_length(step_index steps, step_index last_state, [[maybe_unused]] Para
 
 }  // namespace detail
 
-/// The value of the objective of a `taped` loop, and its gradient by x0 and by the loop's parameters. For optimisers:
-/// memory and tape of `loop` are reused from call to call; change `loop.params()` between calls. Otherwise as below.
+/// The value of the objective of a `taped` loop, and its gradient with respect to x0 and the loop's parameters. For
+/// optimisers: memory and tape of `loop` are reused from call to call; change `loop.params()` between calls. Otherwise
+/// as below.
 template <class Tool, class Model, class Params, objective Objective, class X0, class Plan, class... Rest>
 auto differentiate(taped<Tool, Model, Params, Objective>& loop, X0 const& x0, Plan const& plan, Rest&&... rest) {
   using State = X0;
@@ -115,7 +116,8 @@ auto differentiate(taped<Tool, Model, Params, Objective>& loop, X0 const& x0, Pl
   }
 }
 
-/// The value of an objective of the loop `model(x, params, i)`, i = 0..n-1, and its gradient by x0 and by params.
+/// The value of an objective of the loop `model(x, params, i)`, i = 0..n-1, and its gradient with respect to x0 and
+/// params.
 ///
 /// \param tool  an `ad_tape`, such as `adolc_tape{}`; an lvalue keeps its memory for the next call
 /// \param model  `template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`; without

@@ -10,11 +10,12 @@ namespace cairn {
 struct no_params {};
 
 /// Parameters of the whole loop, and a control for each step. The model is called as `model(x, params, u, i)` with u =
-/// controls[i], or `model(x, u, i)` with `no_params`. A leaf is differentiated only by the controls of its own steps.
+/// controls[i], or `model(x, u, i)` with `no_params`. A leaf is differentiated only with respect to the controls of its
+/// own steps.
 template <class Params, class Control>
 struct with_controls {
   Params params;                  ///< for all steps
-  std::vector<Control> controls;  ///< one for each step, as many as steps
+  std::vector<Control> controls;  ///< one for each step
 };
 
 }  // namespace cairn

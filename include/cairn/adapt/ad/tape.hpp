@@ -19,7 +19,8 @@ namespace cairn {
 ///   independent variable; v may change or be destroyed after the call
 /// - `end()`: ends the recording
 /// - `reverse(seeds, bars)`: sets bars[k], of independent variable k, to the sum over all results j of seeds[j] times
-///   the derivative of result j by variable k. The seed of a result is added before the contributions of the recording
+///   the derivative of result j with respect to variable k. The seed of a result is added before the contributions of
+///   the recording
 /// - `abandon()`: ends a recording that an exception has interrupted, at any point after `begin`; does not throw
 /// - `clear()`: frees the memory that the tool can free
 /// - `bytes()`: bytes that the last recording and its reverse took, as the tool counts them
@@ -45,8 +46,8 @@ concept ad_tape =
 /// - `varies(v, value)`, between `begin` and `record()`: v is not an independent variable, but may have another value
 ///   in a replay
 /// - `replay(numbers)`: sets new values of the independent variables, followed by those of the varying numbers, each in
-///   the order of their declaration; `reverse` then refers to the new values. Returns false if a comparison has another
-///   result than in the recording, which is then not valid for these numbers
+///   the order of their declaration; `reverse` then refers to the new values. Returns false if a comparison has a
+///   different result than in the recording, which is then not valid for these numbers
 /// - `recordings()`: how many recordings were begun, which shows whether other code has used the tape
 template <class Tape>
 concept replaying_tape = ad_tape<Tape> && requires(Tape& tape, typename Tape::scalar& v, double const* numbers) {

@@ -17,11 +17,11 @@
 
 namespace cairn {
 
-/// An adjoint of the state together with the gradient by the parameters: the bar of a sweep over `taped`.
+/// An adjoint of the state together with the gradient with respect to the parameters: the bar of a sweep over `taped`.
 template <class State, class Params>
 struct state_and_params {
   State state;    ///< the adjoint of the state
-  Params params;  ///< the gradient by the parameters so far; parts that are not differentiated are copies
+  Params params;  ///< the gradient with respect to the parameters so far; undifferentiated parts are copies
 };
 
 /// A step written once, as a template over its scalar, with its adjoint by a tool for automatic differentiation: `step`
@@ -30,8 +30,9 @@ struct state_and_params {
 /// and observer. The object must outlive the verb's result, and serves one sweep at a time.
 ///
 /// The model is `template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`. The seed is
-/// one of three: an adjoint of the final state, for the gradient by the initial state only; `bar(that adjoint)`, for
-/// the gradient by the parameters, too; or `seed()`, for the gradient of the objective.
+/// one of three: an adjoint of the final state, for the gradient with respect to the initial state only;
+/// `bar(that adjoint)`, for the gradient with respect to the parameters, too; or `seed()`, for the gradient of the
+/// objective.
 ///
 /// A model can say how its steps depend on the index. A model whose steps are all the same leaves the index out,
 /// `model(x, params)`. A model that computes with the index takes it as a number, `T const& i`. A model whose steps
@@ -84,13 +85,13 @@ class taped {
   /// The adjoint of the steps [first, last); the bar is a State, or a `state_and_params<State, Params>`.
   struct leaf_reverser {
     taped* owner;  ///< the object with the tape
-    /// `adjoint(x, bar, first, last)`, without the gradient by the parameters.
+    /// `adjoint(x, bar, first, last)`, without the gradient with respect to the parameters.
     template <class State>
       requires(taped::steps<State>)
     void operator()(State const& x, State& bar, step_index first, step_index last) const {
       owner->reverse(x, bar, nullptr, first, last);
     }
-    /// `adjoint(x, bar, first, last)`, with the gradient by the parameters.
+    /// `adjoint(x, bar, first, last)`, with the gradient with respect to the parameters.
     template <class State>
       requires(taped::steps<State>)
     void operator()(State const& x, state_and_params<State, Params>& bar, step_index first, step_index last) const {
@@ -100,13 +101,13 @@ class taped {
   /// The adjoint of one step, for `nested` and `adaptive`.
   struct step_reverser {
     taped* owner;  ///< the object with the tape
-    /// `adjoint(x, bar, i)`, without the gradient by the parameters.
+    /// `adjoint(x, bar, i)`, without the gradient with respect to the parameters.
     template <class State>
       requires(taped::steps<State>)
     void operator()(State const& x, State& bar, step_index i) const {
       owner->reverse(x, bar, nullptr, i, i + 1);
     }
-    /// `adjoint(x, bar, i)`, with the gradient by the parameters.
+    /// `adjoint(x, bar, i)`, with the gradient with respect to the parameters.
     template <class State>
       requires(taped::steps<State>)
     void operator()(State const& x, state_and_params<State, Params>& bar, step_index i) const {
@@ -128,8 +129,8 @@ class taped {
 
   /// The seed of a sweep for the objective, a function of the final state.
   [[nodiscard]] objective_seed seed() noexcept { return {this}; }
-  /// The seed of a sweep that also computes the gradient by the parameters. \param state  the adjoint of the final
-  /// state
+  /// The seed of a sweep that also computes the gradient with respect to the parameters.
+  /// \param state  the adjoint of the final state
   template <class State>
   [[nodiscard]] state_and_params<State, Params> bar(State state) const {
     return {std::move(state), primal_.zero_gradient()};

@@ -175,7 +175,7 @@ template <class Forecast>
 /// \param device  bytes for frames and the adjoint
 /// \param work  `steps`, `state_bytes`, `adjoint_bytes`, `step_seconds`, `adjoint_seconds`, `form.step`, and in
 ///   `tiers.host` the bytes and the seconds of one copy each way; for an in-place step also
-///   `tiers.device.write_seconds`, a copy within the device. Best measured
+///   `tiers.device.write_seconds`, a copy within the device. Measured values are best
 /// \param forecast  `forecast(plan, capacity, work)` returns seconds:
 ///   `device_forecast` runs the sweep on a virtual clock, so that copies for which nothing waits cost nothing
 /// \param options  only `most_table_cells` and `most_table_bytes` are used

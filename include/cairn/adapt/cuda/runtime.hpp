@@ -73,7 +73,7 @@ concept checking_runtime = device_runtime<R> && requires(R& runtime) { runtime.c
 /// A device whose streams can be captured into graphs. A *graph* is a handle like the others.
 /// - `begin_capture(s)`: everything put into `s` from now on, and into streams that wait for an event of it, is
 ///   recorded and does not run
-/// - `end_capture(s)` returns the graph, ready to launch; all streams are as they were before, also if it throws
+/// - `end_capture(s)` returns the graph, ready to launch; all streams are as they were before, even if it throws
 /// - `abandon_capture(s)`: the same without a graph; does nothing if `s` is not being captured
 /// - `launch(g, s)`: puts the whole graph into `s`, ordered inside as it was captured, and after its own previous
 ///   launch

@@ -12,8 +12,8 @@ namespace cairn {
 enum class collective_cause : std::uint8_t {
   exception,     ///< the rank threw an exception
   stop_request,  ///< the rank's `stops_when` returned true
-  other_plan,    ///< the rank's plan, or its loop, is not that of rank 0
-  other_call     ///< the rank makes another call than rank 0
+  other_plan,    ///< the rank's plan, or its loop, differs from that of rank 0
+  other_call     ///< the rank makes a different call from rank 0
 };
 
 namespace detail {
@@ -40,7 +40,7 @@ struct collective_error : error {
 /// How the plans of all ranks were compared before the first step.
 enum class plan_comparison : std::uint8_t {
   nothing,      ///< there was no plan to compare
-  fingerprint,  ///< by `fingerprint`: plans with other actions are found
+  fingerprint,  ///< by `fingerprint`: finds plans with different actions
   numbers       ///< only steps, slots, leaf and the first actions: a fingerprint takes more work than allowed
 };
 

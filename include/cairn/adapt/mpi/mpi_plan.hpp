@@ -67,7 +67,7 @@ inline constexpr std::uint64_t most_compared = std::uint64_t{1} << 62;
 /// \returns the plan, the same on all ranks; `cost` and `memory` are this rank's, `proof` is that of the rank that
 ///   decided
 /// \throws collective_error   on all ranks: if no plan fits on one of them, or a workload is invalid
-/// Cost: on each rank two times that of `plan_within`, seldom more; some reductions.
+/// Cost: on each rank twice that of `plan_within`, rarely more; some reductions.
 [[nodiscard]] inline planned mpi_plan(MPI_Comm comm, byte_size budget, workload const& work,
                                       planning_options const& options = {}) {
   constexpr char const* operation = "cairn::mpi_plan";

@@ -28,7 +28,7 @@ struct noted_step {
 
 /// The same as `checkpointed_while` without `collective`, by all ranks together: the loop has one length on all ranks.
 /// \param keep_going  called on all ranks, exactly once for each state; the answer of the rank that decides counts, see
-///   `collective::decided_by`. The same holds of a step that returns bool
+///   `collective::decided_by`. The same holds for a step that returns bool
 /// \param with  the ranks; see `collective`   \param work, observer, options  as without `collective`
 /// \throws collective_error   on all ranks, if one of them cannot go on: before any step runs if plans differ, as far
 ///   as their slots and first actions show

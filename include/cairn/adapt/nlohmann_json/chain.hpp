@@ -65,7 +65,7 @@ class chain_json_reader : public nlohmann::json::json_sax_t {
   /// A value.
   bool number_float(json::number_float_t number, json::string_t const&) override { return value(number); }
   bool string(json::string_t& text) override { return value(std::move(text)); }  ///< a value
-  bool binary(json::binary_t&) override { return value(nullptr); }  ///< refused as no number
+  bool binary(json::binary_t&) override { return value(nullptr); }  ///< refused: not a number
   /// The name of the next member.
   bool key(json::string_t& name) override {
     if (ignored_ == 0) key_ = name;

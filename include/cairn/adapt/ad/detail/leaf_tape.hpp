@@ -67,7 +67,7 @@ class leaf_tape {
   }
 
   /// Turns bar, the adjoint of the state after the steps, into the adjoint of the state x before them.
-  /// \param gradient  by the parameters, or null
+  /// \param gradient  with respect to the parameters, or null
   template <class State>
   void reverse(Primal const& primal, State const& x, State& bar, gradient_type* gradient, leaf_steps const& steps) {
     auto& r = memory_.template get<kept_leaf<State>>();
@@ -119,8 +119,8 @@ class leaf_tape {
     recorded_leaf recorded;
     std::uint64_t replays = 0;
   };
-  /// The recording of a leaf is valid for other leaves with as many steps: nothing in it depends on the index or on
-  /// passive parts.
+  /// The recording of a leaf is valid for other leaves with the same number of steps: nothing in it depends on the
+  /// index or on passive parts.
   template <class State>
   static constexpr bool can_replay = replaying_tape<tool_type> && Primal::template has_data<State> &&
                                      all<State>::all_active() && all<control>::only_scalars() &&

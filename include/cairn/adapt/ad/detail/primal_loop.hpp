@@ -22,7 +22,7 @@ class primal_loop {
   template <class T> using all = scalars_of<T, Scalar>;
 
  public:
-  using gradient_type = Params;  ///< a gradient by the parameters has their type
+  using gradient_type = Params;  ///< a gradient with respect to the parameters has their type
   using objective_type = Objective;
   using own_params = typename parts::own;
   using control = typename parts::control;

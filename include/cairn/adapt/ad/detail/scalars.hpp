@@ -103,7 +103,7 @@ struct scalars_of {
   }
 
   /// Whether the value consists of scalars only, and their number determines the layout: a recording for one such value
-  /// is valid for another with as many scalars.
+  /// is valid for another with the same number of scalars.
   [[nodiscard]] static consteval bool all_active() { return only_scalars() && resizables() <= 1; }
   [[nodiscard]] static consteval bool only_scalars() {
     if constexpr (is_scalar) return true;

@@ -20,9 +20,9 @@ namespace cairn::detail {
 /// The states of a sweep. A frame without an owner is free; if a copy engine may still use it, it is *held* and waits
 /// in a separate queue.
 ///
-/// Steps take the newest free frame that is not held, so that a stream reuses its own frames and waits for nobody. Held
-/// frames are taken in the order in which they were freed, and first by copies to the device, which run ahead of time
-/// anyway.
+/// Steps take the newest free frame that is not held, so that a stream reuses its own frames and waits for nothing.
+/// Held frames are taken in the order in which they were freed, and first by copies to the device, which run ahead of
+/// time anyway.
 template <device_runtime R, class State>
 class device_frames {
  public:

@@ -35,8 +35,8 @@ class state_layout {
   /// Distance between consecutive copies.
   [[nodiscard]] std::size_t stride() const noexcept { return (device_bytes_ + alignment - 1) / alignment * alignment; }
 
-  /// Calls f(address, run) for each run of a state, as void const* if it is const.   \throws invalid_call   if it has
-  /// other runs than these
+  /// Calls f(address, run) for each run of a state, as void const* if it is const.   \throws invalid_call   if its runs
+  /// differ from these
   template <class State, class F>
   void each(State& x, F f) const {
     std::size_t k = 0;

@@ -51,7 +51,7 @@ inline constexpr std::size_t first_actions = 256;
 /// Stands for the plan of a call that has none.
 struct without_plan {};
 
-/// What is compared of a plan. A value that is no plan is not compared: the verb refuses it.
+/// What is compared of a plan. A value that is not a plan is not compared: the verb refuses it.
 template <class P>
 [[nodiscard]] sent_plan words_of(P const& plan, [[maybe_unused]] work_limit const& limit) {
   sent_plan words;
