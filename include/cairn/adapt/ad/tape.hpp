@@ -43,8 +43,8 @@ concept ad_tape =
 
 /// A tape whose recording can be run again with other numbers, which costs less than recording. Has all of `ad_tape`,
 /// and:
-/// - `varies(v, value)`, between `begin` and `record()`: v is not an independent variable, but may have another value
-///   in a replay
+/// - `varies(v, value)`, between `begin` and `record()`: v is not an independent variable, but may have a different
+///   value in a replay
 /// - `replay(numbers)`: sets new values of the independent variables, followed by those of the varying numbers, each in
 ///   the order of their declaration; `reverse` then refers to the new values. Returns false if a comparison has a
 ///   different result than in the recording, which is then not valid for these numbers

@@ -63,8 +63,8 @@ class collective {
   /// \throws invalid_call   if MPI is not running
   explicit collective(MPI_Comm comm) : meeting_{comm} {}
 
-  /// The same ranks with another number of seconds that a failed rank waits for the others, instead of 10. If steps do
-  /// not communicate, it must be longer than the others may compute before they meet.
+  /// The same ranks with a different number of seconds that a failed rank waits for the others, instead of 10. If steps
+  /// do not communicate, it must be longer than the others may compute before they meet.
   /// \throws invalid_call   for a negative one
   [[nodiscard]] collective patience(double seconds) const {
     if (!(seconds >= 0))
@@ -85,7 +85,7 @@ class collective {
     other.meeting_.decider = rank;
     return other;
   }
-  /// The same ranks with another limit for the work of comparing plans, instead of 10^7 sums, about 0.1 s. If a
+  /// The same ranks with a different limit for the work of comparing plans, instead of 10^7 sums, about 0.1 s. If a
   /// fingerprint takes more, only what `plan_comparison::numbers` names is compared.
   [[nodiscard]] collective fingerprint_limit(work_limit const& limit) const {
     auto other = *this;

@@ -70,7 +70,7 @@ class device_frames {
   }
 
   /// Allows a copy to the host to read the frame: after the steps, and after the copy that filled it. Usually the steps
-  /// wait for that copy themselves, but a state that is saved directly after its load has no step between.
+  /// wait for that copy themselves, but a state that is saved directly after its load has no step in between.
   void order_read(frame_id k, sweep_streams<R>& streams) {
     streams.after_all(stream_role::to_host, stream_role::compute);
     if (auto const& copy = record(k).copy; copy.where == stream_role::to_device &&

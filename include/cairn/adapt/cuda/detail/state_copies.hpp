@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file state_copies.hpp  Copies a state's runs of bytes: device memory in a stream, host memory at once.
+/// \file state_copies.hpp  Copies a state's runs of bytes: device memory in a stream, host memory immediately.
 #include <cstddef>
 #include <cstring>
 #include <vector>
@@ -78,7 +78,7 @@ class state_copier {
 
   [[nodiscard]] state_layout const& layout() const noexcept { return layout_; }
 
-  /// `to` becomes a copy of `from`: device memory in the stream, the rest at once.
+  /// `to` becomes a copy of `from`: device memory in the stream, the rest immediately.
   void copy(R& runtime, State const& from, State& to, typename R::stream stream) {
     std::size_t k = 0;
     layout_.each(from, [&](void const* at, state_layout::run const& run) {

@@ -15,7 +15,7 @@ struct loop_costs {
   /// The most that differentiating one step takes at once: its tape and its temporary memory.
   wide block_bytes = 0;
   wide pair_bytes = 0;  ///< the same for two steps together
-  wide tape_bytes = 0;  ///< the addition for each further step
+  wide tape_bytes = 0;  ///< added for each further step
   wide third_bytes = 0;     ///< added once for more than two steps: if LibTorch makes a new sum for the gradients of a
                             ///< cast, two of them exist besides their sum
   wide gradient_bytes = 0;  ///< the gradients of captured tensors, which the caller receives

@@ -25,8 +25,8 @@ using saved_hooks_factory = std::function<std::unique_ptr<torch::autograd::Saved
 /// The active factories of one thread, the innermost last.
 using saved_hooks_factories = std::vector<saved_hooks_factory const*>;
 
-/// The namespace is part of the name by which libraries of one program recognise each other's engine: a class with
-/// another layout needs another number.
+/// The namespace is part of the name by which libraries of one program recognise each other's engine: a class with a
+/// different layout needs a different number.
 inline namespace hook_engine_1 {
 
 /// LibTorch's engine, which in addition asks the innermost `saved_hooks_scope` of this thread for the hooks of saved

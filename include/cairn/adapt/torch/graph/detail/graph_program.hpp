@@ -45,7 +45,8 @@ struct graph_program {
   }
 
  private:
-  /// For each input: whether it is there when the adjoint runs, because the adjoint needs it or because it is a leaf.
+  /// For each input: whether it is available when the adjoint runs, because the adjoint needs it or because it is a
+  /// leaf.
   [[nodiscard]] static std::vector<bool> inputs_there(captured_operation const& what, graph_operation const& measured) {
     std::vector<bool> there;
     for (auto const& from : what.inputs) {

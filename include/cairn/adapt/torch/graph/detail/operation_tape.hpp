@@ -104,7 +104,7 @@ class operation_tape {
                              result.requires_grad.end();
     if (!keeps || !has_adjoint) return result;
     tensor_list steady = inputs.vec();
-    // What the operation changes may have another value when the adjoint runs, so the tape must hold its own.
+    // What the operation changes may have a different value when the adjoint runs, so the tape must hold its own.
     for (auto const k : what.changing) steady[std::size_t(k)] = at::Tensor{};
     for (auto const& one : saved) tape->find(*one, steady, result.value, refers);
     tape->count_uses();

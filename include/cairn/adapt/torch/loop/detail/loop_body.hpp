@@ -209,7 +209,7 @@ class loop_body {
   rng_autocast_state
       around;  ///< as when step 0 began; casts are not shared between the first run and recomputation
   part_flags initial_flags, inner_flags,
-      last_flags;           ///< which parts are differentiable in state 0, in states between, in the last state
+      last_flags;           ///< which parts are differentiable in state 0, in the states between, in the last state
   step_outputs outputs;
   bool draws = true;  ///< whether steps draw random numbers; true while that is unknown
   bool knows_all_steps = false;  ///< later steps cannot read or capture anything new

@@ -93,8 +93,8 @@ class cpu_generator_state {
   decltype(generator_.next_double_normal_sample()) double_ = generator_.next_double_normal_sample();
 };
 
-/// The namespace is part of the name by which the libraries of one program share the list of runs: a class with another
-/// layout needs another number.
+/// The namespace is part of the name by which the libraries of one program share the list of runs: a class with a
+/// different layout needs a different number.
 inline namespace generator_use_1 {
 
 /// A run that reads the states of generators, to draw the same numbers again. Generators are global, so two threads
