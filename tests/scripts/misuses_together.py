@@ -10,8 +10,11 @@ Each file stands in a namespace of its own. Into FOLDER goes, for each file that
     refused    what the compiler would print for that file alone
     fixed      nothing, if all compile in silence with -DCAIRN_FIXED
 
-A file that is not told apart, or that cannot stand in a namespace, gets none, and `one_error.py` compiles it alone. So
-this check itself never fails.
+A compiler says an error once where two files instantiate the same, and nvcc instantiates functions only where no other
+error came before: files of which nothing is said are compiled together again, as long as that tells some of them apart.
+
+A file that is not told apart, or that cannot stand in a namespace, or that has other flags than the first one, gets
+none, and `one_error.py` compiles it alone. So this check itself never fails.
 """
 import functools
 import os
@@ -21,8 +24,9 @@ import subprocess
 import sys
 import tempfile
 
-# What cannot stand in a namespace, or has flags of its own.
-ALONE = re.compile(r"^// flags:|^#define|^namespace cairn|^template <>", re.M)
+# What cannot stand in a namespace.
+ALONE = re.compile(r"^#define|^namespace cairn|^template <>", re.M)
+FLAGS = re.compile(r"^// flags: (.+)", re.M)
 ERROR = re.compile(r"\berror(?: #[\w-]+)?:")
 INCLUDED = re.compile(r"^#include <([^>]+)>", re.M)
 # How compilers say through which headers they came to a place: before its first error there, and not before the others.
@@ -117,7 +121,7 @@ def compiled(kind, compiler, files, flags):
     with tempfile.TemporaryDirectory() as scratch:
         source = pathlib.Path(scratch) / "together.cpp"
         source.write_text(united(files))
-        how = ["-x", "cu", "-c", "-o", os.path.join(scratch, "out.o")]
+        how = ["-x", "cu", "-c", "-Xcudafe", "--error_limit=100000", "-o", os.path.join(scratch, "out.o")]
         if kind != "nvcc":
             how = ["-fsyntax-only", "-Wno-return-type"]  # main() in a namespace is a function like others
         if kind == "clang":
@@ -126,6 +130,19 @@ def compiled(kind, compiler, files, flags):
                               env={**os.environ, "LC_ALL": "C"},
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return done.returncode, done.stdout
+
+
+def refusals(kind, compiler, files, flags):
+    """What the compiler prints for each file that is told apart."""
+    answers, left = {}, files
+    while len(left) > 1:
+        _, said = compiled(kind, compiler, left, flags)
+        found = told_apart(kind, blocks_of(kind, said), left, folders_of(flags))
+        answers |= found
+        left = [file for file in left if file not in found]
+        if not found:
+            break
+    return answers
 
 
 SAID = {
@@ -195,17 +212,18 @@ def main():
     for file in files:
         (folder / f"{file.stem}.txt").unlink(missing_ok=True)
 
-    files = [file for file in files if not ALONE.search(file.read_text())]
-    status, said = compiled(kind, compiler, files, flags + (["-DCAIRN_FIXED"] if what == "fixed" else []))
+    own_flags = {file: FLAGS.findall(file.read_text()) for file in files}
+    together = [file for file in files if own_flags[file] == own_flags[files[0]] and not ALONE.search(file.read_text())]
+    flags += " ".join(own_flags[files[0]]).split()
     if what == "refused":
-        answers = told_apart(kind, blocks_of(kind, said), files, folders_of(flags))
+        answers = refusals(kind, compiler, together, flags)
     else:
-        answers = dict.fromkeys(files, "") if status == 0 and not said else {}
+        status, said = compiled(kind, compiler, together, [*flags, "-DCAIRN_FIXED"])
+        answers = dict.fromkeys(together, "") if status == 0 and not said else {}
+        print(said)
     for file, answer in answers.items():
         (folder / f"{file.stem}.txt").write_text(answer)
     print(f"{len(answers)} of {len(files)} files are told apart")
-    if what == "fixed":
-        print(said)
     return 0
 
 
