@@ -8,7 +8,7 @@
 Each file stands in a namespace of its own. Into FOLDER goes, for each file that is told apart, FILE's name and .txt:
 
     refused    what the compiler would print for that file alone
-    fixed      nothing, if all compile in silence with -DCAIRN_FIXED
+    fixed      nothing, if it compiles in silence with -DCAIRN_FIXED
 
 A compiler says an error once where two files instantiate the same, and nvcc instantiates functions only where no other
 error came before: files of which nothing is said are compiled together again, as long as that tells some of them apart.
@@ -145,6 +145,18 @@ def refusals(kind, compiler, files, flags):
     return answers
 
 
+def silent(kind, compiler, files, flags):
+    """The files that compile in silence without those that the compiler names."""
+    while files:
+        status, said = compiled(kind, compiler, files, flags)
+        if status == 0 and not said:
+            return files
+        print(said)
+        others = [file for file in files if str(file) not in said]
+        files = others if len(others) < len(files) else []
+    return files
+
+
 SAID = {
     "gcc": """In file included from /i/cairn/b.hpp:1,
                  from /i/cairn/all.hpp:1,
@@ -218,9 +230,7 @@ def main():
     if what == "refused":
         answers = refusals(kind, compiler, together, flags)
     else:
-        status, said = compiled(kind, compiler, together, [*flags, "-DCAIRN_FIXED"])
-        answers = dict.fromkeys(together, "") if status == 0 and not said else {}
-        print(said)
+        answers = dict.fromkeys(silent(kind, compiler, together, [*flags, "-DCAIRN_FIXED"]), "")
     for file, answer in answers.items():
         (folder / f"{file.stem}.txt").write_text(answer)
     print(f"{len(answers)} of {len(files)} files are told apart")
