@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles every ```cpp fence of a Markdown file, and runs those with a main().
 
-    snippets.py COMPILER FILE [--together] [--only PARTY] [FLAG...]
+    snippets.py COMPILER FILE [--together] [--compiled LIBRARY] [--only PARTY] [FLAG...]
 
 A fence is a translation unit. A ```text output fence that follows is what the program prints, to the letter. A fence
 that needs ADOL-C, Eigen, LibTorch, MPI, Thrust or CUDA is passed over where there is none (no flag names it).
 
 --only passes over the fences that do not need this party, for pages whose other programs another test runs.
+
+--compiled names cairn's planners, compiled. g++ takes most of a program's time for their machine code: a program is only
+checked as it stands, and made with CAIRN_SEPARATE_COMPILATION and LIBRARY. One that cannot be made so is made as it
+stands.
 
 --together compiles the programs that include the same headers of cairn as one, each in a namespace, because what they
 instantiate alike costs g++ most. Each still runs in a process of its own. One that does not do there what it should
@@ -45,11 +49,18 @@ def run(command, scratch):
     return done.returncode, done.stdout
 
 
-def build_and_run(compiler, flags, code, scratch):
+def build_and_run(compiler, flags, code, scratch, library):
     program = os.path.join(scratch, "snippet")
-    how = ["-o", program] if re.search(r"\bint\s+main\s*\(", code) else ["-fsyntax-only"]
-    status, said = compiled(compiler, flags, code, scratch, how)
-    return run([program], scratch) if status == 0 and "-o" in how else (status, said)
+    runs = re.search(r"\bint\s+main\s*\(", code)
+    if library or not runs:
+        status, said = compiled(compiler, flags, code, scratch, ["-fsyntax-only"])
+        if status != 0 or not runs:
+            return status, said
+        separate = [*flags, "-DCAIRN_SEPARATE_COMPILATION"]
+        if compiled(compiler, separate, code, scratch, [library, "-o", program])[0] == 0:
+            return run([program], scratch)
+    status, said = compiled(compiler, flags, code, scratch, ["-o", program])
+    return run([program], scratch) if status == 0 else (status, said)
 
 
 def alike(codes):
@@ -89,7 +100,9 @@ def main():
     compiler, file, *flags = sys.argv[1:]
     together = flags[:1] == ["--together"]
     flags = flags[together:]
-    only = ""
+    library, only = "", ""
+    if flags[:1] == ["--compiled"]:
+        library, flags = flags[1], flags[2:]
     if flags[:1] == ["--only"]:
         only, flags = SIGNS[flags[1]][0], flags[2:]
     text = pathlib.Path(file).read_text()
@@ -112,7 +125,7 @@ def main():
         status, printed = answers.get(at, (1, ""))
         if status != 0 or told not in (None, printed):
             with tempfile.TemporaryDirectory() as scratch:
-                status, printed = build_and_run(compiler, flags, code, scratch)
+                status, printed = build_and_run(compiler, flags, code, scratch, library)
         checked += 1
         if status != 0:
             wrong += 1
