@@ -147,7 +147,8 @@ cairn::revolve plan_of(char const* who, cairn_loop const& loop) {
                               {{"slots", loop.slots}, {"memory_bytes", loop.memory_bytes}},
                               "leave the other one 0"};
   if (loop.steps < 0)
-    throw cairn::invalid_plan{who, "a loop has no negative number of steps", {{"steps", loop.steps}}, "give 0 or more"};
+    throw cairn::invalid_plan{who, "a loop cannot have a negative number of steps",
+                              {{"steps", loop.steps}}, "give 0 or more"};
   if (loop.slots < 0)
     throw cairn::invalid_plan{who, "too few slots", {{"slots", loop.slots}}, "give 1 or more, or 0 and memory_bytes"};
   if (loop.slots != 0) return {loop.steps, loop.slots};

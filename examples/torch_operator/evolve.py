@@ -108,7 +108,8 @@ def main():
         ours.region(x, w)
         check("a region is refused", False)
     except RuntimeError as error:
-        check("a region is refused with a sentence", "another engine than LibTorch's own, such as Python's" in str(error))
+        check("a region is refused with a sentence",
+              "an engine other than LibTorch's own, such as Python's" in str(error))
     try:
         ours.evolve(x, w, steps, -1, 1)
         check("wrong options are refused", False)

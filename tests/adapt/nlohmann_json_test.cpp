@@ -61,9 +61,9 @@ TEST_CASE("what is wrong with JSON is said with its action or byte", "[adapt][ac
   CHECK_THAT(said_of("{\"steps\": 1e999}"), ContainsSubstring("a number that is too large for any type"));
   CHECK_THAT(said_of("[1, 2"), ContainsSubstring("this is not JSON"));
   for (auto const* text : {"[1, 2]", "{}", R"({"actions": 3})", "null"})
-    CHECK_THAT(said_of(text), ContainsSubstring("this is no list of actions"));
+    CHECK_THAT(said_of(text), ContainsSubstring("this is not a list of actions"));
   CHECK_THAT(said_of(begun + "7]}"),
-             ContainsSubstring("an action that is no object") && ContainsSubstring("action = 1"));
+             ContainsSubstring("an action that is not an object") && ContainsSubstring("action = 1"));
   CHECK_THAT(said_of(begun + R"({"action": "turn", "from": 0, "to": 1.5}]})"),
              ContainsSubstring("neither a text nor a whole number") && ContainsSubstring("action = 1"));
   CHECK_THAT(said_of(begun + R"({"action": "turn", "from": -1, "to": 1}]})"),

@@ -1,4 +1,4 @@
-// error: the model takes numbers of type double alone
+// error: the model takes only numbers of type double
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <vector>

@@ -1,4 +1,4 @@
-// error: this state has no double that a tool's number can stand for
+// error: this state has no double that a tool's number can replace
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <vector>

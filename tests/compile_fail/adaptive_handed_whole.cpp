@@ -1,4 +1,4 @@
-// error: this object has a step and is none; hand over what its member step\(\) gives
+// error: this object has a member step\(\) but is not a step itself; pass `loop.step\(\)`
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <cairn/run/while.hpp>

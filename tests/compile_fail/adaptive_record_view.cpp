@@ -1,4 +1,4 @@
-// error: the record that `first` returns is a pointer, a view or an expression of data that goes on to change
+// error: the record that `first` returns is a pointer, a view or an expression of data that changes later
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/adaptive.hpp>
 #include <span>

@@ -1,4 +1,4 @@
-// error: an adjoint that changes bar must return nothing \(an error code is not looked at; throw instead\)
+// error: an adjoint that changes bar must return nothing \(an error code is ignored; throw instead\)
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 

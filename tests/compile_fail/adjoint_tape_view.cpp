@@ -1,4 +1,4 @@
-// error: the tape that record returns is a pointer, a view or an expression of data that goes on to change
+// error: the tape that record returns is a pointer, a view or an expression of data that changes later
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-// error: cannot tell which bytes make this state
+// error: cannot determine the bytes of this state
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/core/buffers.hpp>
 #include <set>

@@ -1,4 +1,4 @@
-// error: cannot tell how many bytes this state holds
+// error: cannot determine how many bytes this state holds
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/core/state_traits.hpp>
 #include <map>

@@ -1,4 +1,4 @@
-// error: cannot tell which state this stage takes
+// error: cannot determine which state this stage takes
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>

@@ -1,4 +1,4 @@
-// error: a backward that changes bar must return nothing \(an error code is not looked at; throw instead\)
+// error: a backward that changes bar must return nothing \(an error code is ignored; throw instead\)
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <tuple>

@@ -1,4 +1,4 @@
-// error: the way back of a stage must be `backward\(x, bar\)`
+// error: the backward of a stage must be `backward\(x, bar\)`
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>

@@ -1,4 +1,4 @@
-// error: a plan for a chain is a list of cairn::action
+// error: a plan for a chain must be a list of cairn::action
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>

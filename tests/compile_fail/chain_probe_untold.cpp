@@ -1,4 +1,4 @@
-// error: chain_probe cannot tell how many bytes
+// error: chain_probe cannot determine how many bytes
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <chrono>

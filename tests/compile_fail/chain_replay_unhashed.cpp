@@ -1,4 +1,4 @@
-// error: the replay check cannot tell which bytes make a state of these stages
+// error: the replay check cannot determine the bytes of a state of these stages
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <memory>

@@ -1,4 +1,4 @@
-// error: a copy of this seed would share its data with the caller's, which the way back changes
+// error: a copy of this seed would share its data with the caller's, which the backward sweep changes
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-// error: this store does not give the states of these stages back
+// error: this store cannot load the states of these stages
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>

@@ -1,4 +1,4 @@
-// error: device_probe cannot tell how many bytes of device memory this adjoint holds
+// error: device_probe cannot determine how many bytes of device memory this adjoint holds
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/adapt/cuda/device_probe.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>

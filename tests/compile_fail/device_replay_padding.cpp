@@ -1,4 +1,4 @@
-// error: the replay check cannot tell the bytes of this state on a device from padding
+// error: the replay check cannot determine which bytes of this state on a device are padding
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>

@@ -1,4 +1,4 @@
-// error: the plan of a graph must be a list of actions, or have one called actions, or be a cairn::graph_budget variable
+// error: the plan of a graph must be a list of actions, or have a member actions that is one
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/graph.hpp>
 #include <vector>

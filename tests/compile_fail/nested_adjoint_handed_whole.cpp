@@ -1,4 +1,4 @@
-// error: hand over its members, `loop.step` and `loop.adjoint`, each in its place
+// error: pass its members, `loop.step` and `loop.adjoint`, each in its place
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 

@@ -1,4 +1,4 @@
-// error: cannot tell which floating-point numbers this type is made of
+// error: cannot determine the floating-point numbers of this type
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/core/numbers.hpp>
 

@@ -1,4 +1,4 @@
-// error: options stand in two places
+// error: options are given in two places
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 

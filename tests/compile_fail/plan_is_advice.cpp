@@ -1,4 +1,4 @@
-// error: or of an advice `advice.best.schedule`
+// error: `plan.schedule` or `advice.best.schedule`
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <cairn/planning.hpp>

@@ -1,4 +1,4 @@
-// error: hand over the schedule in it, `plan.schedule`
+// error: pass the schedule in it, `plan.schedule`
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <cairn/planning.hpp>

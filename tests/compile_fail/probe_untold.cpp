@@ -1,4 +1,4 @@
-// error: probe cannot tell how many bytes a state, adjoint or tape
+// error: probe cannot determine how many bytes a state, adjoint or tape
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/probe.hpp>
 #include <chrono>

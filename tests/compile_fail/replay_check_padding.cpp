@@ -1,4 +1,4 @@
-// error: the replay check cannot tell the bytes of this state
+// error: the replay check cannot determine which bytes of this state
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 

@@ -1,4 +1,4 @@
-// error: the seed is a whole number, and every adjoint would be cut to one; write 1.0
+// error: the seed is a whole number, and every adjoint would be truncated to one; write 1.0
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 

@@ -1,4 +1,4 @@
-// error: is advanced where it stands; hand over a variable
+// error: is advanced in place; pass a variable
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 

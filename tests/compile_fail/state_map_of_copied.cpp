@@ -1,4 +1,4 @@
-// error: parts that state_traits copies can stand in vectors
+// error: parts that state_traits copies may be in vectors
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <map>

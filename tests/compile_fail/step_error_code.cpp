@@ -1,4 +1,4 @@
-// error: one that changes x must return nothing \(an error code is not looked at; throw instead\)
+// error: one that changes x must return nothing \(an error code is ignored; throw instead\)
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <vector>

@@ -93,7 +93,7 @@ TEST_CASE("a text that is no size is refused with its text", "[bytes]") {
                            "4bytes", "4gb",     "4Gb", "4GIB", "4iB",   "4Bi",  "4kiB",  "4KBB",  "4 4"}) {
     CAPTURE(text);
     CHECK_THAT(refusal(text), Catch::Matchers::ContainsSubstring("cairn::byte_size: \"" + std::string{text} +
-                                                        "\" is no size in bytes; write "));
+                                                        "\" is not a size in bytes; write "));
   }
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("the error for a unit without B names its two meanings", "[bytes]") {
 TEST_CASE("what was refused is quoted safely", "[bytes]") {
   CHECK_THAT(refusal("4\n\x01\xffG"), Catch::Matchers::ContainsSubstring("\"4???G\""));
   CHECK_THAT(refusal(std::string(1000, 'a').c_str()),
-             Catch::Matchers::ContainsSubstring(std::string(40, 'a') + "...\" is no size"));
+             Catch::Matchers::ContainsSubstring(std::string(40, 'a') + "...\" is not a size"));
   char const unterminated[] = {'4', 'G', 'B'};
   CHECK(byte_size{unterminated, 3} == 4_GB);
 }
@@ -122,7 +122,7 @@ TEST_CASE("sizes that do not fit 64 bits are refused", "[bytes]") {
     CHECK_THAT(refusal<cairn::overflow_error>(text),
                Catch::Matchers::ContainsSubstring("does not fit 64 bits; the largest size is 18446744073709551615B"));
   }
-  CHECK_THAT(refusal("99999999999999999999XB"), Catch::Matchers::ContainsSubstring("is no size"));
+  CHECK_THAT(refusal("99999999999999999999XB"), Catch::Matchers::ContainsSubstring("is not a size"));
 }
 
 TEST_CASE("whole numbers are sizes", "[bytes]") {

@@ -81,8 +81,8 @@ TEST_CASE("a text from another program is read", "[plan][actions]") {
 TEST_CASE("what is wrong with a text is said with its line", "[plan][actions]") {
   struct { std::string text; char const* said; char const* line;
   } const cases[] = {
-      {"", "this is no list of actions", "line = 0"},
-      {"action,from,to,slot\n", "this is no list of actions", "line = 1"},
+      {"", "this is not a list of actions", "line = 0"},
+      {"action,from,to,slot\n", "this is not a list of actions", "line = 1"},
       {"# cairn schedule: steps=2\naction\ndone\n", "steps or slots are missing", "line = 3"},
       {"# cairn schedule: steps=2 slots\naction\n", "not a name with a value", "line = 1"},
       {"# cairn schedule: steps=2 slots=1 slots=2\n", "a name twice", "line = 1"},

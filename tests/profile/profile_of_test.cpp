@@ -333,15 +333,15 @@ TEST_CASE("a table that is not one of a profile is refused with its line", "[pro
     REQUIRE(at != text.npos);
     return text.replace(at, from.size(), to);
   };
-  CHECK_THAT(said_by(activations, nodes), ContainsSubstring("a table of a profile has other columns (line = 1)"));
+  CHECK_THAT(said_by(activations, nodes), ContainsSubstring("a table of a profile has the wrong columns (line = 1)"));
   CHECK_THAT(said_by(with(nodes, ",cpu", ""), activations), ContainsSubstring("too few or too many cells (line = 2)"));
-  CHECK_THAT(said_by(with(nodes, "1e-06", "nan"), activations), ContainsSubstring("is no time (line = 2)"));
-  CHECK_THAT(said_by(with(nodes, "1e-06", "-1"), activations), ContainsSubstring("is no time (line = 2)"));
+  CHECK_THAT(said_by(with(nodes, "1e-06", "nan"), activations), ContainsSubstring("is not a time (line = 2)"));
+  CHECK_THAT(said_by(with(nodes, "1e-06", "-1"), activations), ContainsSubstring("is not a time (line = 2)"));
   CHECK_THAT(said_by(with(nodes, "\n1,", "\n1.5,"), activations),
              ContainsSubstring("is not a whole number (line = 3)"));
   CHECK_THAT(said_by(with(nodes, "\n1,", "\n7,"), activations), ContainsSubstring("the ranks of a profile are not"));
   CHECK_THAT(said_by(with(nodes, "ACT", "PARAMS"), activations),
-             ContainsSubstring("has a word that is none of its column (line = 2)"));
+             ContainsSubstring("has a word that its column does not allow (line = 2)"));
   CHECK_THAT(said_by(with(nodes, "\"conv.backward(inputs, output)\"", "\"conv.backward(inputs, output)"), activations),
              ContainsSubstring("a quote of a profile has no end"));
   CHECK_THAT(said_by(with(nodes, "relu(conv)", "relu(other)"), activations),
@@ -357,14 +357,14 @@ TEST_CASE("a table that is not one of a profile is refused with its line", "[pro
   CHECK_THAT(said_by(with(nodes, "loss()", "lost()"), activations),
              ContainsSubstring("is not that of a sweep over a graph"));
   CHECK_THAT(said_by(nodes, with(activations, "conv,0,3,8,8,10", "conv,0,3,8,8,11")),
-             ContainsSubstring("has not the bytes that the nodes tell"));
+             ContainsSubstring("do not match the nodes"));
   CHECK_THAT(said_by(with(nodes, ",10,cpu", ",9999,cpu"), activations),
              ContainsSubstring("the bytes of the nodes do not follow from one another") ||
-             ContainsSubstring("has not the bytes that the nodes tell"));
+             ContainsSubstring("do not match the nodes"));
   CHECK_THAT(said_by(with(nodes, ",10,cpu", ",9000000000000000000,cpu"), activations),
-             ContainsSubstring("the sums of this profile pass 2^60"));
+             ContainsSubstring("the sums of this profile exceed 2^60"));
   CHECK_THAT(said_by(with(nodes, "1e-06", "1e+300"), activations),
-             ContainsSubstring("the sums of this profile pass 2^60"));
+             ContainsSubstring("the sums of this profile exceed 2^60"));
   CHECK_THROWS_AS(chain_of(stats), parse_error);
   CHECK_THROWS_AS(graph_of({}), parse_error);
   auto wrong = residual_block();

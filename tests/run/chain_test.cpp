@@ -398,7 +398,7 @@ TEST_CASE("a plan that cannot be obeyed is refused before any stage runs", "[run
   CHECK_THAT(refused({turn(1)}), ContainsSubstring("the loss is not the last stage"));
   CHECK_THAT(refused({turn(2)}), ContainsSubstring("without its state"));
   CHECK_THAT(refused({record(1)}), ContainsSubstring("is recorded on a state"));
-  CHECK_THAT(refused({record(0), record(0)}), ContainsSubstring("whose tape lives"));
+  CHECK_THAT(refused({record(0), record(0)}), ContainsSubstring("whose tape is kept"));
   CHECK_THAT(refused({drop(0)}), ContainsSubstring("state 0"));
   CHECK_THAT(refused({drop(1)}), ContainsSubstring("not kept"));
   CHECK_THAT(refused({drop_tape(1)}), ContainsSubstring("a tape is dropped"));
@@ -419,7 +419,7 @@ TEST_CASE("a plan that cannot be obeyed is refused before any stage runs", "[run
       from_state{action_kind::reverse, {}, {}, cairn::no_slot, 0, 1};
   for (action const& a :
        {of_two, from_state, in_other_slot(record(0)), in_other_slot(drop(1)), in_other_slot(turn(0)), action{}})
-    CHECK_THAT(refused({a}), ContainsSubstring("an action is none that a chain has"));
+    CHECK_THAT(refused({a}), ContainsSubstring("an action is not one that a chain has"));
   CHECK_THAT(refused({}), ContainsSubstring("the plan ends before"));
   CHECK_THAT(refused(store_all(1)), ContainsSubstring("the loss is not the last stage"));
   CHECK_THAT(refused(store_all(3)), ContainsSubstring("a stage that is not there"));
@@ -494,17 +494,18 @@ TEST_CASE("any stages that do not fit one another are refused before any of them
   net.push_back(numbers());
   CHECK(said(net, vec{1, 2}, 1.0) == "");
   CHECK(calls == 4);
-  CHECK_THAT(said(net, std::array<double, 2>{}, 1.0), ContainsSubstring("another type of state") &&
+  CHECK_THAT(said(net, std::array<double, 2>{}, 1.0), ContainsSubstring("a different type of state") &&
              ContainsSubstring("stage = 0"));
-  CHECK_THAT(said(net, vec{1, 2}, 1.0f), ContainsSubstring("another type of adjoint") &&
+  CHECK_THAT(said(net, vec{1, 2}, 1.0f), ContainsSubstring("a different type of adjoint") &&
              ContainsSubstring("stage = 1"));
   net.push_back(pairwise());
-  CHECK_THAT(said(net, vec{1, 2}, pair{}), ContainsSubstring("another type of state") &&
+  CHECK_THAT(said(net, vec{1, 2}, pair{}), ContainsSubstring("a different type of state") &&
              ContainsSubstring("stage = 2"));
   net.pop_back();
   net[0] = cairn::any_stage::taking<vec, double>(
       cairn::stage{[](vec const&) { return pair{}; }, [](vec const& x, double) { return x; }});
-  CHECK_THAT(said(net, vec{1, 2}, 1.0), ContainsSubstring("another type of adjoint") && ContainsSubstring("stage = 0"));
+  CHECK_THAT(said(net, vec{1, 2}, 1.0),
+             ContainsSubstring("a different type of adjoint") && ContainsSubstring("stage = 0"));
   CHECK(calls == 4);
   // What the types do not show is reported when it is there.
   net[0] = pairwise();

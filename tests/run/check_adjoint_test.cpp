@@ -577,7 +577,7 @@ TEST_CASE("where constants are named, an adjoint of the state's type is differen
   CHECK(all.undifferentiated.empty());
   CHECK(all.left_alone);
   CHECK(all.member == 0);
-  CHECK(std::string(all.text()).find("a constant of the loop is named in cairn::with_constants") != std::string::npos);
+  CHECK(std::string(all.text()).find("name a constant of the loop in cairn::with_constants") != std::string::npos);
 
   auto const named = cairn::check_adjoint(step, adjoint, cairn::with_constants{field{}, &field::t, &field::dt}, 20);
   INFO(named.text());
@@ -655,7 +655,7 @@ TEST_CASE("a step that shows what x1 held before is named, with the first number
   CHECK(kept.step == 3);
   CHECK(kept.number == 1);
   CHECK(kept.member == 1);
-  CHECK(std::string(kept.text()).find("step 3 makes of it, first in number 1 of the state, in member 1") !=
+  CHECK(std::string(kept.text()).find("changes the result of step 3, first in number 1 of the state, in member 1") !=
         std::string::npos);
   auto adds = [](pair const& x, pair& x1) {
     x1.u += std::sin(x.u) - x.u;

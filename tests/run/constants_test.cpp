@@ -62,7 +62,8 @@ TEST_CASE("constants that an adjoint leaves alone are not reported as wrong, but
              "; taken as constants of the loop: numbers 0 to 1 in members 0 to 1, number 5 in member 3, because"));
   CHECK(says(
       report,
-      "if a derivative by them is wanted this adjoint is wrong, and cairn::with_constants{x0} has them checked, too"));
+      "if you need a derivative with respect to them, this adjoint is wrong; cairn::with_constants{x0} checks them, "
+      "too"));
 
   auto const zeros = [](driven const& x, driven const& bar) {
     driven to{0, 0, bar.u, 0};
@@ -276,7 +277,7 @@ TEST_CASE("a part of an array that is left alone is not decided, the whole array
   CHECK(ends.left_alone);
   CHECK(ends.number == 0);
   CHECK(ends.member == 0);
-  CHECK(says(ends, "nothing can decide about number 0 of the state, in member 0: one part of an array"));
+  CHECK(says(ends, "no decision is possible about number 0 of the state, in member 0: one part of an array"));
   CHECK(action_list(ends.taken_as_constants) == numbers{0, 4, 5, 6, 7, 8, 9});
   auto const both = cairn::check_adjoint(step, [&](rod const& x, rod& bar) { back(x, bar, 0, 1.001); }, rod{}, 15);
   INFO(both.text());

@@ -161,5 +161,5 @@ TEST_CASE("a value that its bytes do not determine is refused by a replay check 
   CHECK(run(once, replay_check::checkpoints) == 6);
   using Catch::Matchers::ContainsSubstring;
   CHECK_THROWS_WITH(run(again, replay_check::checkpoints),
-                    ContainsSubstring("the replay check cannot tell the bytes of a state (state = 1)"));
+                    ContainsSubstring("the replay check cannot determine the bytes of a state (state = 1)"));
 }

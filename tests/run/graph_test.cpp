@@ -261,7 +261,7 @@ TEST_CASE("outputs may be several, views and inputs, and each has its seed", "[r
   auto const all_of_other = store_all(other.graph());
   CHECK_THAT(support::said<error>(
                  [&] { (void)graph_gradient(other, {none.is(x0)}, all_of_other, {stranger.seed(1)}); }),
-             ContainsSubstring("a seed is given for what is no output of the graph"));
+             ContainsSubstring("a seed is given for something that is not an output of the graph"));
 }
 
 TEST_CASE("a value without contributions has no adjoint, and no adjoint is called for it", "[run][graph]") {
@@ -306,7 +306,7 @@ TEST_CASE("values that are empty, or one that is huge, and bytes that are declar
     CHECK(graph_gradient(net, {x.is(x0)}, found, {seventh.seed(1)}).peak_bytes() == found.cost.peak);
   }
   CHECK_THAT(support::said<error>([&] { net.describe(seventh, {.bytes = -2}); }),
-             ContainsSubstring("what is told of an operation is out of range (operation = 2, value = -2)"));
+             ContainsSubstring("the description of an operation is out of range (operation = 2, value = -2)"));
   CHECK_THAT(support::said<error>([&] { net.describe(seventh, {.work = -1}); }), ContainsSubstring("out of range"));
   CHECK_THAT(support::said<error>([&] { net.describe(x, {}); }), ContainsSubstring("no operation makes this value"));
   CHECK_THAT(support::said<error>([&] { (void)graph_probe<watch>(net, {x.is(x0)}, {seventh.seed(1)}, 0); }),
@@ -337,7 +337,7 @@ TEST_CASE("inputs that are not those of the graph, and plans that are not, are r
              ContainsSubstring("an input of the graph is not given (input = 1, inputs = 2)"));
   CHECK_THAT(refused({x.is(x0), x.is(x0), k.is(k0)}, {y.seed(1)}), ContainsSubstring("an input is given twice"));
   CHECK_THAT(refused({y.is(x0), k.is(k0)}, {y.seed(1)}),
-             ContainsSubstring("a value is given for what is no input of the graph"));
+             ContainsSubstring("a value is given for something that is not an input of the graph"));
   auto const stranger = small.input<float>();
   float const one = 1;
   CHECK_THAT(refused({stranger.is(one), k.is(k0)}, {y.seed(1)}),
@@ -354,12 +354,12 @@ TEST_CASE("inputs that are not those of the graph, and plans that are not, are r
                (void)small.add(
                    reads::nothing, [](double a) { return a; }, [](double, double&) {}, y);
              }),
-             ContainsSubstring("a value is none of this graph"));
+             ContainsSubstring("a value does not belong to this graph"));
   CHECK_THAT(support::said<error>([&] {
                (void)small.add(
                    reads::nothing, [](double a) { return a; }, [](double, double&) {}, x);
              }),
-             ContainsSubstring("a value is none of this graph"));
+             ContainsSubstring("a value does not belong to this graph"));
   CHECK(graph_gradient(net, {x.is(x0), k.is(k0)}, good, {y.seed(1)}).of(x) == 1);
   CHECK(runs == 1);
 }

@@ -188,7 +188,7 @@ TEMPLATE_TEST_CASE("a store that loses a state without may_lose is an error", ""
     try {
       call();
     } catch (cairn::invalid_call const& e) {
-      CHECK(std::string{e.what()}.find("the store has lost a state, and does not say that it may") !=
+      CHECK(std::string{e.what()}.find("the store has lost a state, and does not declare that it may") !=
             std::string::npos);
       CHECK(std::string{e.advice()}.find("static constexpr bool may_lose = true") != std::string::npos);
       return true;

@@ -109,7 +109,7 @@ TEST_CASE("giving up a state early takes fewer runs than the published recurrenc
 }
 
 TEST_CASE("bptt refuses what it cannot do before it makes a table", "[schedule][bptt]") {
-  CHECK_THROWS_WITH((bptt{-1, 3}), ContainsSubstring("cairn::bptt: a loop has no negative number of steps"));
+  CHECK_THROWS_WITH((bptt{-1, 3}), ContainsSubstring("cairn::bptt: a loop cannot have a negative number of steps"));
   CHECK_THROWS_WITH((bptt{10, -1}),
                     ContainsSubstring("cairn::bptt: too few units") && ContainsSubstring("least units = 0"));
   CHECK_THROWS_WITH((bptt{10, 1, {.tape_units = -2}}), ContainsSubstring("a tape takes 1 unit or more"));

@@ -200,7 +200,7 @@ TEST_CASE("mixed walks a loop whose runs need a table of 64 bits", "[schedule][m
 
 TEST_CASE("mixed refuses what it cannot do before it makes a table", "[schedule][mixed]") {
   CHECK_THROWS_AS((mixed{-1, 3}), invalid_plan);
-  CHECK_THROWS_WITH((mixed{-1, 3}), ContainsSubstring("cairn::mixed: a loop has no negative number of steps") &&
+  CHECK_THROWS_WITH((mixed{-1, 3}), ContainsSubstring("cairn::mixed: a loop cannot have a negative number of steps") &&
                                         ContainsSubstring("steps = -1"));
   CHECK_THROWS_WITH((mixed{10, 0}),
                     ContainsSubstring("cairn::mixed: too few units") && ContainsSubstring("least units = 1"));

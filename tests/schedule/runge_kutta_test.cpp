@@ -77,7 +77,7 @@ TEST_CASE("a stiffly accurate method takes no more steps than one that is not", 
 
 TEST_CASE("stages refuse what they cannot do before they make a table", "[schedule][runge_kutta]") {
   CHECK_THROWS_WITH((runge_kutta{-1, 3}),
-                    ContainsSubstring("cairn::runge_kutta: a loop has no negative number of steps"));
+                    ContainsSubstring("cairn::runge_kutta: a loop cannot have a negative number of steps"));
   CHECK_THROWS_WITH((runge_kutta{10, 0}),
                     ContainsSubstring("cairn::runge_kutta: too few units") && ContainsSubstring("least units = 1"));
   CHECK_THROWS_WITH((runge_kutta{10, 1, {.stages = 0}}), ContainsSubstring("a tape takes 1 unit or more"));

@@ -1461,9 +1461,9 @@ def check_convention():
     expect(starts == ["Half the memory", "Twice the memory", "Half the slots", "Twice the slots", "The fewest slots"],
            starts)
     for words, said in ((["mixed", "--units", 9], "Units count the initial state."),
-                        (["bptt", "--units", 9], "Units do not count the initial state, which stands outside."),
+                        (["bptt", "--units", 9], "Units do not count the initial state, which is kept separately."),
                         (["mixed", "--units", 9, "--initial", "pinned_free"],
-                         "Units do not count the initial state, which stands outside.")):
+                         "Units do not count the initial state, which is kept separately.")):
         for command in ("plan", "explain"):
             expect(output(command, "--steps", 50, "--schedule", *words).splitlines()[-1] == said, words)
     swapped = ("--steps", 20, "--slots", 10**6)
@@ -1485,7 +1485,7 @@ def check_commands():
         known = ["plan", "explain", "svg"] if words[:1] == ["graph"] else commands
         expect("; give one of " + ", ".join(known) + ";" in done.stderr, words, done.stderr)
         wrong = [word for word in words[:2] if word != "graph"][:1]
-        expect((f'"{wrong[0]}" is no command' if wrong else "no command") in done.stderr, words, done.stderr)
+        expect((f'"{wrong[0]}" is not a command' if wrong else "no command") in done.stderr, words, done.stderr)
     for words in (["--help"], ["graph", "--help"], ["plan", "--help"], ["graph", "svg", "--help"]):
         output(*words)
     expect("not expected" in run("plan", "--steps", 3, "--slots", 2, "extra").stderr,
@@ -1629,9 +1629,9 @@ def check_reports():
         expect(quoted[2:4] == ['a, "b"\\x0a  2.00 KiB  2.5 ms', "c                 -1    1 ns"], quoted)
         long = report("a,b\n" + "1,2\n" * 100, "long.csv").splitlines()
         expect(len(long) == 63 and long[-1] == "and 40 lines more", long)
-        for text, words in (("", "is empty"), ("a,b\n1\n", "line 2: 1 cell below 2 columns"), ("a\n1\n", "no table"),
+        for text, words in (("", "is empty"), ("a,b\n1\n", "line 2: 1 cell below 2 columns"), ("a\n1\n", "not a table"),
                             ("[1]", "neither JSON"), ("{", "neither JSON"),
-                            ('a,b\n"1,2\n', "line 2: a quotation mark"), ('a,b\n"1"x,2\n', "line 2: something stands"),
+                            ('a,b\n"1,2\n', "line 2: a quotation mark"), ('a,b\n"1"x,2\n', "line 2: there is text"),
                             ("[{}, 3]", "neither JSON")):
             pathlib.Path(scratch, "wrong.csv").write_text(text)
             done = run("report", pathlib.Path(scratch, "wrong.csv"))

@@ -121,7 +121,7 @@ std::string table(planned const& found) {
 
 std::string slots_line(planned const& found) {
   std::string const what = found.asked.units ? "Units" : "Slots";
-  return found.plan.initial_is_free() ? what + " do not count the initial state, which stands outside.\n"
+  return found.plan.initial_is_free() ? what + " do not count the initial state, which is kept separately.\n"
                                       : what + " count the initial state.\n";
 }
 

@@ -58,7 +58,7 @@ void set(asked_chain& asked, std::string_view name, std::string_view text) {
     if (key.name == name) return key.set(asked, name, text);
     known.append(key.name).append(", ");
   }
-  throw wrong_request{quoted(name) + " is no key of a request for a chain; there are chain, " + known + "and id"};
+  throw wrong_request{quoted(name) + " is not a key of a request for a chain; there are chain, " + known + "and id"};
 }
 
 void refuse_two_budgets(asked_chain const& asked) {

@@ -80,7 +80,7 @@ class request_reader final : public json::json_sax_t {
     return true;
   }
   bool parse_error(std::size_t position, std::string const&, json::exception const&) override {
-    throw wrong_request{"the line is no JSON at character " + std::to_string(position) +
+    throw wrong_request{"the line is not JSON at character " + std::to_string(position) +
                         "; give one object, as in {\"steps\":1000,\"slots\":10}"};
   }
 
@@ -93,7 +93,7 @@ class request_reader final : public json::json_sax_t {
 
   bool tier_key(std::string const& name) {
     part_ = name == "slots" ? &tier_.slots : name == "write" ? &tier_.write : name == "read" ? &tier_.read : nullptr;
-    if (!part_) throw wrong_request{json_string(name) + " is no key of a tier; there are slots, write and read"};
+    if (!part_) throw wrong_request{json_string(name) + " is not a key of a tier; there are slots, write and read"};
     if (!part_->empty()) throw wrong_request{name + " is given twice in one of tiers; give it once"};
     return true;
   }
@@ -109,7 +109,7 @@ class request_reader final : public json::json_sax_t {
     return true;
   }
   bool value(std::string_view text) {
-    if (!open_) throw wrong_request{"the line is no object; give one, as in {\"steps\":1000,\"slots\":10}"};
+    if (!open_) throw wrong_request{"the line is not an object; give one, as in {\"steps\":1000,\"slots\":10}"};
     if (in_tier_) return tier_value(text);
     if (in_tiers_ || key_ == "tiers") throw wrong_request{"tiers got " + std::string{text} + "; give " + tier_example};
     if (key_ == "actions")

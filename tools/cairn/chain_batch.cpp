@@ -32,7 +32,7 @@ class chain_request_reader final : public cairn::chain_json_reader {
   std::string id;  ///< as JSON; empty if there is none
 
   bool parse_error(std::size_t position, std::string const&, json::exception const&) override {
-    throw wrong_request{"the line is no JSON at character " + std::to_string(position) + "; give one object, " +
+    throw wrong_request{"the line is not JSON at character " + std::to_string(position) + "; give one object, " +
                         example};
   }
 

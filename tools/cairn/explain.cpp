@@ -68,7 +68,7 @@ std::string least_advances(planned const& found) {
   if (found.kind == schedule_kind::revolve)
     return text + "This plan takes as many: with these slots none is cheaper.\n";
   if (found.counts.advances == least)
-    return text + "This plan takes as many: with so many states kept none is cheaper.\n";
+    return text + "This plan takes as many: with this many states kept none is cheaper.\n";
   return text + "This plan takes " + grouped(found.counts.advances) + ", " +
          fixed(double(found.counts.advances) / double(least)) + " times as many; schedule revolve takes the fewest.\n";
 }

@@ -41,7 +41,7 @@ cairn::operation_graph graph_of(asked_graph const& asked) {
   if (!asked.file.ends_with(table)) return cairn::read_graph_json(read_file(asked.file, longest_graph_text));
   if (!asked.file.ends_with(nodes))
     throw wrong_request{"\"" + asked.file +
-                        "\" is no table of nodes; give the file of a profile whose name ends with " +
+                        "\" is not a table of nodes; give the file of a profile whose name ends with " +
                         std::string{nodes} + ", beside which the one of its activations lies"};
   std::string const beside = asked.file.substr(0, asked.file.size() - nodes.size()) + std::string{activations};
   return cairn::graph_of(

@@ -80,7 +80,7 @@ std::span<loop_key const> loop_keys() noexcept { return keys; }
 void set(asked_loop& asked, std::string_view name, std::string_view text) {
   for (auto const& key : keys)
     if (key.name == name) return key.set(asked, name, text);
-  throw wrong_request{quoted(name) + " is no key of a loop"};
+  throw wrong_request{quoted(name) + " is not a key of a loop"};
 }
 
 asked_loop completed(asked_loop asked, bool with_memory) {

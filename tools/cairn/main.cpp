@@ -255,7 +255,8 @@ std::optional<std::string> missing_command(CLI::App const& app, int count, char 
         std::find_if(known.begin(), known.end(), [&](auto const* one) { return one->get_name() == word; });
     if (named == known.end()) {
       std::string const place = within == &app ? "" : " of " + within->get_name();
-      std::string text = k < count ? tool::quoted(word) + " is no command" + place : "no command" + place + " is given";
+      std::string text = k < count ? tool::quoted(word) + " is not a command" + place
+                                   : "no command" + place + " is given";
       for (auto const* one : known) text += (one == known.front() ? "; give one of " : ", ") + one->get_name();
       return text + "; cairn --help says what each does";
     }
@@ -338,7 +339,7 @@ class commands {
     profiling.add_option("--out", profile_folder_, "where they go (the present folder)")->type_name("FOLDER");
     traced_.add_to(add("trace", "Traces of programs: what is in them, and those that are torn",
                        [this] { std::cout << traced_.answer(*app_.get_subcommand("trace")); }));
-    add("report", "What stands in a CSV or JSON of plans or of a profile, with units",
+    add("report", "What is in a CSV or JSON of plans or of a profile, with units",
         [this] { std::cout << report_of(reported_); })
         .add_option("FILE", reported_, "the file, - for standard input");
     add("env", "What programs take from the environment, as it is now", [] { std::cout << environment_table(); });

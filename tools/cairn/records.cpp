@@ -100,7 +100,7 @@ records read_csv(std::string_view text, std::string const& name) {
   records table;
   if (auto columns = reader.next()) table.columns = std::move(*columns);
   if (table.columns.size() < 2)
-    throw wrong_request{tool::quoted(name) + " is no table of comma-separated values; give one"};
+    throw wrong_request{tool::quoted(name) + " is not a table of comma-separated values; give one"};
   while (auto cells = reader.next()) {
     if (cells->size() != table.columns.size())
       reader.refuse(counted(cells->size(), "cell") + " below " + counted(table.columns.size(), "column") +

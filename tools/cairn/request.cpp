@@ -53,7 +53,7 @@ constexpr request_key keys[] = {
      [](request& r, auto name, auto text) { r.slots = count_of(name, text, 0); }},
     {"memory", "BYTES", "budget for everything in memory, e.g. 512MiB: the most slots that fit are taken",
      [](request& r, auto name, auto text) { r.memory = size_of(name, text); }},
-    {"state", "BYTES", "size of one state; the answer then speaks of bytes, too",
+    {"state", "BYTES", "size of one state; the answer then includes bytes",
      [](request& r, auto name, auto text) {
        if ((r.state = size_of(name, text)) == cairn::byte_size{}) refuse_value(name, text, "1 byte or more");
      }},
@@ -127,7 +127,7 @@ void set(request& asked, std::string_view name, std::string_view text) {
     }
   std::string known;
   for (auto const& key : keys) known.append(known.empty() ? "" : ", ").append(key.name);
-  throw wrong_request{quoted(name) + " is no key of a request; there are " + known + " and id"};
+  throw wrong_request{quoted(name) + " is not a key of a request; there are " + known + " and id"};
 }
 
 void refuse_foreign_keys(request const& asked) {

@@ -73,7 +73,7 @@ std::string what_it_does(planned const& found) {
     case schedule_kind::two_level: return two_level_words(found);
     case schedule_kind::online:
       return "It does not know how long the loop will be: whenever another step follows, it decides whether to keep "
-             "the state it stands at,\n"
+             "the current state,\n"
              "and gives up the kept state that is missed least. Here the loop ends after " +
              counted(wide(found.plan.steps()), "step") +
              "; the gaps between kept "

@@ -72,7 +72,7 @@ inline constexpr char const* json_reader_name = "cairn::read_actions_json";
 [[nodiscard]] inline action_text action_of_object(nlohmann::json const& object, std::string (&parts)[6],
                                                   reading_at const& at) {
   constexpr std::string_view names[6]{"action", "from", "to", "slot", "what", "tier"};
-  if (!object.is_object()) throw parse_error{at.who, "an action that is no object", {at.place}, ""};
+  if (!object.is_object()) throw parse_error{at.who, "an action that is not an object", {at.place}, ""};
   for (auto const& [name, value] : object.items()) {
     std::size_t k = 0;
     while (k < 6 && name != names[k]) ++k;
@@ -93,7 +93,7 @@ inline constexpr char const* json_reader_name = "cairn::read_actions_json";
   detail::reading_at at{detail::json_reader_name, {"action", 0}};
   if (!object.is_object() || !object.contains("actions") || !object["actions"].is_array())
     throw parse_error{
-        at.who, "this is no list of actions", {}, "give an object with steps, slots, and an array of actions"};
+        at.who, "this is not a list of actions", {}, "give an object with steps, slots, and an array of actions"};
   detail::action_list_reader plan;
   for (auto const& [name, value] : object.items())
     if (name != "actions") plan.set(name, detail::text_of_member(value, at), at);

@@ -197,7 +197,7 @@ constexpr void visit_buffers(T& x, F&& f) {
   constexpr bool reachable =
       !device_buffered<T> || detail::takes_device_runs<std::remove_reference_t<F>, detail::device_run<T>>;
   static_assert(told,
-                "cairn: cannot tell which bytes make this state; give it a member visit_buffers(f) or specialise "
+                "cairn: cannot determine the bytes of this state; give it a member visit_buffers(f) or specialise "
                 "cairn::state_traits with visit_buffers(state, f)");
   static_assert(reachable,
                 "cairn: a part of this state lies in device memory, which host code cannot read; copy it to the host, "

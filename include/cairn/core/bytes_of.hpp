@@ -124,7 +124,7 @@ template <class T>
 [[nodiscard]] constexpr std::size_t bytes_of(T const& x) {
   constexpr bool told = sized_state<T>;
   static_assert(told,
-                "cairn: cannot tell how many bytes this state holds; give it a member bytes() or specialise "
+                "cairn: cannot determine how many bytes this state holds; give it a member bytes() or specialise "
                 "cairn::state_traits with bytes(state)");
   if constexpr (told) return sizeof(T) + detail::heap_of(x);
   else return 0;

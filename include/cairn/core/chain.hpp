@@ -98,12 +98,12 @@ namespace detail {
       invalid(problem, {{"stages", stages}, {"numbers given", list.size()}, {"wanted", wanted}},
               "x says how many stages there are: one less than it has numbers");
   };
-  sized(c.g, stages + 1, true, "the adjoints' bytes g have another length than x");
-  sized(c.s, stages, false, "the tapes' bytes s are not one a stage");
-  sized(c.f, stages, true, "the stages' working bytes f are not one a stage");
-  sized(c.b, stages + 1, true, "the adjoints' working bytes b are not one a stage and one for the loss");
-  sized(c.u, stages, false, "the stages' times u are not one a stage");
-  sized(c.v, stages + 1, true, "the adjoints' times v are not one a stage and one for the loss");
+  sized(c.g, stages + 1, true, "the adjoints' bytes g differ in length from x");
+  sized(c.s, stages, false, "the tapes' bytes s are not one per stage");
+  sized(c.f, stages, true, "the stages' working bytes f are not one per stage");
+  sized(c.b, stages + 1, true, "the adjoints' working bytes b are not one per stage and one for the loss");
+  sized(c.u, stages, false, "the stages' times u are not one per stage");
+  sized(c.v, stages + 1, true, "the adjoints' times v are not one per stage and one for the loss");
   wide bytes = 0, times = 0;
   auto const add = [&](std::vector<std::int64_t> const& list, wide& sum, char const* problem) {
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -121,7 +121,7 @@ namespace detail {
   add(c.v, times, "a time in v is negative");
   if (bytes > wide(most) || times > wide(most))
     throw overflow_error{who,
-                         "the sums of this chain pass 2^62",
+                         "the sums of this chain exceed 2^62",
                          {{"all bytes", bytes}, {"stages times all times", times}},
                          "give times in a larger unit, or sizes in KiB"};
   for (std::size_t i = 0; i < stages; ++i)

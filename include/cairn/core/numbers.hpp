@@ -99,8 +99,8 @@ constexpr void visit_numbers(T& x, F&& f) {
                 "cairn: numbers of this type lie in device memory, where host code cannot read or vary them; use a "
                 "type whose numbers lie in host memory");
   static_assert(told || !reachable,
-                "cairn: cannot tell which floating-point numbers this type is made of; give it a member "
-                "visit_numbers(f) or specialise cairn::state_traits with visit_numbers(x, f)");
+                "cairn: cannot determine the floating-point numbers of this type; give it a member visit_numbers(f) or "
+                "specialise cairn::state_traits with visit_numbers(x, f)");
   if constexpr (told) detail::list_numbers(x, f);
 }
 

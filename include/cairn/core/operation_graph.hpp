@@ -144,7 +144,7 @@ inline void check_graph(operation_graph const& graph, char const* who) {
     }
     if (std::size_t const flags = of.adjoint_needs_inputs.each().size(); flags != 0 && flags != of.inputs.size())
       throw invalid_plan{who,
-                         "an adjoint has flags for another number of inputs",
+                         "an adjoint has flags for a different number of inputs",
                          {{"operation", v}, {"flags", flags}, {"inputs", of.inputs.size()}},
                          "give adjoint_needs_inputs one flag for each input, or one for all"};
     for (std::int64_t const size : {of.bytes, of.work, of.tape_bytes, of.adjoint_work}) {
@@ -171,19 +171,19 @@ inline void check_graph(operation_graph const& graph, char const* who) {
   times = times * (wide(count) + 1) + adjoint_times + wide(graph.loss_time);
   if (bytes > wide(most) || times > wide(most))
     throw overflow_error{who,
-                         "the sums of this graph pass 2^62",
+                         "the sums of this graph exceed 2^62",
                          {{"all bytes", bytes}, {"operations times all times", times}},
                          "give times in a larger unit, or sizes in KiB"};
   for (step_index const output : graph.outputs) {
     if (output < 0 || output >= step_index(count))
-      throw invalid_plan{who, "an output is no operation of the graph", {{"output", output}, {"operations", count}},
+      throw invalid_plan{who, "an output is not an operation of the graph", {{"output", output}, {"operations", count}},
                          "give numbers of operations, or none for the values that no operation reads"};
     read[std::size_t(output)] = 1;
   }
   for (std::size_t v = 0; v < count && !graph.outputs.empty(); ++v)
     if (!read[v])
       throw invalid_plan{
-          who, "nobody reads this value", {{"operation", v}}, "leave the operation out, or name it among the outputs"};
+          who, "nothing reads this value", {{"operation", v}}, "leave the operation out, or name it among the outputs"};
 }
 
 }  // namespace detail

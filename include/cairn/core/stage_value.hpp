@@ -36,7 +36,7 @@ template <class T>
 
 [[noreturn]] inline void refuse_type() {
   throw invalid_call{"cairn::stage_value",
-                     "a value of another type is asked for, or there is none",
+                     "a value of another type is requested, or there is no value",
                      {},
                      "ask for the type that the stage gives, without const and &"};
 }

@@ -27,7 +27,7 @@ struct memory_source {
 [[nodiscard]] inline memory_source resident_memory_source() {
   if (detail::process_bytes_now().peak == 0)
     throw device_error{"cairn::resident_memory_source",
-                       "this system does not tell how much memory a process takes",
+                       "this system does not report how much memory a process takes",
                        {},
                        "give functions of an allocator that counts"};
   return {[] { return detail::process_bytes_now().resident; }, [] { return detail::process_bytes_now().peak; },

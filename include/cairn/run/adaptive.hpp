@@ -136,8 +136,8 @@ class adaptive {
   static constexpr bool returns = !std::is_same_v<Record, detail::no_record>,
                         owns = !returns || detail::standalone<Record>;
   static_assert(owns,
-                "cairn: the record that `first` returns is a pointer, a view or an expression of data that goes on to "
-                "change; return one that owns its data, as x.eval() gives it");
+                "cairn: the record that `first` returns is a pointer, a view or an expression of data that changes "
+                "later; return one that owns its data, such as x.eval()");
   static constexpr bool chooses = returns && (!owns || std::movable<Record>);
   static_assert(chooses,
                 "cairn: adaptive{first, again} needs `record = first(x, i)` that returns a value to keep, and whose "

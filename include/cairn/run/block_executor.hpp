@@ -74,7 +74,7 @@ class block_executor {
       throw invalid_call{"cairn::block_executor",
                          "nothing is planned",
                          {},
-                         "call configure with a chain or a number of stages, or hand it to backward"};
+                         "call configure with a chain or a number of stages, or pass it to backward"};
     return plan_;
   }
   /// Forgets the plan; keeps options and workload, so the next `backward` makes a new plan.

@@ -105,13 +105,13 @@ struct jump_of_step : jump_maps<Jump, Adjoint> {
   }
   void check(char const* operation) const {
     if (step < 0)
-      throw invalid_call{operation, "a jump stands at no step", {{"step", step}}, "steps count from 0"};
+      throw invalid_call{operation, "a jump has a negative step number", {{"step", step}}, "steps count from 0"};
   }
   void check_loop(step_index steps) const {
     if (step >= steps)
       throw invalid_call{
           "cairn::with_jumps",
-          "a jump stands where the loop has no step, and would be lost",
+          "the loop has no step at which this jump would run",
           {{"step", step}, {"steps", steps}},
           "the jump of the final state is cairn::jump_after(n - 1, jump, adjoint), n being the number of steps"};
   }

@@ -78,7 +78,7 @@ class checkpointed_run {
     if constexpr (saved_state<State>)
       if (!states.is_at_final())
         throw invalid_call{"cairn::final_state",
-                           "the object has been moved from the final state by a way back",
+                           "a backward sweep has moved the object away from the final state",
                            {},
                            "look at it before, or ask for cairn::object_ends::at_final"};
     return states.final_state();
@@ -292,7 +292,7 @@ class checkpointed_run {
   [[nodiscard]] work_type& walked(std::uint64_t pass) {
     if (pass != pass_)
       throw invalid_call{"cairn::backward",
-                         "the run was reversed or walked anew since this walk began",
+                         "the run was reversed or walked again since this walk began",
                          {},
                          "end one walk before the next, or use two runs"};
     return mine("cairn::backward");

@@ -47,14 +47,14 @@ template <class Clock, class Step, class X0, class Seed, class Adjoint, class He
   else {
     constexpr bool told = detail::can_weigh<State, Bar, AdjointF, Held>();
     static_assert(told,
-                  "cairn: probe cannot tell how many bytes a state, adjoint or tape of this loop holds; give its type "
-                  "a member bytes(), specialise cairn::state_traits with bytes(x), or give probe a function that "
-                  "answers the bytes that the program holds now");
+                  "cairn: probe cannot determine how many bytes a state, adjoint or tape of this loop holds; give its "
+                  "type a member bytes(), specialise cairn::state_traits with bytes(x), or give probe a function that "
+                  "returns the bytes that the program holds now");
     if constexpr (!told) return {};
     else {
       if (steps < 0)
         throw invalid_plan{
-            "cairn::probe", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+            "cairn::probe", "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
       if (tried < 1)
         throw invalid_plan{"cairn::probe", "at least one step has to be tried", {{"tried", tried}}, "give 1 or more"};
       if constexpr (saved_state<State>)

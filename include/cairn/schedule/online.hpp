@@ -59,7 +59,7 @@ class online {
   [[nodiscard]] constexpr stopped_online stopping_at(step_index steps, bool last_is_at_hand = true) const {
     if (steps < 0)
       throw invalid_plan{
-          "cairn::online", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+          "cairn::online", "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
     return {steps, slots(), !lags(), last_is_at_hand, limit_};
   }
 

@@ -90,7 +90,7 @@ class revolve {
     slot_index const least = options.free_initial ? 0 : 1;
     if (steps < 0)
       throw invalid_plan{
-          "cairn::revolve", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+          "cairn::revolve", "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
     if (slots < least)
       throw invalid_plan{"cairn::revolve",
                          "too few slots",

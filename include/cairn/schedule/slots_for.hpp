@@ -30,7 +30,7 @@ namespace detail {
 [[nodiscard]] constexpr slot_index slots_for_slowdown(step_index steps, double slowdown) {
   constexpr char const* who = "cairn::slots_for_slowdown";
   if (steps < 0)
-    throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    throw invalid_plan{who, "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
   if (!(slowdown >= 1))
     throw invalid_plan{who, "no sweep is faster than its loop", {{"steps", steps}}, "give a slow-down of 2 or more"};
   if (steps < 2) return 1;

@@ -95,7 +95,8 @@ struct tier_set {
   constexpr void check(char const* who, std::size_t k) const {
     if (of[k].slots < 0)
       throw invalid_plan{
-          who, "a tier has no negative number of slots", {{"tier", k}, {"slots", of[k].slots}}, "give 0 or more"};
+          who, "a tier cannot have a negative number of slots",
+          {{"tier", k}, {"slots", of[k].slots}}, "give 0 or more"};
     if (!is_cost(of[k].write) || !is_cost(of[k].read))
       throw invalid_plan{who, "a cost is a finite number that is not negative", {{"tier", k}}, ""};
   }

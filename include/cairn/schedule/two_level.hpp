@@ -213,7 +213,7 @@ class two_level {
                                                     two_level_options const& options) {
     if (steps < 0)
       throw invalid_plan{
-          "cairn::two_level", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+          "cairn::two_level", "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
     if (period < 1)
       throw invalid_plan{"cairn::two_level", "a period has at least 1 step", {{"period", period}}, "give 1 or more"};
     if (extra < 0)

@@ -152,7 +152,7 @@ class uniform {
   [[nodiscard]] static constexpr detail::block_layout layout(step_index steps, uniform_options const& options) {
     if (steps < 0)
       throw invalid_plan{
-          "cairn::uniform", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+          "cairn::uniform", "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
     if (options.checkpoints.has_value() + options.block.has_value() + options.slots.has_value() > 1)
       throw invalid_plan{"cairn::uniform", "more than one of checkpoints, block and slots", {}, "give one of them"};
     if (options.block) return by_block(steps, *options.block);

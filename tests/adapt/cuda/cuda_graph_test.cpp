@@ -104,7 +104,7 @@ TEST_CASE("each refusal of a capture is reported by the call that meets it, with
     std::string says;
   };
   for (auto const& [code, says] :
-       std::vector<call_answer>{{cudaErrorStreamCaptureIsolation, "was to wait for work that is not"},
+       std::vector<call_answer>{{cudaErrorStreamCaptureIsolation, "cannot wait for work that is not"},
                                 {cudaErrorStreamCaptureImplicit, "the legacy default stream was used"},
                                 {cudaErrorStreamCaptureMerge, "a call that a stream does not allow"},
                                 {cudaErrorCapturedEvent, "a call that a stream does not allow"},

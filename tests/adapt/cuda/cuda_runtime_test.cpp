@@ -114,8 +114,8 @@ TEST_CASE("memory that is not available is reported with what was requested and 
                "(bytes asked = 7000, bytes free = 5000, device = 1, code = 2); give a smaller budget"));
   CHECK(library.last == cudaSuccess);
   CHECK(begins(thrown_by([&] { static_cast<void>(device.pinned_alloc(7'000)); }),
-               "memory: cairn::cuda_runtime::pinned_alloc: so much memory of the host cannot be pinned "
-               "(bytes asked = 7000, device = 1, code = 2); keep fewer slots"));
+               "memory: cairn::cuda_runtime::pinned_alloc: that much host memory cannot be pinned (bytes asked = 7000, "
+               "device = 1, code = 2); keep fewer slots"));
   library.answers["cudaMemGetInfo"] = cudaErrorInvalidValue;
   CHECK(has(thrown_by([&] { static_cast<void>(device.device_alloc(7'000)); }), "bytes free = 0"));
   CHECK(library.last == cudaSuccess);

@@ -271,7 +271,7 @@ TEST_CASE("each call that a capture does not allow is refused by name, and the s
       {"pins", 900, "sim::pinned_alloc",
        [](bench& on, stream, auto, stream) { static_cast<void>(on.device.pinned_alloc(8)); }},
       {"waits for an event from before", 905,
-       "sim::wait: a stream that is captured into a graph was to wait for work that is not",
+       "sim::wait: a stream that is captured into a graph cannot wait for work that is not",
        [](bench& on, stream, auto before, stream in) { on.device.wait(in, before); }},
       {"leaves a stream unjoined", 904, "sim::end_capture: work was captured in a second stream",
        [](bench& on, stream other, auto, stream in) {

@@ -176,7 +176,7 @@ TEST_CASE("a budget that is none, or more than is free, is refused", "[adapt][cu
     CHECK(false);
   } catch (invalid_size const& refused) {
     CHECK(std::string{refused.what()} ==
-          "cairn::device_budget: a share of memory is more than 0% and at most 100%, with six places at most; "
+          "cairn::device_budget: a share of memory is more than 0% and at most 100%, with at most six decimal places; "
           "write 80%, 87.5%, or a size like 4GB, not \"120%\"");
   }
 }

@@ -319,8 +319,8 @@ TEST_CASE("a launch that failed before the sweep is reported before any step, on
       text = refused.what();
     }
     CAPTURE(text);
-    CHECK(text.find("cairn::device_sweep: a launch before this call failed, and nobody asked for its error (device = "
-                    "0, code = 209)") == 0);
+    CHECK(text.find("cairn::device_sweep: a launch before this call failed, and its error was never read (device = 0, "
+                    "code = 209)") == 0);
     CHECK(on.device.counted().launches == launches);
     on.gradient(sweep, bar);
     on.device.sync(c);

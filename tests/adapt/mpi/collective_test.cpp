@@ -309,7 +309,7 @@ void any_other_verb_can_run_as_a_sweep() {
       if (h.rank == 0) throw 7;  // no std::exception
     });
   });
-  claim(seen.any && seen.rank == 0 && seen.text.find("no std::exception") != std::string::npos, seen.text);
+  claim(seen.any && seen.rank == 0 && seen.text.find("not a std::exception") != std::string::npos, seen.text);
   // An error among some of the ranks is one of their rank for all.
   MPI_Comm half = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, h.rank % 2, h.rank, &half);

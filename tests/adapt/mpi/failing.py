@@ -78,7 +78,8 @@ elif way == "stops":
 elif way == "differs":
     for rank in range(1, RANKS):
         status, said, seconds = ended(["differs", str(rank)])
-        expect(status == 0 and same_error(said, rank) and "has another plan" in said, f"another plan on rank {rank}", said)
+        expect(status == 0 and same_error(said, rank) and "has a different plan" in said,
+               f"another plan on rank {rank}", said)
 else:
     kills, slowest = int(os.environ.get("CAIRN_MPI_KILLS", 10)), 0
     seed = int(os.environ.get("CAIRN_MPI_SEED", 1))

@@ -117,7 +117,7 @@ TEST_CASE("what is wrong with a chain's JSON is said with its list and position"
                            R"({"s": [1], "uf": [1]})",
                            R"({"chain": {"x": [3], "s": [], "uf": []}, "chain": {"x": [3], "s": [], "uf": []}})"})
     CHECK_THAT(said_of(text),
-               ContainsSubstring("this is no chain") && ContainsSubstring("give an object with lists x, s and uf"));
+               ContainsSubstring("this is not a chain") && ContainsSubstring("give an object with lists x, s and uf"));
   for (auto const* key : {"x", "g", "s", "f", "b", "uf", "ub"}) {
     CAPTURE(key);
     auto const at = [&](char const* which) { return std::string{"position in "} + key + " = " + which; };
@@ -133,10 +133,10 @@ TEST_CASE("what is wrong with a chain's JSON is said with its list and position"
     for (auto const* other :
          {"\"\"", "\"x\"", "\"1 \"", "\"-1\"", "\"9223372036854775808\"", "null", "true", "[]", "[1]", "{}"})
       CHECK_THAT(said_of(key, "[8, " + std::string{other} + "]"),
-                 ContainsSubstring("an entry of this chain is no number") && ContainsSubstring(at("1")));
+                 ContainsSubstring("an entry of this chain is not a number") && ContainsSubstring(at("1")));
     for (auto const* other : {"8", "\"8\"", "true", "{}", "{\"a\": [1]}"})
       CHECK_THAT(said_of(key, other),
-                 ContainsSubstring("a member of this chain is no list of numbers") && ContainsSubstring(at("0")));
+                 ContainsSubstring("a member of this chain is not a list of numbers") && ContainsSubstring(at("0")));
     CHECK_THAT(said_of(key, "[8], \"" + std::string{key} + "\": [8]"),
                ContainsSubstring("a list of this chain is given twice") && ContainsSubstring(at("1")));
     // The judge of lengths is check_chain, which names the list, too.

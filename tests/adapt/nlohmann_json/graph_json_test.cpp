@@ -71,7 +71,7 @@ TEST_CASE("what an adjoint needs of its inputs is one flag or one for each", "[a
   };
   for (char const* const flags : {"[]", "[true]", "[true, true, true]"})
     CHECK_THAT(refused(flags),
-               ContainsSubstring("an adjoint has flags for another number of inputs (operation = 2, flags = "));
+               ContainsSubstring("an adjoint has flags for a different number of inputs (operation = 2, flags = "));
   for (char const* const flags : {"[true, 1]", "[[true], false]", "\"true\"", "null", "{}"})
     CHECK_THAT(refused(flags), ContainsSubstring("neither true nor false (operation = 2)"));
 }
@@ -80,23 +80,24 @@ TEST_CASE("what is no graph is refused with the operation", "[adapt][graph]") {
   for (char const* const text : {"", "{", "[1", "{\"operations\": [}"})
     CHECK_THAT(said_of(text), ContainsSubstring("cairn::read_graph_json: this is not JSON"));
   for (char const* const text : {"[]", "3", "{}", "{\"operations\": 3}", "{\"graph\": []}", "{\"graph\": {}}"})
-    CHECK_THAT(said_of(text), ContainsSubstring("this is no graph"));
+    CHECK_THAT(said_of(text), ContainsSubstring("this is not a graph"));
   auto const with = [](std::string const& members) {
     return said_of("{\"operations\": [{\"bytes\": 1}, {" + members + "}]}");
   };
   CHECK_THAT(said_of(R"({"operations": [{}, 3]})"),
-             ContainsSubstring("an operation of this graph is no object (operation = 1)"));
+             ContainsSubstring("an operation of this graph is not an object (operation = 1)"));
   for (char const* const number :
        {"-1", "1.5", "\"1x\"", "\"\"", "null", "[1]", "9223372036854775808", "1e300", "\"-1\""})
     for (char const* const name :
          {"bytes", "time", "work", "tape_bytes", "adjoint_bytes", "adjoint_time", "adjoint_work"})
       CHECK_THAT(with(std::string{"\""} + name + "\": " + number),
                  ContainsSubstring("a number of this graph is not a whole one from 0 to 2^63-1 (operation = 1)"));
-  CHECK_THAT(with(R"("inputs": 0)"), ContainsSubstring("inputs or outputs of this graph are no list (operation = 1)"));
+  CHECK_THAT(with(R"("inputs": 0)"),
+             ContainsSubstring("inputs or outputs of this graph are not a list (operation = 1)"));
   CHECK_THAT(with(R"("inputs": ["x"])"), ContainsSubstring("not a whole one"));
   CHECK_THAT(with(R"("inputs": [1])"), ContainsSubstring("reads a value that is not made before it"));
   CHECK_THAT(with(R"("adjoint_needs_inputs": 1)"), ContainsSubstring("neither true nor false (operation = 1)"));
-  CHECK_THAT(said_of(R"({"operations": [{"bytes": 9223372036854775807}]})"), ContainsSubstring("pass 2^62"));
+  CHECK_THAT(said_of(R"({"operations": [{"bytes": 9223372036854775807}]})"), ContainsSubstring("exceed 2^62"));
   CHECK_THROWS_AS(read_graph_json(std::string(100'000, '[')), parse_error);
   CHECK_THROWS_AS(read_graph_json("{\"more\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}"),
                   parse_error);

@@ -184,8 +184,8 @@ TEST_CASE("a ModuleList and vectors of modules or functions run as a chain under
     CHECK(same_bits(plain, results({x}, &all, [&] { return cl::checkpoint_sequential(any, segments, x); })));
   }
   CHECK(support::said<cairn::invalid_call>([&] { (void)cl::checkpoint_sequential<Block>(list, 2, x); })
-            .find("cairn::libtorch::checkpoint_sequential: a module of the list is of none of the types that were "
-                  "named (module = 1); name the types of all") == 0);
+            .find("cairn::libtorch::checkpoint_sequential: a module of the list has none of the named types (module = "
+                  "1); name the types of all") == 0);
 
   std::vector<nn::Linear> const holders{nn::Linear(6, 6), nn::Linear(6, 6), nn::Linear(6, 6)};
   std::vector<std::shared_ptr<nn::LinearImpl>> pointers;

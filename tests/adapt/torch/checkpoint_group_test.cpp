@@ -206,7 +206,7 @@ TEST_CASE("a group that has ended, a tensor wanted twice and two groups at once 
       checkpoint_group_guard const in{group};
       back(y, true)();
       auto const words = said<cairn::invalid_call>(back(y, true));
-      CHECK(words.find("a backward pass wants a saved tensor that another one of its group has taken") !=
+      CHECK(words.find("a backward pass needs a saved tensor that another pass of its group has taken") !=
             std::string::npos);
     }
     back(y, true)();  // without the group it runs again

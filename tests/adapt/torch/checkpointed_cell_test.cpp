@@ -157,8 +157,8 @@ TEST_CASE(
   CHECK(said(own, xs) ==
         "cairn::libtorch::CheckpointedCell: the cell does not say how large its state is; give the initial state");
   CHECK(said(rnn, torch::ones({4})) ==
-        "cairn::libtorch::CheckpointedCell: the input is no sequence of vectors (dimensions = 1); "
-        "give [T, batch, features], or [batch, T, features] with batch_first(true)");
+        "cairn::libtorch::CheckpointedCell: the input is not a sequence of vectors (dimensions = 1); give [T, batch, "
+        "features], or [batch, T, features] with batch_first(true)");
 }
 
 TEST_CASE("a cell under checkpoints is a module: saved and loaded as its cell, cloned, moved to another type",

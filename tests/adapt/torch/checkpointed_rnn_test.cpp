@@ -271,14 +271,13 @@ TEST_CASE("layers under checkpoints refuse inputs and states of other sizes befo
   CHECK(said([&] {
           (void)net->forward(torch::ones({3, 5}));
         }) ==
-        "cairn::libtorch::CheckpointedLSTM: the input is no sequence of vectors (dimensions = 2); "
-        "give [T, batch, features], or [batch, T, features] with batch_first(true)");
+        "cairn::libtorch::CheckpointedLSTM: the input is not a sequence of vectors (dimensions = 2); give [T, batch, "
+        "features], or [batch, T, features] with batch_first(true)");
   CHECK(said([&] {
           (void)net->forward(torch::ones({3, 2, 6}));
         }) ==
-        "cairn::libtorch::CheckpointedLSTM: the input has another number of features than the module (features = 6, "
-        "input_size = 5); "
-        "give [T, batch, features], or [batch, T, features] with batch_first(true)");
+        "cairn::libtorch::CheckpointedLSTM: the input has a different number of features from the module (features = "
+        "6, input_size = 5); give [T, batch, features], or [batch, T, features] with batch_first(true)");
   CHECK(said([&] {
           (void)net->forward(torch::ones({3, 2, 5}), std::tuple{torch::ones({1, 2, 4}), torch::ones({1, 3, 4})});
         }) ==

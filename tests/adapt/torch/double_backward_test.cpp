@@ -68,7 +68,7 @@ TEST_CASE("hooks run once in a backward that is differentiated again", "[torch]"
 TEST_CASE("a second derivative may be switched off, and a third one is refused", "[torch]") {
   problem const p;
   CHECK_THAT(support::said<cairn::invalid_call>([&] { (void)p.second(true, LoopOptions().double_backward(false)); }),
-             ContainsSubstring("the loop is not to be differentiated twice"));
+             ContainsSubstring("the options of the loop forbid differentiating it twice"));
   auto const y = p.run(true, LoopOptions());
   auto const first = torch::autograd::grad({y.pow(2).sum()}, {p.x}, {}, true, true);
   CHECK_THAT(

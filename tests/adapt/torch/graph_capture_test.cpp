@@ -247,7 +247,7 @@ TEST_CASE("what no graph can say is refused with the reason, and the tracer is o
       },
       "while it was traced");
   auto const history = w * 2;
-  says([&](Tensor const& t) { return t.mm(history); }, "a tensor with a history that is none of its inputs");
+  says([&](Tensor const& t) { return t.mm(history); }, "a tensor with a history that is not one of its inputs");
   says([&](Tensor const& t) {
     Tensor y;
     std::thread([&] { y = t.exp() * 2; }).join();

@@ -353,15 +353,14 @@ TEST_CASE("a second run that differs is refused with what differs", "[torch][reg
   CHECK(
       backward(wider, cl::Check::Metadata) ==
       "cairn::libtorch::checkpoint: a tensor saved for backward is Float[8] on cpu when it is computed again, and was "
-      "Float[4] on cpu (tensors = 1, tensor = 0); "
-      "make the computation a function of its inputs alone: no counters, no global state, no other random generators");
+      "Float[4] on cpu (tensors = 1, tensor = 0); let the computation depend only on its inputs: no counters, no "
+      "global state, no other random generators");
   auto const other = [&](Tensor const& a) { return (a * double(++calls)).sin(); };
   CHECK(backward(other, cl::Check::Metadata).empty());
-  CHECK(backward(other, cl::Check::Bits).find("has other bits") != std::string::npos);
+  CHECK(backward(other, cl::Check::Bits).find("has different bits") != std::string::npos);
   auto const fewer = [&](Tensor const& a) { return ++calls == 1 ? a.sin().sin() : a.sin(); };
-  CHECK(
-      backward(fewer, cl::Check::Off).find("another number of tensors for backward (saved = 1, saved at first = 2)") !=
-      std::string::npos);
+  CHECK(backward(fewer, cl::Check::Off)
+            .find("a different number of tensors for backward (saved = 1, saved at first = 2)") != std::string::npos);
   auto const more = [&](Tensor const& a) { return ++calls == 1 ? a.sin() : a.sin().sin(); };
   CHECK(backward(more, cl::Check::Off).empty());
   CHECK(backward(more, cl::Check::Off, false).find("(saved = 2, saved at first = 1)") != std::string::npos);
@@ -425,7 +424,7 @@ TEST_CASE("a region refuses an engine that is not LibTorch's own", "[torch][regi
   auto const x = torch::ones({2}).requires_grad_(true);
   auto const message = message_of([&] { (void)checkpoint([](Tensor const& a) { return a.sin(); }, x); });
   torch::autograd::set_default_engine_stub(&cl::detail::hook_engine::instance);
-  CHECK(message.find("backward passes are run by another engine than LibTorch's own, such as Python's") !=
+  CHECK(message.find("backward passes are run by an engine other than LibTorch's own, such as Python's") !=
         std::string::npos);
   CHECK(checkpoint([](Tensor const& a) { return a.sin(); }, x).requires_grad());
 }

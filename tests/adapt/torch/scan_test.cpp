@@ -358,7 +358,7 @@ TEST_CASE("a scan can be differentiated twice", "[torch]") {
   }
   CHECK_THAT(said<cairn::invalid_call>([&] {
     (void)second([&] { return cl::checkpointed_scan(step, h0, xs, LoopOptions().double_backward(false)); });
-  }), ContainsSubstring("cairn::libtorch::checkpointed_scan: the loop is not to be differentiated twice"));
+  }), ContainsSubstring("cairn::libtorch::checkpointed_scan: the options of the loop forbid differentiating it twice"));
 }
 
 TEST_CASE("bf16 autocast around a scan gives the bits of the plain loop", "[torch]") {
@@ -469,7 +469,7 @@ TEST_CASE("what is wrong with a scan is said, with the step", "[torch]") {
   auto const xs = torch::rand({6, 4}).requires_grad_(true);
   auto const options = LoopOptions().checkpoints(2);
   CHECK_THAT(said<cairn::invalid_call>([&] { (void)cl::checkpointed_scan(products(w), h0, torch::ones({}), options); }),
-             ContainsSubstring("cairn::libtorch::checkpointed_scan: an input has no first dimension to go along"));
+             ContainsSubstring("cairn::libtorch::checkpointed_scan: an input has no first dimension to scan along"));
   auto const sum = [&](Tensor const& h, auto const& x) { return products(w)(h, std::get<0>(x)); };
   CHECK_THAT(said<cairn::invalid_call>([&] {
                (void)cl::checkpointed_scan(sum, h0, std::tuple{xs, torch::ones({5})}, options);
@@ -495,7 +495,8 @@ TEST_CASE("what is wrong with a scan is said, with the step", "[torch]") {
             h0, xs, options);
       }),
       ContainsSubstring(
-          "the step returned an output of other parts than the first step (step = 4, parts returned = 1, parts = 2)"));
+          "the step returned an output with different parts from the first step (step = 4, parts returned = 1, parts = "
+          "2)"));
   CHECK_THAT(said<cairn::invalid_call>([&] {
                (void)cl::checkpointed_scan(
                    [](list const& s, Tensor const& x, cairn::step_index i) {
@@ -503,8 +504,8 @@ TEST_CASE("what is wrong with a scan is said, with the step", "[torch]") {
                    },
                    list{h0, w}, xs, options);
              }),
-             ContainsSubstring("cairn::libtorch::checkpointed_scan: the step returned a state of other parts than it "
-                               "was given (step = 2, parts returned = 1, parts = 2)"));
+             ContainsSubstring("cairn::libtorch::checkpointed_scan: the step returned a state with different parts "
+                               "from the one it was given (step = 2, parts returned = 1, parts = 2)"));
   CHECK_THAT(
       said<cairn::invalid_call>([&] {
         (void)cl::checkpointed_scan(
@@ -513,7 +514,7 @@ TEST_CASE("what is wrong with a scan is said, with the step", "[torch]") {
             },
             h0, std::vector<list>{{h0}, {h0, w}}, options);
       }),
-      ContainsSubstring("the inputs of two steps have other parts (step = 1, its parts = 2, parts of step 0 = 1)"));
+      ContainsSubstring("the inputs of two steps have different parts (step = 1, its parts = 2, parts of step 0 = 1)"));
   auto const late = [&](Tensor const& h, Tensor const& x, cairn::step_index i) {
     return pair{torch::sin(h + x), i == 4 ? h * w : h.detach()};
   };

@@ -315,7 +315,7 @@ TEST_CASE(
     CHECK(same_bits(pass(false), rights));
     CHECK(runs() == before);
     CHECK_THAT(message_of([&] { (void)pass(true); }),
-               ContainsSubstring("wants a saved tensor that another one of its group has taken"));
+               ContainsSubstring("needs a saved tensor that another pass of its group has taken"));
     group.end();
     CHECK_THAT(message_of([&] { (void)pass(false); }), ContainsSubstring("the group has ended"));
   }

@@ -291,13 +291,13 @@ TEST_CASE("changes between forward and backward are refused with the stage", "[t
                         nn::Tanh());
   CHECK(message_of([&] {
           checkpoint_sequential(counts, 2, x).sum().backward();
-        }).find("a stage saves another number of tensors") != std::string::npos);
+        }).find("a stage saves a different number of tensors") != std::string::npos);
   nn::Sequential inner(
       nn::Functional([](Tensor const& t) { return torch::autograd::grad({t.pow(2).sum()}, {t}, {}, true, true)[0]; }),
       nn::Tanh());
   CHECK(message_of([&] {
           checkpoint_sequential(inner, 2, x).sum().backward();
-        }).find("a saved tensor is wanted while a stage runs") != std::string::npos);
+        }).find("a saved tensor is needed while a stage runs") != std::string::npos);
 }
 
 TEST_CASE("a CheckpointedSequential has the names, the archive and the bits of a Sequential", "[torch][sequential]") {

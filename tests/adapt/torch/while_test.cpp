@@ -253,7 +253,8 @@ TEST_CASE("what is wrong with a loop of unknown length is said", "[torch]") {
                                      LoopOptions());
       }),
       ContainsSubstring(
-          "cairn::libtorch::checkpointed_while: the step returned a state of other parts than it was given (step = 2"));
+          "cairn::libtorch::checkpointed_while: the step returned a state with different parts from the one it was "
+          "given (step = 2"));
   auto const throws_at = [&](cairn::step_index last) {
     return [last](Tensor const&, cairn::step_index i) {
       if (i == last) throw unlucky{"keep_going"};

@@ -1,4 +1,4 @@
-// error: the cell must be a module holder, as torch::nn::LSTMCell, with forward\(input, state\) that returns the next state
+// error: the cell must be a module holder, such as torch::nn::LSTMCell, with forward\(input, state\) that returns the next state
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>

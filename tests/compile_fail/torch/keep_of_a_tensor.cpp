@@ -1,4 +1,4 @@
-// error: what is kept is a function without arguments; it captures what it reads, and a tensor has been computed already
+// error: keep takes a function without arguments that captures what it reads; a tensor has already been computed
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>

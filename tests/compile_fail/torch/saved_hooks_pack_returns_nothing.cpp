@@ -1,4 +1,4 @@
-// error: the pack function must take a tensor and return what stands for it until backward
+// error: the pack function must take a tensor and return what represents it until backward
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>

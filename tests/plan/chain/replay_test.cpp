@@ -117,7 +117,7 @@ TEST_CASE("what no machine could do is refused with the action", "[plan][chain]"
   CHECK_THAT(refusal({turn(1)}), ContainsSubstring("the loss is not the last stage"));
   CHECK_THAT(refusal({turn(2)}), ContainsSubstring("without its state"));
   CHECK_THAT(refusal({record(1)}), ContainsSubstring("is recorded on a state"));
-  CHECK_THAT(refusal({record(0), record(0)}), ContainsSubstring("whose tape lives"));
+  CHECK_THAT(refusal({record(0), record(0)}), ContainsSubstring("whose tape is kept"));
   CHECK_THAT(refusal({drop(0)}), ContainsSubstring("state 0"));
   CHECK_THAT(refusal({drop(1)}), ContainsSubstring("not kept"));
   CHECK_THAT(refusal({drop_tape(1)}), ContainsSubstring("a tape is dropped"));

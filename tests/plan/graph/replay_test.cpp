@@ -172,7 +172,7 @@ TEST_CASE("what no machine could do is refused with the action", "[plan][graph]"
                               action{action_kind::reverse, {}, content::tape, 0, 0, 1},
                               action{action_kind::record, {}, content::tape, 0, 0, 2},
                               action{action_kind::record, {}, content::state, 0, 0, 1}, action{}})
-    CHECK_THAT(refusal(graph, {wrong}), ContainsSubstring("an action is none that a graph has"));
+    CHECK_THAT(refusal(graph, {wrong}), ContainsSubstring("an action is not one that a graph has"));
   CHECK_THAT(refusal(graph, {advance(0), advance(0)}), ContainsSubstring("an operation is run whose value is kept"));
   CHECK_THAT(refusal(graph, {drop(0)}), ContainsSubstring("a value is dropped that is not kept"));
   operation_graph with_tapes = graph;

@@ -48,7 +48,7 @@ template <class Tool, class Model, class State, class Params, class Objective>
     using control = typename params_parts<Params>::control;
     constexpr bool rebound = differentiable_by<State, scalar>;
     static_assert(rebound,
-                  "cairn: this state has no double that a tool's number can stand for; make it std::vector<double>, "
+                  "cairn: this state has no double that a tool's number can replace; make it std::vector<double>, "
                   "std::array, a matrix of Eigen, a tuple or a class template over its scalar, or specialise "
                   "cairn::rebind_scalar");
     if constexpr (!rebound) return false;
@@ -70,8 +70,8 @@ template <class Tool, class Model, class State, class Params, class Objective>
                     "cairn: the model must be `model(x, params, i)`, where x is the state and changes; with "
                     "cairn::with_controls it is `model(x, params, u, i)`, with cairn::no_params `model(x, i)`");
       static_assert(!visited || !plain || generic_model,
-                    "cairn: the model takes numbers of type double alone; make it a template over its scalar, "
-                    "`template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`");
+                    "cairn: the model takes only numbers of type double; make it a template over its scalar, `template "
+                    "<class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`");
       static_assert(!visited || !generic_model || !plain || fits,
                     "cairn: the objective must be `f(x)`, `f(x, params)` or `f(x, params, i)` for states of any "
                     "scalar, and return that scalar itself, `[]<class T>(state<T> const& x) -> T`; or cairn::at_end, "

@@ -128,7 +128,8 @@ class at_every : public detail::summed_terms<F, detail::every_kth> {
   /// \param k  steps from one term to the next, >= 1   \param f  generic in the scalar
   at_every(step_index k, F f) : at_every::summed_terms{{k}, std::move(f)} {
     if (k < 1)
-      throw invalid_call{"cairn::at_every", "terms come every so many steps", {{"steps", k}}, "give 1 or more"};
+      throw invalid_call{"cairn::at_every", "the number of steps between terms is out of range",
+                         {{"steps", k}}, "give 1 or more"};
   }
 };
 

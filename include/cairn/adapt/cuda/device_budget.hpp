@@ -68,7 +68,7 @@ class device_budget {
     advice.add("write 80%, 87.5%, or a size like 4GB, not \"");
     for (std::size_t k = 0; k < length && k < 40; ++k) advice.put(text[k] >= ' ' && text[k] <= '~' ? text[k] : '?');
     throw invalid_size{"cairn::device_budget",
-                       "a share of memory is more than 0% and at most 100%, with six places at most",
+                       "a share of memory is more than 0% and at most 100%, with at most six decimal places",
                        {},
                        advice.add(length > 40 ? "...%\"" : "%\"").c_str()};
   }

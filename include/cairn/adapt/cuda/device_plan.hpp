@@ -147,7 +147,8 @@ inline constexpr char const* planning_for_device = "cairn::plan_for_device";
         planning_for_device, "the workload does not say how many steps the loop has", {}, "give workload::steps"};
   if (*work.steps < 0)
     throw invalid_plan{
-        planning_for_device, "a loop has no negative number of steps", {{"steps", *work.steps}}, "give 0 or more"};
+        planning_for_device, "a loop cannot have a negative number of steps",
+        {{"steps", *work.steps}}, "give 0 or more"};
   return *work.steps;
 }
 [[nodiscard]] inline slot_index least_device_frames(workload const& work) {

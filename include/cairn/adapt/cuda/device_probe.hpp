@@ -175,7 +175,7 @@ template <class Clock, device_runtime R, class Make, class Step, class Start, cl
                                         std::optional<wide> bar_bytes) {
   if (steps < 0)
     throw invalid_plan{
-        "cairn::device_probe", "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+        "cairn::device_probe", "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
   using measurement =
       device_measurement<Clock, R, std::remove_cvref_t<decltype(make())>, Step, Start, Seed, Adjoint, Bar>;
   return measurement{runtime, stream, make, step, start, seed, adjoint, bar}.measure(steps, bar_bytes);
@@ -214,9 +214,9 @@ template <class Clock = std::chrono::steady_clock, device_runtime R, class Make,
     constexpr bool told = detail::can_visit<Bar>();
     static_assert(
         told,
-        "cairn: device_probe cannot tell how many bytes of device memory this adjoint holds; give its type a member "
-        "visit_buffers(f), "
-        "specialise cairn::state_traits with visit_buffers(x, f), or give device_probe these bytes after bar");
+        "cairn: device_probe cannot determine how many bytes of device memory this adjoint holds; give its type a "
+        "member visit_buffers(f), specialise cairn::state_traits with visit_buffers(x, f), or give device_probe these "
+        "bytes after bar");
     if constexpr (!told) return {};
     else return detail::probed_on_device<Clock>(runtime, stream, make, step, start, steps, seed, adjoint, bar, {});
   }

@@ -62,8 +62,8 @@ class device_sweep {
       : device_sweep{runtime, compute, checked(capacity), false, make} {
     constexpr bool told = detail::visits_values_only<State>();
     static_assert(told,
-                  "cairn: the replay check cannot tell the bytes of this state on a device from padding; give it a "
-                  "member visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
+                  "cairn: the replay check cannot determine which bytes of this state on a device are padding; give it "
+                  "a member visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
     options_ = options;
   }
   /// The same with less capacity if memory runs out; the memory of one frame is then left free. `capacity()` returns
@@ -160,7 +160,7 @@ class device_sweep {
   [[nodiscard]] static device_capacity checked(device_capacity capacity) {
     if (capacity.frames < 1 || capacity.host_slots < 0)
       throw invalid_plan{who,
-                         "a sweep has 1 frame or more, and no negative number of host slots",
+                         "a sweep needs 1 frame or more, and 0 host slots or more",
                          {{"frames", capacity.frames}, {"host slots", capacity.host_slots}},
                          "ask cairn::device_capacity_for"};
     return capacity;

@@ -21,8 +21,8 @@ template <class Plan, bool BetweenActions, class... Rest>
                                             collective<BetweenActions> with, Rest&&... rest) {
   constexpr bool planned = !detail::budgets_graphs<std::remove_reference_t<Plan>>;
   static_assert(planned,
-                "cairn: ranks that run a graph together need its plan, and no graph_budget: to measure operations, "
-                "each rank would run them another number of times");
+                "cairn: ranks that run a graph together need its plan, not a graph_budget: to measure operations, each "
+                "rank would run them a different number of times");
   if constexpr (!planned) return {net, {}, 0};
   else {
     auto const run = [&](auto&&... extras) {

@@ -177,15 +177,15 @@ class chain_json_reader : public nlohmann::json::json_sax_t {
     refuse_entry(place, position);
   }
   [[noreturn]] void refuse_entry(char const* place, std::size_t position) const {
-    detail::refuse_chain(who_, "an entry of this chain is no number", {{place, position}},
+    detail::refuse_chain(who_, "an entry of this chain is not a number", {{place, position}},
                          "lists of a chain hold numbers");
   }
   [[noreturn]] void refuse_list(detail::chain_member const& list) const {
-    detail::refuse_chain(who_, "a member of this chain is no list of numbers", {{list.place, 0}},
+    detail::refuse_chain(who_, "a member of this chain is not a list of numbers", {{list.place, 0}},
                          "x, g, s, f, b, uf and ub are lists, as in \"x\": [8, 8, 8]");
   }
   [[noreturn]] void refuse_shape() const {
-    detail::refuse_chain(who_, "this is no chain", {},
+    detail::refuse_chain(who_, "this is not a chain", {},
                          "give an object with lists x, s and uf, or one whose member chain is that, once");
   }
 

@@ -48,7 +48,7 @@ class graph_reader {
   [[nodiscard]] operation_graph read(json const& object) const {
     json const& from = object.is_object() && object.contains("graph") ? object["graph"] : object;
     if (!from.is_object() || !from.contains("operations") || !from["operations"].is_array())
-      refuse("this is no graph", {},
+      refuse("this is not a graph", {},
              "give an object with a list operations, or one whose member graph is that");
     operation_graph graph;
     for (json const& one : from["operations"]) graph.operations.push_back(operation(one, graph.operations.size()));
@@ -71,7 +71,8 @@ class graph_reader {
  private:
   [[nodiscard]] graph_operation operation(json const& from, std::size_t v) const {
     if (!from.is_object())
-      refuse("an operation of this graph is no object", {{"operation", v}}, "write {\"inputs\": [0], \"bytes\": 8}");
+      refuse("an operation of this graph is not an object",
+             {{"operation", v}}, "write {\"inputs\": [0], \"bytes\": 8}");
     graph_operation made;
     if (from.contains("inputs")) made.inputs = numbers(from["inputs"], v);
     for (auto const& [name, number] : graph_numbers)
@@ -84,7 +85,7 @@ class graph_reader {
   [[nodiscard]] needed_inputs needed(json const& from, graph_operation const& of, std::size_t v) const {
     if (!from.is_array()) return flag(from, v);
     if (from.size() != of.inputs.size())
-      refuse("an adjoint has flags for another number of inputs",
+      refuse("an adjoint has flags for a different number of inputs",
              {{"operation", v}, {"flags", from.size()}, {"inputs", of.inputs.size()}},
              "give adjoint_needs_inputs one flag for each input, or one for all");
     std::vector<bool> each;
@@ -99,7 +100,7 @@ class graph_reader {
   }
   [[nodiscard]] std::vector<step_index> numbers(json const& list, std::size_t v) const {
     if (!list.is_array())
-      refuse("inputs or outputs of this graph are no list", {{"operation", v}}, "write a list, as in [0, 1]");
+      refuse("inputs or outputs of this graph are not a list", {{"operation", v}}, "write a list, as in [0, 1]");
     std::vector<step_index> made;
     for (json const& one : list) made.push_back(number_of(one, v));
     return made;
@@ -169,7 +170,7 @@ class graph_reader {
   detail::graph_reader const reader{"cairn::read_graph_plan_json"};
   auto const object = reader.parsed(text);
   if (!object.is_object() || !object.contains("plan") || !object["plan"].is_string())
-    reader.refuse("this is no plan for a graph", {}, "give an object whose member plan is a line of words");
+    reader.refuse("this is not a plan for a graph", {}, "give an object whose member plan is a line of words");
   return read_graph_words(object["plan"].get_ref<std::string const&>());
 }
 

@@ -18,8 +18,8 @@ class on_stream {
   explicit on_stream(Where const& where) : before_{detail::copies_of_states()} {
     constexpr bool known = detail::device_copies::can_follow<Where>;
     static_assert(known,
-                  "cairn: on_stream takes a Thrust policy, as thrust::cuda::par_nosync.on(stream); with Thrust's CUDA "
-                  "system also a cudaStream_t, or an object whose get() gives one");
+                  "cairn: on_stream takes a Thrust policy, such as thrust::cuda::par_nosync.on(stream); with Thrust's "
+                  "CUDA system also a cudaStream_t, or an object whose get() gives one");
     if constexpr (known) detail::copies_of_states() = detail::device_copies{where};
   }
   on_stream(on_stream const&) = delete;

@@ -67,7 +67,7 @@ class chain_walk : public place_walk {
     using enum action_kind;
     bool const of_stage = runs_stage(a) || a.kind == reverse || (a.kind == drop && a.what == content::tape);
     need(a.from >= 0 && a.from <= count() - (of_stage ? 1 : 0), "an action names a stage that is not there", a);
-    need_own(a, as_chain_action(a), "an action is none that a chain has", "make it by cairn::chain_actions");
+    need_own(a, as_chain_action(a), "an action is not one that a chain has", "make it by cairn::chain_actions");
     bool const elsewhere = a.kind == save || a.kind == load || (a.kind == drop && a.where != tier::memory);
     need(!elsewhere || (a.where != tier::memory && far_.holds(a.where)), "an action names a tier that is not there", a);
     step_index const i = a.from;
@@ -75,11 +75,11 @@ class chain_walk : public place_walk {
       case advance: need(at_hand(i), "a stage is run on a state that is not at hand", a); break;
       case record:
         need(at_hand(i), "a stage is recorded on a state that is not at hand", a);
-        need(!holds_tape(i), "a stage is recorded whose tape lives", a);
+        need(!holds_tape(i), "a stage is recorded whose tape is kept", a);
         break;
       case drop:
         if (a.what == content::tape) {
-          need(holds_tape(i), "a tape is dropped that does not live", a);
+          need(holds_tape(i), "a tape is dropped that is not kept", a);
           break;
         }
         need(elsewhere || i > 0, "state 0, which is the caller's, is dropped", a);

@@ -58,7 +58,7 @@ template <class Step, class S, class Plan, bool MayStop = false>
     constexpr bool turned = swapped<std::remove_cv_t<Step>, S>();
     static_assert(
         !turned,
-        "cairn: the step stands where the initial state is due; the step comes first, and then the initial state");
+        "cairn: the step is in the place of the initial state; the step comes first, and then the initial state");
     return false;
   } else if constexpr (!state<S>) {
     constexpr auto found = copy_fault_of<S>();
@@ -85,7 +85,7 @@ template <class Step, class S, class Plan, bool MayStop = false>
                   "call cairn::libtorch::checkpointed_loop");
     static_assert(!expression,
                   "cairn: this state is a view or an expression of Eigen, not a matrix; use its PlainObject, as "
-                  "x.eval() gives it");
+                  "returned by x.eval()");
     static_assert(!handle,
                   "cairn: copying this state would share its data (it is or holds a pointer, a reference, a counted "
                   "handle or a view); use an owning type or specialise cairn::state_traits with copy(from, into)");
@@ -96,8 +96,8 @@ template <class Step, class S, class Plan, bool MayStop = false>
                   "cairn: this state has bit-fields, packed members or a union, which cannot be looked into; use plain "
                   "members or specialise cairn::state_traits with copy(from, into)");
     static_assert(!container,
-                  "cairn: parts that state_traits copies can stand in vectors, arrays, tuples, optionals and "
-                  "aggregates without base classes; for another container specialise cairn::state_traits, too");
+                  "cairn: parts that state_traits copies may be in vectors, arrays, tuples, optionals and aggregates "
+                  "without base classes; for another container specialise cairn::state_traits, too");
     static_assert(!no_default,
                   "cairn: a state with state_traits::copy(from, into) needs a default constructor, because new copies "
                   "are made empty and then copied into");
@@ -110,8 +110,8 @@ template <class Step, class S, class Plan, bool MayStop = false>
   } else if constexpr (!plan_or_steps<Plan>) {
     constexpr bool part = has_schedule<Plan>, plan = plan_or_steps<Plan> || part;
     static_assert(!part,
-                  "cairn: this is a plan with its costs; hand over the schedule in it, `plan.schedule`, or of an "
-                  "advice `advice.best.schedule`");
+                  "cairn: this is a plan with its costs; pass the schedule in it, `plan.schedule` or "
+                  "`advice.best.schedule`");
     static_assert(
         plan,
         "cairn: the plan must be a whole number of steps, or a schedule with steps(), slots(), leaf() and walk()");
@@ -127,10 +127,10 @@ template <class Step, class S, class Plan, bool MayStop = false>
     constexpr bool both = shape.wrong == fault::both, floating = shape.wrong == fault::floating,
                    two_readings = shape.wrong == fault::two_readings, narrow = shape.wrong == fault::narrow;
     static_assert(!whole,
-                  "cairn: this object has a step and is none; hand over what its member step() gives, `loop.step()`");
+                  "cairn: this object has a member step() but is not a step itself; pass `loop.step()`");
     static_assert(!two,
-                  "cairn: this object has a step and an adjoint and is neither; hand over its members, `loop.step` and "
-                  "`loop.adjoint`, each in its place");
+                  "cairn: this object has a step and an adjoint but is neither itself; pass its members, `loop.step` "
+                  "and `loop.adjoint`, each in its place");
     static_assert(fits,
                   "cairn: the step must be `step(x, i)` in place, `x1 = step(x, i)` or `step(x, x1, i)`, with x const& "
                   "in the last two; i may be left out");
@@ -141,9 +141,9 @@ template <class Step, class S, class Plan, bool MayStop = false>
                   "cairn: a step that returns nothing must take the state that it changes by non-const reference");
     static_assert(!both,
                   "cairn: a step that returns the next state must take x by value or by const reference; one that "
-                  "changes x must return nothing (an error code is not looked at; throw instead)");
+                  "changes x must return nothing (an error code is ignored; throw instead)");
     static_assert(!narrow,
-                  "cairn: the step takes its state as a number of a narrower type, which would cut it; take the "
+                  "cairn: the step takes its state as a number of a narrower type, which would truncate it; take the "
                   "state's own type");
     static_assert(
         !floating,
@@ -166,8 +166,8 @@ template <class X0>
   constexpr bool good = copied_state<std::remove_cvref_t<X0>> ||
                         (std::is_lvalue_reference_v<X0> && !std::is_const_v<std::remove_reference_t<X0>>);
   static_assert(good,
-                "cairn: a state that cannot be copied is advanced where it stands; hand over a variable, not a "
-                "temporary or a const object");
+                "cairn: a state that cannot be copied is advanced in place; pass a variable, not a temporary or a "
+                "const object");
   return good;
 }
 
@@ -192,8 +192,8 @@ template <class Adjoint, class S, class Bar>
   } else if constexpr (whole_for<Bar, S>) {
     constexpr bool whole = whole_for<Bar, S>;
     static_assert(!whole,
-                  "cairn: the seed is a whole number, and every adjoint would be cut to one; write 1.0 instead of 1, "
-                  "or let seed(x) return a floating-point number");
+                  "cairn: the seed is a whole number, and every adjoint would be truncated to one; write 1.0 instead "
+                  "of 1, or let seed(x) return a floating-point number");
     return false;
   } else {
     constexpr auto shape = shape_of_adjoint<Adjoint, S, Bar>();
@@ -207,8 +207,8 @@ template <class Adjoint, class S, class Bar>
     constexpr bool elsewhere = std::is_same_v<Bar, library_bar> && shape.wrong == fault::shape && !whole;
     constexpr bool second = !copied_state<S> && shape.form == adjoint_form::with_next;
     static_assert(!whole,
-                  "cairn: this object has a step and an adjoint and is neither; hand over its members, `loop.step` and "
-                  "`loop.adjoint`, each in its place");
+                  "cairn: this object has a step and an adjoint but is neither itself; pass its members, `loop.step` "
+                  "and `loop.adjoint`, each in its place");
     static_assert(
         fits,
         "cairn: the adjoint must be `adjoint(x, bar, i)`, `adjoint(x, bar, first, last)`, `adjoint(x, x1, bar, i)` or "
@@ -221,11 +221,11 @@ template <class Adjoint, class S, class Bar>
                   "cairn: the adjoint must change bar and return nothing, or return the new bar by value, in bar's own "
                   "type (a lambda says so by `-> Bar`)");
     static_assert(!both,
-                  "cairn: an adjoint that changes bar must return nothing (an error code is not looked at; throw "
-                  "instead); one that returns the new bar must take bar by value or by const reference");
+                  "cairn: an adjoint that changes bar must return nothing (an error code is ignored; throw instead); "
+                  "one that returns the new bar must take bar by value or by const reference");
     static_assert(!narrow,
-                  "cairn: the adjoint takes the state, a tape or bar as a number of a narrower type, which would cut "
-                  "it; take its own type");
+                  "cairn: the adjoint takes the state, a tape or bar as a number of a narrower type, which would "
+                  "truncate it; take its own type");
     static_assert(!unchanged, "cairn: an adjoint that returns nothing must take bar by non-const reference");
     static_assert(!floating,
                   "cairn: the adjoint would get an index as a floating-point number; take `cairn::step_index i`, or "
@@ -237,8 +237,8 @@ template <class Adjoint, class S, class Bar>
                   "cairn: cairn::recorded needs `tape = record(x, i)` that moves x one step on, and `reverse(tape, "
                   "bar, i)`; i may be left out of both");
     static_assert(!refers,
-                  "cairn: the tape that record returns is a pointer, a view or an expression of data that goes on to "
-                  "change; return one that owns its data, as x.eval() gives it");
+                  "cairn: the tape that record returns is a pointer, a view or an expression of data that changes "
+                  "later; return one that owns its data, such as x.eval()");
     static_assert(!second,
                   "cairn: there is only one object of a state that cannot be copied, and none for x1; use `adjoint(x, "
                   "bar, i)`, `adjoint(x, bar, first, last)` or cairn::recorded{record, reverse}");

@@ -83,7 +83,7 @@ class graph_walk : public place_walk {
     using enum action_kind;
     step_index const v = a.from;
     need(v >= 0 && v < count() + (a.kind == turn ? 1 : 0), "an action names an operation that is not there", a);
-    need_own(a, as_graph_action(a), "an action is none that a graph has", "make it by cairn::graph_actions");
+    need_own(a, as_graph_action(a), "an action is not one that a graph has", "make it by cairn::graph_actions");
     switch (a.kind) {
       case advance:
         need(!holds_value(v), "an operation is run whose value is kept", a);

@@ -18,18 +18,18 @@ template <class State, class Options, class Asked>
   constexpr bool told = !known || !fits || !(Asked::given || Asked::in_workspace) || hashable<hashed_part_t<State>>;
   static_assert(known, "cairn: the last argument must be cairn::sweep_options");
   static_assert(once,
-                "cairn: options stand in two places; give them once, with where an object ends as a member, "
+                "cairn: options are given in two places; give them once, with where an object ends as a member, "
                 "`sweep_options{.object = ...}`");
   static_assert(object,
-                "cairn: object_ends says where an object with save() and restore() is left, and this state is copied; "
+                "cairn: object_ends says where an object with save() and restore() is left, but this state is copied; "
                 "leave it out");
   static_assert(fits,
                 "cairn: this workspace keeps no hashes; make it for sweeps with options, by "
                 "`cairn::workspace_for<State>(plan, options)`");
   static_assert(
       told,
-      "cairn: the replay check cannot tell the bytes of this state, or of its snapshot, from padding; give it a member "
-      "visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
+      "cairn: the replay check cannot determine which bytes of this state, or of its snapshot, are padding; give it a "
+      "member visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
   return known && once && object && fits && told;
 }
 

@@ -106,7 +106,7 @@ struct size_reading {
   quote(problem, 0, length);
   problem.add(at.fault == size_fault::overflow    ? "\" does not fit 64 bits"
               : at.fault == size_fault::not_whole ? "\" is not a whole number of bytes"
-                                                  : "\" is no size in bytes");
+                                                  : "\" is not a size in bytes");
   if (at.fault == size_fault::overflow)
     throw overflow_error{
         "cairn::byte_size", problem.c_str(), {}, "the largest size is 18446744073709551615B, a little less than 16EiB"};

@@ -32,25 +32,26 @@ template <stage_fault Found>
                 "reference to what lies in the tape");
   static_assert(
       Found != backward,
-      "cairn: the way back of a stage must be `backward(x, bar)` or `backward(x, y, bar)`, of one that records "
-      "`backward(tape, bar)` "
-      "or `backward(x, tape, bar)`, of indexed_stages with i at the end; bar is the adjoint of what forward returns");
+      "cairn: the backward of a stage must be `backward(x, bar)` or `backward(x, y, bar)`, of one that records "
+      "`backward(tape, bar)` or `backward(x, tape, bar)`, of indexed_stages with i at the end; bar is the adjoint of "
+      "what forward returns");
   static_assert(
       Found != adjoint,
       "cairn: backward must change bar and return nothing, or return the new bar, which owns its data, by value");
   static_assert(Found != unchanged, "cairn: a backward that returns nothing must take bar by non-const reference");
   static_assert(Found != both,
-                "cairn: a backward that changes bar must return nothing (an error code is not looked at; throw "
-                "instead); one that returns the new bar must take bar by value or by const reference");
+                "cairn: a backward that changes bar must return nothing (an error code is ignored; throw instead); one "
+                "that returns the new bar must take bar by value or by const reference");
   static_assert(Found != whole,
                 "cairn: backward returns a whole number as the adjoint of floating-point numbers; return a "
                 "floating-point number");
   static_assert(
       Found != narrow,
-      "cairn: a stage takes a number as one of a narrower type, which would cut it; take the type that it is given");
+      "cairn: a stage takes a number as one of a narrower type, which would truncate it; take the type that it is "
+      "given");
   static_assert(Found != untold,
-                "cairn: cannot tell which state this stage takes, because its forward is a template or overloaded; use "
-                "cairn::any_stage::taking<State>(stage)");
+                "cairn: cannot determine which state this stage takes, because its forward is a template or "
+                "overloaded; use cairn::any_stage::taking<State>(stage)");
   static_assert(Found != stages,
                 "cairn: stages are a std::tuple or a std::vector of objects with forward and backward, or "
                 "cairn::indexed_stages{count, stage}");
@@ -60,7 +61,8 @@ template <stage_fault Found>
   static_assert(Found != two_adjoints,
                 "cairn: stages in a vector and indexed_stages must give adjoints of the type that the seed gives; use "
                 "a std::tuple of stages, or a std::vector<cairn::any_stage>");
-  static_assert(Found != plan, "cairn: a plan for a chain is a list of cairn::action, or has one called actions");
+  static_assert(Found != plan,
+                "cairn: a plan for a chain must be a list of cairn::action, or have a member actions that is one");
   static_assert(Found != seed_nothing, "cairn: seed(x) must return the adjoint of the final state");
   static_assert(Found != seed_other,
                 "cairn: the seed must be the adjoint of the final state, or `seed(x)` that takes the final state by "
@@ -69,11 +71,11 @@ template <stage_fault Found>
                 "cairn: the seed must give an adjoint that owns its data and can be moved (not an expression, a view "
                 "or a pointer)");
   static_assert(Found != seed_whole,
-                "cairn: the seed is a whole number, and every adjoint would be cut to one; write 1.0 instead of 1, or "
-                "let seed(x) return a floating-point number");
+                "cairn: the seed is a whole number, and every adjoint would be truncated to one; write 1.0 instead of "
+                "1, or let seed(x) return a floating-point number");
   static_assert(Found != seed_shares,
-                "cairn: a copy of this seed would share its data with the caller's, which the way back changes; give "
-                "it away by std::move, or hand over `seed(x)` that makes it");
+                "cairn: a copy of this seed would share its data with the caller's, which the backward sweep changes; "
+                "pass it by std::move, or pass `seed(x)` that makes it");
   static_assert(Found != extra,
                 "cairn: what follows the seed is an observer, a store with save, load and drop, a cairn::sweep_failure "
                 "variable, or cairn::sweep_options");
@@ -81,15 +83,15 @@ template <stage_fault Found>
       Found != twice,
       "cairn: at most one observer, one store, one cairn::sweep_failure and one cairn::sweep_options follow the seed");
   static_assert(Found != store,
-                "cairn: this store does not give the states of these stages back: it needs `load(where, i)`, or "
-                "`load<State>(where, i)` where they are of several types");
+                "cairn: this store cannot load the states of these stages: it needs `load(where, i)`, or "
+                "`load<State>(where, i)` if they are of several types");
   static_assert(Found != unhashed,
-                "cairn: the replay check cannot tell which bytes make a state of these stages, or they have padding; "
-                "give its type a member "
-                "visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
+                "cairn: the replay check cannot determine the bytes of a state of these stages, or they have padding; "
+                "give its type a member visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, "
+                "f)");
   static_assert(Found != unsized,
-                "cairn: chain_probe cannot tell how many bytes a state, tape or adjoint of these stages holds; give "
-                "its type a member bytes() or specialise cairn::state_traits with bytes(x)");
+                "cairn: chain_probe cannot determine how many bytes a state, tape or adjoint of these stages holds; "
+                "give its type a member bytes() or specialise cairn::state_traits with bytes(x)");
   return Found == none;
 }
 

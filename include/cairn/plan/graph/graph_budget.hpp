@@ -61,7 +61,7 @@ class graph_budget {
   [[nodiscard]] known const& kept() const {
     if (!known_)
       throw invalid_call{"cairn::graph_budget", "no run has been planned yet", {},
-                         "hand it to cairn::graph_gradient in the place of a plan first"};
+                         "pass it to cairn::graph_gradient in place of a plan first"};
     return *known_;
   }
 

@@ -41,7 +41,7 @@ enum class flaw : std::uint8_t {
       return "steps, slots, tapes or leaf are out of range, or the position does not belong to the plan";
     case flaw::unknown_action: return "an action of no known kind";
     case flaw::nothing_live: return "an action needs a live state, but none has been loaded since the last reverse";
-    case flaw::wrong_live: return "an action starts from another state than the live one";
+    case flaw::wrong_live: return "an action starts from a state other than the live one";
     case flaw::empty_range: return "an action over no steps";
     case flaw::past_the_end: return "an action runs past the last step that is not yet reversed";
     case flaw::longer_than_leaf: return "more steps at once than the leaf of the plan";

@@ -76,7 +76,8 @@ struct memory_savings {
 /// \param threshold  0 .. 1   \throws invalid_plan   for another threshold or seq_length < 0
 [[nodiscard]] constexpr bool should_checkpoint(step_index seq_length, double threshold = 0.5) {
   if (!(threshold >= 0 && threshold <= 1))
-    throw invalid_plan{"cairn::should_checkpoint", "the threshold is a share", {}, "give a number from 0 to 1"};
+    throw invalid_plan{"cairn::should_checkpoint", "the threshold is not between 0 and 1", {},
+                       "give a number from 0 to 1"};
   auto const kept = get_memory_savings(seq_length).num_checkpoints;
   return (seq_length > 0 ? double(seq_length - kept) / double(seq_length) : 0.0) >= threshold;
 }

@@ -61,7 +61,7 @@ class csv_table {
     std::string_view head = rest_.substr(0, end);
     if (head.ends_with('\r')) head.remove_suffix(1);
     if (head != columns)
-      refuse("a table of a profile has other columns",
+      refuse("a table of a profile has the wrong columns",
              "give the two files that save_stats_to_csv wrote, that of nodes first");
     rest_.remove_prefix(end == rest_.npos ? rest_.size() : end + 1);
     while (!columns.empty()) {
@@ -95,7 +95,7 @@ class csv_table {
     std::string const& cell = cells_[at_++];
     double number = -1;
     if (!is_read(cell, number) || !std::isfinite(number) || number < 0)
-      refuse("a cell of a profile is no time", "times are seconds, 0 or more");
+      refuse("a cell of a profile is not a time", "times are seconds, 0 or more");
     return number;
   }
   /// The value among `all` whose word is in the cell.
@@ -104,7 +104,7 @@ class csv_table {
     std::string const& cell = cells_[at_++];
     for (Value const value : all)
       if (word_of(value) == cell) return value;
-    refuse("a cell of a profile has a word that is none of its column",
+    refuse("a cell of a profile has a word that its column does not allow",
            "types are PARAM, ACT, GRAD, OPT_STATE and OTHER; parts are forward, backward and other");
   }
 

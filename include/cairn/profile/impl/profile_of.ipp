@@ -35,8 +35,8 @@ namespace detail {
 inline constexpr wide most_profiled = wide{1} << 60;
 
 [[noreturn]] inline void refuse_profile_sums(char const* who, wide sum) {
-  throw overflow_error{who, "the sums of this profile pass 2^60", {{"sum", sum}},
-                       "no machine has so many bytes, and no sweep takes so many nanoseconds"};
+  throw overflow_error{who, "the sums of this profile exceed 2^60", {{"sum", sum}},
+                       "no machine has that many bytes, and no sweep takes that many nanoseconds"};
 }
 /// The names of all operations, checked.
 [[nodiscard]] inline std::vector<std::string> names_of(profiled_graph const& measured, char const* who) {
@@ -45,10 +45,10 @@ inline constexpr wide most_profiled = wide{1} << 60;
   if (names.empty())
     for (std::size_t v = 0; v < count; ++v) names.push_back("op_" + std::to_string(v));
   if (names.size() != count)
-    throw invalid_call{who, "the names are not one an operation", {{"names", names.size()}, {"operations", count}},
+    throw invalid_call{who, "the names are not one per operation", {{"names", names.size()}, {"operations", count}},
                        "give a name for each operation, or none at all"};
   if (measured.reads.size() > count)
-    throw invalid_call{who, "the lists of leaves are more than there are operations",
+    throw invalid_call{who, "there are more lists of leaves than operations",
                        {{"lists", measured.reads.size()}, {"operations", count}},
                        "give one for each operation, or none"};
   std::set<std::string, std::less<>> seen{std::string{loss_name}, std::string{output_name}};
@@ -216,7 +216,7 @@ class profile_reader {
       of.bytes = needed(v, active(v + 1) - active(v) - of.tape_bytes + bytes_freed(v));
       of.work = (std::max)(peak(v) - active(v) - of.bytes - of.tape_bytes, std::int64_t{0});
       if (auto const told = sizes_.find(names_[v]); told != sizes_.end() && told->second != of.bytes)
-        refuse("an activation has not the bytes that the nodes tell", v);
+        refuse("the bytes of an activation do not match the nodes", v);
     }
     auto const leaf_made = leaf_adjoints();
     std::vector<std::int64_t> begun(n + 1, 0);  // bytes of the adjoints that each adjoint is the first to add to

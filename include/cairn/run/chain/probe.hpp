@@ -254,7 +254,7 @@ template <class Clock, class Stages, class X0, class Seed>
           for (std::size_t i = 0; i < stages.size(); ++i)
             if (!stages[i].types().sized)
               throw invalid_call{"cairn::chain_probe",
-                                 "the bytes of a state, tape or adjoint of a stage cannot be told",
+                                 "the bytes of a state, tape or adjoint of a stage cannot be determined",
                                  {{"stage", i}},
                                  "give its type a member bytes() or specialise cairn::state_traits with bytes(x)"};
         }

@@ -104,7 +104,7 @@ template <class Step, class Adjoint, class X0, class Seed>
   constexpr bool in_members = !detail::names_constants<X0> || detail::named_in_members<State>;
   static_assert(in_members,
                 "cairn: with_constants names members of an aggregate, and this state cannot be taken apart into "
-                "members; let its visit_numbers(f) hand out what is differentiated");
+                "members; let its visit_numbers(f) visit what is differentiated");
   if constexpr (!copies || !on_host || !in_members || !detail::check_forward<StepF, State, step_index>()) return {};
   else {
     using Bar = typename std::conditional_t<std::is_same_v<std::remove_const_t<SeedF>, detail::state_is_bar>,

@@ -121,8 +121,9 @@ inline void adjoint_report::put_in_words(char const* who) {
   if (!undifferentiated.empty()) text_.add(" of ").add(wide(numbers)).add(numbers == 1 ? " number" : " numbers");
   if (taken_as_constants.empty()) return;
   list("; taken as constants of the loop: ", taken_as_constants);
-  text_.add(", because the step makes them of no number that is differentiated and the adjoint leaves them alone; if a "
-            "derivative by them is wanted this adjoint is wrong, and cairn::with_constants{x0} has them checked, too");
+  text_.add(", because the step computes them from no differentiated number and the adjoint leaves them alone; if you "
+            "need a derivative with respect to them, this adjoint is wrong; cairn::with_constants{x0} checks them, "
+            "too");
 }
 
 // One function: a list of sentences, one for each fault.
@@ -167,8 +168,7 @@ inline void adjoint_report::say_fault() {
       text_.add("; a step must depend on the state and its index only");
       return;
     case adjoint_fault::stale_next_state:
-      at("what x1 held before shows in what step ");
-      text_.add(" makes of it");
+      at("what x1 held before changes the result of step ");
       where(", first in number ");
       text_.add("; a step (x, x1, i) must write all of x1 and read none of it");
       return;
@@ -186,7 +186,7 @@ inline void adjoint_report::say_fault() {
         say(", where it should be ", number_by_differences);
         say(" and is ", number_by_adjoint);
         if (left_alone)
-          text_.add("; the adjoint leaves that number alone: a constant of the loop is named in cairn::with_constants");
+          text_.add("; the adjoint leaves that number alone: name a constant of the loop in cairn::with_constants");
       }
       return;
     case adjoint_fault::wrong_gradient:
@@ -196,9 +196,9 @@ inline void adjoint_report::say_fault() {
       return;
     case adjoint_fault::undecided:
       if (left_alone) {
-        where("nothing can decide about number ");
-        text_.add(": one part of an array is made of no number that is differentiated, and the adjoint leaves it "
-                  "alone; it is a constant, or its derivative is forgotten; keep constants in members of their own");
+        where("no decision is possible about number ");
+        text_.add(": one part of an array is computed from no differentiated number, and the adjoint leaves it alone; "
+                  "it is a constant, or its derivative is missing; keep constants in members of their own");
         return;
       }
       if (step >= 0) at("differences cannot decide about step ");

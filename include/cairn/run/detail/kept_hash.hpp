@@ -19,7 +19,7 @@ template <class Memory>
           place,
           [](void* sum, void const* bytes, std::size_t size) { (*static_cast<state_hash*>(sum))(bytes, size); }, &hash))
     throw invalid_call{who,
-                       "the replay check cannot tell the bytes of a state",
+                       "the replay check cannot determine the bytes of a state",
                        {{"state", state}},
                        "give its type a member visit_buffers(f), specialise cairn::state_traits with "
                        "visit_buffers(state, f), or leave the check out"};

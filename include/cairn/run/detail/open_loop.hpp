@@ -139,10 +139,10 @@ class open_sweep {
   void drop(action const& a) {
     if (a.kind != action_kind::drop || a.what != content::state)
       throw invalid_schedule{"cairn::checkpointed_while",
-                             "the cursor answered an action that cannot be obeyed here",
+                             "the cursor returned an action that is not allowed here",
                              {{"state", at_}, {"from", a.from}, {"to", a.to}},
-                             "before the stop it may drop and save, and then advances from the state where it stands; "
-                             "after it, it may drop, and then turns"};
+                             "before the stop it may drop and save, and then advances from its current state; after "
+                             "the stop it may drop, and then turns"};
     obey(a, [&] { states_.drop({a.slot, a.where}); });
   }
 

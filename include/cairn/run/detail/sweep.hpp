@@ -26,7 +26,7 @@ namespace cairn::detail {
       "cairn::resume",
       "x0 is not the initial state of the sweep that stopped",
       {},
-      "hand over the state with which the sweep began; an object that was advanced is put back to it first"};
+      "pass the state with which the sweep began; if an object was advanced, restore that state first"};
 }
 /// The hash of the initial state as passed; 0 if its bytes are not all of its value.
 template <class State>
@@ -90,7 +90,7 @@ class sweep {
   void begin_again(X0& x0, Plan const& plan, step_index open, sweep_form form) {
     if (ends_ == object_ends::at_final)
       throw invalid_call{"cairn::resume",
-                         "a sweep that goes on does not come by the final state, and cannot leave the object there",
+                         "a resumed sweep does not pass through the final state, and cannot leave the object there",
                          {},
                          "ask for cairn::object_ends::at_initial, or for nothing"};
     std::uint64_t const given = hash_of_given<State>(x0), noted = work_.initial_hash_;

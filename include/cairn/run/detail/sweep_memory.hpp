@@ -48,7 +48,7 @@ void need_frame(frame_id found, place where, step_index i) {
   if constexpr (!loses_nothing<Store>)
     if (found == no_frame)
       throw invalid_call{"cairn: sweep",
-                         "the store has lost a state, and does not say that it may",
+                         "the store has lost a state, and does not declare that it may",
                          {{"state", i}, {"slot", where.slot}, {"tier", int(where.where)}},
                          "give it `static constexpr bool may_lose = true`: then the sweep runs the state again"};
 }

@@ -257,12 +257,13 @@ class graph_builder {
   }
   void check(std::int32_t number, detail::type_mark type) const {
     if (number < 0 || std::size_t(number) >= entries_.size() || entries_[std::size_t(number)].type != type)
-      throw invalid_call{who_, "a value is none of this graph", {{"value", number}, {"values", entries_.size()}},
+      throw invalid_call{who_, "a value does not belong to this graph",
+                         {{"value", number}, {"values", entries_.size()}},
                          "give what this builder returned"};
   }
   [[noreturn]] void refuse_fact(std::int32_t at, std::int64_t number) const {
-    throw invalid_plan{who_, "what is told of an operation is out of range", {{"operation", at}, {"value", number}},
-                       "give numbers of 0 or more, and 1 or more for a tape; bytes that are not told are -1"};
+    throw invalid_plan{who_, "the description of an operation is out of range", {{"operation", at}, {"value", number}},
+                       "give numbers of 0 or more, and 1 or more for a tape; unknown bytes are -1"};
   }
   /// The operation that owns the bytes of a value; -1 for an input.
   [[nodiscard]] std::int32_t base_of(std::int32_t number) const noexcept {

@@ -66,7 +66,7 @@ class graph_adjoints {
                          "take what you need before, or give each run whose adjoints you keep a workspace of its own"};
     if (!has(input))
       throw invalid_call{"cairn::graph_adjoints",
-                         "a value is no input of the graph, or nothing contributed to its adjoint",
+                         "a value is not an input of the graph, or nothing contributed to its adjoint",
                          {{"value", input.number()}},
                          "ask `has` before"};
     return bars()[std::size_t(detail::graph_given::input_of(*net_, input.number()))].template get<Bar>();
@@ -172,7 +172,7 @@ template <class Plan, class... Rest>
   constexpr bool budgets = detail::budgets_graphs<std::remove_reference_t<Plan>>;
   constexpr bool lists = budgets || detail::has_actions<std::remove_cvref_t<Plan>>;
   static_assert(lists,
-                "cairn: the plan of a graph must be a list of actions, or have one called actions, or be a "
+                "cairn: the plan of a graph must be a list of actions, or have a member actions that is one, or be a "
                 "cairn::graph_budget variable");
   constexpr bool known = ((detail::is_failure<Rest> || detail::is_options<Rest> || detail::is_graph_workspace<Rest> ||
                            detail::observes<Rest>)&&...);

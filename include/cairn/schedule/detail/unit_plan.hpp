@@ -232,7 +232,7 @@ class unit_plan {
   [[nodiscard]] static step_index checked(char const* who, step_index steps, slot_index units,
                                           unit_rules const& rules) {
     if (steps < 0)
-      throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+      throw invalid_plan{who, "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
     if (rules.tape_units < 1)
       throw invalid_plan{who, "a tape takes 1 unit or more", {{"tape units", rules.tape_units}}, "give 1 or more"};
     slot_index const least = rules.holds_initial || steps < 2 ? 0 : 1;

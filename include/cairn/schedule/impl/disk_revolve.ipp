@@ -15,9 +15,9 @@ namespace cairn {
 CAIRN_DECL disk_revolve::parts disk_revolve::made(step_index steps, slot_index ram,
                                                   disk_revolve_options const& options) {
   if (steps < 0)
-    throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    throw invalid_plan{who, "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
   if (ram < 0)
-    throw invalid_plan{who, "a tier has no negative number of slots", {{"ram slots", ram}}, "give 0 or more"};
+    throw invalid_plan{who, "a tier cannot have a negative number of slots", {{"ram slots", ram}}, "give 0 or more"};
   for (double const cost : {options.disk_write, options.disk_read, options.advance_cost, options.turn_cost})
     if (!detail::is_cost(cost)) throw invalid_plan{who, "a cost is a finite number that is not negative", {}, ""};
   ram = useful_slots(steps, ram);

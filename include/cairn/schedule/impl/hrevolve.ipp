@@ -14,7 +14,7 @@ namespace cairn {
 CAIRN_DECL hrevolve::parts hrevolve::made(step_index steps, storage_tier const* given, std::size_t count,
                                           hrevolve_options const& options) {
   if (steps < 0)
-    throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    throw invalid_plan{who, "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
   if (!detail::is_cost(options.advance_cost) || !detail::is_cost(options.turn_cost))
     throw invalid_plan{who, "a cost is a finite number that is not negative", {}, ""};
   detail::tier_set const tiers{who, steps, given, count};

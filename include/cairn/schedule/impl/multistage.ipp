@@ -14,10 +14,11 @@ namespace cairn {
 CAIRN_DECL detail::tier_table multistage::made(step_index steps, slot_index ram, slot_index disk,
                                                multistage_options const& options) {
   if (steps < 0)
-    throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    throw invalid_plan{who, "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
   if (ram < 0 || disk < 0)
     throw invalid_plan{
-        who, "a tier has no negative number of slots", {{"ram slots", ram}, {"disk slots", disk}}, "give 0 or more"};
+        who, "a tier cannot have a negative number of slots",
+        {{"ram slots", ram}, {"disk slots", disk}}, "give 0 or more"};
   if (ram == 0 && disk == 0)
     throw invalid_plan{who, "too few slots", {{"steps", steps}, {"slots", 0}, {"least slots", 1}}, ""};
   slot_index const all = useful_slots(steps);

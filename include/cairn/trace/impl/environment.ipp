@@ -128,7 +128,7 @@ inline constexpr auto environment_list = [] {
     before = ", _";
   }
   throw environment_error{
-      "cairn::from_environment", "a variable begins with CAIRN_ and is none of cairn's", {}, advice.c_str()};
+      "cairn::from_environment", "a variable begins with CAIRN_ but is not one of cairn's", {}, advice.c_str()};
 }
 [[noreturn]] inline void refuse_value(environment_name const& what, std::string_view value) {
   std::string advice = "it is " + std::string{what.name} + "=" + std::string{value.substr(0, 40)} + "; set it to ";

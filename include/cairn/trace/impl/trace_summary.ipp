@@ -173,7 +173,7 @@ CAIRN_DECL trace_summary summarize_trace(std::string const& file) {
   for (std::string line; std::getline(stream, line);)
     if (++number; !sums.add(line))
       throw parse_error{"cairn::summarize_trace",
-                        "a line of a trace is no event",
+                        "a line of a trace is not an event",
                         {{"line", number}},
                         ("if its program was killed, repair it first, by `repair_trace`: " + file).c_str()};
   return std::move(sums).done();

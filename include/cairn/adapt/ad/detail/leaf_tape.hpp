@@ -218,7 +218,7 @@ class leaf_tape {
   static void check_bar(std::size_t given, std::size_t after) {
     if (given != after)
       throw invalid_call{"cairn::taped",
-                         "the adjoint has another number of scalars than the state that it belongs to",
+                         "the adjoint does not have as many scalars as the state that it belongs to",
                          {{"adjoint", given}, {"state", after}},
                          "make the seed as large as the final state"};
   }

@@ -63,7 +63,7 @@ struct failed_call {
       refuse_call(call, "there is no device of that number",
                   "devices are counted from 0, and CUDA_VISIBLE_DEVICES may hide some");
     case device_failure::busy:
-      refuse_call(call, "the device is not to be had now",
+      refuse_call(call, "the device is not available now",
                   "another program holds it, or its mode forbids it: look at nvidia-smi");
     case device_failure::no_memory:
       throw out_of_memory{call.operation, "the device or its driver has no memory left for this call",
@@ -89,7 +89,7 @@ struct failed_call {
       refuse_call(call, "work was captured in a second stream that the captured one does not wait for",
                   "let the captured stream wait for an event after the last work of every other one");
     case device_failure::capture_from_outside:
-      refuse_call(call, "a stream that is captured into a graph was to wait for work that is not",
+      refuse_call(call, "a stream that is captured into a graph cannot wait for work that is not",
                   "record within the captured calls what they wait for");
     case device_failure::capture_of_legacy:
       refuse_call(call, "the legacy default stream was used while a stream was captured into a graph",
@@ -113,7 +113,7 @@ struct failed_call {
 [[noreturn]] inline void refuse_pinned_memory(failed_call const& call, std::size_t asked) {
   throw out_of_memory{
       call.operation,
-      "so much memory of the host cannot be pinned",
+      "that much host memory cannot be pinned",
       {{"bytes asked", asked}, {"device", call.device}, {"code", call.code}},
       "keep fewer slots on the host, or raise what may be pinned: free memory, the container's limit, ulimit -l"};
 }

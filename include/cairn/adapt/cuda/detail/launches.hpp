@@ -22,7 +22,7 @@ void check_launches([[maybe_unused]] R& runtime, [[maybe_unused]] char const* op
 /// The same, called before the user's first function, so that it is not blamed for earlier launches.
 template <device_runtime R>
 void check_earlier_launches(R& runtime, char const* operation) {
-  check_launches(runtime, operation, "a launch before this call failed, and nobody asked for its error");
+  check_launches(runtime, operation, "a launch before this call failed, and its error was never read");
 }
 
 }  // namespace cairn::detail

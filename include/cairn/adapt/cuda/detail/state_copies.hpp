@@ -44,7 +44,7 @@ class state_layout {
       if (k == runs_.size() || runs_[k].bytes != bytes || runs_[k].on_device != on_device)
         throw invalid_call{
             "cairn::device_sweep",
-            "a state has other buffers than the first frame",
+            "a state has different buffers from the first frame",
             {{"buffer", k}, {"bytes", bytes}, {"bytes of the first frame's", k < runs_.size() ? runs_[k].bytes : 0}},
             "make all frames alike, and let no step change the sizes of what a state holds"};
       f(address, runs_[k++]);

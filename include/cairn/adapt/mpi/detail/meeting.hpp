@@ -166,7 +166,7 @@ class meeting {
     auto const all = round(operation, occasion::begin, mine);
     while (k > 0)
       if (!all.same(--k))
-        ranks().differs(operation, hash_of(own), "a rank has another plan, or other options, than rank 0",
+        ranks().differs(operation, hash_of(own), "a rank has a different plan, or different options, from rank 0",
                         collective_cause::other_plan,
                         "no step has run; make one plan for all ranks, with cairn::mpi_plan or from numbers that all "
                         "ranks share");

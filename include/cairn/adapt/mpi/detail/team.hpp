@@ -121,7 +121,7 @@ class team {
     if (all.least(ballot::failed) < std::uint64_t(size_))
       learn(operation, int(all.least(ballot::failed)), {}, nullptr);
     if (!all.same(ballot::key))
-      differs(operation, key, "a rank makes another call than rank 0", collective_cause::other_call,
+      differs(operation, key, "a rank makes a different call from rank 0", collective_cause::other_call,
               "all ranks of a communicator make the same calls in the same order");
     return all;
   }
@@ -200,7 +200,7 @@ class team {
     } catch (std::exception const& known) {
       say(known.what());
     } catch (...) {
-      say("an exception that is no std::exception");
+      say("an exception that is not a std::exception");
     }
   }
   /// Called when all ranks know that rank `first` cannot go on: that rank sends the reason, and all throw the same
@@ -216,8 +216,8 @@ class team {
   }
   [[noreturn]] void end_all(char const* operation, obituary const& own, double patience) {
     std::fprintf(stderr,
-                 "%s: rank %d of %d failed, and within %g s the others did not all come to hear of it: they wait for a "
-                 "message of it, or are busy. All ranks end now. Rank %d says: %s\n",
+                 "%s: rank %d of %d failed, and within %g s not all others heard of it: they wait for a message from "
+                 "it, or are busy. All ranks end now. Rank %d says: %s\n",
                  operation, rank_, size_, patience, rank_, own.text.data());
     std::fflush(stderr);
     MPI_Abort(own_, 1);

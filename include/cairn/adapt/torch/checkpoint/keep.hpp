@@ -31,8 +31,8 @@ auto keep_part(F&& f, Wanted const& is_wanted) {
   using result = std::remove_cvref_t<typename kept_call<F>::type>;
   constexpr bool is_called = std::is_invocable_v<F&>;
   static_assert(is_called,
-                "cairn: what is kept is a function without arguments; it captures what it reads, and a tensor has been "
-                "computed already");
+                "cairn: keep takes a function without arguments that captures what it reads; a tensor has already been "
+                "computed");
   constexpr bool is_state = tensor_state<result>;
   static_assert(!is_called || is_state,
                 "cairn: what is kept must be a tensor, tuples, vectors or dictionaries of tensors, or a type with "

@@ -18,7 +18,7 @@ template <class Pack, class Unpack>
 template <class Pack, class Unpack>
 struct hooks_check {
   static constexpr bool packs = packs_tensor<Pack>, unpacks = unpacks_what_is_packed<Pack, Unpack>();
-  static_assert(packs, "cairn: the pack function must take a tensor and return what stands for it until backward");
+  static_assert(packs, "cairn: the pack function must take a tensor and return what represents it until backward");
   static_assert(unpacks, "cairn: the unpack function must take what the pack function returns, and return the tensor");
 };
 

@@ -59,7 +59,7 @@ template <class... Modules>
     if (!(push_as<typename module_inside<Modules>::type>(chain, one) || ...))
       throw invalid_call{
           "cairn::libtorch::checkpoint_sequential",
-          "a module of the list is of none of the types that were named",
+          "a module of the list has none of the named types",
           {{"module", number}},
           "name the types of all, as in checkpoint_sequential<torch::nn::Linear, torch::nn::Tanh>(list, segments, x)"};
     ++number;

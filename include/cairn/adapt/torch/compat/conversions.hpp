@@ -101,7 +101,7 @@ template <class M>
     constexpr bool writable = detail::check_writable<std::remove_reference_t<M>>();
     constexpr bool lasting = std::is_lvalue_reference_v<M> || !detail::owning_matrix<plain>;
     static_assert(lasting,
-                  "cairn: the matrix would end before the tensor; give it away with "
+                  "cairn: the matrix would be destroyed before the tensor; move it with "
                   "cairn::libtorch::to_tensor(std::move(matrix))");
     if constexpr (writable && lasting) return detail::tensor_over(matrix, [](void*) {});
     else return {};
@@ -166,7 +166,7 @@ template <class Map>
   if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.device().is_cpu())
     refuse("the tensor is undefined, sparse or on a device", "give a strided one in host memory");
   if (tensor.scalar_type() != scalar_type_of<number>::value)
-    refuse("the tensor holds other numbers than the map", "convert it with tensor.to(type)");
+    refuse("the tensor holds a different type of number from the map", "convert it with tensor.to(type)");
   if (tensor.is_conj() || tensor.is_neg())
     refuse("the tensor is conjugated or negated when it is read", "give tensor.resolve_conj().resolve_neg()");
   if (tensor.dim() > 2)

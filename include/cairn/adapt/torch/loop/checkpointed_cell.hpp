@@ -139,7 +139,7 @@ class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Ce
   [[nodiscard]] at::Tensor lengthwise(at::Tensor const& xs) const {
     auto const dimensions = xs.defined() ? xs.dim() : 0;
     if (dimensions < 2)
-      throw invalid_call{who, "the input is no sequence of vectors", {{"dimensions", dimensions}},
+      throw invalid_call{who, "the input is not a sequence of vectors", {{"dimensions", dimensions}},
                          "give [T, batch, features], or [batch, T, features] with batch_first(true)"};
     return options_.batch_first() ? xs.transpose(0, 1) : xs;
   }
@@ -201,7 +201,7 @@ template <class Cell>
 class CheckpointedCell {
   static constexpr bool is_cell = detail::recurrent_cell<Cell>;
   static_assert(is_cell,
-                "cairn: the cell must be a module holder, as torch::nn::LSTMCell, with forward(input, state) that "
+                "cairn: the cell must be a module holder, such as torch::nn::LSTMCell, with forward(input, state) that "
                 "returns the next state");
 
  public:

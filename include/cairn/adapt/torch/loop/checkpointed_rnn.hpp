@@ -186,11 +186,11 @@ class CheckpointedLayersImpl : public Layer {
   [[nodiscard]] at::Tensor lengthwise(at::Tensor const& xs) const {
     auto const dimensions = xs.defined() ? xs.dim() : 0;
     if (dimensions != 3)
-      throw invalid_call{step::who, "the input is no sequence of vectors", {{"dimensions", dimensions}},
+      throw invalid_call{step::who, "the input is not a sequence of vectors", {{"dimensions", dimensions}},
                          "give [T, batch, features], or [batch, T, features] with batch_first(true)"};
     if (xs.size(2) != this->options.input_size())
       throw invalid_call{step::who,
-                         "the input has another number of features than the module",
+                         "the input has a different number of features from the module",
                          {{"features", xs.size(2)}, {"input_size", this->options.input_size()}},
                          "give [T, batch, features], or [batch, T, features] with batch_first(true)"};
     return this->options.batch_first() ? xs.transpose(0, 1) : xs;

@@ -68,7 +68,7 @@ template <class State, class Step>
     auto const y = run_tensor_step(step, state_of(like, parts), i);
     auto list = tensors_of(y);
     if (list.size() != parts.size() || !same_structure(like, y))
-      throw invalid_call{who, "the step returned a state of other parts than it was given",
+      throw invalid_call{who, "the step returned a state with different parts from the one it was given",
                          {{"step", i}, {"parts returned", list.size()}, {"parts", parts.size()}},
                          "return as many tensors under the same keys; leave some undefined if need be"};
     return list;

@@ -101,14 +101,14 @@ template <class State, class Input, class Output, class Step>
     State const next = std::get<0>(given);
     auto list = tensors_of(next);
     if (list.size() != count || !same_structure(like, next))
-      throw invalid_call{scan_name, "the step returned a state of other parts than it was given",
+      throw invalid_call{scan_name, "the step returned a state with different parts from the one it was given",
                          {{"step", i}, {"parts returned", list.size()}, {"parts", count}},
                          "return as many tensors under the same keys; leave some undefined if need be"};
     auto const& y = std::get<1>(given);
     auto const outputs = tensors_of(y);
     if (!output->has_value()) *output = emptied(y);
     if (auto const known = tensors_of(**output).size(); outputs.size() != known || !same_structure(**output, y))
-      throw invalid_call{scan_name, "the step returned an output of other parts than the first step",
+      throw invalid_call{scan_name, "the step returned an output with different parts from the first step",
                          {{"step", i}, {"parts returned", outputs.size()}, {"parts", known}},
                          "return as many tensors under the same keys; leave some undefined if need be"};
     list.insert(list.end(), outputs.begin(), outputs.end());

@@ -40,7 +40,7 @@ namespace detail {
   if (device.is_cpu()) {
     std::uint64_t const available = 1024 * detail::number_behind("/proc/meminfo", "MemAvailable:");
     if (available == 0)
-      throw device_error{who, "this system does not tell how much memory is available", {}, "give a limit in bytes"};
+      throw device_error{who, "this system does not report how much memory is available", {}, "give a limit in bytes"};
     auto const most = detail::number_in("/sys/fs/cgroup/memory.max", UINT64_MAX),
                used = detail::number_in("/sys/fs/cgroup/memory.current", 0);
     return (std::min)(available, most - (std::min)(most, used));
@@ -53,7 +53,8 @@ namespace detail {
       cached = std::uint64_t(detail::cached_bytes(allocator.getDeviceStats(seen.index())));
     }
     else
-      throw device_error{who, "this LibTorch does not tell how much memory is free there", {}, "give a limit in bytes"};
+      throw device_error{who, "this LibTorch does not report how much memory is free on this device", {},
+                         "give a limit in bytes"};
   });
   return free + cached;
 }

@@ -28,7 +28,7 @@ namespace detail {
   auto const found = detail::memory_of_process();
   if (found.resident == 0)
     throw device_error{"cairn::libtorch::process_memory",
-                       "this system does not tell how much memory a process takes",
+                       "this system does not report how much memory a process takes",
                        {},
                        "count tensors with byte_meter"};
   return found;

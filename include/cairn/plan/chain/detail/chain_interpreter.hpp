@@ -95,7 +95,7 @@ class chain_interpreter {
         if (list->empty()) continue;
         if (std::int64_t(list->size()) != model.stages + 1)
           throw invalid_plan{who,
-                             "a tier's times are not one a state",
+                             "a tier's times are not one per state",
                              {{"states", model.stages + 1}, {"numbers given", list->size()}},
                              "give write and read for states 0..L, or none"};
         for (auto const time : *list)

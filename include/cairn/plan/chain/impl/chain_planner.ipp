@@ -37,7 +37,7 @@ CAIRN_DECL chain_plan chain_planner::min_memory(std::int64_t time) {
   auto const& model = search_->model();
   if (time < model.store_all_time())
     throw infeasible_budget{who,
-                            "no plan of this chain is so fast",
+                            "no plan of this chain is that fast",
                             {{"time", time}, {"time of storing everything", model.store_all_time()}},
                             "give that time, or more"};
   chain_plan best = fast_enough(time);
@@ -153,11 +153,11 @@ CAIRN_DECL chain_plan chain_planner::fast_enough(std::int64_t time) {
   if (!fastest) refuse_all();
   if (search_->has_stopped())
     throw too_much_work{who,
-                        "no plan so fast was found with the work that is allowed",
+                        "no plan that fast was found with the work that is allowed",
                         {{"time", time}, {"time of the fastest found", fastest->cost.makespan}},
                         "allow more by chain_options::limit, or give that time"};
   throw infeasible_budget{who,
-                          "this method finds no plan so fast",
+                          "this method finds no plan that fast",
                           {{"time", time}, {"time of the fastest found", fastest->cost.makespan}},
                           "give that time, or more, or plan by chain_method::automatic"};
 }

@@ -70,7 +70,7 @@ CAIRN_DECL std::vector<value_liveness> liveness_of(operation_graph const& graph,
   for (step_index const v : dropped) {
     if (v < 0 || std::size_t(v) >= count)
       throw invalid_plan{who,
-                         "a dropped value is no operation of the graph",
+                         "a dropped value is not an operation of the graph",
                          {{"value", v}, {"operations", count}},
                          "give numbers of operations"};
     is_dropped[std::size_t(v)] = 1;

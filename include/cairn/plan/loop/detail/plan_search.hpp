@@ -21,7 +21,8 @@ namespace cairn::detail {
   if (!work.steps)
     throw invalid_plan{who, "the workload does not say how many steps the loop has", {}, "give workload::steps"};
   if (*work.steps < 0)
-    throw invalid_plan{who, "a loop has no negative number of steps", {{"steps", *work.steps}}, "give 0 or more"};
+    throw invalid_plan{who, "a loop cannot have a negative number of steps",
+                       {{"steps", *work.steps}}, "give 0 or more"};
   check_state_bytes(work, who);
   return *work.steps;
 }

@@ -30,9 +30,9 @@ inline void check_drawn_count(char const* who, std::size_t count) {
 inline void check_colours(char const* who, std::size_t count) {
   if (count < 1 || count > most_picture_colours)
     throw invalid_plan{who,
-                       "a picture tells 1 to 8 lines or parts apart",
+                       "a picture can distinguish 1 to 8 lines or parts",
                        {{"asked for", count}},
-                       "draw several pictures, or take small parts together"};
+                       "draw several pictures, or combine small parts"};
 }
 
 }  // namespace cairn::detail

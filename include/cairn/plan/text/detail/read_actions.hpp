@@ -80,7 +80,7 @@ struct action_text {
   if ((!has_from(*kind) && !said.from.empty()) || (!has_to(*kind) && !said.to.empty()) ||
       (!uses_slot && !said.slot.empty()))
     throw parse_error{at.who, "the action has a number too many", {at.place},
-                      "save and load have no to, drop has a slot alone, advance and turn have no slot"};
+                      "save and load have no to, drop has only a slot, advance and turn have no slot"};
   action a{*kind, *where, *what, no_slot, 0, 0};
   if (!said.from.empty()) a.from = read_index(said.from, at);
   if (!said.to.empty()) a.to = read_index(said.to, at);

@@ -63,7 +63,7 @@ class csv_actions_reader {
     constexpr std::string_view title = "# cairn schedule:", between = " \t,";
     if (!next_line() || !line_.starts_with(title))
       throw parse_error{
-          who, "this is no list of actions", {here().place}, "the first line begins with \"# cairn schedule:\""};
+          who, "this is not a list of actions", {here().place}, "the first line begins with \"# cairn schedule:\""};
     for (line_.remove_prefix(title.size());;) {
       std::size_t const first = line_.find_first_not_of(between);
       if (first == line_.npos) break;

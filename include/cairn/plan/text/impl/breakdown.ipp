@@ -28,7 +28,7 @@ inline void check_breakdown(breakdown const& of) {
     auto const& values = of.rows[k].values;
     if (values.size() != of.kinds.size())
       throw invalid_plan{who,
-                         "a row has not one number for each kind",
+                         "a row does not have one number for each kind",
                          {{"row", k}, {"numbers", values.size()}, {"kinds", of.kinds.size()}},
                          "give 0 for a kind that it has nothing of"};
     for (std::int64_t const value : values)

@@ -112,7 +112,7 @@ void check_any_stages(Stages& stages, char const* who) {
   for (std::size_t i = 0; i < count; ++i) {
     if (stages[i].types().state != state)
       throw invalid_plan{who,
-                         "a stage takes another type of state than the one that it is given",
+                         "a stage takes a different type of state from the one that it is given",
                          {{"stage", i}, {"stages", count}},
                          "its forward must take what the stage before it returns, the first one x0"};
     state = stages[i].types().next;
@@ -122,7 +122,7 @@ void check_any_stages(Stages& stages, char const* who) {
     if (last && std::is_same_v<Seeded, stage_value>) continue;  // known only when the seed has run
     if (stages[i].types().bar != (last ? mark_of<Seeded>() : stages[i + 1].types().adjoint))
       throw invalid_plan{who,
-                         "a stage takes another type of adjoint than the one that it is given",
+                         "a stage takes a different type of adjoint from the one that it is given",
                          {{"stage", i}, {"stages", count}},
                          "its backward must take what the stage after it returns, the last one what the seed gives"};
   }

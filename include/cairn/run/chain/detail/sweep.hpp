@@ -33,7 +33,7 @@ void check_chain_plan(Actions const& actions, Stages& stages, char const* who) {
             who,
             "the plan saves states to another tier, and there is no store for them",
             {{"action", k}, {"state", a.from}, {"tier", int(a.where)}},
-            "give a store with save, load and drop after the seed, or use a plan for memory alone"};
+            "give a store with save, load and drop after the seed, or use a plan for memory only"};
     walk.apply(a);
   }
   walk.finish();

@@ -41,7 +41,8 @@ class graph_given {
     for (graph_binding const& one : inputs) {
       std::int32_t const input = input_of(net, one.number);
       if (input < 0)
-        throw invalid_call{who, "a value is given for what is no input of the graph", {{"value", one.number}},
+        throw invalid_call{who, "a value is given for something that is not an input of the graph",
+                           {{"value", one.number}},
                            "give values for what `input` of this builder returned"};
       if (std::exchange(inputs_[std::size_t(input)], one.value).has_value())
         throw invalid_call{who, "an input is given twice", {{"input", input}}, "give each once"};
@@ -69,7 +70,8 @@ class graph_given {
                             net.entries_[std::size_t(seed.number)].type == seed.type;
       std::int32_t const base = is_there ? net.base_of(seed.number) : -1;
       if (!is_there || (base >= 0 && !is_output_[std::size_t(base)]))
-        throw invalid_call{who, "a seed is given for what is no output of the graph", {{"value", seed.number}},
+        throw invalid_call{who, "a seed is given for something that is not an output of the graph",
+                           {{"value", seed.number}},
                            "name it by graph_builder::output, or leave its seed out"};
       if (base >= 0) is_seeded_[std::size_t(base)] = 1;
     }

@@ -82,7 +82,7 @@ class operator_run final : public dispatch_mode {
   /// Why the result of an operator cannot be kept, or null.
   [[nodiscard]] char const* obstacle(c10::OperatorHandle const& op) const {
     if (casts_are_cached_ && op.operator_name().name == "aten::_to_copy")
-      return "may stand in the cache of automatic casts";
+      return "may be in the cache of automatic casts";
     for (auto const& one : op.schema().arguments()) if (writes(one)) return "changes a tensor in place";
     for (auto const& one : op.schema().returns())
       if (one.alias_info() != nullptr) return "gives a view of what it takes";
@@ -130,7 +130,7 @@ class operator_run final : public dispatch_mode {
       });
       if (is_inference) why = "runs in inference mode, where changes in place are not counted";
       else if (views) why = "gives a view of what it takes";
-      else if (!is_known) why = "gives something else than tensors, lists of tensors and numbers";
+      else if (!is_known) why = "gives something other than tensors, lists of tensors and numbers";
     }
     if (why == nullptr) keep(schema, {call, must}, returns, before.drew(), tensors);
     else if (must) refuse(op, why);

@@ -172,7 +172,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     }
     if (!place[number].value.defined())
       throw invalid_call{how_.who,
-                         "a backward pass wants a saved tensor that another one of its group has taken",
+                         "a backward pass needs a saved tensor that another pass of its group has taken",
                          {{"stage", i}, {"tensor", number}},
                          "let the passes of a group run different nodes, or run this one without a group"};
     auto const taken = std::exchange(place[number], {});
@@ -260,7 +260,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
       throw invalid_call{how_.who,
                          "a state was changed in place before it was read again",
                          {{"state", i}},
-                         "leave the tensors alone that go from stage to stage"};
+                         "do not change the tensors that go from stage to stage"};
     return result_tensor(state.value, requires_grad);
   }
   struct running_now {

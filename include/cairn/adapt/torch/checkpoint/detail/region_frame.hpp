@@ -176,7 +176,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     auto const in_group = place_in_group();
     if (in_group && number < in_group->size() && !(*in_group)[number].value.defined())
       throw invalid_call{how_.who,
-                         "a backward pass wants a saved tensor that another one of its group has taken",
+                         "a backward pass needs a saved tensor that another pass of its group has taken",
                          {{"tensor", number}, {"tensors", first_.size()}},
                          "let the passes of a group run different nodes, or run this one without a group"};
     auto& again = in_group ? *in_group : again_;
@@ -215,10 +215,10 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     auto const count = seen.tensors.size();
     if (count == seen.wanted || (count > seen.wanted && (seen.stops || !first_is_over_))) return;
     throw recompute_mismatch{how_.who,
-                             "the second run saves another number of tensors for backward",
+                             "the second run saves a different number of tensors for backward",
                              {{"saved", count}, {"saved at first", seen.wanted}},
                              scripts_ ? script_advice
-                                      : "make the computation a function of its inputs alone, and change nothing in it "
+                                      : "let the computation depend only on its inputs, and change nothing in it "
                                         "between forward and backward"};
   }
   /// Runs `checks`; adds the operations of both runs to its error.

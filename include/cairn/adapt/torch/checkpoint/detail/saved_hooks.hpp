@@ -75,7 +75,7 @@ inline void need_saved_hooks(char const* who) {
   if (typeid(engine) != typeid(torch::autograd::Engine))
     throw invalid_call{
         who,
-        "backward passes are run by another engine than LibTorch's own, such as Python's",
+        "backward passes are run by an engine other than LibTorch's own, such as Python's",
         {},
         "cairn::libtorch::checkpointed_loop works with every engine; in Python there is torch.utils.checkpoint"};
   torch::autograd::set_default_engine_stub(&hook_engine::instance);

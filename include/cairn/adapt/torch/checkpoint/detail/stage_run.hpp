@@ -40,7 +40,7 @@ struct chain_settings {
 
 [[noreturn]] inline void refuse_inner_gradient(char const* who) {
   throw invalid_call{who,
-                     "a saved tensor is wanted while a stage runs",
+                     "a saved tensor is needed while a stage runs",
                      {},
                      "a stage must not differentiate inside itself here; make it a region of its own by "
                      "cairn::libtorch::checkpoint"};
@@ -77,11 +77,11 @@ class stage_run {
     auto out = recorded_again(in, keeps ? &*record_.tape : nullptr, saved);
     if (saved != record_.saved())
       throw recompute_mismatch{how_.who,
-                               "a stage saves another number of tensors for backward when it is run again",
+                               "a stage saves a different number of tensors for backward when it is run again",
                                {{"stage", i}, {"saved", saved}, {"saved at first", record_.saved()}},
                                record_.scripts ? script_advice
-                                               : "make the stages functions of their inputs alone, and change nothing "
-                                                 "in them between forward and backward"};
+                                               : "let the stages depend only on their inputs, and change nothing in "
+                                                 "them between forward and backward"};
     for (std::size_t k = 0; keeps && k < saved; ++k)
       if (!same_saved(record_.metadata(k), record_.tape->saved[k]))
         record_.check(i, k, record_.tape->saved[k], how_.who);

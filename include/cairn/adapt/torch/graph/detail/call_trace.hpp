@@ -221,7 +221,7 @@ class call_trace {
       if (t.is_inference()) throw capture_refused{"it reads a tensor of inference mode"};
       if (k < program_.inputs) continue;
       if (t.grad_fn())
-        throw capture_refused{"it reads a tensor with a history that is none of its inputs"};
+        throw capture_refused{"it reads a tensor with a history that is not one of its inputs"};
       program_.is_constant[k] = t.use_count() == 1;
       if (!program_.is_constant[k] || t.numel() <= 1) continue;
       throw capture_refused{

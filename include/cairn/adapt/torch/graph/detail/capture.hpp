@@ -198,7 +198,7 @@ class call_capture {
     }();
     for (std::size_t k = 0; k < trace.results().size(); ++k)
       if (!have_same_bits(trace.results()[k], observer.results()[k]))
-        throw capture_refused{"its operators, run one by one, give other bits than the call"};
+        throw capture_refused{"its operators, run one by one, give different bits from the call"};
     if (auto text = recorded_alike::difference(trace.results(), observer.results()); !text.empty())
       throw capture_refused{std::move(text)};
     return facts;

@@ -217,7 +217,7 @@ class graph_sweep : private cairn::detail::no_hooks {
   }
   [[noreturn]] void refuse_plan(std::size_t v) const {
     throw invalid_schedule{program_->who, "the plan asks for a value or a tape that is not kept", {{"operation", v}},
-                           "hold it against cairn::replay first"};
+                           "check it with cairn::replay first"};
   }
 
   [[nodiscard]] tensor_list& adjoints_of(std::size_t v) {

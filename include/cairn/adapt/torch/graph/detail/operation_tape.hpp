@@ -188,7 +188,7 @@ class operation_tape {
       auto const value = number < list.size() ? list[number] : at::Tensor{};
       if (!value.defined())
         throw invalid_call{"cairn::libtorch::checkpoint_module",
-                           "a saved tensor is wanted while no adjoint runs",
+                           "a saved tensor is needed while no adjoint runs",
                            {},
                            "an operation must not differentiate inside itself here"};
       return is_view ? value.as_strided(sizes, strides, offset) : value;

@@ -57,7 +57,7 @@ class trace_reader {
         if (!numbers_.contains(node->outputs().empty() ? nullptr : node->output(0)) && !node->outputs().empty())
           throw capture_refused{"the trace has a list that no operator made"};
       } else if (node->maybeSchema() == nullptr) {
-        throw capture_refused{"the trace has " + said(*node) + ", which is no operator"};
+        throw capture_refused{"the trace has " + said(*node) + ", which is not an operator"};
       } else {
         add_operator(*node);
       }
@@ -91,7 +91,7 @@ class trace_reader {
       auto const kind = output->type()->kind();
       if (kind == c10::TypeKind::TensorType) one.results.push_back(number(output));
       else if (kind == c10::TypeKind::ListType) add_unpacked(*output, one);
-      else if (output->hasUses()) throw capture_refused{one.name + " gives a result that is no tensor, and is used"};
+      else if (output->hasUses()) throw capture_refused{one.name + " gives a result that is not a tensor, and is used"};
       else one.results.push_back(-1);
     }
     program_.operators.push_back(std::move(one));

@@ -124,7 +124,7 @@ class loop_grad_node final : public Node {
       throw invalid_call{who_,
                          "the loop can be differentiated twice, not three times",
                          {},
-                         "leave create_graph away in the second backward"};
+                         "leave out create_graph in the second backward"};
     body_->check_captures();
     for (std::size_t k = 0; k < bars_.size(); ++k)
       if (version_of(bars_[k]) != versions_[k])

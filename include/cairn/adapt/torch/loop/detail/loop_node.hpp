@@ -81,9 +81,9 @@ class loop_node final : public sweep_node<loop_sweep> {
     bool const twice = at::GradMode::is_enabled();
     if (twice && !body.options.double_backward())
       throw invalid_call{body.who,
-                         "the loop is not to be differentiated twice",
+                         "the options of the loop forbid differentiating it twice",
                          {},
-                         "leave double_backward(true), or create_graph away"};
+                         "keep double_backward(true), or leave out create_graph"};
     if (releasing_ && !twice)
       return flattened(std::exchange(sweep_, std::nullopt)->reverse(body, std::move(state), outputs, wanted));
     auto copy = *sweep_;

@@ -30,7 +30,7 @@ struct sequence_traits<at::Tensor> {
   [[nodiscard]] static step_index steps(char const* who, at::Tensor const& xs) {
     if (!xs.defined() || xs.dim() == 0)
       throw invalid_call{
-          who, "an input has no first dimension to go along", {}, "give a tensor [T, ...], or a vector of T tensors"};
+          who, "an input has no first dimension to scan along", {}, "give a tensor [T, ...], or a vector of T tensors"};
     return xs.size(0);
   }
   static void flatten(char const*, at::Tensor const& xs, series_list& all) {
@@ -52,7 +52,7 @@ struct sequence_traits<std::vector<Element>> {
       auto const parts = tensors_of(xs[i]);
       if (parts.size() != count || !same_structure(xs.front(), xs[i]))
         throw invalid_call{who,
-                           "the inputs of two steps have other parts",
+                           "the inputs of two steps have different parts",
                            {{"step", i}, {"its parts", parts.size()}, {"parts of step 0", count}},
                            "give each step as many tensors under the same keys; leave some undefined if need be"};
       for (std::size_t q = 0; q < count; ++q) all[before + q].put(step_index(i), parts[q]);

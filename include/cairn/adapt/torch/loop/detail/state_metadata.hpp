@@ -52,9 +52,9 @@ class state_metadata {
       if (first[k].bits == now.bits) continue;
       if (verify_ == replay_check::every_step)
         throw recompute_mismatch{
-            who, "a step gives other bits when it is run again", {{"step", i - 1}, {"part", k}}, advice};
+            who, "a step gives different bits when it is run again", {{"step", i - 1}, {"part", k}}, advice};
       throw recompute_mismatch{who,
-                               "steps give other bits when they are run again",
+                               "steps give different bits when they are run again",
                                {{"first step", (i - 1) / block_ * block_}, {"last step", i - 1}, {"part", k}},
                                advice};
     }

@@ -17,7 +17,7 @@ void with_device_allocator(DeviceType type, char const* operation, Use use) {
     if (allocator->initialized()) use(*allocator);
   } else {
     throw device_error{operation,
-                       "this LibTorch does not tell the memory of devices without its CUDA headers",
+                       "this LibTorch does not report the memory of devices without its CUDA headers",
                        {},
                        "take 2.9 or later"};
   }

@@ -45,7 +45,7 @@ struct saved_tensor {
 };
 
 inline constexpr char const* recompute_advice =
-    "make the computation a function of its inputs alone: no counters, no global state, no other random generators";
+    "let the computation depend only on its inputs: no counters, no global state, no other random generators";
 
 /// Whether `again` is the tensor that the first run saved, as far as can be told without comparing bits.
 [[nodiscard]] inline bool same_saved(saved_metadata const& first, saved_tensor const& again) {
@@ -82,7 +82,7 @@ inline void check_saved(saved_metadata const& first, saved_tensor const& again, 
                        "run backward first, for example before the optimiser's step"};
   if (now.tensor.bits != first.tensor.bits)
     throw recompute_mismatch{who,
-                             "a tensor saved for backward has other bits when it is computed again",
+                             "a tensor saved for backward has different bits when it is computed again",
                              {place, {"tensor", number}},
                              advice};
 }
