@@ -65,7 +65,7 @@ EXTENDS = {
     "adapt/torch": ["core/detail/chain_walk", "core/detail/graph_segments", "core/detail/refused",
                     "core/detail/state_hash", "plan/block/detail/ceil_root", "plan/chain/detail/chain_interpreter",
                     "plan/chain/detail/chain_model", "profile/detail/process_bytes", "run/detail/execute",
-                    "run/detail/open_loop", "schedule/detail/leaves_in"],
+                    "run/detail/open_sweep", "schedule/detail/leaves_in"],
 }
 # The rooms of a large adapter, and what each may include besides itself; "" is the adapter's own umbrella.
 ROOMS = {

@@ -15,7 +15,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/run/detail/execute.hpp>
-#include <cairn/run/detail/open_loop.hpp>
+#include <cairn/run/detail/open_sweep.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/online.hpp>
 #include <cairn/schedule/revolve.hpp>
