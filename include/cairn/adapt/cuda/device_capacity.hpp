@@ -35,8 +35,7 @@ template <schedule Plan>
 [[nodiscard]] device_capacity device_capacity_for(Plan const& plan, step_form form = step_form::out_of_place,
                                                   sweep_options options = {}) {
   detail::table<unsigned char> slots;
-  auto const needed = detail::device_needs_of("cairn::device_capacity_for", plan, form, slots);
-  return {needed.frames, needed.host_slots + (options.verify == replay_check::off ? 0 : 1)};
+  return detail::device_needs_of<device_capacity>("cairn::device_capacity_for", plan, form, options, slots);
 }
 
 }  // namespace cairn

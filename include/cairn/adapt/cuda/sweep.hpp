@@ -172,8 +172,7 @@ class device_sweep {
                          "the plan reverses several steps at once, but the adjoint takes one",
                          {{"leaf", plan.leaf()}},
                          "use a plan with leaf 1"};
-    auto needed = detail::device_needs_of(who, plan, form, filled_);
-    if (options_.verify != replay_check::off) ++needed.host_slots;
+    auto const needed = detail::device_needs_of<device_capacity>(who, plan, form, options_, filled_);
     device_capacity const made = capacity();
     if (needed.frames > made.frames)
       throw invalid_plan{who,

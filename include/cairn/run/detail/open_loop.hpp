@@ -68,7 +68,7 @@ struct forward_until {
       else return more;
     }
     void ends_at(step_index n) noexcept { sweep.ends_at(n); }
-    [[nodiscard]] action const& told(action const& a) const noexcept { return a; }
+    [[nodiscard]] action const& as_shown(action const& a) const noexcept { return a; }
   };
   template <class State, class Sweep, class Step, class Observer>
   void run(Sweep& sweep, Step& step, Observer& observer) const {

@@ -16,7 +16,7 @@ namespace cairn::detail {
 /// - `states` are those of `execute`, whose turn(step, from, to, failed) makes the final state, with live(),
 ///   final_state() and final_becomes_live(); `advance` only if steps run in place.
 /// - `user` supplies what depends on the loop: in_place, whether steps change live itself; goes_on(x, i), whether the
-///   loop continues from state i; ends_at(n), called before the turn; told(a), the action as observers see it.
+///   loop continues from state i; ends_at(n), called before the turn; as_shown(a), the action for observers.
 template <class Cursor, class States, class Step, class User, class Observer>
 class open_sweep {
  public:
@@ -127,7 +127,7 @@ class open_sweep {
   void tell([[maybe_unused]] action const& a, [[maybe_unused]] moment when) {
     if constexpr (observed<Observer>)
       perform(a, [&](step_index&) {
-        show(states_, no_cursor_yet{}, user_.told(a), phase::forward, when, observer_);
+        show(states_, no_cursor_yet{}, user_.as_shown(a), phase::forward, when, observer_);
       });
   }
 

@@ -7,28 +7,27 @@
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/frames_needed.hpp>
+#include <cairn/core/replay_check.hpp>
 
 namespace cairn::detail {
 
-/// The most states that a plan has at once in each place.
-struct device_needs {
-  slot_index frames = 1;      ///< on the device, those in use included
-  slot_index host_slots = 0;  ///< in pinned host memory
-};
-
-/// What a plan needs, by a walk.   \param slots  memory for one entry per slot   \throws invalid_plan,
-/// invalid_schedule
-template <schedule Plan>
-[[nodiscard]] device_needs device_needs_of(char const* who, Plan const& plan, step_form form,
-                                           table<unsigned char>& slots) {
+/// What a plan needs, by a walk; a replay check takes one more host slot.
+/// \tparam Capacity  has frames and host_slots   \param slots  memory for one entry per slot
+/// \throws invalid_plan, invalid_schedule
+template <class Capacity, schedule Plan>
+[[nodiscard]] Capacity device_needs_of(char const* who, Plan const& plan, step_form form, sweep_options options,
+                                       table<unsigned char>& slots) {
   slots.assign(std::size_t(plan.slots()), 0);
   frames_held held{form, initial_is_free(plan)};
-  device_needs most;
+  Capacity most{1, 0};
   slot_index on_host = 0;
   cursor_of<Plan> cursor = plan.walk();
   for (;;) {
     action const a = cursor.next();
-    if (a.kind == action_kind::done) return most;
+    if (a.kind == action_kind::done) {
+      if (options.verify != replay_check::off) ++most.host_slots;
+      return most;
+    }
     if (a.kind == action_kind::record || a.what == content::tape)
       throw invalid_plan{who,
                          "the plan keeps tapes, which are not kept on a device",

@@ -41,8 +41,8 @@
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/operation_graph.hpp>
-#include <cairn/run/block_executor.hpp>
 #include <cairn/plan/block/block_plan.hpp>
+#include <cairn/run/block_executor.hpp>
 
 namespace cairn::libtorch {
 

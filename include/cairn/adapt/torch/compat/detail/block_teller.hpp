@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 #include <cairn/core/action.hpp>
-#include <cairn/run/block_executor.hpp>
 #include <cairn/plan/block/block_plan.hpp>
+#include <cairn/run/block_executor.hpp>
 
 namespace cairn::libtorch::detail {
 

@@ -52,13 +52,12 @@ class loop_node final : public sweep_node<loop_sweep> {
   }
 
   [[nodiscard]] std::string name() const override { return "CheckpointedLoopBackward"; }
-  void release_variables() override {
-    sweep_node::release_variables();
-    std::lock_guard const lock{mutex_};
-    body_.reset();
-  }
 
  protected:
+  void release() override {
+    sweep_node::release();
+    body_.reset();
+  }
   torch::autograd::variable_list apply(torch::autograd::variable_list&& bars) override {
     std::lock_guard const lock{mutex_};
     need_sweep();

@@ -68,7 +68,7 @@ class loop_sweep {
     watched(body, [&](auto& observer) {
       cairn::detail::open_sweep{blocks, half, body, half, observer, status}.go();
     });
-    plan_ = half.way_back(blocks);
+    plan_ = half.rest_of_plan(blocks);
     cursor_ = plan_.walk();
     states_.end_forward(body, drawing);
     return std::move(half.last);

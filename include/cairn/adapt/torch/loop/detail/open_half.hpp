@@ -10,8 +10,6 @@
 #include <cairn/adapt/torch/loop/detail/loop_states.hpp>
 #include <cairn/adapt/torch/loop/detail/stopped_loop.hpp>
 #include <cairn/core/action.hpp>
-#include <cairn/core/event.hpp>
-#include <cairn/run/detail/execute.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/online.hpp>
@@ -39,7 +37,6 @@ class open_half : public first_half {
   void turn(loop_body& body, step_index, step_index, step_index&) {
     states_.remember_generators(body);
     last = states_.live;
-    more_ = true;
     for (step_index left = size_; more_ && left > 0; --left) {
       states_.run_first(body, last, steps_, steps_ + 1);
       more_ = goes_on_(last, ++steps_);
@@ -59,14 +56,13 @@ class open_half : public first_half {
     running_.note_end(steps_, last);
     states_.turn_at((blocks - 1) * size_);
   }
-  [[nodiscard]] action told(action a) const noexcept {
-    bool const ends = a.kind == action_kind::turn;
+  [[nodiscard]] action as_shown(action a) const noexcept {
     for (step_index* const i : {&a.from, &a.to}) *i = step_index(std::uint64_t(*i) * std::uint64_t(size_));
-    if (ends) a.to = steps_;
+    if (a.kind == action_kind::turn) a.to = steps_;
     return a;
   }
   /// The plan of the backward half.   \param at  the cursor after the turn
-  [[nodiscard]] any_schedule way_back(online::cursor const& at) const {
+  [[nodiscard]] any_schedule rest_of_plan(online::cursor const& at) const {
     return leaves{steps_, size_, stopped_loop{blocks_, at}};
   }
 

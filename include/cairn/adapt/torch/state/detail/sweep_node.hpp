@@ -19,14 +19,16 @@ template <class Sweep>
 class sweep_node : public torch::autograd::Node {
  public:
   void will_release_variables() override { releasing_ = true; }
-  void release_variables() override {
+  void release_variables() final {
     std::lock_guard const lock{mutex_};
-    sweep_.reset();
+    release();
   }
 
  protected:
   sweep_node(char const* who, Sweep sweep) : who_{who}, sweep_{std::move(sweep)} {}
 
+  /// Frees what the node holds.   \pre the node is locked
+  virtual void release() { sweep_.reset(); }
   /// \throws invalid_call   if an earlier backward has taken the sweep
   void need_sweep() const {
     if (!sweep_) refuse_used_up(who_);
