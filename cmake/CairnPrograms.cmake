@@ -44,12 +44,55 @@ macro(cairn_find_petsc)
   endif()
 endmacro()
 
+# Which checks there are: each belongs to one of three tiers. `./run test` has TEST; `./run check` has what CHECK adds,
+# and `./run soak` what SOAK adds.
+set(CAIRN_TESTS TEST CACHE STRING "Which checks there are: a list of TEST, CHECK and SOAK")
+set(CAIRN_TIER TEST)  # of what follows; a folder that has others says so
+option(CAIRN_COMPILED "Planners are compiled once for cairn's own programs; else each has the bodies in its headers" OFF)
+mark_as_advanced(CAIRN_TESTS CAIRN_COMPILED)
+if(CAIRN_COMPILED)
+  target_link_libraries(cairn_program INTERFACE cairn::compiled)
+  target_compile_options(cairn_compiled PRIVATE -O1)  # long tests are of planners
+  target_compile_options(cairn_program INTERFACE
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1000000>)  # kB: g++ collects no garbage below
+endif()
+
+# cairn_entry(<name> <label> <command>...): a test of CTest in the tier CAIRN_TIER, whose name is a further label, or
+# nothing where this tier is left out; tests/needs.txt says which targets it needs.
+function(cairn_entry name label)
+  if(NOT (CAIRN_BUILD_TESTS AND CAIRN_TIER IN_LIST CAIRN_TESTS))
+    return()
+  endif()
+  add_test(NAME ${name} COMMAND ${ARGN})
+  string(TOLOWER ${CAIRN_TIER} tier)
+  set_tests_properties(${name} PROPERTIES LABELS "${label};${tier}" TIMEOUT 300)
+  set(needs "")
+  foreach(word IN LISTS ARGN)
+    if(word MATCHES "\\$<TARGET_FILE:([^>]+)>")
+      set(word "${CMAKE_MATCH_1}")
+    endif()
+    if(TARGET "${word}")
+      string(APPEND needs " ${word}")
+    endif()
+  endforeach()
+  set_property(GLOBAL APPEND_STRING PROPERTY CAIRN_NEEDS "${name}${needs}\n")
+endfunction()
+# cairn_entry_needs(<name> <target>...): targets that its command does not name.
+function(cairn_entry_needs name)
+  if(TEST ${name})
+    list(JOIN ARGN " " needs)
+    set_property(GLOBAL APPEND_STRING PROPERTY CAIRN_NEEDS "${name} ${needs}\n")
+  endif()
+endfunction()
+
 # cairn_left_out(<name> <label> <why>): in place of a test that this machine cannot run, one that CTest lists as
 # skipped, with the reason.
 function(cairn_left_out name label why)
   if(CAIRN_BUILD_TESTS)
-    add_test(NAME "${name}" COMMAND "${CMAKE_COMMAND}" -E echo "cairn: skipped: ${why}")
-    set_tests_properties("${name}" PROPERTIES LABELS "${label}" SKIP_REGULAR_EXPRESSION "cairn: skipped: ")
+    cairn_entry("${name}" "${label}" "${CMAKE_COMMAND}" -E echo "cairn: skipped: ${why}")
+    if(TEST "${name}")
+      set_tests_properties("${name}" PROPERTIES SKIP_REGULAR_EXPRESSION "cairn: skipped: ")
+    endif()
   else()
     message(STATUS "cairn: ${why}, ${name} is left out")
   endif()
@@ -90,9 +133,6 @@ function(cairn_why_missing result target)
   set(${result} "${why}" PARENT_SCOPE)
 endfunction()
 
-# What `./run adoption` builds: programs of other libraries, and the tests of tools for automatic differentiation; their
-# tests have the label `adoption`.
-add_custom_target(cairn_adoption_programs)
 # What `./run mpi` builds: the adapter's programs, whose tests have the label `mpi`. They are tests only where MPI was
 # asked for by name, because each starts processes that wait busily for each other.
 if(TARGET cairn::mpi AND CAIRN_WITH_MPI STREQUAL "ON")

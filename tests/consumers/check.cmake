@@ -36,7 +36,7 @@ endmacro()
 
 # A package of the library has every header, and what find_package and pkg-config look for.
 function(check_library folder)
-  foreach(file IN ITEMS include/cairn/adapt/torch.hpp include/cairn/impl/src.cpp include/cairn/plan/loop/impl/advise.ipp
+  foreach(file IN ITEMS include/cairn/adapt/torch.hpp include/cairn/impl/src.hpp include/cairn/plan/loop/impl/advise.ipp
       share/cmake/cairn/cairnConfig.cmake share/cmake/cairn/cairn-eigen.cmake share/cmake/cairn/cairn-mpi.cmake
       share/cmake/cairn/cairn-compiled.cmake share/pkgconfig/cairn.pc)
     if(NOT EXISTS "${folder}/${file}")

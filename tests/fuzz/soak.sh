@@ -12,7 +12,7 @@ echo 'extern "C" int LLVMFuzzerTestOneInput(unsigned char const*, unsigned long)
 libfuzzer=OFF compiler=g++
 if clang++ -fsanitize=fuzzer,address,undefined "$empty" -o /dev/null 2>/dev/null; then libfuzzer=ON compiler=clang++; fi
 echo "fuzz: $compiler, libFuzzer $libfuzzer"
-cmake -S . -B $build -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=$compiler -DCAIRN_LIBFUZZER=$libfuzzer \
+cmake -S . -B $build -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=$compiler -DCAIRN_LIBFUZZER=$libfuzzer "-DCAIRN_TESTS=TEST;CHECK" \
   -DCAIRN_BUILD_TOOLS=ON -DCAIRN_BUILD_EXAMPLES=OFF -DCAIRN_WITH_CUDA=OFF -DCAIRN_WITH_TORCH=OFF >/dev/null
 cmake --build $build --target cairn_parser_fuzzers
 for program in $build/fuzz/fuzz_*; do

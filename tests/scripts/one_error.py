@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles files that must be refused, in our words and briefly.
 
-    one_error.py gcc|clang|nvcc|gcc-ended COMPILER FILE... [--refused FOLDER] [--fixed FOLDER] [--verdicts FOLDER]
+    one_error.py gcc|clang|nvcc|gcc-ended COMPILER FILE... [--refused FOLDER] [--fixed FOLDER] [--verdicts VERDICTS]
                  [FLAG...]
 
 A file's first line is `// error: REGEX`; a line `// flags: ...` adds flags. Passes if the compiler stops with one
@@ -16,7 +16,7 @@ test.
 
 The first two folders have answers of `misuses_together.py`. They stand for a compilation that would pass; where there
 is none, or it does not pass, the file is compiled alone, and that decides. With --verdicts, what is to be said of each
-file goes to FOLDER, as its name and .txt, behind the word `right` or `wrong`, and the script itself does not fail.
+file goes to the file VERDICTS, after the word `right` or `wrong`, and the script itself does not fail.
 """
 import os
 import pathlib
@@ -110,17 +110,13 @@ def main():
     while flags[:1] in (["--refused"], ["--fixed"], ["--verdicts"]):
         folders[flags[0][2:]] = pathlib.Path(flags[1])
         flags = flags[2:]
-    verdicts = folders.get("verdicts")
-    all_right = True
-    for file in files:
-        right, said = judged(kind, compiler, file, folders, flags)
-        if verdicts:
-            verdicts.mkdir(parents=True, exist_ok=True)
-            (verdicts / f"{file.stem}.txt").write_text(f"{'right' if right else 'wrong'}: {said}\n")
-        else:
-            print(said)
-            all_right = all_right and right
-    return not all_right
+    verdicts = [judged(kind, compiler, file, folders, flags) for file in files]
+    lines = [f"{'right' if right else 'wrong'}: {file.stem}: {said}\n" for file, (right, said) in zip(files, verdicts)]
+    if "verdicts" in folders:
+        folders["verdicts"].write_text("".join(lines))
+        return 0
+    print("".join(lines))
+    return not all(right for right, _ in verdicts)
 
 
 sys.exit(main())

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is checked before a release: every header alone, misuses by other compilers, what the scripts themselves find,
+# pages on a phone, measurements on stand-ins.
+
+if(compiler_of_gcc)
+  foreach(name IN LISTS alone_headers)
+    cairn_check("header.${name}" "${compiler_of_gcc}" -std=c++20 -fsyntax-only ${warnings} ${flags_of_${name}} "${alone_of_${name}}")
+  endforeach()
+endif()
+cairn_check_misuses(clang refused fixed)
+cairn_check_misuses(nvcc refused)  # only as they are, because it takes 3 s for each that is compiled alone
+
+# What a check must find, it finds where it is planted.
+cairn_check_script(headers.behind_c.finds_planted_names c_macros.py "${compiler_of_gcc}" --self)
+cairn_check_script(layering.finds_planted_faults layering.py --self)
+cairn_check_script(profile_files.finds_planted_faults profile_files.py --self)
+cairn_check_script(sizes.counts_known_lines sizes.py --self)
+cairn_check_script(compile_fail.tells_misuses_apart misuses_together.py --self)
+cairn_check_script(docs.every_public_name.finds_planted_faults public_names.py "${CAIRN_DOXYGEN}" "${PROJECT_SOURCE_DIR}" --self)
+cairn_check_script(docs.named_paths.finds_planted_faults named_paths.py --self)
+cairn_check_script(docs.examples_index.finds_planted_faults examples_index.py --self)
+cairn_check_script(docs.page_includes.finds_planted_faults page_includes.py --self)
+cairn_check_script(docs.reading_time.finds_planted_faults reading_time.py --self)
+cairn_check_script(docs.page_widths.finds_planted_faults page_widths.py --self)
+cairn_check_script(versions.finds_planted_faults versions.py --self)
+cairn_check_script(spdx.finds_planted_faults spdx.py --self)
+cairn_check_script(module_calls.finds_planted_faults module_calls.py --self)
+cairn_check_script(run.skipped skipped.py --self)
+cairn_check_script(run.portability ../portability/portability.py --self)
+cairn_check_script(versus.report.finds_planted_faults versus_report.py "${PROJECT_SOURCE_DIR}" --self)
+cairn_check_script(docs.reading_time reading_time.py "${PROJECT_SOURCE_DIR}")
+cairn_check_script(docs.page_widths page_widths.py "${PROJECT_SOURCE_DIR}")
+cairn_check_script(docs.site.finds_planted_faults site.py "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_BINARY_DIR}/site" --self)
+cairn_check_script(docs.site.on_phone site_on_phone.py "${CMAKE_CURRENT_BINARY_DIR}/site")
+cairn_check_script(docs.site.on_phone.finds_planted_faults site_on_phone.py "${CMAKE_CURRENT_BINARY_DIR}/site" --self)
+if(Python3_EXECUTABLE)
+  set_tests_properties(docs.site PROPERTIES FIXTURES_SETUP site)
+  set_tests_properties(docs.site.finds_planted_faults docs.site.on_phone docs.site.on_phone.finds_planted_faults
+    PROPERTIES FIXTURES_REQUIRED site)
+endif()
+
+# What the Perfetto UI makes of a trace.
+cairn_add_program(cairn_sample_trace "${PROJECT_SOURCE_DIR}/tests/trace/sample_trace.cpp")
+cairn_check_script(trace.perfetto perfetto.py $<TARGET_FILE:cairn_sample_trace>)
+
+# The measurements of `./run gpu`: dry, and, where there is nvcc, what of them fits a test, which is skipped without a device.
+cairn_add_program(cairn_gpu_dry_plan "${PROJECT_SOURCE_DIR}/benchmarks/gpu/dry_plan.cpp")
+target_include_directories(cairn_gpu_dry_plan PRIVATE "${PROJECT_SOURCE_DIR}/examples")
+cairn_check_script(gpu.dry_run gpu_dry_run.py $<TARGET_FILE:cairn_gpu_dry_plan> "${PROJECT_SOURCE_DIR}")
+cairn_add_program(cairn_gpu_plan "${PROJECT_SOURCE_DIR}/benchmarks/gpu/gpu_plan.cu")
+if(TARGET cairn_gpu_plan)
+  target_include_directories(cairn_gpu_plan PRIVATE "${PROJECT_SOURCE_DIR}/examples")
+  cairn_check(gpu.check $<TARGET_FILE:cairn_gpu_plan> check)
+else()
+  cairn_left_out(gpu.check layout "${no_nvcc}")
+endif()
+
+# `./run versus` with what is there, on a loop so small that it takes a second, and what it writes for people. Python's
+# tools take longer to start than that.
+cairn_find_petsc()
+foreach(source IN ITEMS peers/fisher ad/adolc peers/petsc)
+  if(CAIRN_SANITIZE)  # they count malloc, which sanitizers have their own of
+    break()
+  endif()
+  string(REPLACE "/" "_" name "${source}_peer_test")
+  cairn_add_program(${name} "${PROJECT_SOURCE_DIR}/benchmarks/${source}_peer.cpp")
+  if(TARGET ${name})
+    target_compile_definitions(${name} PRIVATE "CAIRN_BENCHMARK_FLAGS=\"flags of the tests\"")
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/versus")
+  else()
+    cmake_path(GET source FILENAME short)
+    cairn_left_out(versus.${short} layout "${${name}_lacks}")
+  endif()
+endforeach()
+if(NOT CAIRN_SANITIZE)
+  cairn_check_script(versus.smoke versus_smoke.py "${CMAKE_CURRENT_BINARY_DIR}/versus" "${PROJECT_SOURCE_DIR}")
+endif()
+cairn_check_script(versus.report versus_report.py "${PROJECT_SOURCE_DIR}")
+

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the compiler alone checks of the library without its adapters, by g++, as steps of the build, so that it is done
+# again only where a file changed; what the texts and the package promise first of all; and the command.
+
+# The headers of a folder together, with all bodies in them.
+if(compiler_of_gcc)
+  set(folders "")
+  foreach(header IN LISTS headers)
+    cmake_path(RELATIVE_PATH header BASE_DIRECTORY "${include}" OUTPUT_VARIABLE name)
+    cmake_path(GET name PARENT_PATH folder)
+    list(APPEND folders "${folder}")
+    string(APPEND in_${folder} "#include <${name}>\n")
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  set(stamps "")
+  foreach(folder IN LISTS folders)
+    string(MAKE_C_IDENTIFIER "${folder}" name)
+    set(all "${CMAKE_CURRENT_BINARY_DIR}/folders/${name}.cpp")
+    file(CONFIGURE OUTPUT "${all}" CONTENT "${in_${folder}}" @ONLY)
+    add_custom_command(OUTPUT "${all}.stamp" DEPENDS "${all}" DEPFILE "${all}.d"
+      COMMAND "${compiler_of_gcc}" -std=c++20 -fsyntax-only ${warnings} -I "${include}" -MD -MF "${all}.d" -MT "${all}.stamp" "${all}"
+      COMMAND "${CMAKE_COMMAND}" -E touch "${all}.stamp"
+      COMMENT "Headers of ${folder}" VERBATIM)
+    list(APPEND stamps "${all}.stamp")
+  endforeach()
+  add_custom_target(cairn_header_folders ALL DEPENDS ${stamps})
+endif()
+
+# Misuse is refused in one short error; the build has asked the compiler.
+if(compiler_of_gcc AND Python3_EXECUTABLE)
+  set(files ${misuses})
+  list(FILTER files EXCLUDE REGEX "_eigen\\.cpp$")
+  set(answers "${CMAKE_CURRENT_BINARY_DIR}/misuses")
+  set(together "${CMAKE_CURRENT_SOURCE_DIR}/misuses_together.py")
+  set(judge "${CMAKE_CURRENT_SOURCE_DIR}/one_error.py")
+  foreach(way IN ITEMS refused fixed)
+    add_custom_command(OUTPUT "${answers}/${way}.stamp" DEPENDS ${files} ${headers} ${impl} "${together}"
+      COMMAND "${Python3_EXECUTABLE}" "${together}" ${way} gcc "${compiler_of_gcc}" "${answers}/${way}" ${files} -- "-I${include}"
+      COMMAND "${CMAKE_COMMAND}" -E touch "${answers}/${way}.stamp"
+      COMMENT "Misuses, ${way}" VERBATIM)
+  endforeach()
+  add_custom_command(OUTPUT "${answers}/verdicts.txt" DEPENDS "${answers}/refused.stamp" "${answers}/fixed.stamp" "${judge}"
+    COMMAND "${Python3_EXECUTABLE}" "${judge}" gcc "${compiler_of_gcc}" ${files} --refused "${answers}/refused" --fixed "${answers}/fixed"
+      --verdicts "${answers}/verdicts.txt" "-I${include}"
+    COMMENT "Misuses, judged" VERBATIM)
+  add_custom_target(cairn_misuses ALL DEPENDS "${answers}/verdicts.txt")
+  cairn_check(compile_fail.gcc "${CMAKE_COMMAND}" -E cat "${answers}/verdicts.txt")
+  set_tests_properties(compile_fail.gcc PROPERTIES PASS_REGULAR_EXPRESSION "right: " FAIL_REGULAR_EXPRESSION "wrong: ")
+  cairn_entry_needs(compile_fail.gcc cairn_misuses)
+else()
+  cairn_left_out(compile_fail.gcc layout "no g++ or no python3 (Debian: g++, python3)")
+endif()
+
+cairn_check_script(layering layering.py "${PROJECT_SOURCE_DIR}")
+cairn_check_script(sizes sizes.py "${PROJECT_SOURCE_DIR}")
+cairn_check_script(versions versions.py "${PROJECT_SOURCE_DIR}")
+cairn_check_script(spdx spdx.py "${PROJECT_SOURCE_DIR}")
+cairn_check_script(docs.named_paths named_paths.py "${PROJECT_SOURCE_DIR}")
+cairn_check_script(docs.examples_index examples_index.py "${PROJECT_SOURCE_DIR}")
+cairn_check_script(docs.page_includes page_includes.py "${PROJECT_SOURCE_DIR}")
+cairn_check(run.verbs sh "${CMAKE_CURRENT_SOURCE_DIR}/run_verbs.sh" "${PROJECT_SOURCE_DIR}")
+cairn_check(system_includes "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}" -P "${CMAKE_CURRENT_SOURCE_DIR}/system_includes.cmake")
+
+# What an include costs.
+if(compiler_of_gcc)
+  cairn_check_script(include_cost.umbrella include_cost.py
+    "${CAIRN_GXX}" "${include}" --most-lines 18100 --most-own 316000 cairn/cairn.hpp)
+  cairn_check_script(include_cost.gradient include_cost.py
+    "${CAIRN_GXX}" "${include}" --most-lines 8300 --most-own 205500 cairn/schedule/revolve.hpp cairn/run/gradient.hpp)
+endif()
+
+# The first programs that a user meets, and the package.
+cairn_check_pages("README|docs/tutorial")
+cairn_check_consumers(install find_package find_package_compiled add_subdirectory)
+
+foreach(part IN ITEMS oracles limits lines keys budgets memory actions action_list options planning words time numbers convention page chains chain_lines chain_memory chain_command graphs commands environment reports traces profiles)
+  if(TARGET cairn_tool)
+    cairn_check_script(tool.${part} tool.py $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}" ${part})
+  else()
+    cairn_left_out(tool.${part} layout "the command-line tool is not built: no CLI11 or nlohmann-json (Debian: libcli11-dev, nlohmann-json3-dev)")
+  endif()
+endforeach()
+if(TARGET cairn_tool)
+  cairn_check_script(pictures.examples pictures.py --commands $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}/examples/README.md"
+    "${PROJECT_SOURCE_DIR}/docs/pictures")
+endif()
