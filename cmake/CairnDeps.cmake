@@ -223,7 +223,7 @@ macro(cairn_find_torch)
   endif()
 endmacro()
 
-# cairn_catch, a target that brings Catch2 (2.13 or later, 3.x too) and a main(), and catch_discover_tests().
+# cairn_catch, a target that brings Catch2 (2.13 or later, 3.x too) and a main().
 # CAIRN_CATCH_INCLUDE is for compilers of other machines: the header of Catch2 2 in a folder where this machine's own
 # headers are not.
 macro(cairn_find_catch)
@@ -239,7 +239,6 @@ macro(cairn_find_catch)
   endif()
   if(Catch2_FOUND)
     message(STATUS "cairn: Catch2 ${Catch2_VERSION} (${Catch2_DIR})")
-    list(APPEND CMAKE_MODULE_PATH "${Catch2_DIR}")
   elseif(CAIRN_FETCH AND NOT CAIRN_CATCH_INCLUDE)
     message(STATUS "cairn: Catch2 is not installed and is downloaded (CAIRN_FETCH=ON)")
     include(FetchContent)
@@ -248,22 +247,23 @@ macro(cairn_find_catch)
       URL_HASH SHA256=c991b247a1a0d7bb9c39aa35faf0fe9e19764213f28ffba3109388e62ee0269c
       DOWNLOAD_EXTRACT_TIMESTAMP TRUE)
     FetchContent_MakeAvailable(catch2)
-    list(APPEND CMAKE_MODULE_PATH "${catch2_SOURCE_DIR}/extras")
   endif()
-  if(TARGET Catch2::Catch2)
+  if(TARGET Catch2::Catch2WithMain)
+    add_library(cairn_catch INTERFACE)
+    target_link_libraries(cairn_catch INTERFACE Catch2::Catch2WithMain)
+    target_compile_features(cairn_catch INTERFACE cxx_std_20)
+  elseif(TARGET Catch2::Catch2)
     # Catch2 2 compiles all of itself with its main(): once here, at -O0, because -O2 takes it 19 s.
     add_library(cairn_catch OBJECT support/catch_main.cpp)
     target_link_libraries(cairn_catch PUBLIC Catch2::Catch2 PRIVATE cairn_sanitize)
     target_compile_features(cairn_catch PUBLIC cxx_std_20)
-    target_compile_definitions(cairn_catch INTERFACE CATCH_CONFIG_FAST_COMPILE)  # no try block for each assertion
     target_compile_options(cairn_catch PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang,AppleClang>:-O0;-g0>)
   endif()
-  if(TARGET Catch2::Catch2WithMain)  # Catch2 3, whose catch_discover_tests() takes a test with 4 failures for a skipped one
-    set(CAIRN_CATCH_DISCOVERS SKIP_IS_FAILURE)
-  else()
-    set(CAIRN_CATCH_ARGS -w NoTests)  # or a name that matches no test would pass
+  if(TARGET cairn_catch)
+    target_compile_definitions(cairn_catch INTERFACE CATCH_CONFIG_FAST_COMPILE)  # no try block for each assertion
   endif()
-  if(TARGET cairn_catch AND NOT CAIRN_CATCH_INCLUDE)
-    include(Catch)
+  set(CAIRN_CATCH_ARGS -\#)  # CTest asks for the cases of a file by [#file]
+  if(Catch2_VERSION VERSION_LESS 3)
+    list(APPEND CAIRN_CATCH_ARGS -w NoTests)  # or a name that matches no test would pass
   endif()
 endmacro()

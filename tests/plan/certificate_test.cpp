@@ -2,6 +2,7 @@
 // No plan of any kind goes below the bounds of a certificate.
 #include <limits>
 #include <random>
+#include <cairn/plan/loop/detail/plan_search.hpp>
 #include <cairn/planning.hpp>
 #include "support/catch.hpp"
 #include "support/plans.hpp"

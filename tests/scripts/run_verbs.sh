@@ -31,7 +31,7 @@ machine() {
   folder=$scratch/$1
   shift
   mkdir "$folder"
-  for tool in sh env dirname cat mkdir grep head sort tr id getconf rm tail cut date cmp; do ln -s "$(command -v $tool)" "$folder/$tool"; done
+  for tool in sh env dirname cat mkdir grep head sort tr id getconf rm tail cut date cmp sed awk; do ln -s "$(command -v $tool)" "$folder/$tool"; done
   for tool; do
     printf '#!/bin/sh\necho "%s $*" >>"%s/told"\necho version %s\n' "$tool" "$scratch" "$version" >"$folder/$tool"
     chmod +x "$folder/$tool"
@@ -62,16 +62,26 @@ says out '^usage: ./run gpu'
 on other_bare 1 demo
 says err "by Debian's names: g++ cmake ninja-build libeigen3-dev"
 says err 'these commands are missing: g++ cmake ninja$'
+# Of the programs only those are built that the chosen checks run, and no build is asked for where there are none.
+mkdir -p "$scratch/checkout/build/test/tests"
+printf 'run.one one\nrun.two two shared\nrun.two late\ndocs.text\n' >"$scratch/checkout/build/test/tests/needs.txt"
+stand_in other_ready ctest <<'END'
+echo "ctest $*" >>"$scratch/told"
+case "$*" in *-N*two*) echo '  Test  #2: run.two' ;; *-N*text*) echo '  Test  #3: docs.text' ;; *-N*) printf '  Test #1: run.one\n  Test #2: run.two\n' ;; esac
+END
 on other_ready 0 test
 says err "by Debian's names: catch2 libeigen3-dev"
-says told '^cmake --workflow --preset test$'
-on other_ready 0 test -R revolve
-says told '^ctest --preset test -R revolve$'
+says told '^cmake --preset test$'
+says told '^cmake --build build/test --target all$'
+says told '^ctest --preset test --progress$'
+says out '^run: 2 checks, which run 4 programs'
+says out '^  soak   '
+on other_ready 0 test -R two
+says told '^cmake --build build/test --target late shared two$'
+says told '^ctest --preset test --progress -R two$'
 [ "$(tail -n 1 "$scratch/told")" = 'python3 tests/scripts/skipped.py build/test' ] || fail "what is skipped is not said at the end"
-on other_ready 0 quick -R revolve
-says told '^cmake --preset quick -DCAIRN_QUICK_MATCH=revolve$'
-says told '^ctest --preset quick --progress -R revolve$'
-on other_ready 2 quick --all
+on other_ready 0 test -R text
+if grep -q 'cmake --build' "$scratch/told"; then fail "builds what no check needs"; fi
 on other_bare 1 portability
 says err "by Debian's names: g++ cmake ninja-build catch2 python3$"
 on other_ready 0 portability --all s390x
@@ -80,16 +90,18 @@ says told '^python3 tests/portability/portability.py --needs s390x$'
 on other_ready 0 torch
 says told '^python3 tests/scripts/skipped.py build/torch$'
 
-# The packages: what of the tests they need, in the build of the tests.
-mkdir -p "$scratch/checkout/packaging/conan"
-printf '#!/bin/sh\necho "environment.sh $*" >>"%s/told"\n' "$scratch" >"$scratch/checkout/packaging/conan/environment.sh"
-chmod +x "$scratch/checkout/packaging/conan/environment.sh"
-machine other_packager g++ cmake ninja ctest python3 pkg-config git lintian dpkg-shlibdeps file
+# What needs packages of PyPI makes their folders first, and runs its part of the checks.
+mkdir -p "$scratch/checkout/packaging/conan" "$scratch/checkout/examples/adoption"
+for place in packaging/conan/environment.sh examples/adoption/cppad.sh; do
+  printf '#!/bin/sh\necho "%s $*" >>"%s/told"\n' "${place##*/}" "$scratch" >"$scratch/checkout/$place"
+  chmod +x "$scratch/checkout/$place"
+done
+machine other_packager g++ clang++ cmake ninja ctest python3 pkg-config git lintian dpkg-shlibdeps file doxygen valgrind
 on other_packager 0 packages -R conan
 says told '^environment.sh build/conan$'
-says told '^cmake --build --preset packages$'
-says told '^ctest --preset packages -R conan$'
-[ "$(tail -n 1 "$scratch/told")" = 'python3 tests/scripts/skipped.py build/test' ] || fail "what is skipped is not said at the end"
+says told '^cppad.sh build/adoption-packages$'
+says told '^cmake --preset check$'
+says told '^ctest --preset packages --progress -R conan$'
 
 # Checks that fail still end with what was skipped, and with their status.
 machine other_failing g++ ninja python3 pkg-config
@@ -98,9 +110,9 @@ if [ "$1" = --version ]; then echo 'cmake version 3.25.1'; exit; fi
 echo "cmake $*" >>"$scratch/told"
 exit 8
 END
-on other_failing 8 test
-says told '^python3 tests/scripts/skipped.py build/test$'
-on other_failing 8 test -R revolve
+on other_failing 8 torch
+says told '^python3 tests/scripts/skipped.py build/torch$'
+on other_failing 1 test -R revolve
 if grep -q 'cmake --build' "$scratch/told"; then fail "builds what could not be configured"; fi
 
 # A build says how far it is.
@@ -134,7 +146,7 @@ echo "sleep $*" >>"$scratch/told"
 END
   stand_in "$1" apt-get
 }
-asked="apt-get -q install -y --no-install-recommends g++ cmake ninja-build catch2 libeigen3-dev python3 pkg-config doxygen libthrust-dev libtbb-dev libcli11-dev nlohmann-json3-dev"
+asked="apt-get -q install -y --no-install-recommends g++ cmake ninja-build catch2 libeigen3-dev python3 libcli11-dev nlohmann-json3-dev"
 apt_machine idle <<'END'
 echo "apt-get $*" >>"$scratch/told"
 END

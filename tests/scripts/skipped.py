@@ -24,6 +24,9 @@ def reasons(log):
             said = re.findall(r"cairn: skipped: (.*)", printed)
             last = printed.rpartition("-" * 58)[2].strip().splitlines()
             found[(said or last[-1:] or ["no reason given"])[-1].strip()].append(name)
+        elif re.search(r"^Test Passed", verdict, re.M):  # some cases of a file
+            for why in dict.fromkeys(re.findall(r"cairn: skipped: (.*)", printed)):
+                found[why.strip()].append(f"{name}: some")
         for part, why in re.findall(r"^(\S+): passed over, (.*)$", printed, re.M):
             found[why].append(f"{name}: {part}")
     return found
@@ -57,6 +60,7 @@ def self_test():
     log = "Start testing: now\n" + entry("a.one", "cairn: skipped: no GPU", skip) + entry("b", "fine", "Test Passed.")
     log += entry("a.two words", "more\ncairn: skipped: no GPU", skip)
     log += entry("c", "the driver is missing", "Test Pass Reason:\nSkip return code=77")
+    log += entry("d", "1 passed\ncairn: skipped: no GPU", "Test Passed.")
     log += entry("bad", "cairn: skipped: only said", "Test Failed.") + entry("mute", "", skip)
     log += entry("texts", "docs/x.md:3: passed over, no CUDA\n2 snippets", "Test Passed.")
     log += "".join(entry(f"refused.{k}.nvcc", "cairn: skipped: no nvcc", skip) for k in range(FAMILY))
@@ -66,6 +70,7 @@ def self_test():
   no GPU
     a.one
     a.two words
+    d: some
   no nvcc
     refused.*.nvcc
   no reason given

@@ -44,24 +44,34 @@ fi
 cp -L /etc/resolv.conf /etc/hosts "$machine/etc/"
 mountpoint -q "$machine/proc" || mount -t proc proc "$machine/proc"
 
-mkdir "$machine/cairn"
+# A checkout that was downloaded, and one that git made: git itself is in neither.
+mkdir "$machine/cairn" "$machine/cloned"
 tar -cf - --exclude=./build --exclude=./.git . | tar -xf - -C "$machine/cairn"
+tar -cf - --exclude=./build . | tar -xf - -C "$machine/cloned"
+[ -e "$machine/cloned/.git" ] || mkdir "$machine/cloned/.git"
 
 in_machine() {
   chroot "$machine" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"
 }
 inside() {
   start=$(date +%s)
-  in_machine "/cairn/run" "$@"
-  echo "fresh_machine: $release: ./run $* took $(($(date +%s) - start)) s"
+  folder=$1
+  shift
+  in_machine sh -c "cd /$folder && ./run \"\$@\" && times" sh "$@"
+  echo "fresh_machine: $release: ./run $* in $folder took $(($(date +%s) - start)) s"
 }
 if in_machine sh -c 'command -v c++ || command -v cmake || command -v python3'; then
   echo "fresh_machine: the new machine is not bare" >&2
   exit 1
 fi
-inside demo
-inside demo
-inside test
+inside cairn demo
+inside cairn demo
+inside cairn test
+if in_machine sh -c 'command -v git'; then
+  echo "fresh_machine: the tests install git" >&2
+  exit 1
+fi
+inside cloned test
 # The last program of the tutorial takes ADOL-C, whose installation the page names.
 in_machine sh -c 'apt-get -q install -y --no-install-recommends libadolc-dev >/dev/null'
 in_machine sh -c 'cd /cairn && python3 tests/scripts/snippets.py g++ docs/tutorial.md -O2 -Iinclude -ladolc'

@@ -63,7 +63,7 @@ cairn::chain read_into(chain_request_reader& reader, std::string const& line) {
   return reader.take();
 }
 
-std::string answer(std::string const& line, line_kind kind) {
+std::string chain_answer_of(std::string const& line, line_kind kind) {
   chain_request_reader reader;
   auto const error = [&](std::string_view text, std::string const& more = "") {
     return answer_object(reader.id, "\"error\":" + json_string(text) + more);
@@ -108,7 +108,7 @@ std::optional<chain_request> read_chain_request(std::string const& line) {
 }
 
 void answer_chain_lines(std::istream& from, std::ostream& to) {
-  answer_each_line(from, to, longest_chain_text, answer);
+  answer_each_line(from, to, longest_chain_text, chain_answer_of);
 }
 
 }  // namespace tool

@@ -20,6 +20,9 @@ inline void write_file(std::string const& name, std::string const& text) {
                         "\" cannot be written; give a file in a folder that is there and may be written to"};
 }
 
+/// The most bytes of a profile or a trace that is read as a whole.
+inline constexpr std::size_t longest_text = std::size_t{64} << 20;
+
 /// \param name  a file, or "-" for standard input   \throws wrong_request   if the file cannot be read or has more than
 ///   `most` bytes
 [[nodiscard]] inline std::string read_file(std::string const& name, std::size_t most) {

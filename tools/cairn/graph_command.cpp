@@ -32,7 +32,7 @@ namespace {
 using cairn::wide;
 
 constexpr std::size_t longest_graph_text = std::size_t{64} << 20;
-constexpr std::int64_t few_points = 8, most_points = 1000;
+constexpr std::int64_t few_budgets = 8, most_budgets = 1000;
 
 cairn::operation_graph graph_of(asked_graph const& asked) {
   if (asked.file.empty())
@@ -56,8 +56,8 @@ std::int64_t budget_of(asked_graph const& asked) {
   return std::int64_t(std::min(wide(size_of("memory", asked.memory).count()), most));
 }
 std::size_t points_of(asked_graph const& asked) {
-  std::int64_t const points = asked.points.empty() ? few_points : count_of("points", asked.points, 0);
-  if (points < 2 || points > most_points) refuse_value("points", asked.points, "2 to 1000");
+  std::int64_t const points = asked.points.empty() ? few_budgets : count_of("points", asked.points, 0);
+  if (points < 2 || points > most_budgets) refuse_value("points", asked.points, "2 to 1000");
   return std::size_t(points);
 }
 cairn::graph_plan plan_within(cairn::graph_planner& planner, std::int64_t budget) {

@@ -25,7 +25,7 @@
 namespace tool {
 namespace {
 
-constexpr std::size_t longest_text = std::size_t{64} << 20, most_rows = 10;
+constexpr std::size_t most_rows = 10;
 
 /// A profile of what was measured elsewhere.
 struct read_profile : cairn::profiled_sweep {
@@ -40,10 +40,10 @@ struct read_profile : cairn::profiled_sweep {
 }
 /// The first `most_rows` of the rows with the largest numbers.
 template <class Row, class Size>
-[[nodiscard]] std::vector<Row> largest(std::vector<Row> rows, Size size) {
-  std::stable_sort(rows.begin(), rows.end(), [&](Row const& a, Row const& b) { return size(a) > size(b); });
-  if (rows.size() > most_rows) rows.resize(most_rows);
-  return rows;
+[[nodiscard]] std::vector<Row> largest(std::vector<Row> all, Size size) {
+  std::stable_sort(all.begin(), all.end(), [&](Row const& a, Row const& b) { return size(a) > size(b); });
+  if (all.size() > most_rows) all.resize(most_rows);
+  return all;
 }
 
 [[nodiscard]] std::string report_of_nodes(std::vector<cairn::node_stats> const& nodes) {

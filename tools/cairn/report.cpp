@@ -25,8 +25,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::size_t longest_text = std::size_t{64} << 20;
-
 /// A list of actions is a plan, which is checked and counted.
 [[nodiscard]] std::string report_of_actions(std::string const& file) {
   request asked;
