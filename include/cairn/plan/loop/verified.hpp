@@ -16,8 +16,9 @@ namespace cairn {
 /// Cost: one walk, with O(slots in use) memory for its duration; afterwards that of the plan inside.
 template <class Plan>
 class verified {
+  static constexpr bool is_schedule = schedule<Plan>;
   static_assert(
-      schedule<Plan>,
+      is_schedule,
       "cairn: a schedule needs steps(), slots(), leaf(), and walk() that gives a copyable cursor with next()");
 
  public:
