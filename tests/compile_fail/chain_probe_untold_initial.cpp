@@ -15,9 +15,10 @@ struct told : std::map<int, double> {
   std::size_t bytes() const { return sizeof(*this) + size() * 48; }
 #endif
 };
+using untold = std::map<int, double>;
 struct likewise {  // a list, whose states are all of the type of the initial one
-  std::map<int, double> forward(std::map<int, double> const& x) const { return x; }
-  double backward(std::map<int, double> const&, double bar) const { return bar; }
+  untold forward(untold const& x) const { return x; }
+  double backward(untold const&, double bar) const { return bar; }
 };
-static_assert(!cairn::detail::weighs_all<cairn::detail::chain_list<std::vector<likewise>, std::map<int, double>, double>>);
+static_assert(!cairn::detail::weighs_all<cairn::detail::chain_list<std::vector<likewise>, untold, double>>);
 int main() { (void)cairn::chain_probe<std::chrono::steady_clock>(std::tuple<layer>{}, told{}, 1.0); }
