@@ -4,7 +4,6 @@
 #include <vector>
 
 using vec = std::vector<double>;
-using plan = std::vector<cairn::action>;
 struct layer {
   vec forward(vec const& x) { return x; }
 #ifdef CAIRN_FIXED
@@ -14,3 +13,8 @@ struct layer {
 #endif
 };
 cairn::any_stage stage{layer{}};
+struct takes_more {
+  vec forward(vec const& x) { return x; }
+  void backward(vec const&, vec&, double) {}
+};
+static_assert(!cairn::stage_of<takes_more, vec, vec>);

@@ -13,6 +13,11 @@ struct total {
   double forward(vec const& x) const { return x[0]; }
   vec backward(vec const&, double bar) const { return {bar}; }
 };
+struct changes_state {
+  vec forward(vec& x) const { return x; }
+  vec backward(vec const&, vec const& bar) const { return bar; }
+};
+static_assert(!cairn::stage_of<changes_state, vec, vec>);
 #ifdef CAIRN_FIXED
 std::tuple<layer, total> stages;
 #else

@@ -17,6 +17,13 @@ struct layer {
   void backward(tape const& kept, field& bar) const { bar[0] *= kept[0]; }
   field y{1};
 };
+struct records_another_state {
+  field forward(field const& x) const { return x; }
+  field record(double x) const { return {x}; }
+  field const& output(field const& tape) const { return tape; }
+  void backward(field const&, field&) const {}
+};
+static_assert(!cairn::stage_of<records_another_state, field, field>);
 int main() {
   std::vector<layer> layers(2);
   (void)cairn::chain_gradient(layers, field{2.1}, std::vector<cairn::action>{}, field{1});

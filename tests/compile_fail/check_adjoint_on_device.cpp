@@ -9,13 +9,11 @@ using field = std::vector<double>;
 #else
 struct field {
   using value_type = double;
+  field(field const&);
+  field& operator=(field const&);
   cairn::device_pointer<double> data();
   cairn::device_pointer<double const> data() const;
   std::size_t size() const;
-};
-template <>
-struct cairn::state_traits<field> {
-  static void copy(field const&, field&);
 };
 #endif
 void step(std::vector<double> const&, std::vector<double>&, cairn::step_index);

@@ -17,6 +17,8 @@ void adjoint(field const&, field&, cairn::step_index, stream);
 #else
 void adjoint(field&, field&, cairn::step_index, stream);
 #endif
+using returns = field(field const&, field const&, cairn::step_index, stream);
+static_assert(!cairn::detail::calls_void<returns, field const&, field&, cairn::step_index const&, stream>);
 void gradient(cairn::device_sweep<device, field>& sweep, field& bar) {
   sweep.gradient(step, start, cairn::revolve{9, 3}, seed, adjoint, bar);
 }

@@ -9,10 +9,15 @@ struct field : cairn::detail::virtual_state {
 };
 using stream = device::stream;
 #ifdef CAIRN_FIXED
-void step(field&, cairn::step_index, stream);
+void step(field const&, field&, cairn::step_index, stream);
 #else
-void step(field&, stream);
+void step(field const&, field, cairn::step_index, stream);
 #endif
+template <class Step>
+constexpr bool is_none = cairn::detail::device_step_form<Step, field, stream>() == cairn::step_form::none;
+static_assert(is_none<void(field&, stream)> && is_none<void(field const&, field&, cairn::step_index)>);
+static_assert(is_none<void(field const&, cairn::step_index, stream)>);
+static_assert(is_none<field(field const&, cairn::step_index, stream)>);
 field make();
 void start(field&, stream);
 void seed(field const&, field&, stream);

@@ -15,6 +15,7 @@ void start(field&, stream);
 #else
 void start(field const&, stream);
 #endif
+static_assert(!cairn::detail::starts_on_device<field(stream), field, stream>());
 void seed(field const&, field&, stream);
 void adjoint(field const&, field&, cairn::step_index, stream);
 void gradient(cairn::device_sweep<device, field>& sweep, field& bar) {

@@ -9,4 +9,5 @@ cairn::workspace<double, cairn::uniform> work;
 #else
 cairn::workspace<float, cairn::uniform> work;
 #endif
+static_assert(!cairn::detail::takes_work<int, double, cairn::uniform>);
 auto const g = cairn::gradient(step, 1.0, 10, 1.0, adjoint, work);

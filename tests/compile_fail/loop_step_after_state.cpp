@@ -5,6 +5,8 @@
 
 using vec = std::vector<double>;
 auto const step = [](auto& x) { x[0] *= 0.5; };
+auto const typed = [](vec& x, cairn::step_index) { x[0] *= 0.5; };
+static_assert(cairn::detail::swapped<vec, decltype(typed)>());
 int main() {
 #ifdef CAIRN_FIXED
   auto run = cairn::checkpointed_loop(step, vec{2.0}, 10);

@@ -11,6 +11,10 @@ auto const plan = 10;
 #else
 auto const plan = true;
 #endif
+struct counter {
+  cairn::step_index steps() const { return 3; }
+};
+static_assert(!cairn::detail::plan_or_steps<double> && !cairn::detail::plan_or_steps<counter>);
 int main() {
   auto g = cairn::gradient(step, vec{2.0}, plan, vec{1.0}, adjoint);
   for (double& v : g) v *= 2;

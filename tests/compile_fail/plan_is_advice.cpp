@@ -4,6 +4,8 @@
 #include <cairn/planning.hpp>
 
 auto const step = [](double& x) { x *= 0.5; };
+using plan = decltype(cairn::plan_within("1MB", {.steps = 10, .state_bytes = 8}));
+static_assert(cairn::detail::has_schedule<plan> && !cairn::schedule<plan>);
 int main() {
   auto const plan = cairn::advise("1MB", {.steps = 10, .state_bytes = 8});
 #ifdef CAIRN_FIXED

@@ -10,4 +10,5 @@ auto const keep_going = [](double const& x) { return x > 1; };
 #else
 auto const keep_going = [](double& x) { return (x -= 1) > 1; };
 #endif
+static_assert(!cairn::detail::answers_bool<double> && !cairn::detail::answers_bool<double const*>);
 auto const run = cairn::checkpointed_while(step, 64.0, keep_going, cairn::online{3});

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <span>
 #include <utility>
 #include <vector>
 #include <cairn/core/forms.hpp>
@@ -102,6 +103,19 @@ struct greedy {  // takes itself to be made from anything
   template <class T>
   explicit greedy(T const&) : from_other{true} {}
   bool from_other = false;
+};
+struct expression_of_data {  // as one of Eigen
+  using PlainObject = vec;
+};
+struct half_of_vec {  // another type that converts to the state
+  operator vec() const { return {}; }
+};
+struct library_object {  // a solver whose adjoint lies in it
+  double x = 1, bar = 0;
+  library_object() = default;
+  library_object(library_object const&) = delete;
+  double save() const { return x; }
+  void restore(double kept) { x = kept; }
 };
 struct function_like {  // no call operator of its own
   using pointer = void (*)(double&, step_index);
@@ -227,11 +241,14 @@ TEST_CASE("a step that cannot do what it says has a fault with a name", "[forms]
   CHECK(read<vec>([](auto& x, auto) { x[0] = 1; return x; }) == wrong(fault::both));
   CHECK(read<vec>([](vec& x, step_index) -> vec& { return x; }) == wrong(fault::both));
   CHECK(read<vec>([](vec const& x) { return x.size(); }) == wrong(fault::result));
+  CHECK(read<vec>([](vec const& x, step_index) -> vec const& { return x; }) == wrong(fault::result));
+  CHECK(read<vec>([](vec const&) { return half_of_vec{}; }) == wrong(fault::result));
   CHECK(read<vec>([](vec const& x, vec& x1) { x1 = x; return 0; }) == wrong(fault::both));
   CHECK(read<double>([](double& x, step_index) { x = 1; return 0; }) == wrong(fault::both));
   CHECK(read<double>([](double& x, double dt) { x += dt; }) == wrong(fault::floating));
   CHECK(read<double>([](double x, double& x1, double t) { x1 = x + t; }) == wrong(fault::floating));
   CHECK(read<vec>([](vec& x, vec&) { x[0] = 1; }) == wrong(fault::shape));
+  CHECK(read<vec>([](vec& x, int, int, int) { x[0] = 1; }) == wrong(fault::shape));
   CHECK(read<vec>([](vec& x, step_index&) { x[0] = 1; }) == wrong(fault::shape));
   CHECK(read<vec>([](vec& x, step_index&&) { x[0] = 1; }) == wrong(fault::shape));
   CHECK(read<vec>([] {}) == wrong(fault::shape));
@@ -249,6 +266,7 @@ TEST_CASE("a step converts no number", "[forms]") {
   CHECK(read<float>([](float x) { return 0.5 * double(x); }) == wrong(fault::result));
   CHECK(read<int>([](int x) { return 0.5 * x; }) == wrong(fault::result));
   CHECK(read<double>([](auto x) { return float(x); }) == wrong(fault::result));
+  CHECK(read<double>([](auto x) { return x > 2 ? 2 : 1; }) == wrong(fault::result));
   CHECK(read<double>([](float x) { return double(x); }) == wrong(fault::narrow));
   CHECK(read<double>([](float const& x, step_index) { return double(x); }) == wrong(fault::narrow));
   CHECK(read<double>([](int x, double& x1) { x1 = x; }) == wrong(fault::narrow));
@@ -381,6 +399,8 @@ TEST_CASE("an adjoint that changes bar returns nothing", "[forms]") {
                                                    return 0;
                                                  }}) == wrong_bar(fault::both));
   CHECK(read_bar<double, double>([](double x, auto&& bar) { return x * bar; }) == one_step(false, true));
+  CHECK(read_bar<library_object, cairn::library_bar>([](library_object& at, step_index) { return int(at.bar *= 2); }) ==
+        wrong_bar(fault::both));
 }
 
 TEST_CASE("an adjoint converts no number", "[forms]") {
@@ -415,6 +435,13 @@ TEST_CASE("a recording adjoint has a tape between its halves", "[forms]") {
   CHECK(read_bar<vec, vec>(cairn::recorded{[](vec const& x) { return x; }, reverse}) ==
         wrong_bar(fault::tape));  // moves nothing on
   CHECK(read_bar<vec, vec>(cairn::recorded{record, [](vec const&, vec const&) {}}) == wrong_bar(fault::unchanged));
+  auto const refers = [](auto record) {
+    return read_bar<vec, vec>(cairn::recorded{record, [](auto const&, vec& bar) { bar[0] = 1; }}) ==
+           wrong_bar(fault::refers);
+  };
+  CHECK(refers([](vec& x) { return std::span<double const>{x}; }));
+  CHECK(refers([](vec& x) { return x.data(); }));
+  CHECK(refers([](vec&) { return expression_of_data{}; }));
   CHECK(read_bar<vec, vec>(cairn::recorded{record, [](vec const& tape, vec const&) { return tape[0]; }}) ==
         wrong_bar(fault::result));
 }
@@ -439,6 +466,7 @@ TEST_CASE("a seed is a function of the final state only if it is no container", 
   auto const function = [](vec const& x) { return x; };
   CHECK(cairn::detail::seed_function<decltype(function), vec>);
   CHECK_FALSE(cairn::detail::seed_function<vec, vec>);
+  CHECK_FALSE(cairn::detail::seed_function<decltype([](vec& x) { return x; }), vec>);
   CHECK_FALSE(cairn::detail::seed_function<callable_container, vec>);
 }
 

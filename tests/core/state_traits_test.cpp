@@ -201,6 +201,16 @@ struct solver {
   vec save() const { return x; }
   void restore(vec const& kept) { x = kept; }
 };
+template <class Snapshot>
+struct saves {  // as `solver`, with any snapshot
+  saves() = default;
+  saves(saves const&) = delete;
+  Snapshot save() const { return {}; }
+  void restore(Snapshot const&) {}
+};
+struct expression_of_data {  // as one of Eigen
+  using PlainObject = vec;
+};
 struct foreign_solver {  // as `solver`, without the members
   double x = 1;
   foreign_solver() = default;
@@ -306,6 +316,9 @@ TEST_CASE("types whose copies share are no states", "[state]") {
   CHECK(copy_fault_of<vec::const_iterator>() == copy_fault::handle);
   CHECK(copy_fault_of<std::tuple<double, double&>>() == copy_fault::handle);
   CHECK(copy_fault_of<counted>() == copy_fault::handle);
+  CHECK(copy_fault_of<expression_of_data>() == copy_fault::expression);
+  CHECK_FALSE(cairn::detail::standalone<expression_of_data>);
+  CHECK_FALSE(cairn::detail::standalone<std::span<double const>>);
   CHECK(copy_fault_of<many_members>() == copy_fault::too_many_members);
 }
 
@@ -428,6 +441,10 @@ TEST_CASE("an object that saves and restores need not be copyable", "[state]") {
   CHECK(saved_state<std::shared_ptr<long>>);
   CHECK_FALSE(saved_state<vec>);
   CHECK_FALSE(saved_state<handle>);
+  CHECK(cairn::detail::shares_snapshot<saves<std::span<double const>>>);
+  CHECK(cairn::detail::shares_snapshot<saves<std::shared_ptr<double>>>);
+  CHECK(cairn::detail::shares_snapshot<saves<expression_of_data>>);
+  CHECK_FALSE(cairn::detail::shares_snapshot<saves<vec>>);
   solver s;
   s.x = {1, 2};
   auto const kept = cairn::save_state(s);

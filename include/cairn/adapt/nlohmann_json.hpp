@@ -40,23 +40,25 @@ namespace cairn {
 /// \throws invalid_schedule   at the first action that cannot be obeyed
 template <class Schedule>
 [[nodiscard]] nlohmann::json actions_json(Schedule const& plan) {
-  static_assert(schedule<Schedule>, "cairn: actions are written of a schedule, for example cairn::revolve{n, slots}");
-  nlohmann::json object{{"steps", plan.steps()}, {"slots", plan.slots()}};
-  auto const wide_json = [](wide value) -> nlohmann::json {
-    if (value <= wide((std::numeric_limits<step_index>::max)())) return step_index(value);
-    return std::string{detail::text<40>{}.add(value).c_str()};
-  };
-  unit_budget const budget = units_of(plan), usual;
-  if (plan.leaf() != 1) object["leaf"] = plan.leaf();
-  if (tapes_of(plan) != 0) object["tapes"] = tapes_of(plan);
-  if (initial_is_free(plan)) object["free_initial"] = true;
-  if (tapes_restart(plan)) object["tapes_restart"] = true;
-  if (budget.units != usual.units) object["units"] = wide_json(budget.units);
-  if (budget.tape_units != usual.tape_units) object["tape_units"] = wide_json(budget.tape_units);
-  auto& actions = object["actions"] = nlohmann::json::array();
-  detail::each_written_action(plan, "cairn::actions_json",
-                              [&](action const& taken) { actions.push_back(action_json(taken)); });
-  return object;
+  if constexpr (!detail::check_written<Schedule>()) return {};
+  else {
+    nlohmann::json object{{"steps", plan.steps()}, {"slots", plan.slots()}};
+    auto const wide_json = [](wide value) -> nlohmann::json {
+      if (value <= wide((std::numeric_limits<step_index>::max)())) return step_index(value);
+      return std::string{detail::text<40>{}.add(value).c_str()};
+    };
+    unit_budget const budget = units_of(plan), usual;
+    if (plan.leaf() != 1) object["leaf"] = plan.leaf();
+    if (tapes_of(plan) != 0) object["tapes"] = tapes_of(plan);
+    if (initial_is_free(plan)) object["free_initial"] = true;
+    if (tapes_restart(plan)) object["tapes_restart"] = true;
+    if (budget.units != usual.units) object["units"] = wide_json(budget.units);
+    if (budget.tape_units != usual.tape_units) object["tape_units"] = wide_json(budget.tape_units);
+    auto& actions = object["actions"] = nlohmann::json::array();
+    detail::each_written_action(plan, "cairn::actions_json",
+                                [&](action const& taken) { actions.push_back(action_json(taken)); });
+    return object;
+  }
 }
 
 namespace detail {

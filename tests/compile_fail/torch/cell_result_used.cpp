@@ -3,6 +3,9 @@
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 
+using namespace torch::nn;
+static_assert(!cairn::libtorch::detail::recurrent_cell<RNNCellImpl>);  // no holder
+static_assert(!cairn::libtorch::detail::recurrent_cell<Linear> && !cairn::libtorch::detail::recurrent_cell<LSTM>);
 void use() {
 #ifdef CAIRN_FIXED
   cairn::libtorch::CheckpointedCell rnn{torch::nn::GRUCell(3, 4), cairn::libtorch::CheckpointedCellOptions()};

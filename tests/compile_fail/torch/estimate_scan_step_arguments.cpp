@@ -4,6 +4,7 @@
 #include <cairn/adapt/torch.hpp>
 
 auto const step = [](at::Tensor const& x) { return x.tanh(); };
+static_assert(!cairn::libtorch::detail::calls_scan_step<torch::nn::Linear const, at::Tensor, at::Tensor>);
 #ifdef CAIRN_FIXED
 auto const sum = cairn::libtorch::estimate(step, at::ones(3), 10, cairn::libtorch::LoopOptions());
 #else

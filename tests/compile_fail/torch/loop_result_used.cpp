@@ -3,6 +3,15 @@
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 
+template <class F>
+constexpr bool is_step = cairn::libtorch::detail::tensor_step<F, at::Tensor>;
+static_assert(is_step<decltype([](at::Tensor const& x) { return x.tanh(); })>);
+static_assert(!is_step<decltype([](at::Tensor& x) { return x.tanh(); })>);
+static_assert(!is_step<decltype([](at::Tensor const& x, at::Tensor const&) { return x; })>);
+static_assert(!is_step<decltype([](at::Tensor const& x) { (void)x.tanh(); })>);
+static_assert(!is_step<decltype([](at::Tensor const& x) { return x.sum().item<double>(); })>);
+static_assert(!is_step<decltype([](at::Tensor const& x) { return std::tuple{x, x}; })>);
+static_assert(!is_step<torch::nn::Bilinear const>);
 using state = std::tuple<at::Tensor, at::Tensor>;
 state const start{at::ones(3), at::ones(3)};
 void use() {

@@ -3,6 +3,11 @@
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 
+struct wave {
+  at::Tensor first, second;
+};
+static_assert(!cairn::libtorch::tensor_state<wave>);
+static_assert(!cairn::libtorch::tensor_state<double> && !cairn::libtorch::tensor_state<at::Scalar>);
 auto const step = [](auto const& x) { return x; };
 #ifdef CAIRN_FIXED
 auto const run =

@@ -4,6 +4,7 @@
 #include <cairn/adapt/torch.hpp>
 
 struct settings { int power = 3; };
+static_assert(!cairn::libtorch::detail::region_argument<std::tuple<at::Tensor, int>>);
 void use() {
 #ifdef CAIRN_FIXED
   auto const y =

@@ -3,6 +3,8 @@
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 
+static_assert(!cairn::libtorch::tensor_sequence<int>);
+
 #ifdef CAIRN_FIXED
 auto const run = cairn::libtorch::checkpointed_scan(
     [](at::Tensor const& x, at::Tensor const& input) {

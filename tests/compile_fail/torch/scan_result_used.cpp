@@ -3,6 +3,9 @@
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
 
+using of_three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+static_assert(!cairn::libtorch::detail::scan_result<of_three, at::Tensor>);
+static_assert(!cairn::libtorch::detail::scan_result<std::pair<at::Tensor, double>, at::Tensor>);
 void use() {
   auto const xs = at::ones({10, 3});
 #ifdef CAIRN_FIXED

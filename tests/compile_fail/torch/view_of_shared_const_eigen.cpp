@@ -6,7 +6,7 @@
 #include <Eigen/Core>
 
 #ifdef CAIRN_FIXED
-auto const t = cairn::libtorch::tensor_view(std::make_shared<Eigen::MatrixXf>(2, 3));
+auto const t = cairn::libtorch::tensor_view(std::make_shared<Eigen::MatrixXd>(2, 3));
 #else
-auto const t = cairn::libtorch::tensor_view(std::make_shared<Eigen::MatrixXf const>(2, 3));
+auto const t = cairn::libtorch::tensor_view(std::make_shared<Eigen::MatrixXd const>(2, 3));
 #endif

@@ -138,14 +138,15 @@ class device_sweep {
   ///   sweep can be used again
   template <class Step, class Start, class P, class Seed, class Adjoint, class Bar>
   [[nodiscard]] auto capture(Step&& step, Start&& start, P const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar) {
-    static_assert(capturing_runtime<R>,
+    constexpr bool captures = capturing_runtime<R>;
+    static_assert(captures,
                   "cairn: this runtime captures no graphs: it must be a cairn::capturing_runtime");
     if (options_.verify != replay_check::off)
       throw invalid_call{"cairn::device_sweep::capture",
                          "a replay check lets the host wait, which a captured stream does not allow",
                          {},
                          "check with gradient, and capture with a sweep that has no replay check"};
-    if constexpr (capturing_runtime<R>)
+    if constexpr (captures)
       return device_graph<R>{states_.runtime(), states_.compute(),
                              [&](stream) { gradient(step, start, plan, seed, adjoint, bar); }};
   }

@@ -51,10 +51,13 @@ template <schedule Plan>
 /// \throws invalid_schedule   at the first action that cannot be obeyed
 template <class Schedule>
 [[nodiscard]] std::string actions_csv(Schedule const& plan) {
-  static_assert(schedule<Schedule>, "cairn: actions are written of a schedule, for example cairn::revolve{n, slots}");
-  std::string text = actions_csv_head(plan);
-  detail::each_written_action(plan, "cairn::actions_csv", [&](action const& taken) { text += actions_csv_row(taken); });
-  return text;
+  if constexpr (!detail::check_written<Schedule>()) return {};
+  else {
+    std::string text = actions_csv_head(plan);
+    detail::each_written_action(plan, "cairn::actions_csv",
+                                [&](action const& taken) { text += actions_csv_row(taken); });
+    return text;
+  }
 }
 
 /// The schedule in a text from `actions_csv`, or from another program in the same form. Columns may be in any order,

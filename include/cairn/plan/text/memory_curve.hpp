@@ -56,8 +56,8 @@ template <schedule Plan>
 /// \throws invalid_schedule, overflow_error
 template <class Schedule>
 [[nodiscard]] memory_curve memory_over(Schedule const& plan, workload const& work = {}) {
-  static_assert(schedule<Schedule>, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
-  return detail::measured(plan, work, "cairn::memory_over");
+  if constexpr (!detail::check_drawn<Schedule>()) return {};
+  else return detail::measured(plan, work, "cairn::memory_over");
 }
 
 /// The curve as samples for `memory_lines_svg`, one for each action: to be drawn beside the samples of a run.
@@ -71,8 +71,9 @@ template <class Schedule>
 /// \throws invalid_schedule, overflow_error
 template <class Schedule>
 [[nodiscard]] std::string memory_svg(Schedule const& plan, workload const& work = {}, std::string_view title = {}) {
-  static_assert(schedule<Schedule>, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
-  return detail::memory_svg_of(detail::measured(plan, work, "cairn::memory_svg"), detail::plan_words(plan), title);
+  if constexpr (!detail::check_drawn<Schedule>()) return {};
+  else
+    return detail::memory_svg_of(detail::measured(plan, work, "cairn::memory_svg"), detail::plan_words(plan), title);
 }
 
 /// The same picture for a terminal: lines of at most `columns` characters, at most `rows` of them for the curve and
@@ -84,10 +85,12 @@ template <class Schedule>
 template <class Schedule>
 [[nodiscard]] std::string memory_text(Schedule const& plan, workload const& work = {}, int columns = 80, int rows = 20,
                                       glyphs set = glyphs::utf8) {
-  static_assert(schedule<Schedule>, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
-  detail::check_text_size("cairn::memory_text", columns, rows);
-  return detail::memory_text_of(detail::measured(plan, work, "cairn::memory_text"), detail::plan_words(plan), columns,
-                                rows, set);
+  if constexpr (!detail::check_drawn<Schedule>()) return {};
+  else {
+    detail::check_text_size("cairn::memory_text", columns, rows);
+    return detail::memory_text_of(detail::measured(plan, work, "cairn::memory_text"), detail::plan_words(plan), columns,
+                                  rows, set);
+  }
 }
 
 }  // namespace cairn

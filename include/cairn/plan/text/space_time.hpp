@@ -27,8 +27,8 @@ namespace detail {
 /// \throws invalid_schedule   if the plan cannot be obeyed
 template <class Schedule>
 [[nodiscard]] std::string space_time_svg(Schedule const& plan, std::string_view title = {}) {
-  static_assert(schedule<Schedule>, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
-  return detail::space_time_svg_of(detail::drawn_loop_of(plan, "cairn::space_time_svg"), title);
+  if constexpr (!detail::check_drawn<Schedule>()) return {};
+  else return detail::space_time_svg_of(detail::drawn_loop_of(plan, "cairn::space_time_svg"), title);
 }
 
 /// The same picture for a terminal: lines of at most `columns` characters, at most `rows` of them for the actions and
@@ -39,9 +39,11 @@ template <class Schedule>
 template <class Schedule>
 [[nodiscard]] std::string space_time_text(Schedule const& plan, int columns = 80, int rows = 40,
                                           glyphs set = glyphs::utf8) {
-  static_assert(schedule<Schedule>, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
-  detail::check_text_size("cairn::space_time_text", columns, rows);
-  return detail::space_time_text_of(detail::drawn_loop_of(plan, "cairn::space_time_text"), columns, rows, set);
+  if constexpr (!detail::check_drawn<Schedule>()) return {};
+  else {
+    detail::check_text_size("cairn::space_time_text", columns, rows);
+    return detail::space_time_text_of(detail::drawn_loop_of(plan, "cairn::space_time_text"), columns, rows, set);
+  }
 }
 
 }  // namespace cairn

@@ -22,10 +22,11 @@ namespace detail {
 /// \throws invalid_schedule, overflow_error
 template <class Schedule>
 [[nodiscard]] breakdown sweep_breakdown(Schedule const& plan, workload const& work) {
-  static_assert(schedule<Schedule>, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
-  constexpr char const* who = "cairn::sweep_breakdown";
-  auto const actions = detail::drawn_actions(plan, who);
-  return detail::breakdown_of(actions, detail::measures_of(plan, work));
+  if constexpr (!detail::check_drawn<Schedule>()) return {};
+  else {
+    auto const actions = detail::drawn_actions(plan, "cairn::sweep_breakdown");
+    return detail::breakdown_of(actions, detail::measures_of(plan, work));
+  }
 }
 
 }  // namespace cairn

@@ -18,6 +18,14 @@ namespace cairn::detail {
                      "draw a shorter loop within the same slots: its pattern is the same"};
 }
 
+/// The check of what is drawn.
+template <class Schedule>
+[[nodiscard]] consteval bool check_drawn() {
+  constexpr bool is_schedule = schedule<Schedule>;
+  static_assert(is_schedule, "cairn: a picture is drawn of a schedule, for example cairn::revolve{n, slots}");
+  return is_schedule;
+}
+
 inline constexpr int least_columns = 24, most_columns = 1'000, most_rows = 10'000;
 
 inline void check_text_size(char const* who, int columns, int rows) {

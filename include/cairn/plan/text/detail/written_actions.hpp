@@ -8,6 +8,14 @@
 
 namespace cairn::detail {
 
+/// The check of what is written.
+template <class Schedule>
+[[nodiscard]] consteval bool check_written() {
+  constexpr bool is_schedule = schedule<Schedule>;
+  static_assert(is_schedule, "cairn: actions are written of a schedule, for example cairn::revolve{n, slots}");
+  return is_schedule;
+}
+
 [[noreturn]] inline void refuse_to_write(char const* who, step_index steps) {
   throw invalid_plan{who,
                      "too many actions for a text",

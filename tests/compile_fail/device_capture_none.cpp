@@ -1,4 +1,4 @@
-// error: the step on a device must be `step\(x, x1, i, stream\)`
+// error: this runtime captures no graphs: it must be a cairn::capturing_runtime
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>
@@ -9,14 +9,14 @@ struct field : cairn::detail::virtual_state {
   ~field() {}
 };
 using stream = device::stream;
-#ifdef CAIRN_FIXED
 void step(field const&, field&, cairn::step_index, stream);
-#else
-field step(field const&, cairn::step_index, stream);
-#endif
 void start(field&, stream);
 void seed(field const&, field&, stream);
 void adjoint(field const&, field&, cairn::step_index, stream);
 void gradient(cairn::device_sweep<device, field>& sweep, field& bar) {
+#ifdef CAIRN_FIXED
   sweep.gradient(step, start, cairn::revolve{9, 3}, seed, adjoint, bar);
+#else
+  sweep.capture(step, start, cairn::revolve{9, 3}, seed, adjoint, bar);
+#endif
 }
