@@ -7,14 +7,41 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/error.hpp>
-#include <cairn/run/check/detail/differentiated.hpp>
+#include <cairn/run/check/detail/checked_functions.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>
-#include <cairn/run/check/detail/number_runs.hpp>
+#include <cairn/run/check/detail/number_counts.hpp>
+#include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/detail/taylor_test.hpp>
-#include <cairn/run/check/detail/user_loop.hpp>
 #include <cairn/run/check/report.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn::detail {
+
+/// Which of the differentiated numbers are visited: those that are not taken as constants, or only those that are.
+struct number_choice {
+  value_list<bool> constants{};  // in the order of the numbers; those past its end are not constants
+  bool only_constants = false;
+
+  void visit(numbers_view all, run_visitor f) const {
+    if (constants.empty()) {
+      if (!only_constants) all(f);
+      return;
+    }
+    std::size_t first = 0;
+    all([&](number_run const& run) {
+      auto const handed_out = [&](std::size_t k) {
+        return (first + k < constants.size() && constants[first + k]) == only_constants;
+      };
+      for (std::size_t k = 0; k < run.count;) {
+        std::size_t end = k + 1;
+        while (end < run.count && handed_out(end) == handed_out(k)) ++end;
+        if (handed_out(k)) f({run.at(k), end - k, run.kind});
+        k = end;
+      }
+      first += run.count;
+    });
+  }
+};
 
 /// Runs steps and adjoints one by one, reads and writes their numbers, and holds the report. An adjoint that is a State
 /// has the same differentiated numbers as a state; of any other adjoint, the first numbers belong to those of the
@@ -26,7 +53,7 @@ class checked_loop {
 
   [[nodiscard]] checked_functions::facts known() const noexcept { return known_; }
   /// The numbers that are taken as constants.
-  [[nodiscard]] std::vector<bool>& constants() noexcept { return choice_.constants; }
+  [[nodiscard]] value_list<bool>& constants() noexcept { return choice_.constants; }
   [[nodiscard]] random_numbers& random() noexcept { return random_; }
   [[nodiscard]] adjoint_report& report() noexcept { return report_; }
   /// Whether some parts of the state are not differentiated.
@@ -62,12 +89,12 @@ class checked_loop {
     report_.member = number < 0 ? -1 : functions_.member_of(x, number);
   }
   /// The positions of the differentiated numbers of x, as the report counts them.
-  [[nodiscard]] std::vector<std::int64_t> places(unnamed_state const& x) const {
+  [[nodiscard]] value_list<std::int64_t> places(unnamed_state const& x) const {
     return places_of(numbers(x), all_numbers(x));
   }
   void list_undifferentiated(unnamed_state const& x0) {
     report_.numbers = std::int64_t(count_of(all_numbers(x0)));
-    auto const gaps = [&](std::vector<std::int64_t> const& places, std::vector<number_range>& into) {
+    auto const gaps = [&](value_list<std::int64_t> const& places, std::vector<number_range>& into) {
       std::int64_t next = 0;
       auto const leave_out = [&](std::int64_t end) {
         if (next < end)
@@ -80,7 +107,7 @@ class checked_loop {
       leave_out(report_.numbers);
     };
     gaps(places(x0), report_.undifferentiated);
-    std::vector<std::int64_t> others;
+    value_list<std::int64_t> others;
     auto const taken = places_of(taken_as_constants(x0), all_numbers(x0));
     for (std::int64_t place = 0, k = 0; place < report_.numbers; ++place)
       if (k < std::int64_t(taken.size()) && taken[std::size_t(k)] == place) ++k;
@@ -108,11 +135,11 @@ class checked_loop {
   }
   /// An adjoint of state x whose numbers, as many as are differentiated in x, are w. Numbers of named constants are 0;
   /// those taken as constants get values of w, because no adjoint may read them.
-  held_bar bar_with(unnamed_state const& x, std::vector<double> w) {
+  held_bar bar_with(unnamed_state const& x, reals w) {
     held_bar bar = functions_.made_bar(x);
     (void)cut(*bar, w.size());
     if (known_.bar_is_state) {
-      std::vector<double> none(count_of(all_numbers(*bar)));
+      reals none(count_of(all_numbers(*bar)));
       set_numbers(all_numbers(*bar), none);
     }
     set_numbers(numbers(*bar), w);
@@ -124,20 +151,20 @@ class checked_loop {
     return bar;
   }
   /// The result of the adjoint of step i for bar = w, cut to the numbers of x.
-  std::vector<double> pulled(unnamed_state const& x, unnamed_state const& x1, std::vector<double> w, step_index i) {
+  reals pulled(unnamed_state const& x, unnamed_state const& x1, reals w, step_index i) {
     held_bar bar = bar_with(x1, std::move(w));
     pull(x, *bar, i);
     return cut(*bar, count_of(numbers(x)));
   }
   /// The gradient of the first n steps for bar = w, by `pull` for each step.
-  std::vector<double> gradient_of(unnamed_state const& x0, unnamed_state const& last, step_index n,
-                                  std::vector<double> w,
+  reals gradient_of(unnamed_state const& x0, unnamed_state const& last, step_index n,
+                                  reals w,
                                   call_ref<void(unnamed_state const&, unnamed_bar&, step_index)> pull) {
     held_bar const bar = functions_.gradient_by(x0, n, bar_with(last, std::move(w)), pull);
     return cut(*bar, count_of(numbers(x0)));
   }
   /// The first `size` numbers of bar, which belong to the differentiated numbers of the state.
-  std::vector<double> cut(unnamed_bar const& bar, std::size_t size) const {
+  reals cut(unnamed_bar const& bar, std::size_t size) const {
     auto all = numbers_of(numbers(bar));
     if (all.size() < size)
       throw invalid_call{"cairn::check_adjoint",
@@ -150,7 +177,7 @@ class checked_loop {
   }
   /// Random weights for numbers of these scales, so that all terms of the adjoint have one magnitude. \param reach
   /// magnitudes of the states that the adjoint passes through
-  std::vector<double> random_weights(unnamed_state const& x, std::vector<double> scales, magnitudes const& reach) {
+  reals random_weights(unnamed_state const& x, reals scales, magnitudes const& reach) {
     int range = most_terms_exponent;
     held_bar const sample = functions_.made_bar(x);
     numbers(*sample)([&](number_run const& run) {

@@ -3,8 +3,7 @@
 /// \file magnitudes.hpp  The largest and the tiniest numbers of the states that an adjoint passes through.
 #include <cstddef>
 #include <limits>
-#include <vector>
-#include <cairn/run/check/detail/number_runs.hpp>
+#include <cairn/run/check/detail/number_lists.hpp>
 
 namespace cairn::detail {
 
@@ -41,7 +40,7 @@ struct magnitudes {
 };
 
 /// The scales, raised to at least `limits` times 2^bits.
-[[nodiscard]] inline std::vector<double> raised(std::vector<double> scales, std::vector<double> const& limits,
+[[nodiscard]] inline reals raised(reals scales, reals const& limits,
                                                 int bits) {
   for (std::size_t k = 0; k < scales.size(); ++k)
     if (double const least = limits[k] * power_of_two(bits); scales[k] < least) scales[k] = least;

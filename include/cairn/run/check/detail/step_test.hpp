@@ -5,10 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 #include <cairn/run/check/detail/checked_loop.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>
-#include <cairn/run/check/detail/number_runs.hpp>
+#include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/detail/step_comparison.hpp>
 
 namespace cairn::detail {
@@ -40,12 +39,12 @@ class step_test {
  private:
   /// The numbers of a step's two states, and the magnitudes at which they are varied.
   struct step_numbers {
-    std::vector<double> from, to;
+    reals from, to;
     int bits;
-    std::vector<double> scales, tiny, to_scales;
+    reals scales, tiny, to_scales;
     magnitudes reach;
 
-    step_numbers(unnamed_state const& x, unnamed_state const& x1, std::vector<double> numbers_of_x1, checked_loop& loop)
+    step_numbers(unnamed_state const& x, unnamed_state const& x1, reals numbers_of_x1, checked_loop& loop)
         : from{numbers_of(loop.numbers(x))},
           to{std::move(numbers_of_x1)},
           bits{bits_of(loop.numbers(x))},
@@ -77,9 +76,9 @@ class step_test {
   /// linear in the weights.
   [[nodiscard]] bool test_direction(unnamed_state const& x, unnamed_state const& x1, step_numbers const& of,
                                     step_index i) {
-    std::vector<double> random(of.scales.size());
+    reals random(of.scales.size());
     for (double& number : random) number = loop_.random().next();
-    auto const along = [&](std::vector<double> v) {
+    auto const along = [&](reals v) {
       for (std::size_t m = 0; m < v.size(); ++m) v[m] *= random[m];
       return v;
     };
@@ -91,7 +90,7 @@ class step_test {
     auto bar_small = underflows_of(loop_.numbers(*probe));
     bar_small.resize(of.from.size(), bar_small.back());
     int const bar_bits = bits_of(loop_.numbers(*probe));
-    std::vector<double> none(w.size()), twice = w;
+    reals none(w.size()), twice = w;
     for (double& number : twice) number *= 2;
     // Terms that the adjoint adds on its own, as the derivative of a running objective, are not part of the step's
     // derivative.
@@ -117,14 +116,14 @@ class step_test {
     else take(step_comparison{loop_}.by_tangent(here, along(raised(of.scales, of.tiny, of.bits))), here);
     return true;
   }
-  void compare_by_differences(tested_step const& here, step_numbers const& of, std::vector<double> const& v,
-                              call_ref<std::vector<double>(std::vector<double>)> along) {
+  void compare_by_differences(tested_step const& here, step_numbers const& of, reals const& v,
+                              call_ref<reals(reals)> along) {
     step_comparison compare{loop_};
     auto const found = compare.by_differences(here, v);
     // Numbers too tiny to be tested at their own magnitude are varied like a number that is 0. This can clear an
     // adjoint but never accuse it, because the step may have a kink between such a number and 0.
     if (found.fault == adjoint_fault::undecided)
-      if (auto const wide_v = raised(of.scales, of.tiny, 2 * of.bits); wide_v != of.scales)
+      if (auto const wide_v = raised(of.scales, of.tiny, 2 * of.bits); !same(wide_v, of.scales))
         if (auto const farther = compare.by_differences(here, along(wide_v)); farther.fault == adjoint_fault::none)
           return take(farther, here);
     take(found, here);

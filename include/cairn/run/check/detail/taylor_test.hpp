@@ -3,8 +3,7 @@
 /// \file taylor_test.hpp  Random directions, and how the remainder along one falls with the distance.
 #include <cstddef>
 #include <cstdint>
-#include <vector>
-#include <cairn/run/check/detail/number_runs.hpp>
+#include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/report.hpp>
 
 namespace cairn::detail {
@@ -39,7 +38,7 @@ class random_numbers {
  private:
   std::uint64_t at_;
 };
-[[nodiscard]] inline std::vector<double> random_direction(random_numbers& random, std::vector<double> scales) {
+[[nodiscard]] inline reals random_direction(random_numbers& random, reals scales) {
   for (double& s : scales) s *= random.next();
   return scales;
 }
@@ -52,7 +51,7 @@ class random_numbers {
 /// \param rate  errors of <g, v> up to this are ignored
 inline void taylor_test(adjoint_report& report, int bits, double rounding, double rate,
                         call_ref<double(double)> remainder) {
-  std::vector<double> at;
+  reals at;
   for (int level = bits / 6; level < bits; level += 2) {
     at.push_back(remainder(power_of_two(-level)));
     if (!finite(at.back())) return void(report.fault = adjoint_fault::not_finite);

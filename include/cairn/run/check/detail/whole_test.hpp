@@ -2,10 +2,9 @@
 #pragma once
 /// \file whole_test.hpp  The Taylor test of the gradient of a whole loop.
 #include <utility>
-#include <vector>
 #include <cairn/run/check/detail/checked_loop.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>
-#include <cairn/run/check/detail/number_runs.hpp>
+#include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/detail/taylor_test.hpp>
 
 namespace cairn::detail {
@@ -35,7 +34,7 @@ inline void test_whole(checked_loop& loop, unnamed_state const& x0, unnamed_stat
     lost_rate += 2 * sum_of_terms(underflows_of(loop.numbers(bar)), scales_of(loop.numbers(x)));
   };
   auto const once = loop.gradient_of(x0, last, n, w, capture);
-  auto const alone = loop.gradient_of(x0, last, n, std::vector<double>(w.size()), pull);
+  auto const alone = loop.gradient_of(x0, last, n, reals(w.size()), pull);
   auto const slope = less(once, alone);
   double const rate = (sum_of_terms(once, v) + sum_of_terms(alone, v)) * power_of_two(-bits / 2) + lost_rate;
   taylor_test(loop.report(), bits, sum_of_terms(w, final_numbers) * power_of_two(1 - bits) + lost, rate, [&](double h) {
