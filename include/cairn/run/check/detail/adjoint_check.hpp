@@ -10,7 +10,7 @@
 namespace cairn::detail {
 
 /// Checks the loop; unless constants are named, looks for them if an adjoint is found wrong.
-[[nodiscard]] CAIRN_DECL adjoint_report report_of(checked_functions& functions, unnamed_state const& x0, step_index n,
+[[nodiscard, gnu::cold]] CAIRN_DECL adjoint_report report_of(checked_functions& functions, unnamed_state const& x0, step_index n,
                                                   check_options const& options, bool constants_are_named);
 
 }  // namespace cairn::detail

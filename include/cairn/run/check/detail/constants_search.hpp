@@ -24,7 +24,7 @@ class constants_search {
 
   /// Which numbers are constants with a derivative other than 0; empty if there are none. \pre the loop takes no number
   /// as a constant yet
-  [[nodiscard]] value_list<bool> run(unnamed_state const& x0, step_index n) {
+  [[nodiscard, gnu::cold]] value_list<bool> run(unnamed_state const& x0, step_index n) {
     list_groups(x0);
     for (auto* const all : {&left_unchanged_, &left_as_0_, &left_alone_, &passes_on_, &is_set_})
       all->assign(may_be_.size(), true);
@@ -48,7 +48,7 @@ class constants_search {
   }
   /// Whether the constants are a part of an array, but not all of it: then a constant cannot be told from a forgotten
   /// number.
-  [[nodiscard]] bool split(std::size_t number) const {
+  [[nodiscard, gnu::cold]] bool split(std::size_t number) const {
     auto const [first, size] = groups_[group_of(number)];
     for (std::size_t k = first; k < first + size; ++k)
       if (!may_be_[k]) return true;
@@ -60,17 +60,17 @@ class constants_search {
   struct group {
     std::size_t first, size;
   };
-  [[nodiscard]] static std::size_t count(mask const& all) {
+  [[nodiscard, gnu::cold]] static std::size_t count(mask const& all) {
     std::size_t set = 0;
     for (bool const one : all) set += one ? 1 : 0;
     return set;
   }
-  [[nodiscard]] std::size_t group_of(std::size_t number) const {
+  [[nodiscard, gnu::cold]] std::size_t group_of(std::size_t number) const {
     std::size_t g = 0;
     while (number >= groups_[g].first + groups_[g].size) ++g;
     return g;
   }
-  void list_groups(unnamed_state const& x0) {
+  [[gnu::cold]] void list_groups(unnamed_state const& x0) {
     loop_.each_group(x0, [&](std::size_t size, bool asked) {
       if (size == 0) return;
       groups_.push_back({may_be_.size(), size});
@@ -85,7 +85,7 @@ class constants_search {
     value_list<int> digits;
     step_index i;
   };
-  [[nodiscard]] one_step step_from(unnamed_state const& x, unnamed_state const& x1, step_index i) {
+  [[nodiscard, gnu::cold]] one_step step_from(unnamed_state const& x, unnamed_state const& x1, step_index i) {
     auto const which = loop_.numbers(x);
     one_step here{x, numbers_of(which), numbers_of(loop_.numbers(x1)), scales_of(which), {}, i};
     which([&](number_run const& run) { here.digits.resize(here.digits.size() + run.count, run.kind->digits); });
@@ -93,7 +93,7 @@ class constants_search {
   }
   /// Keeps in `may_be_` only numbers that step i and its adjoint allow to be constants, and advances x by one step.
   /// False if none is left.
-  [[nodiscard]] bool narrow(held_state& x, step_index i) {
+  [[nodiscard, gnu::cold]] bool narrow(held_state& x, step_index i) {
     held_state x1 = loop_.copy(*x);
     loop_.advance(*x1, i);
     auto const here = step_from(*x, *x1, i);
@@ -106,7 +106,7 @@ class constants_search {
     return true;
   }
 
-  void look_at_adjoint(one_step const& here, unnamed_state const& x1) {
+  [[gnu::cold]] void look_at_adjoint(one_step const& here, unnamed_state const& x1) {
     auto const which = loop_.numbers(x1);
     auto const scales = raised(scales_of(which), underflows_of(which), bits_of(which));
     magnitudes reach;
@@ -131,7 +131,7 @@ class constants_search {
 
   /// Runs the step on numbers moved by up to 2^-level of their magnitude, except those in `still`. False if the step
   /// then has more or fewer numbers.
-  [[nodiscard]] bool vary(one_step const& here, mask const& still, int level, reals& from,
+  [[nodiscard, gnu::cold]] bool vary(one_step const& here, mask const& still, int level, reals& from,
                           reals& to) {
     from = here.from;
     for (std::size_t k = 0; k < from.size(); ++k)
@@ -143,13 +143,13 @@ class constants_search {
     return to.size() == here.to.size();
   }
   /// Whether the step moves number k as far as its input was moved, except for rounding.
-  [[nodiscard]] static bool moved_along(one_step const& here, reals const& from,
+  [[nodiscard, gnu::cold]] static bool moved_along(one_step const& here, reals const& from,
                                         reals const& to, std::size_t k) {
     double const size =
         magnitude(here.from[k]) + magnitude(from[k]) + magnitude(here.to[k]) + magnitude(to[k]);
     return magnitude((to[k] - here.to[k]) - (from[k] - here.from[k])) <= size * power_of_two(1 - here.digits[k]);
   }
-  void look_at_step(one_step const& here) {
+  [[gnu::cold]] void look_at_step(one_step const& here) {
     int const bits = bits_of(loop_.numbers(here.x));
     reals from, to;
     mask constants(may_be_.size(), false);
@@ -182,7 +182,7 @@ class constants_search {
   }
 
   /// Drops candidates that no other number depends on: the adjoint handles these correctly.
-  void spare_unread(unnamed_state const& x0, step_index n) {
+  [[gnu::cold]] void spare_unread(unnamed_state const& x0, step_index n) {
     constexpr std::size_t most_units = 64;  // each costs one step at every step of the loop
     value_list<group> unread;
     for (auto const one : groups_) {
@@ -207,7 +207,7 @@ class constants_search {
       for (std::size_t k = first; k < first + size; ++k) may_be_[k] = false;
   }
   /// Whether a step changes another number if the candidates of a group are moved.
-  [[nodiscard]] bool is_read(group unit, one_step const& here) {
+  [[nodiscard, gnu::cold]] bool is_read(group unit, one_step const& here) {
     mask still(may_be_.size(), true);
     for (std::size_t k = unit.first; k < unit.first + unit.size; ++k) still[k] = !may_be_[k];
     reals from, to;

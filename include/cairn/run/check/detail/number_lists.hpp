@@ -29,7 +29,7 @@ template <class T>
   return x;
 }
 /// The exponent of the largest power of two that is at most x. \pre 0 < x and finite
-[[nodiscard]] constexpr int exponent_of(double x) noexcept {
+[[nodiscard, gnu::cold]] constexpr int exponent_of(double x) noexcept {
   int exponent = 0;
   for (int bit = 512; bit > 0; bit /= 2) {
     for (; x >= power_of_two(bit); exponent += bit) x *= power_of_two(-bit);
@@ -38,7 +38,7 @@ template <class T>
   return exponent;
 }
 
-[[nodiscard]] inline reals numbers_of(numbers_view x) {
+[[nodiscard, gnu::cold]] inline reals numbers_of(numbers_view x) {
   reals all;
   x([&](number_run const& run) {
     for (std::size_t k = 0; k < run.count; ++k) all.push_back(run[k]);
@@ -47,7 +47,7 @@ template <class T>
 }
 /// Sets the first values.size() numbers of x to `values`, rounded to the numbers' type and clamped to its range; writes
 /// the results back to `values`.
-inline void set_numbers(numbers_view x, reals& values) {
+[[gnu::cold]] inline void set_numbers(numbers_view x, reals& values) {
   std::size_t next = 0;
   x([&](number_run const& run) {
     double const most = run.kind->most;
@@ -60,7 +60,7 @@ inline void set_numbers(numbers_view x, reals& values) {
 /// The magnitude by which each number may be varied: the geometric mean, in powers of two, of its own magnitude and the
 /// largest of its run, because one run may hold quantities of several units. If the number is 0, the largest of its
 /// run; if all of the run are 0, 1.
-[[nodiscard]] inline reals scales_of(numbers_view x) {
+[[nodiscard, gnu::cold]] inline reals scales_of(numbers_view x) {
   reals all;
   x([&](number_run const& run) {
     double most = 0;
@@ -74,13 +74,13 @@ inline void set_numbers(numbers_view x, reals& values) {
   return all;
 }
 /// `underflow_of` for the type of each number.
-[[nodiscard]] inline reals underflows_of(numbers_view x) {
+[[nodiscard, gnu::cold]] inline reals underflows_of(numbers_view x) {
   reals all;
   x([&](number_run const& run) { all.resize(all.size() + run.count, run.kind->underflow()); });
   return all;
 }
 /// Binary digits of the least precise number of x, at most those of double.
-[[nodiscard]] inline int bits_of(numbers_view x) {
+[[nodiscard, gnu::cold]] inline int bits_of(numbers_view x) {
   int bits = std::numeric_limits<double>::digits;
   x([&](number_run const& run) { bits = run.kind->digits < bits ? run.kind->digits : bits; });
   return bits;
@@ -91,7 +91,7 @@ struct number_at {
   void const* at;
   std::size_t bytes;
 };
-[[nodiscard]] inline value_list<number_at> numbers_at(numbers_view x) {
+[[nodiscard, gnu::cold]] inline value_list<number_at> numbers_at(numbers_view x) {
   value_list<number_at> all;
   x([&](number_run const& run) {
     for (std::size_t k = 0; k < run.count; ++k) all.push_back({run.at(k), run.kind->value_size});
@@ -99,7 +99,7 @@ struct number_at {
   return all;
 }
 /// The positions of chosen numbers among all numbers of a value.
-[[nodiscard]] inline value_list<std::int64_t> places_of(numbers_view chosen_ones, numbers_view all) {
+[[nodiscard, gnu::cold]] inline value_list<std::int64_t> places_of(numbers_view chosen_ones, numbers_view all) {
   auto const chosen = numbers_at(chosen_ones), those = numbers_at(all);
   value_list<std::int64_t> places;
   for (std::size_t k = 0; k < those.size() && places.size() < chosen.size(); ++k)
@@ -107,24 +107,24 @@ struct number_at {
   return places;
 }
 
-[[nodiscard]] inline double sum_of_terms(reals const& a, reals const& b) {
+[[nodiscard, gnu::cold]] inline double sum_of_terms(reals const& a, reals const& b) {
   double sum = 0;
   for (std::size_t k = 0; k < b.size(); ++k) sum += magnitude(a[k] * b[k]);
   return sum;
 }
-[[nodiscard]] inline double dot(reals const& a, reals const& b) {
+[[nodiscard, gnu::cold]] inline double dot(reals const& a, reals const& b) {
   double sum = 0;
   for (std::size_t k = 0; k < b.size(); ++k) sum += a[k] * b[k];
   return sum;
 }
 /// from + h * direction
-[[nodiscard]] inline reals moved(reals const& from, double h,
+[[nodiscard, gnu::cold]] inline reals moved(reals const& from, double h,
                                                reals const& direction) {
   reals to(from.size());
   for (std::size_t k = 0; k < from.size(); ++k) to[k] = from[k] + h * direction[k];
   return to;
 }
-[[nodiscard]] inline reals less(reals a, reals const& b) {
+[[nodiscard, gnu::cold]] inline reals less(reals a, reals const& b) {
   for (std::size_t k = 0; k < a.size(); ++k) a[k] -= b[k];
   return a;
 }

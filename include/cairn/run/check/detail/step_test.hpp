@@ -22,7 +22,7 @@ class step_test {
   [[nodiscard]] step_index undecided() const noexcept { return undecided_; }
 
   /// Tests step i, and advances x by one step.
-  void run(held_state& x, step_index i) {
+  [[gnu::cold]] void run(held_state& x, step_index i) {
     ++loop_.report().steps_tested;
     held_state x1 = loop_.copy(*x);
     loop_.advance(*x1, i);
@@ -44,7 +44,7 @@ class step_test {
     reals scales, tiny, to_scales;
     magnitudes reach;
 
-    step_numbers(unnamed_state const& x, unnamed_state const& x1, reals numbers_of_x1, checked_loop& loop)
+    [[gnu::cold]] step_numbers(unnamed_state const& x, unnamed_state const& x1, reals numbers_of_x1, checked_loop& loop)
         : from{numbers_of(loop.numbers(x))},
           to{std::move(numbers_of_x1)},
           bits{bits_of(loop.numbers(x))},
@@ -57,7 +57,7 @@ class step_test {
   };
 
   /// Whether step i makes x1 from x again, whatever its target holds. If not, the report says so.
-  [[nodiscard]] bool repeats(unnamed_state const& x, unnamed_state const& x1, step_index i) {
+  [[nodiscard, gnu::cold]] bool repeats(unnamed_state const& x, unnamed_state const& x1, step_index i) {
     held_state again = loop_.copy(x);
     loop_.advance(*again, i);
     auto const refuse = [&](adjoint_fault fault) {
@@ -74,7 +74,7 @@ class step_test {
   }
   /// Tests the adjoint along a random direction, with random weights of x1. Returns false if it is infinite, NaN or not
   /// linear in the weights.
-  [[nodiscard]] bool test_direction(unnamed_state const& x, unnamed_state const& x1, step_numbers const& of,
+  [[nodiscard, gnu::cold]] bool test_direction(unnamed_state const& x, unnamed_state const& x1, step_numbers const& of,
                                     step_index i) {
     reals random(of.scales.size());
     for (double& number : random) number = loop_.random().next();
@@ -116,7 +116,7 @@ class step_test {
     else take(step_comparison{loop_}.by_tangent(here, along(raised(of.scales, of.tiny, of.bits))), here);
     return true;
   }
-  void compare_by_differences(tested_step const& here, step_numbers const& of, reals const& v,
+  [[gnu::cold]] void compare_by_differences(tested_step const& here, step_numbers const& of, reals const& v,
                               call_ref<reals(reals)> along) {
     step_comparison compare{loop_};
     auto const found = compare.by_differences(here, v);
@@ -133,7 +133,7 @@ class step_test {
   /// Whether step i makes a result other than x1 from x if its target holds the first tested state, as it may when
   /// frames are reused. Other numbers are tried by `refill`; integers in a target must keep a meaning, because they may
   /// be sizes. \param again  receives that result
-  [[nodiscard]] bool differs_over_first_state(unnamed_state const& x, unnamed_state const& x1, held_state& again,
+  [[nodiscard, gnu::cold]] bool differs_over_first_state(unnamed_state const& x, unnamed_state const& x1, held_state& again,
                                               step_index i) {
     if (!first_) return first_.emplace(loop_.copy(x)), false;
     if (!loop_.has_capacity_of(x, **first_)) return false;  // such a frame is not reused
@@ -142,7 +142,7 @@ class step_test {
     return loop_.differ(x1, *again);
   }
 
-  void take(step_comparison::verdict const& found, tested_step const& here) {
+  [[gnu::cold]] void take(step_comparison::verdict const& found, tested_step const& here) {
     if (found.resolution > loop_.report().resolution) loop_.report().resolution = found.resolution;
     if (found.fault == adjoint_fault::none) return;
     if (found.fault == adjoint_fault::undecided) {  // a real fault may still be found

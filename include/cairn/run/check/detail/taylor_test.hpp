@@ -9,7 +9,7 @@
 namespace cairn::detail {
 
 /// \pre 0 < x and finite
-[[nodiscard]] constexpr double log2_of(double x) noexcept {
+[[nodiscard, gnu::cold]] constexpr double log2_of(double x) noexcept {
   int const exponent = exponent_of(x);
   double whole = exponent, bit = 1;
   x *= power_of_two(-exponent);
@@ -38,7 +38,7 @@ class random_numbers {
  private:
   std::uint64_t at_;
 };
-[[nodiscard]] inline reals random_direction(random_numbers& random, reals scales) {
+[[nodiscard, gnu::cold]] inline reals random_direction(random_numbers& random, reals scales) {
   for (double& s : scales) s *= random.next();
   return scales;
 }
@@ -49,7 +49,7 @@ class random_numbers {
 /// slopes of every kind.
 /// \param remainder  the remainder at a distance h   \param rounding  the least rounding to expect of the terms of J
 /// \param rate  errors of <g, v> up to this are ignored
-inline void taylor_test(adjoint_report& report, int bits, double rounding, double rate,
+[[gnu::cold]] inline void taylor_test(adjoint_report& report, int bits, double rounding, double rate,
                         call_ref<double(double)> remainder) {
   reals at;
   for (int level = bits / 6; level < bits; level += 2) {

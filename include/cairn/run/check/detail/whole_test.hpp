@@ -12,7 +12,7 @@ namespace cairn::detail {
 /// The Taylor test of the first n steps: all of them or, if at the end only numbers too tiny to have all their bits are
 /// left, the steps before that.
 /// \param last  the state after n steps   \param reach  magnitudes of the states along the loop
-inline void test_whole(checked_loop& loop, unnamed_state const& x0, unnamed_state const& last, step_index n,
+[[gnu::cold]] inline void test_whole(checked_loop& loop, unnamed_state const& x0, unnamed_state const& last, step_index n,
                        magnitudes const& reach) {
   auto const first_numbers = loop.numbers(x0), last_numbers = loop.numbers(last);
   int bits = bits_of(first_numbers);
