@@ -21,8 +21,9 @@ struct checked_objective {
   call_ref<double(call_ref<void(numbers_view)> change)> at_changed;
   number_kind const* kind;  // of its values
 };
-[[nodiscard, gnu::cold]] CAIRN_DECL adjoint_report report_of_gradient(checked_objective const& objective, numbers_view point,
-                                                           numbers_view gradient, std::uint64_t random_seed);
+[[nodiscard]] CAIRN_DECL adjoint_report report_of_gradient(checked_objective const& objective,
+                                                                      numbers_view point, numbers_view gradient,
+                                                                      std::uint64_t random_seed);
 
 }  // namespace detail
 

@@ -66,10 +66,10 @@ struct adjoint_report {
   [[nodiscard]] char const* text() const noexcept { return text_.c_str(); }
 
   /// Writes the line of text from the numbers.
-  [[gnu::cold]] CAIRN_DECL void put_in_words(char const* who);
+  CAIRN_DECL void put_in_words(char const* who);
 
  private:
-  [[gnu::cold]] CAIRN_DECL void say_fault();
+  CAIRN_DECL void say_fault();
   detail::text<1400> text_;
 };
 

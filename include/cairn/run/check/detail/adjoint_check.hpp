@@ -10,8 +10,9 @@
 namespace cairn::detail {
 
 /// Checks the loop; unless constants are named, looks for them if an adjoint is found wrong.
-[[nodiscard, gnu::cold]] CAIRN_DECL adjoint_report report_of(checked_functions& functions, unnamed_state const& x0, step_index n,
-                                                  check_options const& options, bool constants_are_named);
+[[nodiscard]] CAIRN_DECL adjoint_report report_of(checked_functions& functions, unnamed_state const& x0,
+                                                             step_index n, check_options const& options,
+                                                             bool constants_are_named);
 
 }  // namespace cairn::detail
 

@@ -30,7 +30,7 @@ class held_value {
     std::swap(end_, from.end_);
     return *this;
   }
-  [[gnu::noinline, gnu::cold]] ~held_value() {
+  [[gnu::noinline]] ~held_value() {
     if (at_ != nullptr) end_(at_);
   }
   [[nodiscard]] Unnamed& operator*() noexcept { return *static_cast<Unnamed*>(at_); }

@@ -9,10 +9,10 @@
 namespace cairn::detail {
 
 /// How many numbers there are.
-[[nodiscard, gnu::cold]] CAIRN_DECL std::size_t count_of(numbers_view x);
+[[nodiscard]] CAIRN_DECL std::size_t count_of(numbers_view x);
 /// The index of the first number in which two states differ in bits; -1 if there is none. If one state has more numbers
 /// and the shared ones are equal, the number of shared ones.
-[[nodiscard, gnu::cold]] CAIRN_DECL std::int64_t first_other_number(numbers_view a, numbers_view b);
+[[nodiscard]] CAIRN_DECL std::int64_t first_other_number(numbers_view a, numbers_view b);
 
 }  // namespace cairn::detail
 

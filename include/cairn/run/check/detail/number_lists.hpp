@@ -38,7 +38,7 @@ template <class T>
   return exponent;
 }
 
-[[nodiscard, gnu::cold]] inline reals numbers_of(numbers_view x) {
+[[nodiscard]] inline reals numbers_of(numbers_view x) {
   reals all;
   x([&](number_run const& run) {
     for (std::size_t k = 0; k < run.count; ++k) all.push_back(run[k]);
@@ -47,7 +47,7 @@ template <class T>
 }
 /// Sets the first values.size() numbers of x to `values`, rounded to the numbers' type and clamped to its range; writes
 /// the results back to `values`.
-[[gnu::cold]] inline void set_numbers(numbers_view x, reals& values) {
+inline void set_numbers(numbers_view x, reals& values) {
   std::size_t next = 0;
   x([&](number_run const& run) {
     double const most = run.kind->most;
@@ -91,7 +91,7 @@ struct number_at {
   void const* at;
   std::size_t bytes;
 };
-[[nodiscard, gnu::cold]] inline value_list<number_at> numbers_at(numbers_view x) {
+[[nodiscard]] inline value_list<number_at> numbers_at(numbers_view x) {
   value_list<number_at> all;
   x([&](number_run const& run) {
     for (std::size_t k = 0; k < run.count; ++k) all.push_back({run.at(k), run.kind->value_size});
@@ -99,7 +99,7 @@ struct number_at {
   return all;
 }
 /// The positions of chosen numbers among all numbers of a value.
-[[nodiscard, gnu::cold]] inline value_list<std::int64_t> places_of(numbers_view chosen_ones, numbers_view all) {
+[[nodiscard]] inline value_list<std::int64_t> places_of(numbers_view chosen_ones, numbers_view all) {
   auto const chosen = numbers_at(chosen_ones), those = numbers_at(all);
   value_list<std::int64_t> places;
   for (std::size_t k = 0; k < those.size() && places.size() < chosen.size(); ++k)

@@ -133,8 +133,8 @@ class step_test {
   /// Whether step i makes a result other than x1 from x if its target holds the first tested state, as it may when
   /// frames are reused. Other numbers are tried by `refill`; integers in a target must keep a meaning, because they may
   /// be sizes. \param again  receives that result
-  [[nodiscard, gnu::cold]] bool differs_over_first_state(unnamed_state const& x, unnamed_state const& x1, held_state& again,
-                                              step_index i) {
+  [[nodiscard, gnu::cold]] bool differs_over_first_state(unnamed_state const& x, unnamed_state const& x1,
+                                                         held_state& again, step_index i) {
     if (!first_) return first_.emplace(loop_.copy(x)), false;
     if (!loop_.has_capacity_of(x, **first_)) return false;  // such a frame is not reused
     again = loop_.copy(**first_);

@@ -12,8 +12,8 @@ namespace cairn::detail {
 /// The Taylor test of the first n steps: all of them or, if at the end only numbers too tiny to have all their bits are
 /// left, the steps before that.
 /// \param last  the state after n steps   \param reach  magnitudes of the states along the loop
-[[gnu::cold]] inline void test_whole(checked_loop& loop, unnamed_state const& x0, unnamed_state const& last, step_index n,
-                       magnitudes const& reach) {
+[[gnu::cold]] inline void test_whole(checked_loop& loop, unnamed_state const& x0, unnamed_state const& last,
+                                     step_index n, magnitudes const& reach) {
   auto const first_numbers = loop.numbers(x0), last_numbers = loop.numbers(last);
   int bits = bits_of(first_numbers);
   auto const from = numbers_of(first_numbers), final_numbers = numbers_of(last_numbers);

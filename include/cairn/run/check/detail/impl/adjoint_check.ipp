@@ -22,7 +22,7 @@ class adjoint_check {
       : options_{options}, loop_{functions, options.random_seed}, steps_{loop_, options.directions} {}
   adjoint_check(adjoint_check const&) = delete;
 
-  [[gnu::cold]] adjoint_report run(unnamed_state const& x0, step_index n) {
+  adjoint_report run(unnamed_state const& x0, step_index n) {
     loop_.report().steps = n;
     loop_.find_part(x0, n);
     if (count_of(loop_.numbers(x0)) == 0)
@@ -79,7 +79,7 @@ class adjoint_check {
 
  private:
   /// Notes the largest and the tiniest numbers along the loop, and the last state that has a number with all its bits.
-  [[gnu::cold]] void visit(unnamed_state const& x, step_index i) {
+  void visit(unnamed_state const& x, step_index i) {
     loop_.numbers(x)([&](number_run const& run) {
       double const normal = run.kind->underflow() * power_of_two(run.kind->digits);
       for (std::size_t k = 0; k < run.count; ++k) {
