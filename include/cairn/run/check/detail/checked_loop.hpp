@@ -37,7 +37,7 @@ class value_numbers {
         }},
         constants_{constants},
         which_{which} {}
-  void operator()(run_visitor f) const {
+  [[gnu::noinline]] void operator()(run_visitor f) const {
     bool const only_constants = which_ == number_choice::constants;
     if (which_ == number_choice::known || constants_.empty()) {
       if (!only_constants) visit_(functions_, x_, which_ == number_choice::known, f);
@@ -110,7 +110,7 @@ class checked_loop {
   [[nodiscard]] value_list<std::int64_t> places(unnamed_state const& x) const {
     return places_of(numbers(x), all_numbers(x));
   }
-  void list_undifferentiated(unnamed_state const& x0) {
+  [[gnu::noinline]] void list_undifferentiated(unnamed_state const& x0) {
     report_.numbers = std::int64_t(count_of(all_numbers(x0)));
     auto const gaps = [&](value_list<std::int64_t> const& places, std::vector<number_range>& into) {
       std::int64_t next = 0;

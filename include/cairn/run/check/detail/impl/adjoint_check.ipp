@@ -18,11 +18,12 @@ namespace cairn::detail {
 /// Walks along the loop, tests steps on the way, and the whole loop at the end.
 class adjoint_check {
  public:
-  adjoint_check(checked_functions& functions, check_options const& options)
+  [[gnu::noinline]] adjoint_check(checked_functions& functions, check_options const& options)
       : options_{options}, loop_{functions, options.random_seed}, steps_{loop_, options.directions} {}
   adjoint_check(adjoint_check const&) = delete;
 
-  adjoint_report run(unnamed_state const& x0, step_index n) {
+  [[nodiscard]] adjoint_report& report() noexcept { return loop_.report(); }
+  void run(unnamed_state const& x0, step_index n) {
     loop_.report().steps = n;
     loop_.find_part(x0, n);
     if (count_of(loop_.numbers(x0)) == 0)
@@ -50,36 +51,33 @@ class adjoint_check {
     }
     if (loop_.report().passed() && steps_.undecided() >= 0) loop_.fail(adjoint_fault::undecided, steps_.undecided());
     loop_.report().put_in_words("cairn::check_adjoint");
-    return loop_.report();
   }
-  /// Checks again after `found` reported a fault: unnamed constants may have been mistaken for wrong adjoints.
+  /// Checks again after `found` reported a fault, and replaces it if unnamed constants were mistaken for wrong adjoints.
   /// \pre this check has not run
-  [[gnu::cold]] adjoint_report without_constants(adjoint_report found, unnamed_state const& x0, step_index n) {
+  [[gnu::cold]] void without_constants(adjoint_report& found, unnamed_state const& x0, step_index n) {
     loop_.find_part(x0, n);
     constants_search search{loop_};
     auto const constants = search.run(x0, n);
-    found.step_calls += loop_.report().step_calls;
-    if (constants.empty()) return found;
-    loop_.report() = {};
-    loop_.report().step_calls = found.step_calls;
+    found.step_calls += report().step_calls;
+    if (constants.empty()) return;
+    report() = {};
+    report().step_calls = found.step_calls;
     loop_.constants() = constants;
-    auto report = run(x0, n);
-    if (!report.passed()) return report;
-    for (std::size_t k = 0; k < constants.size(); ++k) {
+    run(x0, n);
+    for (std::size_t k = 0; k < constants.size() && report().passed(); ++k) {
       if (!constants[k] || !search.split(k)) continue;
       loop_.constants() = {};
       loop_.name(x0, loop_.places(x0)[k]);
       loop_.fail(adjoint_fault::undecided, found.step);
-      loop_.report().left_alone = true;
-      loop_.report().put_in_words("cairn::check_adjoint");
-      return loop_.report();
+      report().left_alone = true;
+      report().put_in_words("cairn::check_adjoint");
     }
-    return report;
+    found = std::move(report());
   }
 
  private:
   /// Notes the largest and the tiniest numbers along the loop, and the last state that has a number with all its bits.
-  void visit(unnamed_state const& x, step_index i) {
+  [[gnu::noinline]] void visit(unnamed_state const& x, step_index i) {
     loop_.numbers(x)([&](number_run const& run) {
       double const normal = run.kind->underflow() * power_of_two(run.kind->digits);
       for (std::size_t k = 0; k < run.count; ++k) {
@@ -100,11 +98,13 @@ class adjoint_check {
 };
 
 CAIRN_DECL adjoint_report report_of(checked_functions& functions, unnamed_state const& x0, step_index n,
-                                              check_options const& options, bool constants_are_named) {
-  auto found = adjoint_check{functions, options}.run(x0, n);
-  bool const wrong = found.fault == adjoint_fault::wrong_adjoint || found.fault == adjoint_fault::wrong_gradient;
-  if (!wrong || constants_are_named) return found;
-  return adjoint_check{functions, options}.without_constants(std::move(found), x0, n);
+                                    check_options const& options, bool constants_are_named) {
+  adjoint_check check{functions, options};
+  check.run(x0, n);
+  bool const wrong =
+      check.report().fault == adjoint_fault::wrong_adjoint || check.report().fault == adjoint_fault::wrong_gradient;
+  if (wrong && !constants_are_named) adjoint_check{functions, options}.without_constants(check.report(), x0, n);
+  return std::move(check.report());
 }
 
 }  // namespace cairn::detail
