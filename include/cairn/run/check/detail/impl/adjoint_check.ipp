@@ -52,7 +52,7 @@ class adjoint_check {
     if (loop_.report().passed() && steps_.undecided() >= 0) loop_.fail(adjoint_fault::undecided, steps_.undecided());
     loop_.report().put_in_words("cairn::check_adjoint");
   }
-  /// Checks again after `found` reported a fault, and replaces it if unnamed constants were mistaken for wrong adjoints.
+  /// Checks again after `found` reported a fault; replaces it if unnamed constants were mistaken for wrong adjoints.
   /// \pre this check has not run
   [[gnu::cold]] void without_constants(adjoint_report& found, unnamed_state const& x0, step_index n) {
     loop_.find_part(x0, n);
