@@ -38,6 +38,10 @@
 #include <cairn/profile/impl/profile_csv.ipp>
 #include <cairn/profile/impl/profile_of.ipp>
 #include <cairn/profile/impl/profile_svg.ipp>
+#include <cairn/run/check/detail/impl/adjoint_check.ipp>
+#include <cairn/run/check/detail/impl/number_counts.ipp>
+#include <cairn/run/check/impl/check_gradient.ipp>
+#include <cairn/run/check/impl/report.ipp>
 #include <cairn/schedule/impl/disk_revolve.ipp>
 #include <cairn/schedule/impl/fingerprint.ipp>
 #include <cairn/schedule/impl/hrevolve.ipp>

@@ -1,111 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file adjoint_check.hpp  The whole of `check_adjoint`, without the types of the loop.
-#include <cstddef>
-#include <utility>
-#include <vector>
-#include <cairn/core/error.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/detail/linkage.hpp>
 #include <cairn/run/check/check_options.hpp>
-#include <cairn/run/check/detail/checked_loop.hpp>
-#include <cairn/run/check/detail/constants_search.hpp>
-#include <cairn/run/check/detail/magnitudes.hpp>
-#include <cairn/run/check/detail/number_runs.hpp>
-#include <cairn/run/check/detail/step_test.hpp>
-#include <cairn/run/check/detail/whole_test.hpp>
+#include <cairn/run/check/detail/checked_functions.hpp>
+#include <cairn/run/check/report.hpp>
 
 namespace cairn::detail {
 
-/// Walks along the loop, tests steps on the way, and the whole loop at the end.
-class adjoint_check {
- public:
-  adjoint_check(checked_functions& functions, check_options const& options)
-      : options_{options}, loop_{functions, options.random_seed}, steps_{loop_, options.directions} {}
-  adjoint_check(adjoint_check const&) = delete;
-
-  adjoint_report run(unnamed_state const& x0, step_index n) {
-    loop_.report().steps = n;
-    loop_.find_part(x0, n);
-    if (count_of(loop_.numbers(x0)) == 0)
-      throw invalid_call{
-          "cairn::check_adjoint", "the initial state has no floating-point numbers", {}, "there is nothing to vary"};
-    loop_.list_undifferentiated(x0);
-    held_state x = loop_.copy(x0);
-    step_index const tested = n < options_.most_steps ? n : options_.most_steps;
-    visit(*x, 0);
-    for (step_index i = 0; i < n && loop_.report().passed(); ++i) {
-      // The k-th tested step is floor(k (n - 1) / (tested - 1)).
-      step_index const k = loop_.report().steps_tested;
-      bool const due =
-          k < tested && (tested == n || wide(k) * wide(n - 1) / wide(tested > 1 ? tested - 1 : 1) == wide(i));
-      if (due) steps_.run(x, i);
-      else loop_.advance(*x, i);
-      visit(*x, i + 1);
-    }
-    if (loop_.report().passed() && n > 0 && options_.whole) {
-      if (last_normal_ >= 0 && last_normal_ < n) {
-        x = loop_.copy(x0);
-        for (step_index i = 0; i < last_normal_; ++i) loop_.advance(*x, i);
-      }
-      test_whole(loop_, x0, *x, last_normal_ >= 0 ? last_normal_ : n, last_normal_ >= 0 ? span_ : met_);
-    }
-    if (loop_.report().passed() && steps_.undecided() >= 0) loop_.fail(adjoint_fault::undecided, steps_.undecided());
-    loop_.report().put_in_words("cairn::check_adjoint");
-    return loop_.report();
-  }
-  /// Checks again after `found` reported a fault: unnamed constants may have been mistaken for wrong adjoints.
-  /// \pre this check has not run
-  adjoint_report without_constants(adjoint_report found, unnamed_state const& x0, step_index n) {
-    loop_.find_part(x0, n);
-    constants_search search{loop_};
-    auto const constants = search.run(x0, n);
-    found.step_calls += loop_.report().step_calls;
-    if (constants.empty()) return found;
-    loop_.report() = {};
-    loop_.report().step_calls = found.step_calls;
-    loop_.constants() = constants;
-    auto report = run(x0, n);
-    if (!report.passed()) return report;
-    for (std::size_t k = 0; k < constants.size(); ++k) {
-      if (!constants[k] || !search.split(k)) continue;
-      loop_.constants() = {};
-      loop_.name(x0, loop_.places(x0)[k]);
-      loop_.fail(adjoint_fault::undecided, found.step);
-      loop_.report().left_alone = true;
-      loop_.report().put_in_words("cairn::check_adjoint");
-      return loop_.report();
-    }
-    return report;
-  }
-
- private:
-  /// Notes the largest and the tiniest numbers along the loop, and the last state that has a number with all its bits.
-  void visit(unnamed_state const& x, step_index i) {
-    loop_.numbers(x)([&](number_run const& run) {
-      double const normal = run.kind->underflow() * power_of_two(run.kind->digits);
-      for (std::size_t k = 0; k < run.count; ++k) {
-        double const size = magnitude(run[k]);
-        if (!(size > 0) || !finite(size)) continue;
-        met_.add(size);
-        if (size >= normal) last_normal_ = i;
-      }
-    });
-    if (last_normal_ == i) span_ = met_;
-  }
-
-  check_options options_;
-  checked_loop loop_;
-  step_test steps_;
-  magnitudes met_, span_;        // of numbers in all states; in the states up to the last normal one
-  step_index last_normal_ = -1;  // the last state that has a number with all its bits
-};
-
 /// Checks the loop; unless constants are named, looks for them if an adjoint is found wrong.
-[[nodiscard]] inline adjoint_report report_of(checked_functions& functions, unnamed_state const& x0, step_index n,
-                                              check_options const& options, bool constants_are_named) {
-  auto found = adjoint_check{functions, options}.run(x0, n);
-  bool const wrong = found.fault == adjoint_fault::wrong_adjoint || found.fault == adjoint_fault::wrong_gradient;
-  if (!wrong || constants_are_named) return found;
-  return adjoint_check{functions, options}.without_constants(std::move(found), x0, n);
-}
+[[nodiscard]] CAIRN_DECL adjoint_report report_of(checked_functions& functions, unnamed_state const& x0,
+                                                             step_index n, check_options const& options,
+                                                             bool constants_are_named);
 
 }  // namespace cairn::detail
+
+#ifndef CAIRN_SEPARATE_COMPILATION
+#include <cairn/run/check/detail/impl/adjoint_check.ipp>
+#endif

@@ -7,14 +7,64 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/error.hpp>
-#include <cairn/run/check/detail/differentiated.hpp>
+#include <cairn/run/check/detail/checked_functions.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>
-#include <cairn/run/check/detail/number_runs.hpp>
+#include <cairn/run/check/detail/number_counts.hpp>
+#include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/detail/taylor_test.hpp>
-#include <cairn/run/check/detail/user_loop.hpp>
 #include <cairn/run/check/report.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn::detail {
+
+/// Which numbers of a value are meant.
+enum class number_choice : unsigned char {
+  known,           ///< all that are known, also those that are not differentiated
+  differentiated,  ///< without those taken as constants
+  constants        ///< those taken as constants
+};
+/// Numbers of a state or an adjoint, which must outlive them.
+class value_numbers {
+ public:
+  /// \param constants  which of the numbers are taken as constants; those past its end are not
+  template <class Value>
+  value_numbers(checked_functions const& functions, Value& x, number_choice which,
+                value_list<bool> const& constants) noexcept
+      : functions_{functions},
+        x_{&x},
+        visit_{[](checked_functions const& loop, void const* at, bool all, run_visitor f) {
+          loop.visit(*static_cast<Value*>(const_cast<void*>(at)), all, f);
+        }},
+        constants_{constants},
+        which_{which} {}
+  [[gnu::noinline]] void operator()(run_visitor f) const {
+    bool const only_constants = which_ == number_choice::constants;
+    if (which_ == number_choice::known || constants_.empty()) {
+      if (!only_constants) visit_(functions_, x_, which_ == number_choice::known, f);
+      return;
+    }
+    std::size_t first = 0;
+    visit_(functions_, x_, false, [&](number_run const& run) {
+      auto const handed_out = [&](std::size_t k) {
+        return (first + k < constants_.size() && constants_[first + k]) == only_constants;
+      };
+      for (std::size_t k = 0; k < run.count;) {
+        std::size_t end = k + 1;
+        while (end < run.count && handed_out(end) == handed_out(k)) ++end;
+        if (handed_out(k)) f({run.at(k), end - k, run.kind});
+        k = end;
+      }
+      first += run.count;
+    });
+  }
+
+ private:
+  checked_functions const& functions_;
+  void const* x_;
+  void (*visit_)(checked_functions const&, void const*, bool, run_visitor);
+  value_list<bool> const& constants_;
+  number_choice which_;
+};
 
 /// Runs steps and adjoints one by one, reads and writes their numbers, and holds the report. An adjoint that is a State
 /// has the same differentiated numbers as a state; of any other adjoint, the first numbers belong to those of the
@@ -26,7 +76,7 @@ class checked_loop {
 
   [[nodiscard]] checked_functions::facts known() const noexcept { return known_; }
   /// The numbers that are taken as constants.
-  [[nodiscard]] std::vector<bool>& constants() noexcept { return choice_.constants; }
+  [[nodiscard]] value_list<bool>& constants() noexcept { return constants_; }
   [[nodiscard]] random_numbers& random() noexcept { return random_; }
   [[nodiscard]] adjoint_report& report() noexcept { return report_; }
   /// Whether some parts of the state are not differentiated.
@@ -34,40 +84,35 @@ class checked_loop {
 
   /// The differentiated numbers of a state or an adjoint x; x must outlive the result.
   template <class Value>
-  [[nodiscard]] auto numbers(Value& x) const noexcept {
-    return [this, &x](run_visitor f) {
-      choice_.visit([&](run_visitor each) { functions_.visit(x, false, each); }, f);
-    };
+  [[nodiscard]] value_numbers numbers(Value& x) const noexcept {
+    return {functions_, x, number_choice::differentiated, constants_};
   }
   /// All known numbers of x, also those that are not differentiated.
   template <class Value>
-  [[nodiscard]] auto all_numbers(Value& x) const noexcept {
-    return [this, &x](run_visitor f) { functions_.visit(x, true, f); };
+  [[nodiscard]] value_numbers all_numbers(Value& x) const noexcept {
+    return {functions_, x, number_choice::known, constants_};
   }
   /// The numbers of x that are taken as constants.
   template <class Value>
-  [[nodiscard]] auto taken_as_constants(Value& x) const noexcept {
-    return [this, &x](run_visitor f) {
-      number_choice const those{choice_.constants, true};
-      those.visit([&](run_visitor each) { functions_.visit(x, false, each); }, f);
-    };
+  [[nodiscard]] value_numbers taken_as_constants(Value& x) const noexcept {
+    return {functions_, x, number_choice::constants, constants_};
   }
 
   void fail(adjoint_fault fault, step_index i) {
     report_.fault = fault;
     report_.step = i;
   }
-  void name(unnamed_state const& x, std::int64_t number) {
+  [[gnu::cold]] void name(unnamed_state const& x, std::int64_t number) {
     report_.number = number;
     report_.member = number < 0 ? -1 : functions_.member_of(x, number);
   }
   /// The positions of the differentiated numbers of x, as the report counts them.
-  [[nodiscard]] std::vector<std::int64_t> places(unnamed_state const& x) const {
+  [[nodiscard]] value_list<std::int64_t> places(unnamed_state const& x) const {
     return places_of(numbers(x), all_numbers(x));
   }
-  void list_undifferentiated(unnamed_state const& x0) {
+  [[gnu::noinline]] void list_undifferentiated(unnamed_state const& x0) {
     report_.numbers = std::int64_t(count_of(all_numbers(x0)));
-    auto const gaps = [&](std::vector<std::int64_t> const& places, std::vector<number_range>& into) {
+    auto const gaps = [&](value_list<std::int64_t> const& places, std::vector<number_range>& into) {
       std::int64_t next = 0;
       auto const leave_out = [&](std::int64_t end) {
         if (next < end)
@@ -80,7 +125,7 @@ class checked_loop {
       leave_out(report_.numbers);
     };
     gaps(places(x0), report_.undifferentiated);
-    std::vector<std::int64_t> others;
+    value_list<std::int64_t> others;
     auto const taken = places_of(taken_as_constants(x0), all_numbers(x0));
     for (std::int64_t place = 0, k = 0; place < report_.numbers; ++place)
       if (k < std::int64_t(taken.size()) && taken[std::size_t(k)] == place) ++k;
@@ -108,15 +153,15 @@ class checked_loop {
   }
   /// An adjoint of state x whose numbers, as many as are differentiated in x, are w. Numbers of named constants are 0;
   /// those taken as constants get values of w, because no adjoint may read them.
-  held_bar bar_with(unnamed_state const& x, std::vector<double> w) {
+  [[gnu::cold]] held_bar bar_with(unnamed_state const& x, reals w) {
     held_bar bar = functions_.made_bar(x);
     (void)cut(*bar, w.size());
     if (known_.bar_is_state) {
-      std::vector<double> none(count_of(all_numbers(*bar)));
+      reals none(count_of(all_numbers(*bar)));
       set_numbers(all_numbers(*bar), none);
     }
     set_numbers(numbers(*bar), w);
-    if (!choice_.constants.empty() && !w.empty()) {
+    if (!constants_.empty() && !w.empty()) {
       auto beside = numbers_of(taken_as_constants(*bar));
       for (std::size_t k = 0; k < beside.size(); ++k) beside[k] = w[k % w.size()];
       set_numbers(taken_as_constants(*bar), beside);
@@ -124,20 +169,20 @@ class checked_loop {
     return bar;
   }
   /// The result of the adjoint of step i for bar = w, cut to the numbers of x.
-  std::vector<double> pulled(unnamed_state const& x, unnamed_state const& x1, std::vector<double> w, step_index i) {
+  [[gnu::cold]] reals pulled(unnamed_state const& x, unnamed_state const& x1, reals w, step_index i) {
     held_bar bar = bar_with(x1, std::move(w));
     pull(x, *bar, i);
     return cut(*bar, count_of(numbers(x)));
   }
   /// The gradient of the first n steps for bar = w, by `pull` for each step.
-  std::vector<double> gradient_of(unnamed_state const& x0, unnamed_state const& last, step_index n,
-                                  std::vector<double> w,
+  [[gnu::cold]] reals gradient_of(unnamed_state const& x0, unnamed_state const& last, step_index n,
+                                  reals w,
                                   call_ref<void(unnamed_state const&, unnamed_bar&, step_index)> pull) {
     held_bar const bar = functions_.gradient_by(x0, n, bar_with(last, std::move(w)), pull);
     return cut(*bar, count_of(numbers(x0)));
   }
   /// The first `size` numbers of bar, which belong to the differentiated numbers of the state.
-  std::vector<double> cut(unnamed_bar const& bar, std::size_t size) const {
+  [[gnu::cold]] reals cut(unnamed_bar const& bar, std::size_t size) const {
     auto all = numbers_of(numbers(bar));
     if (all.size() < size)
       throw invalid_call{"cairn::check_adjoint",
@@ -150,7 +195,7 @@ class checked_loop {
   }
   /// Random weights for numbers of these scales, so that all terms of the adjoint have one magnitude. \param reach
   /// magnitudes of the states that the adjoint passes through
-  std::vector<double> random_weights(unnamed_state const& x, std::vector<double> scales, magnitudes const& reach) {
+  [[gnu::cold]] reals random_weights(unnamed_state const& x, reals scales, magnitudes const& reach) {
     int range = most_terms_exponent;
     held_bar const sample = functions_.made_bar(x);
     numbers(*sample)([&](number_run const& run) {
@@ -163,14 +208,14 @@ class checked_loop {
   }
 
   /// Replaces each number by another one of the same sign and magnitude.
-  void refill(unnamed_state& x) const {
+  [[gnu::cold]] void refill(unnamed_state& x) const {
     constexpr double golden = 1.6180339887498949;
     auto others = numbers_of(all_numbers(x));
     for (double& number : others) number = number != 0 && finite(number) ? golden * number : golden;
     set_numbers(all_numbers(x), others);
   }
   /// The first number in which two states differ, -1 if there is none.
-  [[nodiscard]] std::int64_t first_other(unnamed_state const& a, unnamed_state const& b) const {
+  [[nodiscard, gnu::cold]] std::int64_t first_other(unnamed_state const& a, unnamed_state const& b) const {
     return first_other_number(all_numbers(a), all_numbers(b));
   }
   /// Whether the values of two states differ, as far as they are known. \pre the step writes into another state
@@ -182,7 +227,7 @@ class checked_loop {
 
   /// Runs x through n steps; numbers that are not differentiated come from a second run, that of `other`, so that no
   /// derivative goes through them.
-  void run_beside(held_state& x, held_state other, step_index n) {
+  [[gnu::cold]] void run_beside(held_state& x, held_state other, step_index n) {
     for (step_index i = 0; i < n; ++i) {
       advance(*x, i);
       advance(*other, i);
@@ -195,7 +240,7 @@ class checked_loop {
  private:
   checked_functions& functions_;
   checked_functions::facts known_;
-  number_choice choice_;
+  value_list<bool> constants_;  // in the order of the numbers
   random_numbers random_;
   adjoint_report report_;
   bool has_constants_ = false;

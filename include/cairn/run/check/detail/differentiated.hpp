@@ -7,9 +7,9 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 #include <cairn/core/numbers.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/run/check/detail/number_counts.hpp>
 #include <cairn/run/check/detail/number_runs.hpp>
 #include <cairn/run/check/with_constants.hpp>
 
@@ -101,32 +101,6 @@ template <class X>
 [[nodiscard]] auto every_number_of(X& x) noexcept {
   return [&x](run_visitor f) { visit_runs(x, every_number{}, f); };
 }
-
-/// Which of the differentiated numbers are visited: those that are not taken as constants, or only those that are.
-struct number_choice {
-  std::vector<bool> constants{};  // in the order of the numbers; those past its end are not constants
-  bool only_constants = false;
-
-  void visit(numbers_view all, run_visitor f) const {
-    if (constants.empty()) {
-      if (!only_constants) all(f);
-      return;
-    }
-    std::size_t first = 0;
-    all([&](number_run const& run) {
-      auto const handed_out = [&](std::size_t k) {
-        return (first + k < constants.size() && constants[first + k]) == only_constants;
-      };
-      for (std::size_t k = 0; k < run.count;) {
-        std::size_t end = k + 1;
-        while (end < run.count && handed_out(end) == handed_out(k)) ++end;
-        if (handed_out(k)) f({run.at(k), end - k, run.kind});
-        k = end;
-      }
-      first += run.count;
-    });
-  }
-};
 
 /// Calls f(count, asked) for each group of numbers of x that belong together, in their order: those of one member, or
 /// of a member's member, which may be an array. `asked` is true if a type chooses itself which numbers are

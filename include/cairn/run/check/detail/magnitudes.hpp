@@ -3,8 +3,7 @@
 /// \file magnitudes.hpp  The largest and the tiniest numbers of the states that an adjoint passes through.
 #include <cstddef>
 #include <limits>
-#include <vector>
-#include <cairn/run/check/detail/number_runs.hpp>
+#include <cairn/run/check/detail/number_lists.hpp>
 
 namespace cairn::detail {
 
@@ -21,14 +20,14 @@ struct magnitudes {
   }
   /// The least magnitude whose adjoint fits into numbers of 2^-range to 2^range beside the adjoint of the largest
   /// magnitude.
-  [[nodiscard]] double least_within(int range) const noexcept {
+  [[nodiscard, gnu::cold]] double least_within(int range) const noexcept {
     if (least == 0) return 0;
     int const low = exponent_of(least), lowest = exponent_of(most) - 2 * range;
     return power_of_two(low > lowest ? low : lowest);
   }
   /// The magnitude to give the terms of an adjoint of such states: large beside the terms that an objective of the same
   /// magnitude adds on the way, and within numbers of 2^-range to 2^range.
-  [[nodiscard]] double of_terms(int range) const noexcept {
+  [[nodiscard, gnu::cold]] double of_terms(int range) const noexcept {
     if (least == 0) return 1;
     int const low = exponent_of(least_within(range)), high = exponent_of(most);
     int wanted = high > 0 ? 2 * high : 0;
@@ -41,7 +40,7 @@ struct magnitudes {
 };
 
 /// The scales, raised to at least `limits` times 2^bits.
-[[nodiscard]] inline std::vector<double> raised(std::vector<double> scales, std::vector<double> const& limits,
+[[nodiscard, gnu::cold]] inline reals raised(reals scales, reals const& limits,
                                                 int bits) {
   for (std::size_t k = 0; k < scales.size(); ++k)
     if (double const least = limits[k] * power_of_two(bits); scales[k] < least) scales[k] = least;

@@ -4,32 +4,12 @@
 /// from them is compiled once, not for each state, step and adjoint.
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <utility>
-#include <vector>
 #include <cairn/core/buffers.hpp>
 
 namespace cairn::detail {
-
-[[nodiscard]] constexpr double magnitude(double x) noexcept { return x < 0 ? -x : x; }
-[[nodiscard]] constexpr bool finite(double x) noexcept { return x - x == 0; }
-[[nodiscard]] constexpr double power_of_two(int exponent) noexcept {
-  double x = 1;
-  for (; exponent < 0; ++exponent) x /= 2;
-  for (; exponent > 0; --exponent) x *= 2;
-  return x;
-}
-/// The exponent of the largest power of two that is at most x. \pre 0 < x and finite
-[[nodiscard]] constexpr int exponent_of(double x) noexcept {
-  int exponent = 0;
-  for (int bit = 512; bit > 0; bit /= 2) {
-    for (; x >= power_of_two(bit); exponent += bit) x *= power_of_two(-bit);
-    for (; x < power_of_two(1 - bit); exponent -= bit) x *= power_of_two(bit);
-  }
-  return exponent;
-}
 
 /// Refers to a function, which must outlive it. Code that takes a call_ref is compiled once for all functions.
 template <class Signature>
@@ -106,111 +86,6 @@ void visit_runs(X& x, Which const& which, run_visitor f) {
     using T = std::remove_cvref_t<decltype(*run)>;
     f({reinterpret_cast<unsigned char*>(const_cast<T*>(run)), count, &number_kind_of<T>});
   });
-}
-
-[[nodiscard]] inline std::size_t count_of(numbers_view x) {
-  std::size_t sum = 0;
-  x([&](number_run const& run) { sum += run.count; });
-  return sum;
-}
-[[nodiscard]] inline std::vector<double> numbers_of(numbers_view x) {
-  std::vector<double> all;
-  x([&](number_run const& run) {
-    for (std::size_t k = 0; k < run.count; ++k) all.push_back(run[k]);
-  });
-  return all;
-}
-/// Sets the first values.size() numbers of x to `values`, rounded to the numbers' type and clamped to its range; writes
-/// the results back to `values`.
-inline void set_numbers(numbers_view x, std::vector<double>& values) {
-  std::size_t next = 0;
-  x([&](number_run const& run) {
-    double const most = run.kind->most;
-    for (std::size_t k = 0; k < run.count && next < values.size(); ++k, ++next) {
-      double const value = values[next] > most ? most : values[next] < -most ? -most : values[next];
-      values[next] = run.kind->write(run.at(k), value);
-    }
-  });
-}
-/// The magnitude by which each number may be varied: the geometric mean, in powers of two, of its own magnitude and the
-/// largest of its run, because one run may hold quantities of several units. If the number is 0, the largest of its
-/// run; if all of the run are 0, 1.
-[[nodiscard]] inline std::vector<double> scales_of(numbers_view x) {
-  std::vector<double> all;
-  x([&](number_run const& run) {
-    double most = 0;
-    for (std::size_t k = 0; k < run.count; ++k) most = magnitude(run[k]) > most ? magnitude(run[k]) : most;
-    int const top = most > 0 && finite(most) ? exponent_of(most) : 0;
-    for (std::size_t k = 0; k < run.count; ++k) {
-      double const size = magnitude(run[k]);
-      all.push_back(power_of_two(size > 0 && finite(size) ? (exponent_of(size) + top) / 2 : top));
-    }
-  });
-  return all;
-}
-/// `underflow_of` for the type of each number.
-[[nodiscard]] inline std::vector<double> underflows_of(numbers_view x) {
-  std::vector<double> all;
-  x([&](number_run const& run) { all.resize(all.size() + run.count, run.kind->underflow()); });
-  return all;
-}
-/// Binary digits of the least precise number of x, at most those of double.
-[[nodiscard]] inline int bits_of(numbers_view x) {
-  int bits = std::numeric_limits<double>::digits;
-  x([&](number_run const& run) { bits = run.kind->digits < bits ? run.kind->digits : bits; });
-  return bits;
-}
-
-/// The address and size of a number, to identify it and to compare its bits.
-struct number_at {
-  void const* at;
-  std::size_t bytes;
-};
-[[nodiscard]] inline std::vector<number_at> numbers_at(numbers_view x) {
-  std::vector<number_at> all;
-  x([&](number_run const& run) {
-    for (std::size_t k = 0; k < run.count; ++k) all.push_back({run.at(k), run.kind->value_size});
-  });
-  return all;
-}
-/// The index of the first number in which two states differ in bits; -1 if there is none. If one state has more numbers
-/// and the shared ones are equal, the number of shared ones.
-[[nodiscard]] inline std::int64_t first_other_number(numbers_view a, numbers_view b) {
-  auto const ours = numbers_at(a), theirs = numbers_at(b);
-  std::size_t const shared = ours.size() < theirs.size() ? ours.size() : theirs.size();
-  for (std::size_t k = 0; k < shared; ++k)
-    if (std::memcmp(ours[k].at, theirs[k].at, ours[k].bytes) != 0) return std::int64_t(k);
-  return ours.size() == theirs.size() ? -1 : std::int64_t(shared);
-}
-/// The positions of chosen numbers among all numbers of a value.
-[[nodiscard]] inline std::vector<std::int64_t> places_of(numbers_view chosen_ones, numbers_view all) {
-  auto const chosen = numbers_at(chosen_ones), those = numbers_at(all);
-  std::vector<std::int64_t> places;
-  for (std::size_t k = 0; k < those.size() && places.size() < chosen.size(); ++k)
-    if (those[k].at == chosen[places.size()].at) places.push_back(std::int64_t(k));
-  return places;
-}
-
-[[nodiscard]] inline double sum_of_terms(std::vector<double> const& a, std::vector<double> const& b) {
-  double sum = 0;
-  for (std::size_t k = 0; k < b.size(); ++k) sum += magnitude(a[k] * b[k]);
-  return sum;
-}
-[[nodiscard]] inline double dot(std::vector<double> const& a, std::vector<double> const& b) {
-  double sum = 0;
-  for (std::size_t k = 0; k < b.size(); ++k) sum += a[k] * b[k];
-  return sum;
-}
-/// from + h * direction
-[[nodiscard]] inline std::vector<double> moved(std::vector<double> const& from, double h,
-                                               std::vector<double> const& direction) {
-  std::vector<double> to(from.size());
-  for (std::size_t k = 0; k < from.size(); ++k) to[k] = from[k] + h * direction[k];
-  return to;
-}
-[[nodiscard]] inline std::vector<double> less(std::vector<double> a, std::vector<double> const& b) {
-  for (std::size_t k = 0; k < a.size(); ++k) a[k] -= b[k];
-  return a;
 }
 
 }  // namespace cairn::detail

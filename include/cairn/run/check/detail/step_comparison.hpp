@@ -3,10 +3,10 @@
 /// \file step_comparison.hpp  Compares the adjoint of one step with differences of the step, or with its tangent.
 #include <cstddef>
 #include <utility>
-#include <vector>
 #include <cairn/run/check/detail/checked_loop.hpp>
-#include <cairn/run/check/detail/number_runs.hpp>
+#include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/report.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn::detail {
 
@@ -15,7 +15,7 @@ namespace cairn::detail {
 struct tested_step {
   unnamed_state const& x;
   unnamed_state const& x1;
-  std::vector<double> const &from, &to, &w, &adjoint, &drift;
+  reals const &from, &to, &w, &adjoint, &drift;
   step_index i;
 };
 
@@ -37,11 +37,11 @@ class step_comparison {
 
   /// Central differences at distances from eps^(1/6) to eps^(1/2). Between truncation and rounding there is a distance
   /// where the error changes least; the size of this change is the uncertainty.
-  verdict by_differences(tested_step const& here, std::vector<double> const& v) {
+  [[gnu::cold]] verdict by_differences(tested_step const& here, reals const& v) {
     int const bits = bits_of(loop_.numbers(here.x));
     double const rounding = sum_of_terms(here.w, here.to) * power_of_two(2 - bits) +
                             2 * sum_of_terms(here.w, underflows_of(loop_.numbers(here.x1)));
-    std::vector<difference> all;
+    value_list<difference> all;
     for (int level = bits / 6; level <= bits / 2; level += 2) {
       auto const found = difference_at(here, v, power_of_two(-level));
       if (finite(found.error())) all.push_back(found);  // elsewhere the step is not defined
@@ -77,9 +77,9 @@ class step_comparison {
     return found;
   }
   /// The derivative along a direction by the tangent.
-  verdict by_tangent(tested_step const& here, std::vector<double> direction) {
+  [[gnu::cold]] verdict by_tangent(tested_step const& here, reals direction) {
     held_state dx = loop_.copy(here.x);
-    std::vector<double> none(count_of(loop_.all_numbers(*dx)));
+    reals none(count_of(loop_.all_numbers(*dx)));
     set_numbers(loop_.all_numbers(*dx), none);
     set_numbers(loop_.numbers(*dx), direction);
     loop_.take_tangent(here.x, *dx, here.i);
@@ -98,11 +98,11 @@ class step_comparison {
                   0);
   }
   /// Finds the number of the state whose adjoint has the largest error, and writes it to the report.
-  void find_number(tested_step const& here, std::vector<double> const& v, double h) {
+  [[gnu::cold]] void find_number(tested_step const& here, reals const& v, double h) {
     double worst = -1;
     std::size_t found_at = 0;
     for (std::size_t k = 0; k < here.from.size(); ++k) {
-      std::vector<double> alone(here.from.size());
+      reals alone(here.from.size());
       alone[k] = v[k];
       auto const found = difference_at(here, alone, h);
       double const error = magnitude(found.error());
@@ -118,7 +118,7 @@ class step_comparison {
   }
 
  private:
-  difference difference_at(tested_step const& here, std::vector<double> const& v, double h) {
+  [[gnu::cold]] difference difference_at(tested_step const& here, reals const& v, double h) {
     held_state ahead = loop_.copy(here.x), behind = loop_.copy(here.x);
     auto up = moved(here.from, h, v), down = moved(here.from, -h, v);
     set_numbers(loop_.numbers(*ahead), up);
@@ -132,7 +132,7 @@ class step_comparison {
             dot(here.w, less(less(high, here.to), less(here.to, low)))};
   }
   /// \param doubt  errors up to this are ignored   \param least  magnitude below which a sum of terms counts as 0
-  static verdict judged(difference const& found, double doubt, double least) {
+  [[gnu::cold]] static verdict judged(difference const& found, double doubt, double least) {
     double size = found.terms / (2 * found.h);
     if (magnitude(found.adjoint) / (2 * found.h) > size) size = magnitude(found.adjoint) / (2 * found.h);
     double const scale = size > least ? size : least, error = magnitude(found.error());

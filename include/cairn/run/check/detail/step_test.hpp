@@ -5,10 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 #include <cairn/run/check/detail/checked_loop.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>
-#include <cairn/run/check/detail/number_runs.hpp>
+#include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/detail/step_comparison.hpp>
 
 namespace cairn::detail {
@@ -23,7 +22,7 @@ class step_test {
   [[nodiscard]] step_index undecided() const noexcept { return undecided_; }
 
   /// Tests step i, and advances x by one step.
-  void run(held_state& x, step_index i) {
+  [[gnu::cold]] void run(held_state& x, step_index i) {
     ++loop_.report().steps_tested;
     held_state x1 = loop_.copy(*x);
     loop_.advance(*x1, i);
@@ -40,12 +39,12 @@ class step_test {
  private:
   /// The numbers of a step's two states, and the magnitudes at which they are varied.
   struct step_numbers {
-    std::vector<double> from, to;
+    reals from, to;
     int bits;
-    std::vector<double> scales, tiny, to_scales;
+    reals scales, tiny, to_scales;
     magnitudes reach;
 
-    step_numbers(unnamed_state const& x, unnamed_state const& x1, std::vector<double> numbers_of_x1, checked_loop& loop)
+    [[gnu::cold]] step_numbers(unnamed_state const& x, unnamed_state const& x1, reals numbers_of_x1, checked_loop& loop)
         : from{numbers_of(loop.numbers(x))},
           to{std::move(numbers_of_x1)},
           bits{bits_of(loop.numbers(x))},
@@ -58,7 +57,7 @@ class step_test {
   };
 
   /// Whether step i makes x1 from x again, whatever its target holds. If not, the report says so.
-  [[nodiscard]] bool repeats(unnamed_state const& x, unnamed_state const& x1, step_index i) {
+  [[nodiscard, gnu::cold]] bool repeats(unnamed_state const& x, unnamed_state const& x1, step_index i) {
     held_state again = loop_.copy(x);
     loop_.advance(*again, i);
     auto const refuse = [&](adjoint_fault fault) {
@@ -75,11 +74,11 @@ class step_test {
   }
   /// Tests the adjoint along a random direction, with random weights of x1. Returns false if it is infinite, NaN or not
   /// linear in the weights.
-  [[nodiscard]] bool test_direction(unnamed_state const& x, unnamed_state const& x1, step_numbers const& of,
+  [[nodiscard, gnu::cold]] bool test_direction(unnamed_state const& x, unnamed_state const& x1, step_numbers const& of,
                                     step_index i) {
-    std::vector<double> random(of.scales.size());
+    reals random(of.scales.size());
     for (double& number : random) number = loop_.random().next();
-    auto const along = [&](std::vector<double> v) {
+    auto const along = [&](reals v) {
       for (std::size_t m = 0; m < v.size(); ++m) v[m] *= random[m];
       return v;
     };
@@ -91,7 +90,7 @@ class step_test {
     auto bar_small = underflows_of(loop_.numbers(*probe));
     bar_small.resize(of.from.size(), bar_small.back());
     int const bar_bits = bits_of(loop_.numbers(*probe));
-    std::vector<double> none(w.size()), twice = w;
+    reals none(w.size()), twice = w;
     for (double& number : twice) number *= 2;
     // Terms that the adjoint adds on its own, as the derivative of a running objective, are not part of the step's
     // derivative.
@@ -117,14 +116,14 @@ class step_test {
     else take(step_comparison{loop_}.by_tangent(here, along(raised(of.scales, of.tiny, of.bits))), here);
     return true;
   }
-  void compare_by_differences(tested_step const& here, step_numbers const& of, std::vector<double> const& v,
-                              call_ref<std::vector<double>(std::vector<double>)> along) {
+  [[gnu::cold]] void compare_by_differences(tested_step const& here, step_numbers const& of, reals const& v,
+                              call_ref<reals(reals)> along) {
     step_comparison compare{loop_};
     auto const found = compare.by_differences(here, v);
     // Numbers too tiny to be tested at their own magnitude are varied like a number that is 0. This can clear an
     // adjoint but never accuse it, because the step may have a kink between such a number and 0.
     if (found.fault == adjoint_fault::undecided)
-      if (auto const wide_v = raised(of.scales, of.tiny, 2 * of.bits); wide_v != of.scales)
+      if (auto const wide_v = raised(of.scales, of.tiny, 2 * of.bits); !same(wide_v, of.scales))
         if (auto const farther = compare.by_differences(here, along(wide_v)); farther.fault == adjoint_fault::none)
           return take(farther, here);
     take(found, here);
@@ -134,8 +133,8 @@ class step_test {
   /// Whether step i makes a result other than x1 from x if its target holds the first tested state, as it may when
   /// frames are reused. Other numbers are tried by `refill`; integers in a target must keep a meaning, because they may
   /// be sizes. \param again  receives that result
-  [[nodiscard]] bool differs_over_first_state(unnamed_state const& x, unnamed_state const& x1, held_state& again,
-                                              step_index i) {
+  [[nodiscard, gnu::cold]] bool differs_over_first_state(unnamed_state const& x, unnamed_state const& x1,
+                                                         held_state& again, step_index i) {
     if (!first_) return first_.emplace(loop_.copy(x)), false;
     if (!loop_.has_capacity_of(x, **first_)) return false;  // such a frame is not reused
     again = loop_.copy(**first_);
@@ -143,7 +142,7 @@ class step_test {
     return loop_.differ(x1, *again);
   }
 
-  void take(step_comparison::verdict const& found, tested_step const& here) {
+  [[gnu::cold]] void take(step_comparison::verdict const& found, tested_step const& here) {
     if (found.resolution > loop_.report().resolution) loop_.report().resolution = found.resolution;
     if (found.fault == adjoint_fault::none) return;
     if (found.fault == adjoint_fault::undecided) {  // a real fault may still be found

@@ -3,14 +3,13 @@
 /// \file taylor_test.hpp  Random directions, and how the remainder along one falls with the distance.
 #include <cstddef>
 #include <cstdint>
-#include <vector>
-#include <cairn/run/check/detail/number_runs.hpp>
+#include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/report.hpp>
 
 namespace cairn::detail {
 
 /// \pre 0 < x and finite
-[[nodiscard]] constexpr double log2_of(double x) noexcept {
+[[nodiscard, gnu::cold]] constexpr double log2_of(double x) noexcept {
   int const exponent = exponent_of(x);
   double whole = exponent, bit = 1;
   x *= power_of_two(-exponent);
@@ -39,7 +38,7 @@ class random_numbers {
  private:
   std::uint64_t at_;
 };
-[[nodiscard]] inline std::vector<double> random_direction(random_numbers& random, std::vector<double> scales) {
+[[nodiscard, gnu::cold]] inline reals random_direction(random_numbers& random, reals scales) {
   for (double& s : scales) s *= random.next();
   return scales;
 }
@@ -50,9 +49,9 @@ class random_numbers {
 /// slopes of every kind.
 /// \param remainder  the remainder at a distance h   \param rounding  the least rounding to expect of the terms of J
 /// \param rate  errors of <g, v> up to this are ignored
-inline void taylor_test(adjoint_report& report, int bits, double rounding, double rate,
+[[gnu::cold]] inline void taylor_test(adjoint_report& report, int bits, double rounding, double rate,
                         call_ref<double(double)> remainder) {
-  std::vector<double> at;
+  reals at;
   for (int level = bits / 6; level < bits; level += 2) {
     at.push_back(remainder(power_of_two(-level)));
     if (!finite(at.back())) return void(report.fault = adjoint_fault::not_finite);

@@ -2,10 +2,9 @@
 #pragma once
 /// \file whole_test.hpp  The Taylor test of the gradient of a whole loop.
 #include <utility>
-#include <vector>
 #include <cairn/run/check/detail/checked_loop.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>
-#include <cairn/run/check/detail/number_runs.hpp>
+#include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/detail/taylor_test.hpp>
 
 namespace cairn::detail {
@@ -13,8 +12,8 @@ namespace cairn::detail {
 /// The Taylor test of the first n steps: all of them or, if at the end only numbers too tiny to have all their bits are
 /// left, the steps before that.
 /// \param last  the state after n steps   \param reach  magnitudes of the states along the loop
-inline void test_whole(checked_loop& loop, unnamed_state const& x0, unnamed_state const& last, step_index n,
-                       magnitudes const& reach) {
+[[gnu::cold]] inline void test_whole(checked_loop& loop, unnamed_state const& x0, unnamed_state const& last,
+                                     step_index n, magnitudes const& reach) {
   auto const first_numbers = loop.numbers(x0), last_numbers = loop.numbers(last);
   int bits = bits_of(first_numbers);
   auto const from = numbers_of(first_numbers), final_numbers = numbers_of(last_numbers);
@@ -35,7 +34,7 @@ inline void test_whole(checked_loop& loop, unnamed_state const& x0, unnamed_stat
     lost_rate += 2 * sum_of_terms(underflows_of(loop.numbers(bar)), scales_of(loop.numbers(x)));
   };
   auto const once = loop.gradient_of(x0, last, n, w, capture);
-  auto const alone = loop.gradient_of(x0, last, n, std::vector<double>(w.size()), pull);
+  auto const alone = loop.gradient_of(x0, last, n, reals(w.size()), pull);
   auto const slope = less(once, alone);
   double const rate = (sum_of_terms(once, v) + sum_of_terms(alone, v)) * power_of_two(-bits / 2) + lost_rate;
   taylor_test(loop.report(), bits, sum_of_terms(w, final_numbers) * power_of_two(1 - bits) + lost, rate, [&](double h) {
