@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The layers of include/cairn, checked on its text: which folder and which standard header may be included where,
-how much preprocessor there is, how long lines are, and what the umbrella holds.
+how much preprocessor there is, and what the umbrella holds.
 
     layering.py ROOT     checks ROOT/include/cairn, prints each fault, exits 1 if there is one
     layering.py --self   plants one fault of each kind in a tree that is sound and checks that it is found
@@ -92,7 +92,7 @@ IMPLEMENTED = """
 LINKAGE, SOURCE = "detail/linkage.hpp", "impl/src.hpp"
 # Texts and programs that show what a user writes.
 USERS = ("README.md", "docs/**/*.md", "examples/**/*", "tools/**/*", "benchmarks/**/*")
-MEASURES_PRIVATE = ("chain_bench.cpp",)  # a kernel by itself
+MEASURES_PRIVATE = "chain_bench.cpp"  # a kernel by itself
 
 # Builtins of the compiler have names in one header of the core. __builtin_unreachable() stands anywhere: behind a
 # function of its own, -O2 makes other code of the cursors. slot_kernel.hpp is for one processor where it asks for it.
@@ -110,7 +110,7 @@ STANDARD = {  # folder -> what it may not include
     "plan/": lambda name: name in FILES_AND_THREADS,
     "run/block_executor.hpp": lambda name: name in FILES_AND_THREADS,  # it plans, too
 }
-MOST_IFS, MOST_UMBRELLA_LINES, MOST_COLUMNS = 16, 40, 120
+MOST_IFS, MOST_UMBRELLA_LINES = 16, 40
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 DEFINE = re.compile(r"^\s*#\s*define\s+(\w+)", re.M)
@@ -153,8 +153,7 @@ DECLARED = re.compile(r"\bCAIRN_DECL\b[^;{]*?\b(~?\w+|operator\W+)\(")
 
 
 def faults_of_impl(texts):
-    """Bodies that a header does not include, that are not compiled once, or that are not inline where a header includes
-    them."""
+    """Bodies that a header does not include, or that are not compiled once."""
     listed = [name for _, name in INCLUDE.findall(texts.get(SOURCE, ""))]
     for path in sorted(texts):
         if path.endswith(".ipp"):
@@ -165,11 +164,6 @@ def faults_of_impl(texts):
                 yield f"{header}: does not end with the #include of {path}"
             if f"#include <cairn/{header}>" not in texts[path]:
                 yield f"{path}: does not include {header}"
-            at_home = re.sub(r"namespace\s*\{.*?\n\}  // namespace\n", "", texts[path], flags=re.S)
-            for line in at_home.splitlines():
-                is_inline = re.search(r"\bCAIRN_DECL\b|\btemplate\b|\bconstexpr\b|\bnamespace\b|\binline\b", line)
-                if re.match(r"[\w\[][^=;]*\)[^;=]*\{$", line) and not is_inline:
-                    yield f"{path}: a body without CAIRN_DECL: {line}"
             declared, defined = (sorted(DECLARED.findall(texts.get(one, ""))) for one in (header, path))
             if declared != defined:
                 yield (f"{header}: declares {' '.join(declared)} with CAIRN_DECL, "
@@ -178,9 +172,8 @@ def faults_of_impl(texts):
             ending = IMPLEMENTED.format(impl_of(path))
             if not texts[path].endswith(ending) or texts[path].count("CAIRN_SEPARATE_COMPILATION") > 1:
                 yield f"{path}: asks for CAIRN_SEPARATE_COMPILATION elsewhere than at its end"
-        if re.search(r"\bCAIRN_DECL\b", texts[path]) and path != LINKAGE:
-            if impl_of(header_of(path)) not in texts:
-                yield f"{path}: declares with CAIRN_DECL, but there is no {impl_of(header_of(path))}"
+        if re.search(r"\bCAIRN_DECL\b", texts[path]) and path != LINKAGE and impl_of(header_of(path)) not in texts:
+            yield f"{path}: declares with CAIRN_DECL, but there is no {impl_of(header_of(path))}"
 
 
 def extends(path, other):
@@ -207,15 +200,11 @@ def may_include(path, other):
 
 
 def room_of(path):
-    """The adapter that has rooms and the header's room there; None twice for any other header, a room of None for one
-    that stands in none."""
+    """The adapter and the header's room there, if that adapter has rooms; None where it stands in none of them."""
     adapter = layer_of(path)
-    if adapter not in ROOMS:
-        return None, None
-    rest = path[len(adapter):].lstrip("/")
-    if rest == ".hpp":
-        return adapter, ""
-    return adapter, next((room for room in ROOMS[adapter] if room and rest.startswith(room)), None)
+    rest = path.removeprefix(adapter or "").removeprefix("/").removeprefix(".hpp")
+    return adapter, next((room for room in ROOMS.get(adapter, ()) if (rest.startswith(room) if room else not rest)),
+                         None)
 
 
 def reached_from(path, includes, seen):
@@ -224,18 +213,6 @@ def reached_from(path, includes, seen):
             seen.add(other)
             reached_from(other, includes, seen)
     return seen
-
-
-def long_lines(text):
-    """The numbers of lines that are too long. Tables between `clang-format off` and `on` may be longer, and so may the
-    text of an #error, which cannot be broken."""
-    as_it_is, before = False, ""
-    for number, line in enumerate(text.split("\n"), 1):
-        if "// clang-format o" in line:
-            as_it_is = "// clang-format off" in line
-        if len(line) > MOST_COLUMNS and not as_it_is and "#error" not in before:
-            yield number
-        before = line
 
 
 def faults(root):
@@ -250,10 +227,8 @@ def faults(root):
             continue
         if "#pragma once" not in text:
             yield f"{path}: no #pragma once"
-        for number in long_lines(text):
-            yield f"{path}:{number}: longer than {MOST_COLUMNS} columns"
         adapter, room = room_of(path)
-        if adapter and room is None:
+        if adapter in ROOMS and room is None:
             yield f"{path}: belongs to no room of {adapter}/"
         includes[path] = []
         if is_private(path):
@@ -271,8 +246,8 @@ def faults(root):
                     yield f"{path}: there is no <{name}>"
                 elif layer_of(other) and not may_include(path, other):
                     yield f"{path}: may not include <{name}>"
-                elif (room is not None and room_of(other)[0] == adapter
-                      and room_of(other)[1] not in (room, *ROOMS[adapter][room])):
+                elif room is not None and layer_of(other) == adapter and room_of(other)[1] not in (
+                        room, *ROOMS[adapter][room]):
                     yield f"{path}: may not include <{name}>, which is of another room"
                 elif is_private(other) and layer_of(path) and other != LINKAGE and not extends(path, other):
                     yield f"{path}: may not include <{name}>, which is private; see EXTENDS in layering.py"
@@ -304,7 +279,7 @@ def faults(root):
         text, path = file.read_text(errors="replace"), file.relative_to(root)
         if re.search(r"#\s*include\s*<cairn/(?:\w+/)*(?:detail/|impl/(?!src\.hpp))", text):
             yield f"{path}: includes a private header of cairn"
-        if re.search(r"\bcairn::(?:\w+::)*detail\b", text) and file.suffix != ".md" and file.name not in MEASURES_PRIVATE:
+        if file.suffix != ".md" and file.name != MEASURES_PRIVATE and re.search(r"\bcairn::(?:\w+::)*detail\b", text):
             yield f"{path}: uses a private name of cairn"
     if len({path for path, _ in defines} - {LINKAGE}) > 1:
         yield "macros are defined in one header: " + " ".join(sorted({path for path, _ in defines} - {LINKAGE}))
@@ -365,7 +340,6 @@ PLANTED = [  # header, text added to it, what is to be said
     ("core/a.hpp", "#include <cairn/core/b.hpp>\n", "there is no <cairn/core/b.hpp>"),
     ("core/a.hpp", '#include "b.hpp"\n', '"b.hpp" is to be written'),
     ("core/a.hpp", "#include <cairn/core/a.hpp>\n", "core/a.hpp: includes itself"),
-    ("core/a.hpp", "// clang-format off\n// clang-format on\n// " + "x" * 120 + "\n", "longer than 120 columns"),
     ("core/a.hpp", "# ifdef __CUDACC__\n#endif\n", "core/a.hpp: core/ asks nothing"),
     ("core/a.hpp", "#if 1 && defined(X)\n#endif\n", "core/a.hpp: core/ asks nothing"),
     ("core/a.hpp", "#define CAIRN_HAS_X 1\n", "macros are defined in one header"),
@@ -382,7 +356,6 @@ PLANTED = [  # header, text added to it, what is to be said
     ("plan/impl/b.ipp", "", "plan/impl/b.ipp: does not include plan/b.hpp"),
     ("plan/a.hpp", "#ifdef CAIRN_SEPARATE_COMPILATION\n#endif\n", "CAIRN_SEPARATE_COMPILATION elsewhere"),
     ("plan/a.hpp", "CAIRN_DECL int x(int z);\n", "with CAIRN_DECL, but there is no plan/impl/a.ipp"),
-    ("plan/impl/once.ipp", "int twice(int z) {\n}\n", "plan/impl/once.ipp: a body without CAIRN_DECL: int twice"),
     ("plan/impl/once.ipp", "CAIRN_DECL int twice(int z) {\n}\n", "plan/impl/once.ipp has bodies of once twice"),
     ("../../tools/a.cpp", "#include <cairn/plan/impl/once.ipp>\n", "tools/a.cpp: includes a private header"),
     ("../../examples/a.cpp", "using namespace cairn::libtorch::detail;\n", "examples/a.cpp: uses a private name"),

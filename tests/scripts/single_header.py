@@ -11,9 +11,10 @@ import collections
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
+
+from running import told
 
 # In one program with README's, and as much of what is not in cairn.hpp.
 OTHER = """\
@@ -46,15 +47,7 @@ FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshad
 
 
 def make(root, folder, *more):
-    done = subprocess.run([sys.executable, root / "tools/single_header.py", "-o", folder / "cairn_single.hpp", *more],
-                          text=True, capture_output=True)
-    return done.returncode, done.stderr
-
-
-def told(command):
-    done = subprocess.run(command, text=True, env={**os.environ, "LC_ALL": "C"}, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT)
-    return done.returncode, done.stdout
+    return told(sys.executable, root / "tools/single_header.py", "-o", folder / "cairn_single.hpp", *more)
 
 
 def readme(root):
@@ -69,20 +62,16 @@ def program_faults(compiler, root, folder):
         yield "README's program does not include <cairn/cairn.hpp>"
     (folder / "example.cpp").write_text(example)
     (folder / "other.cpp").write_text(OTHER)
-    objects = []
     for name in ("example", "other"):
-        objects.append(folder / f"{name}.o")
-        status, said = told([compiler, *FLAGS, "-O0", "-c", folder / f"{name}.cpp", "-o", objects[-1]])
+        status, said = told(compiler, *FLAGS, "-O0", "-c", f"{name}.cpp", cwd=folder)
         if status != 0:
             yield f"{name}.cpp does not compile:\n{said[:3000]}"
             return
-    status, said = told([compiler, *objects, "-o", folder / "program"])
-    if status != 0:
-        yield f"they do not make one program:\n{said[:3000]}"
-        return
-    status, said = told([folder / "program"])
+    status, said = told(compiler, "example.o", "other.o", "-o", "program", cwd=folder)
+    if status == 0:
+        status, said = told(folder / "program")
     if (status, said) != (0, output):
-        yield f"README's program ends with {status} and prints\n{said}but README.md says\n{output}"
+        yield f"README's program ends with {status} and prints\n{said[:3000]}but README.md says\n{output}"
 
 
 def lines_of(text):
@@ -112,8 +101,8 @@ def text_faults(compiler, root, folder):
     for (flag, before), sentence in REFUSALS.items():
         (folder / "refused.cpp").write_text(before + '#include "cairn_single.hpp"\n')
         standard = [flag] if flag.startswith("-std") else ["-std=c++20", *filter(None, [flag])]
-        status, said = told([compiler, *standard, "-E", "-o", os.devnull, f"-I{root / 'include'}",
-                             folder / "refused.cpp"])
+        status, said = told(compiler, *standard, "-E", "-o", os.devnull, f"-I{root / 'include'}",
+                            folder / "refused.cpp", env=os.environ | {"LC_ALL": "C"})
         errors = [line for line in said.splitlines() if re.search(r"\berror:", line)]
         if status == 0 or not errors or sentence not in errors[0]:
             yield f"{flag or before.strip()}: not refused with '{sentence}':\n{said[:1000]}"
