@@ -32,7 +32,7 @@ def self_test(faults, sound, planted):
     for path, old, new, said in planted:
         found = found_in(faults, changed(sound, path, old, new))
         if not any(said in fault for fault in found):
-            wrong.append(f"planted in {path}: {new!r}; not found: {said}; found: {found}")
+            wrong.append(f"planted in {path}: {str(new)[:80]!r}; not found: {said}; found: {found}")
     print("\n".join(wrong) or f"{len(planted)} planted faults found")
     return bool(wrong)
 

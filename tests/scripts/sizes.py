@@ -27,8 +27,8 @@ SKIPPED = re.compile(
     r"|^[ \t]*#(?:\\\n|[^\n])*", re.S | re.M)      # directives
 NOT_COUNTED = re.compile(r"\s*(?:(?:public|private|protected):\s*)?$")
 CLASS = re.compile(r"(?:template <.*> )?(?:class|struct|union) (?:alignas\([^)]*\) )?([\w:]+)[^=(]*$")
-OTHERS = re.compile(r"(?:if|for|while|switch|else|do|try|catch|return|case|default|namespace|extern|inline namespace|enum|"
-                    r"union|template|requires|concept|throw)\b")
+OTHERS = re.compile(r"(?:if|for|while|switch|else|do|try|catch|return|case|default|throw|namespace|extern|enum|"
+                    r"inline namespace|template|requires|concept)\b")
 FUNCTION = re.compile(r"[^=(]*?(operator *(?:\(\)|\[\]|[^\s\w(]+)|~?[\w:]+) ?\(")
 
 
