@@ -118,24 +118,6 @@ IF = re.compile(r"^\s*#\s*(?:el)?if(?:n?def)?\b", re.M)
 ASKS = re.compile(r"^\s*#\s*(?:(?:el)?ifn?def\b|(?:el)?if\b.*\bdefined\b)|\b__has_include\b", re.M)
 
 
-def public_names(text):
-    """The lines that declare something behind a `///` comment, in a namespace that is not `detail`."""
-    inside, commented, found = [], False, []
-    for line in text.splitlines():
-        if opened := re.match(r"(?:inline )?namespace\s+([\w:]+)\s*\{", line):
-            inside.append(opened.group(1))
-            commented = False
-        elif inside and re.match(r"\}\s*//\s*(inline )?namespace", line):
-            inside.pop()
-        elif line.startswith("///"):
-            commented = "\\file" not in line
-        elif line and not line.startswith("//"):
-            if commented and inside and "detail" not in "::".join(inside).split("::"):
-                found.append(line)
-            commented = False
-    return found
-
-
 def is_private(path):
     return bool({"detail", "impl"} & set(path.split("/")[:-1])) and path != SOURCE
 
@@ -231,11 +213,8 @@ def faults(root):
         if adapter in ROOMS and room is None:
             yield f"{path}: belongs to no room of {adapter}/"
         includes[path] = []
-        if is_private(path):
-            for line in public_names(text):
-                yield f"{path}: is private, but declares a public name: {line}"
-        elif "namespace" in text and not public_names(text):
-            yield f"{path}: declares no documented public name: it belongs into detail/"
+        if "namespace" in text and not is_private(path) and not re.search(r"^///(?! \\file)", text, re.M):
+            yield f"{path}: documents no name: it belongs into detail/"
         for quote, name in INCLUDE.findall(text):
             if quote == '"':
                 yield f'{path}: "{name}" is to be written <cairn/...>'
@@ -273,7 +252,7 @@ def faults(root):
         if path in reached_from(path, includes, set()):
             yield f"{path}: includes itself, through others"
     for path, name in defines:
-        if not re.match(r"CAIRN_(VERSION|HAS)_", name) and (path, name) != (LINKAGE, "CAIRN_DECL"):
+        if (path, name) != (LINKAGE, "CAIRN_DECL") and not re.match(r"CAIRN_(VERSION|HAS)_", name):
             yield f"{path}: #define {name}: macros are CAIRN_VERSION_* or CAIRN_HAS_*, and CAIRN_DECL of {LINKAGE}"
     for file in sorted(file for pattern in USERS for file in root.glob(pattern) if file.is_file()):
         text, path = file.read_text(errors="replace"), file.relative_to(root)
@@ -325,7 +304,6 @@ SOUND = {
 PLANTED = [  # header, text added to it, what is to be said
     ("core/a.hpp", "#include <cairn/store/a.hpp>\n", "core/a.hpp: may not include <cairn/store/a.hpp>"),
     ("plan/a.hpp", "#include <cairn/plan/text/a.hpp>\n", "plan/a.hpp: may not include <cairn/plan/text/a.hpp>"),
-    ("run/a.hpp", "#include <cairn/schedule/b.hpp>\n", "run/a.hpp: may not include <cairn/schedule/b.hpp>"),
     ("adapt/two.hpp", "#include <cairn/adapt/one.hpp>\n", "adapt/two.hpp: may not include <cairn/adapt/one.hpp>"),
     ("adapt/two.hpp", "#include <cairn/plan/a.hpp>\n", "adapt/two.hpp: may not include <cairn/plan/a.hpp>"),
     ("plan/impl/once.ipp", "#include <cairn/cairn.hpp>\n", "plan/impl/once.ipp: may not include <cairn/cairn.hpp>"),
@@ -336,11 +314,9 @@ PLANTED = [  # header, text added to it, what is to be said
     ("misc/a.hpp", "", "misc/a.hpp: belongs to no layer"),
     ("core/a.hpp", "#include <string>\n", "core/a.hpp: <string> is not for this folder"),
     ("schedule/b.hpp", "#include <chrono>\n", "schedule/b.hpp: <chrono>"),
-    ("plan/a.hpp", "#include <fstream>\n", "plan/a.hpp: <fstream>"),
     ("core/a.hpp", "#include <cairn/core/b.hpp>\n", "there is no <cairn/core/b.hpp>"),
     ("core/a.hpp", '#include "b.hpp"\n', '"b.hpp" is to be written'),
     ("core/a.hpp", "#include <cairn/core/a.hpp>\n", "core/a.hpp: includes itself"),
-    ("core/a.hpp", "# ifdef __CUDACC__\n#endif\n", "core/a.hpp: core/ asks nothing"),
     ("core/a.hpp", "#if 1 && defined(X)\n#endif\n", "core/a.hpp: core/ asks nothing"),
     ("core/a.hpp", "#define CAIRN_HAS_X 1\n", "macros are defined in one header"),
     ("version.hpp", "#define CAIRN_LIKELY 1\n", "#define CAIRN_LIKELY"),
@@ -349,8 +325,7 @@ PLANTED = [  # header, text added to it, what is to be said
     ("cairn.hpp", "#include <cairn/plan/text/a.hpp>\n", "cairn.hpp: reaches plan/text/a.hpp"),
     ("cairn.hpp", "int x;\n", "cairn.hpp: #include lines only"),
     ("cairn.hpp", "\n" * 40, "cairn.hpp: 44 lines"),
-    ("core/a.hpp", "namespace cairn {\nint z;\n}  // namespace cairn\n", "declares no documented public name"),
-    ("core/detail/refused.hpp", "namespace cairn {\n/// What.\nint z;\n}  // namespace cairn\n", "is private, but"),
+    ("core/a.hpp", "namespace cairn {\nint z;\n}  // namespace cairn\n", "core/a.hpp: documents no name"),
     ("plan/impl/more.ipp", "#include <cairn/plan/a.hpp>\n", "plan/impl/more.ipp: is not in impl/src.hpp"),
     ("plan/impl/a.ipp", "#include <cairn/plan/a.hpp>\n", "plan/a.hpp: does not end with the #include of plan/impl/a"),
     ("plan/impl/b.ipp", "", "plan/impl/b.ipp: does not include plan/b.hpp"),
