@@ -5,7 +5,6 @@
     portability.py [--all] [--write] [TARGET...]    all targets, or those that are named
     portability.py --targets                        their names
     portability.py --needs TARGET                   COMMAND:PACKAGE of what it needs of Debian
-    portability.py --table                          the table of the last runs of all targets, nothing is built
     portability.py --self                           holds what is read from reports and sources against known ones
 
 --all builds every test of core, schedule, store, plan and run, not those of short.txt alone. --write puts the table of
@@ -13,6 +12,7 @@ the last runs into docs/portability.md; lines of targets that have not run in th
 What a target lacks is said, and it is left out.
 """
 import argparse
+import collections
 import dataclasses
 import datetime
 import json
@@ -22,6 +22,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "portability"
@@ -167,22 +168,16 @@ def settings(name, target):
 
 def versions(command, environment):
     """The compiler and the standard library, as they name themselves."""
-    macros = subprocess.run([*command, "-std=c++20", "-dM", "-E", "-x", "c++", "-"], input="#include <version>\n",
-                            text=True, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                            check=False).stdout
-    def macro(name):
-        found = re.search(rf"^#define {name} (\d+)", macros, re.M)
-        return found[1] if found else "0"
-
-    kind = ("clang", "__clang_major__", "__clang_minor__") if macro("__clang__") != "0" else (
-        "g++", "__GNUC__", "__GNUC_MINOR__")
-    name = f"{kind[0]} {macro(kind[1])}.{macro(kind[2])}"
-    if of_libcxx := re.search(r"_LIBCPP_VERSION (\d+)", macros):
-        library = f"libc++ {int(of_libcxx[1]) // 10000}"
-    elif of_gnu := re.search(r"_GLIBCXX_RELEASE (\d+)", macros):
-        library = f"libstdc++ {of_gnu[1]}"
-    else:
-        library = "unknown"
+    said = subprocess.run([*command, "-std=c++20", "-dM", "-E", "-x", "c++", "-"], input="#include <version>\n",
+                          text=True, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          check=False).stdout
+    macros = dict(re.findall(r"^#define (\w+) (\d+)", said, re.M))
+    kind, prefix = ("clang", "__clang_major__ __clang_minor__") if "__clang__" in macros else (
+        "g++", "__GNUC__ __GNUC_MINOR__")
+    name = f"{kind} " + ".".join(macros.get(part, "0") for part in prefix.split())
+    library = f"libstdc++ {macros.get('_GLIBCXX_RELEASE', '0')}"
+    if "_LIBCPP_VERSION" in macros:
+        library = f"libc++ {int(macros['_LIBCPP_VERSION']) // 10000}"
     return (f"zig {ZIG.split('==')[1]}, {name}" if command[0].endswith("zig") else name), library
 
 
@@ -223,58 +218,60 @@ def run_program(target, program, environment):
         return "too slow", (late.stdout or b"").decode(errors="replace")
 
 
+def build(folder, arguments, environment, everything):
+    """The names of programs that could not be built."""
+    configure = ["cmake", "--preset", "portability", "-B", str(folder), *arguments,
+                 f"-DCAIRN_PORTABILITY={'ALL' if everything else 'SHORT'}"]
+    failed, said = told(configure, cwd=ROOT, env=environment)
+    log = folder / "build.log"
+    if failed:
+        log.write_text(said)
+        raise LeftOut(f"CMake cannot configure for it, see {log.relative_to(ROOT)}")
+    goes_on = ["-k", "0"] if (folder / "build.ninja").exists() else ["-k"]
+    said += told(["cmake", "--build", str(folder), "--", *goes_on], cwd=ROOT, env=environment)[1]
+    log.write_text(said)
+    return [f"not built: {pathlib.PurePath(error).name}" for error in re.findall(r"^FAILED: (\S+)", said, re.M)]
+
+
 def build_and_run(name, target, everything):
     arguments, command, environment = settings(name, target)
-    folder = BUILD / name
+    folder, tests = BUILD / name, ROOT / "tests"
     folder.mkdir(parents=True, exist_ok=True)
-    compiler, library = versions(command, environment)
-    record = {"machine": target.machine, "compiler": compiler, "library": library}
-    log = folder / "build.log"
-    with open(log, "w", encoding="utf-8") as out:
-        for step in (["cmake", "--preset", "portability", "-B", str(folder), *arguments,
-                      f"-DCAIRN_PORTABILITY={'ALL' if everything else 'SHORT'}"],
-                     ["cmake", "--build", str(folder), "--", "-k", "0"] if (folder / "build.ninja").exists()
-                     or shutil.which("ninja") else ["cmake", "--build", str(folder), "--", "-k"]):
-            done = subprocess.run(step, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT, check=False)
-            if done.returncode and "-B" in step:
-                raise LeftOut(f"CMake cannot configure for it, see {log.relative_to(ROOT)}")
-    tests = ROOT / "tests"
-    short = short_list(tests)
+    failures = build(folder, arguments, environment, everything)
     sources = all_sources(tests)
-    built = sources if everything else short
+    built = sources if everything else short_list(tests)
     beyond = cases_of(tests, [source for source in sources if source not in built])[0]
-    longer = cases_of(tests, built)[1]
-    skipped, failures, ran, passed = {}, [], 0, 0
-    errors = re.findall(r"^FAILED: (\S+)", log.read_text(errors="replace"), re.M)
-    failures += [f"not built: {pathlib.PurePath(error).name}" for error in errors]
-    names = (folder / "tests" / "programs.txt").read_text().split()
     suffix = target.suffix or (".exe" if target.system == "Windows" else "")
-    programs = [path for path in (folder / "tests" / (name + suffix) for name in names) if path.exists()]
+    programs = [folder / "tests" / (program + suffix) for program in
+                (folder / "tests" / "programs.txt").read_text().split()]
+    programs = [program for program in programs if program.exists()]
+    ran = passed = 0
     if not target.runs:
-        total = cases_of(tests, built)[0]
-        why = [f"{total} in {len(programs)} programs: {target.remark}"]
-        record |= {"run": 0, "passed": 0, "left_out": total + beyond, "failed": failures}
+        left_out = cases_of(tests, built)[0]
+        why = [f"{left_out} in {len(programs)} programs: {target.remark}"]
     else:
+        skipped = collections.Counter()
         for program in programs:
             status, report = run_program(target, program, environment)
             (folder / (program.name + ".txt")).write_text(report)
             of_program, fine, names, why_skipped = verdicts(report)
-            for reason in why_skipped:
-                skipped[reason] = skipped.get(reason, 0) + 1
+            skipped.update(why_skipped)
             ran += of_program - len(why_skipped)
             passed += fine - len(why_skipped)
             failures += [f"{program.name}: {case}" for case in names]
             if of_program == 0 or (status != 0 and not names):
                 failures.append(f"{program.name} ended with {status}")
+        longer = cases_of(tests, built)[1]
+        left_out = longer + skipped.total()
         why = [target.remark] if target.remark else []
-        record |= {"run": ran, "passed": passed, "failed": failures,
-                   "left_out": longer + beyond + sum(skipped.values())}
-        if longer:
-            why.append(f"{longer} long ones")
+        why += [f"{longer} long ones"] if longer else []
         why += [f"{count}: {reason}" for reason, count in sorted(skipped.items())]
     if beyond:
         why.append(f"{beyond} of other files (`--all`)")
-    return record | {"why": "; ".join(why), "date": datetime.date.today().isoformat()}
+    compiler, library = versions(command, environment)
+    return {"machine": target.machine, "compiler": compiler, "library": library, "run": ran, "passed": passed,
+            "failed": failures, "left_out": left_out + beyond, "why": "; ".join(why),
+            "date": datetime.date.today().isoformat()}
 
 
 def row_of(name, record):
@@ -315,39 +312,34 @@ def self_test():
     assert verdicts(report) == (12, 11, ["a long name in two lines"], ["no GPU"]), verdicts(report)
     assert verdicts("All tests passed (1 assertion in 1 test case)\n") == (1, 1, [], [])
     assert verdicts("terminated") == (0, 0, [], [])
-    written = 'TEST_CASE("a", "[x]") {\nTEST_CASE("b", "[x][long]") {\nTEMPLATE_TEST_CASE("c", "[y]", int) {\n' \
-              'TEST_CASE("d", "[.soak]") {\n  TEST_CASE("inside\n'
-    import tempfile
-    with tempfile.TemporaryDirectory() as scratch:
-        (pathlib.Path(scratch) / "x_test.cpp").write_text(written)
-        assert cases_of(pathlib.Path(scratch), ["x_test.cpp"]) == (3, 1)
-    lines = table({"a": {"machine": "m", "why": "missing: x (Debian: y)"}}).splitlines()
-    assert lines[-1] == "| `a` | m | | | 0 | 0 | all | left out: missing: x (Debian: y) |", lines
     kept = "| `gcc` | x86-64 Linux | g++ 1.0 | libstdc++ 1 | 3 | 3 | 0 | a line |"
     with tempfile.TemporaryDirectory() as scratch:
-        (pathlib.Path(scratch) / "zig.json").write_text('{"machine": "m", "why": "missing: x"}')
-        records = last_records(f"{BEGIN}\n{kept}\n{kept.replace('gcc', 'zig')}\n{END}", pathlib.Path(scratch))
-    lines = table(records).splitlines()
+        folder = pathlib.Path(scratch)
+        (folder / "x_test.cpp").write_text(
+            'TEST_CASE("a", "[x]") {\nTEST_CASE("b", "[x][long]") {\nTEMPLATE_TEST_CASE("c", "[y]", int) {\n'
+            'TEST_CASE("d", "[.soak]") {\n  TEST_CASE("inside\n')
+        assert cases_of(folder, ["x_test.cpp"]) == (3, 1)
+        (folder / "zig.json").write_text('{"machine": "m", "why": "missing: x"}')
+        lines = table(last_records(f"{BEGIN}\n{kept}\n{kept.replace('gcc', 'zig')}\n{END}", folder)).splitlines()
     assert kept in lines and "| `zig` | m | | | 0 | 0 | all | left out: missing: x |" in lines, lines
     assert "| `i386` | i386 Linux, 32 bits | | | 0 | 0 | all | left out: not run |" in lines, lines
-    tests = ROOT / "tests"
-    short = short_list(tests)
-    assert not set(short) - set(all_sources(tests)), "short.txt names what is not there"
+    short = short_list(ROOT / "tests")
+    assert not set(short) - set(all_sources(ROOT / "tests")), "short.txt names what is not there"
     assert {source.split("/")[0] for source in short} >= {"core", "schedule", "run", "plan"}
     print("as it should be")
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for flag in ("--all", "--write", "--table", "--self"):
+    for flag in ("--all", "--write", "--self"):
         options.add_argument(flag, action="store_true")
     options.add_argument("--targets", action="store_true", dest="names")
     options.add_argument("--needs", metavar="TARGET")
     options.add_argument("targets", nargs="*", metavar="TARGET")
     given = options.parse_args()
-    unknown = [name for name in [*given.targets, *([given.needs] if given.needs else [])] if name not in TARGETS]
-    if unknown:
-        options.error(f"no target {unknown[0]}; there are {' '.join(TARGETS)}")
+    for name in [*given.targets, given.needs]:
+        if name and name not in TARGETS:
+            options.error(f"no target {name}; there are {' '.join(TARGETS)}")
     if given.self:
         return self_test()
     if given.names:
@@ -355,18 +347,17 @@ def main():
     if given.needs:
         return print(" ".join(TARGETS[given.needs].needs))
     failed = False
-    if not given.table:
-        for name in given.targets or TARGETS:
-            print(f"portability: {name}", file=sys.stderr, flush=True)
-            BUILD.mkdir(parents=True, exist_ok=True)
-            try:
-                record = build_and_run(name, TARGETS[name], given.all)
-            except LeftOut as why:
-                record = {"machine": TARGETS[name].machine, "why": str(why)}
-            (BUILD / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
-            failed = failed or bool(record.get("failed"))
-            for one in record.get("failed", []):
-                print(f"portability: {name}: failed: {one}", file=sys.stderr)
+    for name in given.targets or TARGETS:
+        print(f"portability: {name}", file=sys.stderr, flush=True)
+        BUILD.mkdir(parents=True, exist_ok=True)
+        try:
+            record = build_and_run(name, TARGETS[name], given.all)
+        except LeftOut as why:
+            record = {"machine": TARGETS[name].machine, "why": str(why)}
+        (BUILD / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+        for one in record.get("failed", []):
+            failed = True
+            print(f"portability: {name}: failed: {one}", file=sys.stderr)
     text = PAGE.read_text()
     records = last_records(text)
     named = {name: records[name] for name in given.targets or records}

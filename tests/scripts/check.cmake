@@ -69,11 +69,10 @@ if(compiler_of_gcc)
   cairn_check_script(trace.no_trace_cost no_trace.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}")
 endif()
 
-# Every public name has its sentence; the other pages, their programs, quotations and pictures; the site.
+# Every public name has its sentence; the other pages, their programs and pictures; the site.
 find_program(CAIRN_DOXYGEN doxygen)
 mark_as_advanced(CAIRN_DOXYGEN)
 cairn_check_script(docs.every_public_name public_names.py "${CAIRN_DOXYGEN}" "${PROJECT_SOURCE_DIR}")
-cairn_check_script(docs.quoted quoted.py "${PROJECT_SOURCE_DIR}/docs/adoption.md")
 cairn_check_pages("docs/")
 find_program(CAIRN_SPHINX sphinx-build HINTS "${PROJECT_SOURCE_DIR}/build/docs-packages/bin")
 mark_as_advanced(CAIRN_SPHINX)
@@ -140,7 +139,6 @@ if(Python3_EXECUTABLE)
 else()
   cairn_left_out(benchmarks.python_parses layout "${no_python}")
 endif()
-cairn_check_script(module_calls module_calls.py "${PROJECT_SOURCE_DIR}/benchmarks" "${PROJECT_SOURCE_DIR}/tests/scripts")
 
 # The glue of docs/adjoints.md by the Enzyme that `./run adoption --enzyme` fetches, or that Python finds.
 set(cairn_labels adoption)

@@ -14,9 +14,10 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
+
+from running import told
 
 FENCE = re.compile(r"^```(sh|cmake)\n(.*?)^```[ \t]*$", re.M | re.S)
 ADDRESS = "https://example.org/cairn.git"
@@ -68,9 +69,8 @@ class Reader:
         file.chmod(0o755)
 
     def run(self, *command, within=None):
-        done = subprocess.run(command, cwd=within or self.folder, env=self.environment, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        return f"{command[-1]} ends with {done.returncode}\n{done.stdout[-3000:]}" if done.returncode else ""
+        status, said = told(*command, cwd=within or self.folder, env=self.environment)
+        return f"{command[-1]} ends with {status}\n{said[-3000:]}" if status else ""
 
     def make_repository(self):
         """What others would clone: what CMake needs of this checkout, and the tag of its version."""

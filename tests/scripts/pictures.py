@@ -21,6 +21,8 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 
+from running import told
+
 SVG = "{http://www.w3.org/2000/svg}"
 CASES = [  # steps, slots, more words; what the title has to say, what is at the ends of the axes
     (["40", "4"], None),
@@ -37,6 +39,7 @@ SCHEDULES = ["uniform", "revolve", "leaves", "two_level", "online", "multistage"
 GALLERY = [f"gallery_{name}.svg" for name in ("batch", "breakdown", "lines", "measured", "pareto", "sweep")]
 OF_CHAINS = {"chain_pareto.svg": "real_gpt12x2.pareto.svg", "chain_memory.svg": "real_gpt12x2.memory.svg"}
 OF_FIELDS = "example_seismic.svg"  # cells in colours, by examples/seismic/pictures.hpp
+MOST = str(2**63 - 1)
 NUMBER = r"-?\d+(?:\.\d+)?"
 # Widths of the characters from ' ' to '~' in DejaVu Sans, in thousandths of their height.
 WIDTHS = [318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, *[636] * 10, 337, 337, 838,
@@ -115,7 +118,10 @@ def style_faults(style):
 
 
 def faults(path, title):
-    text = path.read_text()
+    yield from (f"{path.name}: {fault}" for fault in faults_of(path.read_text(), title))
+
+
+def faults_of(text, title):
     root = ElementTree.fromstring(text)
     _, _, width, height = (float(n) for n in root.get("viewBox").split())
     if [child.tag for child in root][:2] != [SVG + "title", SVG + "desc"]:
@@ -151,73 +157,69 @@ def faults(path, title):
         yield f"axes without ticks or names: {axes}"
 
 
-def drawn_by_commands(tool, page, kept):
+def unlike(kept, drawn, by):
+    """What is wrong with a kept picture that must be, byte for byte, the one that was drawn."""
+    if not kept.exists() or kept.read_bytes() != drawn.read_bytes():
+        yield f"{kept} is not what `{by}` draws"
+
+
+def of_commands(tool, page, kept, scratch):
     """Draws what the page's commands draw, and compares it with what is kept."""
-    wrong, drawn = [], set()
-    with tempfile.TemporaryDirectory() as scratch:
-        for line in re.findall(r"^cairn (.*)$", page.read_text(), re.M):
-            *words, name = line.split()
-            path = pathlib.Path(scratch, pathlib.Path(name).name)
-            done = subprocess.run([tool, *words, path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            drawn.add(path.name)
-            if done.returncode:
-                wrong.append(f"cairn {line}: {done.stderr}")
-            elif not (kept / path.name).exists() or (kept / path.name).read_bytes() != path.read_bytes():
-                wrong.append(f"{kept / path.name} is not what `cairn {line}` draws")
+    commands = re.findall(r"^cairn (.*) (\S+)$", page.read_text(), re.M)
+    for words, name in commands:
+        path = scratch / pathlib.Path(name).name
+        status, said = told(tool, *words.split(), path)
+        yield from [f"cairn {words}: {said}"] if status else unlike(kept / path.name, path, f"cairn {words} {name}")
     for path in sorted(kept.glob("example_*.svg")):
         if path.name == OF_FIELDS:
             ElementTree.parse(path)
         else:
-            wrong += [f"{path.name}: {fault}" for fault in faults(path, None)]
-    print("\n".join(wrong) or f"{len(drawn)} pictures of examples")
-    return bool(wrong) or not drawn
+            yield from faults(path, None)
+    print(f"{len(commands)} pictures of examples")
+    if not commands:
+        yield f"{page} has no commands"
+
+
+def of_programs(scratch, program, kept, gallery, chains=None):
+    """Pictures of loops and titles of all kinds, and those that are kept."""
+    kept, names = pathlib.Path(kept), ["memory.svg", "space_time.svg"]
+    for words, title in CASES:
+        subprocess.run([program, scratch, *words], check=True)
+        for name in names:
+            yield from (f"{' '.join(words)[:60]}: {fault}" for fault in faults(scratch / name, title))
+    for command in ([program, scratch], [gallery, scratch], [chains, "--out", scratch / "chains"])[:2 + bool(chains)]:
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    for name in names + [f"schedule_{kind}.svg" for kind in SCHEDULES] + GALLERY:
+        yield from faults(scratch / name, None)
+        yield from unlike(kept / name, scratch / name, f"{gallery if name in GALLERY else program} {kept}")
+    for path in sorted((scratch / "chains").glob("*")):
+        yield from faults(path, None)
+    for name, drawn in OF_CHAINS.items() if chains else ():
+        yield from unlike(kept / name, scratch / "chains" / drawn, f"{chains} --out FOLDER")
+    root = kept.resolve().parents[1]
+    sys.path.insert(0, str(root / "benchmarks" / "versus"))
+    import report
+    if (root / report.evidence).exists():
+        drawn = scratch / "versus.svg"
+        drawn.write_text(report.picture(json.loads((root / report.evidence).read_text()), root))
+        yield from faults(drawn, None)
+        yield from unlike(root / report.drawing, drawn, "./run versus --write")
+    known = {path.name for path in scratch.glob("*.svg")} | set(OF_CHAINS)
+    yield from (f"{path}: nothing draws it" for path in sorted(kept.glob("*.svg"))
+                if path.name not in known and not path.name.startswith("example_"))
+    status, said = told(program, scratch, MOST, "3", timeout=60)
+    if status == 0 or MOST not in said:
+        yield f"a loop too long to be drawn: {status} {said}"
 
 
 def main():
-    if sys.argv[1] == "--commands":
-        return drawn_by_commands(sys.argv[2], *map(pathlib.Path, sys.argv[3:]))
-    program, kept = sys.argv[1], pathlib.Path(sys.argv[2])
-    wrong = []
     with tempfile.TemporaryDirectory() as scratch:
-        names = ["memory.svg", "space_time.svg"]
-        of_schedules = [f"schedule_{kind}.svg" for kind in SCHEDULES]
-        for words, title in CASES:
-            subprocess.run([program, scratch, *words], check=True)
-            for name in names:
-                found = faults(pathlib.Path(scratch, name), title)
-                wrong += [f"{name} of {' '.join(words)[:60]}: {fault}" for fault in found]
-        subprocess.run([program, scratch], check=True)
-        subprocess.run([sys.argv[3], scratch], check=True, stdout=subprocess.DEVNULL)
-        for name in of_schedules + GALLERY:
-            wrong += [f"{name}: {fault}" for fault in faults(pathlib.Path(scratch, name), None)]
-        names += of_schedules + GALLERY
-        figures = kept.parent / "evidence" / "versus.json"
-        if figures.exists():
-            sys.path.insert(0, str(kept.parent.parent / "benchmarks" / "versus"))
-            import report
-            drawn = pathlib.Path(scratch, "versus.svg")
-            drawn.write_text(report.picture(json.loads(figures.read_text()), kept.parent.parent))
-            wrong += [f"versus.svg: {fault}" for fault in faults(drawn, None)]
-            names.append("versus.svg")
-        if len(sys.argv) > 4:
-            chains = pathlib.Path(scratch, "chains")
-            subprocess.run([sys.argv[4], "--out", chains], check=True, stdout=subprocess.DEVNULL)
-            for path in sorted(chains.iterdir()):
-                wrong += [f"{path.name}: {fault}" for fault in faults(path, None)]
-            for name, drawn in OF_CHAINS.items():
-                (chains / drawn).rename(pathlib.Path(scratch, name))
-            names += OF_CHAINS
-        for name in names:
-            if not (kept / name).exists() or (kept / name).read_bytes() != pathlib.Path(scratch, name).read_bytes():
-                draws = sys.argv[3] if name in GALLERY else program
-                wrong.append(f"{kept / name} is not what {draws} draws; `{draws} {kept}` draws it anew")
-        wrong += [f"{path}: nothing draws it" for path in sorted(kept.glob("*.svg"))
-                  if path.name not in names and path.name not in OF_CHAINS and not path.name.startswith("example_")]
-    refused = subprocess.run([program, tempfile.gettempdir(), "9223372036854775807", "3"], capture_output=True,
-                             text=True, timeout=60)
-    if refused.returncode == 0 or "9223372036854775807" not in refused.stderr:
-        wrong.append(f"a loop too long to be drawn: {refused.returncode} {refused.stderr}")
-    print("\n".join(wrong) or f"{len(CASES)} loops, {len(names)} pictures")
+        scratch = pathlib.Path(scratch)
+        if sys.argv[1] == "--commands":
+            wrong = list(of_commands(sys.argv[2], *map(pathlib.Path, sys.argv[3:]), scratch))
+        else:
+            wrong = list(of_programs(scratch, *sys.argv[1:]))
+    print("\n".join(wrong) or "no fault")
     return bool(wrong)
 
 

@@ -9,22 +9,23 @@ cell, pictures that are XML.
 """
 import csv
 import math
-import pathlib
 import sys
-import tempfile
 import xml.etree.ElementTree as xml_tree
+
+import planted
 
 NODES = ("rank,node_name,node_type,gtype,median_run_time_s,median_peak_mem_bytes,median_active_mem_bytes,"
          "device").split(",")
 ACTIVATIONS = ("activation_name,creation_rank,last_fw_use_rank,first_bw_use_rank,last_bw_use_rank,"
                "median_mem_size_bytes,inactive_time_s,recomp_time_s,recomp_memory_bytes").split(",")
 PICTURES = ("run_time", "node_memory", "memory")
-BATCH_PICTURES = ("peak_and_time", "breakdown", "memory")
+BATCH_PICTURES = ("batch_peak_and_time", "batch_breakdown", "batch_memory")
 TYPES, PARTS = {"PARAM", "ACT", "GRAD", "OPT_STATE", "OTHER"}, {"forward", "backward", "other"}
 WORDS = {"node_name", "node_type", "gtype", "device", "activation_name"}
 
 
 def rows_of(path, columns, wrong):
+    """The rows of a table, cells that are no words as numbers."""
     with open(path, newline="") as file:
         lines = list(csv.reader(file))
     if not lines or (columns and lines[0] != columns):
@@ -33,27 +34,27 @@ def rows_of(path, columns, wrong):
     rows = []
     for number, line in enumerate(lines[1:], 2):
         row = dict(zip(lines[0], line))
-        if len(line) != len(lines[0]) or "" in line:
-            wrong.append(f"{path.name}:{number}: a cell is missing or empty")
-            continue
         try:
-            values = {name: float(cell) for name, cell in row.items() if name not in WORDS}
+            row |= {name: float(cell) for name, cell in row.items() if name not in WORDS}
         except ValueError:
             wrong.append(f"{path.name}:{number}: a cell is no number")
             continue
-        if any(not math.isfinite(value) or value < 0 for value in values.values()):
-            wrong.append(f"{path.name}:{number}: a number is negative or not finite")
+        numbers = [row[name] for name in row if name not in WORDS]
+        if len(line) != len(lines[0]) or "" in line or not all(0 <= value < math.inf for value in numbers):
+            wrong.append(f"{path.name}:{number}: a cell is missing or empty, or a number is negative or not finite")
             continue
-        rows.append({**row, **values})
+        rows.append(row)
     return rows
 
 
-def check_picture(path, wrong):
-    try:
-        if not xml_tree.parse(path).getroot().tag.endswith("svg"):
-            wrong.append(f"{path.name}: no picture")
-    except (OSError, xml_tree.ParseError) as problem:
-        wrong.append(f"{path.name}: {problem}")
+def check_pictures(path, end, names, wrong):
+    for name in names:
+        picture = path.with_name(path.name.replace(end, f"{name}.svg"))
+        try:
+            if not xml_tree.parse(picture).getroot().tag.endswith("svg"):
+                wrong.append(f"{picture.name}: no picture")
+        except (OSError, xml_tree.ParseError) as problem:
+            wrong.append(f"{picture.name}: {problem}")
 
 
 def check_pair(path, wrong):
@@ -63,6 +64,7 @@ def check_pair(path, wrong):
             wrong.append(f"{path.name}: rank {number} is not what it says")
         if node["median_peak_mem_bytes"] < node["median_active_mem_bytes"]:
             wrong.append(f"{path.name}: the peak of rank {number} is below what is active")
+    check_pictures(path, "node_stats.csv", PICTURES, wrong)
     other = path.with_name(path.name.replace("_node_stats.csv", "_activation_stats.csv"))
     if not other.exists():
         wrong.append(f"{other.name}: is missing")
@@ -71,8 +73,6 @@ def check_pair(path, wrong):
         uses = [row[name] for name in ACTIVATIONS[1:5]]
         if uses != sorted(uses) or not uses[1] < uses[2] < len(nodes):
             wrong.append(f"{other.name}: the uses of {row['activation_name']} are out of order")
-    for name in PICTURES:
-        check_picture(path.with_name(path.name.replace("_node_stats.csv", f"_{name}.svg")), wrong)
 
 
 def check_batches(path, wrong):
@@ -83,8 +83,7 @@ def check_batches(path, wrong):
             wrong.append(f"{path.name}: the parts of batch {row['batch']:.0f} do not add up to the counted peak")
     if not rows:
         wrong.append(f"{path.name}: no batches")
-    for name in BATCH_PICTURES:
-        check_picture(path.with_name(path.name.replace("_batches.csv", f"_batch_{name}.svg")), wrong)
+    check_pictures(path, "batches.csv", BATCH_PICTURES, wrong)
 
 
 def faults(folder):
@@ -96,58 +95,27 @@ def faults(folder):
         check_pair(path, wrong)
     for path in batches:
         check_batches(path, wrong)
-    return wrong, len(pairs), len(batches)
+    print(f"{len(pairs)} profiles and {len(batches)} analyses")
+    return wrong
 
 
-GOOD = {
+SOUND = {
     "x_node_stats.csv": ",".join(NODES)
                         + '\n0,"f()",ACT,forward,1e-06,8,0,cpu\n1,loss(),OTHER,other,0,16,8,cpu\n'
                           '2,f.backward(output),GRAD,backward,2e-06,16,16,cpu\n3,output,OTHER,other,0,0,0,cpu\n',
     "x_activation_stats.csv": ",".join(ACTIVATIONS) + "\nf,0,1,2,2,8,0,1e-06,8\n",
     "x_batches.csv": "batch,counted_peak_bytes,param_bytes,act_bytes,grad_bytes,opt_state_bytes,other_bytes\n"
                      "4,16,0,8,8,0,0\n",
-    **{f"x_{name}.svg": "<svg xmlns='http://www.w3.org/2000/svg'/>"
-       for name in (*PICTURES, *(f"batch_{name}" for name in BATCH_PICTURES))},
+    **{f"x_{name}.svg": "<svg xmlns='http://www.w3.org/2000/svg'/>" for name in PICTURES + BATCH_PICTURES},
 }
+NODE_TABLE = "x_node_stats.csv"
 PLANTED = [
-    ("x_node_stats.csv", "rank,", "number,", "other columns"), ("x_node_stats.csv", "1e-06", "nan", "not finite"),
-    ("x_node_stats.csv", "1e-06", "", "empty"),
-    ("x_node_stats.csv", "ACT", "ACTS", "rank 0 is not"),
-    ("x_node_stats.csv", ",16,16,", ",15,16,", "below what is active"),
-    ("x_node_stats.csv", "1e-06", "soon", "no number"),
+    (NODE_TABLE, "rank,", "number,", "other columns"), (NODE_TABLE, "1e-06", "nan", "not finite"),
+    (NODE_TABLE, "f()", "", "empty"), (NODE_TABLE, "ACT", "ACTS", "rank 0 is not"),
+    (NODE_TABLE, ",16,16,", ",15,16,", "below what is active"), (NODE_TABLE, "1e-06", "soon", "no number"),
     ("x_activation_stats.csv", "0,1,2,2", "0,2,2,2", "out of order"),
+    ("x_activation_stats.csv", "", None, "is missing"),
     ("x_batches.csv", ",8,8,", ",8,9,", "do not add up"), ("x_memory.svg", "/>", ">", "x_memory.svg: "),
 ]
 
-
-def found_in(files):
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in files.items():
-            pathlib.Path(folder, name).write_text(text)
-        return faults(pathlib.Path(folder))[0]
-
-
-def self_check():
-    wrong = [f"a good folder is refused: {fault}" for fault in found_in(GOOD)]
-    for name, before, after, said in PLANTED:
-        assert before in GOOD[name], (name, before)
-        if not any(said in fault for fault in found_in({**GOOD, name: GOOD[name].replace(before, after, 1)})):
-            wrong.append(f"not found: {said}")
-    if not any("is missing" in fault
-               for fault in found_in({name: text for name, text in GOOD.items() if "activation" not in name})):
-        wrong.append("not found: a missing table")
-    print("\n".join(wrong) or f"{len(PLANTED) + 1} planted faults found")
-    return bool(wrong)
-
-
-def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    if sys.argv[1] == "--self":
-        return self_check()
-    wrong, pairs, batches = faults(pathlib.Path(sys.argv[1]))
-    print("\n".join(wrong) or f"{pairs} profiles and {batches} analyses are what they say")
-    return bool(wrong)
-
-
-sys.exit(main())
+sys.exit(planted.main(faults, SOUND, PLANTED, "they are what they say"))

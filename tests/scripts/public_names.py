@@ -7,12 +7,15 @@ docs/Doxyfile's input.
                                           one and 77 without doxygen
     public_names.py DOXYGEN ROOT --self   plants one fault of each kind in a header and checks that it is found
 """
+import functools
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as xml_tree
+
+import planted
+from running import needed
 
 SOUND = """/// \\file planted.hpp  A header.
 /// All of it.
@@ -49,17 +52,18 @@ FAULTS = {  # what takes the place of "// more" -> a part of the warning
 }
 
 
-def warnings(doxygen, root, scratch, inputs=None):
-    """Doxygen's status and words. It reads the comments of functions only where it writes something: XML, into
-    `scratch`."""
-    settings = pathlib.Path(root, "docs", "Doxyfile").read_text()
-    settings += f'OUTPUT_DIRECTORY = "{scratch}"\nGENERATE_XML = YES\n'
-    if inputs:
-        settings += f'INPUT = "{inputs}"\n'
-    done = subprocess.run([doxygen, "-"], input=settings, text=True, cwd=root, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT)
-    without_sentence = untold(pathlib.Path(scratch, "xml"))
-    return done.returncode or int(bool(without_sentence)), done.stdout + without_sentence
+def faults(doxygen, root, checked):
+    """What doxygen says of the headers in `checked`, or of docs/Doxyfile's input where that is the root. It reads the
+    comments of functions only where it writes something: XML."""
+    with tempfile.TemporaryDirectory() as scratch:
+        settings = (root / "docs" / "Doxyfile").read_text()
+        settings += f'OUTPUT_DIRECTORY = "{scratch}"\nGENERATE_XML = YES\n'
+        if checked != root:
+            settings += f'INPUT = "{checked}"\n'
+        done = subprocess.run([doxygen, "-"], input=settings, text=True, cwd=root, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        said = set(done.stdout.splitlines()) | untold(pathlib.Path(scratch, "xml"))
+    return sorted(said) or [f"doxygen ended with {done.returncode}"] * (done.returncode != 0)
 
 
 def prose(element):
@@ -89,34 +93,15 @@ def untold(xml):
             for entry, kind, name in entries:
                 if not is_told(entry):
                     at = entry.find("location")
-                    said.add(f"{at.get('file')}:{at.get('line')}: the comment of {kind} {name} has no sentence\n")
-    return "".join(sorted(said))
+                    said.add(f"{at.get('file')}:{at.get('line')}: the comment of {kind} {name} has no sentence")
+    return said
 
 
-def self_test(doxygen, root, scratch):
-    header = pathlib.Path(scratch, "planted.hpp")
-    wrong = 0
-    for fault, word in {"": "", **FAULTS}.items():
-        header.write_text(SOUND.replace("// more", fault))
-        status, said = warnings(doxygen, root, scratch, header)
-        if (status == 0) != (fault == "") or word not in said:
-            wrong += 1
-            print(f"planted: {fault or 'nothing'}\nstatus {status}, expected '{word}' in:\n{said}")
-    print(f"{len(FAULTS)} faults planted, {wrong} cases wrong")
-    return bool(wrong)
-
-
-def main():
-    doxygen, root, *rest = sys.argv[1:]
-    if not shutil.which(doxygen):
-        print("cairn: skipped: no doxygen (Debian: doxygen)")
-        return 77
-    with tempfile.TemporaryDirectory() as scratch:
-        if rest == ["--self"]:
-            return self_test(doxygen, root, scratch)
-        status, said = warnings(doxygen, root, scratch)
-    print("".join(sorted(set(said.splitlines(True)))), end="")
-    return bool(status)
-
-
-sys.exit(main())
+doxygen, root = needed(sys.argv[1], package="doxygen"), pathlib.Path(sys.argv[2]).resolve()
+check = functools.partial(faults, doxygen, root)
+if sys.argv[3:] == ["--self"]:
+    sys.exit(planted.self_test(check, {"planted.hpp": SOUND},
+                               [("planted.hpp", "// more", fault, said) for fault, said in FAULTS.items()]))
+wrong = check(root)
+print("\n".join(wrong) or "every public name is documented")
+sys.exit(bool(wrong))

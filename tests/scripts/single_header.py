@@ -4,16 +4,17 @@
 program of README.md prints with it what README.md says.
 
     single_header.py COMPILER ROOT          compiles; prints each fault, exits 1 if there is one
-    single_header.py COMPILER ROOT --text   looks only at the text: it has every line of its headers once, no adapter,
-                                            standard headers at the top, and refuses what it cannot do
+    single_header.py COMPILER ROOT --text   looks only at the text: it has each header once, no adapter, standard
+                                            headers at the top, and refuses what it cannot do
 """
 import collections
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
+
+from running import told
 
 # In one program with README's, and as much of what is not in cairn.hpp.
 OTHER = """\
@@ -46,15 +47,7 @@ FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshad
 
 
 def make(root, folder, *more):
-    done = subprocess.run([sys.executable, root / "tools/single_header.py", "-o", folder / "cairn_single.hpp", *more],
-                          text=True, capture_output=True)
-    return done.returncode, done.stderr
-
-
-def told(command):
-    done = subprocess.run(command, text=True, env={**os.environ, "LC_ALL": "C"}, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT)
-    return done.returncode, done.stdout
+    return told(sys.executable, root / "tools/single_header.py", "-o", folder / "cairn_single.hpp", *more)
 
 
 def readme(root):
@@ -69,51 +62,32 @@ def program_faults(compiler, root, folder):
         yield "README's program does not include <cairn/cairn.hpp>"
     (folder / "example.cpp").write_text(example)
     (folder / "other.cpp").write_text(OTHER)
-    objects = []
     for name in ("example", "other"):
-        objects.append(folder / f"{name}.o")
-        status, said = told([compiler, *FLAGS, "-O0", "-c", folder / f"{name}.cpp", "-o", objects[-1]])
+        status, said = told(compiler, *FLAGS, "-O0", "-c", f"{name}.cpp", cwd=folder)
         if status != 0:
             yield f"{name}.cpp does not compile:\n{said[:3000]}"
             return
-    status, said = told([compiler, *objects, "-o", folder / "program"])
-    if status != 0:
-        yield f"they do not make one program:\n{said[:3000]}"
-        return
-    status, said = told([folder / "program"])
+    status, said = told(compiler, "example.o", "other.o", "-o", "program", cwd=folder)
+    if status == 0:
+        status, said = told(folder / "program")
     if (status, said) != (0, output):
-        yield f"README's program ends with {status} and prints\n{said}but README.md says\n{output}"
-
-
-def lines_of(text):
-    """Lines with code, and how often each stands there. What frames a header is none."""
-    framing = re.compile(r"#(pragma once|include <|ifndef CAIRN_SEPARATE|endif)|// (SPDX|<cairn/)")
-    return collections.Counter(line for line in text.splitlines() if line.strip() and not framing.match(line))
+        yield f"README's program ends with {status} and prints\n{said[:3000]}but README.md says\n{output}"
 
 
 def text_faults(compiler, root, folder):
     text = (folder / "cairn_single.hpp").read_text()
-    names = re.findall(r"^// <(cairn/\S+)>$", text, re.M)
     if left := re.findall(r"#\s*include\s*[<\"](?:cairn/|[^>\"]*\.ipp).*", text):
         yield f"it includes headers of cairn: {left}"
-    if "cairn/chains.hpp" in text and not {"cairn/run/gradient.hpp", "cairn/plan/loop/impl/advise.ipp"} <= set(names):
-        yield f"what belongs to it is missing; there is {names}"
-    if adapters := [name for name in names if "/adapt/" in name]:
-        yield f"it holds adapters: {adapters}"
-    at_top = text.index("\nnamespace cairn")
-    conditions = re.findall(r"^#include <\w+>$(?![^#]*#endif)", text[at_top:], re.M)
-    if conditions:
-        yield f"standard headers stand below the top: {conditions}"
-    headers = sum((lines_of((root / "include" / name).read_text()) for name in sorted(set(names))),
-                  collections.Counter())
-    own = lines_of(text.partition("\n\n")[2].removesuffix("#endif  // CAIRN_SINGLE_HPP\n"))
-    if own != headers:
-        yield f"lost: {list((headers - own).items())[:5]}; too many: {list((own - headers).items())[:5]}"
+    names = collections.Counter(re.findall(r"^// <(cairn/\S+)>$", text, re.M))
+    if wrong := [name for name, times in names.items() if times > 1 or "/adapt/" in name]:
+        yield f"it holds adapters, or headers twice: {wrong}"
+    if re.search(r"^#include <\w+>$(?![^#]*#endif)", text[text.index("\nnamespace cairn"):], re.M):
+        yield "standard headers stand below the top"
     for (flag, before), sentence in REFUSALS.items():
         (folder / "refused.cpp").write_text(before + '#include "cairn_single.hpp"\n')
         standard = [flag] if flag.startswith("-std") else ["-std=c++20", *filter(None, [flag])]
-        status, said = told([compiler, *standard, "-E", "-o", os.devnull, f"-I{root / 'include'}",
-                             folder / "refused.cpp"])
+        status, said = told(compiler, *standard, "-E", "-o", os.devnull, f"-I{root / 'include'}",
+                            folder / "refused.cpp", env=os.environ | {"LC_ALL": "C"})
         errors = [line for line in said.splitlines() if re.search(r"\berror:", line)]
         if status == 0 or not errors or sentence not in errors[0]:
             yield f"{flag or before.strip()}: not refused with '{sentence}':\n{said[:1000]}"

@@ -1,221 +1,139 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long classes and functions are: lines of their bodies, without comments and blank lines. A class nested in another is counted by itself.
+"""How long classes and functions are: lines of their bodies, without comments, blank lines and `private:`. A class
+nested in another is counted by itself.
 
-    sizes.py [ROOT]             prints what is longer than the limits in ROOT/include/cairn and ROOT/tools without saying why, exits 1 if there is something
-    sizes.py --longest [ROOT]   prints the longest of them
-    sizes.py --lines [ROOT]     prints the lines of ROOT/include/cairn by room, without comments, directives and blank lines
-    sizes.py --self             counts a text whose lines are known
+    sizes.py ROOT           prints what is longer than the limits in ROOT/include/cairn and ROOT/tools without saying
+                            why, exits 1 if there is something
+    sizes.py --lines ROOT   prints the lines of ROOT/include/cairn by room, without comments, directives, blank lines
+    sizes.py --self         plants what is too long and checks that it is found
 
-What stays longer says why in the comment above it, in a sentence that begins with `One class:` or `One function:`.
+What stays longer says why in the comment above it, in a sentence that begins with `One class:` or `One function:`. The
+code is indented: a body ends at a brace below the first letter of its head, and all lines between stand further right.
 """
-import bisect
 import collections
 import pathlib
 import re
 import sys
 
-LIMITS = {"class": 200, "function": 60}
+import planted
 
+LIMITS = {"class": 200, "function": 60}
 SKIPPED = re.compile(
     r"//(?:\\\n|[^\n])*|/\*.*?\*/"                 # comments
     r'|R"([^(\s]*)\(.*?\)\1"'                      # raw strings
     r'|"(?:\\.|[^"\\\n])*"'                        # strings
     r"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'"        # characters, but not 1'000
     r"|^[ \t]*#(?:\\\n|[^\n])*", re.S | re.M)      # directives
-CLASS = re.compile(r"(?:^|\s)(?:class|struct|union)\s+(?:alignas\s+)?([\w:]+)(?:\s*final)?\s*(?:<.*>)?\s*(?:final)?\s*(?::(?!:).*)?$", re.S)
-FUNCTION = re.compile(r"(operator\s*(?:\(\s*\)|\[\s*\]|[^\s\w(]+|\s[\w:]+)|~?[\w:]+)\s*\(")
-
-
-class Scope:
-    """What a brace has opened: a class, a function, a namespace, a block, or a value, whose braces end no statement."""
-
-    def __init__(self, kind, name, opened, begun):
-        self.kind, self.name, self.opened, self.begun, self.nested = kind, name, opened, begun, 0
+NOT_COUNTED = re.compile(r"\s*(?:(?:public|private|protected):\s*)?$")
+CLASS = re.compile(r"(?:template <.*> )?(?:class|struct|union) (?:alignas\([^)]*\) )?([\w:]+)[^=(]*$")
+OTHERS = re.compile(r"(?:if|for|while|switch|else|do|try|catch|return|case|default|throw|namespace|extern|enum|"
+                    r"inline namespace|template|requires|concept)\b")
+FUNCTION = re.compile(r"[^=(]*?(operator *(?:\(\)|\[\]|[^\s\w(]+)|~?[\w:]+) ?\(")
 
 
 def bare(text):
-    """The text without comments and directives, and with literals as a quote; every line stays where it is."""
+    """The lines of a text without comments and directives, and with literals as a quote; each stays where it is."""
     def blank(found):
-        whole = found.group()
-        return ('"' if whole[0] in "\"R'" else " ") + re.sub(r"[^\n]", " ", whole[1:])
-    return SKIPPED.sub(blank, text)
+        return ('"' if found[0][0] in "\"R'" else " ") + re.sub(r"[^\n]", " ", found[0][1:])
+    return SKIPPED.sub(blank, text).split("\n")
 
 
-def without(brackets, text):
-    for opening, closing in brackets:
-        inner = re.compile(rf"\{opening}[^\{opening}\{closing}]*\{closing}")
-        while inner.search(text):
-            text = inner.sub(" ", text)
-    return text
-
-
-def without_template(head):
-    """A declaration behind its template parameters."""
-    while found := re.match(r"template ?<", head):
-        depth = 0
-        for at in range(found.end() - 1, len(head)):
-            depth += {"<": 1, ">": -1}.get(head[at], 0) * (head[at - 1:at + 1] != "->")
-            if depth == 0:
-                break
-        head = head[at + 1:].strip()
-    return head
-
-
-def kind_of(head, inside):
-    """What a brace behind this text opens inside a namespace, a class or a function, and its name."""
-    head = re.sub(r"^(?:(?:public|private|protected) ?: ?)+", "", re.sub(r"\s+", " ", head).strip())
-    if re.match(r"(inline )?namespace\b|extern \"", head):
-        return "namespace", ""
-    if re.match(r"enum\b", head):
-        return "value", ""
-    head = without_template(head)
-    flat = without(("()", "[]"), head)
-    if (found := CLASS.search(flat)) and "=" not in flat[:found.start()]:
-        return "class", found.group(1)
-    if inside == "function":
-        return "block", ""
-    value = without(("()", "[]", "<>", "{}"), re.sub(r"operator ?[^\s\w(]+", "operator", head))
-    begins_member = re.search(r"(?<!:):(?!:)", without(("()", "{}"), head)) and re.search(r"[\w>] ?$", head)
-    if "=" in value or head.count("(") != head.count(")") or begins_member or re.search(r"\brequires ?(\([^()]*\))? ?$", head):
-        return "value", ""
-    names = [found.group(1).strip() for found in FUNCTION.finditer(without(("{}",), head))]
-    names = [name for name in names if name not in ("requires", "decltype", "noexcept", "explicit", "alignas")]
-    return ("function", names[0]) if names else ("value", "")
+def kind_of(head):
+    """Whether the first line of a head is that of a class or a function, and its name."""
+    if found := CLASS.match(head):
+        return "class", found[1]
+    found = None if OTHERS.match(head) else FUNCTION.match(head)
+    return ("function", found[1]) if found else (None, "")
 
 
 def bodies(text):
-    """Each class and function of a text: its kind, its name within those around it, where its head begins, and the lines of its body."""
+    """Of each class and function of more than a line: its kind, its name, the line where it begins, and its length."""
     code = bare(text)
-    before = [0]  # lines with code before each line
-    for line in code.split("\n"):
-        before.append(before[-1] + bool(line.strip()))
-    starts = [0, *(at + 1 for at, c in enumerate(code) if c == "\n")]
-    line_of = lambda at: bisect.bisect_right(starts, at) - 1
-    found, scopes, begin = [], [], 0
-    for at, c in enumerate(code):
-        if c == "{":
-            inside = next((s.kind for s in reversed(scopes) if s.kind in ("class", "function")), "namespace")
-            is_value = scopes and scopes[-1].kind == "value"
-            begun = begin + len(code[begin:at]) - len(code[begin:at].lstrip())
-            scopes.append(Scope(*(("value", "") if is_value else kind_of(code[begin:at], inside)), at, begun))
-        elif c == "}":
-            if not scopes:
-                raise ValueError("a brace too many")
-            one = scopes.pop()
-            first, last = line_of(one.opened), line_of(at)
-            if one.kind in ("class", "function"):
-                name = "::".join([s.name for s in scopes if s.kind in ("class", "function")] + [one.name])
-                found.append((one.kind, name, one.begun, max(0, before[last] - before[first + 1]) - one.nested))
-            if one.kind == "class" and scopes and scopes[-1].kind == "class":
-                scopes[-1].nested += before[last + 1] - before[line_of(one.begun)]
-        if c in "{}" and (scopes[-1] if c == "{" else one).kind != "value":
-            begin = at + 1
-        elif c == ";" and not (scopes and scopes[-1].kind == "value") and code.count("(", begin, at) <= code.count(")", begin, at):
-            begin = at + 1
-    if scopes:
-        raise ValueError("a brace is not closed")
-    return found
+    last = {}  # indentation -> the last line with it
+    nested = []  # classes that no other holds, so far: first line and length
+    for number, line in enumerate(code):
+        if NOT_COUNTED.match(line):
+            continue
+        indentation = len(line) - len(line.lstrip())
+        if re.match(r" *\};?$", line.rstrip()) and indentation in last:
+            first = last[indentation]
+            kind, name = kind_of(code[first].strip())
+            opened = next(k for k in range(first, number + 1) if code[k].rstrip().endswith("{") or k == number)
+            length = sum(not NOT_COUNTED.match(line) for line in code[opened + 1:number])
+            if kind == "class":
+                inner = [size for begun, size in nested if begun > first]
+                nested = [one for one in nested if one[0] < first] + [(first, length + 2)]
+                length -= sum(inner)
+            if kind:
+                yield kind, name, first, length
+        last[indentation] = number
 
 
-def comment_above(text, at):
-    lines = text[:at].rstrip(" ").split("\n")[:-1]
-    above = []
-    while lines and re.match(r"\s*(//|template\b|requires\b)", lines[-1]):
-        above.insert(0, lines.pop())
-    return "\n".join(above)
-
-
-def sizes(root):
-    for folder in ("include/cairn", "tools"):
-        for file in sorted((root / folder).rglob("*")):
-            if file.suffix in (".hpp", ".ipp", ".cpp", ".cuh", ".h"):
-                text, path = file.read_text(), file.relative_to(root).as_posix()
-                for kind, name, at, lines in bodies(text):
-                    yield kind, f"{path}: {name}", lines, f"One {kind}:" in comment_above(text, at)
-
-
-def lines_by_room(root):
-    """The lines of code in each room: the first folder of a header, or its first two folders inside adapt/."""
-    rooms = collections.Counter()
-    include = root / "include" / "cairn"
-    for file in include.rglob("*.[hi]pp"):
-        folders = file.relative_to(include).parts[:-1]
-        room = "/".join(folders[:2 if folders[:1] == ("adapt",) else 1])
-        rooms[room + "/"] += sum(bool(line.strip()) for line in bare(file.read_text()).split("\n"))
-    return rooms
+def says_why(text, line, kind):
+    """Whether the comment above a line does."""
+    above = re.search(r"((?:^ *(?://|template|requires).*\n)*)\Z", "\n".join(text.split("\n")[:line]) + "\n", re.M)
+    return f"One {kind}:" in above[1]
 
 
 def faults(root):
-    for kind, name, lines, says_why in sizes(root):
-        if lines > LIMITS[kind] and not says_why:
-            yield f"{name} has {lines} lines, more than {LIMITS[kind]}"
-        elif lines <= LIMITS[kind] and says_why:
-            yield f"{name} has {lines} lines, and need not say why it has more than {LIMITS[kind]}"
+    for file in sorted(file for folder in ("include/cairn", "tools") for file in (root / folder).rglob("*")
+                       if file.suffix in (".hpp", ".ipp", ".cpp", ".cuh", ".h")):
+        text = file.read_text()
+        for kind, name, line, lines in bodies(text):
+            told = says_why(text, line, kind)
+            if lines > LIMITS[kind] and not told:
+                yield f"{file.relative_to(root)}: {name} has {lines} lines, more than {LIMITS[kind]}"
+            elif lines <= LIMITS[kind] and told:
+                yield f"{file.relative_to(root)}: {name} has {lines} lines, and need not say why"
 
 
-KNOWN = '''
-#define OPEN {
-namespace a {  // {
-/// One class: of three lines.
+def lines_by_room(include):
+    """The lines of code in each room: the first folder of a header, or its first two folders inside adapt/."""
+    rooms = collections.Counter()
+    for file in include.rglob("*.[hi]pp"):
+        folders = file.relative_to(include).parts[:-1]
+        room = "/".join(folders[:2 if folders[:1] == ("adapt",) else 1])
+        rooms[room + "/"] += sum(bool(line.strip()) for line in bare(file.read_text()))
+    print("\n".join(f"{lines:6} {room}" for room, lines in sorted(rooms.items())))
+    print(f"{sum(rooms.values()):6} in all")
+
+
+KNOWN, LONG = "include/cairn/known.hpp", "\n// word\n" + "    x;\n" * 61
+SOUND = {KNOWN: """
 template <class T = decltype([] { return 1; })>
 class b : c<T> {
  public:
-  b(int x) : x_{x}, y_{"{", '{'} {
+  b(int x)
+      : x_{x}, y_{"{", '{'} {
     auto const f = [&](int k) {
 
       return k;  /* { */
     };
-    if (x > 1'000) f(x);
+    if (x > 1'000) {
+      f(x);
+    }
   }
-  struct d { int m; };
-  enum class e { one };
-  bool operator==(b const&) const = default;
-  int operator()(int k = int{3}) const noexcept { return k; }
-  int x_ = {}, y_{0};
+  struct d {
+    int m;
+  };
 };
-template <class T>
-concept g = requires(T t) { t.h(); };
-inline auto const table = [] { return R"x({)x"; }();
 template <class T>
   requires requires(T t) { t(); }
 auto run(T t) -> decltype(t()) {
-  for (int k = 0; k < 2; ++k) {
-    t();
-  }
-  struct local { int n; };
+  return t();
 }
-}
-'''
-ANSWER = {("class", "b", 11, True), ("function", "b::b", 4, False), ("class", "b::d", 0, False), ("function", "b::operator()", 0, False),
-          ("function", "run", 4, False), ("class", "run::local", 0, False)}
-
-
-def self_test():
-    got = {(kind, name, lines, f"One {kind}:" in comment_above(KNOWN, at)) for kind, name, at, lines in bodies(KNOWN)}
-    for one in sorted(got ^ ANSWER):
-        print(f"{'counted' if one in got else 'not counted'}: {one}")
-    return int(got != ANSWER)
-
-
-def main():
-    if sys.argv[1:] == ["--self"]:
-        return self_test()
-    root = pathlib.Path(next((word for word in sys.argv[1:] if word[0] != "-"), "."))
-    if "--longest" in sys.argv:
-        for kind, name, lines, _ in sorted(sizes(root), key=lambda one: -one[2] / LIMITS[one[0]])[:40]:
-            print(f"{lines:4} {kind:8} {name}")
-        return 0
-    if "--lines" in sys.argv:
-        rooms = lines_by_room(root)
-        for room, lines in sorted(rooms.items()):
-            print(f"{lines:6} {room}")
-        print(f"{sum(rooms.values()):6} in all")
-        return 0
-    found = list(faults(root))
-    print("\n".join(found) or "all are short, or say why not")
-    return int(bool(found))
-
+"""}
+PLANTED = [
+    (KNOWN, "return k;", LONG, "known.hpp: b has 66 lines, more than 60"),
+    (KNOWN, "return t();", LONG, "known.hpp: run has 61 lines, more than 60"),
+    (KNOWN, "int m;", LONG * 4, "known.hpp: d has 244 lines, more than 200"),
+    (KNOWN, "  struct d {", LONG * 4 + "  struct d {", "known.hpp: b has 253 lines, more than 200"),
+    (KNOWN, "template <class T =", "// One class: of some lines.\ntemplate <class T =", "b has 9 lines, and need not"),
+    (KNOWN, "  b(int x)", "// One function: so long.\n  b(int x)", "b has 6 lines, and need not say why"),
+]
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.argv[1] == "--lines":
+        sys.exit(lines_by_room(pathlib.Path(sys.argv[2]) / "include" / "cairn"))
+    sys.exit(planted.main(faults, SOUND, PLANTED, "all are short, or say why not"))

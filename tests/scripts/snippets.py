@@ -20,16 +20,15 @@ is compiled alone, and that decides.
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
+
+from running import told
 
 # Third party: what code that needs it says, and what a flag says where it is there.
 SIGNS = {"ADOLC": ("adolc", "adolc"), "Eigen": ("igen", "eigen"), "Torch": ("torch", "torch"),
          "CUDA": ("cuda_runtime", "cuda"), "MPI": ("MPI_", "SKIP_MPICXX"), "Thrust": ("thrust", "THRUST_DEVICE_SYSTEM")}
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```[ \t]*$", re.M | re.S)
-
-
 MAIN = re.compile(r"^int main\(\) \{", re.M)
 INCLUDE = re.compile(r"^#include .*\n", re.M)
 
@@ -39,14 +38,7 @@ def compiled(compiler, flags, code, scratch, how):
     pathlib.Path(source).write_text(code)
     libraries = [flag for flag in flags if flag.startswith("-l")]  # behind the source that needs them
     others = [flag for flag in flags if flag not in libraries]
-    done = subprocess.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", *others, source, *how, *libraries],
-                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    return done.returncode, done.stdout
-
-
-def run(command, scratch):
-    done = subprocess.run(command, text=True, cwd=scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    return done.returncode, done.stdout
+    return told(compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", *others, source, *how, *libraries)
 
 
 def build_and_run(compiler, flags, code, scratch, library):
@@ -58,9 +50,9 @@ def build_and_run(compiler, flags, code, scratch, library):
             return status, said
         separate = [*flags, "-DCAIRN_SEPARATE_COMPILATION"]
         if compiled(compiler, separate, code, scratch, [library, "-o", program])[0] == 0:
-            return run([program], scratch)
+            return told(program, cwd=scratch)
     status, said = compiled(compiler, flags, code, scratch, ["-o", program])
-    return run([program], scratch) if status == 0 else (status, said)
+    return told(program, cwd=scratch) if status == 0 else (status, said)
 
 
 def alike(codes):
@@ -92,19 +84,18 @@ def answers_together(compiler, flags, codes):
             program = os.path.join(scratch, "snippet")
             together = united({number: codes[number] for number in numbers})
             if compiled(compiler, flags, together, scratch, ["-o", program])[0] == 0:
-                answers.update((number, run([program, str(number)], scratch)) for number in numbers)
+                answers.update((number, told(program, number, cwd=scratch)) for number in numbers)
     return answers
 
 
 def main():
     compiler, file, *flags = sys.argv[1:]
-    together = flags[:1] == ["--together"]
-    flags = flags[together:]
-    library, only = "", ""
-    if flags[:1] == ["--compiled"]:
-        library, flags = flags[1], flags[2:]
-    if flags[:1] == ["--only"]:
-        only, flags = SIGNS[flags[1]][0], flags[2:]
+    together, library, only = False, "", ""
+    while flags[:1] and flags[0] in ("--together", "--compiled", "--only"):
+        word = flags.pop(0)
+        together = together or word == "--together"
+        library = flags.pop(0) if word == "--compiled" else library
+        only = SIGNS[flags.pop(0)][0] if word == "--only" else only
     text = pathlib.Path(file).read_text()
     fences = list(FENCE.finditer(text))
     codes = {at: fence[3] for at, fence in enumerate(fences) if fence[1] == "cpp" and only in fence[3]}
@@ -121,16 +112,16 @@ def main():
             print(f"{where}: passed over, no {lacking[0]}")
             continue
         after = fences[at + 1].groups() if at + 1 < len(fences) else ("", "", "")
-        told = after[2] if after[0] == "text" and "output" in after[1] else None
+        wanted = after[2] if after[0] == "text" and "output" in after[1] else None
         status, printed = answers.get(at, (1, ""))
-        if status != 0 or told not in (None, printed):
+        if status != 0 or wanted not in (None, printed):
             with tempfile.TemporaryDirectory() as scratch:
                 status, printed = build_and_run(compiler, flags, code, scratch, library)
         checked += 1
         if status != 0:
             wrong += 1
             print(f"{where}: failed ({status})\n{printed}")
-        elif told not in (None, printed):
+        elif wanted not in (None, printed):
             wrong += 1
             print(f"{where}: prints\n{printed}but the text says\n{after[2]}")
     print(f"{checked} snippets of {file}, {wrong} wrong")

@@ -6,10 +6,10 @@
     versions.py --self   plants a wrong one in each kind of place and checks that it is found
 """
 import json
-import pathlib
 import re
 import sys
-import tempfile
+
+import planted
 
 NUMBER = r"(\d+(?:\.\d+)+)"
 # Where programs and texts name a version of cairn.
@@ -39,39 +39,22 @@ def faults(root):
                         yield f"{file.relative_to(root)}: {found}, not {version}"
 
 
-def self_test():
-    files = {
-        "include/cairn/version.hpp": "#define CAIRN_VERSION_MAJOR 1\n#define CAIRN_VERSION_MINOR 2\n"
-                                     '#define CAIRN_VERSION_PATCH 3\n#define CAIRN_VERSION_STRING "1.2.3"\n',
-        "CITATION.cff": "version: 1.2.3\n", "packaging/vcpkg/ports/cairn/vcpkg.json": '{"version": "1.2.3"}',
-        "README.md": "find_package(cairn 1.2 REQUIRED)\n",
-        "docs/x.md": "GIT_TAG v1.2.3\nCPMAddPackage(NAME cairn GIT_REPOSITORY x VERSION 1.2.3)\n"
-                     "libcairn-dev_1.2.3-1_all.deb `cairn/1.2.3`\n",
-    }
-    planted = [(name, "1.2.3", "1.2.4") for name in files if name != "README.md"] + [
-        ("README.md", "1.2", "1.1"), ("include/cairn/version.hpp", "PATCH 3", "PATCH 4"),
-        ("docs/x.md", "GIT_TAG v1.2.3", "GIT_TAG v1.2.2"), ("docs/x.md", "VERSION 1.2.3", "VERSION 1.3"),
-        ("docs/x.md", "dev_1.2.3", "dev_1.2.30"), ("docs/x.md", "cairn/1.2.3", "cairn/1.3.2")]
-    wrong = 0
-    with tempfile.TemporaryDirectory() as scratch:
-        root = pathlib.Path(scratch)
-        for at, (name, right, other) in enumerate([("README.md", "", ""), *planted]):
-            for file, text in files.items():
-                (root / file).parent.mkdir(parents=True, exist_ok=True)
-                (root / file).write_text(text.replace(right, other) if file == name and right else text)
-            if bool(list(faults(root))) != bool(at):
-                wrong += 1
-                print(f"planted {other} in {name}: {list(faults(root))}")
-    print(f"{len(planted)} planted, {wrong} wrong")
-    return bool(wrong)
+HEADER, PORT = "include/cairn/version.hpp", "packaging/vcpkg/ports/cairn/vcpkg.json"
+SOUND = {
+    HEADER: "#define CAIRN_VERSION_MAJOR 1\n#define CAIRN_VERSION_MINOR 2\n#define CAIRN_VERSION_PATCH 3\n"
+            '#define CAIRN_VERSION_STRING "1.2.3"\n',
+    "CITATION.cff": "version: 1.2.3\n", PORT: '{"version": "1.2.3"}',
+    "README.md": "find_package(cairn 1.2 REQUIRED)\n",
+    "docs/x.md": "GIT_TAG v1.2.3\nCPMAddPackage(NAME cairn GIT_REPOSITORY x VERSION 1.2.3)\n"
+                 "libcairn-dev_1.2.3-1_all.deb `cairn/1.2.3`\n",
+}
+PLANTED = [
+    (HEADER, "PATCH 3", "PATCH 4", "1.2.3, and 1.2.4"), (HEADER, '"1.2.3"', '"1.2.4"', "1.2.4, and 1.2.3"),
+    ("CITATION.cff", "1.2.3", "1.2.4", "CITATION.cff: not 1.2.3"), (PORT, "1.2.3", "1.2.4", "vcpkg.json: not 1.2.3"),
+    ("README.md", "1.2", "1.1", "README.md: 1.1, not"), ("docs/x.md", "v1.2.3", "v1.2.2", "x.md: 1.2.2, not"),
+    ("docs/x.md", "VERSION 1.2.3", "VERSION 1.3", "x.md: 1.3, not"),
+    ("docs/x.md", "dev_1.2.3", "dev_1.2.30", "x.md: 1.2.30, not"),
+    ("docs/x.md", "cairn/1.2.3", "cairn/1.3.2", "x.md: 1.3.2, not"),
+]
 
-
-def main():
-    if sys.argv[1:] == ["--self"]:
-        return self_test()
-    found = list(faults(pathlib.Path(sys.argv[1])))
-    print("\n".join(found) or "one version")
-    return bool(found)
-
-
-sys.exit(main())
+sys.exit(planted.main(faults, SOUND, PLANTED, "one version"))

@@ -33,11 +33,8 @@ def invented(seed):
              ("ADOL-C's tapes", "ADOL-C's checkpointing", "y 2")]
     rows = []
     for line, (group, tool, version) in enumerate(tools):
-        for checkpoints in (None, 65, 30):
-            if checkpoints is None and line == 4:
-                continue
-            scale = 10 ** rolled.uniform(-2, 2)
-            samples = [scale * rolled.uniform(1, 1.2) for _ in range(3)]
+        for checkpoints in (None, 65, 30)[line == 4:]:
+            samples = [10 ** rolled.uniform(-2, 2) * k for k in (1, 1.1, 1.2)]
             rows.append({"line": line, "group": group, "tool": tool, "version": version, "checkpoints": checkpoints,
                          "method": f"m:{checkpoints}", "how": "Revolve" if checkpoints else "every state stored",
                          "seconds": samples, "user_seconds": [0.9 * sample for sample in samples],
@@ -52,48 +49,34 @@ def invented(seed):
 
 
 def drawn_marks(text):
-    """(panel, kind, value, place) of every mark, by the numbers along the axes."""
-    tree = ElementTree.fromstring(text)
-    groups = {group.get("class"): group for group in tree.iter(SVG + "g")}
+    """(panel, kind, line, value) of every mark, by the numbers along the axes; lines are counted from the top."""
+    groups = {group.get("class"): group for group in ElementTree.fromstring(text).iter(SVG + "g")}
     ticks = [[]]
     for number in groups["x-axis"].findall(SVG + "text"):
         if re.fullmatch(r"[\d.,e+-]+", number.text):
             ticks[-1].append((float(number.text.replace(",", "")), float(number.get("x"))))
         else:  # the name of the axis, behind its numbers
             ticks.append([])
+    lines = {round(float(label.get("y")) - 4): k for k, label in enumerate(groups["y-axis"].findall(SVG + "text"))}
     for path in groups["marks"].findall(SVG + "path"):
         points = list(path_points(path.get("d")))
         x = (min(x for x, _ in points) + max(x for x, _ in points)) / 2
         panel = int(x > max(at for _, at in ticks[0]) + 10)
         (low, first), (high, last) = ticks[panel][0], ticks[panel][-1]
         value = low * (high / low) ** ((x - first) / (last - first))
-        yield panel, report.marks.index(path.get("class")), value, points[0][1]
+        yield panel, report.marks.index(path.get("class")), lines.get(round(points[0][1]), -1), value
 
 
 def picture_faults(data, text):
-    wanted = []
-    for _, _, rows in report.lines_of(data):
-        for panel, of in ((0, report.seconds), (1, report.rise)):
-            wanted += [(panel, report.kind_of(row, data), of(row)) for row in rows]
-    made = list(drawn_marks(text))
+    wanted = sorted((panel, report.kind_of(row, data), line, of(row))
+                    for line, (_, _, rows) in enumerate(report.lines_of(data)) for row in rows
+                    for panel, of in enumerate((report.seconds, report.rise)))
+    made = sorted(drawn_marks(text))
     if len(made) != len(wanted):
         yield f"{len(made)} marks, not {len(wanted)}"
-        return
-    for number, panel in enumerate((0, 1)):
-        for kind in range(3):
-            some = sorted(value for p, k, value, _ in made if (p, k) == (panel, kind))
-            others = sorted(value for p, k, value in wanted if (p, k) == (panel, kind))
-            if len(some) != len(others) or any(abs(math.log(a / b)) > 0.02 for a, b in zip(some, others)):
-                yield f"plot {number + 1}, marks {report.marks[kind]}: {some}, not {others}"
-    # On the line of its tool: the places from the top are those of the tools.
-    tree = ElementTree.fromstring(text)
-    labels = next(group for group in tree.iter(SVG + "g") if group.get("class") == "y-axis").findall(SVG + "text")
-    heights = {round(float(label.get("y")) - 4): k for k, label in enumerate(labels)}
-    lines = [[report.seconds(row) for row in rows] for _, _, rows in report.lines_of(data)]
-    for panel, _, value, y in made:
-        line = heights.get(round(y))
-        if line is None or panel == 0 and not any(abs(math.log(value / other)) < 0.02 for other in lines[line]):
-            yield f"a mark at {value:.3g} stands on a line of other figures"
+    for mark, other in zip(made, wanted):
+        if mark[:3] != other[:3] or abs(math.log(mark[3] / other[3])) > 0.02:
+            yield f"a mark of {mark}, not of {other}"
 
 
 def table_faults(data, text):
@@ -114,72 +97,55 @@ def table_faults(data, text):
             if abs(float(figures[heading]) - value) > 0.006 * value + (0.051 if "MB" in heading else 0.006):
                 yield f"{row['tool']}: {heading} {figures[heading]}, not {value}"
     text = " ".join(text.split())  # sentences are wrapped
-    for missing in data["left_out"]:
-        if missing["tool"] not in text or missing["why"] not in text:
-            yield f"does not say that {missing['tool']} was left out: {missing['why']}"
-    conditions = (data["processor"], data["date"], data["compiler"], f"{data['threads']} thread")
-    for word in (*conditions, *data["libraries"].values()):
-        if word not in text:
-            yield f"does not say {word}"
+    said = [word for missing in data["left_out"] for word in (missing["tool"], missing["why"])]
+    said += [data["processor"], data["date"], data["compiler"], f"{data['threads']} thread",
+             *data["libraries"].values()]
+    yield from (f"does not say {word}" for word in said if word not in text)
 
 
 def invented_faults(data):
-    text = report.picture(data, root)
+    text, shown = report.picture(data, root), "\n".join(report.text(data))
     yield from picture_faults(data, text)
     yield from table_faults(data, report.markdown(data))
     with tempfile.TemporaryDirectory() as scratch:
         file = pathlib.Path(scratch, "versus.svg")
         file.write_text(text)
         yield from faults(file, None)
-    shown = "\n".join(report.text(data))
-    for row in data["rows"]:
-        if report.shown(report.seconds(row)) not in shown:
-            yield f"the terminal's table has no {report.seconds(row)}"
+    yield from (f"the terminal's table lacks {row}" for row in data["rows"]
+                if report.shown(report.seconds(row)) not in shown)
 
 
 def kept_faults():
+    """docs/pictures/versus.svg is compared by pictures.py."""
     figures, page = root / report.evidence, (root / report.page).read_text()
     data = json.loads(figures.read_text()) if figures.exists() else None
     if report.with_table(page, data) != page:
         yield f"{report.page} is not what report.py makes of {report.evidence}"
-    if data is None:
-        return
-    yield from table_faults(data, page.split(report.begin)[1].split(report.end)[0])
-    yield from picture_faults(data, (root / report.drawing).read_text())
-    if report.stored(data) != figures.read_text():
+    if data is not None and report.stored(data) != figures.read_text():
         yield f"{report.evidence} is not as report.py writes it"
 
 
 def self_test():
     data = invented(1)
-    text, table = report.picture(data, root), report.markdown(data)
-
-    def changed(path, value):
+    forgotten = [{"tool": "x", "why": "forgotten"}]
+    for key, value, found_by in (("seconds", [17.0], "both"), ("rss_bytes", 77_000_000, "both"), ("rows", None, "both"),
+                                 ("checkpoints", 30, "picture"), ("line", 3, "picture"), ("to_cairn", 99.0, "table"),
+                                 ("version", "z 9", "table"), ("date", "1999", "table"),
+                                 ("left_out", forgotten, "table")):
         other = copy.deepcopy(data)
-        place = other
-        for key in path[:-1]:
-            place = place[key]
-        place[path[-1]] = value
-        return other
-    planted = {"a time": changed(("rows", 3, "seconds"), [17.0]),
-               "memory": changed(("rows", 4, "rss_bytes"), 77_000_000),
-               "checkpoints": changed(("rows", 4, "checkpoints"), 30), "a row less": {**data, "rows": data["rows"][1:]}}
-    wrong = [f"not found in the picture: {what}" for what, other in planted.items()
-             if not list(picture_faults(other, text))]
-    swapped = changed(("rows", 0, "line"), 3)
-    swapped["rows"][9]["line"] = 0
-    wrong += [] if list(picture_faults(swapped, text)) else ["not found in the picture: two lines swapped"]
-    planted = {"a time": planted["a time"], "memory": planted["memory"], "a row less": planted["a row less"],
-               "a ratio": changed(("rows", 5, "to_cairn"), 99.0), "a version": changed(("rows", 5, "version"), "z 9"),
-               "what is left out": changed(("left_out", 0, "why"), "forgotten"), "a date": {**data, "date": "1999"}}
-    wrong += [f"not found in the table: {what}" for what, other in planted.items()
-              if not list(table_faults(other, table))]
-    return wrong
+        if key == "rows":
+            del other["rows"][0]
+        else:
+            (other["rows"][4] if key in other["rows"][4] else other)[key] = value
+        if found_by != "table" and not list(picture_faults(other, report.picture(data, root))):
+            yield f"not found in the picture: {key}"
+        if found_by != "picture" and not list(table_faults(other, report.markdown(data))):
+            yield f"not found in the table: {key}"
 
 
 def main():
     if "--self" in sys.argv:
-        wrong = self_test()
+        wrong = list(self_test())
     else:
         wrong = [fault for seed in range(20) for fault in invented_faults(invented(seed))] + list(kept_faults())
     print("\n".join(wrong) or "no faults")

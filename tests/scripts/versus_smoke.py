@@ -5,6 +5,7 @@
     versus_smoke.py PROGRAMS ROOT    PROGRAMS holds those of cairn, ADOL-C and PETSc that could be built
 """
 import json
+import math
 import pathlib
 import statistics
 import subprocess
@@ -42,13 +43,7 @@ def run(root, programs, scratch, expected, *words):
 
 def check_figures(data, printed):
     """The table has the figures of the rows, and these those of their samples."""
-    def figures_of(tool, keeps):
-        """Time, user time and ratio in the lines of the table that begin so."""
-        begin = [*tool.split(), keeps]
-        for line in printed.splitlines():
-            words = line.split()
-            if words[:len(begin)] == begin:
-                yield [float(word) for word in words[len(begin):len(begin) + 3]]
+    table = [line.split() for line in printed.splitlines()]
     cairn = {row["checkpoints"]: row for row in data["rows"] if row["tool"] == "cairn"}
     assert set(cairn) == {None, 16, 12}, cairn.keys()
     for row in data["rows"]:
@@ -56,11 +51,11 @@ def check_figures(data, printed):
         assert min(row["seconds"]) > 0 and row["peak_rss_bytes"] >= row["rss_bytes"] >= 0, row
         ratios = [a / b for a, b in zip(row["seconds"], cairn[row["checkpoints"]]["seconds"])]
         assert row["to_cairn"] == statistics.median(ratios), row
-        keeps = "all" if row["checkpoints"] is None else str(row["checkpoints"])
+        begin = [*row["tool"].split(), "all" if row["checkpoints"] is None else str(row["checkpoints"])]
         wanted = [statistics.median(row["seconds"]), statistics.median(row["user_seconds"]), row["to_cairn"]]
-        lines = list(figures_of(row["tool"], keeps))
-        assert any(all(abs(a - b) <= 0.006 * max(b, 1) if k == 2 else abs(a - b) <= 0.006 * b
-                       for k, (a, b) in enumerate(zip(line, wanted))) for line in lines), f"{lines}, not {wanted}"
+        shown = [words[len(begin):len(begin) + 3] for words in table if words[:len(begin)] == begin]
+        assert any(all(math.isclose(float(a), b, rel_tol=0.006, abs_tol=0.006 * (k == 2))
+                       for k, (a, b) in enumerate(zip(line, wanted))) for line in shown), f"{shown}, not {wanted}"
     for checkpoints in (16, 12):
         assert cairn[checkpoints]["same_bits"] and cairn[checkpoints]["bytes"] < cairn[None]["bytes"] / 2, cairn
 

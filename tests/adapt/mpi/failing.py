@@ -43,11 +43,6 @@ def same_error(said, rank):
     return len(texts) == RANKS and len(set(texts)) == 1 and texts[0][1] == str(rank)
 
 
-def aborted(said, rank):
-    """Whether all ranks were ended, and why is said."""
-    return f"rank {rank} of {RANKS} failed" in said and "a planned failure" in said
-
-
 def lives(process):
     try:
         return open(f"/proc/{process}/stat").read().rsplit(")", 1)[1].split()[0] != "Z"
@@ -67,19 +62,18 @@ if way == "throws":
         status, said, seconds = ended(["throws", str(call), str(rank)])
         slowest = max(slowest, seconds)
         by_error += same_error(said, rank)
+        aborted = f"rank {rank} of {RANKS} failed" in said and "a planned failure" in said
         expect(status is not None, f"call {call} on rank {rank}: hangs", said)
-        expect(same_error(said, rank) or aborted(said, rank), f"call {call} on rank {rank}: no reason", said)
+        expect(same_error(said, rank) or aborted, f"call {call} on rank {rank}: no reason", said)
     print(f"{calls} calls, {by_error} errors on all ranks, the others ended; at most {slowest:.1f} s")
-elif way == "stops":
-    for call in range(count_of_calls() - 3):
-        rank = call % RANKS
-        status, said, seconds = ended(["stops", str(call), str(rank)])
-        expect(status == 0 and same_error(said, rank) and "asked to stop" in said, f"stop at call {call} of rank {rank}", said)
-elif way == "differs":
-    for rank in range(1, RANKS):
-        status, said, seconds = ended(["differs", str(rank)])
-        expect(status == 0 and same_error(said, rank) and "has a different plan" in said,
-               f"another plan on rank {rank}", said)
+elif way in ("stops", "differs"):
+    cases = [(rank, [str(rank)]) for rank in range(1, RANKS)]
+    if way == "stops":
+        cases = [(call % RANKS, [str(call), str(call % RANKS)]) for call in range(count_of_calls() - 3)]
+    for rank, arguments in cases:
+        status, said, seconds = ended([way, *arguments])
+        reason = "asked to stop" if way == "stops" else "has a different plan"
+        expect(status == 0 and same_error(said, rank) and reason in said, f"{way} {arguments}", said)
 else:
     kills, slowest = int(os.environ.get("CAIRN_MPI_KILLS", 10)), 0
     seed = int(os.environ.get("CAIRN_MPI_SEED", 1))
