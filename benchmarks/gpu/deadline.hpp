@@ -61,7 +61,7 @@ class deadline {
     return "skipped: " + rounded(left()) + " s are left, and this takes about " + rounded(needed) + " s";
   }
   [[nodiscard]] static std::string rounded(double seconds) {
-    return seconds < 10 ? std::to_string(seconds).substr(0, 4) : std::to_string(std::lround(seconds));
+    return seconds >= 0 && seconds < 10 ? std::to_string(seconds).substr(0, 4) : std::to_string(std::lround(seconds));
   }
 
  private:

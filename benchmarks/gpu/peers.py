@@ -31,7 +31,7 @@ class Results:
         line = {**self.head, "bench": bench, "params": params, "unit": "s", "n": len(samples), "median": median,
                 "min": min(samples, default=None), "max": max(samples, default=None), "floor": floor,
                 "ratio_to_floor": median / floor if samples and floor else None, "predicted": None,
-                "assumed_ratio": None, "found": found or {}, "right": right,
+                "tolerance": None, "assumed_ratio": None, "found": found or {}, "right": right,
                 "ok": None if right is not False else False, "note": note}
         with open(self.path, "a") as file:
             file.write(json.dumps(line) + "\n")

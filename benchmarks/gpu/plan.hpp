@@ -127,7 +127,7 @@ int run(Machine& machine, settings const& size, int argc, char** argv) {
       std::printf("host slots in %.3g GB: %s\n", 1e-9 * double(host.for_slots), host.by.c_str());
       std::deque<table<Machine>> tables;
       for (auto const& one : size.tables) {
-        tables.emplace_back(machine, out, time, until, host, one, size);
+        tables.emplace_back(machine, out, time, tables.empty() ? until : time, host, one, size);
         tables.back().measure_first();
       }
       // The small states, whose rows are short, before what is left of the large ones.

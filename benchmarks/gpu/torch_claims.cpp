@@ -175,7 +175,8 @@ bool statistics(network& net, row& r) {
       .add("cached_before", after.cached)
       .add("cached_after", cleared.cached);
   return with.allocated - before.allocated == bytes && after.allocated == before.allocated &&
-         with.peak >= with.allocated && reset.peak == reset.allocated && cleared.cached < (net.device.is_cpu() ? 1 : after.cached);
+         with.peak >= with.allocated && reset.peak == reset.allocated &&
+         cleared.cached < (net.device.is_cpu() ? 1 : after.cached);
 }
 
 struct claim {
