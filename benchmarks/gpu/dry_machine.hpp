@@ -27,6 +27,7 @@ struct dry_rates {
   std::size_t device_bytes = std::size_t{24} << 20, host_bytes = std::size_t{8} << 20;
   double late = 1;   ///< times what they are predicted: all but what predictions are made from
   double began = 0;  ///< what the clock says at first
+  bool spoils = false;  ///< a bit of all that comes back from the host
 
   /// As fast as a real device, for what is small there, too.
   void hurry() {
@@ -105,6 +106,8 @@ class dry_runtime {
   [[nodiscard]] bool done(event which) const { return events_.at(std::size_t(which)) <= host_; }
   void copy(void* to, void const* from, std::size_t bytes, cairn::copy_kind kind, stream in) {
     if (bytes > 0) std::memcpy(to, from, bytes);
+    if (bytes > 0 && rates_.spoils && kind == cairn::copy_kind::host_to_device)
+      static_cast<unsigned char*>(to)[2] ^= 1;  // not one that rounding hides
     spend(in,
           kind == cairn::copy_kind::device_to_device ? 2 * double(bytes) / rates_.memory : double(bytes) / rates_.link);
   }
