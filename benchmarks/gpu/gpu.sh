@@ -433,6 +433,7 @@ part() {
   esac
 }
 
+rm -f build/gpu/wrong
 {
   echo "$head"
   if [ -n "$here" ] && [ -z "$dry" ] && [ "$made_from" != "$here" ]; then
@@ -440,9 +441,8 @@ part() {
   fi
   end=$((began + seconds - 5))  # some seconds to end in
   for one in $parts; do part "$one" || :; done
-  echo "$wrong" >"$name.wrong"
+  echo "$wrong" >build/gpu/wrong
 } 2>&1 | tee -a "$name.log"
-wrong=$(cat "$name.wrong" 2>/dev/null || echo 1)
-rm -f "$name.wrong"
+wrong=$(cat build/gpu/wrong 2>/dev/null || echo 1)
 echo "gpu: $name.json"
 exit "$wrong"
