@@ -121,13 +121,10 @@ build_environment() {
   export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-$(getconf _NPROCESSORS_ONLN)}"
   export CUDACXX="$nvcc"
 }
-# Whole seconds of the processor that commands of this script took.
-processor_seconds() {
+# Sets `spent`, whole seconds of the processor that commands of this script took. Not in a subshell, which has its own.
+count_spent() {
   times >build/gpu/times
-  sed -n '2s/^\([0-9]*\)m\([0-9]*\).*/\1 \2/p' build/gpu/times | {
-    read -r minutes rest
-    echo $((minutes * 60 + rest))
-  }
+  spent=$(($(sed -n '2s/^\([0-9]*\)m\([0-9]*\).*/\1 * 60 + \2/p' build/gpu/times)))
 }
 megabytes() { echo $((($(du -skc "$@" 2>/dev/null | sed -n '$s/[^0-9].*//p') + 1023) / 1024)); }
 
@@ -145,7 +142,8 @@ prepare() {
   if command -v cmake >/dev/null; then
     echo "gpu: building the tests that need a device"
     build_environment
-    before=$(processor_seconds)
+    count_spent
+    before=$spent
     { cmake --preset gpu -B build/gpu-carry '-DCMAKE_CUDA_ARCHITECTURES=90-real;90-virtual' \
       -DCMAKE_CUDA_RUNTIME_LIBRARY=Static '-DCMAKE_EXE_LINKER_FLAGS=-static-libstdc++ -static-libgcc -s' &&
       cmake --build build/gpu-carry --target cairn_device_programs; } >build/gpu/prepare.log 2>&1 || {
@@ -153,7 +151,8 @@ prepare() {
       exit 1
     }
     sed -n 's/^-- cairn: no Catch2, \(.*\) is left out$/gpu: no Catch2, \1 is left out/p' build/gpu/prepare.log
-    echo "gpu: user time to build them: $(($(processor_seconds) - before)) s"
+    count_spent
+    echo "gpu: user time to build them: $((spent - before)) s"
     find build/gpu-carry/tests build/gpu-carry/examples -maxdepth 1 -type f -perm -u+x -exec cp {} $carry/tests \;
     if [ "$(megabytes $carry/tests)" -gt 40 ]; then
       echo "gpu: the tests are left out: $(megabytes $carry/tests) MiB; they are built there"
@@ -182,10 +181,12 @@ if [ -z "$commit" ]; then
 fi
 nvcc=$(tool nvcc)
 here=$(sources)
-if [ "$parts" = " prepare" ]; then
-  prepare
-  exit
-fi
+case $parts in
+  *prepare*)
+    prepare
+    exit
+    ;;
+esac
 
 # The program that will be used, if there is one.
 program='' made_from=''
@@ -193,6 +194,10 @@ for one in $carry/gpu_plan build/gpu/gpu_plan; do
   if [ -n "$dry" ]; then one=$dry; fi
   if [ -z "$program" ] && [ -x "$one" ] && made_from=$("$one" sources 2>/dev/null); then program=$one; fi
 done
+if [ -n "$dry" ] && [ -z "$program" ]; then
+  echo "gpu: $dry does not run" >&2
+  exit 2
+fi
 needs_build() {
   if [ -z "$program" ]; then return; fi
   if [ -n "$dry" ] || [ -z "$nvcc" ]; then return 1; fi
@@ -394,7 +399,8 @@ torch_claims() {
   else
     limited build/gpu/torch_claims "$folder/lib" "$name.json" "$(of device)" "$(of driver)" "$(of cuda)" \
       "$(of date)" "$(of commit)" 2>&1 | tee -a "$logs/torch.log"
-    if ! grep -q '^torch: done' "$logs/torch.log"; then
+    if [ "$(left)" -lt 2 ]; then note "torch" null "stopped: no time left within it"
+    elif ! grep -q '^torch: done' "$logs/torch.log"; then
       note "torch" false "did not come to its end: $(tail -n 1 "$logs/torch.log")"
       wrong=1
     elif grep -q 'WRONG$' "$logs/torch.log"; then wrong=1
@@ -427,8 +433,8 @@ part() {
         note "peers" null "skipped: there is no python3"
         return
       fi
-      python3 benchmarks/gpu/peers.py --program "$program" --out "$name.json" --commit "$commit" \
-        --seconds "$(left)" ${dry:+--small} || wrong=1
+      limited python3 benchmarks/gpu/peers.py --program "$program" --out "$name.json" --commit "$commit" \
+        --seconds "$(left 3)" ${dry:+--small} || [ $? = 124 ] || wrong=1
       ;;
   esac
 }
