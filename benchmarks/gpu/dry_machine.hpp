@@ -28,6 +28,7 @@ struct dry_rates {
   double late = 1;   ///< times what they are predicted: all but what predictions are made from
   double began = 0;  ///< what the clock says at first
   bool spoils = false;  ///< a bit of all that comes back from the host
+  std::size_t most_pinned = std::size_t(-1);  ///< at once, though more is said to be available
 
   /// As fast as a real device, for what is small there, too.
   void hurry() {
@@ -85,6 +86,7 @@ class dry_runtime {
     pinned_free(at);
   }
   [[nodiscard]] void* pinned_alloc(std::size_t bytes) {
+    if (bytes > rates_.most_pinned) throw std::bad_alloc{};
     if (bytes > rod_bytes) host_ += late_ * double(bytes) / rates_.pinning;
     return taken(bytes);
   }

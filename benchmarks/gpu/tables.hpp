@@ -229,6 +229,8 @@ class table {
       one.only = repeats{0, 1};
       bench.measure(std::move(one));
       if (!bench.out_of_memory()) break;
+      host_slots_ = std::min(host_slots_, slots / 2);  // what is there, and not what is said to be
+      known_.clear();
     }
   }
 

@@ -293,6 +293,12 @@ def main():
         last = lines_in(scratch / "wrong")[-1]
         assert "tables ends: wrong is E7 {" in told and last["bench"] == "E7" and last["right"] is False, told
 
+        # Memory that cannot be pinned, though it is said to be there: fewer slots, for what follows too.
+        ends(script, 1, "tables", *dry, scratch / "short", env={**os.environ, "DRY_PINS": "500000"})
+        short = [row for row in lines_in(scratch / "short") if row["bench"] in ("E7", "E3")]
+        assert [row["n"] for row in short[:4]] == [0, 1, 3, 3] and short[0]["note"].startswith("failed"), short
+        assert [row["found"]["host_slots"] for row in short[1:4]] == [6, 6, 6], short
+
         # Peers that are not installed are said.
         ends(script, 0, "peers", *dry, scratch / "peers")
         peers = [row for row in lines_in(scratch / "peers") if row["bench"] != "peer cairn"]
