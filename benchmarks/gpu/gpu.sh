@@ -144,8 +144,10 @@ prepare() {
     build_environment
     count_spent
     before=$spent
+    runtime=$(find -L "${nvcc%/bin/nvcc}" -name libcudart_static.a 2>/dev/null | head -n 1)
     { cmake --preset gpu -B build/gpu-carry '-DCMAKE_CUDA_ARCHITECTURES=90-real;90-virtual' \
-      -DCMAKE_CUDA_RUNTIME_LIBRARY=Static '-DCMAKE_EXE_LINKER_FLAGS=-static-libstdc++ -static-libgcc -s' &&
+      ${runtime:+-DCUDA_CUDART="$runtime" -DCUDA_cudart_LIBRARY="$runtime" -DCMAKE_CUDA_RUNTIME_LIBRARY=Static} \
+      '-DCMAKE_EXE_LINKER_FLAGS=-static-libstdc++ -static-libgcc -s' &&
       cmake --build build/gpu-carry --target cairn_device_programs; } >build/gpu/prepare.log 2>&1 || {
       tail -n 30 build/gpu/prepare.log
       exit 1
