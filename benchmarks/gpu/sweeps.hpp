@@ -70,6 +70,7 @@ class sweep_bench {
     predicting_.reset();
     return sum;
   }
+  [[nodiscard]] bool is_predicting() const noexcept { return predicting_.has_value(); }
   /// Whether the last row failed because pinned or device memory ran out.
   [[nodiscard]] bool out_of_memory() const noexcept { return out_of_memory_; }
 
@@ -125,6 +126,7 @@ class sweep_bench {
   };
 
   std::optional<double> left_out(row& r, std::string why) {
+    if (predicting_) return {};
     r.note = std::move(why);
     out_->add(r);
     return {};
