@@ -37,7 +37,8 @@ namespace gpu {
 
 /// One row for each length of the loop and form of the step.
 template <class Machine>
-void check_sweeps(Machine& machine, results& out, std::size_t count, cairn::step_index longest) {
+void check_sweeps(Machine& machine, results& out, deadline const& time, std::size_t count,
+                  cairn::step_index longest) {
   using runtime = counted_runtime<typename Machine::runtime>;
   using state = field<runtime>;
   auto const c = machine.compute();
@@ -52,6 +53,11 @@ void check_sweeps(Machine& machine, results& out, std::size_t count, cairn::step
                           .add("bytes", count * sizeof(float))
                           .add("steps", n)
                           .add("form", in_place ? "in place" : "out of place")};
+      if (time.left() < 1) {
+        r.note = time.skipped(1);
+        out.add(r);
+        continue;
+      }
       int sweeps = 0, wrong = 0;
       call_counts calls;
       try {
@@ -81,6 +87,7 @@ void check_sweeps(Machine& machine, results& out, std::size_t count, cairn::step
                   (in_place || calls.bytes_within == 0);
       } catch (std::exception const& failure) {
         r.right = false;
+        r.failed = true;
         r.note = std::string{"failed: "} + failure.what();
       }
       r.found.add("sweeps", sweeps)
@@ -122,6 +129,7 @@ void check_graph(Machine& machine, results& out, std::size_t count) {
     }
   } catch (std::exception const& failure) {
     r.right = false;
+    r.failed = true;
     r.note = std::string{"failed: "} + failure.what();
   }
   out.add(r);

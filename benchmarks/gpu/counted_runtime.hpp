@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cairn/adapt/cuda/runtime.hpp>
+#include "deadline.hpp"
 
 namespace gpu {
 
@@ -34,14 +35,19 @@ class counted_runtime {
   using stream = typename R::stream;
   using event = typename R::event;
 
-  explicit counted_runtime(R& inner, stream compute, host_copies how = host_copies::on_the_side)
-      : inner_{&inner}, compute_{compute}, how_{how} {}
+  /// \param until  after it nothing more is pinned, but `time_is_up` thrown
+  explicit counted_runtime(R& inner, stream compute, host_copies how = host_copies::on_the_side,
+                           deadline const* until = nullptr)
+      : inner_{&inner}, compute_{compute}, how_{how}, until_{until} {}
 
   [[nodiscard]] call_counts const& counts() const noexcept { return counts_; }
 
   [[nodiscard]] void* device_alloc(std::size_t bytes) { return ++counts_.allocations, inner_->device_alloc(bytes); }
   void device_free(void* at) noexcept { ++counts_.allocations, inner_->device_free(at); }
-  [[nodiscard]] void* pinned_alloc(std::size_t bytes) { return ++counts_.allocations, inner_->pinned_alloc(bytes); }
+  [[nodiscard]] void* pinned_alloc(std::size_t bytes) {
+    if (until_ != nullptr) until_->check();
+    return ++counts_.allocations, inner_->pinned_alloc(bytes);
+  }
   void pinned_free(void* at) noexcept { ++counts_.allocations, inner_->pinned_free(at); }
   [[nodiscard]] stream make_stream() { return ++counts_.allocations, inner_->make_stream(); }
   [[nodiscard]] event make_event() { return ++counts_.allocations, inner_->make_event(); }
@@ -74,6 +80,7 @@ class counted_runtime {
   R* inner_;
   stream compute_;
   host_copies how_;
+  deadline const* until_;
   call_counts counts_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 // A CUDA device: kernels of the loop, and times by events.
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include <cairn/adapt/cuda/cuda_runtime.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/graph.hpp>
+#include <cairn/adapt/cuda/graph_pays.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>
 #include <cairn/core/error.hpp>
 #include "facts.hpp"
@@ -104,9 +106,21 @@ class cuda_machine {
         if (std::sscanf(line, "MemAvailable: %llu", &kilobytes) == 1) bytes = kilobytes * 1024;
       std::fclose(file);
     }
-    std::size_t const limit = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
-    return limit > used ? std::min(bytes, limit - used) : bytes;
+    for (auto const& [limit_of, used_of] : {std::pair{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
+                                            std::pair{"/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                                                      "/sys/fs/cgroup/memory/memory.usage_in_bytes"}}) {
+      std::size_t const limit = number_in(limit_of), used = number_in(used_of);
+      if (limit > used) bytes = std::min(bytes, limit - used);
+    }
+    return bytes;
   }
+  /// Seconds since any moment, by which deadlines are.
+  [[nodiscard]] static double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+  static constexpr double slower = 1;  ///< than the device that is assumed
+  static constexpr std::size_t rods_compared = 16;
+  static constexpr double graphs_below = cairn::graph_rule{}.longest_step_seconds;
   [[nodiscard]] static unsigned pinning_threads() { return std::max(1u, std::thread::hardware_concurrency()); }
   [[nodiscard]] static double seconds_to_pin(std::size_t bytes, unsigned threads) {
     cairn::cuda_runtime by{0, threads};
@@ -153,6 +167,9 @@ class cuda_machine {
     need(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
     return 1e-3 * double(milliseconds);
   }
+  /// The same of a few calls in a row, from which predictions are made.
+  template <class Put>
+  [[nodiscard]] double timed_alone(Put const& put) { return timed(put); }
   /// What `put` puts into the stream, as a graph; calling it launches that.
   template <class Put>
   [[nodiscard]] std::function<void()> captured(Put const& put) {

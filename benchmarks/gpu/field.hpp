@@ -5,6 +5,7 @@
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/device_memory.hpp>
+#include "deadline.hpp"
 
 namespace gpu {
 
@@ -28,15 +29,18 @@ class field {
 template <class Machine, class State>
 struct loop {
   Machine& machine;
+  deadline const* until = nullptr;  ///< steps throw `time_is_up` after it: the host is hardly ahead of a device
   using stream = typename Machine::stream;
 
   auto step() const {
-    return [m = &machine](State const& x, State& x1, cairn::step_index i, stream in) {
+    return [m = &machine, until = until](State const& x, State& x1, cairn::step_index i, stream in) {
+      if (until != nullptr) until->check();
       m->step(x.numbers(), x1.numbers(), x.size(), i, in);
     };
   }
   auto step_in_place() const {
-    return [m = &machine](State& x, cairn::step_index i, stream in) {
+    return [m = &machine, until = until](State& x, cairn::step_index i, stream in) {
+      if (until != nullptr) until->check();
       m->step(x.numbers(), x.numbers(), x.size(), i, in);
     };
   }

@@ -7,6 +7,7 @@
 #include "plan.hpp"
 
 int main(int argc, char** argv) {
+  if (gpu::tells_sources(argc, argv)) return 0;
   try {
     static_cast<void>(cairn::cuda_runtime::device_count());
   } catch (cairn::device_error const& none) {

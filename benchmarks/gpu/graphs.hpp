@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // E8: small states, whose steps are shorter than a launch: put into a stream, in graphs of segments, and in one graph.
+#include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <exception>
 #include <functional>
 #include <string>
@@ -62,9 +64,10 @@ class segments {
     }
   }
   /// Steps and adjoints that are run, those of the forward run included.
-  [[nodiscard]] double predicted(state_times const& times, double copy) const {
+  [[nodiscard]] double predicted(state_times const& in_graph, state_times const& in_stream) const {
     cairn::step_index const again = whole_ * (length - 1);
-    return times.floor(whole_ * length + rest_) + double(again) * times.step + 3 * double(whole_) * copy;
+    return in_stream.floor(rest_) + double(whole_ * length) * (in_graph.step + in_graph.adjoint) +
+           double(again) * in_graph.step + 3 * double(whole_) * in_stream.within;
   }
 
  private:
@@ -95,18 +98,49 @@ class segments {
   std::function<void()> forward_, backward_;
 };
 
+/// Seconds of a step in a stream, and how many times as long the sweep in the stream takes as the one in a graph.
+struct graph_gain {
+  double step, times;
+};
+/// The seconds of a step above which a graph gains less than 3 %: beside what `graph_pays` takes where nobody says
+/// otherwise. Nothing where all sizes gain, or none.
+inline void measure_crossover(results& out, std::vector<graph_gain> const& gains, double predicted) {
+  constexpr double least = 1.03;
+  row r{.bench = "E8 crossover",
+        .params = support::json_object{}.add("least_gain", least),
+        .predicted = predicted,
+        .tolerance = 1,
+        .either_way = true};
+  std::vector<double> steps, times;
+  for (graph_gain const& g : gains) {
+    steps.push_back(g.step);
+    times.push_back(g.times);
+  }
+  r.found.add("step_seconds", steps).add("stream_by_graph", times);
+  for (std::size_t k = 1; k < gains.size(); ++k)
+    if (gains[k - 1].times > least && gains[k].times <= least) {  // between the two, by the logarithm of the seconds
+      double const part = (gains[k - 1].times - least) / (gains[k - 1].times - gains[k].times);
+      r.samples = {gains[k - 1].step * std::pow(gains[k].step / gains[k - 1].step, part)};
+    }
+  if (r.samples.empty()) r.note = "not between the sizes of state that were measured";
+  out.add(r);
+}
+
 template <class Machine>
 void measure_graphs(Machine& machine, results& out, deadline const& time, settings const& size) {
   using runtime = typename Machine::runtime;
   using state = field<runtime>;
+  constexpr double seconds_for_times = 2;
   auto const c = machine.compute();
+  std::vector<graph_gain> gains;
+  std::printf("graphs: about %s s\n", deadline::rounded(seconds_for_times * double(size.small_states.size())).c_str());
   for (std::size_t const bytes : size.small_states) {
     std::size_t const count = bytes / sizeof(float);
     auto const params = [&](char const* by) {
       return support::json_object{}.add("bytes", bytes).add("steps", size.small_steps).add("by", by);
     };
-    if (time.left() < 10) {
-      out.add({.bench = "E8", .params = params("all"), .note = time.skipped(1)});
+    if (time.left() < seconds_for_times) {
+      out.add({.bench = "E8", .params = params("all"), .note = time.skipped(seconds_for_times)});
       continue;
     }
     try {
@@ -125,7 +159,7 @@ void measure_graphs(Machine& machine, results& out, deadline const& time, settin
       };
       auto const in_graph = [&](auto const& put) {
         auto graph = machine.captured(put);
-        return detail::middle(sampled(2, 5, [&] { return machine.timed([&] { graph(); }) / size.calls; }));
+        return detail::middle(time.samples({}, [&] { return machine.timed_alone([&] { graph(); }) / size.calls; }));
       };
       auto captured = alone;
       captured.step = in_graph(steps);
@@ -144,29 +178,41 @@ void measure_graphs(Machine& machine, results& out, deadline const& time, settin
               .floor = captured.floor(size.small_steps),
               .predicted = predicted,
               .right = true};
-        r.samples = sampled(2, 5, [&] {
-          machine.poison(bar.numbers(), count, c);
-          double const seconds = machine.timed(run);
-          r.right = right.equals(bar) && *r.right;
-          return seconds;
-        });
+        if (repeats const times = time.repeats_of(predicted); times.samples == 0) {
+          r.right.reset();
+          r.note = time.skipped(predicted);
+        } else {
+          r.samples = time.samples(times, [&] {
+            machine.poison(bar.numbers(), count, c);
+            double const seconds = machine.timed(run);
+            r.right = right.equals(bar) && *r.right;
+            return seconds;
+          });
+        }
         out.add(r);
+        return r.samples.empty() ? 0 : r.median();
       };
       auto const forecast = [&](state_times const& times) {
         return cairn::device_forecast{}(plan, capacity, times.workload_of(size.small_steps, 0)) + times.ends();
       };
-      add("stream", forecast(alone), put);
+      double const by_stream = add("stream", forecast(alone), put);
       {
         auto whole = machine.captured(put);
-        add("one graph", forecast(captured), [&] { whole(); });
+        double const by_graph = add("one graph", forecast(captured), [&] { whole(); });
+        if (by_stream > 0 && by_graph > 0) gains.push_back({alone.step, by_stream / by_graph});
       }
       segments<Machine> by_segments{machine, count, size.small_steps, bar};
-      add("graphs of segments", by_segments.predicted(captured, alone.within), [&] { by_segments.gradient(); });
+      add("graphs of segments", by_segments.predicted(captured, alone), [&] { by_segments.gradient(); });
     } catch (std::exception const& failure) {
       out.add(
-          {.bench = "E8", .params = params("all"), .right = false, .note = std::string{"failed: "} + failure.what()});
+          {.bench = "E8",
+           .params = params("all"),
+           .right = false,
+           .note = std::string{"failed: "} + failure.what(),
+           .failed = true});
     }
   }
+  measure_crossover(out, gains, Machine::graphs_below);
 }
 
 }  // namespace gpu

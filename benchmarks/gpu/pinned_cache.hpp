@@ -50,7 +50,7 @@ class pinned_cache : public R {
   }
 
  private:
-  static constexpr std::size_t worth_keeping = std::size_t{1} << 20;
+  static constexpr std::size_t worth_keeping = std::size_t{1} << 16;
 
   struct block {
     void* at;

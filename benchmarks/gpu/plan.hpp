@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <deque>
 #include <exception>
 #include <map>
 #include <stdexcept>
@@ -26,14 +27,23 @@ namespace gpu {
 
 inline constexpr char const* usage =
     "usage: %s PART [--KEY VALUE]...\n"
+    "  sources the sum of what this program was made from\n"
     "  head    what every line of the results begins with\n"
     "  check   small sweeps against storing all states; --longest N: loops of at most N steps\n"
     "  facts   the device, and what nothing on it can beat\n"
-    "  tables  E1 to E7, for states of 64 MiB and then 1 GiB\n"
+    "  tables  E1 to E7, for states of 1 GiB and of 64 MiB, E7 first; --headline-seconds N: the time for E7;\n"
+    "          --host-bytes B: what may be pinned, else a part of the memory that is available\n"
     "  graphs  E8\n"
     "  equal   a sweep in given memory: --steps N --bytes STATE --device-bytes B --host-bytes B --beside NAME\n"
     "  note    a line with --bench NAME, --ok true, false or null, and --text WHAT\n"
     "Keys of all: --out FILE, which is appended to; --seconds N, the time that there is; --commit HASH\n";
+
+/// Answers `PROGRAM sources`, which needs no device: the sum of the sources that it was made from.
+[[nodiscard]] inline bool tells_sources(int argc, char** argv) {
+  bool const does = argc == 2 && std::strcmp(argv[1], "sources") == 0;
+  if (does) std::puts(GPU_SOURCES);
+  return does;
+}
 
 /// `--key value` pairs.
 class keys {
@@ -99,15 +109,29 @@ int run(Machine& machine, settings const& size, int argc, char** argv) {
       return 0;
     }
     results out{from, given.text("out")};
-    deadline const time{given.number("seconds", 540)};
+    auto const clock = [&machine] { return machine.now(); };
+    deadline const time{given.number("seconds", 540), clock};
     if (part == "check") {
       auto const longest = cairn::step_index(given.number("longest", 60));
-      for (std::size_t const rods : {std::size_t{1}, std::size_t{37}}) check_sweeps(machine, out, rods * rod, longest);
+      for (std::size_t const rods : {std::size_t{1}, std::size_t{37}})
+        check_sweeps(machine, out, time, rods * rod, longest);
       check_graph(machine, out, 37 * rod);
     } else if (part == "facts") {
       measure_facts(machine, out, time, size);
     } else if (part == "tables") {
-      for (auto const& one : size.tables) table<Machine>{machine, out, time, one, size}.measure();
+      deadline const until{given.number("headline-seconds", time.left()), clock};
+      bool const is_told = !given.text("host-bytes").empty();
+      host_memory const host{is_told ? std::size_t(given.number("host-bytes"))
+                                     : std::size_t(size.host_share * double(machine.host_bytes())),
+                             is_told ? "--host-bytes" : "a share of what is available"};
+      std::printf("host slots in %.3g GB: %s\n", 1e-9 * double(host.for_slots), host.by.c_str());
+      std::deque<table<Machine>> tables;
+      for (auto const& one : size.tables) {
+        tables.emplace_back(machine, out, time, tables.empty() ? until : time, host, one, size);
+        tables.back().measure_first();
+      }
+      // The small states, whose rows are short, before what is left of the large ones.
+      for (auto one = tables.rbegin(); one != tables.rend(); ++one) one->measure_rest();
     } else if (part == "graphs") {
       measure_graphs(machine, out, time, size);
     } else if (part == "equal") {
@@ -121,6 +145,9 @@ int run(Machine& machine, settings const& size, int argc, char** argv) {
       return 2;
     }
     return out.right() || part == "note" ? 0 : 1;
+  } catch (part_ends const& wrong) {
+    std::printf("%s ends: wrong is %s\n", part.c_str(), wrong.because_of.c_str());
+    return part == "note" ? 0 : 1;
   } catch (std::invalid_argument const& wrong) {
     std::fprintf(stderr, "%s\n", wrong.what());
     std::fprintf(stderr, usage, argv[0]);

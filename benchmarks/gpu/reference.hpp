@@ -24,7 +24,7 @@ class reference {
 
   /// \param count  numbers of a state, a multiple of `rod`
   reference(Machine& machine, std::size_t count, cairn::step_index steps) : machine_{&machine}, count_{count} {
-    std::size_t const rods = count / rod, few = rods < most_rods ? rods : most_rods;
+    std::size_t const rods = count / rod, few = rods < Machine::rods_compared ? rods : Machine::rods_compared;
     for (std::size_t k = 0; k < few; ++k) first_.push_back((few == 1 ? 0 : k * (rods - 1) / (few - 1)) * rod);
     auto& device = machine.device();
     auto const c = machine.compute();
@@ -64,7 +64,6 @@ class reference {
   }
 
  private:
-  static constexpr std::size_t most_rods = 16;
   struct part {
     std::size_t from, count;
   };

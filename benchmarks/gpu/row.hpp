@@ -13,9 +13,13 @@
 
 namespace gpu {
 
-/// Where and when a result was taken.
+#ifndef GPU_SOURCES
+#define GPU_SOURCES "unknown"  // gpu.sh gives the sum of the sources that the program is made of
+#endif
+
+/// Where and when a result was taken, and by which program.
 struct provenance {
-  std::string device, driver, cuda, date, commit;
+  std::string device, driver, cuda, date, commit, sources = GPU_SOURCES;
 
   [[nodiscard]] support::json_object json() const {
     return support::json_object{}
@@ -23,7 +27,8 @@ struct provenance {
         .add("driver", driver)
         .add("cuda", cuda)
         .add("date", date)
-        .add("commit", commit);
+        .add("commit", commit)
+        .add("sources", sources);
   }
 };
 
@@ -40,6 +45,9 @@ struct row {
   support::json_object found = {};           ///< what was checked and counted beside the time
   std::optional<bool> right = {};            ///< whether that is as it must be
   std::string note = {};
+  double tolerance = 0.03;                   ///< by which it may exceed what was predicted
+  bool either_way = false;                   ///< whether it must not fall short of it by more than that either
+  bool failed = false;                       ///< not wrong: it could not be done
 
   [[nodiscard]] double median() const {
     auto sorted = samples;
@@ -47,12 +55,18 @@ struct row {
     std::size_t const half = sorted.size() / 2;
     return sorted.size() % 2 != 0 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
   }
-  /// Right, and no slower than predicted by more than 3 %; nothing where neither is known.
+  /// Right, and no slower than predicted by more than the tolerance; nothing where neither is known.
   [[nodiscard]] std::optional<bool> ok() const {
     if (right == false) return false;
     if (samples.empty() || !predicted) return right;
-    return median() <= 1.03 * *predicted;
+    return median() <= (1 + tolerance) * *predicted && (!either_way || *predicted <= (1 + tolerance) * median());
   }
+  [[nodiscard]] std::string name() const { return bench + " " + params.text(); }
+};
+
+/// Thrown after a row that is wrong: what follows would measure something that does not work.
+struct part_ends {
+  std::string because_of;
 };
 
 /// The file of results, and a table of them on standard output.
@@ -73,6 +87,7 @@ class results {
   /// Whether all was right so far; times that miss what was predicted are no fault of the program.
   [[nodiscard]] bool right() const noexcept { return right_; }
 
+  /// \throws part_ends   for a row that is wrong
   void add(row const& r) {
     auto line = from_.json();
     line.add("bench", r.bench).add("params", r.params).add("unit", r.unit).add("n", r.samples.size());
@@ -83,6 +98,7 @@ class results {
         .add("floor", r.floor.value_or(nothing));
     line.add("ratio_to_floor", measured && r.floor ? r.median() / *r.floor : nothing)
         .add("predicted", r.predicted.value_or(nothing));
+    line.add("tolerance", r.predicted ? r.tolerance : nothing);
     line.add("assumed_ratio", r.assumed_ratio.value_or(nothing)).add("found", r.found);
     if (r.right) line.add("right", *r.right);
     else line.add("right", nothing);
@@ -95,17 +111,20 @@ class results {
         throw std::runtime_error("the file of results is full");
     }
     print(r);
+    if (r.right == false && !r.failed) throw part_ends{r.name()};
   }
 
  private:
   static constexpr double nothing = NAN;  // JSON's null
 
   static void print(row const& r) {
-    std::printf("%-14s %-92s", r.bench.c_str(), r.params.text().c_str());
-    if (!r.samples.empty()) std::printf(" %11.6g %s", r.median(), r.unit.c_str());
-    if (!r.samples.empty() && r.floor) std::printf("  %.3f x floor", r.median() / *r.floor);
-    if (!r.samples.empty() && r.predicted) std::printf("  %.3f x predicted", r.median() / *r.predicted);
-    if (r.ok()) std::printf("  %s", *r.ok() ? "ok" : r.right == false ? "WRONG" : "missed");
+    std::printf("%-14s %s", r.bench.c_str(), r.params.text().c_str());
+    if (!r.samples.empty()) std::printf("  %.6g %s of %d", r.median(), r.unit.c_str(), int(r.samples.size()));
+    if (!r.samples.empty() && r.floor) std::printf(", %.3f x floor", r.median() / *r.floor);
+    if (!r.samples.empty() && r.predicted)
+      std::printf(", predicted %.6g, ratio %.3f (tolerance %.3g)", *r.predicted, r.median() / *r.predicted,
+                  r.tolerance);
+    if (r.ok()) std::printf("  %s", *r.ok() ? "ok" : r.failed ? "failed" : r.right == false ? "WRONG" : "missed");
     std::printf("%s%s\n", r.note.empty() ? "" : "  ", r.note.c_str());
     std::fflush(stdout);
   }

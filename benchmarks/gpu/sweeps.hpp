@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Times of whole sweeps, each with its gradient compared and its calls counted in the same run.
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
 #include <cairn/adapt/cuda/device_capacity.hpp>
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/adapt/cuda/virtual_device.hpp>
+#include <cairn/core/error.hpp>
 #include <cairn/schedule/any.hpp>
 #include "counted_runtime.hpp"
 #include "deadline.hpp"
@@ -27,6 +30,7 @@ struct sweep_case {
   cairn::device_capacity capacity;
   cairn::step_form form = cairn::step_form::out_of_place;
   host_copies copies = host_copies::on_the_side;
+  deadline const* until = nullptr;   ///< in place of that of the bench
   std::optional<repeats> only = {};  ///< how often to run; else as the time allows
 };
 
@@ -42,7 +46,7 @@ class sweep_bench {
         out_{&out},
         time_{&time},
         times_{measured},
-        assumed_{assumed_times(Machine::name(), measured.bytes)} {}
+        assumed_{assumed_times(Machine::name(), measured.bytes, Machine::slower)} {}
 
   [[nodiscard]] state_times const& times() const noexcept { return times_; }
 
@@ -57,6 +61,19 @@ class sweep_bench {
     return seconds + double(on_host.saves) * times.down + double(on_host.loads) * times.up;
   }
 
+  /// What `rows` would take if nothing were skipped: `measure` only adds that up meanwhile.
+  template <class Rows>
+  [[nodiscard]] double predicted(Rows const& rows) {
+    predicting_ = prediction{0, machine_->device().kept_bytes()};
+    rows();
+    double const sum = predicting_->seconds;
+    predicting_.reset();
+    return sum;
+  }
+  [[nodiscard]] bool is_predicting() const noexcept { return predicting_.has_value(); }
+  /// Whether the last row failed because pinned or device memory ran out.
+  [[nodiscard]] bool out_of_memory() const noexcept { return out_of_memory_; }
+
   /// Adds a row.   \returns the median, or nothing where it was not measured
   std::optional<double> measure(sweep_case one) {
     row& r = one.about;
@@ -68,26 +85,48 @@ class sweep_bench {
     r.found.add("frames", one.capacity.frames).add("host_slots", one.capacity.host_slots);
     if ((cairn::wide(one.capacity.frames) + 1) * bytes > machine_->device().free_bytes())
       return left_out(r, "skipped: so many frames do not fit the device");
+    deadline const& time = one.until != nullptr ? *one.until : *time_;
+    out_of_memory_ = false;
+    // Before the first run: slots that are not pinned yet, and what is compared with.
+    auto const kept = predicting_ ? predicting_->pinned : machine_->device().kept_bytes();
+    auto const wanted = std::size_t(one.capacity.host_slots) * bytes;
+    double beside = wanted > kept ? double(wanted - kept) * times_.pin / double(bytes) : 0;
+    if (!right_ || right_steps_ != plan.steps()) beside += reference_seconds_a_step_ * double(plan.steps());
+    if (predicting_) {
+      repeats const usual = *r.predicted < 2 ? repeats{2, 5} : repeats{0, 3};
+      predicting_->seconds += beside + *r.predicted * one.only.value_or(usual).runs();
+      predicting_->pinned = std::max(kept, wanted);
+      return {};
+    }
+    repeats const times = one.only ? *one.only : time.repeats_of(*r.predicted, beside);
+    if (times.samples == 0 || *r.predicted * times.runs() + beside > time.left())
+      return left_out(r, time.skipped(*r.predicted * std::max(1, times.runs()) + beside));
     try {
-      auto const kept = machine_->device().kept_bytes(), wanted = std::size_t(one.capacity.host_slots) * bytes;
-      double const pinning = wanted > kept ? double(wanted - kept) * pin_seconds_a_byte : 0;
-      repeats const times = one.only ? *one.only : time_->repeats_of(*r.predicted, pinning);
-      if (times.samples == 0 || *r.predicted * (times.warm_ups + times.samples) + pinning > time_->left())
-        return left_out(r, time_->skipped(*r.predicted));
-      run(one, times);
-      out_->add(r);
-      return r.median();
+      run(one, times, time);
+      if (int(r.samples.size()) < times.samples) r.note = "only so many samples: no time";
+    } catch (time_is_up const&) {
+      r.samples.clear();
+      r.note = "stopped: its time was up before its first run ended";
     } catch (std::exception const& failure) {
       r.samples.clear();
       r.right = false;
-      return left_out(r, std::string{"failed: "} + failure.what());
+      r.failed = true;
+      out_of_memory_ = dynamic_cast<cairn::out_of_memory const*>(&failure) != nullptr ||
+                       dynamic_cast<std::bad_alloc const*>(&failure) != nullptr;
+      r.note = std::string{"failed: "} + failure.what();
     }
+    out_->add(r);
+    return r.samples.empty() ? std::optional<double>{} : r.median();
   }
 
  private:
-  static constexpr double pin_seconds_a_byte = 0.4 / double(1 << 30);
+  struct prediction {
+    double seconds;
+    std::size_t pinned;
+  };
 
   std::optional<double> left_out(row& r, std::string why) {
+    if (predicting_) return {};
     r.note = std::move(why);
     out_->add(r);
     return {};
@@ -108,37 +147,38 @@ class sweep_bench {
     return sum;
   }
 
-  void run(sweep_case& one, repeats times) {
+  void run(sweep_case& one, repeats times, deadline const& time) {
     row& r = one.about;
     std::size_t const count = times_.bytes / sizeof(float);
     auto const c = machine_->compute();
     if (!right_ || right_steps_ != one.plan.steps()) {
       right_.reset();
+      double const before = machine_->now();
       right_ = std::make_unique<reference<Machine>>(*machine_, count, one.plan.steps());
       right_steps_ = one.plan.steps();
+      reference_seconds_a_step_ = (machine_->now() - before) / double(std::max<cairn::step_index>(1, right_steps_));
     }
-    runtime counted{machine_->device(), c, one.copies};
+    runtime counted{machine_->device(), c, one.copies, &time};
     state bar = poisoned(*machine_, counted, count);
     cairn::device_sweep<runtime, state> sweep{counted, c, one.capacity,
                                               [&] { return poisoned(*machine_, counted, count); }};
-    loop<Machine, state> const heat{*machine_};
+    loop<Machine, state> const heat{*machine_, &time};
     bool const whole = one.copies != host_copies::left_out;
     bool same = true;
     call_counts calls;
-    for (int sample = -times.warm_ups; sample < times.samples; ++sample) {
+    auto const once = [&] {
       machine_->poison(bar.numbers(), count, c);
       call_counts const before = counted.counts();
-      call_counts now;
       double const seconds = machine_->timed([&] {
         if (one.form == cairn::step_form::in_place)
           sweep.gradient(heat.step_in_place(), heat.start(), one.plan, heat.seed(), heat.adjoint(), bar);
         else sweep.gradient(heat.step(), heat.start(), one.plan, heat.seed(), heat.adjoint(), bar);
-        now = counted.counts().since(before);
+        calls = counted.counts().since(before);
       });
-      if (sample >= 0) r.samples.push_back(seconds);
-      calls = now;
       same = (whole ? right_->equals(bar) : right_->some_rods_equal(bar)) && same;
-    }
+      return seconds;
+    };
+    r.samples = time.samples(times, once);
     r.found.add("allocations", calls.allocations).add("host_waits", calls.syncs).add("copies", calls.copies);
     r.found.add("bytes_within", calls.bytes_within).add("bytes_down", calls.bytes_down).add("bytes_up", calls.bytes_up);
     if (one.copies == host_copies::waited_for) {  // how many copies there were is known now
@@ -161,6 +201,9 @@ class sweep_bench {
   results* out_;
   deadline const* time_;
   state_times times_, assumed_;
+  std::optional<prediction> predicting_;
+  bool out_of_memory_ = false;
+  double reference_seconds_a_step_ = 2e-4;  // assumed, until one was made
   std::unique_ptr<reference<Machine>> right_;
   cairn::step_index right_steps_ = -1;
 };

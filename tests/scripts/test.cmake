@@ -32,16 +32,17 @@ if(compiler_of_gcc AND Python3_EXECUTABLE)
   list(FILTER files EXCLUDE REGEX "_eigen\\.cpp$")
   set(answers "${CMAKE_CURRENT_BINARY_DIR}/misuses")
   set(together "${CMAKE_CURRENT_SOURCE_DIR}/misuses_together.py")
+  set(how "-I${include}" -DCAIRN_SEPARATE_COMPILATION)  # no sentence needs a body
   set(judge "${CMAKE_CURRENT_SOURCE_DIR}/one_error.py")
   foreach(way IN ITEMS refused fixed)
     add_custom_command(OUTPUT "${answers}/${way}.stamp" DEPENDS ${files} ${headers} ${impl} "${together}"
-      COMMAND "${Python3_EXECUTABLE}" "${together}" ${way} gcc "${compiler_of_gcc}" "${answers}/${way}" ${files} -- "-I${include}"
+      COMMAND "${Python3_EXECUTABLE}" "${together}" ${way} gcc "${compiler_of_gcc}" "${answers}/${way}" ${files} -- ${how}
       COMMAND "${CMAKE_COMMAND}" -E touch "${answers}/${way}.stamp"
       COMMENT "Misuses, ${way}" VERBATIM)
   endforeach()
   add_custom_command(OUTPUT "${answers}/verdicts.txt" DEPENDS "${answers}/refused.stamp" "${answers}/fixed.stamp" "${judge}"
     COMMAND "${Python3_EXECUTABLE}" "${judge}" gcc "${compiler_of_gcc}" ${files} --refused "${answers}/refused" --fixed "${answers}/fixed"
-      --verdicts "${answers}/verdicts.txt" "-I${include}"
+      --verdicts "${answers}/verdicts.txt" ${how}
     COMMENT "Misuses, judged" VERBATIM)
   add_custom_target(cairn_misuses ALL DEPENDS "${answers}/verdicts.txt")
   cairn_check(compile_fail.gcc "${CMAKE_COMMAND}" -E cat "${answers}/verdicts.txt")
