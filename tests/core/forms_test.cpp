@@ -435,8 +435,8 @@ TEST_CASE("a recording adjoint has a tape between its halves", "[forms]") {
   CHECK(read_bar<vec, vec>(cairn::recorded{[](vec const& x) { return x; }, reverse}) ==
         wrong_bar(fault::tape));  // moves nothing on
   CHECK(read_bar<vec, vec>(cairn::recorded{record, [](vec const&, vec const&) {}}) == wrong_bar(fault::unchanged));
-  auto const refers = [](auto record) {
-    return read_bar<vec, vec>(cairn::recorded{record, [](auto const&, vec& bar) { bar[0] = 1; }}) ==
+  auto const refers = [](auto recording) {
+    return read_bar<vec, vec>(cairn::recorded{recording, [](auto const&, vec& bar) { bar[0] = 1; }}) ==
            wrong_bar(fault::refers);
   };
   CHECK(refers([](vec& x) { return std::span<double const>{x}; }));

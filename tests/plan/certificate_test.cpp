@@ -2,7 +2,6 @@
 // No plan of any kind goes below the bounds of a certificate.
 #include <limits>
 #include <random>
-#include <cairn/plan/loop/detail/plan_search.hpp>
 #include <cairn/planning.hpp>
 #include "support/catch.hpp"
 #include "support/plans.hpp"
@@ -118,7 +117,7 @@ TEST_CASE("certificates are made for loops of up to 2^63-1 steps", "[plan][certi
       work.form.adjoint = form;
       for (wide const disk : {wide{0}, unlimited_bytes}) {
         work.tiers.disk.bytes = disk;
-        auto const plan = detail::revolve_factory{n}(20);
+        any_schedule const plan = revolve{n, 20, {.free_initial = true}};
         auto const sum = estimate(plan, work);
         auto const proof = certify(sum, work);
         CHECK(proof.least_step_calls <= sum.step_calls);

@@ -14,6 +14,7 @@
 
 #include <cairn/plan/chain/chain_planner.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
+#include <cairn/plan/graph/liveness.hpp>
 #include <cairn/plan/loop/plan_within.hpp>
 #include <cairn/run/chain.hpp>
 #include <cairn/run/graph.hpp>

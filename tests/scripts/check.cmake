@@ -35,6 +35,9 @@ else()
   cairn_left_out(headers.behind_c layout "${no_gcc}")
 endif()
 cairn_check_misuses(gcc refused fixed)
+if(TARGET cairn_tool)
+  cairn_check_script(tool.oracles tool.py $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}" oracles)
+endif()
 
 # The umbrellas, and the adapters' headers that people include, say which language they need before anything else of them is read.
 file(GLOB entrances CONFIGURE_DEPENDS "${include}/cairn/*.hpp" "${include}/cairn/adapt/*.hpp" "${include}/cairn/adapt/torch/*.hpp"
@@ -86,7 +89,7 @@ endif()
 # The package as its users meet it, and those of others' package managers, each used by a program; `./run packages`
 # installs what these checks need.
 set(cairn_labels packages)
-set(from_prefix install_components tgz)
+set(from_prefix install_components tgz find_package_compiled)
 if(TARGET cairn::eigen)
   list(APPEND from_prefix find_package_eigen)
 else()

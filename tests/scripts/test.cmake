@@ -70,9 +70,9 @@ endif()
 
 # The first programs that a user meets, and the package.
 cairn_check_pages("README|docs/tutorial")
-cairn_check_consumers(install find_package find_package_compiled add_subdirectory)
+cairn_check_consumers(install find_package add_subdirectory)
 
-foreach(part IN ITEMS oracles limits lines memory budgets actions action_list chains chain_forms chain_command graphs pictures planning words time numbers convention environment reports transcripts)
+foreach(part IN ITEMS limits lines memory budgets actions action_list chains chain_forms chain_command graphs pictures planning words time numbers convention environment reports transcripts)
   if(TARGET cairn_tool)
     cairn_check_script(tool.${part} tool.py $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}" ${part})
   else()

@@ -224,7 +224,7 @@ TEST_CASE("a sweep that goes on after an exception is shown from its own start")
   }
 }
 
-TEST_CASE("nothing is shown more than ten times a second, and the clock is read rarely") {
+TEST_CASE("nothing is shown more than ten times a second, and the clock is read rarely", "[long]") {
   struct fast {
     void operator()(double& x) const {
       x *= 0.999;

@@ -73,7 +73,7 @@ TEST_CASE("a forecast is the time of the sweep on the simulator", "[cuda]") {
         }
 }
 
-TEST_CASE("with one copy engine a forecast is the time on the simulator, too, and never less than with two", "[cuda]") {
+TEST_CASE("with one copy engine a forecast is the time on the simulator, too, and never less than with two", "[cuda][long]") {
   std::size_t slower = 0;
   for (step_form const form : {step_form::out_of_place, step_form::in_place})
     for (double const rho : {0.5, 3.0, 11.3, 27.25})
@@ -212,7 +212,7 @@ TEST_CASE("steps of no time and copies of no time are planned for, and states of
   CHECK(plan_for_device(60, work, device_forecast{}).seconds >= 50);
 }
 
-TEST_CASE("a loop of 2^20 steps is planned for in seconds", "[cuda]") {
+TEST_CASE("a loop of 2^20 steps is planned for in seconds", "[cuda][long]") {
   auto const best = planned_for(loop_of(1 << 20, 27.3, 96), 35);
   CHECK(best.plan.steps() == 1 << 20);
   CHECK(best.seconds <= 1.01 * best.least_seconds);

@@ -296,7 +296,7 @@ TEST_CASE("a state that loses a part of itself when copied to the host is found,
 }
 
 TEST_CASE("a copy from the host that brings nothing is found when the state is loaded, or the gradient is right",
-          "[cuda]") {
+          "[cuda][long]") {
   std::size_t told = 0;
   for (sweep_options const options : modes)
     for (form const steps : forms)

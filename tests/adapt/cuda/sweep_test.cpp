@@ -243,7 +243,8 @@ TEST_CASE("every schedule has the bits of storing everything in every form and o
 TEST_CASE("random plans on devices of random order race nowhere", "[cuda]") { campaign(50); }
 TEST_CASE("random plans on devices of random order race nowhere, a long campaign", "[cuda][.soak]") { campaign(1000); }
 
-TEST_CASE("random lists of actions, which no planner makes, race nowhere", "[cuda]") { campaign_of_lists(3000); }
+TEST_CASE("random lists of actions, which no planner makes, race nowhere", "[cuda]") { campaign_of_lists(300); }
+TEST_CASE("3,000 random lists of actions race nowhere", "[cuda][long]") { campaign_of_lists(3000); }
 TEST_CASE("random lists of actions race nowhere, a long campaign", "[cuda][.soak]") { campaign_of_lists(300'000); }
 
 TEST_CASE("states of several buffers, of empty ones and of none come back whole", "[cuda]") {

@@ -191,7 +191,7 @@ aftermath with_failure(fixture& on, sim::call which, std::uint64_t nth, sim::fai
 
 }  // namespace
 
-TEST_CASE("whichever call of the runtime fails, nothing in flight is freed, and nothing is left behind", "[cuda]") {
+TEST_CASE("whichever call of the runtime fails, nothing in flight is freed, and nothing is left behind", "[cuda][long]") {
   using sim::call;
   std::size_t failed = 0, ran_again = 0;
   for (sim::failure const how : {sim::failure::usual, sim::failure::foreign_handle, sim::failure::context_lost})
