@@ -229,13 +229,15 @@ class Campaign:
             self.texts[name.removeprefix("include/cairn/")] = files.pop(name).decode()
         chosen = {name: text for name, text in self.texts.items() if re.search(asked.only, name)}
         self.order = in_order(chosen, asked.seed)
-        for path in TREE.rglob("*"):  # of another state of the project
-            if path.is_file() and path.relative_to(TREE).parts[0] != "build" and str(path.relative_to(TREE)) not in of:
-                path.unlink()
+        mine = TREE / "include/cairn/core/detail/mutant.hpp"
+        for path in [path for path in TREE.rglob("*") if path.is_file() and path != mine]:
+            name = str(path.relative_to(TREE))
+            if name not in of and not name.startswith("build/"):
+                path.unlink()  # of another state of the project
         for name, data in files.items():
             write(TREE / name, data)
             shutil.copymode(ROOT / name, TREE / name)
-        write(TREE / "include/cairn/core/detail/mutant.hpp", HEADER.encode())
+        write(mine, HEADER.encode())
         headers = (name for name in self.texts if name.endswith(".hpp"))
         write(WORK / "headers.cpp", "".join(f"#include <cairn/{name}>\n" for name in headers).encode())
 
