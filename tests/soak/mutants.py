@@ -367,7 +367,8 @@ class Campaign:
                 counts[group].update([said, "all"])
             if said != "killed":
                 line = self.texts[site.file].splitlines()[site.line - 1]
-                self.say(f"{self.name_of(number)}: {words}\n       {line.strip()}\n       {site.change.replace(M, 'MUTANT')}")
+                change = site.change.replace(M, "MUTANT")
+                self.say(f"{self.name_of(number)}: {words}\n       {line.strip()}\n       {change}")
         for group, of in sorted(counts.items()):
             self.say(f"{group}: killed {of['killed']} of {of['all']}, not reached {of['not reached']}")
         return counts["all"]["killed"] < 0.9 * counts["all"]["all"]
