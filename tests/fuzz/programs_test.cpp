@@ -65,9 +65,9 @@ void run(unsigned long first, unsigned long count) {
 }  // namespace
 }  // namespace fuzz
 
-static void run_from(std::uint64_t first, std::uint64_t programs) {
+static void run_from(std::uint64_t first, long programs) {
   fuzz::seen = {};
-  fuzz::run(first, programs);
+  fuzz::run(first, std::uint64_t(programs));
   if (std::getenv("CAIRN_FUZZ_PROGRAM")) return;
   auto const& seen = fuzz::seen;
   CHECK(seen.sweeps > programs * 2 / 5);

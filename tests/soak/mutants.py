@@ -4,7 +4,7 @@
 
     mutants.py [COUNT] [--seed N] [--only REGEX] [--entries REGEX]
 
-COUNT (200) changes are compiled into one copy of the sources, build/mutants/tree, where CAIRN_MUTANT in the environment
+COUNT (200) changes are compiled into one copy of the sources, build/mutants/tree, where MUTANT in the environment
 chooses one when a program runs. At most one a line, in equal shares, files by their lines of code: a statement is left
 out, a comparison becomes its neighbour (< and <=, == and !=), + becomes - or 1 becomes 0, a condition is negated, a
 constant that is returned is another. What does not compile is taken back and replaced. Each entry runs once to say
@@ -42,10 +42,10 @@ HEADER = """#pragma once
 #include <cstdio>
 #include <cstdlib>
 inline bool cairn_mutant(int number) noexcept {
-  static int const wanted = std::getenv("CAIRN_MUTANT") ? std::atoi(std::getenv("CAIRN_MUTANT")) : 0;
+  static int const wanted = std::getenv("MUTANT") ? std::atoi(std::getenv("MUTANT")) : 0;
   if (wanted >= 0) return wanted == number;
   static bool told[65536];  // below 0, byte `number` of a file says that it was executed
-  if (std::FILE* const log = told[number] ? nullptr : std::fopen(std::getenv("CAIRN_MUTANT_LOG"), "r+b")) {
+  if (std::FILE* const log = told[number] ? nullptr : std::fopen(std::getenv("MUTANT_LOG"), "r+b")) {
     told[number] = true;
     std::fseek(log, number, SEEK_SET);
     std::fputc(1, log);
@@ -53,10 +53,10 @@ inline bool cairn_mutant(int number) noexcept {
   }
   return false;
 }
-constexpr bool CAIRN_MUTANT(int number) noexcept { return !__builtin_is_constant_evaluated() && cairn_mutant(number); }
+constexpr bool MUTANT(int number) noexcept { return !__builtin_is_constant_evaluated() && cairn_mutant(number); }
 """
 
-M = "::CAIRN_MUTANT(0)"  # in a change; 0 becomes its number
+M = "::MUTANT(0)"  # in a change; 0 becomes its number
 KINDS = ("statement", "comparison", "arithmetic", "condition", "constant")
 OTHER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+"}
 NAME = r"[A-Za-z_]\w*(?:::\w+)*"
@@ -196,7 +196,7 @@ class Entry:
         """(passed, skipped or how it failed with the first claim that does not hold, seconds)."""
         with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryFile() as output:
             since = time.monotonic()
-            more |= {"CAIRN_MUTANT": str(number), "TMPDIR": scratch}
+            more |= {"MUTANT": str(number), "TMPDIR": scratch}
             code = subprocess.run(["timeout", "-s", "KILL", str(limit), *self.command], stdin=subprocess.DEVNULL,
                                   stdout=output, stderr=output, cwd=self.has.get("WORKING_DIRECTORY", BUILD),
                                   env=os.environ | self.environment | more).returncode
@@ -313,7 +313,7 @@ class Campaign:
             if name not in self.state["entries"]:
                 log = WORK / "executed"
                 log.write_bytes(bytes(len(self.order) + 1))
-                entry.run(-1, 600, CAIRN_MUTANT_LOG=str(log))
+                entry.run(-1, 600, MUTANT_LOG=str(log))
                 said, seconds = entry.run(0, 600)
                 executes = [number for number, byte in enumerate(log.read_bytes()) if byte]
                 self.state["entries"][name] = {"said": said, "seconds": seconds, "executes": executes}
