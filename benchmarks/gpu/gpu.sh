@@ -422,7 +422,7 @@ part() {
       ;;
     facts) begin facts 15 35 1 && { plan facts --seconds "$(left)" || wrong=1; } ;;
     tables)
-      begin tables 400 "$seconds" 0 || return 0
+      begin tables 430 "$seconds" 0 || return 0
       plan tables --seconds "$(left "${all:+165}")" --headline-seconds "$(left)" \
         ${host_bytes:+--host-bytes "$host_bytes"} || wrong=1
       ;;
