@@ -235,13 +235,21 @@ mkdir -p "$out" build/gpu
 name=$out/gpu-$(of device | tr -cs 'A-Za-z0-9\n' '-')-$(of date)
 wrong=0
 
-# plan PART [ARGS...]: the program, whose lines go to the file.
-plan() { "$program" "$@" --out "$name.json" --commit "$commit"; }
+# plan PART [ARGS...]: the program, whose lines go to the file. It keeps to its time, unless the device does not answer.
+plan() {
+  ended=0
+  limited "$program" "$@" --out "$name.json" --commit "$commit" || ended=$?
+  if [ $ended = 124 ] || [ $ended = 137 ]; then echo "gpu: $1 was ended: its time was up and it did not end"; fi
+  return $ended
+}
 note() { plan note --bench "$1" --ok "$2" --text "$3"; }
 # left [OF]: seconds of this part, of all but OF.
 left() { echo $((part_ends - $(now) - ${1:-0})); }
-# limited COMMAND...: for as long.
-limited() { timeout "$(left | sed 's/^\(-.*\|0\)$/1/')" "$@"; }
+# limited COMMAND...: for as long, and some seconds to end in.
+limited() {
+  limit=$((${part_ends:-0} - $(now) + 3))
+  timeout -k 2 $((limit < 5 ? 5 : limit)) "$@"
+}
 # begin PART ABOUT MOST LEAST: says what is predicted. False where less than LEAST seconds are left.
 begin() {
   if [ -z "$all" ]; then end=$(($(now) + seconds)); fi
@@ -422,7 +430,7 @@ part() {
       ;;
     facts) begin facts 15 35 1 && { plan facts --seconds "$(left)" || wrong=1; } ;;
     tables)
-      begin tables 400 "$seconds" 0 || return 0
+      begin tables 430 "$seconds" 0 || return 0
       plan tables --seconds "$(left "${all:+165}")" --headline-seconds "$(left)" \
         ${host_bytes:+--host-bytes "$host_bytes"} || wrong=1
       ;;
