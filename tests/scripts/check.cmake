@@ -36,7 +36,11 @@ else()
 endif()
 cairn_check_misuses(gcc refused fixed)
 if(TARGET cairn_tool)
-  cairn_check_script(tool.oracles tool.py $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}" oracles)
+  foreach(part IN ITEMS oracles memory time)
+    cairn_check_script(tool.${part} tool.py $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}" ${part})
+  endforeach()
+  cairn_check_script(pictures.examples pictures.py --commands $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}/examples/README.md"
+    "${PROJECT_SOURCE_DIR}/docs/pictures")
 endif()
 
 # The umbrellas, and the adapters' headers that people include, say which language they need before anything else of them is read.

@@ -287,7 +287,7 @@ TEST_CASE("where no step comes between a load and a save, copies to the host wai
   CHECK(found.left_out > 16);
 }
 
-TEST_CASE("every record that a sweep waits for is needed", "[cuda]") {
+TEST_CASE("every record that a sweep waits for is needed", "[cuda][long]") {
   std::size_t left_out = 0;
   for (auto const& s : settings()) {
     INFO(s.name);

@@ -139,7 +139,7 @@ TEST_CASE("a sound loop is not blamed by the replay check, and its gradient has 
     for (auto const& plan : plans_of(n))
       for (std::uint64_t seed = 0; seed < 3; ++seed) check_sound(plan, seed, slot_index(seed));
 }
-TEST_CASE("random lists of actions are not blamed by the replay check", "[cuda]") { campaign_of_lists(1'000); }
+TEST_CASE("random lists of actions are not blamed by the replay check", "[cuda][long]") { campaign_of_lists(1'000); }
 TEST_CASE("random lists of actions are not blamed by the replay check, a long campaign", "[cuda][.soak]") {
   campaign_of_lists(50'000);
 }

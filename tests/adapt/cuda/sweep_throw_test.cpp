@@ -91,7 +91,7 @@ void each_case(F f) {
 
 }  // namespace
 
-TEST_CASE("what a user's function throws comes through, and the sweep runs right again", "[cuda]") {
+TEST_CASE("what a user's function throws comes through, and the sweep runs right again", "[cuda][long]") {
   auto const expected = sim::gradient_by_hand(sizes, steps);
   std::size_t thrown = 0;
   for (site const where : {site::step, site::adjoint, site::seed, site::copy, site::observer})
