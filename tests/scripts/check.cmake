@@ -36,7 +36,7 @@ else()
 endif()
 cairn_check_misuses(gcc refused fixed)
 if(TARGET cairn_tool)
-  foreach(part IN ITEMS oracles memory time)
+  foreach(part IN ITEMS oracles budgets chain_command memory time)
     cairn_check_script(tool.${part} tool.py $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}" ${part})
   endforeach()
   cairn_check_script(pictures.examples pictures.py --commands $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}/examples/README.md"
@@ -89,6 +89,8 @@ if(CAIRN_BUILD_EXAMPLES)
     "$<TARGET_FILE:cairn_example_gallery>" $<$<TARGET_EXISTS:cairn_chains>:$<TARGET_FILE:cairn_chains>>)
   cairn_entry_needs(pictures cairn_example_draw_schedule cairn_example_gallery cairn_chains)
 endif()
+
+cairn_check(run.verbs sh "${CMAKE_CURRENT_SOURCE_DIR}/run_verbs.sh" "${PROJECT_SOURCE_DIR}")
 
 # The package as its users meet it, and those of others' package managers, each used by a program; `./run packages`
 # installs what these checks need.

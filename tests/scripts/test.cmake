@@ -57,7 +57,6 @@ cairn_check_script(sizes sizes.py "${PROJECT_SOURCE_DIR}")
 cairn_check_script(versions versions.py "${PROJECT_SOURCE_DIR}")
 cairn_check_script(spdx spdx.py "${PROJECT_SOURCE_DIR}")
 cairn_check_script(docs.pages pages.py "${PROJECT_SOURCE_DIR}")
-cairn_check(run.verbs sh "${CMAKE_CURRENT_SOURCE_DIR}/run_verbs.sh" "${PROJECT_SOURCE_DIR}")
 cairn_check(system_includes "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}" -P "${CMAKE_CURRENT_SOURCE_DIR}/system_includes.cmake")
 
 # What an include costs.
@@ -72,7 +71,7 @@ endif()
 cairn_check_pages("README|docs/tutorial")
 cairn_check_consumers(install find_package add_subdirectory)
 
-foreach(part IN ITEMS limits lines budgets actions action_list chains chain_forms chain_command graphs pictures planning words numbers convention environment reports transcripts)
+foreach(part IN ITEMS limits lines actions action_list chains chain_forms graphs pictures planning words numbers convention environment reports transcripts)
   if(TARGET cairn_tool)
     cairn_check_script(tool.${part} tool.py $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}" ${part})
   else()
