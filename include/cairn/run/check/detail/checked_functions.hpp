@@ -25,7 +25,7 @@ class held_value {
     return value;
   }
   held_value(held_value&& from) noexcept : at_{std::exchange(from.at_, nullptr)}, end_{from.end_} {}
-  held_value& operator=(held_value&& from) noexcept {
+  [[gnu::noinline]] held_value& operator=(held_value&& from) noexcept {
     std::swap(at_, from.at_);
     std::swap(end_, from.end_);
     return *this;

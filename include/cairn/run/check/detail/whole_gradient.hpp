@@ -7,14 +7,15 @@
 
 namespace cairn::detail {
 
-/// A state that the executor can copy.
+/// A state that the executor can copy. Copies are not inlined into the sweep, which waits for the user's steps.
 class copied_state_of_loop {
  public:
   copied_state_of_loop(checked_functions const& functions, unnamed_state const& x)
       : functions_{&functions}, x_{functions.copy(x)} {}
-  copied_state_of_loop(copied_state_of_loop const& from) : copied_state_of_loop{*from.functions_, *from.x_} {}
+  [[gnu::noinline]] copied_state_of_loop(copied_state_of_loop const& from)
+      : copied_state_of_loop{*from.functions_, *from.x_} {}
   copied_state_of_loop(copied_state_of_loop&&) noexcept = default;
-  copied_state_of_loop& operator=(copied_state_of_loop const& from) {
+  [[gnu::noinline]] copied_state_of_loop& operator=(copied_state_of_loop const& from) {
     if (this != &from) x_ = functions_->copy(*from.x_);
     return *this;
   }
