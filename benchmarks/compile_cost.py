@@ -28,6 +28,11 @@ int main() {{{LOOP}
 }}
 """,
     "README": None,
+    "check_adjoint": f"""#include <cairn/run/check/check_adjoint.hpp>
+int main() {{{LOOP}
+  return cairn::check_adjoint(step, adjoint, 1.0, 1000).passed() ? 0 : 1;
+}}
+""",
     "advise": """#include <cairn/plan/loop/advise.hpp>
 int main() {
   return cairn::advise(cairn::byte_size{100'000}, {.steps = 1000, .state_bytes = 800}).best.cost.steps == 1000 ? 0 : 1;

@@ -25,7 +25,7 @@ class held_value {
     return value;
   }
   held_value(held_value&& from) noexcept : at_{std::exchange(from.at_, nullptr)}, end_{from.end_} {}
-  held_value& operator=(held_value&& from) noexcept {
+  [[gnu::noinline]] held_value& operator=(held_value&& from) noexcept {
     std::swap(at_, from.at_);
     std::swap(end_, from.end_);
     return *this;
@@ -63,10 +63,6 @@ class checked_functions {
   virtual void take_tangent(unnamed_state const& x, unnamed_state& dx, step_index i) = 0;
   [[nodiscard]] virtual held_bar made_bar(unnamed_state const& x) = 0;
   virtual void pull(unnamed_state const& x, unnamed_bar& bar, step_index i) = 0;
-  /// The gradient of n steps from x0, with `pull` for the adjoint.
-  [[nodiscard]] virtual held_bar gradient_by(
-      unnamed_state const& x0, step_index n, held_bar seed,
-      call_ref<void(unnamed_state const&, unnamed_bar&, step_index)> pull) = 0;
 
   /// Visits the numbers that are differentiated, before any are taken as constants, or all that are known.
   virtual void visit(unnamed_state& x, bool all, run_visitor f) const = 0;

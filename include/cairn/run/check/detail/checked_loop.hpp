@@ -12,6 +12,7 @@
 #include <cairn/run/check/detail/number_counts.hpp>
 #include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/detail/taylor_test.hpp>
+#include <cairn/run/check/detail/whole_gradient.hpp>
 #include <cairn/run/check/report.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 
@@ -178,7 +179,7 @@ class checked_loop {
   [[gnu::cold]] reals gradient_of(unnamed_state const& x0, unnamed_state const& last, step_index n,
                                   reals w,
                                   call_ref<void(unnamed_state const&, unnamed_bar&, step_index)> pull) {
-    held_bar const bar = functions_.gradient_by(x0, n, bar_with(last, std::move(w)), pull);
+    held_bar const bar = whole_gradient(functions_, x0, n, bar_with(last, std::move(w)), pull);
     return cut(*bar, count_of(numbers(x0)));
   }
   /// The first `size` numbers of bar, which belong to the differentiated numbers of the state.

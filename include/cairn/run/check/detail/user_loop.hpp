@@ -89,17 +89,6 @@ template <class T, class Unnamed>
   if constexpr (std::is_const_v<Unnamed>) return *static_cast<T const*>(static_cast<void const*>(&x));
   else return *static_cast<T*>(static_cast<void*>(&x));
 }
-/// The gradient of a loop of these states and adjoints, whatever its step is.
-template <class State, class Bar>
-[[nodiscard]] held_bar whole_gradient(checked_functions& loop, State const& x0, step_index n, Bar& seed,
-                                      call_ref<void(unnamed_state const&, unnamed_bar&, step_index)> pull) {
-  auto const step = in_place([&](State& x, step_index i) { loop.advance(without_type<unnamed_state>(x), i); });
-  auto const adjoint = [&](State const& x, Bar& bar, step_index i) {
-    pull(without_type<unnamed_state>(x), without_type<unnamed_bar>(bar), i);
-  };
-  return held_bar::made<Bar>([&] { return gradient(step, copy_of(x0), n, std::move(seed), adjoint); });
-}
-
 /// The functions of a loop, made from those of the user.
 /// \tparam All  which numbers are differentiated, before any are taken as constants
 template <class State, class Bar, class Step, class Tangent, class Adjoint, class Seed, class All>
@@ -137,11 +126,6 @@ class typed_functions final : public checked_functions {
   }
   void pull(unnamed_state const& x, unnamed_bar& bar, step_index i) override {
     loop_.pull(state_of(x), bar_of(bar), i);
-  }
-  [[nodiscard]] held_bar gradient_by(
-      unnamed_state const& x0, step_index n, held_bar seed,
-      call_ref<void(unnamed_state const&, unnamed_bar&, step_index)> pull) override {
-    return whole_gradient(*this, state_of(x0), n, bar_of(*seed), pull);
   }
 
   void visit(unnamed_state& x, bool all, run_visitor f) const override { visit_state(state_of(x), all, f); }
