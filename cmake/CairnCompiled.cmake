@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cairn::compiled: the planners and texts, compiled once, and the word to all that links it that headers only declare
+# cairn::compiled: the planners, checks and texts, compiled once, and the word to all that links it that headers only declare
 # them. Always built in the project that asks for it, installed or not, so that it has that project's compiler, standard
 # library and flags; nothing is built where nobody links it. Reads CAIRN_IMPL, the folder of src.hpp.
 if(NOT TARGET cairn_compiled)
@@ -7,7 +7,7 @@ if(NOT TARGET cairn_compiled)
   file(STRINGS "${CAIRN_IMPL}/src.hpp" bodies REGEX "^#include ")
   set(sources "")
   foreach(part IN ITEMS loop chain graph text)
-    set(of_loop "cairn/(schedule|plan/loop)/")
+    set(of_loop "cairn/(schedule|plan/loop|run)/")
     set(of_chain "cairn/plan/chain/")
     set(of_graph "cairn/plan/(graph|block)/")
     set(mine ${bodies})

@@ -13,6 +13,7 @@
 
 #include <cairn/adapt/ad.hpp>
 #include <cairn/adapt/cppad.hpp>
+#include <cairn/schedule/leaves.hpp>
 
 #include "../support/child.hpp"
 #include "usage.hpp"
