@@ -30,7 +30,7 @@ endforeach()
 
 # No name in them is a macro of C or of windows.h, and none needs run-time type information: one compilation says both.
 if(compiler_of_gcc)
-  cairn_check_script(headers.behind_c c_macros.py "${compiler_of_gcc}" ${together} -- ${flags} -fno-rtti)
+  cairn_check_script(headers.behind_c c_macros.py "${compiler_of_gcc}" ${seen_by_c} -- ${flags} -fno-rtti)
 else()
   cairn_left_out(headers.behind_c layout "${no_gcc}")
 endif()
