@@ -161,7 +161,7 @@ int still_schedules(int count) {
 
 }  // namespace
 
-TEST_CASE("a spoilt text is refused in our words or is a schedule all the same", "[plan][actions][long]") {
+TEST_CASE("a spoilt text is refused in our words or is a schedule all the same", "[plan][actions]") {
   int const sound = still_schedules(100'000);
   CHECK(sound > 1000);
   CHECK(sound < 50'000);

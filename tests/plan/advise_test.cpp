@@ -220,7 +220,7 @@ TEST_CASE("advice for loops too long to walk needs no tables", "[plan][advise]")
   }
 }
 
-TEST_CASE("the advice says why in words", "[plan][advise][long]") {
+TEST_CASE("the advice says why in words", "[plan][advise]") {
   workload work{
       .steps = 1000, .state_bytes = 100'000, .adjoint_bytes = 100'000, .step_seconds = 1e-3, .adjoint_seconds = 2e-3};
   work.tiers.disk = {.write_seconds = 2e-3, .read_seconds = 1e-3, .bytes = unlimited_bytes};

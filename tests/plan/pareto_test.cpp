@@ -73,7 +73,7 @@ TEST_CASE("a long loop's front has as many plans as are asked for, from the smal
 }
 
 TEST_CASE("a front is of all planners and tiers, and of leaves and tapes where the adjoint takes them",
-          "[plan][pareto][long]") {
+          "[plan][pareto]") {
   auto const names = [](std::vector<planned> const& front) {
     std::vector<std::string> all;
     for (auto const& plan : front) all.emplace_back(name_of(plan.by));

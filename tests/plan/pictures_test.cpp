@@ -334,7 +334,7 @@ TEST_CASE("a list that is no schedule has no picture", "[plan][picture]") {
   CHECK_THROWS_AS(memory_svg(revolve{9, 2}, {.steps = 8}), invalid_plan);
 }
 
-TEST_CASE("pictures for a terminal keep to the columns and rows asked for", "[plan][picture][long]") {
+TEST_CASE("pictures for a terminal keep to the columns and rows asked for", "[plan][picture]") {
   for (step_index const n : {0, 1, 2, 7, 30, 1000})
     for (int const columns : {24, 47, 80, 200})
       for (int const rows : {1, 2, 5, 40})

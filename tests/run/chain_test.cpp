@@ -432,7 +432,7 @@ TEST_CASE("a plan that cannot be obeyed is refused before any stage runs", "[run
                   cairn::invalid_plan);
 }
 
-TEST_CASE("the rules of a walk are those of the judge of plans, to the action and the word", "[run][chain][long]") {
+TEST_CASE("the rules of a walk are those of the judge of plans, to the action and the word", "[run][chain]") {
   std::mt19937_64 numbers{5};
   int refusals = 0;
   for (int k = 0; k < 20'000; ++k) {
@@ -633,7 +633,7 @@ struct slow_clock {
 
 }  // namespace
 
-TEST_CASE("a probe measures the sizes of a chain exactly, and what planners need of it", "[run][chain][probe][long]") {
+TEST_CASE("a probe measures the sizes of a chain exactly, and what planners need of it", "[run][chain][probe]") {
   std::vector<std::size_t> const lengths{2, 3, 4, 1, 0, 6};
   auto const bytes = [](std::size_t length) { return std::int64_t(sizeof(vec) + 8 * length); };
   std::vector<std::int64_t> x;

@@ -143,7 +143,7 @@ TEST_CASE("tested steps are spread over the loop, the first and the last among t
   if (most > 1) CHECK(seen.back() == n - 1);
 }
 
-TEST_CASE("no false alarm on steps of many shapes and magnitudes", "[long]") {
+TEST_CASE("no false alarm on steps of many shapes and magnitudes") {
   std::mt19937_64 random{7};
   std::uniform_real_distribution<double> number{-2, 2};
   for (int trial = 0; trial < 300; ++trial) {
@@ -420,7 +420,7 @@ bool is_accused(cairn::adjoint_report const& report) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a right adjoint of numbers of any magnitude is not accused, and a wrong one is found", "[long]",
+TEMPLATE_TEST_CASE("a right adjoint of numbers of any magnitude is not accused, and a wrong one is found", "[run]",
                    float, double) {
   using T = TestType;
   for (double const factor : {0.9, 0.5, 0.1, 1.1, 2.0, 10.0}) {

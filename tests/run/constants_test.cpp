@@ -350,8 +350,7 @@ TEST_CASE("constants beside adjoints of other types, tangents, forms and generat
   of_p(cairn::check_adjoint(step, all, outer{}, 9), {0, 2});
 }
 
-TEST_CASE("of random loops with constants each is passed and its constants are named, and errors beside them are found",
-          "[long]") {
+TEST_CASE("of random loops with constants each is passed and its constants are named, errors beside them are found") {
   std::mt19937_64 random{11};
   std::uniform_real_distribution<double> number{-2, 2};
   for (int trial = 0; trial < 100; ++trial) {

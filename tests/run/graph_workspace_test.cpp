@@ -234,7 +234,7 @@ TEST_CASE("plans and budgets change in one workspace", "[run][graph]") {
   }
 }
 
-TEST_CASE("graphs change in one workspace, and a builder between its sweeps", "[run][graph][long]") {
+TEST_CASE("graphs change in one workspace, and a builder between its sweeps", "[run][graph]") {
   ladder small{2}, large{6};
   auto const few = small.plans(), many = large.plans();
   outcome const of_small = run(small, few.front()), of_large = run(large, many.front());

@@ -173,7 +173,7 @@ TEST_CASE("only states in work have room to spare: what is kept takes its size",
   });
 }
 
-TEST_CASE("plans for what a probe saw keep a budget in bytes, for all sizes", "[run][bytes][long]") {
+TEST_CASE("plans for what a probe saw keep a budget in bytes, for all sizes", "[run][bytes]") {
   (void)state_at(0);
   auto const check = [](auto step, auto adjoint) {
     auto work = probe<std::chrono::steady_clock>(step, state_at(0), longest, 0.0, adjoint, longest);

@@ -240,8 +240,7 @@ void plant(any_schedule const& plan, tally& sum) {
 
 TEST_CASE(
     "a step that hides something is found in every schedule that runs it again, and the step that differs first is "
-    "named",
-    "[long]") {
+    "named") {
   tally sum;
   for (step_index const n : {1, 2, 3, 7, 13, 40})
     for (auto const& [name, plan] : plans_of(n)) {

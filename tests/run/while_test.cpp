@@ -216,8 +216,7 @@ constexpr auto kernel_seed = [](vec2 const& x) { return kernels::seed(x.data());
 
 }  // namespace
 
-TEST_CASE("a loop of unknown length gives the bits of storing everything, and does what the plan of its length says",
-          "[long]") {
+TEST_CASE("a loop of unknown length gives the bits of storing everything, and does what the plan of its length says") {
   for (step_index n = 0; n <= 60; n += n < 24 ? 1 : 3) {
     pendulum::stored const all{n};
     for (slot_index slots = 1; slots <= 6; ++slots)

@@ -50,7 +50,7 @@ TEST_CASE("bptt does what the oracles say, for all that it may keep", "[schedule
   CHECK(better_than_published > 0);
 }
 
-TEST_CASE("no machine takes fewer runs than bptt, for all that it may keep", "[schedule][bptt][brute][long]") {
+TEST_CASE("no machine takes fewer runs than bptt, for all that it may keep", "[schedule][bptt][brute]") {
   for (int n = 0; n <= 7; ++n)
     for (int units = 0; units <= (n < 7 ? 8 : 5); ++units)
       for (int tape = 1; tape <= 4; ++tape)

@@ -120,7 +120,7 @@ TEST_CASE("a cursor goes on answering done", "[schedule]") {
     });
 }
 
-TEST_CASE("any_schedule is the schedule that it was made of", "[schedule][any][long]") {
+TEST_CASE("any_schedule is the schedule that it was made of", "[schedule][any]") {
   for (auto const n : lengths)
     each_plan(n, [&](std::string const& name, auto const& plan) {
       INFO(name);

@@ -117,7 +117,7 @@ TEST_CASE("residues are those modulo 2^127 - 1", "[schedule][fingerprint]") {
               .value() == 0);
 }
 
-TEST_CASE("a revolve's closed form is the fingerprint of its actions", "[schedule][fingerprint][long]") {
+TEST_CASE("a revolve's closed form is the fingerprint of its actions", "[schedule][fingerprint]") {
   for (step_index n = 0; n <= 300; n += n < 60 ? 1 : 7)
     for (slot_index s = 1; s <= 12; ++s) {
       REQUIRE(is_that_of_its_actions(revolve{n, s}));

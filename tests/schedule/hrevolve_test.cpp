@@ -189,7 +189,7 @@ TEST_CASE("how often the best order of tiers that cannot be compared is not the 
   CHECK(above_of_three * 20 < uncompared_of_three);
 }
 
-TEST_CASE("skipping sums changes no cost of hrevolve", "[schedule][hrevolve][long]") {
+TEST_CASE("skipping sums changes no cost of hrevolve", "[schedule][hrevolve]") {
   generator draw{12};
   for (int k = 0; k < 60; ++k) {
     int const n = from(draw, 60, 700);

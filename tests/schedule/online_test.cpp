@@ -75,7 +75,7 @@ static_assert(schedule<stopped_online> && counted_schedule<stopped_online> && st
 static_assert(verify(online{3}.stopping_at(30)) == online{3}.stopping_at(30).counts(),
               "online walks in a constant expression");
 
-TEST_CASE("a loop may stop anywhere under online and every step is reversed", "[schedule][online][long]") {
+TEST_CASE("a loop may stop anywhere under online and every step is reversed", "[schedule][online]") {
   for (auto const v : variants)
     for (slot_index s = 1; s <= 20; ++s)
       for (step_index n = 0; n <= 130; ++n) {
@@ -181,7 +181,7 @@ dearer dearer_ways_back(slot_index s, step_index up_to, bool eager) {
 }  // namespace
 
 TEST_CASE("the dynamic program of the reversal finds what a search over all machines finds",
-          "[schedule][online][brute][long]") {
+          "[schedule][online][brute]") {
   online_search::optima const best{10, 6};
   std::mt19937 random{5};
   for (int k = 0; k < 150; ++k) {

@@ -116,7 +116,7 @@ TEST_CASE("no order of nested checkpoints takes fewer advances, or as many and f
 }
 
 TEST_CASE("no machine takes fewer advances, or as many and fewer saves, than revolve",
-          "[schedule][revolve][brute][long]") {
+          "[schedule][revolve][brute]") {
   for (int n = 1; n <= 9; ++n)
     for (int s = 0; s <= 5; ++s) {
       INFO(n << " steps, " << s << " slots");

@@ -95,7 +95,7 @@ bool is_same(any_schedule const& one, any_schedule const& other) {
 }  // namespace
 
 TEST_CASE("a table takes so many sums, no fewer are enough, and with as many the plan is the same",
-          "[schedule][long]") {
+          "[schedule]") {
   for (auto const& plan : small_tables) {
     CAPTURE(plan.name);
     wide few = 0, enough = wide{1} << 40;

@@ -170,7 +170,7 @@ TEST_CASE("more levels take less memory for more runs", "[plan][block]") {
   }
 }
 
-TEST_CASE("cuts by bytes are the best of all cuts", "[plan][block][long]") {
+TEST_CASE("cuts by bytes are the best of all cuts", "[plan][block]") {
   int compared = 0;
   for (auto const of : chains::all_kinds)
     for (int stages = 1; stages <= 8; ++stages)

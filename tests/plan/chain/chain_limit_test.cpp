@@ -71,7 +71,7 @@ std::optional<chain_plan> plan_with(chain const& work, chain_method by, std::int
 
 TEST_CASE(
     "a chain's plan takes so much work: with as much it is the same, with less it keeps all promises or is refused",
-    "[plan][chain][long]") {
+    "[plan][chain]") {
   int fewer = 0, refused = 0;
   for (auto const kind : {chains::kind::random, chains::kind::resnet})
     for (auto const by : all_methods) {
@@ -179,7 +179,7 @@ TEST_CASE("a table of very many rows looks at the limit while they are laid out"
   }
 }
 
-TEST_CASE("each call of a planner has the whole limit, and what `stop` throws passes through", "[plan][chain][long]") {
+TEST_CASE("each call of a planner has the whole limit, and what `stop` throws passes through", "[plan][chain]") {
   chain const work = chains::make(chains::kind::random, 1000, 1);
   patience few{4};
   chain_planner planner{work, {.limit = few.limit()}};
@@ -258,7 +258,7 @@ TEST_CASE("a stopped curve says how many budgets are missing where, and lacks as
   }
 }
 
-TEST_CASE("a limit that is not reached changes nothing", "[plan][chain][long]") {
+TEST_CASE("a limit that is not reached changes nothing", "[plan][chain]") {
   for (auto const kind : chains::all_kinds)
     for (auto const by : all_methods) {
       CAPTURE(chains::name_of(kind), name_of(by));

@@ -40,7 +40,7 @@ constexpr chain_method of_memory[]{chain_method::automatic,   chain_method::stor
 
 }  // namespace
 
-TEST_CASE("the persistent planner answers every row of the oracles", "[plan][chain][oracle][long]") {
+TEST_CASE("the persistent planner answers every row of the oracles", "[plan][chain][oracle]") {
   int rows = 0;
   for (auto const& known : chains::oracles()) {
     CAPTURE(known.name);
@@ -220,7 +220,7 @@ TEST_CASE("the least memory for a time is never a slower plan, for every method 
 
 TEST_CASE(
     "a Pareto curve goes from the least bytes to storing everything, and every plan is faster than the smaller ones",
-    "[plan][chain][long]") {
+    "[plan][chain]") {
   for (auto const kind : chains::all_kinds)
     for (auto const by : {chain_method::automatic, chain_method::slots, chain_method::greedy}) {
       CAPTURE(chains::name_of(kind), name_of(by));

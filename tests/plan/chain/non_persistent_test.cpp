@@ -356,7 +356,7 @@ TEST_CASE("tables of long chains keep within the budget and near their bound", "
       }
 }
 
-TEST_CASE("times are counted in quanta where they are large or many", "[plan][chain][long]") {
+TEST_CASE("times are counted in quanta where they are large or many", "[plan][chain]") {
   // At the least budget the first stages run some thirty times: more quanta than the first try has room for.
   chain_model const small{chains::make(chains::kind::uniform, 60, 1), "test"};
   chain c = chains::make(chains::kind::uniform, 60, 1);

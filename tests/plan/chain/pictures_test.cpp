@@ -162,7 +162,7 @@ TEST_CASE("plans come back from their words", "[plan][chain]") {
   CHECK(read_chain_words(chain_words(sound)) == sound);
 }
 
-TEST_CASE("any list of actions on tiers that are there comes back from its words", "[plan][chain][long]") {
+TEST_CASE("any list of actions on tiers that are there comes back from its words", "[plan][chain]") {
   std::mt19937_64 numbers{5};
   for (int run = 0; run < 20'000; ++run) {
     std::vector<action> plan;

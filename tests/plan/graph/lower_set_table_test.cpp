@@ -27,7 +27,7 @@ std::int64_t adjoint_times(graph_model const& model) {
 
 }  // namespace
 
-TEST_CASE("an option of a whole graph costs what its replay costs", "[plan][graph][long]") {
+TEST_CASE("an option of a whole graph costs what its replay costs", "[plan][graph]") {
   for (auto const kind : graphs::all_kinds)
     for (int size : {1, 4, 7})
       for (bool odd : {false, true}) {
