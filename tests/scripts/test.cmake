@@ -72,7 +72,7 @@ endif()
 cairn_check_pages("README|docs/tutorial")
 cairn_check_consumers(install find_package add_subdirectory)
 
-foreach(part IN ITEMS limits lines budgets actions action_list chains chain_forms chain_command graphs pictures planning words numbers convention environment reports transcripts)
+foreach(part IN ITEMS limits lines budgets actions chain_forms chain_command graphs pictures planning numbers convention environment reports transcripts)
   if(TARGET cairn_tool)
     cairn_check_script(tool.${part} tool.py $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}" ${part})
   else()
