@@ -53,7 +53,6 @@ else()
 endif()
 
 cairn_check_script(layering layering.py "${PROJECT_SOURCE_DIR}")
-cairn_check_script(sizes sizes.py "${PROJECT_SOURCE_DIR}")
 cairn_check_script(versions versions.py "${PROJECT_SOURCE_DIR}")
 cairn_check_script(spdx spdx.py "${PROJECT_SOURCE_DIR}")
 cairn_check_script(docs.pages pages.py "${PROJECT_SOURCE_DIR}")
