@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is checked before a release: every header alone, misuses by other compilers, what the scripts themselves find,
-# pages on a phone, measurements on stand-ins.
+# measurements on stand-ins.
 
 if(compiler_of_gcc)
   foreach(name IN LISTS alone_headers)
@@ -23,12 +23,9 @@ cairn_check_script(run.skipped skipped.py --self)
 cairn_check_script(run.portability ../portability/portability.py --self)
 cairn_check_script(versus.report.finds_planted_faults versus_report.py "${PROJECT_SOURCE_DIR}" --self)
 cairn_check_script(docs.site.finds_planted_faults site.py "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_BINARY_DIR}/site" --self)
-cairn_check_script(docs.site.on_phone site_on_phone.py "${CMAKE_CURRENT_BINARY_DIR}/site")
-cairn_check_script(docs.site.on_phone.finds_planted_faults site_on_phone.py "${CMAKE_CURRENT_BINARY_DIR}/site" --self)
 if(Python3_EXECUTABLE)
   set_tests_properties(docs.site PROPERTIES FIXTURES_SETUP site)
-  set_tests_properties(docs.site.finds_planted_faults docs.site.on_phone docs.site.on_phone.finds_planted_faults
-    PROPERTIES FIXTURES_REQUIRED site)
+  set_tests_properties(docs.site.finds_planted_faults PROPERTIES FIXTURES_REQUIRED site)
 endif()
 
 # What the Perfetto UI makes of a trace.
