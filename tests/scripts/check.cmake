@@ -36,7 +36,7 @@ else()
 endif()
 cairn_check_misuses(gcc refused fixed)
 if(TARGET cairn_tool)
-  foreach(part IN ITEMS oracles budgets chain_command memory time)
+  foreach(part IN ITEMS oracles chains memory time)
     cairn_check_script(tool.${part} tool.py $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}" ${part})
   endforeach()
   cairn_check_script(pictures.examples pictures.py --commands $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}/examples/README.md"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is checked before a release: every header alone, misuses by other compilers, what the scripts themselves find,
-# pages on a phone, measurements on stand-ins.
+# measurements on stand-ins.
 
 if(compiler_of_gcc)
   foreach(name IN LISTS alone_headers)
@@ -14,7 +14,6 @@ cairn_check_misuses(nvcc refused)  # only as they are, because it takes 3 s for 
 cairn_check_script(headers.behind_c.finds_planted_names c_macros.py "${compiler_of_gcc}" --self)
 cairn_check_script(layering.finds_planted_faults layering.py --self)
 cairn_check_script(profile_files.finds_planted_faults profile_files.py --self)
-cairn_check_script(sizes.counts_known_lines sizes.py --self)
 cairn_check_script(compile_fail.tells_misuses_apart misuses_together.py --self)
 cairn_check_script(docs.every_public_name.finds_planted_faults public_names.py "${CAIRN_DOXYGEN}" "${PROJECT_SOURCE_DIR}" --self)
 cairn_check_script(docs.pages.finds_planted_faults pages.py --self)
@@ -24,12 +23,9 @@ cairn_check_script(run.skipped skipped.py --self)
 cairn_check_script(run.portability ../portability/portability.py --self)
 cairn_check_script(versus.report.finds_planted_faults versus_report.py "${PROJECT_SOURCE_DIR}" --self)
 cairn_check_script(docs.site.finds_planted_faults site.py "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_BINARY_DIR}/site" --self)
-cairn_check_script(docs.site.on_phone site_on_phone.py "${CMAKE_CURRENT_BINARY_DIR}/site")
-cairn_check_script(docs.site.on_phone.finds_planted_faults site_on_phone.py "${CMAKE_CURRENT_BINARY_DIR}/site" --self)
 if(Python3_EXECUTABLE)
   set_tests_properties(docs.site PROPERTIES FIXTURES_SETUP site)
-  set_tests_properties(docs.site.finds_planted_faults docs.site.on_phone docs.site.on_phone.finds_planted_faults
-    PROPERTIES FIXTURES_REQUIRED site)
+  set_tests_properties(docs.site.finds_planted_faults PROPERTIES FIXTURES_REQUIRED site)
 endif()
 
 # What the Perfetto UI makes of a trace.
