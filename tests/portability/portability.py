@@ -2,38 +2,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds and runs the tests for other machines and compilers, and prints what each did.
 
-    portability.py [--all] [--write] [TARGET...]    all targets, or those that are named
-    portability.py --targets                        their names
-    portability.py --needs TARGET                   COMMAND:PACKAGE of what it needs of Debian
-    portability.py --self                           holds what is read from reports and sources against known ones
+    portability.py [--all] [TARGET...]    all targets, or those that are named
+    portability.py --targets              their names
+    portability.py --needs TARGET         COMMAND:PACKAGE of what it needs of Debian
+    portability.py --self                 holds what is read from reports against known ones
 
---all builds every test of core, schedule, store, plan and run, not those of short.txt alone. --write puts the table of
-the last runs into docs/portability.md; lines of targets that have not run in this checkout stay as the page has them.
-What a target lacks is said, and it is left out.
+--all builds every test of core, schedule, store, plan and run, not those of short.txt alone. For each target the line
+of the table in docs/portability.md is printed. What a target lacks is said, and it is left out.
 """
 import argparse
 import collections
 import dataclasses
-import datetime
-import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "portability"
-PAGE = ROOT / "docs" / "portability.md"
-BEGIN, END = "<!-- table of ./run portability --write -->", "<!-- end of table -->"
-FOLDERS = ("core", "schedule", "store", "run", "plan")
 ZIG = "ziglang==0.17.1"
 SECONDS = 1800  # for one program, emulated
-CASE = re.compile(r'^(?:TEMPLATE_(?:LIST_|PRODUCT_)?)?TEST_CASE(?:_METHOD|_SIG)?\([^"]*"[^"]*"(?:\s*,\s*"([^"]*)")?',
-                  re.M)
-
 
 @dataclasses.dataclass
 class Target:
@@ -181,20 +171,10 @@ def versions(command, environment):
     return (f"zig {ZIG.split('==')[1]}, {name}" if command[0].endswith("zig") else name), library
 
 
-def cases_of(folder, sources):
-    """Cases as they are written, and how many of these are tagged [long]; hidden ones do not count."""
-    tags = [tag or "" for source in sources for tag in CASE.findall((folder / source).read_text())]
-    tags = [tag for tag in tags if "[." not in tag]
-    return len(tags), sum("[long]" in tag for tag in tags)
-
-
-def short_list(tests):
+def missing_sources(tests):
+    """What short.txt names that is not there."""
     lines = (tests / "portability" / "short.txt").read_text().splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
-
-
-def all_sources(tests):
-    return sorted(str(path.relative_to(tests)) for folder in FOLDERS for path in (tests / folder).rglob("*_test.cpp"))
+    return [line for line in lines if line and not line.startswith("#") and not (tests / line).exists()]
 
 
 def verdicts(report):
@@ -234,73 +214,36 @@ def build(folder, arguments, environment, everything):
 
 
 def build_and_run(name, target, everything):
+    """A line of the table, and what failed."""
     arguments, command, environment = settings(name, target)
-    folder, tests = BUILD / name, ROOT / "tests"
+    folder = BUILD / name
     folder.mkdir(parents=True, exist_ok=True)
     failures = build(folder, arguments, environment, everything)
-    sources = all_sources(tests)
-    built = sources if everything else short_list(tests)
-    beyond = cases_of(tests, [source for source in sources if source not in built])[0]
     suffix = target.suffix or (".exe" if target.system == "Windows" else "")
     programs = [folder / "tests" / (program + suffix) for program in
                 (folder / "tests" / "programs.txt").read_text().split()]
     programs = [program for program in programs if program.exists()]
     ran = passed = 0
-    if not target.runs:
-        left_out = cases_of(tests, built)[0]
-        why = [f"{left_out} in {len(programs)} programs: {target.remark}"]
-    else:
-        skipped = collections.Counter()
-        for program in programs:
-            status, report = run_program(target, program, environment)
-            (folder / (program.name + ".txt")).write_text(report)
-            of_program, fine, names, why_skipped = verdicts(report)
-            skipped.update(why_skipped)
-            ran += of_program - len(why_skipped)
-            passed += fine - len(why_skipped)
-            failures += [f"{program.name}: {case}" for case in names]
-            if of_program == 0 or (status != 0 and not names):
-                failures.append(f"{program.name} ended with {status}")
-        longer = cases_of(tests, built)[1]
-        left_out = longer + skipped.total()
-        why = [target.remark] if target.remark else []
-        why += [f"{longer} long ones"] if longer else []
-        why += [f"{count}: {reason}" for reason, count in sorted(skipped.items())]
-    if beyond:
-        why.append(f"{beyond} of other files (`--all`)")
-    compiler, library = versions(command, environment)
-    return {"machine": target.machine, "compiler": compiler, "library": library, "run": ran, "passed": passed,
-            "failed": failures, "left_out": left_out + beyond, "why": "; ".join(why),
-            "date": datetime.date.today().isoformat()}
+    skipped = collections.Counter()
+    for program in programs if target.runs else []:
+        status, report = run_program(target, program, environment)
+        (folder / (program.name + ".txt")).write_text(report)
+        of_program, fine, names, why_skipped = verdicts(report)
+        skipped.update(why_skipped)
+        ran += of_program - len(why_skipped)
+        passed += fine - len(why_skipped)
+        failures += [f"{program.name}: {case}" for case in names]
+        if of_program == 0 or (status != 0 and not names):
+            failures.append(f"{program.name} ended with {status}")
+    remarks = [f"**{len(failures)} failed**: {', '.join(failures[:6])}"] if failures else []
+    remarks += [] if target.runs else [f"{len(programs)} programs"]
+    remarks += [target.remark] if target.remark else []
+    remarks += [f"skipped {count}: {reason}" for reason, count in sorted(skipped.items())]
+    return row(name, target, *versions(command, environment), ran, passed, "; ".join(remarks)), failures
 
 
-def row_of(name, record):
-    """A record's line of the table; a line that is read from the page stays as it is."""
-    if isinstance(record, str):
-        return record
-    if "run" not in record:
-        return f"| `{name}` | {record['machine']} | | | 0 | 0 | all | left out: {record['why']} |"
-    failed = record["failed"]
-    why = (f"**{len(failed)} failed**: {', '.join(failed[:6])}; " if failed else "") + record["why"]
-    columns = ("machine", "compiler", "library", "run", "passed", "left_out")
-    return f"| `{name}` | {' | '.join(str(record[column]) for column in columns)} | {why} |"
-
-
-def table(records):
-    lines = ["| target | machine | compiler | library | run | passed | left out | remarks, and what is left out |",
-             "|---|---|---|---|---:|---:|---:|---|"]
-    return "\n".join(lines + [row_of(name, record) for name, record in records.items()])
-
-
-def last_records(page, folder=BUILD):
-    """Of all targets: what ran here, else the line of `page`, else that nothing has run."""
-    lines = dict(re.findall(r"^(?=\| `([^`]+)` \|)(.*)$", page.split(BEGIN)[1].split(END)[0], re.M))
-    found = {}
-    for name, target in TARGETS.items():
-        path = folder / f"{name}.json"
-        found[name] = json.loads(path.read_text()) if path.exists() else lines.get(
-            name, {"machine": target.machine, "why": "not run"})
-    return found
+def row(name, target, *columns):
+    return f"| `{name}` | {target.machine} | {' | '.join(map(str, columns))} |"
 
 
 def self_test():
@@ -312,26 +255,13 @@ def self_test():
     assert verdicts(report) == (12, 11, ["a long name in two lines"], ["no GPU"]), verdicts(report)
     assert verdicts("All tests passed (1 assertion in 1 test case)\n") == (1, 1, [], [])
     assert verdicts("terminated") == (0, 0, [], [])
-    kept = "| `gcc` | x86-64 Linux | g++ 1.0 | libstdc++ 1 | 3 | 3 | 0 | a line |"
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = pathlib.Path(scratch)
-        (folder / "x_test.cpp").write_text(
-            'TEST_CASE("a", "[x]") {\nTEST_CASE("b", "[x][long]") {\nTEMPLATE_TEST_CASE("c", "[y]", int) {\n'
-            'TEST_CASE("d", "[.soak]") {\n  TEST_CASE("inside\n')
-        assert cases_of(folder, ["x_test.cpp"]) == (3, 1)
-        (folder / "zig.json").write_text('{"machine": "m", "why": "missing: x"}')
-        lines = table(last_records(f"{BEGIN}\n{kept}\n{kept.replace('gcc', 'zig')}\n{END}", folder)).splitlines()
-    assert kept in lines and "| `zig` | m | | | 0 | 0 | all | left out: missing: x |" in lines, lines
-    assert "| `i386` | i386 Linux, 32 bits | | | 0 | 0 | all | left out: not run |" in lines, lines
-    short = short_list(ROOT / "tests")
-    assert not set(short) - set(all_sources(ROOT / "tests")), "short.txt names what is not there"
-    assert {source.split("/")[0] for source in short} >= {"core", "schedule", "run", "plan"}
+    assert not missing_sources(ROOT / "tests"), missing_sources(ROOT / "tests")
     print("as it should be")
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for flag in ("--all", "--write", "--self"):
+    for flag in ("--all", "--self"):
         options.add_argument(flag, action="store_true")
     options.add_argument("--targets", action="store_true", dest="names")
     options.add_argument("--needs", metavar="TARGET")
@@ -347,24 +277,17 @@ def main():
     if given.needs:
         return print(" ".join(TARGETS[given.needs].needs))
     failed = False
+    BUILD.mkdir(parents=True, exist_ok=True)
+    print("| target | machine | compiler | library | run | passed | remarks |\n|---|---|---|---|---:|---:|---|")
     for name in given.targets or TARGETS:
-        print(f"portability: {name}", file=sys.stderr, flush=True)
-        BUILD.mkdir(parents=True, exist_ok=True)
         try:
-            record = build_and_run(name, TARGETS[name], given.all)
+            line, failures = build_and_run(name, TARGETS[name], given.all)
         except LeftOut as why:
-            record = {"machine": TARGETS[name].machine, "why": str(why)}
-        (BUILD / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
-        for one in record.get("failed", []):
-            failed = True
+            line, failures = row(name, TARGETS[name], "", "", 0, 0, f"left out: {why}"), []
+        print(line, flush=True)
+        failed = failed or bool(failures)
+        for one in failures:
             print(f"portability: {name}: failed: {one}", file=sys.stderr)
-    text = PAGE.read_text()
-    records = last_records(text)
-    named = {name: records[name] for name in given.targets or records}
-    print(table(named))
-    if given.write:
-        before, after = text.split(BEGIN)[0], text.split(END)[1]
-        PAGE.write_text(f"{before}{BEGIN}\n{table(records)}\n{END}{after}")
     return failed
 
 

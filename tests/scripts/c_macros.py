@@ -10,9 +10,10 @@ What the headers include of others comes first, for those cannot do with such ma
 """
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
+
+from running import told
 
 C_HEADERS = """assert.h complex.h ctype.h errno.h fenv.h float.h inttypes.h limits.h locale.h math.h setjmp.h signal.h
                stdarg.h stdio.h stdlib.h string.h tgmath.h time.h wchar.h sys/mman.h sys/param.h sys/stat.h
@@ -29,25 +30,20 @@ MACROS = {
 INCLUDE = re.compile(r"^#include <([^> ]+)>", re.M)  # a name with a space is no header: language.hpp stops there
 
 
-def with_included(headers):
-    """The text of each header, and of those of cairn that they include, by its path."""
-    texts, left = {}, [header.resolve() for header in headers]
-    while left:
-        header = left.pop()
-        if header in texts:
-            continue
-        texts[header] = header.read_text()
-        root = next((folder for folder in header.parents if folder.name == "include"), None)
-        if root:
-            left += [root / name for name in INCLUDE.findall(texts[header]) if name.startswith("cairn/")]
-    return texts
-
-
 def compile_behind(compiler, headers, flags):
-    texts = with_included(headers)
-    others = sorted({name for text in texts.values() for name in INCLUDE.findall(text)
-                     if not name.startswith("cairn/")})
-    unit = [line for name in others + C_HEADERS  # Windows has headers of its own
+    """Of the headers that the compiler reads for these, those of others come first."""
+    seen, left, others = set(), list(headers), set()
+    while left:
+        header = left.pop().resolve()
+        if header in seen:
+            continue
+        seen.add(header)
+        for name in INCLUDE.findall(header.read_text()):
+            if name.startswith("cairn/"):
+                left += [folder / name for folder in header.parents if folder.name == "include"]
+            else:
+                others.add(name)
+    unit = [line for name in sorted(others) + C_HEADERS  # Windows has headers of its own
             for line in (f"#if __has_include(<{name}>)", f"#include <{name}>", "#endif")]
     for macro, value in MACROS.items():
         unit += [f"#undef {macro.split('(')[0]}", f"#define {macro} {value}"]
@@ -55,24 +51,20 @@ def compile_behind(compiler, headers, flags):
     with tempfile.TemporaryDirectory() as scratch:
         source = pathlib.Path(scratch, "behind_c.cpp")
         source.write_text("\n".join(unit) + "\n")
-        return subprocess.run([compiler, "-std=gnu++20", "-fsyntax-only", "-fmax-errors=20", *flags, source], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return told(compiler, "-std=gnu++20", "-fsyntax-only", "-fmax-errors=20", *flags, source)
 
 
 def self_test(compiler):
-    wrong = 0
-    for planted in ["template <class... I> struct x {};", "inline int f(int major) { return major; }",
-                    "enum class e { OVERFLOW };",
-                    "#include <algorithm>\ninline int f() { return std::max(1, 2); }", "inline int small = 1;"]:
-        with tempfile.TemporaryDirectory() as scratch:
-            header = pathlib.Path(scratch, "planted.hpp")
-            header.write_text(f"#pragma once\n{planted}\n")
-            found = compile_behind(compiler, [header], []).returncode != 0
-        if not found:
-            wrong += 1
-            print(f"not found: {planted}")
-    print(f"{wrong} planted names were not found")
-    return bool(wrong)
+    missed = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        header = pathlib.Path(scratch, "planted.hpp")
+        for planted in ("template <class... I> struct x {};", "inline int small = 1;",
+                        "#include <algorithm>\ninline int f() { return std::max(1, 2); }"):
+            header.write_text(planted)
+            if compile_behind(compiler, [header], [])[0] == 0:
+                missed += 1
+                print(f"not found: {planted}")
+    return bool(missed)
 
 
 def main():
@@ -80,9 +72,9 @@ def main():
     if rest == ["--self"]:
         return self_test(compiler)
     at = rest.index("--")
-    done = compile_behind(compiler, [pathlib.Path(name) for name in rest[:at]], rest[at + 1:])
-    print(done.stdout or f"{at} headers compile behind {len(C_HEADERS)} headers of C and {len(MACROS)} macros more")
-    return done.returncode
+    status, said = compile_behind(compiler, [pathlib.Path(name) for name in rest[:at]], rest[at + 1:])
+    print(said or f"{at} headers compile behind {len(C_HEADERS)} headers of C and {len(MACROS)} macros more")
+    return status
 
 
 sys.exit(main())

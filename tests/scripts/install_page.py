@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does what docs/install.md tells its readers, in a scratch folder and without a network.
 
-    install_page.py ROOT --compiler COMPILER --generator GENERATOR [--cpm CPM.cmake]
+    install_page.py ROOT --compiler COMPILER --generator GENERATOR
 
 A ```sh fence is run as it stands, where the checkout is called cairn; a program app that it makes must run. A ```cmake
 fence stands in a project that is configured, built and run. The repository at example.org is one made of this checkout,
 with the tag of its version. Stand-ins take the place of the compiler's name, of `sudo apt-get install`, which unpacks
-instead, and of CPM.cmake where none is given. A fence that needs a program which is not here is passed over.
+instead, and of CPM.cmake. A fence that needs a program which is not here is passed over.
 """
 import argparse
 import os
@@ -51,9 +51,11 @@ class Reader:
         main = (self.root / "tests/consumers/main.cpp").read_text()
         (self.folder / "app.cpp").write_text(main)
         (self.folder / "app_single.cpp").write_text(main.replace("<cairn/cairn.hpp>", '"cairn_single.hpp"'))
-        (self.folder / "CPM.cmake").write_text(asked.cpm.read_text() if asked.cpm else CPM)
-        self.stand_in(programs / "g++", f'exec "{asked.compiler}" -idirafter "{unpacked}/usr/include" "$@"')
-        self.stand_in(programs / "sudo", f'[ "$1 $2" = "apt-get install" ] && exec dpkg-deb -x "$3" "{unpacked}"')
+        (self.folder / "CPM.cmake").write_text(CPM)
+        for name, does in (("g++", f'exec "{asked.compiler}" -idirafter "{unpacked}/usr/include" "$@"'),
+                           ("sudo", f'[ "$1 $2" = "apt-get install" ] && exec dpkg-deb -x "$3" "{unpacked}"')):
+            (programs / name).write_text(f"#!/bin/sh\n{does}\n")
+            (programs / name).chmod(0o755)
         self.environment = {**os.environ, "LC_ALL": "C", "HOME": str(home), "CXX": asked.compiler,
                             "CMAKE_GENERATOR": asked.generator, "CMAKE_PREFIX_PATH": str(home / ".local"),
                             "CONAN_HOME": str(home / "conan"),
@@ -62,11 +64,6 @@ class Reader:
         (home / "conan").mkdir()  # nothing is built within the checkout
         (home / "conan/global.conf").write_text(f"tools.cmake.cmake_layout:test_folder={home / 'conan_test'}\n")
         self.repository = scratch / "cairn.git"
-
-    @staticmethod
-    def stand_in(file, does):
-        file.write_text(f"#!/bin/sh\n{does}\n")
-        file.chmod(0o755)
 
     def run(self, *command, within=None):
         status, said = told(*command, cwd=within or self.folder, env=self.environment)
@@ -116,7 +113,6 @@ def main():
     reader.add_argument("root", type=pathlib.Path)
     reader.add_argument("--compiler", required=True)
     reader.add_argument("--generator", required=True)
-    reader.add_argument("--cpm", type=pathlib.Path)
     asked = reader.parse_args()
     page = asked.root / "docs/install.md"
     text, followed, wrong = page.read_text(), 0, 0

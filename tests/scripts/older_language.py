@@ -7,8 +7,9 @@
 """
 import os
 import re
-import subprocess
 import sys
+
+from running import told
 
 SENTENCE = re.compile(r'error: (#error )?"cairn: C\+\+20 is needed; compile with -std=c\+\+20')
 
@@ -18,18 +19,14 @@ def main():
     compiler, include, *headers = sys.argv[1 + every:]
     wrong = 0
     for header in headers:
-        done = subprocess.run([compiler, "-std=c++17", "-fsyntax-only", f"-I{include}", "-x", "c++", "-"],
-                              text=True, input=f"#include <{header}>\n",
-                              env={**os.environ, "LC_ALL": "C"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        errors = [line for line in done.stdout.splitlines() if re.search(r"\berror:", line)]
-        if every and done.returncode == 0:
+        status, said = told(compiler, "-std=c++17", "-fsyntax-only", f"-I{include}", "-x", "c++", "-",
+                            input=f"#include <{header}>\n", env={**os.environ, "LC_ALL": "C"})
+        errors = [line for line in said.splitlines() if re.search(r"\berror:", line)]
+        if every and status == 0:
             continue
-        if done.returncode == 0 or not errors or not SENTENCE.search(errors[0]):
-            wrong += 1
-            print(f"{header}: the first error is not ours:\n{done.stdout[:1000]}")
-        elif len(errors) > 2 or "fatal error" not in errors[-1]:  # the sentence, and the include that ends it
-            wrong += 1
-            print(f"{header}: {len(errors)} errors, {len(done.stdout.splitlines())} lines:\n{done.stdout[:1000]}")
+        if not errors or not SENTENCE.search(errors[0]) or len(errors) > 2 or "fatal error" not in errors[-1]:
+            wrong += 1  # the sentence, and the include that ends it, are all
+            print(f"{header}: other errors than ours:\n{said[:1000]}")
     print(f"{len(headers)} headers, {wrong} wrong")
     return bool(wrong) or not headers
 

@@ -67,7 +67,7 @@ def in_perfetto(file, queries):
 def faults(file, events):
     """What the UI reads otherwise than it stands in the events of the file."""
     slices, counters, flows, errors = in_perfetto(file, [
-        "select name, category, ts, dur, depth from slice order by ts, dur desc",
+        "select name, category, ts, dur from slice order by ts, dur desc",
         "select t.name, count(*), max(c.value) from counter c join counter_track t on c.track_id = t.id group by "
         "t.name order by t.name",
         "select o.name, o.ts, i.name, i.ts from flow join slice o on o.id = slice_out join slice i on i.id = slice_in "
@@ -75,23 +75,14 @@ def faults(file, events):
         "select name, value from stats where severity = 'error' and value > 0"])
     complete = [e for e in events if e["ph"] == "X"]
     expected = collections.Counter((e["name"], e["cat"], round(1000 * e["dur"])) for e in complete)
-    found = collections.Counter((name, category, duration) for name, category, _, duration, _ in slices)
+    found = collections.Counter((name, category, duration) for name, category, _, duration in slices)
     if expected != found:
         lost, added = list((expected - found).items())[:3], list((found - expected).items())[:3]
         yield f"slices: not in the UI {lost}, only there {added}"
-    begin = min((ts for _, _, ts, _, _ in slices), default=0)
+    begin = min((ts for _, _, ts, _ in slices), default=0)
     begin -= round(1000 * min((e["ts"] for e in complete), default=0))
-    if sorted(round(1000 * e["ts"]) for e in complete) != sorted(ts - begin for _, _, ts, _, _ in slices):
+    if sorted(round(1000 * e["ts"]) for e in complete) != sorted(ts - begin for _, _, ts, _ in slices):
         yield "slices: other times"
-    around = {e["id"]: e["args"]["p_idx"] for e in complete}  # in the start of a trace the outer events are missing
-
-    def depth_of(number):
-        return 0 if around[number] not in around else 1 + depth_of(around[number])
-
-    levels = collections.Counter((e["name"], depth_of(e["id"])) for e in complete)
-    depths = collections.Counter((name, depth) for name, _, _, _, depth in slices)
-    if levels != depths:
-        yield f"slices: other levels {list((levels - depths).items())[:3]}"
     series = collections.defaultdict(list)
     for e in events:
         if e["ph"] == "C":

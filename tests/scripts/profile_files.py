@@ -35,15 +35,13 @@ def rows_of(path, columns, wrong):
     for number, line in enumerate(lines[1:], 2):
         row = dict(zip(lines[0], line))
         try:
-            row |= {name: float(cell) for name, cell in row.items() if name not in WORDS}
+            numbers = {name: float(cell) for name, cell in row.items() if name not in WORDS}
         except ValueError:
-            wrong.append(f"{path.name}:{number}: a cell is no number")
+            numbers = {"no number": math.nan}
+        if len(line) != len(lines[0]) or "" in line or not all(0 <= value < math.inf for value in numbers.values()):
+            wrong.append(f"{path.name}:{number}: a cell is missing, empty, no number, negative or not finite")
             continue
-        numbers = [row[name] for name in row if name not in WORDS]
-        if len(line) != len(lines[0]) or "" in line or not all(0 <= value < math.inf for value in numbers):
-            wrong.append(f"{path.name}:{number}: a cell is missing or empty, or a number is negative or not finite")
-            continue
-        rows.append(row)
+        rows.append(row | numbers)
     return rows
 
 

@@ -16,28 +16,6 @@ import tempfile
 
 from running import told
 
-# In one program with README's, and as much of what is not in cairn.hpp.
-OTHER = """\
-#include "cairn_single.hpp"
-#include <cmath>
-#include <cstdlib>
-#include <utility>
-
-namespace {
-bool answers() {
-  auto const step = [](double& x, cairn::step_index) { x *= 0.999; };
-  auto const adjoint = [](double const&, double& bar, cairn::step_index) { bar *= 0.999; };
-  cairn::advice const found =
-      cairn::advise(cairn::byte_size{1000}, {.steps = 1000, .state_bytes = 8, .adjoint_bytes = 8});
-  double const bar = cairn::gradient(step, 1.0, found.best.schedule, 1.0, adjoint);
-  cairn::chain const stages{.x = {8, 8, 8, 8}, .s = {40, 40, 40}, .u = {1, 1, 1}, .v = {2, 2, 2, 0}};
-  return std::abs(bar - std::pow(0.999, 1000)) < 1e-12 && found.best.cost.memory_bytes <= 1000 &&
-         cairn::chain_planner{stages}.plan(cairn::byte_size{1000}).cost.makespan == 9 &&
-         cairn::check_adjoint(step, adjoint, 1.0, 4).passed();
-}
-bool const right = answers() || (std::abort(), false);
-}  // namespace
-"""
 REFUSALS = {  # flags, what stands before it -> the sentence
     ("-std=c++17", ""): "cairn: C++20 is needed",
     ("-DCAIRN_SEPARATE_COMPILATION", ""): "cairn: cairn_single.hpp holds all bodies",
@@ -50,18 +28,16 @@ def make(root, folder, *more):
     return told(sys.executable, root / "tools/single_header.py", "-o", folder / "cairn_single.hpp", *more)
 
 
-def readme(root):
-    """README's first program, made to include the one file, twice; and what it prints."""
-    found = re.search(r"^```cpp\n(.*?)^```\n^```text output\n(.*?)^```", (root / "README.md").read_text(), re.M | re.S)
-    return found[1].replace("#include <cairn/cairn.hpp>\n", '#include "cairn_single.hpp"\n' * 2), found[2]
-
-
 def program_faults(compiler, root, folder):
-    example, output = readme(root)
-    if example.count('"cairn_single.hpp"') != 2:
-        yield "README's program does not include <cairn/cairn.hpp>"
-    (folder / "example.cpp").write_text(example)
-    (folder / "other.cpp").write_text(OTHER)
+    """Of README's first program, made to include the one file twice, and in the same program of what a consumer of the
+    package calls."""
+    include, one = "#include <cairn/cairn.hpp>\n", '#include "cairn_single.hpp"\n'
+    found = re.search(r"^```cpp\n(.*?)^```\n^```text output\n(.*?)^```", (root / "README.md").read_text(), re.M | re.S)
+    example, output, other = found[1], found[2], (root / "tests/consumers/main.cpp").read_text()
+    if include not in example or include not in other:
+        yield "the programs do not include <cairn/cairn.hpp>"
+    (folder / "example.cpp").write_text(example.replace(include, one * 2))
+    (folder / "other.cpp").write_text(other.replace(include, one).replace("int main()", "int other()"))
     for name in ("example", "other"):
         status, said = told(compiler, *FLAGS, "-O0", "-c", f"{name}.cpp", cwd=folder)
         if status != 0:

@@ -30,22 +30,14 @@ endif()
 if(compiler_of_gcc AND Python3_EXECUTABLE)
   set(files ${misuses})
   list(FILTER files EXCLUDE REGEX "_eigen\\.cpp$")
-  set(answers "${CMAKE_CURRENT_BINARY_DIR}/misuses")
-  set(together "${CMAKE_CURRENT_SOURCE_DIR}/misuses_together.py")
-  set(how "-I${include}" -DCAIRN_SEPARATE_COMPILATION)  # no sentence needs a body
-  set(judge "${CMAKE_CURRENT_SOURCE_DIR}/one_error.py")
-  foreach(way IN ITEMS refused fixed)
-    add_custom_command(OUTPUT "${answers}/${way}.stamp" DEPENDS ${files} ${headers} ${impl} "${together}"
-      COMMAND "${Python3_EXECUTABLE}" "${together}" ${way} gcc "${compiler_of_gcc}" "${answers}/${way}" ${files} -- ${how}
-      COMMAND "${CMAKE_COMMAND}" -E touch "${answers}/${way}.stamp"
-      COMMENT "Misuses, ${way}" VERBATIM)
-  endforeach()
-  add_custom_command(OUTPUT "${answers}/verdicts.txt" DEPENDS "${answers}/refused.stamp" "${answers}/fixed.stamp" "${judge}"
-    COMMAND "${Python3_EXECUTABLE}" "${judge}" gcc "${compiler_of_gcc}" ${files} --refused "${answers}/refused" --fixed "${answers}/fixed"
-      --verdicts "${answers}/verdicts.txt" ${how}
-    COMMENT "Misuses, judged" VERBATIM)
-  add_custom_target(cairn_misuses ALL DEPENDS "${answers}/verdicts.txt")
-  cairn_check(compile_fail.gcc "${CMAKE_COMMAND}" -E cat "${answers}/verdicts.txt")
+  set(verdicts "${CMAKE_CURRENT_BINARY_DIR}/misuses.txt")
+  set(judge "${CMAKE_CURRENT_SOURCE_DIR}/misuses.py")
+  add_custom_command(OUTPUT "${verdicts}" DEPENDS ${files} ${headers} ${impl} "${judge}"
+    COMMAND "${Python3_EXECUTABLE}" "${judge}" gcc "${compiler_of_gcc}" ${files} --verdicts "${verdicts}"
+      -- "-I${include}" -DCAIRN_SEPARATE_COMPILATION  # no sentence needs a body
+    COMMENT "Misuses" VERBATIM)
+  add_custom_target(cairn_misuses ALL DEPENDS "${verdicts}")
+  cairn_check(compile_fail.gcc "${CMAKE_COMMAND}" -E cat "${verdicts}")
   set_tests_properties(compile_fail.gcc PROPERTIES PASS_REGULAR_EXPRESSION "right: " FAIL_REGULAR_EXPRESSION "wrong: ")
   cairn_entry_needs(compile_fail.gcc cairn_misuses)
 else()

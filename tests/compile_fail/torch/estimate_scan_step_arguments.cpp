@@ -1,4 +1,4 @@
-// late error: the step of a scan must be callable as `step\(x, input, i\)` or `step\(x, input\)`
+// error: the step of a scan must be callable as `step\(x, input, i\)` or `step\(x, input\)`
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>

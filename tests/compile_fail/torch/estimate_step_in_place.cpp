@@ -1,4 +1,4 @@
-// late error: the step must be callable as `x1 = step\(x, i\)` or `x1 = step\(x\)`, and return the state
+// error: the step must be callable as `x1 = step\(x, i\)` or `x1 = step\(x\)`, and return the state
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>

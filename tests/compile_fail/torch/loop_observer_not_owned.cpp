@@ -1,4 +1,4 @@
-// late error: the observer of a loop over tensors must be callable with an `event const&`, and live until backward
+// error: the observer of a loop over tensors must be callable with an `event const&`, and live until backward
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch/loop/loop_options.hpp>

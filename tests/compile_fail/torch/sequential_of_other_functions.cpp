@@ -1,4 +1,4 @@
-// late error: the list must be of modules or functions that take a tensor and return one
+// error: the list must be of modules or functions that take a tensor and return one
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>

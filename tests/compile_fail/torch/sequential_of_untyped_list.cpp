@@ -1,4 +1,4 @@
-// late error: a ModuleList does not know what its modules take; name their types, as in checkpoint_sequential<torch::nn::Linear>\(list, segments, x\)
+// error: a ModuleList does not know what its modules take; name their types, as in checkpoint_sequential<torch::nn::Linear>\(list, segments, x\)
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>

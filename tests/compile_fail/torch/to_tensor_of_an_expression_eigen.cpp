@@ -1,4 +1,4 @@
-// late error: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold
+// error: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>

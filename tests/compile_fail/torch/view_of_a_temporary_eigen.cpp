@@ -1,4 +1,4 @@
-// late error: the matrix would be destroyed before the tensor; move it with cairn::libtorch::to_tensor
+// error: the matrix would be destroyed before the tensor; move it with cairn::libtorch::to_tensor
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>

@@ -1,4 +1,4 @@
-// late error: a tensor over const numbers could be written to; copy them with cairn::libtorch::to_tensor
+// error: a tensor over const numbers could be written to; copy them with cairn::libtorch::to_tensor
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/torch.h>
 #include <cairn/adapt/torch.hpp>
