@@ -7,6 +7,7 @@
 #include <limits>
 #include <new>
 #include <vector>
+#include <cairn/run/check/check_adjoint.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/graph.hpp>
 #include <cairn/run/loop.hpp>
@@ -493,6 +494,19 @@ TEST_CASE("a warm sweep of a plan that keeps tapes allocates nothing") {
   }
   cairn::action_list const plan{n, 0, actions.data(), actions.size(), {.tapes = n - 1}};
   warm_gradient_allocates_nothing<vec2>(plan, in_place, recording<vec2>());
+}
+
+TEST_CASE("a check of an adjoint gives back all that it took") {
+  auto const standing = heap.standing;
+  {
+    auto const report = cairn::check_adjoint([](std::vector<double>& x) { x[0] = 0.9 * x[0] * x[1]; },
+                                             [](std::vector<double> const& x, std::vector<double>& bar) {
+                                               bar = {0.9 * x[1] * bar[0], bar[1] + 0.9 * x[0] * bar[0]};
+                                             },
+                                             std::vector<double>{0.5, 0.75}, 20);
+    CHECK(report.passed());
+  }
+  CHECK(heap.standing == standing);
 }
 
 TEST_CASE("a second sweep of a loop in a loop allocates nothing") {

@@ -200,6 +200,14 @@ TEST_CASE("the longest loops have fingerprints at once", "[schedule][fingerprint
     for (std::size_t j = 0; j < k; ++j) REQUIRE(!(seen[j] == seen[k]));
 }
 
+TEST_CASE("a plan chosen at run time has the closed form of its kind, however long it is", "[schedule][fingerprint]") {
+  CHECK(fingerprint(any_schedule{revolve{longest, 10}}) == fingerprint(revolve{longest, 10}));
+  CHECK(fingerprint(any_schedule{uniform{longest, {.block = 1'000'003}}}) ==
+        fingerprint(uniform{longest, {.block = 1'000'003}}));
+  CHECK(fingerprint(any_schedule{two_level{longest, 1'000'000'007, 20}}) ==
+        fingerprint(two_level{longest, 1'000'000'007, 20}));
+}
+
 TEST_CASE("a fingerprint is over each member of each action", "[schedule][fingerprint]") {
   auto const all = actions_of(revolve{12, 3});
   auto const print = fingerprint(all.data(), all.size());

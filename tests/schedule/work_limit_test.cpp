@@ -125,6 +125,14 @@ TEST_CASE("a table that is too much work is refused in words that name the work 
   }
 }
 
+TEST_CASE("a table that is stopped says how much of it was made", "[schedule]") {
+  for (auto const& plan : endless_tables) {
+    CAPTURE(plan.name);
+    CHECK_THROWS_WITH(plan.make({.stop = [](void*, double) { return true; }}),
+                      Catch::Matchers::ContainsSubstring("percent of the table = 0"));
+  }
+}
+
 TEST_CASE("while a table is made, stop is called with how far it is", "[schedule][long]") {
   struct asked {
     std::vector<double> shares;

@@ -202,7 +202,7 @@ TEST_CASE("small graphs with tapes are planned as fast as any plan", "[plan][gra
 }
 
 TEST_CASE("of tapes, blocks, boundaries and the search keep the right ones and make others again",
-          "[plan][graph][oracle]") {
+          "[plan][graph][oracle][long]") {
   for (bool odd : {false, true}) {
     tally sum;
     for (auto const kind : graphs::all_kinds)
