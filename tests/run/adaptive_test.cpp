@@ -216,6 +216,10 @@ TEST_CASE("records belong to one loop at a time") {
   next(x, 0);
   next(x, 1);
   CHECK(loop.records().size() == 2);
+  auto const last = loop.step();
+  last(x, 0);
+  last(x, 1);
+  CHECK_THROWS_AS(next(x, 1), cairn::invalid_call);  // not the record of another loop
   auto const recording =
       cairn::recorded{loop.with_record([](pendulum&, chosen const&) { return 0; }), [](int, adjoint_numbers&) {}};
   CHECK_THROWS_AS(cairn::gradient(loop.step(), start, cairn::revolve{1, 1}, seed, recording), cairn::invalid_call);

@@ -62,9 +62,15 @@ void check(Plan const& plan, Step step, Adjoint const& adjoint, pendulum::number
       .form = {cairn::detail::shape_of_step<Step, pendulum::state>().form, cairn::adjoint_form::recorded}};
   auto const predicted = cairn::estimate(plan, work);
   auto const counts = cairn::verify(plan);
+  restarts_allowed = any_number;
+  {
+    auto kept = cairn::workspace_for<pendulum::state>(plan);
+    CHECK(cairn::gradient(step, pendulum::start(), plan, pendulum::seed, adjoint, kept) == expected);
+    CHECK(kept.step_calls() == predicted.step_calls);
+    CHECK(kept.states_compared() == 0);
+  }
   int const outside = pendulum::state::alive;
   pendulum::step_calls = restarts = step_tape::peak = 0;
-  restarts_allowed = any_number;
   CHECK(cairn::gradient(step, pendulum::start(), plan, pendulum::seed, adjoint) == expected);
   CHECK(cairn::wide(pendulum::step_calls) == predicted.step_calls);
   CHECK(predicted.step_calls == predicted.forward_steps);

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the compiler alone checks of the library without its adapters, by g++, as steps of the build, so that it is done
-# again only where a file changed; what the texts and the package promise first of all; and the command.
+# again only where a file changed; and what the texts and the package promise first of all.
 
 # The headers of a folder together, with all bodies in them.
 if(compiler_of_gcc)
   set(folders "")
   foreach(header IN LISTS headers)
     cmake_path(RELATIVE_PATH header BASE_DIRECTORY "${include}" OUTPUT_VARIABLE name)
-    cmake_path(GET name PARENT_PATH folder)
+    string(REGEX MATCH "^cairn/[a-z]+(/|\\.)" folder "${name}")
+    string(REGEX REPLACE "[/.]$" "" folder "${folder}")
     list(APPEND folders "${folder}")
     string(APPEND in_${folder} "#include <${name}>\n")
   endforeach()
@@ -61,11 +62,3 @@ endif()
 # The first programs that a user meets, and the package.
 cairn_check_pages("README|docs/tutorial")
 cairn_check_consumers(install find_package add_subdirectory)
-
-foreach(part IN ITEMS limits lines budgets actions chain_forms chain_command graphs pictures planning numbers convention environment reports transcripts)
-  if(TARGET cairn_tool)
-    cairn_check_script(tool.${part} tool.py $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}" ${part})
-  else()
-    cairn_left_out(tool.${part} layout "the command-line tool is not built: no CLI11 or nlohmann-json (Debian: libcli11-dev, nlohmann-json3-dev)")
-  endif()
-endforeach()
