@@ -77,11 +77,14 @@ function(cairn_entry name label)
   endforeach()
   set_property(GLOBAL APPEND_STRING PROPERTY CAIRN_NEEDS "${name}${needs}\n")
 endfunction()
-# cairn_entry_needs(<name> <target>...): targets that its command does not name.
+# cairn_entry_needs(<name> <target>...): targets that its command does not name, and that may be made later or not at all.
 function(cairn_entry_needs name)
   if(TEST ${name})
-    list(JOIN ARGN " " needs)
-    set_property(GLOBAL APPEND_STRING PROPERTY CAIRN_NEEDS "${name} ${needs}\n")
+    set(needs "")
+    foreach(target IN LISTS ARGN)
+      string(APPEND needs "$<$<TARGET_EXISTS:${target}>: ${target}>")
+    endforeach()
+    set_property(GLOBAL APPEND_STRING PROPERTY CAIRN_NEEDS "${name}${needs}\n")
   endif()
 endfunction()
 
