@@ -184,6 +184,16 @@ TEST_CASE("a sparse matrix is its values and indices, with or without room betwe
   CHECK(copied.coeff(3) == 1.0f);
 }
 
+TEST_CASE("the shape of a matrix counts for a replay check, where its coefficients are the same", "[eigen]") {
+  using cairn::detail::hash_of;
+  CHECK(hash_of(matrix::Zero(2, 3).eval()) != hash_of(matrix::Zero(3, 2).eval()));
+  CHECK(hash_of(matrix(0, 3)) != hash_of(matrix(3, 0)));
+  CHECK(hash_of(std::vector{matrix(0, 0), matrix(1, 1)}.front()) == hash_of(matrix(0, 0)));
+  sparse wide(4, 3), tall(5, 3);
+  CHECK(hash_of(wide) != hash_of(tall));
+  CHECK(hash_of(sparse(wide)) == hash_of(wide));
+}
+
 TEST_CASE("a loop over matrices has the gradient of the product of its steps", "[eigen]") {
   matrix const a = (matrix(2, 2) << 0.9f, 0.2f, -0.1f, 1.1f).finished();
   using state = Eigen::Vector2f;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 #include <vector>
+#include <cairn/adapt/cuda/detail/state_copies.hpp>
 #include <cairn/cairn.hpp>
 #include <cairn/core/numbers.hpp>
 #include "support/catch.hpp"
@@ -292,4 +293,19 @@ TEST_CASE("an observer of a sweep over device memory learns that there are no by
   CHECK(seen == 0);
   CHECK(held % bytes_of(grid{}) == 0);
   CHECK(held >= 3 * bytes_of(grid{}));
+}
+
+TEST_CASE("a state of another structure than the first frame's is refused, where its runs are the same", "[device]") {
+  using texts = std::vector<std::string>;
+  auto const alike = [](auto const& first, auto other) {
+    int runs = 0;
+    cairn::detail::state_layout const layout{first};
+    layout.each(other, [&](void*, auto const&) { ++runs; });
+    return runs;
+  };
+  CHECK(alike(std::vector<texts>{{"a"}, {}}, std::vector<texts>{{"b"}, {}}) == 1);
+  CHECK_THROWS_AS(alike(std::vector<texts>{{"a"}, {}}, std::vector<texts>{{}, {"b"}}), cairn::invalid_call);
+  CHECK_THROWS_AS(alike(std::vector<texts>{{"a"}, {}}, std::vector<texts>{{"b"}}), cairn::invalid_call);
+  CHECK_THROWS_AS(alike(texts{"a", "a"}, texts{"a"}), cairn::invalid_call);
+  CHECK_THROWS_AS(alike(std::vector<bool>(3), std::vector<bool>(4)), cairn::invalid_call);
 }

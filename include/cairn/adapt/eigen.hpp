@@ -39,6 +39,8 @@ struct dense_eigen {
   template <class X, class F>
     requires buffered<scalar>
   static void visit_buffers(X& x, F& f) {
+    tell_structure(f, std::size_t(x.rows()));
+    tell_structure(f, std::size_t(x.cols()));
     if constexpr (is_dense<scalar>()) visit_run(x.data(), std::size_t(x.size()) * sizeof(scalar), f);
     else
       for (Eigen::Index k = 0; k < x.size(); ++k) cairn::visit_buffers(x.data()[k], f);
@@ -116,6 +118,9 @@ struct state_traits<Sparse> {
     auto const run = [&f](auto* from, Eigen::Index count) {
       detail::visit_run(from, std::size_t(count) * sizeof(*from), f);
     };
+    detail::tell_structure(f, std::size_t(x.rows()));
+    detail::tell_structure(f, std::size_t(x.cols()));
+    detail::tell_structure(f, x.innerNonZeroPtr() == nullptr);
     if (x.outerIndexPtr() != nullptr) run(x.outerIndexPtr(), x.outerSize() + 1);
     if (x.innerNonZeroPtr() == nullptr) {
       run(x.innerIndexPtr(), x.nonZeros());

@@ -4,6 +4,7 @@
 #include <cfloat>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
@@ -134,12 +135,31 @@ constexpr void visit_bits(T& x, F& f) {
   }
 }
 
+/// A visitor that tells values of different structure apart: it takes the length of each container, whether each
+/// optional holds a value, and which alternative a variant holds, before their bytes.
+template <class F>
+concept takes_structure = requires(F& f, std::uint64_t count) { f.structure(count); };
+template <class F>
+constexpr void tell_structure([[maybe_unused]] F& f, [[maybe_unused]] std::size_t count) {
+  if constexpr (takes_structure<F>) f.structure(std::uint64_t(count));
+}
+
 template <class T> inline constexpr bool dense_elements = false;
 template <contiguous T> inline constexpr bool dense_elements<T> = is_dense<typename T::value_type>();
 
 /// A type made of elements or members.
 template <class T>
 concept in_parts = std::is_array_v<T> || contiguous<T> || plain_range<T> || has_members<T>;
+/// How many elements a range has; a list that does not know is walked.
+template <class X>
+[[nodiscard]] constexpr std::size_t length_of(X const& x) {
+  if constexpr (requires { x.size(); }) return std::size_t(x.size());
+  else {
+    std::size_t count = 0;
+    for (auto at = x.begin(); at != x.end(); ++at) ++count;
+    return count;
+  }
+}
 template <class X, class F>
 constexpr void for_each_part(X& x, F f) {
   using T = std::remove_const_t<X>;
@@ -158,20 +178,31 @@ constexpr void visit_parts(X& x, F& f) {
   using T = std::remove_const_t<X>;
   if constexpr (traited_buffers<X>) state_traits<T>::visit_buffers(x, f);
   else if constexpr (member_buffers<X>) x.visit_buffers(f);
+  else if constexpr (requires { f.whole(x); }) f.whole(x);
   else if constexpr (number<T>) visit_run(address_of(x), value_bytes<T>(), f);
   else if constexpr (device_range<T>) visit_device_range(x, f);
-  else if constexpr (is_bit_vector<T>) visit_bits(x, f);
+  else if constexpr (is_bit_vector<T>) {
+    tell_structure(f, x.size());
+    visit_bits(x, f);
+  }
   else if constexpr (is_dense<T>()) visit_run(address_of(x), sizeof(T), f);
   else if constexpr (complex_like<T>) {
     using half = std::conditional_t<std::is_const_v<X>, typename T::value_type const, typename T::value_type>;
     for (std::size_t k = 0; k < 2; ++k) visit_parts(reinterpret_cast<half*>(&x)[k], f);  // std::complex is two halves
   }
-  else if constexpr (dense_elements<T>) visit_run(x.data(), std::size_t(x.size()) * sizeof(typename T::value_type), f);
+  else if constexpr (dense_elements<T>) {
+    tell_structure(f, std::size_t(x.size()));
+    visit_run(x.data(), std::size_t(x.size()) * sizeof(typename T::value_type), f);
+  }
   else if constexpr (optional_like<T>) {
+    tell_structure(f, x.has_value());
     if (x.has_value()) visit_parts(*x, f);
     else visit_run(static_cast<std::conditional_t<std::is_const_v<X>, char const, char>*>(nullptr), 0, f);
   }
-  else if constexpr (in_parts<T>) for_each_part(x, [&](auto& part) { visit_parts(part, f); });
+  else if constexpr (in_parts<T>) {
+    if constexpr (takes_structure<F> && range_like<T> && !tuple_like<T>) tell_structure(f, length_of(x));
+    for_each_part(x, [&](auto& part) { visit_parts(part, f); });
+  }
   else visit_run(address_of(x), sizeof(T), f);
 }
 

@@ -29,12 +29,7 @@ concept random_source = requires(T& x) {
   (T::max)();
   x();
   requires std::is_integral_v<typename T::result_type>;
-} || requires(T& x) {
-  typename T::result_type;
-  typename T::param_type;
-  x.param();
-  x.reset();
-};
+} || distribution_like<T>;
 
 template <class T, class... Seen> [[nodiscard]] consteval bool can_list();
 template <class... T, class... Seen>

@@ -2,6 +2,7 @@
 #pragma once
 /// \file stage_value.hpp  A state, tape or adjoint of any type, for chains whose stages are known only at run time.
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -20,7 +21,7 @@ namespace detail {
 /// What is known of a type at run time. Equal types have the same address.
 struct type_facts {
   bool (*visit)(void const* value, event::sink sink, void* context);
-  bool hashable;  ///< its bytes are all of its value and nothing else
+  std::uint64_t (*hash)(void const* value);  ///< for a replay check; 0 if not all of its value is known
 };
 using type_mark = type_facts const*;
 template <class T>
@@ -30,7 +31,9 @@ bool visit_bytes(void const* value, [[maybe_unused]] event::sink sink, [[maybe_u
                   [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
   return buffered<T>;
 }
-template <class T> inline constexpr type_facts facts_of_type{&visit_bytes<T>, hashable<T>};
+template <class T>
+std::uint64_t hash_bytes(void const* value) { return hash_if_known(*static_cast<T const*>(value)); }
+template <class T> inline constexpr type_facts facts_of_type{&visit_bytes<T>, &hash_bytes<T>};
 template <class T>
 [[nodiscard]] constexpr type_mark mark_of() noexcept { return &facts_of_type<T>; }
 
@@ -66,8 +69,8 @@ class stage_view {
   [[nodiscard]] bool has_value() const noexcept { return type_ != nullptr; }
   /// Visits its runs of bytes as `event::each_buffer` does; returns false if they are not known.
   bool visit(event::sink sink, void* context) const { return type_ != nullptr && type_->visit(value_, sink, context); }
-  /// Whether its bytes are all of its value and nothing else, as a replay check needs.
-  [[nodiscard]] bool is_hashable() const noexcept { return type_ != nullptr && type_->hashable; }
+  /// A hash of all of its value, by which a replay check compares; 0 if that is not known.
+  [[nodiscard]] std::uint64_t hash() const { return type_ != nullptr ? type_->hash(value_) : 0; }
 
  private:
   void const* value_ = nullptr;

@@ -60,7 +60,7 @@ class device_sweep {
   template <class Make>
   device_sweep(R& runtime, stream compute, device_capacity capacity, Make make, sweep_options options)
       : device_sweep{runtime, compute, checked(capacity), false, make} {
-    constexpr bool told = detail::visits_values_only<State>();
+    constexpr bool told = detail::can_hash<true, State>();
     static_assert(told,
                   "cairn: the replay check cannot determine which bytes of this state on a device are padding; give it "
                   "a member visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");

@@ -11,7 +11,14 @@
 
 namespace cairn::detail {
 
-/// Takes runs of bytes and their sizes, and returns 64 bits. Two inputs that differ in a single word of 8 bytes always
+template <class T>
+concept unordered_like = range_like<T> && requires(T const& x) { x.hash_function(); };
+/// A type that `visit_buffers` cannot write back, or only with its padding, but whose value can be read.
+template <class T>
+concept read_whole = variant_like<T> || distribution_like<T> || (range_like<T> && !plain_range<T> && !contiguous<T>) ||
+                     unordered_like<T>;
+
+/// Takes runs of bytes and their sizes, and the structure that they stand in, and returns 64 bits. Two inputs that differ in a single word of 8 bytes always
 /// have different hashes; two that differ otherwise collide with probability 2^-64. Valid within one process; no
 /// defence against deliberate collisions. Cost: three instructions per 8 bytes of a long run.
 class state_hash {
@@ -25,6 +32,27 @@ class state_hash {
     if (left > 0) mix(sum_, load(at, left));
     mix(sum_, size);
   }
+  /// Adds the length of a container, whether an optional holds a value, or the number of an alternative.
+  void structure(std::uint64_t count) noexcept { mix(sum_, count); }
+  /// Adds a value that is not all runs of bytes.
+  template <read_whole T>
+  void whole(T const& x) {
+    if constexpr (variant_like<T>) add_alternative<0>(x, typename alternatives<T>::type{});
+    else if constexpr (distribution_like<T>) add_distribution(x);
+    else {
+      structure(length_of(x));
+      if constexpr (unordered_like<T>) {  // equal containers may list their elements in another order
+        std::uint64_t sum = 0;
+        for (auto const& element : x) {
+          state_hash one;
+          visit_parts(element, one);
+          sum += one.value();
+        }
+        structure(sum);
+      } else
+        for (auto const& element : x) visit_parts(element, *this);
+    }
+  }
   /// The hash; never 0.
   [[nodiscard]] std::uint64_t value() const noexcept {
     std::uint64_t h = sum_;
@@ -34,6 +62,50 @@ class state_hash {
   }
 
  private:
+  /// Draws the same numbers for every distribution.
+  struct fixed_draws {
+    using result_type = std::uint64_t;
+    static constexpr result_type min() noexcept { return 0; }
+    static constexpr result_type max() noexcept { return UINT64_MAX; }
+    result_type operator()() noexcept { return (next = (next << 29 | next >> 35) * factor + 1); }
+    result_type next = factor;
+  };
+  template <std::size_t At, class T, class First, class... Rest>
+  void add_alternative(T const& x, types<First, Rest...>) {
+    if (x.index() != At) return add_alternative<At + 1>(x, types<Rest...>{});
+    structure(At);
+    visit_parts(*get_if<At>(&x), *this);
+  }
+  template <std::size_t, class T>
+  void add_alternative(T const&, types<>) noexcept { structure(UINT64_MAX); }  // holds nothing after an exception
+  /// Its parameters, by their names in the standard, and numbers that a copy draws: they show what it keeps from one
+  /// call to the next, which has no name.
+  template <class T>
+  void add_distribution(T const& x) {
+    auto const add = [this](auto const& value) { visit_parts(value, *this); };
+    // clang-format off
+    if constexpr (requires { x.a(); }) add(x.a());
+    if constexpr (requires { x.b(); }) add(x.b());
+    if constexpr (requires { x.k(); }) add(x.k());
+    if constexpr (requires { x.m(); }) add(x.m());
+    if constexpr (requires { x.n(); }) add(x.n());
+    if constexpr (requires { x.p(); }) add(x.p());
+    if constexpr (requires { x.s(); }) add(x.s());
+    if constexpr (requires { x.t(); }) add(x.t());
+    if constexpr (requires { x.alpha(); }) add(x.alpha());
+    if constexpr (requires { x.beta(); }) add(x.beta());
+    if constexpr (requires { x.lambda(); }) add(x.lambda());
+    if constexpr (requires { x.mean(); }) add(x.mean());
+    if constexpr (requires { x.stddev(); }) add(x.stddev());
+    if constexpr (requires { x.intervals(); }) add(x.intervals());
+    if constexpr (requires { x.densities(); }) add(x.densities());
+    if constexpr (requires { x.probabilities(); }) add(x.probabilities());
+    // clang-format on
+    T drawn = x;
+    fixed_draws draws;
+    for (int k = 0; k < 3; ++k) add(drawn(draws));
+  }
+
   static constexpr std::size_t word = 8, lanes = 4, block = word * lanes;
   static constexpr std::uint64_t factor = 0x9e3779b97f4a7c15;
 
@@ -67,15 +139,16 @@ class state_hash {
   std::uint64_t sum_ = 0x6361697265c0ffee;
 };
 
-template <class T, class... Seen> [[nodiscard]] consteval bool visits_values_only();
-template <class... T, class... Seen>
-[[nodiscard]] consteval bool all_visit_values_only(types<T...>, types<Seen...>) {
-  return (visits_values_only<T, Seen...>() && ...);
+template <bool InRuns, class T, class... Seen> [[nodiscard]] consteval bool can_hash();
+template <bool InRuns, class... T, class... Seen>
+[[nodiscard]] consteval bool can_hash_all(types<T...>, types<Seen...>) {
+  return (can_hash<InRuns, std::remove_const_t<T>, Seen...>() && ...);
 }
-/// Whether `visit_buffers` visits no padding. If a class is one run, the position of its padding is unknown, so it must
-/// be known to have none.
-template <class T, class... Seen>
-[[nodiscard]] consteval bool visits_values_only() {
+/// Whether `state_hash` sees all of a value and no padding. If a class is one run, the position of its padding is
+/// unknown, so it must be known to have none.
+/// \tparam InRuns  the hash sees only the runs of `visit_buffers`   \tparam Seen  types that `T` is a part of
+template <bool InRuns, class T, class... Seen>
+[[nodiscard]] consteval bool can_hash() {
   using seen = types<Seen..., T>;
   if constexpr (is_one_of<T, Seen...> || traited_buffers<T> || member_buffers<T> || number<T> || is_bit_vector<T> ||
                 is_dense<T>())
@@ -84,25 +157,35 @@ template <class T, class... Seen>
     using element = typename T::value_type;
     return is_dense<element>() || complex_like<element> || std::has_unique_object_representations_v<element>;
   }
-  else if constexpr (std::is_array_v<T>) return visits_values_only<std::remove_all_extents_t<T>, Seen...>();
-  else if constexpr (complex_like<T>) return visits_values_only<typename T::value_type>();
-  else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>)
-    return all_visit_values_only(types<typename T::value_type>{}, seen{});
-  else if constexpr (has_members<T>) return all_visit_values_only(member_types<T>{}, seen{});
-  else return std::has_unique_object_representations_v<T>;
+  else if constexpr (std::is_array_v<T>) return can_hash<InRuns, std::remove_all_extents_t<T>, Seen...>();
+  else if constexpr (!std::is_class_v<T> || (InRuns && read_whole<T>)) return false;
+  else if constexpr (complex_like<T>) return can_hash<InRuns, typename T::value_type>();
+  else if constexpr (variant_like<T>) return can_hash_all<InRuns>(typename alternatives<T>::type{}, seen{});
+  else if constexpr (distribution_like<T>) return std::is_copy_constructible_v<T>;
+  else if constexpr (range_like<T> || optional_like<T>)
+    return can_hash_all<InRuns>(types<typename T::value_type>{}, seen{});
+  else if constexpr (has_members<T>) return can_hash_all<InRuns>(member_types<T>{}, seen{});
+  else return std::has_unique_object_representations_v<T> && !tuple_like<T> && !plain_aggregate<T>();
 }
 
 /// A value whose bytes are all of its value and nothing else.
-template <class T> inline constexpr bool hashable = false;
-template <buffered T> inline constexpr bool hashable<T> = visits_values_only<std::remove_const_t<T>>();
+template <class T>
+inline constexpr bool hashable = can_hash<false, std::remove_const_t<T>>() && !on_device<std::remove_const_t<T>>();
 
 /// The hash of a value's bytes: -0.0 is not 0.0, and NaNs with different bits differ.
 template <class T>
   requires hashable<T>
 [[nodiscard]] std::uint64_t hash_of(T const& x) {
   state_hash hash;
-  visit_buffers(x, hash);
+  visit_parts(x, hash);
   return hash.value();
+}
+
+/// The same; 0 if not all of the value is known.
+template <class T>
+[[nodiscard]] std::uint64_t hash_if_known([[maybe_unused]] T const& x) {
+  if constexpr (hashable<T>) return hash_of(x);
+  else return 0;
 }
 
 /// The part of a state that a sweep hashes: the state itself, or the snapshot of an object.

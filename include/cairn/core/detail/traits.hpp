@@ -52,6 +52,14 @@ template <template <class...> class V, class... T>
 struct alternatives<V<T...>> { using type = types<T...>; };
 template <class T>
 concept variant_like = !std::is_void_v<typename alternatives<T>::type>;
+/// A distribution of `<random>`.
+template <class T>
+concept distribution_like = requires(T& x) {
+  typename T::result_type;
+  typename T::param_type;
+  x.param();
+  x.reset();
+};
 template <class T>
 concept optional_like = requires(T& x) { x.has_value(); x.reset(); *x; typename T::value_type; };
 /// A container or another range with members of one type.

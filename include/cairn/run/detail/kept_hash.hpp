@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::detail {
@@ -13,17 +12,14 @@ namespace cairn::detail {
 /// \throws invalid_call   if its bytes are unknown
 template <class Memory>
 [[nodiscard]] std::uint64_t hash_of_kept(Memory const& run, step_index place, step_index state, char const* who) {
-  state_hash hash;
-  if (!run.is_hashable(place) ||
-      !run.visit(
-          place,
-          [](void* sum, void const* bytes, std::size_t size) { (*static_cast<state_hash*>(sum))(bytes, size); }, &hash))
+  std::uint64_t const hash = run.hash(place);
+  if (hash == 0)
     throw invalid_call{who,
                        "the replay check cannot determine the bytes of a state",
                        {{"state", state}},
                        "give its type a member visit_buffers(f), specialise cairn::state_traits with "
                        "visit_buffers(state, f), or leave the check out"};
-  return hash.value();
+  return hash;
 }
 
 }  // namespace cairn::detail

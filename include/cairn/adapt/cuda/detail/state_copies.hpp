@@ -6,6 +6,7 @@
 #include <vector>
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/buffers.hpp>
+#include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::detail {
@@ -26,7 +27,7 @@ class state_layout {
       if (on_device) end = (end + alignment - 1) / alignment * alignment;
       runs_.push_back({bytes, end, on_device});
       end += bytes;
-    });
+    }, structure_);
   }
 
   [[nodiscard]] std::size_t device_bytes() const noexcept { return device_bytes_; }
@@ -40,32 +41,39 @@ class state_layout {
   template <class State, class F>
   void each(State& x, F f) const {
     std::size_t k = 0;
+    state_hash structure;
+    auto const refuse = [&](std::size_t bytes) {
+      throw invalid_call{
+          "cairn::device_sweep",
+          "a state has different buffers from the first frame",
+          {{"buffer", k}, {"bytes", bytes}, {"bytes of the first frame's", k < runs_.size() ? runs_[k].bytes : 0}},
+          "make all frames alike, and let no step change the sizes of what a state holds"};
+    };
     each_raw(x, [&](auto* address, std::size_t bytes, bool on_device) {
-      if (k == runs_.size() || runs_[k].bytes != bytes || runs_[k].on_device != on_device)
-        throw invalid_call{
-            "cairn::device_sweep",
-            "a state has different buffers from the first frame",
-            {{"buffer", k}, {"bytes", bytes}, {"bytes of the first frame's", k < runs_.size() ? runs_[k].bytes : 0}},
-            "make all frames alike, and let no step change the sizes of what a state holds"};
+      if (k == runs_.size() || runs_[k].bytes != bytes || runs_[k].on_device != on_device) refuse(bytes);
       f(address, runs_[k++]);
-    });
+    }, structure);
+    if (k != runs_.size() || structure.value() != structure_.value()) refuse(0);  // such as {{"a"}, {}} for {{}, {"a"}}
   }
 
  private:
   static constexpr std::size_t alignment = 64;
 
   template <class State, class F>
-  static void each_raw(State& x, F f) {
+  static void each_raw(State& x, F f, state_hash& into) {
     using address = std::conditional_t<std::is_const_v<State>, void const, void>;
     struct visitor {
       F& f;
+      state_hash& into;
+      void structure(std::uint64_t count) { into.structure(count); }
       void operator()(device_pointer<address> at, std::size_t bytes) { f(at.get(), bytes, true); }
       void operator()(address* at, std::size_t bytes) { f(at, bytes, false); }
     };
-    visit_buffers(x, visitor{f});
+    visit_buffers(x, visitor{f, into});
   }
 
   std::vector<run> runs_;
+  state_hash structure_;  // lengths and what optionals hold, where no run shows them
   std::size_t device_bytes_ = 0, host_bytes_ = 0;
 };
 

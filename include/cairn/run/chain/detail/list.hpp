@@ -190,9 +190,10 @@ class chain_list {
     for (auto const& one : tapes_) sum += one.bytes();
     return sum;
   }
-  [[nodiscard]] bool is_hashable([[maybe_unused]] step_index i) const {
-    if constexpr (std::is_same_v<state_type, stage_value>) return state_at(i).is_hashable();
-    else return states_may_be_hashed;
+  /// The hash of state i, which exists; 0 if not all of it is known.
+  [[nodiscard]] std::uint64_t hash(step_index i) const {
+    if constexpr (std::is_same_v<state_type, stage_value>) return state_at(i).hash();
+    else return hash_if_known(state_at(i));
   }
   /// Visits the bytes of state i; returns false if it does not exist or its bytes are unknown.
   bool visit(step_index i, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) const {

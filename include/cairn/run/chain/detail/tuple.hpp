@@ -171,7 +171,12 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
     auto const sum = [](auto const&... one) { return (std::size_t{0} + ... + one.bytes()); };
     return adjoint_bytes() + std::apply(sum, states_) + std::apply(sum, tapes_);
   }
-  [[nodiscard]] static constexpr bool is_hashable(step_index) noexcept { return states_may_be_hashed; }
+  /// The hash of state i, which exists; 0 if not all of it is known.
+  [[nodiscard]] std::uint64_t hash(step_index i) const {
+    std::uint64_t made = 0;
+    with_state(i, [&](auto k) { made = hash_if_known(state_at<k()>()); });
+    return made;
+  }
   /// Visits the bytes of state i; returns false if it does not exist or its bytes are unknown.
   bool visit(step_index i, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) const {
     bool visited = false;

@@ -107,10 +107,8 @@ class graph_memory {
   bool visit(step_index v, event::sink sink, void* context) const {
     return std::size_t(v) < storage_.held.size() && held(v).value.view().visit(sink, context);
   }
-  /// Whether the bytes of value v are all of it.
-  [[nodiscard]] bool is_hashable(step_index v) const noexcept {
-    return held(v).value.view().is_hashable();
-  }
+  /// The hash of value v; 0 if not all of it is known.
+  [[nodiscard]] std::uint64_t hash(step_index v) const { return held(v).value.view().hash(); }
 
  private:
   [[nodiscard]] graph_held& held(step_index v) noexcept { return storage_.held[std::size_t(v)]; }
