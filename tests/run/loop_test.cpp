@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run that is kept: final state, checkpoints, states by number, walking backwards, repeated reverse sweeps and what
 // they cost.
+#include <utility>
+#include <vector>
 #include <cairn/cairn.hpp>
 #include "support/catch.hpp"
 #include "support/pendulum.hpp"
@@ -147,4 +149,76 @@ TEST_CASE("a workspace serves sweeps of one type of plan one after another, of a
     auto run = cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), cairn::revolve{n, 2}, work);
     CHECK(run.reverse(pendulum::seed, pendulum::with_next{}) == pendulum::stored{n}.gradient);
   }
+}
+
+TEST_CASE("runs over any schedule are assigned, swapped and erased from vectors, and none loses its states") {
+  auto const run_with = [](double factor) {  // a step that captures cannot be assigned itself
+    auto step = [factor](pendulum::state& x, step_index i) {
+      pendulum::swing(x.v, x.v, i);
+      x.v[0] *= factor;
+    };
+    auto adjoint = [factor](pendulum::state const& x, pendulum::numbers& bar, step_index) {
+      bar[0] *= factor;
+      pendulum::swing_back(x.v, bar);
+    };
+    cairn::any_schedule const plan = factor < 1 ? cairn::any_schedule{cairn::revolve{30, 3}} : cairn::uniform{30};
+    return std::pair{cairn::checkpointed_loop(step, pendulum::start(), plan), adjoint};
+  };
+  auto const gradient_of = [](auto& one) { return one.first.reverse(pendulum::seed, one.second); };
+  std::vector<pendulum::numbers> expected;
+  std::vector<decltype(run_with(1).first)> runs;
+  std::vector<decltype(run_with(1).second)> adjoints;
+  for (double const factor : {0.9, 1.0, 1.1, 0.8}) {
+    auto one = run_with(factor);
+    expected.push_back(gradient_of(one));
+    runs.push_back(std::move(one.first));
+    adjoints.push_back(one.second);
+  }
+  int const alive = pendulum::state::alive;
+  std::swap(runs[0], runs[3]);
+  CHECK(pendulum::state::alive == alive);
+  CHECK(runs[0].reverse(pendulum::seed, adjoints[3]) == expected[3]);
+  CHECK(runs[3].reverse(pendulum::seed, adjoints[0]) == expected[0]);
+  runs.erase(runs.begin());
+  CHECK(pendulum::state::alive < alive);
+  CHECK(runs.size() == 3);
+  CHECK(runs[0].reverse(pendulum::seed, adjoints[1]) == expected[1]);
+  CHECK(runs[1].final_state().v.size() == 2);
+  CHECK(runs[1].reverse(pendulum::seed, adjoints[2]) == expected[2]);
+  CHECK(runs[2].reverse(pendulum::seed, adjoints[0]) == expected[0]);
+  CHECK_THROWS_AS((runs[0] = std::move(runs[1]), runs[1].reverse(pendulum::seed, adjoints[1])), cairn::invalid_call);
+  CHECK(runs[0].reverse(pendulum::seed, adjoints[2]) == expected[2]);
+}
+
+TEST_CASE("a walk over a run ends when the run takes over another one") {
+  auto const start = [] {
+    return cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), cairn::any_schedule{cairn::uniform{9}});
+  };
+  auto run = start();
+  auto walk = run.backward().begin();
+  run = start();
+  CHECK_THROWS_AS(++walk, cairn::invalid_call);
+}
+
+TEST_CASE("a workspace is assigned and swapped, and a run that was kept there says that it is gone") {
+  cairn::any_schedule const plan = cairn::revolve{30, 3};
+  auto const expected = pendulum::stored{30}.gradient;
+  using work_type = decltype(cairn::workspace_for<pendulum::state>(plan));
+  work_type one, other;
+  auto kept = cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan, one);
+  auto kept_too = cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan, other);
+  SECTION("assigned") { one = std::move(other); }
+  SECTION("swapped") { std::swap(one, other); }
+  CHECK_THROWS_AS(kept.reverse(pendulum::seed, pendulum::one_step{}), cairn::invalid_call);
+  CHECK_THROWS_AS(kept_too.reverse(pendulum::seed, pendulum::one_step{}), cairn::invalid_call);
+  for (work_type* work : {&one, &other})
+    CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{},
+                          *work) == expected);
+  std::vector<work_type> many(3);
+  many.erase(many.begin());
+  CHECK(many.size() == 2);
+  auto again = cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan, many[0]);
+  auto last = cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan, many[1]);
+  again = std::move(last);  // refers to the other workspace from now on
+  CHECK(again.reverse(pendulum::seed, pendulum::one_step{}) == expected);
 }

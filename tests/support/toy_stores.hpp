@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stores that behave as differently as stores may: the conformance suite and the executors' tests run on all of them.
 #pragma once
+#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <map>
+#include <mutex>
 #include <random>
+#include <stdexcept>
+#include <thread>
+#include <utility>
 #include <vector>
 #include <cairn/store/memory.hpp>
 #include "support/pendulum.hpp"
@@ -64,7 +69,10 @@ struct late {
   int completed_late = 0;
 
   static slot_index extra_frames() { return 2; }
-  void begin(slot_index) { slots.clear(), under_way.clear(); }
+  void begin(slot_index) {
+    if (!under_way.empty()) throw std::logic_error{"a sweep begins, and frames of another one are in use"};
+    slots.clear();
+  }
   void save(auto& frames, place where, step_index, frame_id frame) {
     if (under_way.size() == 2) complete(frames);
     frames.keep(frame);
@@ -93,6 +101,100 @@ struct late {
     frames.release(p.frame);
     ++completed_late;
   }
+};
+
+/// Copies states in a thread of its own, while the sweep goes on; outlives a sweep. Up to two saves are under way.
+class threaded {
+ public:
+  static slot_index extra_frames() { return 2; }
+  threaded() = default;
+  threaded(threaded const&) = delete;
+  ~threaded() {
+    {
+      std::lock_guard const lock{all_};
+      ends_ = true;
+    }
+    changed_.notify_all();
+    if (writer_.joinable()) writer_.join();
+  }
+  void begin(slot_index) {
+    if (!kept_.empty()) throw std::logic_error{"a sweep begins, and frames of another one are in use"};
+    std::lock_guard const lock{all_};
+    slots_.clear();
+  }
+  void save(auto& frames, place where, step_index i, frame_id frame) {
+    if (!writer_.joinable()) writer_ = std::thread{[this] { write(); }};
+    finish(frames, 1);
+    frames.keep(frame);
+    kept_.push_back(frame);
+    {
+      std::lock_guard const lock{all_};
+      asked_.push_back({where.slot, i, &frames.state(frame).v});
+    }
+    changed_.notify_all();
+  }
+  frame_id load(auto& frames, place where, step_index i) {
+    settle(frames);
+    if (at(where.slot) != i) return cairn::no_frame;
+    frame_id const k = frames.take();
+    if (auto* const old = frames.reusable(k)) old->v = slots_.at(where.slot).numbers;
+    else frames.emplace(k, pendulum::state{slots_.at(where.slot).numbers});
+    return k;
+  }
+  void drop(auto& frames, place where) {
+    settle(frames);
+    slots_.erase(where.slot);
+  }
+  void settle(auto& frames) { finish(frames, 0); }
+  step_index at(slot_index slot) const {
+    std::lock_guard const lock{all_};
+    return slots_.count(slot) ? slots_.at(slot).at : -1;
+  }
+  /// Frames that it owns now.
+  [[nodiscard]] std::size_t owned() const { return kept_.size(); }
+
+ private:
+  struct entry {
+    step_index at = -1;
+    std::vector<double> numbers;
+  };
+  struct request {
+    slot_index slot;
+    step_index at;
+    std::vector<double> const* from;
+  };
+
+  /// Waits until at most `most` saves are under way, and lets go of the frames of the others.
+  void finish(auto& frames, std::size_t most) {
+    {
+      std::unique_lock lock{all_};
+      changed_.wait(lock, [&] { return asked_.size() <= most; });
+    }
+    for (; kept_.size() > most; kept_.pop_front()) frames.release(kept_.front());
+  }
+  void write() {
+    std::unique_lock lock{all_};
+    for (;;) {
+      changed_.wait(lock, [&] { return ends_ || !asked_.empty(); });
+      if (asked_.empty()) return;
+      request const next = asked_.front();
+      lock.unlock();
+      std::this_thread::yield();
+      std::vector<double> copy = *next.from;
+      lock.lock();
+      slots_[next.slot] = {next.at, std::move(copy)};
+      asked_.pop_front();
+      changed_.notify_all();
+    }
+  }
+
+  mutable std::mutex all_;
+  std::condition_variable changed_;
+  std::map<slot_index, entry> slots_;
+  std::deque<request> asked_;  // the first is being copied
+  std::deque<frame_id> kept_;  // of the sweep's thread alone
+  bool ends_ = false;
+  std::thread writer_;
 };
 
 /// Loses what another store holds: each load fails with probability p.

@@ -8,26 +8,12 @@
 #include <vector>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/run/checkpoint_view.hpp>
+#include <cairn/run/detail/reseated.hpp>
 #include <cairn/run/detail/refused_run.hpp>
 #include <cairn/run/gradient.hpp>
 
 namespace cairn {
 namespace detail {
-
-/// True until the object is moved from.
-class not_moved {
- public:
-  not_moved() = default;
-  not_moved(not_moved&& other) noexcept : is_{std::exchange(other.is_, false)} {}
-  not_moved& operator=(not_moved&& other) noexcept {
-    is_ = std::exchange(other.is_, false);
-    return *this;
-  }
-  [[nodiscard]] explicit operator bool() const noexcept { return is_; }
-
- private:
-  bool is_ = true;
-};
 
 /// The forward half of a loop that a plan covers completely.
 struct forward_by_plan {
@@ -55,22 +41,39 @@ class checkpointed_run {
   template <class Forward, class StepArg, class X0, class Options, class... WorkArg>
   checkpointed_run(Forward forward, StepArg&& step, X0&& x0, Plan const& plan, Options options, Observer observer,
                    WorkArg&&... work)
-      : step_{std::forward<StepArg>(step)},
-        observer_{std::forward<Observer>(observer)},
-        work_{std::forward<WorkArg>(work)...} {
+      : step_{std::in_place, std::forward<StepArg>(step)},
+        observer_{std::in_place, std::forward<Observer>(observer)},
+        work_{std::in_place, std::forward<WorkArg>(work)...} {
     if (tapes_of(plan) > 0)
       throw invalid_plan{Forward::operation,
                          "the plan keeps tapes, which needs the adjoint from the start",
                          {{"tapes", tapes_of(plan)}},
                          "use cairn::gradient"};
-    detail::sweep run{work_, Forward::operation, options};
-    run.begin(step_, std::forward<X0>(x0), plan, {.step = form, .keeps_run = true}, Forward::knows_length);
-    user_ = work_.users_;
-    forward.template run<State>(run, step_, observer_);
+    detail::sweep run{*work_, Forward::operation, options};
+    run.begin(*step_, std::forward<X0>(x0), plan, {.step = form, .keeps_run = true}, Forward::knows_length);
+    user_ = work_->users_.value;
+    forward.template run<State>(run, *step_, *observer_);
     run.remember_turn(plan);
   }
 
-  [[nodiscard]] step_index steps() const noexcept { return work_.steps_; }  ///< loop length n
+  checkpointed_run(checkpointed_run&&) = default;
+  /// Takes over another run; the old one is forgotten. For steps and observers whose own moves do not throw, lambdas
+  /// among them.
+  checkpointed_run& operator=(checkpointed_run&& other)
+    requires(std::is_move_assignable_v<detail::reseated<Step>> && std::is_move_assignable_v<detail::reseated<Observer>>)
+  {
+    bool const kept = other.user_ == other.work_->users_.value;
+    step_ = std::move(other.step_);
+    observer_ = std::move(other.observer_);
+    work_ = std::move(other.work_);
+    here_ = std::move(other.here_);
+    user_ = kept ? work_->users_.value : std::uint64_t(-1);
+    pass_ = (pass_ > other.pass_ ? pass_ : other.pass_) + 1;  // walks over either run end
+    fresh_ = other.fresh_;
+    return *this;
+  }
+
+  [[nodiscard]] step_index steps() const noexcept { return work_->steps_; }  ///< loop length n
   /// The state after the last step; valid as long as the run. For an object this is the object itself, until a reverse
   /// sweep begins; after that only if the options say `at_final`. \throws invalid_call   if the object has moved on
   [[nodiscard]] State const& final_state() const {
@@ -93,9 +96,9 @@ class checkpointed_run {
     return view;
   }
   /// Calls of the step (or of `record`) so far.
-  [[nodiscard]] wide step_calls() const noexcept { return work_.step_calls(); }
+  [[nodiscard]] wide step_calls() const noexcept { return work_->step_calls(); }
   /// Phase, action and step of the last exception in user code, if there was one.
-  [[nodiscard]] sweep_failure const& failure() const noexcept { return work_.failure(); }
+  [[nodiscard]] sweep_failure const& failure() const noexcept { return work_->failure(); }
 
   /// The adjoint of the initial state for a seed value, or for `seed(final_state)`; forms and exceptions as for
   /// `gradient`. Steps that a later call runs to recompute dropped states are not actions of the plan: observers see
@@ -109,10 +112,10 @@ class checkpointed_run {
       return detail::refuse<typename detail::refused_bar<Seed, State>::type>();
     else {
       static constexpr auto shape = detail::shape_of_adjoint<AdjointF, State, Bar>();
-      detail::check_adjoint_fits("cairn::reverse", work_.leaf_, 0, shape.form);
+      detail::check_adjoint_fits("cairn::reverse", work_->leaf_, 0, shape.form);
       detail::sweep run{mine("cairn::reverse"), "cairn::reverse"};
       to_the_turn(run);
-      detail::reversal<State, Step, AdjointF, Bar, false> user{step_, adjoint, run.tapes(), 0};
+      detail::reversal<State, Step, AdjointF, Bar, false> user{*step_, adjoint, run.tapes(), 0};
       run.seed(user.bar, std::forward<Seed>(seed));
       if constexpr (shape.form == adjoint_form::with_next) {
         run.states().allow_next();
@@ -120,7 +123,7 @@ class checkpointed_run {
       }
       if constexpr (checked && detail::takes_end_hash<AdjointF>) run.watched().final_is_end(steps());
       if constexpr (saved_state<State>) run.states().forget_final();
-      run.run_plan(step_, user, observer_);
+      run.run_plan(*step_, user, *observer_);
       run.ended();
       return std::move(*user.bar);
     }
@@ -228,7 +231,7 @@ class checkpointed_run {
       if constexpr (saved_state<State>)
         return run.states().made_state(nearest, [&](State& x) {
           run_compared(
-              run, from, i, [&](step_index at, step_index next) { detail::run_in_place(step_, x, at, next, failed); },
+              run, from, i, [&](step_index at, step_index next) { detail::run_in_place(*step_, x, at, next, failed); },
               [](auto const& made) { return detail::hash_of_state(made); }, std::as_const(x));
         });
       else {
@@ -237,7 +240,7 @@ class checkpointed_run {
         frame_id x = own.take();
         own.copy_in(pool.state(nearest), x);
         run_compared(
-            run, from, i, [&](step_index at, step_index next) { own.run(step_, x, at, next, failed); },
+            run, from, i, [&](step_index at, step_index next) { own.run(*step_, x, at, next, failed); },
             [&](auto const& states) { return detail::hash_of(states.state(x)); }, std::as_const(own));
         return std::move(own.state(x));
       }
@@ -266,24 +269,24 @@ class checkpointed_run {
   /// The workspace, unless another sweep has begun there.
   [[nodiscard]] work_type& mine(char const* operation) {
     check_mine(operation);
-    return work_;
+    return *work_;
   }
   [[nodiscard]] work_type const& mine(char const* operation) const {
     check_mine(operation);
-    return work_;
+    return *work_;
   }
   void check_backward() const {
-    if (work_.leaf_ > 1)
+    if (work_->leaf_ > 1)
       throw invalid_plan{"cairn::backward",
                          "the plan reverses several steps at once",
-                         {{"leaf", work_.leaf_}},
+                         {{"leaf", work_->leaf_}},
                          "use a plan with leaf 1"};
   }
   void check_mine(char const* operation) const {
     if (!here_)
       throw invalid_call{
           operation, "this run has been moved to another object", {}, "use the object that it was moved to"};
-    if (work_.users_ != user_)
+    if (work_->users_.value != user_)
       throw invalid_call{operation,
                          "another sweep has begun in the workspace of this run",
                          {},
@@ -302,7 +305,7 @@ class checkpointed_run {
   template <class Sweep>
   void to_the_turn(Sweep& run) {
     ++pass_;
-    if (!std::exchange(fresh_, false)) run.rewind(step_);
+    if (!std::exchange(fresh_, false)) run.rewind(*step_);
   }
   [[nodiscard]] walk_back start_backward() {
     detail::sweep run{mine("cairn::backward"), "cairn::backward"};
@@ -315,14 +318,15 @@ class checkpointed_run {
   }
   void to_next_reverse(std::uint64_t pass) {
     detail::sweep run{walked(pass), "cairn::backward"};
-    detail::turn_only<Step> user{step_};
-    run.run_plan(step_, user, observer_);
+    detail::turn_only<Step> user{*step_};
+    run.run_plan(*step_, user, *observer_);
+    run.goes_on();
   }
 
-  [[no_unique_address]] Step step_;
-  [[no_unique_address]] Observer observer_;
-  Workspace work_;
-  detail::not_moved here_;
+  detail::reseated<Step> step_;
+  detail::reseated<Observer> observer_;
+  detail::reseated<Workspace> work_;
+  detail::moving_mark here_{true};
   std::uint64_t user_ = 0, pass_ = 0;
   bool fresh_ = true;
 };

@@ -67,7 +67,7 @@ class workspace {
   /// \throws reentrancy_error   while a sweep runs here
   void clear() {
     if (busy_) detail::refuse_busy("cairn::workspace::clear");
-    ++users_;
+    ++users_.value;
     states_.clear();
     walk_.reset();
     at_turn_.reset();
@@ -105,7 +105,7 @@ class workspace {
   detail::sweep_status status_;
   step_index steps_ = 0, leaf_ = 1;
   slot_index slots_ = 0;
-  std::uint64_t users_ = 0;  // counts sweeps that began here: a kept run ends when another sweep begins
+  detail::sweep_count users_;  // a kept run ends when another sweep begins here
   bool on_rest_ = false, turned_on_rest_ = false;  // whether `rest_` is in use, now and at the turn
   bool busy_ = false;
   std::uint64_t initial_hash_ = 0;  // of the initial state of a stopped sweep, 0 if unknown

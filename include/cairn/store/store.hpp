@@ -46,10 +46,13 @@ struct frames_of {
 ///   all slots; `frame(slot) -> frame_id` returns the slot's frame or no_frame
 /// - static constexpr bool may_lose = true: a load may return no_frame; the sweep then replans the rest and continues
 /// - extra_frames() -> slot_index: most frames that it owns besides its slots while saves complete late; 0 by default
-/// - settle(frames): finish pending saves and release their frames; called when the sweep runs out of frames
+/// - settle(frames): finish pending saves and release their frames, also when it throws; called when the sweep runs out
+///   of frames, when it ends or throws, and before its workspace dies or runs another sweep. What it throws passes to
+///   the caller, unless an exception is already under way or the workspace dies
 /// - at(slot) -> step_index: the state that a slot holds, or -1; for stores that outlive a sweep, so that `resume` can
-///   use them. Such a store with late saves must finish them before it is passed to another workspace
-/// All calls come from the thread of the sweep, and the store may call `frames` only from that thread.
+///   use them
+/// All calls come from the thread of the sweep, and the store may call `frames` only from that thread. Threads of the
+/// store may read a state of a frame that the store owns.
 template <class S, class Value>
 concept store_of = requires(S& store, detail::frames_of<Value>& frames, place where, step_index i, frame_id frame) {
   store.begin(slot_index{});

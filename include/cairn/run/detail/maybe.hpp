@@ -21,15 +21,13 @@ class maybe {
     reset();
     return *this;
   }
-  /// Assigns to the value that is there, so that its memory can be used again.
-  maybe& operator=(T const& value) {
-    if (there_) value_ = value;
-    else make(value);
-    return *this;
-  }
-  maybe& operator=(T&& value) {
-    if (there_) value_ = static_cast<T&&>(value);
-    else make(static_cast<T&&>(value));
+  /// Assigns to the value that is there, so that its memory can be used again. No other type is taken: a T such as
+  /// `any_schedule` is made from anything that looks like one.
+  template <class From>
+    requires std::is_same_v<std::remove_cvref_t<From>, T>
+  maybe& operator=(From&& value) {
+    if (there_) value_ = static_cast<From&&>(value);
+    else make(static_cast<From&&>(value));
     return *this;
   }
   ~maybe() { reset(); }

@@ -66,9 +66,11 @@ class sweep {
     if constexpr (is_options<Asked>) work.options_ = asked;
     if constexpr (is_object_end<Asked>) ends_ = asked;
     else if constexpr (checked) ends_ = work.options_.object;
+    states().meet_store();
   }
   sweep(sweep const&) = delete;
   ~sweep() {
+    if (!goes_on_) states().finish_saves_quietly();
     if (notes_stop_) note_stop();
   }
 
@@ -126,7 +128,10 @@ class sweep {
   void ended() {
     if constexpr (saved_state<State>) states().end();
     notes_stop_ = false;
+    states().finish_saves();
   }
+  /// This part ended normally and another follows: saves may still be pending then.
+  void goes_on() noexcept { goes_on_ = true; }
 
   /// Obeys actions until something other than a lost checkpoint stops the sweep. Compiled for speed wherever it is
   /// called: g++ treats a function that calls a cold one, as `estimate` does, as cold itself, together with all that it
@@ -163,6 +168,7 @@ class sweep {
 
   /// The turn of a kept run: notes the present states, to which `rewind` returns.
   void remember_turn([[maybe_unused]] Plan const& plan) {
+    states().finish_saves();
     work_.turned_on_rest_ = work_.on_rest_;
     if constexpr (checked) ledger().remember();
     states().remember(status().turned_at, [&](step_index i) { return is_checkpoint(plan, i); });
@@ -173,6 +179,7 @@ class sweep {
   void rewind(Step& step) {
     step_index failed = 0;
     status().open = work_.steps_;
+    states().finish_saves();
     if constexpr (checked) ledger().rewind();
     auto&& through = watched();
     status().ran += annotate_failure(status(), phase::recompute, failed, [&] {
@@ -199,7 +206,7 @@ class sweep {
 
  private:
   void adopt(Plan const& plan) {
-    ++work_.users_;
+    ++work_.users_.value;
     work_.tier_of_.keep(plan);
     work_.steps_ = plan.steps();
     work_.leaf_ = plan.leaf();
@@ -271,7 +278,7 @@ class sweep {
   work_type& work_;
   in_use mark_;
   object_ends ends_ = object_ends::anywhere;
-  bool notes_stop_ = false;
+  bool notes_stop_ = false, goes_on_ = false;
 };
 
 }  // namespace cairn::detail

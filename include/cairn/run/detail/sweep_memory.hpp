@@ -10,6 +10,7 @@
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/run/detail/frames.hpp>
+#include <cairn/run/detail/reseated.hpp>
 
 namespace cairn::detail {
 
@@ -68,20 +69,39 @@ class sweep_memory {
         held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, tier_in(slot)};
   }
   void drop(place where) {
-    store_.drop(pool_, where);
+    note_call();
+    store_->drop(pool_, where);
     if (tracked()) held_[std::size_t(where.slot)].at = -1;
+  }
+
+  /// Called when a sweep, or a part of one, begins: a store that is part of the workspace moves with it.
+  void meet_store() noexcept {
+    if constexpr (settles) pool_.settle_with(&settle, address_of(*store_));
+  }
+  /// The store finishes its pending saves, so that no frame is in use when the sweep, or the workspace, ends.
+  /// \throws anything   that the store throws
+  void finish_saves() {
+    if constexpr (settles)
+      if (moving_mark const called = std::move(called_)) settle(address_of(*store_), pool_);
+  }
+  /// The same where an exception is under way, or nobody is left who could catch one.
+  void finish_saves_quietly() noexcept {
+    try {
+      finish_saves();
+    } catch (...) {  // the store has let go of all frames, as `store_of` demands
+    }
   }
 
   [[nodiscard]] std::size_t bytes() const { return pool_.bytes(); }
   [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
   [[nodiscard]] frames<Value> const& pool() const noexcept { return pool_; }
-  [[nodiscard]] store_type& store() noexcept { return store_; }
+  [[nodiscard]] store_type& store() noexcept { return *store_; }
   /// The content of the slots, if it is tracked; otherwise their content at the turn.
   [[nodiscard]] table<checkpoint_record> const& held() const noexcept { return held_; }
   /// The state that a slot still holds after a sweep, or -1; for stores that know it.
   [[nodiscard]] step_index state_in(slot_index slot) const {
-    if constexpr (keeps_frames<store_type>) return store_.frame(slot) == no_frame ? -1 : pool_.at(store_.frame(slot));
-    else if constexpr (outliving_store<store_type>) return store_.at(slot);
+    if constexpr (keeps_frames<store_type>) return store_->frame(slot) == no_frame ? -1 : pool_.at(store_->frame(slot));
+    else if constexpr (outliving_store<store_type>) return store_->at(slot);
     else return -1;
   }
   /// The frame of a kept state, or no_frame if the store keeps no frames.
@@ -104,7 +124,7 @@ class sweep_memory {
   [[nodiscard]] std::uint64_t hash_of_stored(place where) {
     std::uint64_t hash = 0;
     if constexpr (hashable<Value>) {
-      frame_id const k = store_.load(pool_, where, 0);
+      frame_id const k = store_->load(pool_, where, 0);
       if (k == no_frame) return 0;
       hash = hash_of(std::as_const(pool_).state(k));
       pool_.release(k);
@@ -113,34 +133,53 @@ class sweep_memory {
   }
 
  protected:
-  sweep_memory() = default;
-  explicit sweep_memory(Store store) : store_{std::forward<Store>(store)} {}
+  sweep_memory()
+    requires std::is_default_constructible_v<Store>
+  = default;
+  explicit sweep_memory(Store store) : store_{std::in_place, std::forward<Store>(store)} {}
+  sweep_memory(sweep_memory&&) = default;
+  sweep_memory& operator=(sweep_memory&& other) {
+    finish_saves_quietly();
+    store_ = std::move(other.store_);
+    pool_ = std::move(other.pool_);
+    anchors_ = std::move(other.anchors_);
+    held_ = std::move(other.held_);
+    anchor_count_ = other.anchor_count_;
+    turn_live_ = other.turn_live_;
+    initial_ = other.initial_;
+    keeps_run_ = other.keeps_run_;
+    slots_ = other.slots_;
+    called_ = std::move(other.called_);
+    return *this;
+  }
+  ~sweep_memory() { finish_saves_quietly(); }
 
   /// \param held_back  frames that only `allow_all` makes available
   void begin(sweep_setup const& setup, slot_index held_back) {
+    finish_saves();
     keeps_run_ = setup.keeps_run;
     initial_ = no_frame;
-    store_.begin(setup.slots);
+    store_->begin(setup.slots);
     make_frames(setup, held_back);
   }
-  /// Continues with the content of the slots; all other owners lose their frames. Pending saves are finished, or
-  /// forgotten if the store cannot say what it holds.
+  /// Continues with the content of the slots; all other owners lose their frames.
   void begin_again(sweep_setup const& setup, slot_index held_back) {
+    finish_saves();
     keeps_run_ = false;
     initial_ = no_frame;
     bool const anew = pool_.limit() != limit(setup) || slots_ != setup.slots;
-    if constexpr (!keeps_frames<store_type> && !outliving_store<store_type>) store_.begin(setup.slots);
-    else if (!anew) settle(address_of(store_), pool_);
-    else if constexpr (keeps_frames<store_type>) store_.begin(setup.slots);
+    if constexpr (!keeps_frames<store_type> && !outliving_store<store_type>) store_->begin(setup.slots);
+    else if constexpr (keeps_frames<store_type>)
+      if (anew) store_->begin(setup.slots);
     if (anew) return make_frames(setup, held_back);
     reclaim_slots(setup.slots);
     clear_records(setup.slots);
   }
   /// Frees frames and records; a store that outlives its sweeps keeps its content.
   void clear() {
-    if constexpr (loses_nothing<store_type>) store_ = store_type{};
-    else if constexpr (outliving_store<store_type>) settle(address_of(store_), pool_);
-    else store_.begin(0);
+    finish_saves();
+    if constexpr (loses_nothing<store_type>) *store_ = store_type{};
+    else if constexpr (!outliving_store<store_type>) store_->begin(0);
     pool_ = frames<Value>{};
     held_ = table<checkpoint_record>{};
     anchors_ = table<checkpoint_record>{};
@@ -150,13 +189,15 @@ class sweep_memory {
   }
 
   void save_frame(place where, step_index i, frame_id k) {
-    store_.save(pool_, where, i, k);
+    note_call();
+    store_->save(pool_, where, i, k);
     if (tracked()) held_[std::size_t(where.slot)] = {i, where.slot, no_frame, where.where};
     else if (keeps_run_) held_[std::size_t(where.slot)].where = where.where;  // `rewind` saves to the same tier again
   }
   /// A frame with state i, owned once more; no_frame if the store has lost that state.
   [[nodiscard]] frame_id load_frame(place where, step_index i) {
-    frame_id const k = store_.load(pool_, where, i);
+    note_call();
+    frame_id const k = store_->load(pool_, where, i);
     if constexpr (may_lose<store_type>) {
       if (k == no_frame) {
         held_[std::size_t(where.slot)].at = -1;
@@ -201,7 +242,7 @@ class sweep_memory {
   }
   /// The slots are empty, before `save_again` fills them.
   void empty_slots() {
-    store_.begin(slot_index(held_.size()));
+    store_->begin(slot_index(held_.size()));
     if (tracked())
       for (auto& held : held_) held.at = -1;
   }
@@ -219,7 +260,7 @@ class sweep_memory {
     return no_frame;
   }
 
-  [[no_unique_address]] Store store_{};
+  reseated<Store> store_{std::in_place};
   frames<Value> pool_;
   table<checkpoint_record> anchors_;  ///< the first `anchor_count_`: the states in slots at the turn, by number
   std::size_t anchor_count_ = 0;
@@ -235,15 +276,17 @@ class sweep_memory {
     else return may_lose<store_type> || keeps_run_;
   }
   [[nodiscard]] slot_index limit(sweep_setup const& setup) const {
-    return frames_in(store_, setup.slots) + setup.working;
+    return frames_in(*store_, setup.slots) + setup.working;
   }
   [[nodiscard]] frame_id frame_in([[maybe_unused]] slot_index slot) const noexcept {
-    if constexpr (keeps_frames<store_type>) return store_.frame(slot);
+    if constexpr (keeps_frames<store_type>) return store_->frame(slot);
     else return no_frame;
   }
-  /// Asks the store to finish its pending saves.
-  static void settle([[maybe_unused]] void* store, [[maybe_unused]] frames<Value>& pool) {
-    if constexpr (requires(store_type& s) { s.settle(pool); }) static_cast<store_type*>(store)->settle(pool);
+  static constexpr bool settles = requires(store_type& store, frames<Value>& pool) { store.settle(pool); };
+  static void settle(void* store, frames<Value>& pool) { static_cast<store_type*>(store)->settle(pool); }
+  /// The store may own frames from now on.
+  void note_call() noexcept {
+    if constexpr (settles) called_.set(true);
   }
   void make_frames(sweep_setup const& setup, slot_index held_back) {
     slots_ = setup.slots;
@@ -252,7 +295,6 @@ class sweep_memory {
   }
   void clear_records(slot_index slots) {
     anchor_count_ = 0;
-    pool_.settle_with(&settle, address_of(store_));
     if (tracked() || keeps_run_) held_.assign(entries_for(slots), {});
     if (keeps_run_) anchors_.assign(entries_for(slots), {});
   }
@@ -261,12 +303,13 @@ class sweep_memory {
     pool_.reclaim([&](auto claim) {
       if constexpr (keeps_frames<store_type>)
         for (slot_index slot = 0; slot < slots; ++slot)
-          if (frame_id const k = store_.frame(slot); k != no_frame) claim(k);
+          if (frame_id const k = store_->frame(slot); k != no_frame) claim(k);
     });
   }
 
   table<checkpoint_record> held_;
   slot_index slots_ = -1;
+  moving_mark called_{false};  // since its saves were finished last, the store was called
 };
 
 }  // namespace cairn::detail
