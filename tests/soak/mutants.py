@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutants of schedule/, store/ and run/: how many small changes of the code the entries of `./run test` find.
 
-    mutants.py [COUNT] [--seed N] [--only REGEX] [--entries REGEX]
+    mutants.py [COUNT] [--seed N] [--only REGEX] [--entries REGEX] [--numbers N,N...]
 
 COUNT (200) changes are compiled into one copy of the sources, build/mutants/tree, where MUTANT in the environment
 chooses one when a program runs. At most one a line, in equal shares, files by their lines of code: a statement is left
@@ -13,8 +13,9 @@ short ones, until one fails or takes 10 times as long as without (10 s at least)
 What the compiler evaluates is not changed: a claim that only a static_assert makes kills nothing here. Left out are
 checks of texts, pages, refusals and packages.
 
---only chooses files by their names below include/cairn, --entries those of CTest. build/mutants/report.txt has a line
-for each mutant, and the survivors; the same call goes on where one was stopped. Exits 1 if fewer than 90 % are killed.
+--only chooses files by their names below include/cairn, --entries those of CTest, --numbers mutants. What was found
+is kept as long as the headers and the programs that found it are the same. build/mutants/report.txt has a line for
+each mutant, and the survivors. Exits 1 if fewer than 90 % are killed.
 """
 import argparse
 import collections
@@ -164,6 +165,10 @@ def text_with(text, sites):
     return "\n".join(["#include <cairn/core/detail/mutant.hpp>", *lines[1:]]) + "\n"
 
 
+def digest(*data):
+    return hashlib.sha256(b"\0".join(data)).hexdigest()
+
+
 def write(path, data):
     if not path.exists() or path.read_bytes() != data:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -171,13 +176,9 @@ def write(path, data):
 
 
 def tracked():
-    """The files of the project: what git knows, else all but what was built."""
-    if shutil.which("git"):
-        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True).stdout.split("\0")
-        if "CMakeLists.txt" in listed:
-            return [name for name in listed if (ROOT / name).is_file()]
-    names = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
-    return sorted(str(name) for name in names if name.parts[0] not in ("build", ".git"))
+    """The files of the project that are there."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [name for name in listed.split("\0") if (ROOT / name).is_file()]
 
 
 class Entry:
@@ -188,9 +189,6 @@ class Entry:
             self.command = [*self.command, "--abort"]
         self.has = {one["name"]: one["value"] for one in test["properties"]}
         self.environment = dict(one.split("=", 1) for one in self.has.get("ENVIRONMENT", []))
-
-    def matches(self, kind, text):
-        return any(re.search(pattern, text) for pattern in self.has.get(f"{kind}_REGULAR_EXPRESSION", []))
 
     def run(self, number, limit, **more):
         """(passed, skipped or how it failed with the first claim that does not hold, seconds)."""
@@ -205,10 +203,12 @@ class Entry:
             text = output.read(4 << 20).decode(errors="replace")
         if seconds >= limit:
             return "too slow", seconds
-        if code == self.has.get("SKIP_RETURN_CODE") or self.matches("SKIP", text):
+        said = {kind: any(re.search(pattern, text) for pattern in self.has.get(f"{kind}_REGULAR_EXPRESSION", []))
+                for kind in ("PASS", "FAIL", "SKIP")}
+        if code == self.has.get("SKIP_RETURN_CODE") or said["SKIP"]:
             return "skipped", seconds
-        passed = self.matches("PASS", text) if "PASS_REGULAR_EXPRESSION" in self.has else code == 0
-        if passed != bool(self.has.get("WILL_FAIL")) and not self.matches("FAIL", text):
+        passed = said["PASS"] if "PASS_REGULAR_EXPRESSION" in self.has else code == 0
+        if passed and not said["FAIL"]:
             return "passed", seconds
         claim = re.search(r"^-{79}\n(.+)|^(?:FAIL|ERROR): (.+)", text, re.M)
         return f"code {code}" + (f", {claim[1] or claim[2]}" if claim else ""), seconds
@@ -218,25 +218,26 @@ class Campaign:
     def __init__(self, asked):
         self.asked = asked
         files = {name: (ROOT / name).read_bytes() for name in tracked()}
-        of = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
-        self.state = {"of": [vars(asked), of], "refused": [], "upto": 0, "entries": {}, "verdicts": {}}
-        kept = json.loads((WORK / "state.json").read_text()) if (WORK / "state.json").exists() else {}
-        if kept.get("of") == self.state["of"]:
-            self.state = kept
         self.report = (WORK / "report.txt").open("w", buffering=1)
-        self.texts = {}
-        for name in [name for name in files if re.match(r"include/cairn/(schedule|store|run)/.*\.[hi]pp$", name)]:
-            self.texts[name.removeprefix("include/cairn/")] = files.pop(name).decode()
-        chosen = {name: text for name, text in self.texts.items() if re.search(asked.only, name)}
-        self.order = in_order(chosen, asked.seed)
+        self.texts = {name.removeprefix("include/cairn/"): data.decode() for name, data in files.items()
+                      if re.match(r"include/cairn/(schedule|store|run)/.*\.[hi]pp$", name)}
+        self.order = in_order({name: text for name, text in self.texts.items() if re.search(asked.only, name)}, asked.seed)
+        # Entries are known by their programs, which do not hold what they read.
+        of = [asked.count, asked.seed, asked.only, digest(*(name.encode() + data for name, data in files.items() if re.match(
+            r"include/|tests/.*\.(?!cpp|cu|hpp|py|sh|cmake)\w+$", name)))]
+        self.state = {"of": of, "refused": [], "upto": 0, "entries": {}, "verdicts": {}}
+        kept = json.loads((WORK / "state.json").read_text()) if (WORK / "state.json").exists() else {}
+        if kept.get("of") == of:
+            self.state = kept
         mine = TREE / "include/cairn/core/detail/mutant.hpp"
         for path in [path for path in TREE.rglob("*") if path.is_file() and path != mine]:
             name = str(path.relative_to(TREE))
-            if name not in of and not name.startswith("build/"):
+            if name not in files and not name.startswith("build/"):
                 path.unlink()  # of another state of the project
         for name, data in files.items():
-            write(TREE / name, data)
-            shutil.copymode(ROOT / name, TREE / name)
+            if name.removeprefix("include/cairn/") not in self.texts:
+                write(TREE / name, data)
+                shutil.copymode(ROOT / name, TREE / name)
         write(mine, HEADER.encode())
         headers = (name for name in self.texts if name.endswith(".hpp"))
         write(WORK / "headers.cpp", "".join(f"#include <cairn/{name}>\n" for name in headers).encode())
@@ -255,12 +256,10 @@ class Campaign:
 
     def put_in(self):
         """The changes in the sources: COUNT and some to spare, without those that were refused."""
-        while True:
-            numbers = [number for number in range(1, self.state["upto"] + 1) if number not in self.state["refused"]]
-            short = self.asked.count - len(numbers)
-            if short <= 0 or self.state["upto"] == len(self.order):
-                break
-            self.state["upto"] = min(self.state["upto"] + short + self.asked.count // 10, len(self.order))
+        refused, upto, most = self.state["refused"], self.state["upto"], len(self.order)
+        if upto - len(refused) < min(self.asked.count, most - len(refused)):
+            upto = self.state["upto"] = min(len(refused) + self.asked.count * 11 // 10, most)
+        numbers = [number for number in range(1, upto + 1) if number not in refused]
         of_file = collections.defaultdict(list)
         for number in numbers:
             of_file[self.order[number - 1].file].append((number, self.order[number - 1]))
@@ -310,13 +309,13 @@ class Campaign:
         listed = subprocess.run(["ctest", "--show-only=json-v1"], cwd=BUILD, capture_output=True, check=True).stdout
         found = {test["name"]: Entry(test) for test in json.loads(listed)["tests"] if test["name"] in self.chosen}
         for name, entry in found.items():
-            if name not in self.state["entries"]:
+            of = digest(repr(entry.command).encode(), pathlib.Path(entry.command[0]).read_bytes())
+            if self.state["entries"].get(name, {}).get("of") != of:
                 log = WORK / "executed"
                 log.write_bytes(bytes(len(self.order) + 1))
-                entry.run(-1, 600, MUTANT_LOG=str(log))
-                said, seconds = entry.run(0, 600)
+                said, seconds = entry.run(-1, 600, MUTANT_LOG=str(log))
                 executes = [number for number, byte in enumerate(log.read_bytes()) if byte]
-                self.state["entries"][name] = {"said": said, "seconds": seconds, "executes": executes}
+                self.state["entries"][name] = {"of": of, "said": said, "seconds": seconds, "executes": executes}
                 self.save()
             if self.state["entries"][name]["said"] != "passed":
                 self.left_out.setdefault(self.state["entries"][name]["said"] + " without a mutant", []).append(name)
@@ -324,33 +323,40 @@ class Campaign:
             self.say(f"left out, {why}: {' '.join(names)}")
         return {name: entry for name, entry in found.items() if self.state["entries"][name]["said"] == "passed"}
 
-    def verdict(self, number, entries):
-        """What becomes of a mutant: killed, survived or not reached; and the words for it."""
-        path, known, since = pathlib.PurePath(self.order[number - 1].file), self.state["entries"], time.monotonic()
-
+    def reach(self, number, entries):
+        """The entries that execute a mutant, those first that are likely to find it soon."""
+        path, known = pathlib.PurePath(self.order[number - 1].file), self.state["entries"]
         folder = "_".join(part for part in path.parts[:-1] if part not in ("detail", "impl"))
+        return sorted((name for name in entries if number in known[name]["executes"]),
+                      key=lambda name: (path.stem not in name, not name.startswith(folder), known[name]["seconds"]))
 
-        def rank(name):
-            return path.stem not in name, not name.startswith(folder), known[name]["seconds"]
-        reach = sorted((name for name in entries if number in known[name]["executes"]), key=rank)
-        for name in reach:
+    def verdict(self, number, entries):
+        """What becomes of a mutant: killed, survived or not reached; the words for it; the entries that say so."""
+        known, since, ran = self.state["entries"], time.monotonic(), {}
+        for name in self.reach(number, entries):
+            ran[name] = known[name]["of"]
             said, _ = entries[name].run(number, max(10, 10 * known[name]["seconds"]))
             if said not in ("passed", "skipped"):
-                return "killed", f"killed by {name} after {time.monotonic() - since:.1f} s: {said}"
-        return ("survived", f"survived {len(reach)} entries") if reach else ("not reached", "not reached")
+                return "killed", f"killed by {name} after {time.monotonic() - since:.1f} s: {said}", ran
+        return ("survived", f"survived {len(ran)} entries", ran) if ran else ("not reached", "not reached", ran)
+
+    def holds(self, number, entries):
+        """Whether a verdict was found by the programs of today."""
+        said, _, ran = self.state["verdicts"].get(str(number), ("", "", {}))
+        same = all(self.state["entries"].get(name, {}).get("of") == of for name, of in ran.items())
+        return same and (said == "killed" or said and set(ran) == set(self.reach(number, entries)))
 
     def run(self):
-        mutants = self.compile()
+        mutants = [number for number in self.compile() if number in (self.asked.numbers or [number])]
         for limit, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, 4 << 30), (resource.RLIMIT_FSIZE, 1 << 30)):
             resource.setrlimit(limit, (most, resource.getrlimit(limit)[1]))
         entries, verdicts = self.entries(), self.state["verdicts"]
         seconds = sum(self.state["entries"][name]["seconds"] for name in entries)
         self.say(f"{len(mutants)} mutants, {len(entries)} entries, which take {seconds:.0f} s")
-        for number in mutants:
-            if str(number) in verdicts:
-                self.say(f"{self.name_of(number)}: {verdicts[str(number)][1]}")
+        left = [number for number in mutants if not self.holds(number, entries)]
+        for number in sorted(set(mutants) - set(left)):
+            self.say(f"{self.name_of(number)}: {verdicts[str(number)][1]}")
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            left = (number for number in mutants if str(number) not in verdicts)
             runs = {pool.submit(self.verdict, number, entries): number for number in left}
             for run in concurrent.futures.as_completed(runs):
                 verdicts[str(runs[run])] = run.result()
@@ -362,7 +368,7 @@ class Campaign:
         verdicts, counts = self.state["verdicts"], collections.defaultdict(collections.Counter)
         for number in mutants:
             site = self.order[number - 1]
-            said, words = verdicts[str(number)]
+            said, words, _ = verdicts[str(number)]
             for group in ("all", site.kind, site.file.split("/")[0] + "/"):
                 counts[group].update([said, "all"])
             if said != "killed":
@@ -381,5 +387,6 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", metavar="REGEX")
     parser.add_argument("--entries", default="", metavar="REGEX")
+    parser.add_argument("--numbers", type=lambda words: [int(word) for word in words.split(",")])
     WORK.mkdir(parents=True, exist_ok=True)
     sys.exit(Campaign(parser.parse_args()).run())

@@ -9,42 +9,32 @@ where packages are that Python does not find by itself.
 import ctypes
 import importlib.util
 import pathlib
-import subprocess
 import sys
 
 
-def skip(reason):
-    print(f"cairn: skipped: {reason}")
-    sys.exit(77)
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / "scripts"))
+from running import needed, skip, told  # noqa: E402
 
 
-def load(folder):
+def load(folders):
     """The extension, without the package around it, which would import JAX."""
-    places = [pathlib.Path(folder)] if folder else []
-    places += [pathlib.Path(each) for each in sys.path if each]
-    for place in places:
-        file = place / "enzyme_ad" / "jax" / "enzyme_call.so"
-        if file.exists():
-            spec = importlib.util.spec_from_file_location("enzyme_call", file)
-            try:
-                found = importlib.util.module_from_spec(spec)
-                spec.loader.exec_module(found)
-            except ImportError as error:
-                skip(f"Enzyme's extension cannot be loaded: {error}")
-            return found
-    return skip("no Enzyme (PyPI: enzyme-ad)")
+    files = [pathlib.Path(place, "enzyme_ad", "jax", "enzyme_call.so") for place in [*folders, *filter(None, sys.path)]]
+    file = next((file for file in files if file.exists()), None) or skip("no Enzyme (PyPI: enzyme-ad)")
+    spec = importlib.util.spec_from_file_location("enzyme_call", file)
+    try:
+        found = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(found)
+    except ImportError as error:
+        skip(f"Enzyme's extension cannot be loaded: {error}")
+    return found
 
 
 def flags_of(clang, include):
     """Options of clang's compiler proper: those folders in which CLANG looks for headers."""
-    try:
-        said = subprocess.run([clang, "-std=c++20", "-E", "-v", "-x", "c++", "/dev/null"], capture_output=True,
-                              text=True)
-    except OSError:
-        skip("no clang++ (Debian: clang)")
-    lines = said.stderr.split("#include <...> search starts here:")[1].split("End of search list.")[0].split()
-    resources = subprocess.run([clang, "-print-resource-dir"], capture_output=True, text=True).stdout.strip()
-    flags = ["-resource-dir", resources, "-std=c++20", "-O1", "-fgnuc-version=4.2.1", "-fcxx-exceptions",
+    clang = needed(clang, package="clang")
+    said = told(clang, "-std=c++20", "-E", "-v", "-x", "c++", "/dev/null")[1]
+    lines = said.split("#include <...> search starts here:")[1].split("End of search list.")[0].split()
+    flags = ["-resource-dir", told(clang, "-print-resource-dir")[1].strip(), "-std=c++20", "-O1", "-fgnuc-version=4.2.1", "-fcxx-exceptions",
              "-fexceptions", f"-I{include}"]
     for folder in lines:
         c_alone = folder.startswith("/usr/include") and "c++" not in folder
@@ -54,22 +44,20 @@ def flags_of(clang, include):
 
 def run(enzyme, number, inputs, results):
     """What a compiled function makes of inputs, called as XLA calls it."""
-    capsule = ctypes.py_object(enzyme.get_callback())
-    api = ctypes.pythonapi
-    api.PyCapsule_GetName.restype, api.PyCapsule_GetPointer.restype = ctypes.c_char_p, ctypes.c_void_p
+    capsule, api, pointer = ctypes.py_object(enzyme.get_callback()), ctypes.pythonapi, ctypes.c_void_p
+    api.PyCapsule_GetName.restype, api.PyCapsule_GetPointer.restype = ctypes.c_char_p, pointer
     address = api.PyCapsule_GetPointer(capsule, ctypes.c_char_p(api.PyCapsule_GetName(capsule)))
-    pointer = ctypes.c_void_p
     call = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, ctypes.c_size_t, pointer)(address)
     which = ctypes.c_int64(number)
     given, out = (ctypes.c_double * len(inputs))(*inputs), (ctypes.c_double * results)()
-    arguments = (ctypes.c_void_p * 2)(ctypes.addressof(which), ctypes.addressof(given))
+    arguments = (pointer * 2)(ctypes.addressof(which), ctypes.addressof(given))
     call(ctypes.addressof(out), ctypes.addressof(arguments), None, 0, None)
     return list(out)
 
 
 def main():
-    clang, include, *folder = sys.argv[1:]
-    enzyme = load(folder[0] if folder else None)
+    clang, include, *folders = sys.argv[1:]
+    enzyme = load(folders)
     flags = flags_of(clang, include)
     for library in ("libstdc++.so.6", "libgcc_s.so.1"):  # what compiled code calls is looked up in this process
         ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
@@ -78,14 +66,9 @@ def main():
                                             enzyme.ABI.Primal, enzyme.Language.CPP, False, "", "cpu")
     found = run(enzyme, number, [1, 1, 1], 12)
     by_enzyme, by_hand = found[:6], found[6:]
-    print("by Enzyme", *by_enzyme)
-    print("by hand  ", *by_hand)
-    scale = max(abs(each) for each in by_hand)
-    apart = max(abs(a - b) for a, b in zip(by_enzyme, by_hand))
-    if not 0 < scale < 100 or not apart <= 1e-13 * scale:
-        print(f"they differ by {apart}")
-        return 1
-    return 0
+    scale, apart = max(map(abs, by_hand)), max(abs(a - b) for a, b in zip(by_enzyme, by_hand))
+    print("by Enzyme", *by_enzyme, "by hand", *by_hand, "they differ by", apart)
+    return not 0 < scale < 100 or not apart <= 1e-13 * scale
 
 
 if __name__ == "__main__":
