@@ -161,11 +161,11 @@ def versions(command, environment):
     said = subprocess.run([*command, "-std=c++20", "-dM", "-E", "-x", "c++", "-"], input="#include <version>\n",
                           text=True, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           check=False).stdout
-    macros = dict(re.findall(r"^#define (\w+) (\d+)", said, re.M))
-    kind, prefix = ("clang", "__clang_major__ __clang_minor__") if "__clang__" in macros else (
-        "g++", "__GNUC__ __GNUC_MINOR__")
-    name = f"{kind} " + ".".join(macros.get(part, "0") for part in prefix.split())
-    library = f"libstdc++ {macros.get('_GLIBCXX_RELEASE', '0')}"
+    macros = collections.defaultdict(str, re.findall(r"^#define (\w+) (\d+)", said, re.M))
+    name = f"g++ {macros['__GNUC__']}.{macros['__GNUC_MINOR__']}"
+    if "__clang__" in macros:
+        name = f"clang {macros['__clang_major__']}.{macros['__clang_minor__']}"
+    library = f"libstdc++ {macros['_GLIBCXX_RELEASE']}"
     if "_LIBCPP_VERSION" in macros:
         library = f"libc++ {int(macros['_LIBCPP_VERSION']) // 10000}"
     return (f"zig {ZIG.split('==')[1]}, {name}" if command[0].endswith("zig") else name), library
@@ -189,11 +189,9 @@ def verdicts(report):
 
 
 def run_program(target, program, environment):
-    command = [*target.emulator, str(program), "~[.]~[long]"]
+    command = [*target.emulator, program, "~[.]~[long]"]
     try:
-        done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=SECONDS, check=False)
-        return done.returncode, done.stdout.decode(errors="replace")
+        return told(command, cwd=ROOT, env=environment, timeout=SECONDS, errors="replace")
     except subprocess.TimeoutExpired as late:
         return "too slow", (late.stdout or b"").decode(errors="replace")
 
@@ -220,9 +218,8 @@ def build_and_run(name, target, everything):
     folder.mkdir(parents=True, exist_ok=True)
     failures = build(folder, arguments, environment, everything)
     suffix = target.suffix or (".exe" if target.system == "Windows" else "")
-    programs = [folder / "tests" / (program + suffix) for program in
-                (folder / "tests" / "programs.txt").read_text().split()]
-    programs = [program for program in programs if program.exists()]
+    names = (folder / "tests" / "programs.txt").read_text().split()
+    programs = [path for path in (folder / "tests" / (name + suffix) for name in names) if path.exists()]
     ran = passed = 0
     skipped = collections.Counter()
     for program in programs if target.runs else []:
@@ -235,11 +232,10 @@ def build_and_run(name, target, everything):
         failures += [f"{program.name}: {case}" for case in names]
         if of_program == 0 or (status != 0 and not names):
             failures.append(f"{program.name} ended with {status}")
-    remarks = [f"**{len(failures)} failed**: {', '.join(failures[:6])}"] if failures else []
-    remarks += [] if target.runs else [f"{len(programs)} programs"]
-    remarks += [target.remark] if target.remark else []
-    remarks += [f"skipped {count}: {reason}" for reason, count in sorted(skipped.items())]
-    return row(name, target, *versions(command, environment), ran, passed, "; ".join(remarks)), failures
+    remarks = [f"**{len(failures)} failed**: {', '.join(failures[:6])}" if failures else "",
+               "" if target.runs else f"{len(programs)} programs", target.remark,
+               *(f"skipped {count}: {reason}" for reason, count in sorted(skipped.items()))]
+    return row(name, target, *versions(command, environment), ran, passed, "; ".join(filter(None, remarks))), failures
 
 
 def row(name, target, *columns):
@@ -264,18 +260,15 @@ def main():
     for flag in ("--all", "--self"):
         options.add_argument(flag, action="store_true")
     options.add_argument("--targets", action="store_true", dest="names")
-    options.add_argument("--needs", metavar="TARGET")
+    options.add_argument("--needs", metavar="TARGET", choices=TARGETS)
     options.add_argument("targets", nargs="*", metavar="TARGET")
     given = options.parse_args()
-    for name in [*given.targets, given.needs]:
-        if name and name not in TARGETS:
-            options.error(f"no target {name}; there are {' '.join(TARGETS)}")
+    if unknown := set(given.targets) - set(TARGETS):
+        options.error(f"no target {' '.join(unknown)}; there are {' '.join(TARGETS)}")
     if given.self:
         return self_test()
-    if given.names:
-        return print(" ".join(TARGETS))
-    if given.needs:
-        return print(" ".join(TARGETS[given.needs].needs))
+    if given.names or given.needs:
+        return print(*(TARGETS[given.needs].needs if given.needs else TARGETS))
     failed = False
     BUILD.mkdir(parents=True, exist_ok=True)
     print("| target | machine | compiler | library | run | passed | remarks |\n|---|---|---|---|---:|---:|---|")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps for callgrind: `no_observer_cost gradient|run TIMES`. Counted by tests/scripts/no_observer.py.
+// Sweeps for callgrind: `no_observer_cost gradient|run TIMES`. Counted by tests/scripts/no_cost.py.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

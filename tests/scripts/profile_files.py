@@ -74,8 +74,7 @@ def check_pair(path, wrong):
 
 
 def check_batches(path, wrong):
-    rows = rows_of(path, None, wrong)
-    for row in rows:
+    for row in (rows := rows_of(path, None, wrong)):
         parts = sum(row[name] for name in ("param_bytes", "act_bytes", "grad_bytes", "opt_state_bytes", "other_bytes"))
         if parts != row["counted_peak_bytes"]:
             wrong.append(f"{path.name}: the parts of batch {row['batch']:.0f} do not add up to the counted peak")
@@ -85,10 +84,8 @@ def check_batches(path, wrong):
 
 
 def faults(folder):
-    wrong = []
     pairs, batches = sorted(folder.glob("*_node_stats.csv")), sorted(folder.glob("*_batches.csv"))
-    if not pairs:
-        wrong.append(f"{folder}: holds no profile")
+    wrong = [] if pairs else [f"{folder}: holds no profile"]
     for path in pairs:
         check_pair(path, wrong)
     for path in batches:

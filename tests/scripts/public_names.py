@@ -9,13 +9,12 @@ docs/Doxyfile's input.
 """
 import functools
 import pathlib
-import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as xml_tree
 
 import planted
-from running import needed
+from running import needed, told
 
 SOUND = """/// \\file planted.hpp  A header.
 /// All of it.
@@ -56,10 +55,9 @@ def faults(doxygen, root, checked):
         settings += f'OUTPUT_DIRECTORY = "{scratch}"\nGENERATE_XML = YES\n'
         if checked != root:
             settings += f'INPUT = "{checked}"\n'
-        done = subprocess.run([doxygen, "-"], input=settings, text=True, cwd=root, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT)
-        said = set(done.stdout.splitlines()) | untold(pathlib.Path(scratch, "xml"))
-    return sorted(said) or [f"doxygen ended with {done.returncode}"] * (done.returncode != 0)
+        status, text = told(doxygen, "-", input=settings, cwd=root)
+        said = set(text.splitlines()) | untold(pathlib.Path(scratch, "xml"))
+    return sorted(said) or [f"doxygen ended with {status}"] * (status != 0)
 
 
 def prose(element):

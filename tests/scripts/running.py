@@ -44,28 +44,14 @@ def instructions(program, *words, folder):
 
 
 @contextlib.contextmanager
-def served(folder, own):
-    """The address of a server of a folder. `own` says what is answered instead: the last word of a path -> type and
-    bytes."""
-    class handler(http.server.SimpleHTTPRequestHandler):
-        def do_GET(self):
-            kind, body = own.get(self.path.split("?")[0].rsplit("/", 1)[-1], (None, None))
-            if body is None:
-                return super().do_GET()
-            self.send_response(200)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
+def served(folder):
+    """The address of a server of a folder."""
+    class quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *words):
             pass
 
-    class patient(http.server.ThreadingHTTPServer):
-        def handle_error(self, *_):
-            """A browser that goes on to the next page leaves answers half read."""
-
-    with patient(("127.0.0.1", 0), functools.partial(handler, directory=folder)) as server:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(quiet, directory=folder)) as server:
+        server.handle_error = lambda *_: None  # a browser that goes on to the next page leaves answers half read
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}"

@@ -20,9 +20,10 @@ import pathlib
 import posixpath
 import re
 import shutil
-import subprocess
 import sys
 import urllib.parse
+
+from running import told
 
 NEEDED = "./run docs installs them; Debian: doxygen, python3-sphinx, python3-myst-parser, furo"
 LINKS = {"a": ["href"], "img": ["src", "srcset"], "source": ["src", "srcset"], "object": ["data"], "link": ["href"],
@@ -35,8 +36,7 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.blocks, self.pictures, self.links, self.sidebar = [], [], [], []
-        self.places, self.loads = {""}, []
+        self.blocks, self.pictures, self.links, self.loads, self.sidebar, self.places = [], [], [], [], [], {""}
         self.open = collections.Counter()
         self.in_block = self.in_sidebar = False
         self.feed(text)
@@ -128,7 +128,6 @@ class Walk:
         blocks = collections.Counter(fences(text))
         self.counted["pages"] += 1
         self.counted["blocks of code"] += blocks.total()
-        self.counted["lines of code"] += sum(block.count("\n") * times for block, times in blocks.items())
         for block in blocks - collections.Counter(shown.blocks):
             self.faults.append(f"{page}: this block of code is not shown:\n{block}")
         text = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", FENCE.sub("", text), flags=re.S)
@@ -149,7 +148,6 @@ class Walk:
             if parts.scheme in ("javascript", "data"):
                 continue
             if parts.scheme or parts.netloc:
-                self.counted["links to other servers"] += 1
                 if link in page.loads:
                     self.faults.append(f"{name}: needs {link} of another server")
                 continue
@@ -159,7 +157,6 @@ class Walk:
             if to not in self.files:
                 self.faults.append(f"{name}: nothing is at {link}")
             elif parts.fragment and to in self.pages:
-                self.counted["places within pages"] += 1
                 # doxygen itself links to places that it leaves out
                 if urllib.parse.unquote(parts.fragment) not in self.pages[to].places and not name.startswith("api/"):
                     self.faults.append(f"{name}: no place {link}")
@@ -169,11 +166,10 @@ def built(root, out, doxygen, sphinx):
     """What the programs say that build the site; None where one is missing."""
     if not shutil.which(doxygen) or not shutil.which(sphinx):
         return None
-    done = subprocess.run([sys.executable, root / "docs/site/build.py", root, out, "--doxygen", doxygen, "--sphinx",
-                           sphinx], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode and re.search(r"Could not import extension myst_parser|no theme named 'furo'", done.stdout):
+    status, said = told(sys.executable, root / "docs/site/build.py", root, out, "--doxygen", doxygen, "--sphinx", sphinx)
+    if status and re.search(r"Could not import extension myst_parser|no theme named 'furo'", said):
         return None
-    return f"{done.stdout}build.py: ended with {done.returncode}\n" if done.returncode else ""
+    return f"{said}build.py: ended with {status}\n" if status else ""
 
 
 def self_test(root, out):

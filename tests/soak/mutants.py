@@ -9,13 +9,12 @@ chooses one when a program runs. At most one a line, in equal shares, files by t
 out, a comparison becomes its neighbour (< and <=, == and !=), + becomes - or 1 becomes 0, a condition is negated, a
 constant that is returned is another. What does not compile is taken back and replaced. Each entry runs once to say
 which changes it executes. A mutant is then given to the entries that execute it, those of like name first, then the
-short ones, until one fails or takes 10 times as long as without (10 s at least). One that none executes survives.
-What the compiler evaluates is not changed: a claim that only a static_assert makes kills nothing here. Left out are
-checks of texts, pages, refusals and packages.
+short ones, until one fails or takes 10 times as long as without (10 s at least). One that none executes may be one
+that the compiler evaluates: it is killed if a test of like name no longer compiles with it. Left out are checks of
+texts, pages, refusals and packages.
 
 --only chooses files by their names below include/cairn, --entries those of CTest, --numbers mutants. What was found
-is kept as long as the headers and the programs that found it are the same. build/mutants/report.txt has a line for
-each mutant, and the survivors. Exits 1 if fewer than 90 % are killed.
+is kept as long as the headers and the programs that found it are the same. Exits 1 if fewer than 90 % are killed.
 """
 import argparse
 import collections
@@ -39,24 +38,6 @@ WORK = ROOT / "build" / "mutants"
 TREE = WORK / "tree"
 BUILD = TREE / "build" / "test"
 NO_PROGRAMS = {"cairn_misuses", "cairn_umbrella", "cairn_header_folders"}  # targets of checks of texts and refusals
-HEADER = """#pragma once
-#include <cstdio>
-#include <cstdlib>
-inline bool cairn_mutant(int number) noexcept {
-  static int const wanted = std::getenv("MUTANT") ? std::atoi(std::getenv("MUTANT")) : 0;
-  if (wanted >= 0) return wanted == number;
-  static bool told[65536];  // below 0, byte `number` of a file says that it was executed
-  if (std::FILE* const log = told[number] ? nullptr : std::fopen(std::getenv("MUTANT_LOG"), "r+b")) {
-    told[number] = true;
-    std::fseek(log, number, SEEK_SET);
-    std::fputc(1, log);
-    std::fclose(log);
-  }
-  return false;
-}
-constexpr bool MUTANT(int number) noexcept { return !__builtin_is_constant_evaluated() && cairn_mutant(number); }
-"""
-
 M = "::MUTANT(0)"  # in a change; 0 becomes its number
 KINDS = ("statement", "comparison", "arithmetic", "condition", "constant")
 OTHER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+"}
@@ -169,6 +150,10 @@ def digest(*data):
     return hashlib.sha256(b"\0".join(data)).hexdigest()
 
 
+def say(line):
+    print(line, flush=True)
+
+
 def write(path, data):
     if not path.exists() or path.read_bytes() != data:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -218,7 +203,6 @@ class Campaign:
     def __init__(self, asked):
         self.asked = asked
         files = {name: (ROOT / name).read_bytes() for name in tracked()}
-        self.report = (WORK / "report.txt").open("w", buffering=1)
         self.texts = {name.removeprefix("include/cairn/"): data.decode() for name, data in files.items()
                       if re.match(r"include/cairn/(schedule|store|run)/.*\.[hi]pp$", name)}
         self.order = in_order({name: text for name, text in self.texts.items() if re.search(asked.only, name)}, asked.seed)
@@ -238,13 +222,9 @@ class Campaign:
             if name.removeprefix("include/cairn/") not in self.texts:
                 write(TREE / name, data)
                 shutil.copymode(ROOT / name, TREE / name)
-        write(mine, HEADER.encode())
+        write(mine, pathlib.Path(__file__).with_name("mutant.hpp").read_bytes())
         headers = (name for name in self.texts if name.endswith(".hpp"))
         write(WORK / "headers.cpp", "".join(f"#include <cairn/{name}>\n" for name in headers).encode())
-
-    def say(self, line):
-        print(line, flush=True)
-        print(line, file=self.report)
 
     def save(self):
         (WORK / "state.new").write_text(json.dumps(self.state))
@@ -301,7 +281,7 @@ class Campaign:
                     break
             else:
                 sys.exit(f"{done.stdout[-4000:]}\nmutants.py: {command[0]} failed, and names no change")
-            self.say("\n".join(f"{self.name_of(number)}: does not compile" for number in named))
+            say("\n".join(f"{self.name_of(number)}: does not compile" for number in named))
             self.state["refused"] += named
 
     def entries(self):
@@ -320,7 +300,7 @@ class Campaign:
             if self.state["entries"][name]["said"] != "passed":
                 self.left_out.setdefault(self.state["entries"][name]["said"] + " without a mutant", []).append(name)
         for why, names in self.left_out.items():
-            self.say(f"left out, {why}: {' '.join(names)}")
+            say(f"left out, {why}: {' '.join(names)}")
         return {name: entry for name, entry in found.items() if self.state["entries"][name]["said"] == "passed"}
 
     def reach(self, number, entries):
@@ -338,7 +318,21 @@ class Campaign:
             said, _ = entries[name].run(number, max(10, 10 * known[name]["seconds"]))
             if said not in ("passed", "skipped"):
                 return "killed", f"killed by {name} after {time.monotonic() - since:.1f} s: {said}", ran
+        if not ran and (refused := self.compiled_in(number)):
+            return "killed", f"killed by the compiler in {refused}", ran
         return ("survived", f"survived {len(ran)} entries", ran) if ran else ("not reached", "not reached", ran)
+
+    def compiled_in(self, number):
+        """The test that does not compile with a change of what the compiler evaluates, of three of like name."""
+        path = self.order[number - 1].file
+        words = set(re.split(r"\W|_", path))
+        tests = sorted((ROOT / "tests" / path.split("/")[0]).glob("*_test.cpp"),
+                       key=lambda test: -len(words & set(re.split(r"\W|_", test.stem))))
+        for test in tests[:3]:
+            flags = ["-std=c++20", "-w", "-fsyntax-only", f"-I{TREE / 'include'}", f"-I{TREE / 'tests'}"]
+            if subprocess.run(["g++", *flags, f"-DMUTANT_WHERE_COMPILED={number}", test], capture_output=True).returncode:
+                return test.name
+        return ""
 
     def holds(self, number, entries):
         """Whether a verdict was found by the programs of today."""
@@ -352,16 +346,16 @@ class Campaign:
             resource.setrlimit(limit, (most, resource.getrlimit(limit)[1]))
         entries, verdicts = self.entries(), self.state["verdicts"]
         seconds = sum(self.state["entries"][name]["seconds"] for name in entries)
-        self.say(f"{len(mutants)} mutants, {len(entries)} entries, which take {seconds:.0f} s")
+        say(f"{len(mutants)} mutants, {len(entries)} entries, which take {seconds:.0f} s")
         left = [number for number in mutants if not self.holds(number, entries)]
         for number in sorted(set(mutants) - set(left)):
-            self.say(f"{self.name_of(number)}: {verdicts[str(number)][1]}")
+            say(f"{self.name_of(number)}: {verdicts[str(number)][1]}")
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             runs = {pool.submit(self.verdict, number, entries): number for number in left}
             for run in concurrent.futures.as_completed(runs):
                 verdicts[str(runs[run])] = run.result()
                 self.save()
-                self.say(f"{self.name_of(runs[run])}: {run.result()[1]}")
+                say(f"{self.name_of(runs[run])}: {run.result()[1]}")
         return self.summary(mutants)
 
     def summary(self, mutants):
@@ -374,9 +368,9 @@ class Campaign:
             if said != "killed":
                 line = self.texts[site.file].splitlines()[site.line - 1]
                 change = site.change.replace(M, "MUTANT")
-                self.say(f"{self.name_of(number)}: {words}\n       {line.strip()}\n       {change}")
+                say(f"{self.name_of(number)}: {words}\n       {line.strip()}\n       {change}")
         for group, of in sorted(counts.items()):
-            self.say(f"{group}: killed {of['killed']} of {of['all']}, not reached {of['not reached']}")
+            say(f"{group}: killed {of['killed']} of {of['all']}, not reached {of['not reached']}")
         return counts["all"]["killed"] < 0.9 * counts["all"]["all"]
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps for callgrind, counted by tests/scripts/no_trace.py: `no_trace_cost TIMES`, compiled with -DTRACED=0 without
+// Sweeps for callgrind, counted by tests/scripts/no_cost.py: `no_trace_cost TIMES`, compiled with -DTRACED=0 without
 // any trace, 1 with regions and functions over no_trace, 2 with regions that are not enabled, 3 with a trace.
 #include <cstdio>
 #include <cstdlib>

@@ -27,8 +27,7 @@ def ended(arguments):
         done = subprocess.run(launcher + arguments, text=True, timeout=MOST_SECONDS, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.returncode, done.stdout, time.monotonic() - begun
     except subprocess.TimeoutExpired as late:
-        said = late.stdout.decode() if late.stdout else ""
-        return None, said, MOST_SECONDS
+        return None, (late.stdout or b"").decode(), MOST_SECONDS
 
 
 def expect(holds, what, said):
@@ -76,15 +75,11 @@ elif way in ("stops", "differs"):
         expect(status == 0 and same_error(said, rank) and reason in said, f"{way} {arguments}", said)
 else:
     kills, slowest = int(os.environ.get("CAIRN_MPI_KILLS", 10)), 0
-    seed = int(os.environ.get("CAIRN_MPI_SEED", 1))
-    random.seed(seed)
+    random.seed(int(os.environ.get("CAIRN_MPI_SEED", 1)))
     for kill in range(kills):
         started = subprocess.Popen(launcher + ["long"], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         said, processes = "", {}
-        while len(processes) < RANKS:
-            line = started.stdout.readline()
-            if not line:
-                break
+        while len(processes) < RANKS and (line := started.stdout.readline()):
             said += line
             processes.update(re.findall(r"rank (\d+) process (\d+)", line))
         if len(processes) < RANKS:
