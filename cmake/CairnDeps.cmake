@@ -79,6 +79,14 @@ macro(cairn_find_threads)
   endif()
 endmacro()
 
+# find_package(MPI QUIET), which where it finds none writes how it looked for mpi-cxx by pkg-config.
+macro(cairn_find_mpi_quietly)
+  set(cairn_log_level "${CMAKE_MESSAGE_LOG_LEVEL}")
+  set(CMAKE_MESSAGE_LOG_LEVEL NOTICE)
+  find_package(MPI QUIET COMPONENTS CXX ${ARGN})
+  set(CMAKE_MESSAGE_LOG_LEVEL "${cairn_log_level}")
+endmacro()
+
 # MPI::MPI_CXX, of CMake itself, without the bindings of MPI-2 for C++. MPI_CXX_COMPILER chooses among several. GLOBAL,
 # because cairn::mpi is linked outside of this directory too. FindMPI makes the target even where it finds no MPI, so
 # cairn_no_mpi is ABSENT there.
@@ -86,7 +94,7 @@ macro(cairn_find_mpi)
   set(cairn_no_mpi "")
   if(CAIRN_WITH_MPI AND NOT TARGET MPI::MPI_CXX)
     set(MPI_CXX_SKIP_MPICXX ON)
-    find_package(MPI QUIET GLOBAL COMPONENTS CXX)
+    cairn_find_mpi_quietly(GLOBAL)
     if(MPI_CXX_FOUND)
       message(STATUS "cairn: MPI (${MPI_CXX_COMPILER})")
     elseif(CAIRN_WITH_MPI STREQUAL "ON")

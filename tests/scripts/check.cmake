@@ -36,7 +36,7 @@ endif()
 cairn_check_misuses(gcc)
 
 # The command.
-foreach(part IN ITEMS oracles chains memory time limits lines budgets actions chain_forms chain_command graphs pictures planning numbers convention environment reports transcripts)
+foreach(part IN ITEMS oracles chains memory time limits lines budgets one_choice actions chain_forms chain_command graphs pictures planning numbers convention environment reports transcripts)
   if(TARGET cairn_tool)
     cairn_check_script(tool.${part} tool.py $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}" ${part})
   else()
@@ -96,6 +96,13 @@ if(CAIRN_BUILD_EXAMPLES)
 endif()
 
 cairn_check(run.verbs sh "${CMAKE_CURRENT_SOURCE_DIR}/run_verbs.sh" "${PROJECT_SOURCE_DIR}")
+
+# A machine without MPI: nothing that is optional is said to be missing.
+cairn_check(configure_without_mpi "${CMAKE_COMMAND}" -E env PKG_CONFIG_LIBDIR=none "${CMAKE_COMMAND}" --fresh -S "${PROJECT_SOURCE_DIR}"
+  -B "${CMAKE_CURRENT_BINARY_DIR}/without_mpi" -G "${CMAKE_GENERATOR}" -D MPI_EXECUTABLE_SUFFIX=.none -D CAIRN_WITH_CUDA=OFF -D CAIRN_BUILD_TESTS=OFF)
+if(TEST configure_without_mpi)
+  set_tests_properties(configure_without_mpi PROPERTIES PASS_REGULAR_EXPRESSION "Generating done" FAIL_REGULAR_EXPRESSION "mpi-cxx|not found")
+endif()
 
 # The package as its users meet it, and those of others' package managers, each used by a program; `./run packages`
 # installs what these checks need.
