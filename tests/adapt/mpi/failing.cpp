@@ -3,13 +3,17 @@
 //   failing throws CALL RANK      that rank throws at that call of step or adjoint
 //   failing stops CALL RANK       that rank asks to stop from that call on; ranks meet at every action
 //   failing differs RANK          that rank has another plan
+//   failing late RANK             that rank makes the call 2 s after the others, which say so
+//   failing over                  all ranks call after MPI_Finalize, and with a communicator that is freed
 //   failing long                  runs until it is killed; each rank says its process id
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 #include "adapt/mpi/ranks.hpp"
 
 namespace {
@@ -54,6 +58,31 @@ int main(int argc, char** argv) {
       using any = cairn::any_schedule;
       any const plan = h.rank == number(2) ? any{cairn::uniform{50}} : any{cairn::revolve{50, 4}};
       (void)cairn::gradient(step, x0, plan, seed, adjoint, with);
+    } else if (way == "late") {
+      if (h.rank == number(2)) std::this_thread::sleep_for(std::chrono::seconds{2});
+      (void)cairn::gradient(step, x0, cairn::revolve{5, 2}, seed, adjoint, with);
+    } else if (way == "over") {
+      MPI_Comm freed = MPI_COMM_NULL;
+      MPI_Comm_dup(MPI_COMM_WORLD, &freed);
+      cairn::collective const on_freed{freed};
+      MPI_Comm_free(&freed);
+      auto const refused = [&](cairn::collective<> const& on) {
+        try {
+          (void)cairn::gradient(step, x0, cairn::revolve{5, 2}, seed, adjoint, on);
+        } catch (cairn::invalid_call const& e) {
+          std::printf("rank %d: %s\n", h.rank, e.what());
+        }
+      };
+      refused(on_freed);
+      auto run = cairn::checkpointed_loop(step, x0, cairn::revolve{5, 2}, with);
+      MPI_Finalize();
+      refused(with);
+      try {
+        (void)run.reverse(seed, adjoint);
+      } catch (cairn::invalid_call const& e) {
+        std::printf("rank %d: %s\n", h.rank, e.what());
+      }
+      return 0;
     } else if (way == "long") {
       std::printf("rank %d process %ld\n", h.rank, long(getpid()));
       std::fflush(stdout);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How all ranks end when one of them fails: in time, and with the reason.
 
-    failing.py WAY PROGRAM LAUNCHER...    WAY: throws, stops, differs or killed; LAUNCHER: mpirun and its options
+    failing.py WAY PROGRAM LAUNCHER...    WAY: throws, stops, differs, late, over or killed; LAUNCHER: mpirun and its options
 
 `killed` ends a process at random moments: 10, or as many as CAIRN_MPI_KILLS says.
 """
@@ -65,6 +65,18 @@ if way == "throws":
         expect(status is not None, f"call {call} on rank {rank}: hangs", said)
         expect(same_error(said, rank) or aborted, f"call {call} on rank {rank}: no reason", said)
     print(f"{calls} calls, {by_error} errors on all ranks, the others ended; at most {slowest:.1f} s")
+elif way == "late":
+    for rank in range(RANKS):
+        status, said, seconds = ended(["late", str(rank)])
+        waited = re.findall(rf"cairn::gradient: rank (\d) of {RANKS} has waited 0.5 s for the others before the first step, ", said)
+        expect(status == 0 and sorted(waited) == [str(k) for k in range(RANKS) if k != rank], f"rank {rank} is late", said)
+        expect(len(set(re.findall(r"calls (\d+)", said))) == 1 and said.count("calls") == RANKS, "all go on", said)
+elif way == "over":
+    status, said, seconds = ended(["over"])
+    for verb, times in (("gradient", 2), ("reverse", 1)):
+        expect(said.count(f"cairn::{verb}: MPI_Finalize has been called, or the communicator was freed") == times * RANKS,
+               verb, said)
+    expect(status == 0, "the status", said)
 elif way in ("stops", "differs"):
     cases = [(rank, [str(rank)]) for rank in range(1, RANKS)]
     if way == "stops":

@@ -49,8 +49,9 @@ struct inside;
 /// Ranks meet before the first step and after the last; in between, only step and adjoint send messages (but see
 /// `every`). A rank that cannot go on waits at the next meeting. If the other ranks do not arrive within `patience`,
 /// they are blocked in a step or adjoint that waits for a message of the failed rank, and cannot be reached. The failed
-/// rank then writes rank and cause to stderr, and ends all ranks by MPI_Abort. If a rank dies, MPI's launcher ends all
-/// of them.
+/// rank then writes rank and cause to stderr, and ends all ranks by MPI_Abort. A healthy rank that has waited that long
+/// at a meeting says so on stderr, with its number and the verb, and goes on waiting. If a rank dies, MPI's launcher
+/// ends all of them. After MPI_Finalize, and once the communicator is freed, each verb throws `invalid_call`.
 ///
 /// A cheap handle that can be copied. The first one of a communicator duplicates it, which all ranks do together; the
 /// duplicate lasts as long as the communicator. One thread of each rank uses it at a time.
@@ -63,8 +64,9 @@ class collective {
   /// \throws invalid_call   if MPI is not running
   explicit collective(MPI_Comm comm) : meeting_{comm} {}
 
-  /// The same ranks with a different number of seconds that a failed rank waits for the others, instead of 10. If steps
-  /// do not communicate, it must be longer than the others may compute before they meet.
+  /// The same ranks with a different number of seconds that a failed rank waits for the others, instead of 10, and that
+  /// a healthy one waits before it says so. If steps do not communicate, it must be longer than the others may compute
+  /// before they meet.
   /// \throws invalid_call   for a negative one
   [[nodiscard]] collective patience(double seconds) const {
     if (!(seconds >= 0))

@@ -83,7 +83,7 @@ class meeting {
  public:
   explicit meeting(MPI_Comm comm) : team_{team::of(comm)} {}
 
-  double patience = 10;                                ///< seconds that a rank which has failed waits for the others
+  double patience = 10;  ///< seconds that a failed rank waits for the others, and after which a healthy one says so
   int decider = 0;                                     ///< the rank that decides for all
   work_limit limit{.most_sums = 10'000'000};           ///< most work for a fingerprint
   step_index actions = 0;                              ///< actions from one round to the next; 0 for no rounds
@@ -111,6 +111,7 @@ class meeting {
   /// Calls f; what it throws on one rank is thrown on all, at the next round.
   template <class F>
   auto guarded(char const* operation, F&& f) const {
+    ranks().check_running(operation);
     try {
       return f();
     } catch (collective_error const& known) {
@@ -171,7 +172,7 @@ class meeting {
                         "no step has run; make one plan for all ranks, with cairn::mpi_plan or from numbers that all "
                         "ranks share");
   }
-  void end(char const* operation) const { ranks().meet(operation, occasion::end, {}); }
+  void end(char const* operation) const { ranks().meet(operation, occasion::end, {}, patience); }
 
  private:
   static_assert(ballot::most_values == 6);
@@ -183,7 +184,7 @@ class meeting {
   }
   ballot round(char const* operation, occasion why, ballot const& mine) const {
     if (stop && stop()) ranks().leave(operation, collective_cause::stop_request, nullptr, patience);
-    return ranks().meet(operation, why, mine);
+    return ranks().meet(operation, why, mine, patience);
   }
   [[noreturn]] void leave(char const* operation) const {
     ranks().leave(operation, collective_cause::exception, std::current_exception(), patience);

@@ -65,6 +65,18 @@ struct obituary {
 
 /// Why ranks meet.
 enum class occasion : char { begin = 'b', between = 'a', length = 'l', choice = 'c', other = 'o', end = 'e' };
+/// When that is, for messages.
+[[nodiscard]] constexpr char const* words_of(occasion why) noexcept {
+  switch (why) {
+    case occasion::begin: return "before the first step";
+    case occasion::between: return "between two actions";
+    case occasion::length: return "to learn whether the loop goes on";
+    case occasion::choice: return "for a choice";
+    case occasion::end: return "after the last step";
+    case occasion::other: break;
+  }
+  return "to compare what they have";
+}
 
 /// The ranks of one communicator. An attribute of the communicator holds the team, so that it is duplicated once.
 class team {
@@ -110,14 +122,31 @@ class team {
   [[nodiscard]] MPI_Comm comm() const noexcept { return comm_; }
   [[nodiscard]] MPI_Comm own() const noexcept { return own_; }
 
+  /// \throws invalid_call   if MPI is over, or the communicator is gone: no rank can be met
+  void check_running(char const* operation) const {
+    int over = 0;
+    MPI_Finalized(&over);
+    if (over != 0 || own_ == MPI_COMM_NULL)
+      throw invalid_call{operation,
+                         "MPI_Finalize has been called, or the communicator was freed",
+                         {{"rank", rank_}, {"ranks", size_}},
+                         "make the call on all ranks before that"};
+  }
   /// Meets the other ranks; returns one ballot, the least of those of all ranks.
+  /// \param patience  seconds after which a rank that still waits says so on stderr, once
   /// \throws collective_error   on all ranks, if one of them cannot go on, or has come for another reason
-  ballot meet(char const* operation, occasion why, ballot mine) {
+  ballot meet(char const* operation, occasion why, ballot mine, double patience) {
     std::uint64_t const key = hash_of_name(operation) * 131 + std::uint64_t(why);
     mine.put(ballot::failed, std::uint64_t(size_));
     mine.put(ballot::key, key);
     ballot all = mine;
-    wait(begin_round(mine, all));
+    wait(begin_round(mine, all), patience, [&] {
+      std::fprintf(stderr,
+                   "%s: rank %d of %d has waited %g s for the others %s, and goes on waiting: a rank has not made this "
+                   "call, or is busy\n",
+                   operation, rank_, size_, patience, words_of(why));
+      std::fflush(stderr);
+    });
     if (all.least(ballot::failed) < std::uint64_t(size_))
       learn(operation, int(all.least(ballot::failed)), {}, nullptr);
     if (!all.same(ballot::key))
@@ -184,13 +213,23 @@ class team {
   }
   /// Waits, after some tests with pauses: if there are more ranks than cores, as in test runs, a rank that waits busily
   /// takes time from the rank that it waits for.
-  static void wait(MPI_Request pending) {
+  /// \param is_late  called once, if it takes longer than `patience` seconds
+  template <class Late>
+  static void wait(MPI_Request pending, double patience, Late is_late) {
     constexpr int busy_tests = 200;
+    double since = 0;
+    bool said = false;
     for (int done = 0, tests = 0;; ++tests) {
       MPI_Test(&pending, &done, MPI_STATUS_IGNORE);
       if (done != 0) return;
-      if (tests >= busy_tests) std::this_thread::sleep_for(std::chrono::microseconds{20});
+      if (tests < busy_tests) continue;
+      if (tests == busy_tests) since = MPI_Wtime();
+      if (!said && MPI_Wtime() - since > patience) is_late(), said = true;
+      std::this_thread::sleep_for(std::chrono::microseconds{20});
     }
+  }
+  static void wait(MPI_Request pending) {
+    wait(pending, std::numeric_limits<double>::infinity(), [] {});
   }
   static void put_in_words(std::exception_ptr const& thrown, obituary& into) noexcept {
     auto const say = [&](char const* words) { std::strncpy(into.text.data(), words, into.text.size() - 1); };
