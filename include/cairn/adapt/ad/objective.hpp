@@ -120,8 +120,8 @@ struct at_end : detail::only_at_end {
   static constexpr bool fits = detail::is_term<F, X, P, Scalar>();
 };
 
-/// The sum of `f(x)`, `f(x, params)` or `f(x, params, i)` over the states i = k, 2 k, 3 k ... up to the last; k = 1 is
-/// the state after every step. \throws invalid_call   for k < 1
+/// The sum of `f(x)`, `f(x, params)` or `f(x, params, i)` over the states i = k, 2 k, 3 k ... up to the last, without
+/// state 0; k = 1 is the state after every step. \throws invalid_call   for k < 1
 template <class F>
 class at_every : public detail::summed_terms<F, detail::every_kth> {
  public:
