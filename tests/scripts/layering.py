@@ -50,8 +50,10 @@ OPT_IN = ("adapt/", "profile/", "trace/", "plan/text/", "store/disk", "store/com
 # extends an executor or speaks as the core does.
 EXTENDS = {
     "adapt/ad": ["core/detail/aggregate", "run/detail/cached_object"],
-    "adapt/codipack": ["adapt/ad/detail/output_copies"],
-    "adapt/sacado": ["adapt/ad/detail/output_copies"],
+    "adapt/adolc": ["adapt/ad/detail/shared_record"],
+    "adapt/codipack": ["adapt/ad/detail/output_copies", "adapt/ad/detail/shared_record"],
+    "adapt/cppad": ["adapt/ad/detail/shared_record"],
+    "adapt/sacado": ["adapt/ad/detail/output_copies", "adapt/ad/detail/shared_record"],
     "adapt/xad": ["adapt/ad/detail/output_copies"],
     "adapt/cuda": ["core/detail/callable", "core/detail/read_size", "core/detail/refused_replay",
                    "core/detail/replay_ledger", "core/detail/state_hash",

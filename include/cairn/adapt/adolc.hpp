@@ -7,49 +7,122 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
+#include <map>
+#include <set>
 #include <utility>
 #include <vector>
 #include <unistd.h>
 #include <adolc/adolc.h>
+#include <cairn/adapt/ad/detail/shared_record.hpp>
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn {
+namespace detail {
 
-/// A tape of ADOL-C, identified by its tag. ADOL-C has one recording at a time in a program, and does not support
-/// threads.
+/// The tags of the program's tapes, and what is recorded under each.
+class adolc_tags {
+ public:
+  /// The only one. It is never freed: tapes may be destroyed after everything else.
+  [[nodiscard]] static adolc_tags& all() {
+    static auto& one = *new adolc_tags;
+    return one;
+  }
+  [[nodiscard]] record_hold hold() { return detail::hold(program_); }
+  [[nodiscard]] shared_record& record(short tag) { return records_[tag]; }
+  /// A tag that nothing in this program uses, larger than the small ones that programs choose themselves. Processes
+  /// that are started together begin at different tags, and their further ones are far apart.
+  /// \throws invalid_call   if all are in use
+  [[nodiscard]] short take() {
+    std::vector<short> recorded;
+    cachedTraceTags(recorded);
+    std::set<short> const used(recorded.begin(), recorded.end());
+    for (long k = 0; k < own_tags; ++k) {
+      auto const tag = static_cast<short>(first_tag + (long(getpid()) + k * 7'919) % own_tags);
+      if (used.count(tag) == 0 && records_.try_emplace(tag).second) return tag;
+    }
+    throw invalid_call{
+        "cairn::adolc_tape", "all tags are in use", {{"tapes", own_tags}}, "destroy tapes that are done"};
+  }
+  void give_back(short tag) noexcept { records_.erase(tag); }
+
+ private:
+  static constexpr long first_tag = 1'000, own_tags = 31'000;
+  shared_record program_;  // of ADOL-C as a whole
+  std::map<short, shared_record> records_;
+};
+
+}  // namespace detail
+
+/// A tape of ADOL-C. ADOL-C has one recording at a time in a program, and no support for threads: those that use it
+/// through `taped` wait for each other, leaf by leaf.
+///
+/// ADOL-C knows a tape by its tag. Each tape has its own, from its first recording until it is destroyed. If two tapes
+/// are given one tag, each sees whether the recording under it is its own.
 ///
 /// Recordings are reversed directly from memory: forward values are kept as they are computed (`trace_on(tag, 1)`), and
 /// `trace_off(1)`, after which 2.7.2 crashes, is never called. The first two recordings, those of a seed and of a leaf,
 /// have ADOL-C's usual buffers. Later buffers have twice the largest size that was filled, which saves small leaves
 /// most of the memory and half of the time. ADOL-C writes what does not fit to files `*.tap` in the working directory,
 /// whose names contain the tag, and reads it back. A recording in files is not replayed: the next one has larger
-/// buffers. Processes that share a working directory, such as the ranks of MPI, need different tags because of these
-/// files: by default the tag is made from the process id.
+/// buffers. The files are removed with the tape, by `clear`, and where an exception ends a recording. Processes that
+/// share a working directory, such as the ranks of MPI, need different tags because of these files: tags that are not
+/// given are made from the process id.
 /// If the model divides by a constant c, ADOL-C multiplies by 1 / c, which may differ from double in the last bit.
 class adolc_tape {
  public:
   using scalar = adouble;  ///< ADOL-C's number
 
+  adolc_tape() noexcept : adolc_tape{unchecked{}, no_tag, 1u << 19} {}
   /// \param tag  0..32767, used by no other tape of the program or of a process in the same directory
   /// \param entries  size of each buffer of the first two recordings, >= 1
-  explicit adolc_tape(short tag = own_tag(), unsigned entries = 1u << 19) noexcept
-      : tag_{tag}, first_{entries}, entries_{entries, entries, entries, entries} {}
-  /// A new tape with the tag of `other`, and so with its buffers, which belong to the tag.
-  adolc_tape(adolc_tape&& other) noexcept : adolc_tape(other.tag_, other.first_) {
+  /// \throws invalid_call   if one of them is out of range
+  explicit adolc_tape(short tag, unsigned entries = 1u << 19) : adolc_tape{unchecked{}, tag, entries} {
+    if (tag < 0 || entries < 1)
+      throw invalid_call{"cairn::adolc_tape", "tag or buffer size is out of range",
+                         {{"tag", tag}, {"entries", entries}}, "give a tag of 0 or more, and at least one entry"};
+  }
+  /// The new tape has tag, buffers and recording. `other` gets another tag if it records again.
+  adolc_tape(adolc_tape&& other) noexcept : adolc_tape{unchecked{}, no_tag, other.first_} {
+    std::swap(tag_, other.tag_);
+    std::swap(handed_out_, other.handed_out_);
+    std::swap(recording_, other.recording_);
+    std::swap(entries_, other.entries_);
+    std::swap(inputs_, other.inputs_);
+    std::swap(results_, other.results_);
+    std::swap(measured_, other.measured_);
+    std::swap(most_, other.most_);
+    std::swap(varying_, other.varying_);
+    std::swap(recordings_, other.recordings_);
     std::swap(traced_, other.traced_);
     std::swap(spilled_, other.spilled_);
+    std::swap(in_memory_, other.in_memory_);
+    std::swap(stats_, other.stats_);
   }
   adolc_tape& operator=(adolc_tape&&) = delete;
-  /// Frees the buffers.
-  ~adolc_tape() { clear(); }
+  /// Frees the buffers, and gives the tag back.
+  ~adolc_tape() {
+    auto const held = hold();
+    clear();
+    if (handed_out_) tags().give_back(tag_);
+  }
 
-  /// \throws invalid_call   if another recording is in progress
+  /// While the result lives, other threads wait.
+  [[nodiscard]] detail::record_hold hold() const { return tags().hold(); }
+  /// \throws invalid_call   if another recording is in progress, or all tags are in use
   void begin(std::size_t) {
+    auto const held = hold();
     if (isTaping())
       throw invalid_call{"cairn::adolc_tape", "ADOL-C is recording already, and has one recording at a time",
                          {{"tag", tag_}}, "end the other recording first"};
+    if (tag_ == no_tag) {
+      tag_ = tags().take();
+      handed_out_ = true;
+    }
+    record_of_tag().open = false;
+    recording_.begin(record_of_tag(), "cairn::adolc_tape");
     ++recordings_;
     inputs_ = results_ = 0;
     varying_.clear();
@@ -76,12 +149,8 @@ class adolc_tape {
   }
   /// Ends the recording, and notes the memory it has taken.
   void end() {
-    trace_off();
-    tapestats(tag_, stats_);
-    in_memory_ = stats_[TAY_STACK_SIZE] <= stats_[TAY_BUFFER_SIZE];
-    spilled_ = spilled_ || !in_memory_;
-    for (StatEntries const file : {OP_FILE_ACCESS, LOC_FILE_ACCESS, VAL_FILE_ACCESS})
-      in_memory_ = in_memory_ && stats_[file] == 0;
+    auto const held = hold();
+    stop();
     for (std::size_t k = 0; k < 4; ++k) {
       most_[k] = (std::max)(most_[k], stats_[filled[k]]);
       entries_[k] = measured_ == 0 ? first_ : 1024;
@@ -92,7 +161,8 @@ class adolc_tape {
   /// Recomputes the values of the last recording for other numbers. False also for a recording that went to files.
   /// Turns ADOL-C's warnings of changed comparisons on, even if the program had turned them off.
   [[nodiscard]] bool replay(double const* numbers) {
-    if (inputs_ == 0 || results_ == 0 || !in_memory_) return false;
+    auto const held = hold();
+    if (inputs_ == 0 || results_ == 0 || !in_memory_ || !holds_recording()) return false;
     values_.resize(results_);
     disableBranchSwitchWarnings();
     int const answer = zos_forward(tag_, int(results_), int(inputs_ + varying_.size()), 1, numbers, values_.data());
@@ -100,9 +170,13 @@ class adolc_tape {
     return answer >= 0;
   }
   [[nodiscard]] std::uint64_t recordings() const noexcept { return recordings_; }  ///< begun so far
-  /// \throws invalid_call   if ADOL-C cannot reverse its record
+  /// \throws invalid_call   if ADOL-C cannot reverse its record, or another recording has its tag
   void reverse(double const* seeds, double* bars) {
+    auto const held = hold();
     if (inputs_ == 0) return;
+    if (!holds_recording())
+      throw invalid_call{"cairn::adolc_tape", "the recording under this tag is not, or no longer, this tape's",
+                         {{"tag", tag_}}, "give each tape its own tag, or none"};
     if (results_ == 0) {
       std::fill(bars, bars + inputs_, 0.0);
       return;
@@ -115,19 +189,20 @@ class adolc_tape {
       throw invalid_call{"cairn::adolc_tape", "ADOL-C could not reverse its recording", {{"answer", answer}},
                          "look for what the model computes that has no derivative"};
   }
-  /// Ends a recording that is not needed.
+  /// Ends a recording that is not needed, and removes its files.
   void abandon() noexcept {
-    if (isTaping()) trace_off();
+    auto const held = hold();
+    if (tag_ == no_tag || !recording_.open(record_of_tag())) return;
+    stop();
+    if (spilled_) remove();
+    recording_.drop(record_of_tag());
   }
   /// Frees the buffers; the next recording counts as the first.
   void clear() {
-    if (traced_) removeTape(tag_, ADOLC_REMOVE_COMPLETELY);
-    if (spilled_) {  // ADOL-C does not remove this file
-      char name[40];
-      std::snprintf(name, sizeof name, "ADOLC-Taylors_%d.tap", int(tag_));
-      (void)std::remove(name);
-    }
-    traced_ = spilled_ = false;
+    auto const held = hold();
+    abandon();
+    remove();
+    if (tag_ != no_tag) recording_.drop(record_of_tag());
     inputs_ = results_ = 0;
     measured_ = 0;
     for (unsigned& each : entries_) each = first_;
@@ -144,13 +219,50 @@ class adolc_tape {
  private:
   // of operations, locations, constants and forward values
   static constexpr StatEntries filled[] = {NUM_OPERATIONS, NUM_LOCATIONS, NUM_VALUES, TAY_STACK_SIZE};
+  static constexpr StatEntries counted[] = {NUM_INDEPENDENTS, NUM_DEPENDENTS, NUM_OPERATIONS, NUM_LOCATIONS,
+                                            NUM_VALUES};
   static constexpr StatEntries reserved[] = {OP_BUFFER_SIZE, LOC_BUFFER_SIZE, VAL_BUFFER_SIZE, TAY_BUFFER_SIZE};
 
-  /// Larger than the small tags that programs choose themselves; processes that are started together get different
-  /// tags.
-  [[nodiscard]] static short own_tag() noexcept { return static_cast<short>(1'000 + getpid() % 31'000); }
+  static constexpr short no_tag = -1;
+  struct unchecked {};
+  adolc_tape(unchecked, short tag, unsigned entries) noexcept
+      : tag_{tag}, first_{entries}, entries_{entries, entries, entries, entries} {}
+
+  [[nodiscard]] static detail::adolc_tags& tags() { return detail::adolc_tags::all(); }
+  [[nodiscard]] detail::shared_record& record_of_tag() const { return tags().record(tag_); }
+  /// Whether what is recorded under the tag is this tape's; code that uses ADOL-C itself may have recorded, too.
+  [[nodiscard]] bool holds_recording() const {
+    auto const& record = record_of_tag();
+    if (!recording_.held_by(record) || record.open) return false;
+    std::size_t now[STAT_SIZE];
+    tapestats(tag_, now);
+    return std::all_of(std::begin(counted), std::end(counted),
+                       [&](StatEntries each) { return now[each] == stats_[each]; });
+  }
+  void stop() {
+    trace_off();
+    recording_.end(record_of_tag());
+    tapestats(tag_, stats_);
+    in_memory_ = stats_[TAY_STACK_SIZE] <= stats_[TAY_BUFFER_SIZE];
+    for (StatEntries const file : {OP_FILE_ACCESS, LOC_FILE_ACCESS, VAL_FILE_ACCESS})
+      in_memory_ = in_memory_ && stats_[file] == 0;
+    spilled_ = spilled_ || !in_memory_;  // files stay when a later recording does without
+  }
+  /// Removes what ADOL-C has under the tag, unless it is another tape's.
+  void remove() {
+    bool const mine = tag_ != no_tag && recording_.held_by(record_of_tag());
+    if (mine && traced_) removeTape(tag_, ADOLC_REMOVE_COMPLETELY);
+    if (mine && spilled_) {  // ADOL-C does not remove this file
+      char name[40];
+      std::snprintf(name, sizeof name, "ADOLC-Taylors_%d.tap", int(tag_));
+      (void)std::remove(name);
+    }
+    traced_ = spilled_ = false;
+  }
 
   short tag_;
+  bool handed_out_ = false;  // the tag goes back
+  detail::own_recording recording_;
   unsigned first_, entries_[4];
   std::size_t inputs_ = 0, results_ = 0, measured_ = 0, most_[4] = {};
   std::vector<std::pair<adouble*, double>> varying_;  // in the order in which they were declared

@@ -7,24 +7,74 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 #include <cppad/cppad.hpp>
+#include <cairn/adapt/ad/detail/shared_record.hpp>
 #include <cairn/adapt/ad/tape.hpp>
+#include <cairn/adapt/cppad/detail/threads.hpp>
+#include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn {
+namespace detail {
 
-/// A tape of CppAD: a recording of `AD<double>` and the function made from it. One recording at a time per thread. It
-/// can replay recordings, with varying numbers as CppAD's dynamic parameters: for models that allow this see `taped`.
+/// Whether this thread records with CppAD, which a private function knows. An explicit instantiation may name it.
+[[nodiscard]] inline bool cppad_records();
+template <CppAD::local::ADTape<double>* (*Now)()>
+struct cppad_recording {
+  friend inline bool cppad_records() { return Now() != nullptr; }
+};
+template struct cppad_recording<&CppAD::AD<double>::tape_ptr>;
+
+}  // namespace detail
+
+/// Sets CppAD up for threads, so that each can use tapes of its own at the same time; else they wait for each other,
+/// leaf by leaf. To be called once, before other threads use CppAD and while nothing is recorded. A program that calls
+/// CppAD's own `parallel_setup` does not need it.
+/// \param most  threads that use CppAD at a time, the calling one included, 2..CPPAD_MAX_NUM_THREADS (48)
+/// \throws invalid_call   if the number is out of range, or CppAD is set up already
+inline void cppad_in_threads(std::size_t most = CPPAD_MAX_NUM_THREADS) { detail::cppad_threads::all().set_up(most); }
+
+/// A tape of CppAD: a recording of `AD<double>` and the function made from it. One recording at a time per thread; for
+/// more threads than one see `cppad_in_threads`. A recording belongs to the thread that has made it. It can replay
+/// recordings, with varying numbers as CppAD's dynamic parameters: for models that allow this see `taped`.
 class cppad_tape {
  public:
   using scalar = CppAD::AD<double>;  ///< CppAD's number
 
-  /// Turns CppAD's checks for nan off: derivatives that are not numbers are returned as they are.
-  cppad_tape() : function_{made()} {}
+  cppad_tape() = default;
+  /// The new tape has the recording.
+  cppad_tape(cppad_tape&&) = default;
+  /// Frees the recording.
+  ~cppad_tape() {
+    auto const held = hold();
+    abandon();
+    drop();
+  }
 
-  /// Makes room for the independent variables.
+  /// Unless CppAD is set up for threads: while the result lives, other threads wait.
+  [[nodiscard]] detail::record_hold hold() const {
+    static char const program = 0;
+    if (CppAD::thread_alloc::num_threads() > 1) return {};
+    return detail::hold(detail::shared_record::at(&program));
+  }
+  /// Makes room for the independent variables. Turns CppAD's checks for nan off: derivatives that are not numbers are
+  /// returned as they are.
+  /// \throws invalid_call   if a recording is in progress in this thread, or there are more threads than CppAD is set
+  ///   up for
   void begin(std::size_t count) {
+    auto const held = hold();
+    if (detail::cppad_records())
+      throw invalid_call{"cairn::cppad_tape", "CppAD is recording already in this thread", {},
+                         "end the other recording first"};
+    detail::cppad_threads::all().free_left();
+    if (function_ == nullptr || !of_this_thread()) {
+      drop();
+      function_ = std::make_unique<function>();
+      function_->check_for_nan(false);
+      thread_ = CppAD::thread_alloc::thread_num();
+    }
     ++recordings_;
     places_.clear();
     inputs_.clear();
@@ -51,7 +101,7 @@ class cppad_tape {
     if (inputs_.empty()) return;
     if (varying_.empty()) CppAD::Independent(inputs_);
     else CppAD::Independent(inputs_, 0, true, varying_);
-    recording_ = true;
+    recording_.open = true;
     for (std::size_t k = 0; k < places_.size(); ++k) *places_[k] = inputs_[k];
     for (std::size_t k = 0; k < varying_.size(); ++k) *varying_places_[k] = varying_[k];
   }
@@ -59,15 +109,15 @@ class cppad_tape {
   void dependent(scalar const& v) { results_.push_back(v); }
   /// Makes a function from the recording, and recomputes its values, which the reverse needs.
   void end() {
-    if (!recording_) return;
+    if (!recording_.open) return;
     if (results_.empty()) return abandon();
-    recording_ = false;
+    recording_.open = false;
     function_->Dependent(inputs_, results_);
     function_->Forward(0, values_);
   }
   /// Recomputes the values of the last recording for other numbers.
   [[nodiscard]] bool replay(double const* numbers) {
-    if (inputs_.empty() || results_.empty()) return false;
+    if (inputs_.empty() || results_.empty() || !of_this_thread()) return false;
     values_.assign(numbers, numbers + inputs_.size());
     if (!varying_.empty()) {
       seeds_.assign(numbers + inputs_.size(), numbers + inputs_.size() + varying_.size());
@@ -77,9 +127,12 @@ class cppad_tape {
     return function_->compare_change_number() == 0;
   }
   [[nodiscard]] std::uint64_t recordings() const noexcept { return recordings_; }  ///< recordings begun so far
-  /// One reverse sweep of first order.
+  /// One reverse sweep of first order.   \throws invalid_call   in another thread than the recording's
   void reverse(double const* seeds, double* bars) {
     if (inputs_.empty()) return;
+    if (!of_this_thread())
+      throw invalid_call{"cairn::cppad_tape", "the recording belongs to another thread", {{"thread", thread_}},
+                         "record and reverse in one thread"};
     if (results_.empty()) {
       std::fill(bars, bars + inputs_.size(), 0.0);
       return;
@@ -90,12 +143,14 @@ class cppad_tape {
   }
   /// Ends a recording that is not needed.
   void abandon() noexcept {
-    if (recording_) scalar::abort_recording();
-    recording_ = false;
+    if (recording_.open && of_this_thread()) scalar::abort_recording();
+    recording_.open = false;
   }
   /// Frees the recording.
   void clear() {
-    function_ = made();
+    auto const held = hold();
+    abandon();
+    drop();
     places_ = varying_places_ = std::vector<scalar*>{};
     inputs_ = results_ = varying_ = std::vector<scalar>{};
     values_ = seeds_ = std::vector<double>{};
@@ -103,6 +158,7 @@ class cppad_tape {
   /// Bytes of the sequence of operations, of the values of its variables, and of the same number of partial
   /// derivatives.
   [[nodiscard]] wide bytes() const {
+    if (function_ == nullptr) return 0;
     return wide(function_->size_op_seq()) + function_->size_random() +
            2 * wide(function_->size_var()) * sizeof(double) +
            wide(inputs_.capacity() + results_.capacity()) * sizeof(scalar);
@@ -110,17 +166,22 @@ class cppad_tape {
 
  private:
   using function = CppAD::ADFun<double>;
-  [[nodiscard]] static std::unique_ptr<function> made() {
-    auto one = std::make_unique<function>();
-    one->check_for_nan(false);
-    return one;
-  }
+  /// Whether this tape records; not the one that it was moved from.
+  struct open_flag {
+    bool open = false;
+    open_flag() = default;
+    open_flag(open_flag&& other) noexcept : open{std::exchange(other.open, false)} {}
+  };
+  /// CppAD keeps memory by the number of the thread that has taken it.
+  [[nodiscard]] bool of_this_thread() const { return CppAD::thread_alloc::thread_num() == thread_; }
+  void drop() noexcept { detail::cppad_threads::all().free(thread_, std::move(function_)); }
 
   std::unique_ptr<function> function_;  // behind a pointer: CppAD's move reads an uninitialised flag
   std::vector<scalar*> places_, varying_places_;
   std::vector<scalar> inputs_, results_, varying_;
   std::vector<double> values_, seeds_;
-  bool recording_ = false;
+  open_flag recording_;
+  std::size_t thread_ = 0;
   std::uint64_t recordings_ = 0;
 };
 static_assert(replaying_tape<cppad_tape>);

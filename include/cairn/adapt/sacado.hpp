@@ -8,6 +8,7 @@
 #include <vector>
 #include <Sacado_trad.hpp>
 #include <cairn/adapt/ad/detail/output_copies.hpp>
+#include <cairn/adapt/ad/detail/shared_record.hpp>
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/core/wide.hpp>
 
@@ -26,14 +27,28 @@ template struct sacado_blocks<&sacado_context::Busy>;
 }  // namespace detail
 
 /// The tape of `Sacado::Rad::ADvar<double>`. A program has only one: beginning a recording discards everything else
-/// that was computed with such numbers, and threads are not supported. Its memory is kept for the next recording and
-/// never freed.
+/// that was computed with such numbers. Threads that use it through `taped` wait for each other, leaf by leaf. Its
+/// memory is kept for the next recording and never freed.
 class sacado_tape {
  public:
   using scalar = Sacado::Rad::ADvar<double>;  ///< Sacado's number
 
-  /// Makes Sacado forget all operations.
+  sacado_tape() = default;
+  /// The new tape has the recording.
+  sacado_tape(sacado_tape&&) = default;
+  /// Ends an open recording.
+  ~sacado_tape() {
+    auto const held = hold();
+    abandon();
+    results_.clear();
+  }
+
+  /// While the result lives, other threads wait.
+  [[nodiscard]] detail::record_hold hold() const { return detail::hold(record_of_program()); }
+  /// Makes Sacado forget all operations.   \throws invalid_call   if another tape is recording
   void begin(std::size_t count) {
+    auto const held = hold();
+    recording_.begin(record_of_program(), "cairn::sacado_tape");
     scalar::Gradcomp(0);
     inputs_.clear();
     inputs_.reserve(count);
@@ -51,17 +66,25 @@ class sacado_tape {
     scalar const copy(v);
     results_.next() = copy;  // refers to the copy's node
   }
-  /// Does nothing.
-  void end() noexcept {}
-  /// One sweep over all operations.
+  /// From here on other tapes may record.
+  void end() { recording_.end(record_of_program()); }
+  /// One sweep over all operations.   \throws invalid_call   if another recording has begun since
   void reverse(double const* seeds, double* bars) {
+    auto const held = hold();
+    recording_.require(record_of_program(), "cairn::sacado_tape");
     if (results_.size() > 0) scalar::Weighted_Gradcomp(results_.size(), results_.data(), const_cast<double*>(seeds));
     for (std::size_t k = 0; k < inputs_.size(); ++k) bars[k] = results_.size() > 0 ? inputs_[k]->aval : 0;
   }
   /// Makes Sacado forget all operations.
-  void abandon() noexcept { scalar::Gradcomp(0); }
+  void abandon() noexcept {
+    if (!recording_.open(record_of_program())) return;
+    scalar::Gradcomp(0);
+    recording_.drop(record_of_program());
+  }
   /// Frees everything except Sacado's own memory.
   void clear() {
+    auto const held = hold();
+    abandon();
     inputs_ = std::vector<node*>{};
     results_.clear();
   }
@@ -74,6 +97,9 @@ class sacado_tape {
 
  private:
   using node = Sacado::Rad::ADvari<double>;
+  [[nodiscard]] static detail::shared_record& record_of_program() { return detail::shared_record::at(&node::adc); }
+
+  detail::own_recording recording_;
   std::vector<node*> inputs_;
   detail::output_copies<scalar> results_;
 };

@@ -9,21 +9,32 @@
 #include <XAD/XAD.hpp>
 #include <cairn/adapt/ad/detail/output_copies.hpp>
 #include <cairn/adapt/ad/tape.hpp>
+#include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn {
 
-/// A tape of XAD, active while it records. Each thread can have one active tape at a time: if another one is active,
-/// XAD throws.
+/// A tape of XAD, active while it records. Each thread can have one active tape at a time.
 class xad_tape {
   using mode = ::xad::adj<double>;
 
  public:
   using scalar = mode::active_type;  ///< XAD's number
 
+  xad_tape() = default;
+  /// The new tape has the recording; `other` has a new tape.
+  xad_tape(xad_tape&& other)
+      : tape_{std::move(other.tape_)}, inputs_{std::move(other.inputs_)}, outputs_{std::move(other.outputs_)},
+        results_{std::move(other.results_)} {
+    other.tape_ = mode::tape_type{false};
+  }
+
   /// Clears the tape. While the tape is not active, numbers forget their slots on it: a number that is destroyed later
-  /// would otherwise free the slot of a new one.
+  /// would otherwise free the slot of a new one.   \throws invalid_call   if a tape is active in this thread
   void begin(std::size_t count) {
+    if (mode::tape_type::getActive() != nullptr)
+      throw invalid_call{"cairn::xad_tape", "a tape of XAD is active in this thread already", {},
+                         "end the other recording first"};
     for (std::size_t j = 0; j < results_.size(); ++j) results_[j] = scalar();
     tape_.clearAll();
     inputs_.clear();

@@ -228,6 +228,99 @@ void comparisons() {
   }
 }
 
+/// A step with as many numbers of its own as it likes; the first of them counts differently.
+struct by_table {
+  std::vector<vec<double>> const* table;
+  vec<double> const& at(cairn::step_index i) const { return (*table)[std::size_t(i)]; }
+  template <class T>
+  void operator()(vec<T>& x, T const& a, vec<T> const& row) const {
+    for (std::size_t k = 0; k < row.size(); ++k) x[0] = x[0] + (k == 0 ? 1.0 : 0.1) * a * row[k] * x[0];
+  }
+};
+/// The same by controls; and a state whose parts change their sizes, the sum of which stays.
+struct by_controls {
+  template <class T>
+  void operator()(vec<T>& x, T const& a, vec<T> const& row) const {
+    for (std::size_t k = 0; k < row.size(); ++k) x[0] = x[0] + (k == 0 ? 1.0 : 0.1) * a * row[k] * x[0];
+  }
+};
+template <class T>
+struct two_parts {
+  vec<T> first, second;
+};
+struct passing_on {
+  template <class T>
+  void operator()(two_parts<T>& x, T const& a) const {
+    for (auto& v : x.first) v = v * (1.0 + a);
+    for (auto& v : x.second) v = v * (1.0 - a * v);
+    x.second.push_back(x.first.back());
+    x.first.pop_back();
+  }
+};
+
+/// A recording holds for leaves of the same layout only: rows of 1, 2, 2, 1 numbers in leaves of 2 steps have equal
+/// sums.
+template <class Tape>
+void layouts() {
+  std::vector<vec<double>> const table{{0.1}, {0.2, 0.3}, {0.4, 0.5}, {0.6}, {0.7}, {0.8, 0.9}};
+  auto const last = []<class T>(vec<T> const& x) -> T { return x[0]; };
+  vec<double> const x0{1.3};
+  double x = x0[0], bar = 1, by_a = 0;
+  std::vector<double> states;
+  auto const factor = [&](std::size_t i, std::size_t k) { return (k == 0 ? 1.0 : 0.1) * table[i][k]; };
+  for (std::size_t i = 0; i < table.size(); ++i)
+    for (std::size_t k = 0; k < table[i].size(); ++k) {
+      states.push_back(x);
+      x += 0.7 * factor(i, k) * x;
+    }
+  std::vector<vec<double>> by_rows = table;
+  for (std::size_t i = table.size(), s = states.size(); i-- > 0;)
+    for (std::size_t k = table[i].size(); k-- > 0;) {
+      double const at = states[--s];
+      by_a += bar * factor(i, k) * at;
+      by_rows[i][k] = bar * 0.7 * (k == 0 ? 1.0 : 0.1) * at;
+      bar *= 1 + 0.7 * factor(i, k);
+    }
+  for (cairn::step_index const leaf : {1, 2, 3, 6}) {
+    auto const found = cairn::differentiate(Tape{}, by_table{&table}, x0, 0.7, in_leaves(6, leaf, 2), last);
+    CHECK(near_to(found.params, by_a));
+    CHECK(near_to(found.state[0], bar));
+    cairn::with_controls<double, vec<double>> const controlled{0.7, table};
+    auto const by_u = cairn::differentiate(Tape{}, by_controls{}, x0, controlled, in_leaves(6, leaf, 2), last);
+    CHECK(near_to(by_u.params.params, by_a));
+    CHECK(near_to(by_u.state[0], bar));
+    for (std::size_t i = 0; i < table.size(); ++i)
+      for (std::size_t k = 0; k < table[i].size(); ++k) CHECK(near_to(by_u.params.controls[i][k], by_rows[i][k]));
+  }
+
+  // a seed of the initial sizes, and states whose parts change theirs
+  two_parts<double> const start{{0.5, 0.6, 0.7, 0.8}, {0.9}}, end{{1}, {2, 3, 4, 5}};
+  double const a = 0.1;
+  auto const by_hand = [&](two_parts<double> s) {
+    for (int i = 0; i < 3; ++i) passing_on{}(s, a);
+    double sum = s.first[0];
+    for (std::size_t k = 0; k < s.second.size(); ++k) sum += double(k + 2) * s.second[k];
+    return sum;
+  };
+  for (cairn::step_index const leaf : {1, 2, 3}) {
+    cairn::taped loop{Tape{}, passing_on{}, a};
+    auto const found = cairn::gradient(loop.step, start, in_leaves(3, leaf, 2), loop.bar(end), loop.adjoint);
+    REQUIRE(found.state.first.size() == 4);
+    REQUIRE(found.state.second.size() == 1);
+    auto const slope = [&](auto change) {
+      auto more = start, less = start;
+      change(more, 1e-6);
+      change(less, -1e-6);
+      return (by_hand(more) - by_hand(less)) / 2e-6;
+    };
+    for (std::size_t k = 0; k < 4; ++k)
+      CHECK(std::abs(found.state.first[k] - slope([k](auto& s, double d) { s.first[k] += d; })) < 1e-7);
+    CHECK(std::abs(found.state.second[0] - slope([](auto& s, double d) { s.second[0] += d; })) < 1e-7);
+    CHECK_THROWS_AS((void)cairn::gradient(loop.step, start, in_leaves(3, leaf, 2), loop.bar(start), loop.adjoint),
+                    cairn::invalid_call);
+  }
+}
+
 /// A model that reads what it was not given has no recording that holds for two leaves, and is refused.
 template <class Tape>
 void hidden_number() {

@@ -4,6 +4,7 @@
 #include "adapt/ad/cases.hpp"
 #include "adapt/ad/conformance.hpp"
 #include "adapt/ad/second_order.hpp"
+#include "adapt/ad/turns.hpp"
 #include "support/catch.hpp"
 
 namespace {
@@ -14,6 +15,10 @@ using tape = cairn::sacado_tape;
 
 TEST_CASE("Sacado keeps what every tape keeps", "[ad]") { ad_test::conforms<tape>(); }
 TEST_CASE("Sacado adds seeds up first", "[ad]") { ad_test::adds_seeds_first<tape>(); }
+TEST_CASE("tapes of Sacado are taken in turns", "[ad]") { ad_test::tapes_in_turns<tape>(); }
+TEST_CASE("a recording of Sacado inside another is refused", "[ad]") { ad_test::tape_in_a_tape<tape>(); }
+TEST_CASE("two loops over Sacado do not see each other's recordings", "[ad]") { ad_test::loops_in_turns<tape>(); }
+TEST_CASE("threads over Sacado have the gradients of one thread", "[ad]") { ad_test::loops_in_threads<tape>(); }
 TEST_CASE("a step that reads its index has the right adjoint by Sacado", "[ad]") {
   ad_test::time_dependent_trap<tape>();
 }

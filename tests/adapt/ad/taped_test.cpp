@@ -368,6 +368,36 @@ TEST_CASE("what cannot be is refused before any step runs", "[ad]") {
                   cairn::invalid_call);
 }
 
+TEST_CASE("taped takes the function that differentiate takes", "[ad]") {
+  auto const sum = []<class T>(vec<T> const& x) -> T { return x[0] + x[1]; };
+  numbers const x0{0.3, 0.6};
+  auto const known = cairn::differentiate(tape{}, logistic{}, x0, 3.1, 10, sum);
+  cairn::taped loop{tape{}, logistic{}, 3.1, sum};
+  using end = cairn::at_end<std::remove_const_t<decltype(sum)>>;
+  STATIC_REQUIRE(std::is_same_v<decltype(loop), cairn::taped<tape, logistic, double, end>>);
+  auto const found = cairn::differentiate(loop, x0, 10);
+  CHECK((found.value == known.value && found.state == known.state && found.params == known.params));
+  tape tool;
+  cairn::taped over_lvalue{tool, logistic{}, 3.1, sum};
+  CHECK(cairn::differentiate(over_lvalue, x0, 10).state == known.state);
+}
+
+TEST_CASE("a gradient that does not fit the parameters is refused", "[ad]") {
+  cairn::with_controls<double, double> const p{0.9, numbers(6, 0.1)};
+  cairn::taped loop{tape{}, controlled_map{}, p};
+  auto short_bar = loop.bar(numbers{1});
+  short_bar.params.controls.resize(4);
+  CHECK_THROWS_AS((void)cairn::gradient(loop.step, numbers{0.5}, 6, short_bar, loop.adjoint), cairn::invalid_call);
+  auto const scaled = []<class T>(vec<T>& x, vec<T> const& a) {
+    for (auto& v : x) v = v * a[0] * a[1];
+  };
+  cairn::taped over_vector{tape{}, scaled, numbers{0.5, 0.7}};
+  auto bar = over_vector.bar(numbers{1});
+  bar.params.pop_back();
+  CHECK_THROWS_AS((void)cairn::gradient(over_vector.step, numbers{0.5}, 6, bar, over_vector.adjoint),
+                  cairn::invalid_call);
+}
+
 TEST_CASE("states that grow carry adjoints of their own size back", "[ad]") {
   auto const found = cairn::differentiate(tape{}, growing{}, numbers{2}, 3.0, 3, sum_of_all{});
   CHECK(found.value == 2 + 6 + 18 + 54);

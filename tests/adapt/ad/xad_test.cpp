@@ -3,6 +3,7 @@
 #include <cairn/adapt/xad.hpp>
 #include "adapt/ad/cases.hpp"
 #include "adapt/ad/conformance.hpp"
+#include "adapt/ad/turns.hpp"
 #include "support/catch.hpp"
 
 namespace {
@@ -13,6 +14,14 @@ using tape = cairn::xad_tape;
 
 TEST_CASE("XAD's interface keeps what every tape keeps", "[ad]") { ad_test::conforms<tape>(); }
 TEST_CASE("XAD's interface adds seeds up first", "[ad]") { ad_test::adds_seeds_first<tape>(); }
+TEST_CASE("tapes of XAD's interface are taken in turns", "[ad]") { ad_test::tapes_in_turns<tape>(); }
+TEST_CASE("a recording of XAD's interface inside another is refused", "[ad]") { ad_test::tape_in_a_tape<tape>(); }
+TEST_CASE("two loops over XAD's interface do not see each other's recordings", "[ad]") {
+  ad_test::loops_in_turns<tape>();
+}
+TEST_CASE("threads over XAD's interface have the gradients of one thread", "[ad]") {
+  ad_test::loops_in_threads<tape>();
+}
 TEST_CASE("a step that reads its index has the right adjoint by XAD's interface", "[ad]") {
   ad_test::time_dependent_trap<tape>();
 }

@@ -24,6 +24,9 @@ namespace cairn {
 /// - `abandon()`: ends a recording that an exception has interrupted, at any point after `begin`; does not throw
 /// - `clear()`: frees the memory that the tool can free
 /// - `bytes()`: bytes that the last recording and its reverse took, as the tool counts them
+/// Tapes of one tool may be used in turns: `begin` throws while another recording of the tool is open, and `reverse` if
+/// the recording is gone, because another tape has recorded since. A tool that threads cannot use at the same time also
+/// has `hold()`: as long as the object that it returns lives, other threads wait in their `hold()`.
 template <class Tape>
 concept ad_tape =
     std::default_initializable<typename Tape::scalar> && std::copyable<typename Tape::scalar> &&
@@ -41,13 +44,24 @@ concept ad_tape =
       { told.bytes() } -> std::convertible_to<wide>;
     };
 
+namespace detail {
+
+/// What holds a tool for this thread, or nothing.
+template <class Tape>
+[[nodiscard]] auto hold_tool([[maybe_unused]] Tape& tape) {
+  if constexpr (requires { tape.hold(); }) return tape.hold();
+  else return false;
+}
+
+}  // namespace detail
+
 /// A tape whose recording can be run again with other numbers, which costs less than recording. Has all of `ad_tape`,
 /// and:
 /// - `varies(v, value)`, between `begin` and `record()`: v is not an independent variable, but may have a different
 ///   value in a replay
 /// - `replay(numbers)`: sets new values of the independent variables, followed by those of the varying numbers, each in
 ///   the order of their declaration; `reverse` then refers to the new values. Returns false if a comparison has a
-///   different result than in the recording, which is then not valid for these numbers
+///   different result than in the recording, which is then not valid for these numbers, or the recording is gone
 /// - `recordings()`: how many recordings were begun, which shows whether other code has used the tape
 template <class Tape>
 concept replaying_tape = ad_tape<Tape> && requires(Tape& tape, typename Tape::scalar& v, double const* numbers) {

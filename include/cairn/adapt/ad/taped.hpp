@@ -66,9 +66,14 @@ class taped {
 
   /// \param tool  an rvalue is moved in; an lvalue must outlive the object   \param model  the step, for any scalar
   /// \param params  the point at which the model is evaluated and differentiated   \param objective  terms, by default
-  ///   none
+  ///   none; a function of the final state, as for `differentiate`, is the same as `at_end` of it
   explicit taped(Tool&& tool, Model model, Params params = {}, Objective objective = {})
       : primal_{std::move(model), std::move(params), std::move(objective)}, tape_{std::forward<Tool>(tool)} {}
+  /// With a function of the final state: `at_end{f}`.
+  template <class F>
+    requires(!objective<F> && std::is_same_v<Objective, at_end<F>>)
+  explicit taped(Tool&& tool, Model model, Params params, F f)
+      : taped{std::forward<Tool>(tool), std::move(model), std::move(params), at_end<F>{std::move(f)}} {}
   taped(taped const&) = delete;
   taped& operator=(taped const&) = delete;
 
@@ -186,8 +191,8 @@ taped(Tool&&, Model, Params) -> taped<Tool, Model, Params>;
 /// Without parameters.
 template <class Tool, class Model>
 taped(Tool&&, Model) -> taped<Tool, Model>;
-/// With an objective.
+/// With an objective, or a function of the final state.
 template <class Tool, class Model, class Params, class Objective>
-taped(Tool&&, Model, Params, Objective) -> taped<Tool, Model, Params, Objective>;
+taped(Tool&&, Model, Params, Objective) -> taped<Tool, Model, Params, detail::objective_type<Objective>>;
 
 }  // namespace cairn

@@ -38,22 +38,28 @@ class active_leaf {
     std::size_t of_state = 0, of_all = 0;
   };
 
-  /// Gives the numbers of a leaf their shape, and lists their values: of the state x, the parameters, the controls and
-  /// the data.
-  input_counts shape(Primal const& primal, State const& x, leaf_steps const& steps, std::vector<double>& values) {
+  /// Gives the numbers of a leaf their shape, and lists their values and their layout: of the state x, the parameters,
+  /// the controls and the data.
+  input_counts shape(Primal const& primal, State const& x, leaf_steps const& steps, std::vector<double>& values,
+                     std::vector<std::size_t>& layout) {
     values.clear();
+    layout.clear();
     auto const note = [&values](double const& v) { values.push_back(v); };
+    auto const note_size = [&layout](std::size_t size) { layout.push_back(size); };
     input_counts counts;
     all<State>::visit(x, note);
     counts.of_state = values.size();
     all<own_params>::visit(primal.own(), note);
     all<State>::shape(x, state_);
     all<own_params>::shape(primal.own(), params_);
+    all<State>::each_size(x, note_size);
+    all<own_params>::each_size(primal.own(), note_size);
     if constexpr (controlled) {
       grow(controls_, steps);
       for (step_index i = steps.first; i < steps.last; ++i) {
         all<control>::shape(primal.control_at(i), of(controls_, steps, i));
         all<control>::visit(primal.control_at(i), note);
+        all<control>::each_size(primal.control_at(i), note_size);
       }
     }
     counts.of_all = values.size();
@@ -63,6 +69,7 @@ class active_leaf {
         step_data const data = primal.template data_at<State>(i);
         all<step_data>::shape(data, of(data_, steps, i));
         all<step_data>::visit(data, note);
+        all<step_data>::each_size(data, note_size);
       }
     }
     return counts;

@@ -55,6 +55,12 @@ class leaf_tape {
 
  public:
   explicit leaf_tape(Tool&& tool) : tool_{std::forward<Tool>(tool)} {}
+  leaf_tape(leaf_tape const&) = delete;
+  leaf_tape& operator=(leaf_tape const&) = delete;
+  ~leaf_tape() {
+    [[maybe_unused]] auto const held = hold_tool(tool_);
+    memory_.clear();
+  }
 
   [[nodiscard]] tool_type& tool() noexcept { return tool_; }
   /// The most bytes that one leaf has taken, with state, parameters and seeds.
@@ -62,6 +68,7 @@ class leaf_tape {
   void forget_bytes() noexcept { most_bytes_ = 0; }
   /// Frees the memory of tape and states.
   void clear() {
+    [[maybe_unused]] auto const held = hold_tool(tool_);
     memory_.clear();
     tool_.clear();
   }
@@ -70,9 +77,11 @@ class leaf_tape {
   /// \param gradient  with respect to the parameters, or null
   template <class State>
   void reverse(Primal const& primal, State const& x, State& bar, gradient_type* gradient, leaf_steps const& steps) {
+    [[maybe_unused]] auto const held = hold_tool(tool_);
     auto& r = memory_.template get<kept_leaf<State>>();
-    auto const [of_state, of_all] = r.numbers.shape(primal, x, steps, r.values);
+    auto const [of_state, of_all] = r.numbers.shape(primal, x, steps, r.values, r.layout);
     std::size_t const of_inputs = gradient != nullptr ? of_all : of_state;
+    if (gradient != nullptr) check_gradient(primal, *gradient, steps, r.sizes);
     recorded_leaf wanted{steps.last - steps.first, r.values.size(), gradient != nullptr, primal.loops(), 0};
     if constexpr (replaying_tape<tool_type>) wanted.recording = tool_.recordings();
     bool lasting = can_replay<State> && gradient != nullptr && !steps.ending;
@@ -80,8 +89,8 @@ class leaf_tape {
     if constexpr (can_replay<State>) {
       std::size_t const terms = lasting ? note_terms(r.terms, primal.objective(), steps) : 0;
       lasting = lasting && (terms == 0 || !objective_type::template indexed<active<State>, active<own_params>>);
-      if (lasting && r.recorded == wanted && r.terms == r.recorded_terms && all<State>::count(bar) == of_state &&
-          tool_.replay(r.values.data())) {
+      if (lasting && r.recorded == wanted && r.layout == r.recorded_layout && r.terms == r.recorded_terms &&
+          layout_of<State>(bar, r.sizes) == r.layout_after && tool_.replay(r.values.data())) {
         r.seeds.assign(terms, 1.0);
         auto const seed = [&r](double const& v) { r.seeds.push_back(v); };
         all<State>::visit(std::as_const(bar), seed);
@@ -94,8 +103,9 @@ class leaf_tape {
     r.recorded = {};
     record(r, primal, bar, gradient, steps, lasting, of_inputs);
     if constexpr (replaying_tape<tool_type>) wanted.recording = tool_.recordings();
-    if (lasting && all<State>::count(r.numbers.state()) == of_state) {
+    if (lasting) {
       r.recorded = wanted;
+      r.recorded_layout = r.layout;
       r.recorded_terms = r.terms;
     }
     answer(r, x, bar, gradient, of_state, steps);
@@ -116,6 +126,7 @@ class leaf_tape {
     active_leaf<scalar, Primal, State> numbers;
     std::vector<double> values, seeds, replayed;
     std::vector<std::size_t> terms, recorded_terms;
+    std::vector<std::size_t> layout, recorded_layout, layout_after, sizes;  // after: of the state after the steps
     recorded_leaf recorded;
     std::uint64_t replays = 0;
   };
@@ -123,8 +134,8 @@ class leaf_tape {
   /// index or on passive parts.
   template <class State>
   static constexpr bool can_replay = replaying_tape<tool_type> && Primal::template has_data<State> &&
-                                     all<State>::all_active() && all<control>::only_scalars() &&
-                                     all<step_data<State>>::all_active();
+                                     all<State>::only_scalars() && all<control>::only_scalars() &&
+                                     all<step_data<State>>::only_scalars();
 
   /// Records a leaf, and notes the seeds of its results.
   /// \param lasting  whether the recording may be replayed for other leaves
@@ -154,7 +165,9 @@ class leaf_tape {
     auto const seed = [&r](double const& v) { r.seeds.push_back(v); };
     auto const leave = [this](scalar& v) { tool_.dependent(v); };
     if (!steps.ending) {
-      check_bar(all<State>::count(bar), all<State>::count(r.numbers.state()));
+      (void)layout_of<State>(r.numbers.state(), r.layout_after);
+      check_bar(all<State>::count(bar), all<State>::count(r.numbers.state()),
+                layout_of<State>(bar, r.sizes) == r.layout_after);
       all<State>::visit(std::as_const(bar), seed);
       all<State>::visit(r.numbers.state(), leave);
     }
@@ -172,7 +185,7 @@ class leaf_tape {
     tool_.reverse(r.seeds.data(), r.values.data());
     check_replayed(r.replayed, r.values, steps.first);
     most_bytes_ = (std::max)(most_bytes_, wide(tool_.bytes()) + bytes_of(r));
-    if (all<State>::count(bar) != of_state) copy_state(x, bar);
+    if (all<State>::count(bar) != of_state || !same_layout<State>(x, bar, r.sizes)) copy_state(x, bar);
     std::size_t k = 0;
     auto const take = [&](double& v) { v = r.values[k++]; };
     all<State>::visit(bar, take);
@@ -215,12 +228,49 @@ class leaf_tape {
                          "let its at(i) name all numbers that differ from step to step, or let the model take the "
                          "index as a cairn::step_index"};
   }
-  static void check_bar(std::size_t given, std::size_t after) {
+  static void check_bar(std::size_t given, std::size_t after, bool same_layout) {
     if (given != after)
       throw invalid_call{"cairn::taped",
                          "the adjoint does not have as many scalars as the state that it belongs to",
                          {{"adjoint", given}, {"state", after}},
                          "make the seed as large as the final state"};
+    if (!same_layout)
+      throw invalid_call{"cairn::taped",
+                         "the adjoint has its scalars at other places than the state that it belongs to",
+                         {{"scalars", given}}, "give each part of the seed the size that it has in the final state"};
+  }
+  /// Refuses a gradient that does not fit the parameters.
+  static void check_gradient(Primal const& primal, gradient_type const& gradient,
+                             [[maybe_unused]] leaf_steps const& steps, std::vector<std::size_t>& sizes) {
+    using params = own_params;
+    bool fits = same_layout<params>(primal.own(), Primal::own_of(gradient), sizes);
+    if constexpr (Primal::controlled)
+      for (step_index i = steps.first; fits && i < steps.last; ++i)
+        fits = std::size_t(i) < gradient.controls.size() &&
+               same_layout<control>(primal.control_at(i), gradient.controls[std::size_t(i)], sizes);
+    if (!fits)
+      throw invalid_call{"cairn::taped", "the gradient by the parameters does not have their sizes",
+                         {{"first step", steps.first}}, "make the seed by bar(state) of the taped loop"};
+  }
+  template <class T>
+  [[nodiscard]] static bool same_layout(T const& a, T const& b, std::vector<std::size_t>& sizes) {
+    if constexpr (!all<T>::sizes_vary()) return true;
+    else {
+      (void)layout_of<T>(a, sizes);
+      std::size_t k = 0;
+      bool same = true;
+      auto const compare = [&](std::size_t size) { same = k < sizes.size() && sizes[k++] == size && same; };
+      all<T>::each_size(b, compare);
+      return same && k == sizes.size();
+    }
+  }
+  /// The sizes of the parts of a value over double or over the tool's scalar.
+  template <class T, class X>
+  static std::vector<std::size_t> const& layout_of(X const& x, std::vector<std::size_t>& into) {
+    into.clear();
+    auto const note = [&into](std::size_t size) { into.push_back(size); };
+    all<T>::each_size(x, note);
+    return into;
   }
   template <class Kept>
   [[nodiscard]] static wide bytes_of(Kept const& r) {

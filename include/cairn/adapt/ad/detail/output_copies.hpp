@@ -3,6 +3,7 @@
 /// \file output_copies.hpp  Copies of a recording's results, which do not move until the next recording.
 #include <cstddef>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace cairn::detail {
@@ -12,6 +13,10 @@ namespace cairn::detail {
 template <class Scalar>
 class output_copies {
  public:
+  output_copies() = default;
+  output_copies(output_copies&& other) noexcept
+      : all_{std::move(other.all_)}, list_{std::move(other.list_)}, used_{std::exchange(other.used_, 0)} {}
+
   /// The next copy; still has the value from the previous recording.
   [[nodiscard]] Scalar& next() {
     if (used_ == all_.size()) {

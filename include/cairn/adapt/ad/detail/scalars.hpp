@@ -102,9 +102,8 @@ struct scalars_of {
     }
   }
 
-  /// Whether the value consists of scalars only, and their number determines the layout: a recording for one such value
-  /// is valid for another with the same number of scalars.
-  [[nodiscard]] static consteval bool all_active() { return only_scalars() && resizables() <= 1; }
+  /// Whether the value consists of scalars only: a recording for one such value is valid for another of the same
+  /// layout.
   [[nodiscard]] static consteval bool only_scalars() {
     if constexpr (is_scalar) return true;
     else if constexpr (passive) return std::is_empty_v<A>;
@@ -116,15 +115,41 @@ struct scalars_of {
       }(std::make_index_sequence<parts<A>()>{});
     else return false;
   }
-  [[nodiscard]] static consteval std::size_t resizables() {
-    if constexpr (passive || is_scalar || !only_scalars()) return 0;
-    else if constexpr (std::is_array_v<A> || (element_range<A> && tuple_like<A>)) return 2 * element::resizables();
-    else if constexpr (matrix_like<A>) return A::RowsAtCompileTime > 0 && A::ColsAtCompileTime > 0 ? 0 : 2;
-    else if constexpr (element_range<A>) return 1 + 2 * element::resizables();
+  /// Whether two values may have scalars at different places.
+  [[nodiscard]] static constexpr bool sizes_vary() {
+    if constexpr (passive || is_scalar) return false;
+    else if constexpr (visited_by_trait<A, To> || optional_like<A>) return true;
+    else if constexpr (std::is_array_v<A> || (element_range<A> && tuple_like<A>)) return element::sizes_vary();
+    else if constexpr (matrix_like<A>)
+      return A::RowsAtCompileTime < 0 || A::ColsAtCompileTime < 0 || element::sizes_vary();
+    else if constexpr (element_range<A>) return true;
     else
       return []<std::size_t... Place>(std::index_sequence<Place...>) {
-        return (member<Place>::resizables() + ... + 0);
+        return (member<Place>::sizes_vary() || ...);
       }(std::make_index_sequence<parts<A>()>{});
+  }
+  /// Calls f(size) for the size of each part whose size can vary, in order: the layout of the scalars. X is A or B. Of
+  /// a class that the user's own `visit` goes through only the number of scalars is known.
+  template <class X, class F>
+  static void each_size(X const& x, F& f) {
+    if constexpr (!sizes_vary()) return;
+    else if constexpr (visited_by_trait<A, To>) f(count(x));
+    else if constexpr (matrix_like<A>) {
+      f(std::size_t(x.rows()));
+      f(std::size_t(x.cols()));
+      if constexpr (element::sizes_vary())
+        for (std::size_t k = 0; k < std::size_t(x.size()); ++k) element::each_size(x.data()[k], f);
+    } else if constexpr (std::is_array_v<A> || element_range<A>) {
+      if constexpr (!std::is_array_v<A> && !tuple_like<A>) f(std::size_t(x.size()));
+      if constexpr (element::sizes_vary())
+        for (auto const& each : x) element::each_size(each, f);
+    } else if constexpr (optional_like<A>) {
+      f(std::size_t(x.has_value()));
+      if (x.has_value()) element::each_size(*x, f);
+    } else {
+      auto const all = members_in(x);
+      each_member([&]<std::size_t Place>() { member<Place>::each_size(std::get<Place>(all), f); });
+    }
   }
 
   template <class X>

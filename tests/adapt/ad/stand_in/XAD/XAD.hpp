@@ -54,7 +54,7 @@ class Tape {
 
  private:
   static Tape*& active() {
-    static Tape* one = nullptr;
+    static thread_local Tape* one = nullptr;
     return one;
   }
   stand_in::record record_;
