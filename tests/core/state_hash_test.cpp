@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <filesystem>
 #include <forward_list>
 #include <initializer_list>
 #include <list>
@@ -73,6 +74,7 @@ static_assert(hashable<std::map<std::string, std::vector<double>>> && hashable<s
               hashable<std::variant<std::monostate, padded, std::set<int>>> && hashable<std::forward_list<int>>);
 static_assert(hashable<std::normal_distribution<double>> && hashable<std::discrete_distribution<>> &&
               hashable<std::optional<std::poisson_distribution<>>>);
+static_assert(hashable<std::filesystem::path> && hashable<std::vector<std::filesystem::path>>);
 static_assert(!hashable<secret_numbers> && !hashable<std::vector<secret_numbers>>);  // where its padding lies is unknown
 static_assert(!hashable<std::map<int, int*>> && !hashable<std::variant<int, secret_numbers>> && !hashable<int*>);
 
@@ -217,6 +219,7 @@ TEST_CASE("alternatives, and the keys of maps and sets, count") {
                            2)));
   using names = std::map<int, std::set<int>>;
   CHECK(all_apart(lists_of(std::vector<names>{{}, {{0, {}}}, {{1, {}}}, {{0, {0}}}, {{0, {}}, {1, {}}}}, 2)));
+  CHECK(all_apart(lists_of(std::vector<std::filesystem::path>{"", "a", "a/b", "/"}, 2)));
   CHECK(all_apart(std::vector<std::set<std::string>>{{}, {""}, {"a"}, {"", "a"}}));
   std::unordered_set<int> up, down;
   up.reserve(500);

@@ -115,6 +115,8 @@ struct replay_difference {
   std::int64_t number = -1;
   double first = 0;             ///< its first value, if `number` is known
   double again = 0;             ///< its value the second time
+  /// The member of an aggregate state or snapshot that differs, counted from 0; -1 if unknown.
+  std::int64_t member = -1;
 };
 
 /// A state that was run again, or restored, differs from its first value: the step reads or changes something outside
@@ -142,6 +144,7 @@ struct nondeterminism_error : error {
       values.add("step", seen.last_step);
     }
     if (seen.number >= 0) values.add("number", seen.number);
+    if (seen.member >= 0) values.add("member", seen.member);
     return values;
   }
   nondeterminism_error(char const* operation, char const* problem, replay_difference const& seen, list const& values,

@@ -53,6 +53,21 @@ class checkpoint_hashes {
     insert(k, {i, hash});
     return nullptr;
   }
+  /// The hash of state i if it was noted or saved, else 0.
+  [[nodiscard]] std::uint64_t known(step_index i) const noexcept {
+    if (std::size_t const k = not_before(i); k < count_ && noted_[k].at == i) return noted_[k].hash;
+    for (noted_state const& one : saved_)
+      if (one.at == i) return one.hash;
+    return 0;
+  }
+  /// Whether all noted and saved states have this hash.
+  [[nodiscard]] bool are_all(std::uint64_t hash) const noexcept {
+    for (std::size_t k = 0; k < count_; ++k)
+      if (noted_[k].hash != hash) return false;
+    for (noted_state const& one : saved_)
+      if (one.at >= 0 && one.hash != hash) return false;
+    return true;
+  }
   /// The state that was last saved in a place: a slot, slots + a tape, or, after these, the initial state.
   [[nodiscard]] noted_state& saved(slot_index place) noexcept { return saved_[std::size_t(place)]; }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/checkpoint_hashes.hpp>
 #include <cairn/core/detail/first_difference.hpp>
@@ -48,6 +49,7 @@ class replay_ledger {
     open_ = none_reversed;
     end_ = {};
     compared_ = 0;
+    tried_ = tried_ahead_ = false;
     if (given.mode == replay_check::checkpoints) noted_.begin(given.slots, given.tapes, given.keeps_run);
     else if (given.mode == replay_check::every_step) begin_table(given.steps);
   }
@@ -146,6 +148,30 @@ class replay_ledger {
   [[nodiscard]] bool ends(step_index i, std::uint64_t hash) noexcept {
     return end_at(i) == 0 || agrees(i, end_.hash, hash);
   }
+  /// Whether a state that was brought back is still to be run on for one step. Says yes once in a sweep, and in the
+  /// forward run of a loop of unknown length once more.
+  [[nodiscard]] bool tries_restored(bool turned) noexcept {
+    bool& tried = turned || setup_.steps != unknown ? tried_ : tried_ahead_;
+    return on() && !std::exchange(tried, true);
+  }
+  /// The same if the hash of state i + 1, which the step makes, is known; returns that hash, or 0.
+  [[nodiscard]] std::uint64_t end_to_try(step_index i) noexcept {
+    if (!on() || tried_) return 0;
+    std::uint64_t hash = end_at(i + 1);
+    if (hash == 0 && setup_.mode == replay_check::every_step)
+      hash = std::size_t(i + 1) < hashes_.size() ? hashes_[std::size_t(i + 1)] : 0;
+    else if (hash == 0) hash = noted_.known(i + 1);
+    tried_ = hash != 0;
+    return hash;
+  }
+  /// Whether all states that are known up to state i, of which some come before state i - 1, have this hash.
+  [[nodiscard]] bool are_all(step_index i, std::uint64_t hash) noexcept {
+    if (!on() || i < 2) return false;
+    if (setup_.mode == replay_check::checkpoints) return noted_.are_all(hash);
+    for (step_index k = 0; k < i && std::size_t(k) < hashes_.size(); ++k)
+      if (std::uint64_t const known = hashes_[std::size_t(k)]; known != 0 && known != hash) return false;
+    return true;
+  }
   /// The initial state's number as a place.
   [[nodiscard]] slot_index initial_place() const noexcept { return setup_.slots + setup_.tapes; }
   [[nodiscard]] slot_index place_of_tape(slot_index tape) const noexcept { return setup_.slots + tape; }
@@ -213,6 +239,7 @@ class replay_ledger {
   step_index open_ = none_reversed;
   noted_state end_;  // at the end of the steps that are reversed next
   std::uint64_t compared_ = 0;
+  bool tried_ = false, tried_ahead_ = false;  // a state that was brought back has been run on
 };
 
 }  // namespace cairn::detail

@@ -13,10 +13,19 @@ namespace cairn::detail {
 
 template <class T>
 concept unordered_like = range_like<T> && requires(T const& x) { x.hash_function(); };
+/// std::filesystem::path, a range of itself.
+template <class T>
+concept path_like = requires(T const& x) { x.native(); x.lexically_normal(); };
+/// A range whose elements are all of it.
+template <class T>
+concept whole_range = contiguous<T> || requires(T const& x) {
+  { *x.begin() } -> std::convertible_to<typename T::value_type const&>;
+  x.end();
+};
 /// A type that `visit_buffers` cannot write back, or only with its padding, but whose value can be read.
 template <class T>
-concept read_whole = variant_like<T> || distribution_like<T> || (range_like<T> && !plain_range<T> && !contiguous<T>) ||
-                     unordered_like<T>;
+concept read_whole = variant_like<T> || distribution_like<T> || path_like<T> || unordered_like<T> ||
+                     (range_like<T> && whole_range<T> && !plain_range<T> && !contiguous<T>);
 
 /// Takes runs of bytes and their sizes, and the structure that they stand in, and returns 64 bits. Two inputs that differ in a single word of 8 bytes always
 /// have different hashes; two that differ otherwise collide with probability 2^-64. Valid within one process; no
@@ -39,6 +48,7 @@ class state_hash {
   void whole(T const& x) {
     if constexpr (variant_like<T>) add_alternative<0>(x, typename alternatives<T>::type{});
     else if constexpr (distribution_like<T>) add_distribution(x);
+    else if constexpr (path_like<T>) visit_parts(x.native(), *this);
     else {
       structure(length_of(x));
       if constexpr (unordered_like<T>) {  // equal containers may list their elements in another order
@@ -162,7 +172,8 @@ template <bool InRuns, class T, class... Seen>
   else if constexpr (complex_like<T>) return can_hash<InRuns, typename T::value_type>();
   else if constexpr (variant_like<T>) return can_hash_all<InRuns>(typename alternatives<T>::type{}, seen{});
   else if constexpr (distribution_like<T>) return std::is_copy_constructible_v<T>;
-  else if constexpr (range_like<T> || optional_like<T>)
+  else if constexpr (path_like<T>) return true;
+  else if constexpr (whole_range<T> || optional_like<T>)
     return can_hash_all<InRuns>(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return can_hash_all<InRuns>(member_types<T>{}, seen{});
   else return std::has_unique_object_representations_v<T> && !tuple_like<T> && !plain_aggregate<T>();
@@ -187,6 +198,37 @@ template <class T>
   if constexpr (hashable<T>) return hash_of(x);
   else return 0;
 }
+
+/// Hashes of the members of an aggregate, by which the first one that differs from another value is named.
+template <class T>
+class member_hashes {
+  static constexpr bool told = has_members<T> && !traited_buffers<T> && !member_buffers<T>;
+  static constexpr std::size_t count = told ? parts<T>() : 0;
+
+ public:
+  explicit member_hashes(T const& x) {
+    each(x, [this](std::size_t k, std::uint64_t hash) { hash_[k] = hash; });
+  }
+  /// The first member of `other` that differs; -1 if none does or T has no members.
+  [[nodiscard]] std::int64_t first_other(T const& other) const {
+    std::int64_t found = -1;
+    each(other, [&](std::size_t k, std::uint64_t hash) {
+      if (found < 0 && hash != hash_[k]) found = std::int64_t(k);
+    });
+    return found;
+  }
+
+ private:
+  template <class F>
+  static void each([[maybe_unused]] T const& x, [[maybe_unused]] F f) {
+    if constexpr (told)
+      with_members<count>(x, [&f](auto const&... member) {
+        std::size_t k = 0;
+        (f(k++, hash_of(member)), ...);
+      });
+  }
+  std::uint64_t hash_[count + 1] = {};
+};
 
 /// The part of a state that a sweep hashes: the state itself, or the snapshot of an object.
 template <class State, bool = copied_state<State>>

@@ -100,7 +100,8 @@ template <class Memory, class... Rest>
 ///   stages are steps, and the slot of each state and tape is its number; a `chain_store`, for plans that save; an
 ///   lvalue `sweep_failure`, which receives the position of an exception; `sweep_options`: with a `replay_check`,
 ///   states that are made again or loaded are compared with their first value, with `checkpoints` at the end of each
-///   recomputation, with `every_step` all of them; 8 to 9 bytes per state
+///   recomputation, with `every_step` all of them; 8 to 9 bytes per state. The first state that a store brings back is
+///   run on by its stage once more; for that moment one more state exists
 /// \returns the adjoint of x0; for `any_stage` in a stage_value
 /// \throws invalid_schedule, invalid_plan   before any stage runs, for a plan that these stages cannot obey
 /// \throws nondeterminism_error   from a replay check, in which stages are steps

@@ -11,6 +11,7 @@
 #include <cairn/core/detail/replay_ledger.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/forms.hpp>
+#include <cairn/core/numbers.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/run/detail/execute.hpp>
 #include <cairn/store/store.hpp>
@@ -20,11 +21,16 @@ namespace cairn::detail {
 /// Has the members of `copied_states` or `saved_states` that a sweep uses. Splits an advance where the ledger needs a
 /// state. An out-of-place step finds a copy of x in its x1 when it runs first, and values that are not numbers when it
 /// runs again; if it does not write all of x1, the two results differ.
-template <class State, class States>
+/// The first snapshot that is restored is run on for one step, and so is the first state that a store brings back from
+/// bytes: what it makes shows whether the kept bytes lack something that the step reads. These calls are not counted.
+/// \tparam Tried  the step, if states are brought back
+template <class State, class States, class Tried = void>
 class replayed_states {
+  static constexpr bool kept_in_parts = saved_state<State> || !keeps_frames<std::remove_cvref_t<decltype(std::declval<States&>().store())>>;
+
  public:
-  replayed_states(States& states, replay_ledger& ledger, sweep_status const& status) noexcept
-      : states_{states}, ledger_{ledger}, status_{status} {}
+  replayed_states(States& states, replay_ledger& ledger, sweep_status const& status, Tried* step = nullptr) noexcept
+      : states_{states}, ledger_{ledger}, status_{status}, step_{step} {}
 
   template <class Step>
   void advance(Step& step, step_index from, step_index to, step_index& failed) {
@@ -36,18 +42,14 @@ class replayed_states {
     if (ledger_.on() && !ledger_.saved(where.slot, i, hash_of_live(i))) fail(i);
   }
   [[nodiscard]] bool load(place where, step_index i) {
-    if (!states_.load(where, i)) return false;
-    came_back(where.slot, i);
-    return true;
+    return brought_back(where.slot, i, [&] { return states_.load(where, i); });
   }
   void load_initial() {
-    states_.load_initial();
-    came_back(ledger_.initial_place(), 0);
+    (void)brought_back(ledger_.initial_place(), 0, [&] { return states_.load_initial(), true; });
   }
   template <class Make>
   void load_made(step_index i, Make make, slot_index tape) {
-    states_.load_made(i, make, tape);
-    came_back(ledger_.place_of_tape(tape), i);
+    (void)brought_back(ledger_.place_of_tape(tape), i, [&] { return states_.load_made(i, make, tape), true; });
   }
   void drop(place where) { states_.drop(where); }
   /// Live stays; states between it and the final one are checked as they are made.
@@ -60,7 +62,7 @@ class replayed_states {
       next = ledger_.next_check(next, to);
       step_index const reach = next < to ? next : to;
       if (!begun && (reach > from || next >= to)) {
-        states_.turn(step, from, reach, failed);
+        begin_turn(step, from, reach, failed);
         begun = true;
       } else if (at < reach) {
         states_.turn_on(step, at, reach, failed);
@@ -76,6 +78,8 @@ class replayed_states {
     if (ledger_.on() && ledger_.next_check(n - 1, n) == n - 1) check(n - 1);
     states_.turn_by(n, record);
     ledger_.reached(n);
+    if constexpr (saved_state<State>)
+      if (ledger_.on()) expect_other_snapshot(n, hash_of_final(), hash_of_live(n - 1));
   }
   /// \param tape  where the tape of this step is kept; `no_slot` directly before its adjoint, after which the state is
   ///   not needed
@@ -161,6 +165,59 @@ class replayed_states {
       states_.advance(step, from, to, failed);
     }
   }
+  /// Begins the turn; an object makes the first step of it once more from its snapshot.
+  template <class Step>
+  void begin_turn(Step& step, step_index from, step_index to, step_index& failed) {
+    if constexpr (saved_state<State>) {
+      if (from < to && ledger_.tries_restored(status_.turned)) {
+        states_.turn(step, from, from + 1, failed);
+        using snapshot = hashed_part_t<State>;
+        member_hashes<snapshot> const first =
+            states_.look_at_object([](auto const& x) { return member_hashes<snapshot>{x}; });
+        std::uint64_t const hash = hash_of_final();
+        expect_other_snapshot(from + 1, hash, hash_of_live(from));
+        states_.begin_turn_again();
+        if (hash_of_final() != hash_of_live(from)) refuse_loaded(from);
+        states_.turn_on(step, from, from + 1, failed);
+        if (hash_of_final() != hash)
+          refuse_restored(from + 1, states_.look_at_object([&](auto const& x) { return first.first_other(x); }));
+        return states_.turn_on(step, from + 1, to, failed);
+      }
+    }
+    states_.turn(step, from, to, failed);
+  }
+  /// Refuses snapshots that are all equal, up to state i and the one before it, and hold no numbers: then they name
+  /// where the state is. Numbers may stay as they are, as those of a state at rest do.
+  void expect_other_snapshot([[maybe_unused]] step_index i, [[maybe_unused]] std::uint64_t hash,
+                             [[maybe_unused]] std::uint64_t before) {
+    if constexpr (saved_state<State>) {
+      if (hash != before || !ledger_.are_all(i, hash)) return;
+      bool numbers = false;
+      if constexpr (numbered<hashed_part_t<State>>)
+        states_.look_at_object([&](auto const& x) {
+          visit_numbers(x, [&](auto const*, std::size_t count) { numbers = numbers || count > 0; });
+        });
+      if (!numbers) refuse_equal_snapshots(i);
+    }
+  }
+  /// Brings state i back by `load`, which returns whether it is there.
+  template <class Load>
+  [[nodiscard]] bool brought_back(slot_index place, step_index i, Load load) {
+    if (!load()) return false;
+    came_back(place, i);
+    if constexpr (!std::is_void_v<Tried> && kept_in_parts) {
+      std::uint64_t const end = status_.turned ? ledger_.end_to_try(i) : 0;
+      if (end == 0) return true;
+      step_index failed = i;
+      run(*step_, i, i + 1, failed);
+      known_ = -1;
+      expect_other_snapshot(i + 1, end, hash_);
+      if (hash_of_live(i + 1) != end) refuse_restored(i + 1, -1);
+      known_ = -1;
+      return load();
+    }
+    return true;
+  }
   void check(step_index i) {
     if (!ledger_.note(i, hash_of_live(i))) fail(i);
   }
@@ -191,6 +248,7 @@ class replayed_states {
   States& states_;
   replay_ledger& ledger_;
   sweep_status const& status_;
+  Tried* step_;
   std::uint64_t hash_ = 0;  // of live, while it is state known_
   step_index known_ = -1;
 };

@@ -86,6 +86,11 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
   void turn_on(Step& step, step_index from, step_index to, step_index& failed) {
     run_in_place(step, *object_, from, to, failed);
   }
+  /// The object returns to live, from which `turn_on` makes the turn again.
+  void begin_turn_again() {
+    put_back(parked_);
+    object_.reaches_final();
+  }
   /// The turn of an adjoint that runs and records the last step itself.
   template <class Record>
   void turn_by(step_index n, Record record) {

@@ -140,20 +140,20 @@ class sweep {
   [[gnu::noinline, gnu::hot]] stop_reason run_plan(Step& step, User& user, Observer& observer) {
     if constexpr (may_lose<store_type>) {
       if (work_.on_rest_) return run_rest(step, user, observer);
-      auto&& running = watched();
+      auto&& running = watched(&step);
       stop_reason const answer = execute(*work_.walk_, running, step, user, observer, status());
       if (answer != stop_reason::lost) return answer;
       replan_after_loss(user);
       return run_rest(step, user, observer);
     } else {
-      auto&& running = watched();
+      auto&& running = watched(&step);
       return execute(*work_.walk_, running, step, user, observer, status());
     }
   }
   /// The same for a sweep that was replanned.
   template <class Step, class User, class Observer>
   stop_reason run_rest(Step& step, User& user, Observer& observer) {
-    auto&& running = watched();
+    auto&& running = watched(&step);
     for (;;) {
       stop_reason const answer = execute(*work_.rest_, running, step, user, observer, status());
       if constexpr (may_lose<store_type>) {
@@ -193,8 +193,10 @@ class sweep {
 
   [[nodiscard]] states_type& states() noexcept { return work_.states_; }
   /// The states, as the actions of a sweep use them: with the replay check if there is one.
-  [[nodiscard]] decltype(auto) watched() noexcept {
-    if constexpr (checked) return replayed_states<State, states_type>{states(), ledger(), status()};
+  /// \param step  if states are brought back
+  template <class Step = void>
+  [[nodiscard]] decltype(auto) watched([[maybe_unused]] Step* step = nullptr) noexcept {
+    if constexpr (checked) return replayed_states<State, states_type, Step>{states(), ledger(), status(), step};
     else return (work_.states_);
   }
   [[nodiscard]] auto& ledger() noexcept { return work_.ledger_; }

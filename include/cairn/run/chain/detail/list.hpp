@@ -195,6 +195,13 @@ class chain_list {
     if constexpr (std::is_same_v<state_type, stage_value>) return state_at(i).hash();
     else return hash_if_known(state_at(i));
   }
+  /// The hash of what stage i makes of its state, which is not kept.
+  [[nodiscard]] std::uint64_t hash_of_forward(step_index i) {
+    auto&& x = state_at(i);
+    auto const made = access::with_index(i, [&](auto... index) { return stage_forward(stage(i), x, index...); });
+    if constexpr (std::is_same_v<state_type, stage_value>) return made.view().hash();
+    else return hash_if_known(made);
+  }
   /// Visits the bytes of state i; returns false if it does not exist or its bytes are unknown.
   bool visit(step_index i, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) const {
     if (!at_hand(i)) return false;

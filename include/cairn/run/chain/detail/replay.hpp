@@ -4,6 +4,7 @@
 /// value.
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/detail/chain_walk.hpp>
 #include <cairn/core/detail/refused_replay.hpp>
@@ -20,6 +21,8 @@ struct no_chain_replay {
   void made(Chain const&, step_index) const noexcept {}
   template <class Chain>
   void came_back(Chain const&, step_index) const noexcept {}
+  template <class Chain>
+  void loaded(Chain&, step_index) const noexcept {}
 };
 
 /// With `every_step`, compares each state that is made again; with `checkpoints`, only the last state of each
@@ -46,6 +49,14 @@ class chain_replay {
     if (mode_ == replay_check::checkpoints && chosen_[std::size_t(i)] == 0) return;
     if (!agrees(run, i)) refuse_replayed(i, mode_ == replay_check::every_step ? i - 1 : from_);
   }
+  /// State i has been loaded. The first one is run on by a stage, whose result is compared and dropped: if nothing runs
+  /// again, only this shows what a store has left out.
+  template <class Chain>
+  void loaded(Chain& run, step_index i) {
+    came_back(run, i);
+    if (std::uint64_t const end = mode_ == replay_check::off ? 0 : ledger_.end_to_try(i); end != 0)
+      if (run.hash_of_forward(i) != end) refuse_restored(i + 1, -1);
+  }
   /// State i has been saved or loaded.   \throws nondeterminism_error, invalid_call   as `made`
   template <class Chain>
   void came_back(Chain const& run, step_index i) {
@@ -62,7 +73,7 @@ class chain_replay {
     from_ = i;
     return true;
   }
-  /// Marks the last state of each recomputation.
+  /// Marks the last state of each recomputation, and the one after the first state that is loaded.
   template <class Actions>
   void choose(Actions const& actions, step_index stages) {
     chosen_.assign(std::size_t(stages) + 1, 0);
@@ -73,7 +84,10 @@ class chain_replay {
       again = -1;
     };
     action const* const list = actions.data();
+    bool loads = false;
     for (std::size_t k = 0; k < actions.size(); ++k) {
+      if (list[k].kind == action_kind::load && list[k].from < stages && !std::exchange(loads, true))
+        chosen_[std::size_t(list[k].from) + 1] = 1;
       if (!runs_stage(list[k])) continue;
       step_index const i = list[k].to;
       if (list[k].from != last) end_stretch();

@@ -69,7 +69,7 @@ class chain_states {
   [[nodiscard]] bool load(place where, step_index i) {
     if constexpr (stores) {
       memory_.load(store_, where.where, i);
-      replay_.came_back(memory_, i);
+      replay_.loaded(memory_, i);
     }
     return true;
   }

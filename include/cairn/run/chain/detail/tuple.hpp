@@ -177,6 +177,12 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
     with_state(i, [&](auto k) { made = hash_if_known(state_at<k()>()); });
     return made;
   }
+  /// The hash of what stage i makes of its state, which is not kept.
+  [[nodiscard]] std::uint64_t hash_of_forward(step_index i) {
+    std::uint64_t hash = 0;
+    with_stage(i, [&](auto k) { hash = hash_if_known(stage_forward(std::get<k()>(stages_), state_at<k()>())); });
+    return hash;
+  }
   /// Visits the bytes of state i; returns false if it does not exist or its bytes are unknown.
   bool visit(step_index i, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) const {
     bool visited = false;

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// With a replay check, the first state that is brought back is run on for one step: what it makes shows whether a
+// snapshot, or the bytes in a store, lack something. No plan has to run anything again for that.
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+#include <cairn/cairn.hpp>
+#include <cairn/planning.hpp>
+#include <cairn/run/nested.hpp>
+#include <cairn/run/resume.hpp>
+#include <cairn/run/while.hpp>
+#include "support/catch.hpp"
+
+using namespace cairn;
+
+namespace {
+
+constexpr replay_check modes[] = {replay_check::checkpoints, replay_check::every_step};
+constexpr step_index n = 9;
+
+struct kept {
+  std::vector<double> u;
+  double t = 0;
+};
+/// An object with a member that changes with every step.
+template <bool Complete>
+struct solver {
+  solver() = default;
+  solver(solver const&) = delete;
+  kept now{{0.7, 0.4}, 0};
+  double speed = 1;
+  int calls = 0;
+  struct snapshot {
+    double begin;
+    kept inside;
+    double speed;
+  };
+  [[nodiscard]] snapshot save() const { return {1, now, Complete ? speed : 0}; }
+  void restore(snapshot const& from) {
+    now = from.inside;
+    if (Complete) speed = from.speed;
+  }
+  void step() {
+    ++calls;
+    for (double& u : now.u) u = std::sin(speed * u);
+    now.t += 1, speed *= 0.99;
+  }
+};
+template <class Solver>
+struct loop_of {
+  static void step(Solver& x) { x.step(); }
+  static void adjoint(Solver const& x, double& bar) { bar *= x.speed * std::cos(x.speed * x.now.u[0]); }
+  struct tape {
+    double factor;
+    typename Solver::snapshot after;
+  };
+  static tape record(Solver& x) {
+    double const factor = x.speed * std::cos(x.speed * x.now.u[0]);
+    x.step();
+    return {factor, x.save()};
+  }
+  static void reverse(tape const& at, double& bar) { bar *= at.factor; }
+};
+/// What the check of a sweep says.
+template <class Sweep>
+std::optional<nondeterminism_error> found(Sweep sweep) {
+  try {
+    (void)sweep();
+  } catch (nondeterminism_error const& e) { return e; }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a snapshot that lacks a member is found by plans that run nothing again, and the member that differs named") {
+  auto const each_plan = [](auto check) {
+    for (auto const mode : modes) {
+      check(mode, any_schedule{store_all(n)});
+      check(mode, any_schedule{revolve{n, n - 1}});
+      check(mode, any_schedule{revolve{n, n}});
+      check(mode, any_schedule{revolve{n, 1}});
+      check(mode, any_schedule{uniform{n, {.checkpoints = 3}}});
+    }
+  };
+  each_plan([](replay_check mode, any_schedule const& plan) {
+    using lacking = solver<false>;
+    using loop = loop_of<lacking>;
+    lacking x;
+    auto const e = found([&] { return gradient(loop::step, x, plan, 1.0, loop::adjoint, sweep_options{mode}); });
+    REQUIRE(e);
+    CHECK(e->found.state == n);
+    CHECK(e->found.last_step == n - 1);
+    CHECK(e->found.member == 1);  // the speed that the snapshot lacks makes another `inside`
+    CHECK(std::string{e->what()}.find("member") != std::string::npos);
+    lacking kept;
+    CHECK(found([&] { return checkpointed_loop(loop::step, kept, plan, sweep_options{mode}); }));
+  });
+  each_plan([](replay_check mode, any_schedule const& plan) {
+    using loop = loop_of<solver<true>>;
+    solver<true> x, plain;
+    double const expected = gradient(loop::step, plain, plan, 1.0, loop::adjoint);
+    CHECK(gradient(loop::step, x, plan, 1.0, loop::adjoint, sweep_options{mode}) == expected);
+    CHECK(x.calls == plain.calls + 1);
+    CHECK(x.save().inside.u == plain.save().inside.u);
+  });
+}
+
+TEST_CASE("a snapshot that lacks a member is found where the adjoint records, and where the last leaf is the turn") {
+  for (auto const mode : modes) {
+    using loop = loop_of<solver<false>>;
+    auto const recording = [] { return recorded{loop::record, loop::reverse}; };
+    solver<false> x, y, z;
+    CHECK(found([&] { return gradient(loop::step, x, store_all(n), 1.0, recording(), sweep_options{mode}); }));
+    auto const leaf = [](solver<false> const& at, double& bar, step_index first, step_index last) {
+      for (; first < last; ++first) bar *= at.speed;
+    };
+    CHECK(found([&] { return gradient(loop::step, y, leaves{n, n, revolve{1, 1}}, 1.0, leaf, sweep_options{mode}); }));
+    auto const goes_on = [](solver<false> const& at) { return at.now.t < 6.5; };
+    CHECK(found([&] {
+      auto run = checkpointed_while(loop::step, z, goes_on, online{20}, sweep_options{mode});
+      return run.reverse(1.0, loop::adjoint);
+    }));
+    using right = loop_of<solver<true>>;
+    solver<true> a, b;
+    CHECK(gradient(right::step, a, store_all(n), 1.0, recorded{right::record, right::reverse}, sweep_options{mode}) ==
+          gradient(right::step, b, store_all(n), 1.0, recorded{right::record, right::reverse}));
+  }
+}
+
+namespace {
+/// A value whose bytes in a store lack a member.
+class half_told {
+ public:
+  double u = 0.7, speed = 1;
+  void visit_buffers(auto& f) const { cairn::visit_buffers(u, f); }
+  void visit_buffers(auto& f) { cairn::visit_buffers(u, f); }
+};
+/// A store of bytes.
+struct in_bytes {
+  std::map<slot_index, std::vector<unsigned char>> slots;
+  void begin(slot_index) { slots.clear(); }
+  void save(auto& frames, place where, step_index, frame_id frame) {
+    auto& into = slots[where.slot];
+    into.clear();
+    visit_buffers(std::as_const(frames).state(frame), [&](void const* from, std::size_t size) {
+      auto const* const at = static_cast<unsigned char const*>(from);
+      into.insert(into.end(), at, at + size);
+    });
+  }
+  frame_id load(auto& frames, place where, step_index) {
+    frame_id const k = frames.take();
+    using state = std::remove_cvref_t<decltype(frames.state(k))>;
+    if (frames.reusable(k) == nullptr) frames.emplace(k, state{});
+    auto const* at = slots.at(where.slot).data();
+    visit_buffers(*frames.reusable(k), [&](void* into, std::size_t size) {
+      std::memcpy(into, at, size);
+      at += size;
+    });
+    return k;
+  }
+  void drop(auto&, place where) { slots.erase(where.slot); }
+};
+}  // namespace
+TEST_CASE("bytes in a store that lack a member are found, though the store gives back all that it was given") {
+  auto const step = [](half_told& x) { x.u = std::sin(x.speed * x.u), x.speed *= 0.99; };
+  int calls = 0;
+  auto const counted = [&](half_told& x) { ++calls, step(x); };
+  auto const adjoint = [](half_told const& x, double& bar) { bar *= x.speed * std::cos(x.speed * x.u); };
+  for (auto const mode : modes)
+    for (any_schedule const& plan : {any_schedule{store_all(n)}, any_schedule{revolve{n, n}}}) {
+      in_bytes store;
+      CHECK(found([&] { return gradient(step, half_told{}, plan, 1.0, adjoint, store, sweep_options{mode}); }));
+      // Frames keep the whole value, and nothing runs twice.
+      calls = 0;
+      CHECK_FALSE(found([&] { return gradient(counted, half_told{}, plan, 1.0, adjoint, sweep_options{mode}); }));
+      CHECK(calls == n);
+    }
+}
+
+TEST_CASE("a whole value in a store is run on once, with any form of step, and the bits stay") {
+  struct number {
+    double u = 0.7, speed = 1;
+  };
+  int calls = 0;
+  auto const move = [&](number x) { return ++calls, number{std::sin(x.speed * x.u), x.speed * 0.99}; };
+  auto const adjoint = [](number const& x, number const& x1, double& bar, step_index) {
+    bar *= x1.speed * std::cos(x.speed * x.u);
+  };
+  auto const check = [&](auto const& step) {
+    for (auto const mode : modes)
+      for (any_schedule const& plan : {any_schedule{store_all(n)}, any_schedule{revolve{n, 2}}}) {
+        in_bytes one, other;
+        calls = 0;
+        double const expected = gradient(step, number{}, plan, 1.0, adjoint, one);
+        int const plain = std::exchange(calls, 0);
+        CHECK(gradient(step, number{}, plan, 1.0, adjoint, other, sweep_options{mode}) == expected);
+        CHECK(calls <= plain + 1);
+        CHECK(calls >= plain);
+      }
+  };
+  check([&](number& x) { x = move(x); });
+  check([&](number const& x) { return move(x); });
+  check([&](number const& x, number& x1) { x1 = move(x); });
+}
+
+namespace {
+/// An object with a disk of its own; `Where` says what a snapshot is.
+enum class snapshot_is { one_name, one_number, the_bytes, numbers };
+template <snapshot_is Where>
+struct on_disk {
+  on_disk() = default;
+  on_disk(on_disk const&) = delete;
+  double u = 0.7;
+  mutable std::map<std::string, double> files;
+  [[nodiscard]] auto save() const {
+    if constexpr (Where == snapshot_is::one_name) return write("ck.bin");
+    else if constexpr (Where == snapshot_is::one_number) return write("0"), 0;
+    else if constexpr (Where == snapshot_is::the_bytes) return std::string(reinterpret_cast<char const*>(&u), sizeof u);
+    else return u;
+  }
+  void restore(auto const& from) {
+    if constexpr (Where == snapshot_is::the_bytes) std::memcpy(&u, from.data(), sizeof u);
+    else if constexpr (Where == snapshot_is::numbers) u = from;
+    else if constexpr (Where == snapshot_is::one_number) u = files.at("0");
+    else u = files.at(from);
+  }
+  std::string write(std::string name) const { return files[name] = u, name; }
+};
+template <snapshot_is Where>
+std::optional<nondeterminism_error> said(any_schedule const& plan, replay_check mode, double start = 0.7) {
+  on_disk<Where> x;
+  x.u = start;
+  auto const step = [](on_disk<Where>& at) { at.u = std::sin(at.u); };
+  auto const adjoint = [](on_disk<Where> const& at, double& bar) { bar *= std::cos(at.u); };
+  if (auto const e = found([&] { return gradient(step, x, plan, 1.0, adjoint, sweep_options{mode}); })) return e;
+  x.u = start;
+  struct tape {
+    double u;
+  };
+  auto const record = [&](on_disk<Where>& at) {
+    tape const made{at.u};
+    step(at);
+    return made;
+  };
+  return found([&] {
+    return gradient(step, x, plan, 1.0, recorded{record, [](tape const& at, double& bar) { bar *= std::cos(at.u); }},
+                    sweep_options{mode});
+  });
+}
+}  // namespace
+TEST_CASE("snapshots that are all equal, such as a file's name, are refused and the reason is said") {
+  for (auto const mode : modes)
+    for (any_schedule const& plan :
+         {any_schedule{store_all(n)}, any_schedule{revolve{n, 1}}, any_schedule{revolve{n, 3}}, any_schedule{uniform{2}}}) {
+      auto const name = said<snapshot_is::one_name>(plan, mode), number = said<snapshot_is::one_number>(plan, mode);
+      REQUIRE((name && number));
+      CHECK(std::string{name->what()}.find("the snapshots of all states are equal") != std::string::npos);
+      CHECK_FALSE(said<snapshot_is::the_bytes>(plan, mode));
+      CHECK_FALSE(said<snapshot_is::numbers>(plan, mode));
+      CHECK_FALSE(said<snapshot_is::numbers>(plan, mode, 0.0));  // at rest
+    }
+  CHECK_FALSE(said<snapshot_is::one_name>(any_schedule{uniform{0}}, replay_check::every_step));
+}
