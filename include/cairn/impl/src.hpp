@@ -41,6 +41,7 @@
 #include <cairn/run/check/detail/impl/adjoint_check.ipp>
 #include <cairn/run/check/detail/impl/number_counts.ipp>
 #include <cairn/run/check/impl/check_gradient.ipp>
+#include <cairn/run/check/impl/check_plans.ipp>
 #include <cairn/run/check/impl/report.ipp>
 #include <cairn/schedule/impl/disk_revolve.ipp>
 #include <cairn/schedule/impl/fingerprint.ipp>
