@@ -59,8 +59,10 @@ TEST_CASE("what is wrong with JSON is said with its action or byte", "[adapt][ac
   CHECK_THAT(said_of(""),
              ContainsSubstring("cairn::read_actions_json: this is not JSON") && ContainsSubstring("byte = 1"));
   CHECK_THAT(said_of("{\"steps\": 1e999}"), ContainsSubstring("a number that is too large for any type"));
-  CHECK_THAT(said_of("[1, 2"), ContainsSubstring("this is not JSON"));
-  for (auto const* text : {"[1, 2]", "{}", R"({"actions": 3})", "null"})
+  CHECK_THAT(said_of("{\"steps\": 1"), ContainsSubstring("this is not JSON"));
+  CHECK_THAT(said_of(begun + R"({"action": "turn", "action": "turn"}]})"), ContainsSubstring("a name twice"));
+  CHECK_THAT(said_of(begun + R"({"action": ["turn"]}]})"), ContainsSubstring("neither a text nor a whole number"));
+  for (auto const* text : {"[1, 2]", "[1, 2", R"({"actions": [], "actions": []})", "{}", R"({"actions": 3})", "null"})
     CHECK_THAT(said_of(text), ContainsSubstring("this is not a list of actions"));
   CHECK_THAT(said_of(begun + "7]}"),
              ContainsSubstring("an action that is not an object") && ContainsSubstring("action = 1"));

@@ -14,7 +14,9 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <nlohmann/json.hpp>
+#include <cairn/adapt/nlohmann_json/detail/json_events.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/text/action_words.hpp>
@@ -85,6 +87,67 @@ inline constexpr char const* json_reader_name = "cairn::read_actions_json";
   return {parts[0], parts[1], parts[2], parts[3], parts[4], parts[5]};
 }
 
+[[noreturn]] inline void refuse_no_action_list() {
+  throw parse_error{json_reader_name, "this is not a list of actions", {},
+                    "give an object with steps, slots, and an array of actions"};
+}
+
+/// Reads a list of actions from the events of a JSON reader: only the action that is being read is ever a tree.
+class action_events final : public json_events {
+ public:
+  bool key(json::string_t& name) override {
+    key_ = name;
+    return true;
+  }
+  bool parse_error(std::size_t position, std::string const&, json::exception const& found) override {
+    throw cairn::parse_error{json_reader_name,
+                             is_too_large_a_number(found) ? "a number that is too large for any type"
+                                                          : "this is not JSON",
+                             {{"byte", position}},
+                             ""};
+  }
+  [[nodiscard]] action_list result() const {
+    if (!listed_) refuse_no_action_list();
+    return plan_.result(at_);
+  }
+
+ private:
+  bool value(json const& is) override {
+    if (depth_ == 0 || (depth_ == 1 && key_ == "actions")) refuse_no_action_list();
+    if (depth_ == 1) plan_.set(key_, text_of_member(is, at_), at_);
+    else if (depth_ == 2) add(is);
+    else if (!action_.emplace(key_, is).second)
+      throw cairn::parse_error{at_.who, "a name twice", {at_.place}, ""};
+    return true;
+  }
+  bool open(json const& empty) override {
+    bool const suits = depth_ == 0   ? empty.is_object()
+                       : depth_ == 1 ? key_ != "actions" || (empty.is_array() && !std::exchange(listed_, true))
+                                     : true;
+    if (!suits) refuse_no_action_list();
+    if ((depth_ == 1 && key_ != "actions") || depth_ > 2) (void)text_of_member(empty, at_);  // which it is not
+    if (depth_ == 2 && !empty.is_object()) add(empty);
+    if (depth_++ == 2) action_ = json::object();
+    return true;
+  }
+  bool close() override {
+    if (--depth_ == 2) add(action_);
+    return true;
+  }
+  void add(json const& one) {
+    std::string parts[6];
+    plan_.add(action_of_object(one, parts, at_), at_);
+    at_.place = {"action", at_.place.magnitude + 1};
+  }
+
+  reading_at at_{json_reader_name, {"action", 0}};
+  action_list_reader plan_;
+  int depth_ = 0;  ///< open containers: the object, its list of actions, an action
+  bool listed_ = false;
+  json action_;
+  json::string_t key_;
+};
+
 }  // namespace detail
 
 /// The schedule in a JSON object. The actions are read but not checked: use `verified{action_list_from_json(object)}`
@@ -94,8 +157,7 @@ inline constexpr char const* json_reader_name = "cairn::read_actions_json";
 [[nodiscard]] inline action_list action_list_from_json(nlohmann::json const& object) {
   detail::reading_at at{detail::json_reader_name, {"action", 0}};
   if (!object.is_object() || !object.contains("actions") || !object["actions"].is_array())
-    throw parse_error{
-        at.who, "this is not a list of actions", {}, "give an object with steps, slots, and an array of actions"};
+    detail::refuse_no_action_list();
   detail::action_list_reader plan;
   for (auto const& [name, value] : object.items())
     if (name != "actions") plan.set(name, detail::text_of_member(value, at), at);
@@ -107,18 +169,12 @@ inline constexpr char const* json_reader_name = "cairn::read_actions_json";
   return plan.result(at);
 }
 
-/// The schedule in a JSON text, like `action_list_from_json`.
+/// The schedule in a JSON text, like `action_list_from_json`; no tree is built.
 /// \throws parse_error   with the position in bytes or the number of the action   \throws invalid_plan
 [[nodiscard]] inline action_list read_actions_json(std::string_view text) {
-  nlohmann::json object;
-  try {
-    object = nlohmann::json::parse(text);
-  } catch (nlohmann::json::parse_error const& found) {
-    throw parse_error{detail::json_reader_name, "this is not JSON", {{"byte", found.byte}}, ""};
-  } catch (nlohmann::json::out_of_range const&) {
-    throw parse_error{detail::json_reader_name, "a number that is too large for any type", {}, ""};
-  }
-  return action_list_from_json(object);
+  detail::action_events events;
+  nlohmann::json::sax_parse(text, &events);
+  return events.result();
 }
 
 }  // namespace cairn

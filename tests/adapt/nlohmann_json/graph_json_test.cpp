@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/edits.hpp"
 #include "support/graph_kinds.hpp"
 
 using namespace cairn;
@@ -77,9 +78,11 @@ TEST_CASE("what an adjoint needs of its inputs is one flag or one for each", "[a
 }
 
 TEST_CASE("what is no graph is refused with the operation", "[adapt][graph]") {
-  for (char const* const text : {"", "{", "[1", "{\"operations\": [}"})
+  for (char const* const text : {"", "{", "{\"operations\": [{}]", "{\"operations\": [}"})
     CHECK_THAT(said_of(text), ContainsSubstring("cairn::read_graph_json: this is not JSON"));
-  for (char const* const text : {"[]", "3", "{}", "{\"operations\": 3}", "{\"graph\": []}", "{\"graph\": {}}"})
+  for (char const* const text : {"[]", "[1", "3", "{}", "{\"operations\": 3}", "{\"operations\": {}}", "{\"graph\": []}",
+                                 "{\"graph\": {}}", "{\"operations\": [], \"graph\": 3}",
+                                 "{\"graph\": {\"operations\": []}, \"graph\": 3}"})
     CHECK_THAT(said_of(text), ContainsSubstring("this is not a graph"));
   auto const with = [](std::string const& members) {
     return said_of("{\"operations\": [{\"bytes\": 1}, {" + members + "}]}");
@@ -98,9 +101,50 @@ TEST_CASE("what is no graph is refused with the operation", "[adapt][graph]") {
   CHECK_THAT(with(R"("inputs": [1])"), ContainsSubstring("reads a value that is not made before it"));
   CHECK_THAT(with(R"("adjoint_needs_inputs": 1)"), ContainsSubstring("neither true nor false (operation = 1)"));
   CHECK_THAT(said_of(R"({"operations": [{"bytes": 9223372036854775807}]})"), ContainsSubstring("exceed 2^62"));
+  for (char const* const twice :
+       {R"({"operations": [{"time": 1, "time": 1}]})", R"({"operations": [], "operations": []})",
+        R"({"operations": [{}], "outputs": [0], "outputs": [0]})"})
+    CHECK_THAT(said_of(twice), ContainsSubstring("a member of this graph is given twice"));
+  CHECK_THAT(said_of(R"({"operations": [[]]})"), ContainsSubstring("is not an object (operation = 0)"));
+  CHECK_THAT(said_of(R"({"operations": [{"time": 1e999}]})"), ContainsSubstring("too large for any type (byte = "));
   CHECK_THROWS_AS(read_graph_json(std::string(100'000, '[')), parse_error);
   CHECK_THROWS_AS(read_graph_json("{\"more\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}"),
                   parse_error);
+}
+
+TEST_CASE("a tree of a graph and its text are refused alike", "[adapt][graph]") {
+  spoiler spoil{5};
+  std::vector<std::string> texts{R"({"graph": {"operations": [{"bytes": 2}], "more": [{}]}, "operations": [{}]})"};
+  for (auto const of : graphs::all_kinds)
+    for (int const size : {0, 1, 4}) {
+      auto graph = graphs::with_flags(graphs::make(of, size, 1), 2);
+      graph.loss_time = 3;
+      texts.push_back(graph_json(graph).dump());
+    }
+  int sound = 0;
+  for (int k = 0; k < 20'000; ++k) {
+    std::string const text = spoil.spoilt(texts[std::size_t(k) % texts.size()], '{');
+    auto const tree = nlohmann::json::parse(text, nullptr, false);
+    auto const of_text = said_of(text);
+    sound += of_text.empty();
+    if (tree.is_discarded()) {
+      REQUIRE_FALSE(of_text.empty());
+      continue;
+    }
+    std::string of_tree;
+    try {
+      auto const graph = graph_from_json(tree);
+      if (of_text.empty()) REQUIRE(graph == read_graph_json(text));
+    } catch (error const& found) {
+      of_tree = found.what();
+    }
+    // A tree forgets the order and what was given twice.
+    INFO(text << "\n" << of_text << "\n" << of_tree);
+    REQUIRE((of_text.empty() == of_tree.empty() || of_text.find("twice") != of_text.npos ||
+             text.find("\"graph\"") != text.npos));
+  }
+  CHECK(sound > 200);
+  CHECK(sound < 10'000);
 }
 
 TEST_CASE("a plan that is written is obeyed as it was", "[adapt][graph]") {

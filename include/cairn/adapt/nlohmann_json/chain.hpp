@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 #include <nlohmann/json.hpp>
+#include <cairn/adapt/nlohmann_json/detail/json_events.hpp>
 #include <cairn/adapt/nlohmann_json/detail/whole_json.hpp>
 #include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
@@ -50,40 +51,25 @@ inline constexpr chain_member chain_members[]{
 /// Builds a chain from the events of a JSON reader, without a tree in between: numbers are stored directly, and ignored
 /// members take no memory, however deeply they are nested. Members outside the chain are passed to `outer`, for formats
 /// that hold more than a chain. Pass it to `nlohmann::json::sax_parse`, then call `take`.
-class chain_json_reader : public nlohmann::json::json_sax_t {
+class chain_json_reader : public detail::json_events {
  public:
-  using json = nlohmann::json;  ///< whose events it takes
-
   /// \param who  what errors begin with, with static storage
   /// \param bare  whether the outermost object may be the chain itself
   chain_json_reader(char const* who, bool bare) noexcept : who_{who}, bare_{bare} {}
 
-  bool null() override { return value(nullptr); }  ///< a value
-  bool boolean(bool claim) override { return value(claim); }  ///< a value
-  bool number_integer(json::number_integer_t number) override { return value(number); }  ///< a value
-  bool number_unsigned(json::number_unsigned_t number) override { return value(number); }  ///< a value
-  /// A value.
-  bool number_float(json::number_float_t number, json::string_t const&) override { return value(number); }
-  bool string(json::string_t& text) override { return value(std::move(text)); }  ///< a value
-  bool binary(json::binary_t&) override { return value(nullptr); }  ///< refused: not a number
   /// The name of the next member.
   bool key(json::string_t& name) override {
     if (ignored_ == 0) key_ = name;
     return true;
   }
-  bool start_object(std::size_t) override { return open(json::object()); }  ///< an object begins
-  bool end_object() override { return close(); }  ///< an object ends
-  bool start_array(std::size_t) override { return open(json::array()); }  ///< a list begins
-  bool end_array() override { return close(); }  ///< a list ends
   /// \throws parse_error   with the number of the byte
   bool parse_error(std::size_t position, std::string const&, json::exception const& found) override {
-    constexpr int number_out_of_range = 406;
-    if (found.id == number_out_of_range)
+    if (detail::is_too_large_a_number(found))
       detail::refuse_chain(who_, "a number that is too large for any type", {{"byte", position}}, "");
     detail::refuse_chain(who_, "this is not JSON", {{"byte", position}}, "");
   }
   /// A text, a number, a boolean or null.
-  bool value(json const& is) {
+  bool value(json const& is) override {
     if (ignored_ > 0) return true;
     if (list_) {
       auto& numbers = chain_.*list_->numbers;
@@ -131,7 +117,13 @@ class chain_json_reader : public nlohmann::json::json_sax_t {
     return (given_ >> (&list - detail::chain_members) & 1u) != 0;
   }
 
-  bool open(json const& empty) {
+  bool close() noexcept override {
+    if (ignored_ == depth_) ignored_ = 0;
+    else if (ignored_ == 0) list_ = nullptr;
+    --depth_;
+    return true;
+  }
+  bool open(json const& empty) override {
     ++depth_;
     if (ignored_ > 0) return true;
     if (list_) refuse_entry(list_->place, (chain_.*list_->numbers).size());
@@ -155,12 +147,6 @@ class chain_json_reader : public nlohmann::json::json_sax_t {
       if (key_ == "L") stages_ = -1;
       ignored_ = depth_;
     }
-    return true;
-  }
-  bool close() noexcept {
-    if (ignored_ == depth_) ignored_ = 0;
-    else if (ignored_ == 0) list_ = nullptr;
-    --depth_;
     return true;
   }
   [[nodiscard]] std::int64_t number_of(json const& is, char const* place, std::size_t position) const {

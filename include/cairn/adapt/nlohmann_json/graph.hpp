@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 #include <nlohmann/json.hpp>
+#include <cairn/adapt/nlohmann_json/detail/json_events.hpp>
 #include <cairn/adapt/nlohmann_json/detail/whole_json.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/operation_graph.hpp>
@@ -47,28 +48,26 @@ class graph_reader {
 
   [[nodiscard]] operation_graph read(json const& object) const {
     json const& from = object.is_object() && object.contains("graph") ? object["graph"] : object;
-    if (!from.is_object() || !from.contains("operations") || !from["operations"].is_array())
-      refuse("this is not a graph", {},
-             "give an object with a list operations, or one whose member graph is that");
+    if (!from.is_object() || !from.contains("operations") || !from["operations"].is_array()) refuse_shape();
     operation_graph graph;
     for (json const& one : from["operations"]) graph.operations.push_back(operation(one, graph.operations.size()));
+    finish(graph, from);
+    return graph;
+  }
+  /// Reads what stands beside the operations, and checks the graph.
+  void finish(operation_graph& graph, json const& from) const {
     if (from.contains("outputs")) graph.outputs = numbers(from["outputs"], graph.operations.size());
     for (auto const& [name, number] :
          {std::pair{"loss_time", &graph.loss_time}, std::pair{"loss_work", &graph.loss_work}})
       if (from.contains(name)) *number = number_of(from[name], graph.operations.size());
     check_graph(graph, who_);
-    return graph;
-  }
-  [[nodiscard]] json parsed(std::string_view text) const {
-    json object = json::parse(text, nullptr, false);
-    if (object.is_discarded()) refuse("this is not JSON", {}, "");
-    return object;
   }
   [[noreturn]] void refuse(char const* problem, std::initializer_list<named_value> values, char const* advice) const {
     throw parse_error{who_, problem, values, advice};
   }
-
- private:
+  [[noreturn]] void refuse_shape() const {
+    refuse("this is not a graph", {}, "give an object with a list operations, or one whose member graph is that");
+  }
   [[nodiscard]] graph_operation operation(json const& from, std::size_t v) const {
     if (!from.is_object())
       refuse("an operation of this graph is not an object",
@@ -82,6 +81,8 @@ class graph_reader {
     if (from.contains("adjoint_needs_output")) made.adjoint_needs_output = flag(from["adjoint_needs_output"], v);
     return made;
   }
+
+ private:
   [[nodiscard]] needed_inputs needed(json const& from, graph_operation const& of, std::size_t v) const {
     if (!from.is_array()) return flag(from, v);
     if (from.size() != of.inputs.size())
@@ -112,6 +113,129 @@ class graph_reader {
   }
 
   char const* who_;
+};
+
+/// Reads a graph from the events of a JSON reader: only the operation that is being read is ever a tree, and of that
+/// only the members that are known.
+class graph_events final : public json_events {
+ public:
+  explicit graph_events(char const* who) noexcept : reader_{who} {}
+
+  bool key(json::string_t& name) override {
+    if (ignored_ == 0) key_ = name;
+    return true;
+  }
+  bool parse_error(std::size_t position, std::string const&, json::exception const& found) override {
+    reader_.refuse(is_too_large_a_number(found) ? "a number that is too large for any type" : "this is not JSON",
+                   {{"byte", position}}, "");
+  }
+  /// The graph, checked; call once.
+  [[nodiscard]] operation_graph take() {
+    if (!listed_) reader_.refuse_shape();
+    reader_.finish(graph_, beside_);
+    return std::move(graph_);
+  }
+
+ private:
+  bool value(json const& is) override {
+    if (ignored_ > 0) return true;
+    if (depth_ == 0 || (depth_ == 1 && key_ == "graph")) reader_.refuse_shape();
+    if (depth_ < graph_depth_) return true;  // beside the member `graph`
+    if (list_) list_->push_back(is);
+    else if (is_operations()) reader_.refuse_shape();
+    else if (depth_ == graph_depth_ + 1) (void)reader_.operation(is, graph_.operations.size());  // not an object
+    else if (is_known()) put(is);
+    return true;
+  }
+  bool open(json const& empty) override {
+    ++depth_;
+    if (ignored_ > 0) return true;
+    bool const outermost = depth_ == 1, nested = depth_ == 2 && key_ == "graph";
+    if (outermost || nested) {
+      if (!empty.is_object() || (nested && graph_depth_ == 2)) reader_.refuse_shape();
+      graph_depth_ = depth_;
+      graph_ = {}, beside_ = json::object(), listed_ = false;
+    } else if (depth_ <= graph_depth_) {
+      ignored_ = depth_;
+    } else if (list_) {
+      list_->push_back(empty);
+      ignored_ = depth_;
+    } else if (depth_ == graph_depth_ + 2) {
+      if (!empty.is_object()) (void)reader_.operation(empty, graph_.operations.size());
+      operation_ = json::object();
+    } else if (--depth_; is_operations()) {
+      ++depth_;
+      if (!empty.is_array()) reader_.refuse_shape();
+      if (std::exchange(listed_, true)) refuse_twice();
+    } else {
+      bool const known = is_known();
+      json* const member = known ? &put(empty) : nullptr;
+      ++depth_;
+      if (known && empty.is_array()) list_ = member;
+      else ignored_ = depth_;
+    }
+    return true;
+  }
+  bool close() override {
+    if (ignored_ == depth_) ignored_ = 0;
+    else if (ignored_ > 0) {
+    } else if (list_) list_ = nullptr;
+    else if (depth_ == graph_depth_ + 2)
+      graph_.operations.push_back(reader_.operation(operation_, graph_.operations.size()));
+    --depth_;
+    return true;
+  }
+
+  [[nodiscard]] bool is_operations() const { return depth_ == graph_depth_ && key_ == "operations"; }
+  /// Whether the value that follows `key_` is a member that is read.
+  [[nodiscard]] bool is_known() const {
+    if (depth_ == graph_depth_) return key_ == "outputs" || key_ == "loss_time" || key_ == "loss_work";
+    if (key_ == "inputs" || key_ == "adjoint_needs_inputs" || key_ == "adjoint_needs_output") return true;
+    for (auto const& [name, number] : graph_numbers)
+      if (key_ == name) return true;
+    return false;
+  }
+  json& put(json const& is) {
+    auto const [at, is_new] = (depth_ == graph_depth_ ? beside_ : operation_).emplace(key_, is);
+    if (!is_new) refuse_twice();
+    return *at;
+  }
+  [[noreturn]] void refuse_twice() const {
+    reader_.refuse("a member of this graph is given twice", {{"operation", graph_.operations.size()}}, "give it once");
+  }
+
+  graph_reader reader_;
+  int depth_ = 0;        ///< open containers
+  int graph_depth_ = 0;  ///< of these around the members of the graph, its own included
+  int ignored_ = 0;      ///< containers that were open when an ignored one began; 0 outside ignored ones
+  bool listed_ = false;  ///< the operations were there
+  json* list_ = nullptr; ///< the list that is being read, but not that of the operations
+  json operation_, beside_;
+  json::string_t key_;
+  operation_graph graph_;
+};
+
+/// Reads the member `plan` of the outermost object.
+class graph_plan_events final : public json_events {
+ public:
+  std::optional<std::string> plan;
+
+  bool key(json::string_t& name) override {
+    if (depth_ == 1) is_plan_ = name == "plan";
+    return true;
+  }
+  bool parse_error(std::size_t, std::string const&, json::exception const&) override { return false; }
+
+ private:
+  bool value(json const& is) override {
+    if (depth_ == 1 && is_plan_ && is.is_string()) plan = is.get<std::string>();
+    return true;
+  }
+  bool open(json const& empty) override { return ++depth_ > 1 || empty.is_object(); }
+  bool close() override { return --depth_ >= 0; }
+
+  int depth_ = 0;
+  bool is_plan_ = false;
 };
 
 }  // namespace detail
@@ -145,10 +269,11 @@ class graph_reader {
 [[nodiscard]] inline operation_graph graph_from_json(nlohmann::json const& object) {
   return detail::graph_reader{"cairn::graph_from_json"}.read(object);
 }
-/// The graph in a JSON text, checked.   \throws parse_error, invalid_plan, overflow_error   as `graph_from_json`
+/// The graph in a JSON text, checked; no tree is built, so that memory is that of the graph.   \throws parse_error, invalid_plan, overflow_error   as `graph_from_json`
 [[nodiscard]] inline operation_graph read_graph_json(std::string_view text) {
-  detail::graph_reader const reader{"cairn::read_graph_json"};
-  return reader.read(reader.parsed(text));
+  detail::graph_events events{"cairn::read_graph_json"};
+  nlohmann::json::sax_parse(text, &events);
+  return events.take();
 }
 
 /// The costs of a plan and its distance from the best, as a JSON object; `plan` has its actions as `graph_words` writes
@@ -167,11 +292,11 @@ class graph_reader {
 /// The actions of the member `plan` of a JSON text, for `graph_gradient`, which checks them.
 /// \throws parse_error   if there is none, and as `read_graph_words`
 [[nodiscard]] inline std::vector<action> read_graph_plan_json(std::string_view text) {
-  detail::graph_reader const reader{"cairn::read_graph_plan_json"};
-  auto const object = reader.parsed(text);
-  if (!object.is_object() || !object.contains("plan") || !object["plan"].is_string())
-    reader.refuse("this is not a plan for a graph", {}, "give an object whose member plan is a line of words");
-  return read_graph_words(object["plan"].get_ref<std::string const&>());
+  detail::graph_plan_events events;
+  if (!nlohmann::json::sax_parse(text, &events) || !events.plan)
+    throw parse_error{"cairn::read_graph_plan_json", "this is not a plan for a graph", {},
+                      "give an object whose member plan is a line of words"};
+  return read_graph_words(*events.plan);
 }
 
 }  // namespace cairn
