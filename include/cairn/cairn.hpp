@@ -23,6 +23,7 @@
 #include <cairn/run/while.hpp>
 #include <cairn/schedule/action_list.hpp>
 #include <cairn/schedule/any.hpp>
+#include <cairn/schedule/in_memory.hpp>
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/online.hpp>
 #include <cairn/schedule/remaining.hpp>

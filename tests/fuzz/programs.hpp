@@ -15,6 +15,7 @@
 #include "fuzz/random_plans.hpp"
 #include "fuzz/user_code.hpp"
 #include "support/catch.hpp"
+#include "support/every_tier.hpp"
 #include "support/heap.hpp"
 #include "support/tiered_store.hpp"
 #include "support/toy_stores.hpp"
@@ -204,12 +205,13 @@ void check_bytes(program& p, loop<K> const& l, any_schedule const& plan) {
   auto form = form_of<K, SF, AF>;
   form.adjoint_by_value = adjoint_by_value;
   auto x0 = l.initial();
+  toys::every_tier store;
   workload work{.initial_bytes = 0, .adjoint_bytes = bytes_of(l.all.seed), .form = form};
   if constexpr (is_object<K>) {
     work.state_bytes = bytes_of(x0.save());
     work.state_inline_bytes = sizeof(x0.save());
     (void)gradient(typename SF::template step<K>{}, x0, plan, l.all.seed,
-                   AF::template make<K>());  // the object's own memory has grown
+                   AF::template make<K>(), store);  // the object's own memory has grown
     K::write(x0, l.start);
   } else {
     work.state_bytes = bytes_of(x0);
@@ -220,8 +222,9 @@ void check_bytes(program& p, loop<K> const& l, any_schedule const& plan) {
     work.tape_bytes = work.tape_inline_bytes + wide(2 * l.start.size() * sizeof(double));
   }
   auto const predicted = estimate(plan, work).peak_bytes - plan.shared_table_bytes();
+  store = {};
   heap::mark const mark;
-  (void)gradient(typename SF::template step<K>{}, x0, plan, l.all.seed, AF::template make<K>());
+  (void)gradient(typename SF::template step<K>{}, x0, plan, l.all.seed, AF::template make<K>(), store);
   auto const counted = mark.rise() + sizeof(Bar) * (adjoint_by_value && l.n > 0 ? 2 : 1);
   ++seen.bytes;
   p.check(wide(counted) == predicted, "the heap of " + std::to_string(counted) + " bytes is what is predicted, " +
@@ -232,7 +235,7 @@ void check_bytes(program& p, loop<K> const& l, any_schedule const& plan) {
 template <class K, class SF, class AF>
 void gradients(program& p) {
   p.tells(std::string{"gradient of "} + K::name + ", step " + SF::name + ", adjoint " + AF::name);
-  workspace<state_of<K>, any_schedule> work;
+  workspace<state_of<K>, any_schedule, toys::every_tier> work;
   for (step_index round = p.from.in(1, 3); round > 0; --round) {
     loop<K> const l{p};
     auto const plan = plan_for(p, l.n, fits<AF>).plan;
@@ -255,6 +258,11 @@ void gradients(program& p) {
   }
 }
 
+template <class First, class...>
+struct first_of { using type = First; };
+template <class... All>
+using first_type = typename first_of<All...>::type;
+
 /// Stopped by an exception after the turn, and resumed.
 template <class K, class SF, class AF, class... Store>
 void resumes(program& p) {
@@ -263,7 +271,7 @@ void resumes(program& p) {
   loop<K> const l{p};
   auto const plan = plan_for(p, l.n, fits<AF>).plan;
   if (!fits<AF>(plan)) return;
-  workspace<state_of<K>, any_schedule, Store...> work;
+  workspace<state_of<K>, any_schedule, first_type<Store..., toys::every_tier>> work;
   resume_point<bar_of<K>> noted{l.n, l.all.seed};
   bool turned = false;
   auto const seed = [&](state_of<K> const& last) {
@@ -340,19 +348,19 @@ void play(program& p, loop<K> const& l, Run& run, step_index leaf, bool reversed
     }
 }
 
-template <class K, class SF, class... Store>
-void loops(program& p, Store&... store) {
+template <class K, class SF, class Store>
+void loops_in(program& p, Store& store) {
   p.tells(std::string{"kept run of "} + K::name + ", step " + SF::name);
   using step = typename SF::template step<K>;
   loop<K> const l{p};
   auto const plan = plan_for(p, l.n, [](any_schedule const& made) { return tapes_of(made) == 0; }).plan;
   state_of<K> x0 = l.initial();
   if (tapes_of(plan) > 0)
-    return refused<invalid_plan>(p, "a plan with tapes", [&] { (void)checkpointed_loop(step{}, x0, plan, store...); });
+    return refused<invalid_plan>(p, "a plan with tapes", [&] { (void)checkpointed_loop(step{}, x0, plan, store); });
   step_calls = 0;
   bool reversed = false;
-  auto run = checkpointed_loop(step{}, x0, plan, store...);
-  if constexpr (sizeof...(Store) == 0) {
+  auto run = checkpointed_loop(step{}, x0, plan, store);
+  if constexpr (std::is_same_v<Store, toys::every_tier>) {
     if (p.from.one_of(3)) {
       same(p, l, run.reverse(l.all.seed, of_leaf::make<K>()), "the first reverse");
       reversed = true;
@@ -366,6 +374,11 @@ void loops(program& p, Store&... store) {
     }
   }
   play<K>(p, l, run, plan.leaf(), reversed);
+}
+template <class K, class SF>
+void loops(program& p) {
+  toys::every_tier store;
+  loops_in<K, SF>(p, store);
 }
 
 template <class K, class SF>
@@ -417,7 +430,7 @@ void loops_over(program& p) {
   Store store;
   if constexpr (requires { store.random; }) store.random.seed(unsigned(p.from.in(0, 1'000'000)));
   p.tells("over a store");
-  loops<of_pendulum, SF>(p, store);
+  loops_in<of_pendulum, SF>(p, store);
 }
 
 inline void impossible(program& p) {

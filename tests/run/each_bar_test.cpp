@@ -64,7 +64,7 @@ TEST_CASE(
     "and form of adjoint") {
   std::size_t checked = 0;
   for (step_index const n : {0, 1, 2, 7, 20})
-    each_as_any(n, [&](std::string const& name, auto const& typed) {
+    each_in_memory(n, [&](std::string const& name, auto const& typed) {
       INFO(name);
       using list = std::vector<two_numbers>;
       any_schedule const plan{typed};

@@ -13,6 +13,7 @@
 #include "support/catch.hpp"
 #include "support/heap.hpp"
 #include "support/plans.hpp"
+#include "support/every_tier.hpp"
 #include "support/tiered_store.hpp"
 #include "support/toy_stores.hpp"
 
@@ -252,13 +253,14 @@ void each_plan_without_tapes(Use use) {
 TEST_CASE(
     "a run that is kept gives the bits of store-all for every schedule, again and again, whatever keeps its states") {
   each_plan_without_tapes([](any_schedule const& plan, pendulum::stored const& all) {
+    toys::every_tier store;
     pendulum::step_calls = 0;
-    auto run = checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan);
+    auto run = checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan, store);
     (void)run.reverse(pendulum::seed, pendulum::leaf{});
     CHECK(wide(pendulum::step_calls) == estimate(plan, {.form = {.keeps_run = true}}).step_calls);
-    check_run<pendulum::in_place>(plan, all);
-    check_run<pendulum::by_value>(plan, all);
-    check_run<pendulum::out_of_place>(plan, all);
+    check_run<pendulum::in_place>(plan, all, store);
+    check_run<pendulum::by_value>(plan, all, store);
+    check_run<pendulum::out_of_place>(plan, all, store);
   });
 }
 
@@ -471,7 +473,8 @@ void check_bytes(auto const& plan, Step step, Adjoint const& adjoint, std::size_
                       .form = form};
   auto const predicted = estimate(plan, work);
   heap::mark const mark;
-  (void)gradient(step, x0, plan, [](bytes const&) { return bytes(bar_size); }, adjoint);
+  toys::every_tier store;
+  (void)gradient(step, x0, plan, [](bytes const&) { return bytes(bar_size); }, adjoint, store);
   auto const counted = mark.rise() + sizeof(bytes);
   INFO("step form " << int(form.step) << ", adjoint form " << int(form.adjoint));
   CHECK(counted == std::size_t(predicted.peak_bytes - shared_table_bytes_of(plan)));
@@ -520,9 +523,10 @@ TEST_CASE("a plan and its sweep together take the predicted bytes, tables that t
                         .form = {.adjoint = form}};
     auto const predicted = estimate(make(), work);
     heap::mark const mark;
+    toys::every_tier store;
     auto const plan = make();
     (void)gradient([](bytes& x, step_index) { ++x[0]; }, x0, plan, [](bytes const&) { return bytes(bar_size); },
-                   adjoint);
+                   adjoint, store);
     CHECK(mark.rise() + sizeof(bytes) == std::size_t(predicted.peak_bytes));
     CHECK(shared_table_bytes_of(plan) > 0);
   };
@@ -568,16 +572,22 @@ TEMPLATE_TEST_CASE("a sweep that stopped while saves were under way goes on to t
         hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
           noted = {i, bar};
         });
+    long now = 0;
+    stop_at stops{k};
+    auto const watching = [&](event const& e) {
+      now = long(store.under_way.size());
+      stops(e);
+    };
     try {
-      (void)gradient(pendulum::in_place{}, pendulum::start(), plan, seed, noting, work, stop_at{k});
+      (void)gradient(pendulum::in_place{}, pendulum::start(), plan, seed, noting, work, watching);
       break;
     } catch (stop) {
     }
     if (noted.open < 0) continue;
-    under_way += long(store.under_way.size());
+    under_way += now;
+    CHECK(store.under_way.empty());
     auto another = workspace_for<pendulum::state>(plan, store);
-    bool const elsewhere =
-        k % 2 == 0 && !detail::outliving_store<TestType>;  // its saves under way are none of that workspace's
+    bool const elsewhere = k % 2 == 0;
     CHECK(resume(pendulum::in_place{}, pendulum::start(), plan, noted, pendulum::one_step{},
                  elsewhere ? another : work) == expected);
   }

@@ -96,7 +96,7 @@ struct by_hand {
 
 template <class Use>
 void each_any_plan(step_index n, Use use) {
-  each_as_any(n, [&](std::string const& name, auto const& plan) {
+  each_in_memory(n, [&](std::string const& name, auto const& plan) {
     INFO(name);
     any_schedule const any{plan};
     if (tapes_of(any) == 0 && !tapes_restart(any)) use(any);

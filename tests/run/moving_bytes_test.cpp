@@ -120,7 +120,7 @@ template <class Use>
 void each_plain_plan(Use use) {
   (void)state_at(0);
   for (step_index const n : {0, 1, 2, 7, 18, 31})
-    each_as_any(n, [&](std::string const& name, auto const& made) {
+    each_in_memory(n, [&](std::string const& name, auto const& made) {
       any_schedule const plan{made};
       if (plan.tapes() > 0 || tapes_restart(plan)) return;
       INFO(name);

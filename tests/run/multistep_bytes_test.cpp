@@ -26,7 +26,7 @@ constexpr std::size_t size = 200;
 
 std::vector<any_schedule> plans(step_index n) {
   return {cairn::revolve{n, 1}, cairn::revolve{n, 4}, cairn::uniform{n}, cairn::store_all(n),
-          cairn::two_level{n, 7, 2}};
+          cairn::two_level{n, 7, 2, {.periods_on = cairn::tier::memory}}};
 }
 template <class Step, class Adjoint, class State, class Bar>
 constexpr cairn::sweep_form form_of = {cairn::detail::shape_of_step<Step, State>().form,

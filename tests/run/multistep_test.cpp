@@ -60,7 +60,7 @@ bool keeps_tapes(any_schedule const& plan) { return tapes_of(plan) > 0 || tapes_
 template <class Use>
 void each_any_plan(Use use) {
   for (step_index const n : {0, 1, 2, 3, 7, 23})
-    each_as_any(n, [&](std::string const& name, auto const& plan) {
+    each_in_memory(n, [&](std::string const& name, auto const& plan) {
       INFO(name);
       use(any_schedule{plan});
     });

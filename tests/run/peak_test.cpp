@@ -94,7 +94,7 @@ void each_form(Use use) {
 
 TEST_CASE("a sweep holds exactly as many states at once as its estimate says", "[run][peak]") {
   for (step_index const n : {0, 1, 2, 3, 4, 5, 7, 10, 18, 31})
-    each_as_any(n, [&](std::string const& name, auto const& made) {
+    each_in_memory(n, [&](std::string const& name, auto const& made) {
       if (made.leaf() > 1) return;
       any_schedule const plan{made};
       each_form([&](auto step, auto adjoint) {

@@ -76,7 +76,7 @@ TEST_CASE("a step that does not write all of x1 is found wherever it is run agai
     x1.marks[std::size_t(i % 2 == 0)] = old;
   };
   int planted = 0;
-  each_as_any(40, [&](std::string const& name, auto const& plan) {
+  each_in_memory(40, [&](std::string const& name, auto const& plan) {
     if (tapes_of(plan) > 0 || tapes_restart(plan) || plan.leaf() > 1) return;
     INFO(name);
     any_schedule const p{plan};
@@ -155,7 +155,7 @@ TEST_CASE(
   CHECK(solve(revolve{n, 5}, false) != right);
   CHECK(solve(revolve{n, 2}, false) != solve(revolve{n, 5}, false));
   int planted = 0;
-  each_as_any(n, [&](std::string const& name, auto const& plan) {
+  each_in_memory(n, [&](std::string const& name, auto const& plan) {
     if (tapes_of(plan) > 0 || tapes_restart(plan) || plan.leaf() > 1) return;
     INFO(name);
     any_schedule const p{plan};
@@ -548,7 +548,7 @@ TEST_CASE("an inner loop that does not end in the outer state after it is found,
   numbers const x0{1, 2};
   for (auto const mode : modes)
     for (step_index wrong = -1; wrong < outer; ++wrong)
-      each_as_any(outer, [&](std::string const& name, auto const& given) {
+      each_in_memory(outer, [&](std::string const& name, auto const& given) {
         if (tapes_of(given) > 0 || given.leaf() > 1) return;
         INFO(name);
         CAPTURE(int(mode), wrong);

@@ -15,6 +15,7 @@
 #include <cairn/cairn.hpp>
 #include <cairn/run/resume.hpp>
 #include "support/catch.hpp"
+#include "support/every_tier.hpp"
 #include "support/heap.hpp"
 #include "support/plans.hpp"
 #include "support/tiered_store.hpp"
@@ -72,9 +73,10 @@ void check_sound(any_schedule const& plan, pendulum::stored const& all, sweep_op
   pendulum::in_place record;
   each_adjoint(plan, record, [&](auto const& adjoint) {
     pendulum::step_calls = 0;
-    CHECK(gradient(step, pendulum::start(), plan, pendulum::seed, adjoint) == all.gradient);
+    toys::every_tier memory;
+    CHECK(gradient(step, pendulum::start(), plan, pendulum::seed, adjoint, memory) == all.gradient);
     long const calls = std::exchange(pendulum::step_calls, 0);
-    CHECK(gradient(step, pendulum::start(), plan, pendulum::seed, adjoint, options) == all.gradient);
+    CHECK(gradient(step, pendulum::start(), plan, pendulum::seed, adjoint, memory, options) == all.gradient);
     CHECK(pendulum::step_calls == calls);
     toys::serialising bytes;
     CHECK(gradient(step, pendulum::start(), plan, pendulum::seed, adjoint, bytes, options) == all.gradient);
@@ -84,7 +86,8 @@ void check_sound(any_schedule const& plan, pendulum::stored const& all, sweep_op
           all.gradient);
   });
   if (needs_recording(plan)) return;
-  auto run = checkpointed_loop(step, pendulum::start(), plan, options);
+  toys::every_tier memory;
+  auto run = checkpointed_loop(step, pendulum::start(), plan, memory, options);
   auto const has_states = [&](step_index stride) {
     for (step_index i = 0; i <= plan.steps(); i += stride) CHECK(run.at(i).v == all.states[std::size_t(i)]);
   };
@@ -218,7 +221,8 @@ void plant(any_schedule const& plan, tally& sum) {
     INFO(what.name);
     witness without;
     faulty free{what, without};
-    REQUIRE_FALSE(sweep_of(plan, free, sweep_options{}));
+    toys::every_tier memory;
+    REQUIRE_FALSE(sweep_of(plan, free, memory, sweep_options{}));
     for (auto const mode : modes) {
       witness with;
       faulty checked{what, with};
@@ -248,7 +252,7 @@ TEST_CASE(
     for (auto const& [name, plan] : plans_of(n)) {
       if (plan.leaf() > 1 && needs_recording(plan)) continue;
       INFO(name);
-      plant<memory_store>(plan, sum);
+      plant<toys::every_tier>(plan, sum);
       if (n == 13) plant<toys::keeping>(plan, sum);
       if (n == 13) plant<toys::serialising>(plan, sum);
       if (n == 13) plant<toys::late>(plan, sum);
@@ -300,10 +304,12 @@ struct draw {
       case 1: return revolve{n, below(5), {.free_initial = true}};
       case 2: return uniform{n, {.block = 1 + below(9)}};
       case 3: return store_all(n);
-      case 4: return two_level{n, 1 + below(9), below(4)};
-      case 5: return multistage{n, 1 + below(3), below(4)};
+      case 4: return in_memory{two_level{n, 1 + below(9), below(4)}};
+      case 5: return in_memory{multistage{n, 1 + below(3), below(4)}};
       case 6: return online{1 + below(6), {.eager = below(2) == 0}}.stopping_at(n);
-      case 7: return disk_revolve{n, 1 + below(4), {.disk_write = double(below(4)), .disk_read = double(below(4))}};
+      case 7:
+        return in_memory{
+            disk_revolve{n, 1 + below(4), {.disk_write = double(below(4)), .disk_read = double(below(4))}}};
       default: {
         step_index const leaf = 1 + below(4);
         return leaves{n, leaf, revolve{(n + leaf - 1) / leaf, 1 + below(4)}};

@@ -124,7 +124,7 @@ TEST_CASE("products of the Hessian have the bits of storing everything for every
   std::size_t checked = 0;
   for (step_index const n : {0, 1, 2, 7, 20}) {
     auto const all = gradient_along({}, v, cairn::store_all(n));
-    each_as_any(n, [&](std::string const& name, auto const& typed) {
+    each_in_memory(n, [&](std::string const& name, auto const& typed) {
       INFO(name);
       any_schedule const plan{typed};
       if (plan.leaf() > 1 || tapes_of(plan) > 0 || tapes_restart(plan)) return;

@@ -43,8 +43,8 @@ TEST_CASE("every further reverse of a two_level run in memory takes the steps of
   for (step_index const n : {1, 2, 3, 10, 40, 101})
     for (step_index const p : {1, 3, 10, 50, 200})
       for (slot_index const x : {0, 1, 3, 20}) {
-        reverse_again_and_again<pendulum::in_place>({n, p, x});
-        reverse_again_and_again<pendulum::by_value>({n, p, x});
+        reverse_again_and_again<pendulum::in_place>({n, p, x, {.periods_on = tier::memory}});
+        reverse_again_and_again<pendulum::by_value>({n, p, x, {.periods_on = tier::memory}});
         reverse_again_and_again<pendulum::out_of_place>({n, p, x, {.periods_on = tier::memory}});
       }
 }
@@ -54,7 +54,7 @@ TEST_CASE("a two_level sweep gives the gradient of store-all with the steps that
     pendulum::stored const all{n};
     for (step_index const p : {1, 4, 100})
       for (slot_index const x : {0, 2}) {
-        two_level const plan{n, p, x};
+        two_level const plan{n, p, x, {.periods_on = tier::memory}};
         INFO(n << " steps, periods of " << p << ", extra slots " << x);
         pendulum::step_calls = 0;
         CHECK(gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}) ==
@@ -69,7 +69,7 @@ TEST_CASE("a two_level sweep gives the gradient of store-all with the steps that
 }
 
 TEST_CASE("the checkpoints of a two_level run are the starts of its periods") {
-  auto const run = checkpointed_loop(pendulum::in_place{}, pendulum::start(), two_level{23, 5, 2});
+  auto const run = checkpointed_loop(pendulum::in_place{}, pendulum::start(), two_level{23, 5, 2, {.periods_on = tier::memory}});
   std::vector<step_index> seen;
   for (auto const& [i, x] : run.checkpoints()) seen.push_back(i);
   CHECK(seen == std::vector<step_index>{5, 10, 15, 20});  // the initial state is not one

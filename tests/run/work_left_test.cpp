@@ -59,7 +59,7 @@ auto const reverse_tape = [](step_index tape, double& bar, step_index i) { adjoi
 
 TEST_CASE("every event of a gradient knows the work that is left, with every plan") {
   for (step_index const n : {0, 1, 2, 7, 23})
-    each_as_any(n, [&](std::string const& name, auto const& given) {
+    each_in_memory(n, [&](std::string const& name, auto const& given) {
       any_schedule const plan{given};
       if (plan.leaf() > 1 || tapes_restart(plan)) return;
       CAPTURE(name);

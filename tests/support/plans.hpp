@@ -10,6 +10,7 @@
 #include <cairn/schedule/bptt.hpp>
 #include <cairn/schedule/disk_revolve.hpp>
 #include <cairn/schedule/hrevolve.hpp>
+#include <cairn/schedule/in_memory.hpp>
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include <cairn/schedule/multistage.hpp>
@@ -164,4 +165,12 @@ inline std::vector<plan_of_any_kind> any_plans(cairn::step_index n) {
 template <class Use>
 void each_as_any(cairn::step_index n, Use use) {
   for (auto const& one : any_plans(n)) use(one.name, one.plan);
+}
+/// The same, for sweeps over the store in memory: plans that name other tiers say that they are wanted there.
+template <class Use>
+void each_in_memory(cairn::step_index n, Use use) {
+  for (auto const& one : any_plans(n)) {
+    if (leaves_memory(one.plan)) use(one.name, cairn::any_schedule{cairn::in_memory{one.plan}});
+    else use(one.name, one.plan);
+  }
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/every_tier.hpp"
 #include "support/plans.hpp"
 
 using namespace cairn;
@@ -89,7 +90,8 @@ TEST_CASE("progress ends with exactly the steps that a plan predicts, for every 
       for (bool const told : {false, true}) {
         reports seen;
         progress shown = told ? progress{plan, seen.options()} : progress{seen.options()};
-        (void)gradient(work, 1.0, plan, 1.0, work.adjoint(), shown);
+        toys::every_tier store;
+        (void)gradient(work, 1.0, plan, 1.0, work.adjoint(), store, shown);
         REQUIRE(!seen.all.empty());
         wide before = 0;
         for (auto const& r : seen.all) {
@@ -111,7 +113,8 @@ TEST_CASE("progress distinguishes phases, and shows bytes held and tiers as they
   timed const work;
   reports seen;
   multistage const plan{30, 2, 3};
-  (void)gradient(work, 1.0, plan, 1.0, work.adjoint(), progress{seen.options()});
+  toys::every_tier store;
+  (void)gradient(work, 1.0, plan, 1.0, work.adjoint(), store, progress{seen.options()});
   bool phases[3] = {}, disk = false;
   for (auto const& r : seen.all) {
     phases[int(r.phase)] = true;

@@ -20,12 +20,13 @@ int main(int argc, char** argv) {
     auto log = cairn::initialize_log(argv[1], "/some/data");
     cairn::hrevolve const plan{40, {{2}, {3, 2, 1, cairn::tier::disk}}};
     log.note("plan", cairn::fingerprint(plan).text());
+    struct every_tier : cairn::memory_store {} store;  // the picture is of a disk, which is not there
     auto const step = [](field& x) { for (double& v : x) v *= 1.001; };
     auto const adjoint = [](field const&, field& bar) { for (double& v : bar) v *= 1.001; };
     for (int epoch = 0; epoch < 2; ++epoch) {
       cairn::trace_region const whole{
           log, "epoch", {{"epoch", epoch}, {"image_size", {224, 224}}, {"note", "a \"name\""}}};
-      (void)cairn::gradient(cairn::traced(log, "step", step), field(64, 1.0), plan, field(64, 1.0), adjoint,
+      (void)cairn::gradient(cairn::traced(log, "step", step), field(64, 1.0), plan, field(64, 1.0), adjoint, store,
                             cairn::trace_observer{log, {.bytes_held = true}});
       log.count("loss", {{"train", 100 - epoch}});
     }

@@ -22,6 +22,7 @@
 #include <cairn/run/while.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/hrevolve.hpp>
+#include <cairn/schedule/in_memory.hpp>
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/online.hpp>
 #include <cairn/schedule/revolve.hpp>
@@ -30,6 +31,7 @@
 #include <cairn/trace/trace_observer.hpp>
 #include <cairn/trace/trace_region.hpp>
 #include "support/catch.hpp"
+#include "support/every_tier.hpp"
 #include "support/plans.hpp"
 #include "support/trace.hpp"
 
@@ -122,8 +124,9 @@ TEST_CASE("a trace of a sweep has one slice an action, in order, with its phase"
     {
       trace_writer log{file.name()};
       trace_observer tracing{log};
-      CHECK(cairn::gradient(grown, x0, plan, 0.0, shrink, both{tracing, heard}) ==
-            cairn::gradient(grown, x0, plan, 0.0, shrink));
+      toys::every_tier store;
+      CHECK(cairn::gradient(grown, x0, plan, 0.0, shrink, store, both{tracing, heard}) ==
+            cairn::gradient(grown, x0, cairn::in_memory{plan}, 0.0, shrink));
     }
     auto const all = file.events();
     traces::check(all);
@@ -172,7 +175,8 @@ TEST_CASE("arrows lead from each save to each load of it") {
     traces::scratch_file const file;
     {
       trace_writer log{file.name()};
-      (void)cairn::gradient(grown, x0, plan, 0.0, shrink, trace_observer{log});
+      toys::every_tier store;
+      (void)cairn::gradient(grown, x0, plan, 0.0, shrink, store, trace_observer{log});
     }
     auto const all = file.events();
     traces::check(all);

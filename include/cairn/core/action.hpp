@@ -102,7 +102,7 @@ concept counts_steps = std::integral<T> && !std::same_as<T, bool> && requires(T 
 /// `walk()` may return a reference to a cursor at the start: assigning it to an old cursor then reuses the old one's
 /// memory. Optional members, each with the default of the function of the same name below: `tapes()`,
 /// `tapes_restart()`, `units()` with `tape_units()`, `initial_is_free()`, `is_checkpoint(i)`, `slot_tier(slot)`,
-/// `table_bytes()`, `shared_table_bytes()`, `runs_ahead()`, `learns_length()`, `reserved()`, `counts()`, `remark()`.
+/// `leaves_memory()`, `table_bytes()`, `shared_table_bytes()`, `runs_ahead()`, `learns_length()`, `reserved()`, `counts()`, `remark()`.
 template <class P>
 concept schedule = detail::copyable_value<P> && requires(P const& plan) {
   { plan.steps() } -> detail::counts_steps;
@@ -172,6 +172,18 @@ template <schedule P>
 [[nodiscard]] constexpr tier slot_tier(P const& plan, slot_index slot) {
   if constexpr (requires { { plan.slot_tier(slot) } -> std::same_as<tier>; }) return plan.slot_tier(slot);
   else return tier::memory;
+}
+
+/// Whether the plan may save states on tiers other than memory; by default, if it says of one of its slots that it is
+/// on one. A plan of your own that uses tiers has `slot_tier(slot)`, or a member `leaves_memory()`.
+template <schedule P>
+[[nodiscard]] constexpr bool leaves_memory(P const& plan) {
+  if constexpr (requires { { plan.leaves_memory() } -> std::same_as<bool>; }) return plan.leaves_memory();
+  else if constexpr (requires { { plan.slot_tier(slot_index{}) } -> std::same_as<tier>; }) {
+    for (slot_index slot = 0; slot < slot_index(plan.slots()); ++slot)
+      if (plan.slot_tier(slot) != tier::memory) return true;
+  }
+  return false;
 }
 
 /// Whether the initial state is kept outside the plan's slots, so that `load` of `no_slot` restores it; false by

@@ -43,6 +43,8 @@ class action_list {
   [[nodiscard]] bool tapes_restart() const noexcept { return options_.tapes_restart; }  ///< see `cairn::tapes_restart`
   [[nodiscard]] wide units() const noexcept { return options_.budget.units; }  ///< see `units_of`
   [[nodiscard]] wide tape_units() const noexcept { return options_.budget.tape_units; }  ///< see `units_of`
+  /// See `cairn::leaves_memory`.
+  [[nodiscard]] bool leaves_memory() const noexcept { return list_->leaves_memory; }
   /// Bytes of the list.
   [[nodiscard]] wide shared_table_bytes() const noexcept { return sizeof(list) + wide(size()) * sizeof(action); }
   /// The number of actions before `done`.
@@ -51,7 +53,10 @@ class action_list {
  private:
   struct list : detail::shared_object {
     list(action const* first, std::size_t count) : actions(length(first, count)) {
-      for (std::size_t k = 0; k < actions.size(); ++k) actions[k] = first[k];
+      for (std::size_t k = 0; k < actions.size(); ++k) {
+        actions[k] = first[k];
+        leaves_memory = leaves_memory || (first[k].kind == action_kind::save && first[k].where != tier::memory);
+      }
     }
     [[nodiscard]] static std::size_t length(action const* first, std::size_t count) noexcept {
       std::size_t k = 0;
@@ -59,6 +64,7 @@ class action_list {
       return k;
     }
     detail::table<action> actions;
+    bool leaves_memory = false;
   };
 
  public:

@@ -120,6 +120,7 @@ class any_schedule {
   [[nodiscard]] wide units() const noexcept { return plan_->budget.units; }  ///< see `units_of`
   [[nodiscard]] wide tape_units() const noexcept { return plan_->budget.tape_units; }  ///< see `units_of`
   [[nodiscard]] bool has_slot_tiers() const noexcept { return plan_->slot_tiers; }  ///< see `cairn::has_slot_tiers`
+  [[nodiscard]] bool leaves_memory() const noexcept { return plan_->leaves_memory; }  ///< see `cairn::leaves_memory`
   [[nodiscard]] tier slot_tier(slot_index slot) const { return plan_->slot_tier(slot); }  ///< see `cairn::slot_tier`
   [[nodiscard]] bool initial_is_free() const noexcept { return plan_->free_initial; }  ///< see `cairn::initial_is_free`
   /// See `cairn::is_checkpoint`.
@@ -152,7 +153,7 @@ class any_schedule {
     step_index steps = 0, leaf = 1;
     slot_index slots = 0, tapes = 0;
     bool free_initial = false, tapes_restart = false, slot_tiers = false, runs_ahead = false, learns_length = false,
-         counted = false;
+         counted = false, leaves_memory = false;
     unit_budget budget;
     char const* remark = "";
     wide table_bytes = 0, shared_table_bytes = 0;
@@ -175,6 +176,7 @@ class any_schedule {
       tapes_restart = cairn::tapes_restart(plan);
       budget = units_of(plan);
       slot_tiers = cairn::has_slot_tiers(plan);
+      leaves_memory = cairn::leaves_memory(plan);
       runs_ahead = cairn::runs_ahead(plan);
       learns_length = cairn::learns_length(plan);
       shared_table_bytes = shared_table_bytes_of(plan);

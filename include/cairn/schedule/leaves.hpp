@@ -48,6 +48,8 @@ class leaves {
   [[nodiscard]] constexpr wide tape_units() const { return units_of(over_).tape_units; }
   /// See `cairn::has_slot_tiers`.
   [[nodiscard]] constexpr bool has_slot_tiers() const { return cairn::has_slot_tiers(over_); }
+  /// See `cairn::leaves_memory`.
+  [[nodiscard]] constexpr bool leaves_memory() const { return cairn::leaves_memory(over_); }
   /// See `cairn::slot_tier`.
   [[nodiscard]] constexpr tier slot_tier(slot_index slot) const { return cairn::slot_tier(over_, slot); }
   /// See `cairn::is_checkpoint`; only the first state of a leaf can be one.

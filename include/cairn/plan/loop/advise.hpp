@@ -29,8 +29,8 @@ struct advice {
 /// The plan with the fewest predicted seconds within `budget` bytes of memory and the tiers of the workload (see
 /// `workload::tiers`). It is the best of store-all, uniform, Revolve, mixed (if the adjoint records) and, if there is a
 /// tier besides memory, two-level, H-Revolve, multistage and Disk-Revolve. Storing everything is one plan among others:
-/// it is chosen if it is the fastest by the given times. Cost: milliseconds for loops of up to some hundred steps;
-/// tables are made for up to `options.most_table_cells`.
+/// it is chosen if it is the fastest by the given times. A plan for other tiers needs a store that has them.
+/// Cost: milliseconds for loops of up to some hundred steps; tables are made for up to `options.most_table_cells`.
 /// \throws infeasible_budget   with the least feasible bytes   \throws invalid_plan, overflow_error   for an impossible
 ///   workload, or one without steps or without the bytes of a state
 [[nodiscard]] CAIRN_DECL advice advise(byte_size budget, workload const& work, planning_options const& options = {});

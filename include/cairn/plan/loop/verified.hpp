@@ -46,6 +46,8 @@ class verified {
   [[nodiscard]] constexpr bool is_checkpoint(step_index i) const { return cairn::is_checkpoint(plan_, i); }
   /// See `cairn::has_slot_tiers`.
   [[nodiscard]] constexpr bool has_slot_tiers() const { return cairn::has_slot_tiers(plan_); }
+  /// See `cairn::leaves_memory`.
+  [[nodiscard]] constexpr bool leaves_memory() const { return cairn::leaves_memory(plan_); }
   /// See `cairn::slot_tier`.
   [[nodiscard]] constexpr tier slot_tier(slot_index slot) const { return cairn::slot_tier(plan_, slot); }
   [[nodiscard]] constexpr wide table_bytes() const { return table_bytes_of(plan_); }  ///< see `table_bytes_of`

@@ -17,6 +17,7 @@
 #include <cairn/run/detail/replayed_states.hpp>
 #include <cairn/run/workspace.hpp>
 #include <cairn/schedule/remaining.hpp>
+#include <cairn/store/memory.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::detail {
@@ -28,6 +29,39 @@ namespace cairn::detail {
       {},
       "pass the state with which the sweep began; if an object was advanced, restore that state first"};
 }
+/// \param counts  of the plan, with states on another tier   \param bytes  of one state, 0 if unknown
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_tiers(char const* who, schedule_counts const& counts,
+                                                                std::size_t bytes) {
+  static constexpr char const* problems[tier_count] = {
+      "", "the plan keeps states on a device, and the store of this sweep is memory alone",
+      "the plan keeps states in pinned memory of the host, and the store of this sweep is memory alone",
+      "the plan keeps states on disk, and the store of this sweep is memory alone"};
+  std::size_t where = 1;
+  while (counts.tiers[where].peak == 0) ++where;
+  slot_index const states = counts.tiers[where].peak;
+  named_value const values[] = {{"tier", std::int64_t(where)}, {"states", states},
+                                {"bytes", std::int64_t(wide(states) * bytes)}};
+  throw invalid_plan{who, problems[where], values, bytes > 0 ? 3u : 2u,
+                     "give a store for that tier after the plan or the adjoint, or plan for memory alone; "
+                     "cairn::in_memory{plan} keeps all of these states in memory"};
+}
+/// Refuses a plan that names tiers which its store does not have. A plan that has slots elsewhere may not use them.
+/// \throws invalid_plan
+template <class Store, class Plan, class State>
+void check_tiers([[maybe_unused]] char const* who, [[maybe_unused]] Plan const& plan,
+                 [[maybe_unused]] State const& x0) {
+  if constexpr (std::is_same_v<Store, memory_store>) {
+    if (!leaves_memory(plan)) return;
+    schedule_counts const counts = walked_counts(plan);
+    bool elsewhere = false;
+    for (std::size_t k = 1; k < tier_count; ++k) elsewhere = elsewhere || counts.tiers[k].peak > 0;
+    if (!elsewhere) return;
+    std::size_t bytes = 0;
+    if constexpr (sized_state<State>) bytes = bytes_of(x0);
+    refuse_tiers(who, counts, bytes);
+  }
+}
+
 /// The hash of the initial state as passed; 0 if its bytes are not all of its value.
 template <class State>
 [[nodiscard]] std::uint64_t hash_of_given(State const& x0) {
@@ -62,7 +96,7 @@ class sweep {
   /// \param asked  options that replace those of the workspace, if any   \throws reentrancy_error
   template <class Asked = no_options>
   sweep(work_type& work, char const* operation, [[maybe_unused]] Asked asked = {})
-      : work_{work}, mark_{work.busy_, operation} {
+      : work_{work}, operation_{operation}, mark_{work.busy_, operation} {
     if constexpr (is_options<Asked>) work.options_ = asked;
     if constexpr (is_object_end<Asked>) ends_ = asked;
     else if constexpr (checked) ends_ = work.options_.object;
@@ -74,9 +108,11 @@ class sweep {
     if (notes_stop_) note_stop();
   }
 
-  /// Called before the first action of a plan.   \throws out_of_memory, and what copies of x0 throw
+  /// Called before the first action of a plan.
+  /// \throws invalid_plan   if the store does not have its tiers   \throws out_of_memory, and what copies of x0 throw
   template <class Step, class X0>
   void begin(Step& step, X0&& x0, Plan const& plan, sweep_form form, bool knows_length = true) {
+    check_tiers<store_type>(operation_, plan, x0);
     begin_loop(step, {knows_length ? step_index(plan.steps()) : -1});
     adopt(plan);
     work_.walk_ = plan.walk();
@@ -90,6 +126,7 @@ class sweep {
   /// are left.   \throws invalid_call   if x0 is not the initial state
   template <class X0>
   void begin_again(X0& x0, Plan const& plan, step_index open, sweep_form form) {
+    check_tiers<store_type>(operation_, plan, x0);
     if (ends_ == object_ends::at_final)
       throw invalid_call{"cairn::resume",
                          "a resumed sweep does not pass through the final state, and cannot leave the object there",
@@ -278,6 +315,7 @@ class sweep {
   }
 
   work_type& work_;
+  char const* operation_;
   in_use mark_;
   object_ends ends_ = object_ends::anywhere;
   bool notes_stop_ = false, goes_on_ = false;
