@@ -43,7 +43,7 @@ struct plans_report {
 
 namespace detail {
 
-struct no_result {};
+struct nothing_read {};
 /// What a sweep gives: its adjoint, and what the caller's function reads.
 template <class Bar, class Result>
 struct sweep_result {
@@ -53,7 +53,7 @@ struct sweep_result {
 /// The caller's function is called with the object, or without.
 template <class Read, class State>
 [[nodiscard]] decltype(auto) read_result(Read& read, [[maybe_unused]] State& x) {
-  if constexpr (std::is_same_v<std::remove_const_t<Read>, no_result>) return no_result{};
+  if constexpr (std::is_same_v<std::remove_const_t<Read>, nothing_read>) return nothing_read{};
   else if constexpr (requires { read(); }) return read();
   else return read(x);
 }
@@ -74,7 +74,7 @@ template <class Read, class State>
 /// Cost: about n^2 + 10 n steps, 10 n adjoints, n + 3 states.
 /// \throws invalid_plan   for n < 0, and what user code throws
 /// \ingroup start
-template <class Step, class X0, class Seed, class Adjoint, class Result = detail::no_result>
+template <class Step, class X0, class Seed, class Adjoint, class Result = detail::nothing_read>
 [[nodiscard]] plans_report check_plans(Step&& step, X0&& x0, step_index n, Seed&& seed, Adjoint&& adjoint,
                                        Result&& result = {}) {
   using State = std::remove_cvref_t<X0>;
@@ -87,7 +87,7 @@ template <class Step, class X0, class Seed, class Adjoint, class Result = detail
     using Bar = detail::bar_type<Seed, State>;
     using Read = std::remove_cvref_t<decltype(detail::read_result(result, x0))>;
     using found_type = detail::sweep_result<Bar, Read>;
-    constexpr bool told = !std::is_same_v<Bar, library_bar> || !std::is_same_v<Read, detail::no_result>;
+    constexpr bool told = !std::is_same_v<Bar, library_bar> || !std::is_same_v<Read, detail::nothing_read>;
     static_assert(told,
                   "cairn: the bar is in the library, where check_plans cannot see it; give a last argument `result(x)` "
                   "that returns it");
@@ -102,7 +102,7 @@ template <class Step, class X0, class Seed, class Adjoint, class Result = detail
       plans_report report;
       [[maybe_unused]] auto const initial = [&] {
         if constexpr (saved_state<State>) return detail::taken_snapshot(std::as_const(x0));
-        else return detail::no_result{};
+        else return detail::nothing_read{};
       }();
       [[maybe_unused]] auto const restore = [&] {
         if constexpr (saved_state<State>) restore_state(x0, initial);
