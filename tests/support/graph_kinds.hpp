@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Graphs of the kinds that planners meet: random ones with every odd shape, and networks in small.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -142,6 +143,39 @@ inline cairn::operation_graph with_tapes(cairn::operation_graph graph, int most,
   std::mt19937_64 numbers{seed};
   for (int k = 0; k < most && !graph.operations.empty(); ++k)
     graph.operations[numbers() % graph.operations.size()].tape_bytes = 1 + std::int64_t(numbers() % 9);
+  return graph;
+}
+
+/// `pairs` large values, a small one made of each in another order, and their sum. No adjoint reads a value, so that
+/// the best order to run them in is not the given one.
+inline cairn::operation_graph crossed(int pairs, unsigned seed) {
+  std::mt19937_64 numbers{seed};
+  cairn::operation_graph graph;
+  auto const add = [&](std::vector<cairn::step_index> inputs, std::int64_t bytes) {
+    graph.operations.push_back({.inputs = std::move(inputs),
+                                .bytes = bytes,
+                                .time = 1 + std::int64_t(numbers() % 9),
+                                .adjoint_bytes = 1,
+                                .adjoint_time = 1,
+                                .adjoint_needs_inputs = false,
+                                .adjoint_needs_output = false});
+  };
+  std::vector<cairn::step_index> order, small;
+  for (int k = 0; k < pairs; ++k) add({}, 10 + std::int64_t(numbers() % 10)), order.push_back(k);
+  std::shuffle(order.begin(), order.end(), numbers);
+  for (auto const large : order) small.push_back(graph.size()), add({large}, 1);
+  add(small, 1);
+  return graph;
+}
+/// The graph with up to three states, which up to `most` of its operations change or read.
+inline cairn::operation_graph with_states(cairn::operation_graph graph, int most, unsigned seed,
+                                          std::int64_t most_copied = 0) {
+  std::mt19937_64 numbers{seed};
+  for (int k = 0; k < most && !graph.operations.empty(); ++k) {
+    auto& op = graph.operations[numbers() % graph.operations.size()];
+    (numbers() % 3 == 0 ? op.states_read : op.states_changed).push_back(cairn::step_index(numbers() % 3));
+    op.copy_bytes = most_copied > 0 ? std::int64_t(numbers() % std::uint64_t(most_copied)) : 0;
+  }
   return graph;
 }
 

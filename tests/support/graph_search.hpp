@@ -15,8 +15,8 @@
 
 namespace brute {
 
-/// Searches one graph of up to 14 operations and tapes ((n+2) 2^k places for k of both) for as many budgets as one
-/// likes.
+/// Searches one graph of up to 14 operations, tapes and operations that use states outside the graph ((n+2) 2^k places
+/// for k of all) for as many budgets as one likes.
 class graph_search {
  public:
   explicit graph_search(cairn::operation_graph const& graph) : graph_{graph}, count_{int(graph.operations.size())} {
@@ -28,6 +28,14 @@ class graph_search {
         if (!read[std::size_t(v)]) graph_.outputs.push_back(v);
     for (int v = 0; v < count_; ++v)
       tape_.push_back(graph_.operations[std::size_t(v)].tape_bytes > 0 ? 1u << bits_++ : 0u);
+    droppable_ = bits_;
+    for (int v = 0; v < count_; ++v) {
+      auto const& op = graph_.operations[std::size_t(v)];
+      ran_.push_back(op.states_changed.empty() && op.states_read.empty() ? 0u : 1u << bits_++);
+      earlier_.push_back(0);
+      for (int u = 0; u < v; ++u)
+        if (conflict(graph_.operations[std::size_t(u)], op)) earlier_.back() |= ran_[std::size_t(u)];
+    }
     // Adjoints come and go with the actions: played once, since their order is fixed.
     unsigned alive = 0;
     during_.assign(std::size_t(count_) + 1, 0), before_.assign(std::size_t(count_) + 2, 0);
@@ -72,6 +80,14 @@ class graph_search {
  private:
   static constexpr std::int64_t never = INT64_MAX;
 
+  [[nodiscard]] static bool conflict(cairn::graph_operation const& a, cairn::graph_operation const& b) {
+    auto const meet = [](auto const& x, auto const& y) {
+      return std::find_first_of(x.begin(), x.end(), y.begin(), y.end()) != x.end();
+    };
+    return meet(a.states_changed, b.states_changed) || meet(a.states_changed, b.states_read) ||
+           meet(a.states_read, b.states_changed);
+  }
+
   [[nodiscard]] std::int64_t adjoint_bytes(unsigned set) const {
     std::int64_t sum = 0;
     for (int v = 0; v < count_; ++v) {
@@ -97,16 +113,18 @@ class graph_search {
   /// `left` adjoints are still to run, that of the loss being number `count_`.
   void leave(int left, unsigned kept, std::int64_t time, std::int64_t budget) {
     std::int64_t const held = held_bytes(kept);
-    for (int item = 0; item < bits_; ++item)
+    for (int item = 0; item < droppable_; ++item)
       if (kept >> item & 1u) reach(left, kept & ~(1u << item), time);
     for (int v = 0; v < count_ && v < left; ++v) {
       auto const& op = graph_.operations[std::size_t(v)];
       bool const can_run =
           std::all_of(op.inputs.begin(), op.inputs.end(), [&](auto input) { return (kept >> input & 1u) != 0; });
       if (!can_run) continue;
+      unsigned const ran = ran_[std::size_t(v)];
+      if ((kept & ran) == 0 && (earlier_[std::size_t(v)] & ~kept) != 0) continue;
       for (unsigned const made : {1u << v, 1u << v | tape_[std::size_t(v)]})
         if ((kept & made) != made && held_bytes(kept | made) + op.work + before_[std::size_t(left)] <= budget)
-          reach(left, kept | made, time + op.time);
+          reach(left, kept | made | ran, time + op.time);
     }
     int const v = left - 1;
     unsigned needed = 0;
@@ -125,8 +143,9 @@ class graph_search {
   }
 
   cairn::operation_graph graph_;
-  int count_, bits_ = count_;
+  int count_, bits_ = count_, droppable_ = 0;
   std::vector<unsigned> tape_;  // the bit of each, above those of values; 0 where there is none
+  std::vector<unsigned> ran_, earlier_;  // a bit for each that uses states: it has run; those that run before it
   // Adjoint bytes while one runs, and when so many are left; the loss has run below count_ + 1.
   std::vector<std::int64_t> during_, before_, time_;
   using entry = std::pair<std::int64_t, std::size_t>;

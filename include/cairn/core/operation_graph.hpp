@@ -62,6 +62,14 @@ struct graph_operation {
   needed_inputs adjoint_needs_inputs = true;
   /// Whether its adjoint reads its own value: that of a softmax does, that of a convolution does not.
   bool adjoint_needs_output = true;
+  /// States outside the graph that it changes, by numbers >= 0 of the caller's: a generator that it draws from, a
+  /// buffer that others read, a counter, a file.
+  std::vector<step_index> states_changed = {};
+  /// States outside the graph that it reads and does not change.
+  std::vector<step_index> states_read = {};
+  /// Bytes of a copy of these states. An operation that runs more than once keeps one from its first run to its last,
+  /// and takes as much again while it runs again.
+  std::int64_t copy_bytes = 0;
   friend bool operator==(graph_operation const&, graph_operation const&) = default;
 };
 
@@ -78,6 +86,10 @@ struct graph_operation {
 /// others. After it, value v, tape v and the adjoint of value v are dropped. The bytes at a moment are those of kept
 /// values and tapes, of existing adjoints, and of the work that runs. While v runs, value v counts, and its tape if it
 /// is recorded; while its adjoint runs, all that it reads and makes counts.
+///
+/// Operations that use the same state outside the graph, of which at least one changes it, run for the first time in
+/// their order. A later run begins with the states as the first one found them, and puts them back as it found them
+/// itself.
 struct operation_graph {
   std::vector<graph_operation> operations;  ///< 0..n-1; may be empty
   std::vector<step_index> outputs = {};     ///< values that the loss reads; if empty, those that no operation reads
@@ -147,11 +159,17 @@ inline void check_graph(operation_graph const& graph, char const* who) {
                          "an adjoint has flags for a different number of inputs",
                          {{"operation", v}, {"flags", flags}, {"inputs", of.inputs.size()}},
                          "give adjoint_needs_inputs one flag for each input, or one for all"};
-    for (std::int64_t const size : {of.bytes, of.work, of.tape_bytes, of.adjoint_work}) {
+    for (std::int64_t const size : {of.bytes, of.work, of.tape_bytes, of.adjoint_work, of.copy_bytes}) {
       if (size < 0)
         throw invalid_plan{who, "an operation has a negative size", {{"operation", v}, {"value", size}}, wanted};
       bytes += wide(size);
     }
+    bytes += wide(of.copy_bytes);
+    for (auto const* const list : {&of.states_changed, &of.states_read})
+      for (step_index const state : *list)
+        if (state < 0)
+          throw invalid_plan{who, "an operation uses a state with a negative number",
+                             {{"operation", v}, {"value", state}}, wanted};
     if (of.adjoint_bytes < -1)
       throw invalid_plan{who,
                          "an adjoint has a negative size",

@@ -38,6 +38,7 @@ TEST_CASE("a graph that is written is read as it was", "[adapt][graph]") {
         if (seed % 3 == 0)
           for (auto& one : graph.operations) one.tape_bytes = std::int64_t(1) << 60 >> size;
         if (seed % 4 == 1) graph = graphs::with_flags(std::move(graph), seed);
+        if (seed % 4 == 2) graph = graphs::with_states(std::move(graph), size, seed, 9);
         auto const object = graph_json(graph);
         REQUIRE(graph_from_json(object) == graph);
         REQUIRE(read_graph_json(object.dump()) == graph);
@@ -92,11 +93,12 @@ TEST_CASE("what is no graph is refused with the operation", "[adapt][graph]") {
   for (char const* const number :
        {"-1", "1.5", "\"1x\"", "\"\"", "null", "[1]", "9223372036854775808", "1e300", "\"-1\""})
     for (char const* const name :
-         {"bytes", "time", "work", "tape_bytes", "adjoint_bytes", "adjoint_time", "adjoint_work"})
+         {"bytes", "time", "work", "tape_bytes", "adjoint_bytes", "adjoint_time", "adjoint_work", "copy_bytes"})
       CHECK_THAT(with(std::string{"\""} + name + "\": " + number),
                  ContainsSubstring("a number of this graph is not a whole one from 0 to 2^63-1 (operation = 1)"));
   CHECK_THAT(with(R"("inputs": 0)"),
-             ContainsSubstring("inputs or outputs of this graph are not a list (operation = 1)"));
+             ContainsSubstring("inputs, outputs or states of this graph are not a list (operation = 1)"));
+  CHECK_THAT(with(R"("states_read": 0)"), ContainsSubstring("states of this graph are not a list (operation = 1)"));
   CHECK_THAT(with(R"("inputs": ["x"])"), ContainsSubstring("not a whole one"));
   CHECK_THAT(with(R"("inputs": [1])"), ContainsSubstring("reads a value that is not made before it"));
   CHECK_THAT(with(R"("adjoint_needs_inputs": 1)"), ContainsSubstring("neither true nor false (operation = 1)"));

@@ -22,6 +22,7 @@ using cairn::action;
 using cairn::graph_options;
 using cairn::graph_planner;
 using cairn::operation_graph;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -64,7 +65,10 @@ tally compare(operation_graph const& graph, graph_options options, int budgets, 
   graph_planner planner{graph, options};
   auto const tapes =
       std::count_if(graph.operations.begin(), graph.operations.end(), [](auto const& op) { return op.tape_bytes > 0; });
-  bool const is_exact = graph.size() + tapes <= options.exact_operations;
+  auto const uses = std::count_if(graph.operations.begin(), graph.operations.end(), [](auto const& op) {
+    return !op.states_changed.empty() || !op.states_read.empty();
+  });
+  bool const is_exact = graph.size() + tapes + uses <= options.exact_operations;
   std::int64_t const found_least = planner.least_budget();
   CHECK(found_least >= least);
   if (is_exact) CHECK(found_least == least);
@@ -232,6 +236,89 @@ TEST_CASE("a tape waits from its first run or is made again, whichever takes les
     CHECK(std::count(made_again.actions.begin(), made_again.actions.end(), cairn::graph_actions::record(0)) == 1);
     CHECK(std::count(made_again.actions.begin(), made_again.actions.end(), cairn::graph_actions::advance(0)) == 1);
   }
+}
+
+/// Graphs whose operations use states outside, against brute force; counts the plans of the same graphs without states
+/// that do not keep their order.
+tally compare_with_states(graph_options options, int& refused) {
+  tally sum;
+  auto const check = [&](operation_graph const& free, unsigned seed) {
+    auto const graph = graphs::with_states(free, 5, seed);
+    sum = compare(graph, options, 4, sum);
+    for (auto const& plan : graph_planner{free}.pareto(4)) try {
+        (void)cairn::replay(graph, plan.actions);
+      } catch (cairn::invalid_schedule const&) {
+        ++refused;
+      }
+  };
+  for (auto const kind : graphs::all_kinds)
+    for (int size : {3, 5, 7})
+      for (unsigned seed = 0; seed < 4; ++seed) {
+        CAPTURE(graphs::name_of(kind), size, seed);
+        check(graphs::make(kind, size, seed, seed % 2 == 0), seed);
+      }
+  for (int pairs : {2, 3})  // the search for long graphs runs operations for the first time in the given order
+    for (unsigned seed = 0; seed < 20 && options.exact_operations > 0; ++seed) {
+      CAPTURE(pairs, seed);
+      check(graphs::crossed(pairs, seed), seed);
+    }
+  return sum;
+}
+
+TEST_CASE("small graphs whose operations use states outside are planned as fast as any plan that keeps their order",
+          "[plan][graph][oracle][long]") {
+  int refused = 0;
+  tally const sum = compare_with_states({}, refused);
+  CHECK(sum.pairs > 400);
+  CHECK(sum.fastest == sum.pairs);
+  CHECK(refused > 10);
+}
+
+TEST_CASE("without the exact search, graphs whose operations use states come close to the fastest plan",
+          "[plan][graph][oracle][long]") {
+  int refused = 0;
+  tally const sum = compare_with_states(without_search_of_all, refused);
+  CHECK(sum.infeasible * 25 <= sum.pairs);
+  CHECK(sum.ratio <= 1.01 * sum.pairs);
+}
+
+TEST_CASE("the states that a plan copies count, and every plan keeps their order", "[plan][graph]") {
+  std::int64_t copied = 0;
+  for (auto const kind : graphs::all_kinds)
+    for (int size : {4, 12, 30})
+      for (unsigned seed = 0; seed < 2; ++seed) {
+        CAPTURE(graphs::name_of(kind), size, seed);
+        auto const graph = graphs::with_states(graphs::make(kind, size, seed, false), 3 + size / 3, seed, 12);
+        auto bare = graph;
+        for (auto& op : bare.operations) op.copy_bytes = 0;
+        for (auto const options : {graph_options{}, graph_options{.exact_operations = 0, .block_operations = 4}}) {
+          graph_planner planner{graph, options};
+          for (auto const& plan : planner.pareto(5)) {
+            check_plan(graph, plan, plan.budget);
+            copied += cairn::replay(bare, plan.actions).peak < plan.cost.peak;
+          }
+          CHECK(planner.plan(store_all_peak(graph)).cost.runs == graph.size());
+        }
+      }
+  CHECK(copied > 20);
+}
+
+TEST_CASE("a plan that runs operations for the first time against the order of their states is refused",
+          "[plan][graph]") {
+  using namespace cairn::graph_actions;
+  operation_graph graph;
+  graph.operations = {{.bytes = 1, .states_changed = {5}}, {.bytes = 1, .states_read = {5}},
+                      {.bytes = 1, .states_read = {5}}, {.inputs = {0, 1, 2}, .bytes = 1}};
+  auto const rest = [](std::vector<action> plan) {
+    for (action const& a : {advance(3), turn(4), reverse(3), reverse(2), reverse(1), reverse(0)}) plan.push_back(a);
+    return plan;
+  };
+  CHECK(cairn::replay(graph, rest({advance(0), advance(2), advance(1)})).runs == 4);  // two readers in any order
+  CHECK_THROWS_WITH(cairn::replay(graph, rest({advance(1), advance(0), advance(2)})),
+                    ContainsSubstring("before an earlier one that uses the same state has run"));
+  CHECK(cairn::replay(graph, rest({advance(0), drop(0), advance(1), advance(0), advance(2)})).runs == 5);
+  graph.operations[0].states_changed = {-1};
+  CHECK_THROWS_WITH(graph_planner{graph}, ContainsSubstring("negative number"));
 }
 
 TEST_CASE("graphs of many operations against brute force", "[plan][graph][.soak]") {

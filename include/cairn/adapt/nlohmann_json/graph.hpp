@@ -38,7 +38,11 @@ inline constexpr graph_number graph_numbers[]{{"bytes", &graph_operation::bytes}
                                               {"tape_bytes", &graph_operation::tape_bytes},
                                               {"adjoint_bytes", &graph_operation::adjoint_bytes},
                                               {"adjoint_time", &graph_operation::adjoint_time},
-                                              {"adjoint_work", &graph_operation::adjoint_work}};
+                                              {"adjoint_work", &graph_operation::adjoint_work},
+                                              {"copy_bytes", &graph_operation::copy_bytes}};
+
+inline constexpr std::pair<char const*, std::vector<step_index> graph_operation::*> graph_states[] = {
+    {"states_changed", &graph_operation::states_changed}, {"states_read", &graph_operation::states_read}};
 
 /// Reads a graph from a JSON tree.
 class graph_reader {
@@ -78,6 +82,8 @@ class graph_reader {
       if (from.contains(name)) made.*number = number_of(from[name], v);
     if (from.contains("adjoint_needs_inputs"))
       made.adjoint_needs_inputs = needed(from["adjoint_needs_inputs"], made, v);
+    for (auto const& [name, states] : graph_states)
+      if (from.contains(name)) made.*states = numbers(from[name], v);
     if (from.contains("adjoint_needs_output")) made.adjoint_needs_output = flag(from["adjoint_needs_output"], v);
     return made;
   }
@@ -101,7 +107,7 @@ class graph_reader {
   }
   [[nodiscard]] std::vector<step_index> numbers(json const& list, std::size_t v) const {
     if (!list.is_array())
-      refuse("inputs or outputs of this graph are not a list", {{"operation", v}}, "write a list, as in [0, 1]");
+      refuse("inputs, outputs or states of this graph are not a list", {{"operation", v}}, "write a list, as in [0, 1]");
     std::vector<step_index> made;
     for (json const& one : list) made.push_back(number_of(one, v));
     return made;
@@ -251,6 +257,8 @@ class graph_plan_events final : public json_events {
     if (!of.inputs.empty()) one["inputs"] = of.inputs;
     for (auto const& [name, number] : detail::graph_numbers)
       if (of.*number != usual.*number) one[name] = of.*number;
+    for (auto const& [name, states] : detail::graph_states)
+      if (!(of.*states).empty()) one[name] = of.*states;
     auto const& needed = of.adjoint_needs_inputs;
     if (!needed.each().empty()) one["adjoint_needs_inputs"] = needed.each();
     else if (!needed[0]) one["adjoint_needs_inputs"] = false;

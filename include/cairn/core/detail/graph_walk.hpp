@@ -16,6 +16,10 @@ struct graph_reads {
   std::vector<std::vector<std::size_t>> needs;   ///< values that the adjoint of 0..n reads, ascending
   std::vector<std::size_t> last_reader;          ///< the last operation that reads value v, n for the loss; of 0..n-1
   std::vector<char> has_tape;                    ///< whether the adjoint of v needs a tape; of 0..n-1
+  std::vector<std::vector<std::size_t>> before;  ///< operations that run before the first run of v, because of the
+                                                 ///< states that they use; of 0..n-1
+  std::vector<char> is_ordered;                  ///< whether v has one before it or is before one; of 0..n-1
+  bool has_order = false;                        ///< whether any is ordered
 
   /// \throws invalid_plan, overflow_error   as `check_graph`
   graph_reads(operation_graph const& graph, char const* who)
@@ -23,7 +27,9 @@ struct graph_reads {
         inputs(count + 1),
         needs(count + 1),
         last_reader(count),
-        has_tape(count) {
+        has_tape(count),
+        before(count),
+        is_ordered(count) {
     std::vector<char> read(count);
     for (std::size_t v = 0; v < count; ++v) {
       graph_operation const& of = graph.operations[v];
@@ -42,9 +48,33 @@ struct graph_reads {
         if (!read[v]) inputs[count].push_back(v);
     needs[count] = inputs[count];
     for (std::size_t const output : inputs[count]) last_reader[output] = count;
+    find_order(graph);
   }
 
  private:
+  void find_order(operation_graph const& graph) {
+    auto const has = [](std::vector<step_index> const& states, step_index one) {
+      for (step_index const state : states)
+        if (state == one) return true;
+      return false;
+    };
+    for (std::size_t v = 0; v < count; ++v) {
+      graph_operation const& of = graph.operations[v];
+      std::vector<step_index> earlier;
+      // From v back to the last operation that changed the state; those that have read it since matter to a change.
+      auto const look_back = [&](step_index state, bool changes) {
+        for (std::size_t u = v; u-- > 0;) {
+          bool const changed = has(graph.operations[u].states_changed, state);
+          if (changed || (changes && has(graph.operations[u].states_read, state))) earlier.push_back(step_index(u));
+          if (changed) return;
+        }
+      };
+      for (step_index const state : of.states_read) look_back(state, false);
+      for (step_index const state : of.states_changed) look_back(state, true);
+      before[v] = as_set(earlier);
+      for (std::size_t const u : before[v]) is_ordered[u] = is_ordered[v] = 1, has_order = true;
+    }
+  }
   [[nodiscard]] static std::vector<std::size_t> as_set(std::vector<step_index> const& from) {
     std::vector<std::size_t> set;
     for (step_index const one : from) {
@@ -115,8 +145,8 @@ class graph_walk : public place_walk {
   void apply(action const& a) noexcept {
     using enum action_kind;
     switch (a.kind) {
-      case advance: set(a.from, kept); break;
-      case record: set(a.from, kept | taped); break;
+      case advance: set(a.from, kept | has_run); break;
+      case record: set(a.from, kept | taped | has_run); break;
       case drop: clear(a.from, a.what == content::tape ? taped : kept); break;
       case reverse: clear(a.from, kept | taped); break;
       default: break;
@@ -129,9 +159,14 @@ class graph_walk : public place_walk {
   [[nodiscard]] bool holds_value(step_index v) const noexcept { return holds(v, kept); }
 
  private:
+  static constexpr unsigned has_run = taped << 1;
+
   void check_run(action const& a) const {
     need(a.from < remaining(), "an operation is run after its adjoint", a);
     need(all_held(reads_.inputs, a.from), "an operation is run without the value of an input", a);
+    for (std::size_t const earlier : reads_.before[std::size_t(a.from)])
+      need(holds(step_index(earlier), has_run),
+           "an operation is run before an earlier one that uses the same state has run", a);
   }
   /// \param lists  one for each operation
   [[nodiscard]] bool all_held(std::vector<std::vector<std::size_t>> const& lists, step_index v) const noexcept {

@@ -17,6 +17,7 @@ class owned {
   }
   ~owned() { delete object_; }
   [[nodiscard]] T* operator->() const noexcept { return object_; }
+  [[nodiscard]] T& operator*() const noexcept { return *object_; }
 
  private:
   T* object_;

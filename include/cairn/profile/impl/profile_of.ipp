@@ -364,9 +364,10 @@ CAIRN_DECL profile_stats profile_of(profiled_graph const& measured, std::span<st
     is_activation[std::size_t(row.creation_rank) - measured.leaves.size()] = 1;
 
   detail::run_measure measure{model};
-  detail::graph_interpreter interpreter{model, who};
+  auto const actions = measure.with_drops(detail::store_all_runs(model));
+  detail::graph_interpreter interpreter{model, actions, who};
   std::size_t remaining = n + 1;
-  for (action const& a : measure.with_drops(detail::store_all_runs(model))) {
+  for (action const& a : actions) {
     std::int64_t const active = standing + interpreter.kept() + model.open[remaining];
     interpreter.obey(a);
     std::size_t const v = std::size_t(a.from);

@@ -11,6 +11,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/core/stage_value.hpp>
+#include <cairn/core/state_traits.hpp>
 #include <cairn/run/graph/detail/node.hpp>
 #include <cairn/run/graph/value.hpp>
 
@@ -85,7 +86,8 @@ class graph_builder {
     return graph_value<T, Bar>{add_entry(kind::input, inputs_ - 1, detail::mark_of<T>())};
   }
   /// An operation: its value is `forward(inputs...)`, of any type, movable or not. It may run more than once, and has
-  /// to give the same value each time.
+  /// to give the same value each time. What it uses besides its inputs, and what may change, is named by `changes` and
+  /// `reads`.
   /// \param reads  what its adjoint reads, of `adjoint_reads`. With a tape, forward is called `forward(inputs..., Tape*
   ///   tape)` and fills the tape if the pointer is not null
   /// \param adjoint  adds to the adjoints of the inputs; called `adjoint(inputs..., value, tape, bar, sums...)`. Of the
@@ -131,7 +133,9 @@ class graph_builder {
                                {},
                                detail::inputs_read<Reads>(sizeof...(In)),
                                Reads::reads_output,
-                               !std::is_void_v<tape>});
+                               !std::is_void_v<tape>,
+                               {},
+                               {}});
         return graph_value<Value, ValueBar>{
             add_entry(kind::operation, std::int32_t(operations_.size()) - 1, detail::mark_of<Value>())};
       }
@@ -168,6 +172,35 @@ class graph_builder {
       }
     }
   }
+  /// An object outside the graph that operations change or read: a generator, a buffer, a counter. It is copied, or
+  /// saved by its `save()` and `restore(kept)`, so that whatever a plan runs again finds it as the first run did, and
+  /// leaves it as it is. A sweep leaves it as running each operation once does.
+  /// \param object  must outlive the sweeps; one sweep may use it at a time
+  template <class T>
+  [[nodiscard]] graph_state state(T& object) {
+    constexpr bool saves = !std::is_const_v<T> && (copied_state<T> || saved_state<T>);
+    static_assert(saves,
+                  "cairn: a state that operations use must be an object that can be copied and owns its data, or one "
+                  "with save() and restore()");
+    if constexpr (saves) {
+      states_.push_back({detail::owned<detail::graph_outside>{new detail::graph_outside_of<T>{object}}, false});
+      return graph_state{std::int32_t(states_.size()) - 1};
+    } else return graph_state{0};
+  }
+  /// Says that the operation that makes `value` changes a state, and perhaps reads it. Operations that use a state that
+  /// one of them changes run for the first time in the order in which they were added.
+  /// \throws invalid_call   for a value that no operation makes, and for a state of another builder
+  template <class T, class Bar>
+  void changes(graph_value<T, Bar> value, graph_state state) {
+    check(value.number_, detail::mark_of<T>());
+    use(value.number_, state.number_, true);
+  }
+  /// Says that the operation that makes `value` reads a state and does not change it.   \throws as `changes`
+  template <class T, class Bar>
+  void reads(graph_value<T, Bar> value, graph_state state) {
+    check(value.number_, detail::mark_of<T>());
+    use(value.number_, state.number_, false);
+  }
   /// Names a value that the loss reads. If none is named, the loss reads the values that no operation reads.
   template <class T, class Bar>
   void output(graph_value<T, Bar> value) {
@@ -179,23 +212,19 @@ class graph_builder {
   template <class T, class Bar>
   void describe(graph_value<T, Bar> value, graph_facts const& facts) {
     check(value.number_, detail::mark_of<T>());
-    entry const& of = entries_[std::size_t(value.number_)];
-    if (of.is != kind::operation)
-      throw invalid_call{who_, "no operation makes this value", {{"value", value.number_}},
-                         "describe what `add` returned"};
-    operation& told = operations_[std::size_t(of.at)];
+    operation& told = made_by(value.number_, "describe what `add` returned");
     for (std::int64_t const number : {facts.bytes, facts.tape_bytes, facts.adjoint_bytes})
-      if (number < -1) refuse_fact(of.at, number);
+      if (number < -1) refuse_fact(value.number_, number);
     for (std::int64_t const number : {facts.work, facts.adjoint_work, facts.time, facts.adjoint_time})
-      if (number < 0) refuse_fact(of.at, number);
-    if (told.has_tape && facts.tape_bytes == 0) refuse_fact(of.at, 0);
+      if (number < 0) refuse_fact(value.number_, number);
+    if (told.has_tape && facts.tape_bytes == 0) refuse_fact(value.number_, 0);
     told.facts = facts;
   }
 
   /// Number of operations.
   [[nodiscard]] step_index size() const noexcept { return step_index(operations_.size()); }
   /// The graph as planners take it: who reads whom, with the given sizes and times. Bytes that are not given are those
-  /// of the types, without what their values allocate; `graph_probe` measures them.
+  /// of the types, without what their values allocate; `graph_probe` measures them. Of states those of a copy made now.
   [[nodiscard]] operation_graph graph() const {
     operation_graph made;
     for (operation const& of : operations_) {
@@ -208,6 +237,8 @@ class graph_builder {
         read.push_back(of.reads_inputs[k]);
       }
       next.adjoint_needs_inputs = needed_inputs(std::move(read));
+      next.states_changed = of.states_changed, next.states_read = of.states_read;
+      each_state(of, [&](detail::graph_outside const& one) { next.copy_bytes += one.bytes(one.save()); });
       made.operations.push_back(std::move(next));
     }
     for (std::int32_t const output : outputs_)
@@ -233,6 +264,11 @@ class graph_builder {
     graph_facts facts;
     needed_inputs reads_inputs;
     bool reads_output, has_tape;
+    std::vector<step_index> states_changed, states_read;
+  };
+  struct outside {
+    detail::owned<detail::graph_outside> call;
+    bool changes;  ///< whether an operation changes it
   };
   struct viewed {
     detail::owned<detail::graph_view> call;
@@ -261,8 +297,35 @@ class graph_builder {
                          {{"value", number}, {"values", entries_.size()}},
                          "give what this builder returned"};
   }
-  [[noreturn]] void refuse_fact(std::int32_t at, std::int64_t number) const {
-    throw invalid_plan{who_, "the description of an operation is out of range", {{"operation", at}, {"value", number}},
+  /// The operation that makes a value.
+  [[nodiscard]] operation& made_by(std::int32_t number, char const* advice) {
+    entry const& of = entries_[std::size_t(number)];
+    if (of.is != kind::operation)
+      throw invalid_call{who_, "no operation makes this value", {{"value", number}}, advice};
+    return operations_[std::size_t(of.at)];
+  }
+  void use(std::int32_t number, std::int32_t state, bool changes) {
+    auto& [call, inputs, facts, needs, output, tape, changed, read] =
+        made_by(number, "name a value that `add` returned; that operation uses the state");
+    if (state < 0 || std::size_t(state) >= states_.size())
+      throw invalid_call{who_, "a state does not belong to this graph", {{"state", state}, {"states", states_.size()}},
+                         "give what `state` of this builder returned"};
+    for (step_index const known : changed)
+      if (known == state) return;
+    std::erase(read, state);
+    (changes ? changed : read).push_back(state);
+    if (changes) states_[std::size_t(state)].changes = true;
+  }
+  /// Calls f with each state of which a second run of an operation needs a copy.
+  template <class F>
+  void each_state(operation const& of, F f) const {
+    for (step_index const state : of.states_changed) f(*states_[std::size_t(state)].call);
+    for (step_index const state : of.states_read)
+      if (auto const& one = states_[std::size_t(state)]; one.changes) f(*one.call);
+  }
+  [[noreturn]] void refuse_fact(std::int32_t number, std::int64_t fact) const {
+    throw invalid_plan{who_, "the description of an operation is out of range",
+                       {{"operation", entries_[std::size_t(number)].at}, {"value", fact}},
                        "give numbers of 0 or more, and 1 or more for a tape; unknown bytes are -1"};
   }
   /// The operation that owns the bytes of a value; -1 for an input.
@@ -275,6 +338,7 @@ class graph_builder {
   std::vector<entry> entries_;
   std::vector<operation> operations_;
   std::vector<viewed> views_;
+  std::vector<outside> states_;
   std::vector<std::int32_t> outputs_;
   std::int32_t inputs_ = 0;
 };

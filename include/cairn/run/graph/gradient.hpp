@@ -122,6 +122,7 @@ class graph_use {
     known.told(net);
     [[maybe_unused]] graph_reads const& reads = known.reads(who_);
     known.check(actions);
+    memory.expect(actions);
     no_graph_replay unchecked;
     if constexpr (Checks) replay.begin(verify, actions, reads, who_);
     auto& checked = one_of<Checks>(unchecked, replay);

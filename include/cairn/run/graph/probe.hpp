@@ -111,7 +111,7 @@ class graph_measurement {
 /// The sweep runs the graph by segments of about sqrt(n) operations, and holds what passes between segments and what
 /// the adjoints of one segment read, never all values at once. Each operation and each adjoint is called once before it
 /// is timed, and most operations once more. Each measurement repeats the call until it is long enough for the clock, up
-/// to 65,536 times. Seeds are called once.
+/// to 65,536 times. Seeds are called once. States that operations use are left as they were.
 /// \tparam Clock  has now() as the clocks of the standard library do: `graph_probe<std::chrono::steady_clock>(net,
 ///   inputs, seeds)`
 /// \param net, inputs, seeds  as for `graph_gradient`   \param tried  measurements of each call, >= 1
@@ -132,7 +132,15 @@ template <class Clock>
   no_observer nobody;
   sweep_failure unasked;
   detail::no_graph_replay unchecked;
-  detail::obey_graph_plan(memory, plan, nobody, unasked, unchecked);
+  run.expect(plan, 1);
+  auto const states = run.states_now();
+  try {
+    detail::obey_graph_plan(memory, plan, nobody, unasked, unchecked);
+  } catch (...) {
+    run.put_back(states);
+    throw;
+  }
+  run.put_back(states);
   return measured;
 }
 

@@ -47,6 +47,14 @@ class seed_source {
 
 class graph_builder;
 
+/// An object outside a graph that operations change or read, such as a generator or a buffer. It is a number and is
+/// copied freely. Made by `graph_builder::state`.
+class graph_state {
+  friend class graph_builder;
+  explicit graph_state(std::int32_t number) noexcept : number_{number} {}
+  std::int32_t number_;
+};
+
 /// An input of a graph and its value in a run. Refers to that value. Made by `graph_value::is`.
 struct graph_binding {
   std::int32_t number;     ///< of the input

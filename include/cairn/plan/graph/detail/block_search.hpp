@@ -136,9 +136,12 @@ class block_search {
 
   [[nodiscard]] std::size_t place(std::size_t left, set kept) const noexcept { return (left << items_) | kept; }
   [[nodiscard]] set all_values() const noexcept { return (set{1} << values_) - 1; }
-  /// The operations that must run to make these values and tapes.
+  /// The operations that must run to make these values and tapes. In a block with the loss, these are first runs, and
+  /// those of operations that use states outside the graph keep their order.
   [[nodiscard]] set needed_for(set items) const noexcept {
     set values = items & all_values();
+    for (std::size_t k = 0; k < values_ && to_ > model_.count; ++k)
+      if (model_.is_ordered[from_ + k]) values |= set{1} << k;
     for (std::size_t k = 0; k < values_; ++k)
       if (items & tapes_[k]) values |= set{1} << k;
     for (std::size_t k = values_; k-- > 0;)

@@ -18,24 +18,37 @@ namespace cairn::detail {
 
 /// Shortest paths between places, guided by a lower bound on the time left. A place is the number of adjoints still to
 /// run with the set of kept values and tapes; the bound is the time to make what is still to be read and not kept.
-/// Cost: up to (n + 2) 2^k places for k values and tapes, and k steps from each; loose budgets visit few of them.
+/// The set also has a mark for each operation that has run, if its states give it a place among others. Marks stay.
+/// Cost: up to (n + 2) 2^k places for k values, tapes and marks, and k steps from each; loose budgets visit few of
+/// them.
 class exact_search {
  public:
-  static constexpr std::size_t most_items = 18;  ///< values and tapes
+  static constexpr std::size_t most_items = 18;  ///< values, tapes and marks
 
-  /// Number of values and tapes of a graph.
+  /// Number of values, tapes and marks of a graph.
   [[nodiscard]] static std::size_t items_of(graph_model const& model) noexcept {
-    return model.count + std::size_t(std::count_if(model.tape.begin(), model.tape.end(), [](auto t) { return t > 0; }));
+    auto const some = [](auto const& list) {
+      return std::size_t(std::count_if(list.begin(), list.end(), [](auto one) { return one > 0; }));
+    };
+    return model.count + some(model.tape) + some(model.is_ordered);
   }
   /// \pre items_of(model) <= most_items   \param model  must outlive the search   \param meter  counts the work; null
   /// for no limit
   explicit exact_search(graph_model const& model, work_meter* meter = nullptr)
-      : model_{model}, meter_{meter}, count_{model.count}, items_{items_of(model)}, tapes_(model.count + 1) {
+      : model_{model}, meter_{meter}, count_{model.count}, items_{items_of(model)}, tapes_(model.count + 1),
+        marks_(model.count), before_(model.count) {
     std::vector<std::int64_t> sizes(model.bytes.begin(), model.bytes.begin() + std::ptrdiff_t(count_));
     for (std::size_t v = 0; v < count_; ++v) {
       if (model.tape[v] == 0) continue;
       tapes_[v] = set{1} << sizes.size();
       sizes.push_back(model.tape[v]);
+    }
+    droppable_ = (set{1} << sizes.size()) - 1;
+    for (std::size_t v = 0; v < count_; ++v) {
+      for (std::size_t const u : model.before[v]) before_[v] |= marks_[u];
+      if (!model.is_ordered[v]) continue;
+      marks_[v] = set{1} << sizes.size();
+      sizes.push_back(0);
     }
     std::size_t const sets = std::size_t{1} << items_;
     bytes_.assign(sets, 0);
@@ -63,9 +76,9 @@ class exact_search {
  private:
   using set = std::uint32_t;
   /// How a place was reached: by an adjoint, whose value was kept or not; by dropping an item; by running operation v
-  /// without its tape, with its tape, or for its tape while its value was kept.
+  /// without its tape, with its tape, or for its tape while its value was kept; a run may be the first, with a mark.
   static constexpr std::uint8_t goes_back = 0, goes_back_kept = 1, drops = 2, computes = 32, records = 64,
-                                records_again = 96;
+                                records_again = 96, is_first = 128;
 
   [[nodiscard]] std::size_t place(std::size_t remaining, set kept) const noexcept {
     return (remaining << items_) | kept;
@@ -76,7 +89,7 @@ class exact_search {
     if (by_peak_) return 0;
     std::int64_t sum = 0;
     set missing = to_read_[remaining] & ~kept;
-    if (items_ > count_) {  // to make a missing tape, its operation must run
+    if (droppable_ >> count_ != 0) {  // to make a missing tape, its operation must run
       set const tapes = missing >> count_ << count_;
       missing ^= tapes;
       for (std::size_t v = 0; v < count_; ++v)
@@ -130,7 +143,11 @@ class exact_search {
     for (std::size_t v = 0; v < count_ && v < remaining; ++v) {
       set const bit = set{1} << v;
       if ((inputs_[v] & ~kept) != 0) continue;
+      bool const first = (marks_[v] & ~kept) != 0;
+      if (first && (before_[v] & ~kept) != 0) continue;
       auto const run = [&](set made, std::uint8_t step) {
+        made |= marks_[v];
+        if (first) step = std::uint8_t(step + is_first);
         std::int64_t const peak = bytes_[kept | made] + model_.work[v] + model_.open[remaining];
         if (peak <= budget_) reach(remaining, kept | made, cost, model_.time[v], peak, std::uint8_t(step + v));
         is_short = is_short || peak > budget_;
@@ -139,7 +156,7 @@ class exact_search {
       if (tapes_[v] != 0 && !(kept & tapes_[v])) run(bit | tapes_[v], kept & bit ? records_again : records);
     }
     if (!is_short) return;
-    for (set rest = kept; rest != 0; rest &= rest - 1) {
+    for (set rest = kept & droppable_; rest != 0; rest &= rest - 1) {
       std::size_t const v = std::size_t(std::countr_zero(rest));
       reach(remaining, kept & ~(set{1} << v), cost, 0, 0, std::uint8_t(drops + v));
     }
@@ -149,9 +166,10 @@ class exact_search {
     set kept = set(number & ((std::size_t{1} << items_) - 1));
     std::size_t remaining = number >> items_;
     while (remaining != count_ + 1 || kept != 0) {
-      std::uint8_t const step = step_[place(remaining, kept)];
+      std::uint8_t step = step_[place(remaining, kept)];
       if (step >= computes) {
         std::size_t const v = step % 32u;
+        if (step >= is_first) kept &= ~marks_[v], step = std::uint8_t(step - is_first);
         runs.push_back(graph_actions::advance(step_index(v)));
         if (step < records_again) kept &= ~(set{1} << v);
         if (step >= records) kept &= ~tapes_[v];
@@ -173,6 +191,8 @@ class exact_search {
   work_meter* meter_;
   std::size_t count_, items_;
   std::vector<set> tapes_;  ///< the bit of each tape, above those of values; 0 if there is none
+  std::vector<set> marks_, before_;  ///< the mark of each operation, above tapes; those that must stand when it runs
+  set droppable_ = 0;                ///< all values and tapes
   std::vector<set> inputs_, needs_, to_read_;
   std::vector<std::int64_t> bytes_, cost_;
   std::vector<std::uint8_t> step_;

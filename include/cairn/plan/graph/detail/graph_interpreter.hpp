@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/graph_walk.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
@@ -16,8 +17,15 @@ namespace cairn::detail {
 /// Plays a plan on numbers of values and tapes, and counts bytes and times. One object plays one sweep.
 class graph_interpreter {
  public:
-  /// \param model  must outlive the interpreter
-  graph_interpreter(graph_model const& model, char const* who) : model_{model}, walk_{model, who} {}
+  /// \param model  must outlive the interpreter   \param actions  all that it will obey: only what runs more than once
+  ///   keeps a copy of the states that it uses
+  graph_interpreter(graph_model const& model, std::span<action const> actions, char const* who)
+      : model_{model}, walk_{model, who} {
+    if (!model.has_copies) return;
+    runs_left_.assign(model.count, 0), has_copy_.assign(model.count, 0);
+    for (action const& a : actions)
+      if (is_run(a) && a.from >= 0 && std::size_t(a.from) < model.count) ++runs_left_[std::size_t(a.from)];
+  }
 
   /// \throws invalid_schedule   if the action needs a value, tape or adjoint that is not there
   void obey(action const& a) {
@@ -46,7 +54,7 @@ class graph_interpreter {
   }
   /// Bytes during the last action that ran something.
   [[nodiscard]] std::int64_t bytes_at_last_run() const noexcept { return bytes_at_last_run_; }
-  /// Bytes of the values and tapes that are kept.
+  /// Bytes of the values, tapes and copies that are kept.
   [[nodiscard]] std::int64_t kept() const noexcept { return live_; }
   /// \throws invalid_schedule   if an adjoint is missing
   [[nodiscard]] graph_cost finish() {
@@ -56,9 +64,19 @@ class graph_interpreter {
   }
 
  private:
+  [[nodiscard]] static bool is_run(action const& a) noexcept {
+    return a.kind == action_kind::advance || a.kind == action_kind::record;
+  }
   void run(std::size_t v) noexcept {
     live_ += model_.bytes[v];
-    reach(live_ + model_.work[v] + model_.open[std::size_t(walk_.remaining())]);
+    std::int64_t work = model_.work[v];
+    bool const copies = model_.copy[v] > 0 && !runs_left_.empty();
+    if (copies) {
+      if (has_copy_[v]) work += model_.copy[v];  // the states as they are now
+      else if (runs_left_[v] > 1) live_ += model_.copy[v], has_copy_[v] = 1;
+    }
+    reach(live_ + work + model_.open[std::size_t(walk_.remaining())]);
+    if (copies && --runs_left_[v] == 0 && has_copy_[v]) live_ -= model_.copy[v];
     cost_.makespan += model_.time[v];
     ++cost_.runs;
   }
@@ -79,14 +97,16 @@ class graph_interpreter {
 
   graph_model const& model_;
   graph_walk walk_;
-  std::int64_t live_ = 0;  ///< bytes of kept values and tapes
+  std::vector<std::size_t> runs_left_;  ///< of each operation, if any has a copy
+  std::vector<char> has_copy_;
+  std::int64_t live_ = 0;  ///< bytes of kept values, tapes and copies
   std::int64_t bytes_at_last_run_ = 0;
   graph_cost cost_;
 };
 
 /// Plays a whole plan.   \throws invalid_schedule   at the first invalid action, or if the plan ends early
 [[nodiscard]] inline graph_cost replay(graph_model const& model, std::span<action const> actions, char const* who) {
-  graph_interpreter interpreter{model, who};
+  graph_interpreter interpreter{model, actions, who};
   for (auto const& a : actions) interpreter.obey(a);
   return interpreter.finish();
 }

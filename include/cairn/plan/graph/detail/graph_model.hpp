@@ -18,6 +18,8 @@ inline constexpr std::int64_t unreachable = (std::numeric_limits<std::int64_t>::
 /// the loss.
 struct graph_model : graph_reads {
   std::vector<std::int64_t> bytes, time, work, tape, adjoint, adjoint_time, adjoint_work;  ///< of 0..n
+  std::vector<std::int64_t> copy;  ///< of 0..n: bytes of a copy of the states that it uses
+  bool has_copies = false;         ///< whether any of these is not 0
   std::vector<std::int64_t>
       open;  ///< open[p], 0..n+1: bytes of the adjoints that exist after those of p..n have run
   std::vector<std::int64_t> back_work;  ///< of 0..n: bytes besides values and tapes while the adjoint of v runs
@@ -25,13 +27,15 @@ struct graph_model : graph_reads {
   /// \throws invalid_plan, overflow_error   as `check_graph` does
   graph_model(operation_graph const& graph, char const* who) : graph_reads{graph, who} {
     std::size_t const all = count + 1;
-    for (auto* list : {&bytes, &time, &work, &tape, &adjoint, &adjoint_time, &adjoint_work, &back_work})
+    for (auto* list : {&bytes, &time, &work, &tape, &adjoint, &adjoint_time, &adjoint_work, &copy, &back_work})
       list->assign(all, 0);
     for (std::size_t v = 0; v < count; ++v) {
       graph_operation const& of = graph.operations[v];
       bytes[v] = of.bytes, time[v] = of.time, work[v] = of.work, tape[v] = of.tape_bytes;
       adjoint[v] = of.adjoint_bytes < 0 ? of.bytes : of.adjoint_bytes;
       adjoint_time[v] = of.adjoint_time, adjoint_work[v] = of.adjoint_work;
+      copy[v] = of.copy_bytes;
+      has_copies = has_copies || of.copy_bytes > 0;
     }
     adjoint_time[count] = graph.loss_time, adjoint_work[count] = graph.loss_work;
     open.assign(all + 1, 0);

@@ -88,8 +88,9 @@ class graph_search {
   static constexpr work_words words_{.is_too_much = "the plan of this graph takes too much work",
                                      .was_stopped = "the planning of this graph was stopped"};
 
+  /// Whether all plans are searched. That search knows of no copies of states.
   [[nodiscard]] bool is_small() const noexcept {
-    return step_index(exact_search::items_of(model_)) <= options_.exact_operations;
+    return !model_.has_copies && step_index(exact_search::items_of(model_)) <= options_.exact_operations;
   }
   /// Begins a call of the planner: its work is counted from 0.
   void start() { meter_ = {who_, {"operations", model_.count}, options_.limit, advice_, words_}; }

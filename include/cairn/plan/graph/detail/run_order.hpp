@@ -24,14 +24,16 @@ class run_measure {
  public:
   explicit run_measure(graph_model const& model) : model_{model}, at_(model.count + 1) {}
 
-  /// Removes runs whose value and tape nothing reads.
+  /// Removes runs whose value and tape nothing reads, except the first runs of operations that states outside the graph
+  /// put in order.
   void strip(run_order& runs) {
+    find_ordered(runs);
     std::fill(at_.begin(), at_.end(), 0);  // whether a later action reads the value, or the tape
     is_read_.assign(runs.size(), 1);
     for (std::size_t i = runs.size(); i-- > 0;) {
       std::size_t const v = std::size_t(runs[i].from);
       if (runs[i].kind == action_kind::advance) {
-        is_read_[i] = char(at_[v] != 0);
+        is_read_[i] = char(at_[v] != 0 || is_ordered_[i]);
         at_[v] = 0;
       } else if (model_.tape[v] > 0) {
         at_[v] = 1;
@@ -51,6 +53,7 @@ class run_measure {
     std::int64_t live = 0;
     std::size_t remaining = model_.count + 1;
     release_.assign(runs.size(), 0), bytes_at_.resize(runs.size());
+    find_copies(runs);
     for (std::size_t i = 0; i < runs.size(); ++i) {
       std::size_t const v = std::size_t(runs[i].from);
       if (runs[i].kind == action_kind::advance) {
@@ -61,6 +64,10 @@ class run_measure {
           release_[adjoint_[i]] += model_.tape[v];
         }
         bytes_at_[i] = live + model_.work[v] + model_.open[remaining];
+        if (model_.copy[v] > 0 && last_run_[v] != first_run_[v]) {
+          if (i == first_run_[v]) live += model_.copy[v], release_[last_run_[v]] += model_.copy[v];
+          bytes_at_[i] += model_.copy[v];  // of the states at the first run, or as they are now
+        }
         sum.time += model_.time[v];
       } else {
         bytes_at_[i] = live + model_.back_work[v];
@@ -103,6 +110,26 @@ class run_measure {
   [[nodiscard]] bool makes_tape(std::size_t i) const noexcept { return adjoint_[i] != 0; }
 
  private:
+  /// Marks the first runs that have a place among others.
+  void find_ordered(run_order const& runs) {
+    is_ordered_.assign(runs.size(), 0);
+    if (!model_.has_order) return;
+    std::fill(at_.begin(), at_.end(), 0);
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      if (std::size_t const v = std::size_t(runs[i].from); runs[i].kind == action_kind::advance && at_[v]++ == 0)
+        is_ordered_[i] = model_.is_ordered[v];
+  }
+  /// Finds the first and the last run of each operation, if any has a copy of states.
+  void find_copies(run_order const& runs) {
+    if (!model_.has_copies) return;
+    first_run_.assign(model_.count, runs.size()), last_run_ = first_run_;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (runs[i].kind != action_kind::advance) continue;
+      std::size_t const v = std::size_t(runs[i].from);
+      last_run_[v] = i;
+      if (first_run_[v] == runs.size()) first_run_[v] = i;
+    }
+  }
   /// For each run of an order, finds the last action that reads its value (the run itself if there is none) and the
   /// adjoint that reads its tape (0 if there is none); false if something is read that has not been made.
   [[nodiscard]] bool find_last_reads(run_order const& runs) {
@@ -127,8 +154,8 @@ class run_measure {
   }
 
   graph_model const& model_;
-  std::vector<std::size_t> at_, last_, adjoint_;
-  std::vector<char> is_read_;
+  std::vector<std::size_t> at_, last_, adjoint_, first_run_, last_run_;
+  std::vector<char> is_read_, is_ordered_;
   std::vector<std::int64_t> release_, bytes_at_;
 };
 

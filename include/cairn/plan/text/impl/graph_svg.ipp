@@ -39,7 +39,7 @@ struct graph_curve {
 [[nodiscard]] inline graph_curve graph_curve_of(operation_graph const& graph, std::span<action const> actions,
                                                 char const* who) {
   graph_model const model{graph, who};
-  graph_interpreter interpreter{model, who};
+  graph_interpreter interpreter{model, actions, who};
   graph_curve curve;
   wide now = 0;
   std::int64_t most = -1;

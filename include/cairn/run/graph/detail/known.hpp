@@ -75,13 +75,19 @@ class known_graph {
         return false;
       ++inputs;
     }
-    if (inputs != told.inputs.size()) return false;
-    // The rest is compared as a whole. The inputs are moved aside, because lists of them in `now` would be allocated.
+    if (inputs != told.inputs.size() || of.states_changed != told.states_changed || of.states_read != told.states_read)
+      return false;
+    // The numbers are compared as a whole. Lists are moved aside, because those of `now` would be allocated.
     graph_operation const now = graph_builder::told(of);
-    auto list = std::exchange(told.inputs, {});
-    auto needed = std::exchange(told.adjoint_needs_inputs, {});
+    graph_operation lists;
+    auto const swap_lists = [&] {
+      std::swap(lists.inputs, told.inputs), std::swap(lists.adjoint_needs_inputs, told.adjoint_needs_inputs);
+      std::swap(lists.states_changed, told.states_changed), std::swap(lists.states_read, told.states_read);
+      std::swap(lists.copy_bytes, told.copy_bytes);  // of copies that were made then
+    };
+    swap_lists();
     bool const same = told == now;
-    told.inputs = std::move(list), told.adjoint_needs_inputs = std::move(needed);
+    swap_lists();
     return same;
   }
 

@@ -36,6 +36,27 @@ class graph_memory {
     if (is_finished_) storage_.end_sweep();
     else storage_.empty();
   }
+  /// Says how often operations will run: those that use states and run more than once keep copies.
+  /// \param more  runs of each beside those of the plan   \pre the graph can obey the actions
+  template <class Actions>
+  void expect(Actions const& actions, std::size_t more = 0) {
+    if (net_.states_.empty()) return;
+    storage_.copies.resize(std::size_t(net_.size()));
+    for (graph_copies& one : storage_.copies) one.runs_left = more;
+    action const* const list = actions.data();
+    for (std::size_t k = 0; k < actions.size(); ++k)
+      if (list[k].kind == action_kind::advance || list[k].kind == action_kind::record)
+        ++storage_.copies[std::size_t(list[k].from)].runs_left;
+  }
+  /// The states as they are now.
+  [[nodiscard]] std::vector<stage_value> states_now() const {
+    std::vector<stage_value> all;
+    for (auto const& one : net_.states_) all.push_back(one.call->save());
+    return all;
+  }
+  void put_back(std::vector<stage_value> const& states) const {
+    for (std::size_t k = 0; k < states.size(); ++k) net_.states_[k].call->restore(states[k]);
+  }
   /// The sweep has ended normally: the adjoints of the inputs stay in the storage.
   void finish() noexcept { is_finished_ = true; }
 
@@ -84,8 +105,7 @@ class graph_memory {
   /// Runs operation v once more to measure it; keeps nothing.
   void try_run(step_index v, bool with_tape) {
     stage_value tape;
-    stage_value const value =
-        operation(v).call->run(operands(operation(v).inputs), with_tape ? &tape : nullptr, boxes_);
+    (void)made(v, with_tape ? &tape : nullptr, has_run(v));
   }
   /// Runs the adjoint of v once more to measure it; keeps nothing.
   void try_pull(step_index v) {
@@ -116,11 +136,49 @@ class graph_memory {
   [[nodiscard]] graph_builder::operation const& operation(step_index v) const noexcept {
     return net_.operations_[std::size_t(v)];
   }
+  /// Whether a run of v is not the first, and it uses states.
+  [[nodiscard]] bool has_run(step_index v) const noexcept {
+    return !storage_.copies.empty() && !storage_.copies[std::size_t(v)].states.empty();
+  }
+  /// The value of a run.   \param again  whether it begins with the states that the first run found, which are then
+  ///   put back as they are now, also after an exception
+  [[nodiscard]] stage_value made(step_index v, stage_value* tape, bool again) {
+    auto const& of = operation(v);
+    auto const call = [&] { return of.call->run(operands(of.inputs), tape, boxes_); };
+    if (!again) return call();
+    auto const restore = [&](std::vector<stage_value> const& states) {
+      std::size_t next = 0;
+      net_.each_state(of, [&](graph_outside& one) { one.restore(states[next++]); });
+    };
+    std::vector<stage_value> const now = saved(of);
+    try {
+      restore(storage_.copies[std::size_t(v)].states);
+      stage_value value = call();
+      restore(now);
+      return value;
+    } catch (...) {
+      restore(now);
+      throw;
+    }
+  }
+  [[nodiscard]] std::vector<stage_value> saved(graph_builder::operation const& of) const {
+    std::vector<stage_value> states;
+    net_.each_state(of, [&](graph_outside const& one) { states.push_back(one.save()); });
+    return states;
+  }
   void run(step_index v, bool with_tape) {
     graph_held& at = held(v);
     auto const& of = operation(v);
+    graph_copies* const copies = storage_.copies.empty() ? nullptr : &storage_.copies[std::size_t(v)];
+    bool const again = has_run(v);
+    if (copies != nullptr && !again && copies->runs_left > 1) {
+      copies->states = saved(of);
+      std::size_t next = 0;
+      net_.each_state(of, [&](graph_outside const& one) { copies->bytes += one.bytes(copies->states[next++]); });
+      live_ += copies->bytes;
+    }
     stage_value tape;
-    at.value = of.call->run(operands(of.inputs), with_tape ? &tape : nullptr, boxes_);
+    at.value = made(v, with_tape ? &tape : nullptr, again);
     storage_.read.clear();
     at.value_bytes = of.facts.bytes >= 0 ? of.facts.bytes : of.call->value_bytes(at.value);
     live_ += at.value_bytes;
@@ -129,7 +187,11 @@ class graph_memory {
       at.tape_bytes = of.facts.tape_bytes >= 0 ? of.facts.tape_bytes : of.call->tape_bytes(at.tape);
       live_ += at.tape_bytes;
     }
-    reach(of.facts.work);
+    reach(of.facts.work + (again ? copies->bytes : 0));
+    if (copies != nullptr && --copies->runs_left == 0) {
+      copies->states.clear();
+      live_ -= std::exchange(copies->bytes, 0);
+    }
   }
   /// The value of an entry; a view is made now.
   [[nodiscard]] graph_operand operand(std::int32_t number) const {

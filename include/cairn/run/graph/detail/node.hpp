@@ -183,6 +183,32 @@ class graph_node_of<Reads, F, Adjoint, Value, Bar, std::tuple<In...>, std::tuple
   Adjoint adjoint_;
 };
 
+/// An object outside the graph that operations change or read.
+struct graph_outside {
+  virtual ~graph_outside() = default;
+  [[nodiscard]] virtual stage_value save() const = 0;
+  virtual void restore(stage_value const& copy) = 0;
+  [[nodiscard]] virtual std::int64_t bytes(stage_value const& copy) const = 0;
+};
+template <class T>
+class graph_outside_of final : public graph_outside {
+ public:
+  explicit graph_outside_of(T& object) noexcept : at_(object) {}
+  stage_value save() const override {
+    if constexpr (copied_state<T>) return stage_value::made_by([&]() -> T { return copy_of(at_); });
+    else return stage_value::made_by([&]() -> kept { return taken_snapshot(at_); });
+  }
+  void restore(stage_value const& copy) override {
+    if constexpr (copied_state<T>) copy_state(copy.get<T>(), at_);
+    else restore_state(at_, copy.get<kept>());
+  }
+  std::int64_t bytes(stage_value const& copy) const override { return bytes_within<kept>(copy); }
+
+ private:
+  using kept = typename kept_of<T>::type;
+  T& at_;
+};
+
 /// A view of a value: its readers read it in place of the value.
 struct graph_view {
   virtual ~graph_view() = default;

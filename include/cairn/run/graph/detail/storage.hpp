@@ -19,6 +19,13 @@ struct graph_held {
   std::int64_t value_bytes = 0, tape_bytes = 0, bar_bytes = 0;
 };
 
+/// Copies of the states that an operation uses, as its first run found them.
+struct graph_copies {
+  std::vector<stage_value> states;
+  std::int64_t bytes = 0;
+  std::size_t runs_left = 0;
+};
+
 /// The places; between sweeps only those of the adjoints of inputs hold values. The tables keep their memory.
 struct graph_storage {
   /// Empty places for a graph.
@@ -35,6 +42,7 @@ struct graph_storage {
   /// The same, except that the adjoints of the inputs stay.
   void end_sweep() noexcept {
     held.clear();
+    copies.clear();
     read.clear();
     viewed.clear();
   }
@@ -43,6 +51,7 @@ struct graph_storage {
   graph_given given;
   std::vector<stage_value> input_bars;
   std::vector<graph_held> held;
+  std::vector<graph_copies> copies;  // by operation; empty for a graph without states
   // Of the operation that runs:
   std::vector<graph_operand> read;
   std::vector<stage_value> viewed;  // adjoints of the views among its inputs
