@@ -109,6 +109,10 @@ TEMPLATE_TEST_CASE(
   }
 }
 
+TEST_CASE("the predicted and the rehearsed peak are the counted one, of one plan in every form") {
+  check_forms<bytes, bytes>(cairn::revolve{13, 3});
+}
+
 TEST_CASE("a kept run takes what is predicted for it, also when it is reversed twice") {
   bytes const x0(16 * 1024);
   auto const by_value = [](bytes const& x, step_index) { return bytes(x.size()); };

@@ -243,6 +243,23 @@ struct generous_clock {
 
 }  // namespace
 
+TEST_CASE("a probe of short calls holds as many runs side by side as fit into 8 MiB", "[run][chain][peak]") {
+  struct standing_clock {
+    using duration = std::chrono::nanoseconds;
+    static duration now() { return {}; }
+  };
+  auto const zeros = cairn::stage{[](vec const& x) { return vec(x.size()); },
+                                  [](vec const& x, vec const&) { return vec(x.size()); }};
+  for (std::size_t const stages : {1u, 9u}) {
+    std::vector const all(stages, zeros);
+    vec const x0(10'000);
+    heap::mark const mark;
+    (void)cairn::chain_probe<standing_clock>(all, x0, [](vec const& x) { return x; }, 1);
+    CHECK(mark.rise() > std::size_t{2 << 20});
+    CHECK(mark.rise() <= std::size_t{8 << 20} + 65'536);
+  }
+}
+
 TEST_CASE("a probe holds about the square root of its chain", "[run][chain][peak]") {
   constexpr step_index stages = 400;
   std::vector<std::size_t> const lengths(std::size_t(stages) + 1, 1000);

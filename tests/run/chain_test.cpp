@@ -595,6 +595,26 @@ TEST_CASE("an observer sees every action with its phase, the bytes held and the 
   }
 }
 
+TEST_CASE("an observer sees a state on another tier only while it is here", "[run][chain]") {
+  auto const disk = cairn::tier::disk;
+  actions const plan{advance(0), save(1, disk), advance(1), drop(1), record(2), turn(3), reverse(2), drop(2),
+                     load(1, disk), drop(1, disk), record(1), record(0), reverse(1), reverse(0)};
+  auto const check = [&](auto stages, auto const& x0, auto const& seed_of) {
+    std::vector<bool> seen;
+    shelf kept;
+    (void)cairn::chain_gradient(stages, x0, plan, seed_of, kept, [&](cairn::event const& e) {
+      bool const here = e.each_buffer([](void const*, std::size_t) {});
+      if (e.what().kind == cairn::action_kind::load || e.what().from == 0) seen.push_back(here);
+    });
+    CHECK(seen == std::vector<bool>{true, true, false, true, true, true, true, true, true, true});
+  };
+  check(net<by_value>({2, 3, 4, 1}), start(2), seed);
+  std::vector<cairn::any_stage> any;
+  for (auto const& stage : net<by_value>({2, 3, 4, 1})) any.emplace_back(stage);
+  check(std::move(any), start(2), seed);
+  check(std::tuple{to_pair{}, on_pair{}, on_pair{}}, start(3), [](pair const& x) { return x; });
+}
+
 TEST_CASE("a plan is anything with a list of actions", "[run][chain]") {
   struct planned {
     std::vector<action> actions;

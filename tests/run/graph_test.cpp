@@ -57,6 +57,7 @@ struct counted {
 TEST_CASE("a graph of no operation gives back what its seeds say", "[run][graph]") {
   graph_builder net;
   CHECK(graph_gradient(net, {}, plan{turn(0)}, {}).peak_bytes() == 0);
+  CHECK(graph_probe<watch>(net, {}, {}).size() == 0);
   auto const x = net.input<double>(), unused = net.input<double>();
   net.output(x);
   double const x0 = 3;
@@ -299,6 +300,10 @@ TEST_CASE("values that are empty, or one that is huge, and bytes that are declar
   CHECK(graph.operations[2].bytes == 1000);
   CHECK(graph.operations[2].work == 30);
   CHECK(net.graph().operations[2].time == 3);
+  net.describe(empty, {.bytes = 0});  // a value of no bytes
+  CHECK(net.graph().operations[0].bytes == 0);
+  CHECK(graph_probe<watch>(net, {x.is(x0)}, {seventh.seed(1)}, 1).operations[0].bytes == 0);
+  net.describe(empty, {});
   graph_planner planner{graph};
   for (std::int64_t const budget :
        {planner.least_budget(), planner.least_budget() + 400'000, std::int64_t{10'000'000}}) {
@@ -311,6 +316,34 @@ TEST_CASE("values that are empty, or one that is huge, and bytes that are declar
   CHECK_THAT(support::said<error>([&] { net.describe(x, {}); }), ContainsSubstring("no operation makes this value"));
   CHECK_THAT(support::said<error>([&] { (void)graph_probe<watch>(net, {x.is(x0)}, {seventh.seed(1)}, 0); }),
              ContainsSubstring("the graph has to be tried once at least"));
+}
+
+TEST_CASE("a probe charges what recording takes beyond a run to the adjoint", "[run][graph]") {
+  struct told_clock {
+    using duration = std::chrono::duration<long, std::micro>;
+    static duration& time() {
+      static duration at{0};
+      return at;
+    }
+    static duration now() { return time(); }
+    static void pass(long microseconds) { time() += duration{microseconds}; }
+  };
+  graph_builder net;
+  auto const x = net.input<double>();
+  auto const taped = net.add(
+      reads::tape<double>,
+      [](double a, double* tape) { return told_clock::pass(tape != nullptr ? 30 : 10), tape ? *tape = a : a; },
+      [](double, double bar, double& sum) { told_clock::pass(5), sum += bar; }, x);
+  auto const plain = net.add(
+      reads::nothing, [](double a) { return told_clock::pass(20), a; },
+      [](double bar, double& sum) { told_clock::pass(3), sum += bar; }, taped);
+  double const x0 = 3;
+  auto const of = graph_probe<told_clock>(net, {x.is(x0)}, {plain.seed([](double) { return told_clock::pass(7), 1.0; })});
+  CHECK(of.operations[0].time == 10'000);
+  CHECK(of.operations[0].adjoint_time == 25'000);
+  CHECK(of.operations[1].time == 20'000);
+  CHECK(of.operations[1].adjoint_time == 3000);
+  CHECK(of.loss_time == 7000);
 }
 
 TEST_CASE("inputs that are not those of the graph, and plans that are not, are refused before anything runs",

@@ -242,6 +242,10 @@ TEST_CASE("types whose bytes cannot be counted are measured by what the program 
   std::list<double> const tape(13);
   CHECK(taped.tape_bytes == sizeof(std::optional<std::list<double>>) + of_tape.rise());
   CHECK(taped.state_bytes == state + 4 * (state - sizeof(table)) / 100);
+  auto const shrinks = [](table& x, step_index i) { fake_clock::pass(7), x.erase(int(i)); };
+  auto const shrinking = recorded{[&](table& x, step_index i) { return shrinks(x, i), std::list<double>(13); },
+                                  [](std::list<double> const&, double&) { fake_clock::pass(11); }};
+  CHECK(probe<fake_clock>(shrinks, x0, 1000, 1.0, shrinking, 4, held).tape_bytes == taped.tape_bytes);
 
   for (char const* const budget : {"150kB", "300kB", "5MB"}) {
     auto const plan = plan_within(budget, weighed);
