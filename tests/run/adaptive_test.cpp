@@ -327,3 +327,58 @@ TEST_CASE("an adjoint with a record may return the new bar, and none that change
   CHECK(run.reverse(1.0, value) == expected);
   CHECK(run.reverse(1.0, next) == expected);
 }
+
+namespace {
+/// An oscillator up to a time of its own, with steps that grow; the last one is cut to end there.
+struct timed {
+  double u, v, t, end;
+};
+struct cut_step {
+  double h;
+  bool last;
+};
+timed moved(timed const& x, cut_step const& c) {
+  return {x.u + c.h * x.v, x.v - c.h * std::sin(x.u), c.last ? x.end : x.t + c.h, x.end};
+}
+/// The adjoint; `by_end` is what it makes of the derivative by the end time.
+timed pulled(timed const& x, timed bar, cut_step const& c, double by_end) {
+  double const of_size = bar.u * x.v - bar.v * std::sin(x.u);
+  timed out{bar.u - bar.v * c.h * std::cos(x.u), bar.v + bar.u * c.h, bar.t, bar.end};
+  if (c.last) {  // h = end - t, and the time after the step is `end`
+    out.t = -by_end * of_size;
+    out.end += by_end * of_size + bar.t;
+  }
+  return out;
+}
+}  // namespace
+TEST_CASE("check_adjoint passes the derivative by the end time to which the last step is cut, and no wrong one") {
+  timed const start{1, 0.3, 0, 2.17};
+  auto const report_of = [&](double by_end, bool only_chooses) {
+    auto const choose = [](timed const& x) {
+      double const h = 0.05 * (1 + x.t);
+      return x.t + h >= x.end ? cut_step{x.end - x.t, true} : cut_step{h, false};
+    };
+    step_index n = 0;
+    for (timed x = start; x.t < x.end; ++n) x = moved(x, choose(x));
+    auto const check = [&](auto first) {
+      cairn::adaptive loop{first, [](timed& x, cut_step const& c) { x = moved(x, c); }};
+      auto const adjoint = loop.with_record(
+          [&](timed const& x, timed& bar, cut_step const& c) { bar = pulled(x, bar, c, by_end); });
+      return cairn::check_adjoint(loop.step(), adjoint, cairn::with_constants{start}, n);
+    };
+    if (only_chooses) return check([&](timed const& x) { return choose(x); });
+    return check([&](timed& x) {
+      cut_step const c = choose(x);
+      x = moved(x, c);
+      return c;
+    });
+  };
+  for (bool const only_chooses : {false, true}) {
+    auto const right = report_of(1, only_chooses), half = report_of(0.5, only_chooses);
+    INFO(right.text());
+    CHECK(right.passed());
+    CHECK(right.slope > 1.5);
+    CHECK(half.fault == cairn::adjoint_fault::wrong_adjoint);
+    CHECK(half.step == right.steps - 1);
+  }
+}

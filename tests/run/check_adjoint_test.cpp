@@ -462,12 +462,31 @@ TEMPLATE_TEST_CASE("a right adjoint of numbers of any magnitude is not accused, 
   }
 }
 
+TEST_CASE("if floats are too coarse for differences, the resolution that they reached is said, and no kink is blamed") {
+  auto const report_of = []<class T>(T slope) {
+    auto const step = [=](T& x) { x += slope * std::sin(T(30) * x); };
+    auto const adjoint = [=](T x, T& bar) { bar += bar * slope * T(30) * std::cos(T(30) * x); };
+    return cairn::check_adjoint(step, adjoint, T(1), 10);
+  };
+  auto const coarse = report_of(1e-4f);
+  std::string const text = coarse.text();
+  CHECK(coarse.fault == adjoint_fault::undecided);
+  CHECK((coarse.resolution > 1.0 / 64 && coarse.resolution < 0.1 && coarse.digits == 24 && !coarse.kink));
+  CHECK(text.find("they are good to ") != std::string::npos);
+  CHECK(text.find("as numbers of 24 bits allow; check the same code in double") != std::string::npos);
+  CHECK(text.find("kink") == std::string::npos);
+  CHECK(std::string{report_of(1e-1f).text()}.find("they are good to 1 relative only") != std::string::npos);
+  CHECK(report_of(1e-4).passed());
+}
+
 TEST_CASE("a step with a kink at the state is undecided, and one that is wrong elsewhere is still found") {
   auto rectified = [](double& x, step_index i) { x = i == 2 ? 0 : std::max(x, 0.0); };
   auto adjoint = [](double x, double& bar, step_index i) { bar *= i == 2 ? 0 : x > 0 ? 1 : 0; };
   auto const report = cairn::check_adjoint(rectified, adjoint, 1.0, 6);
   INFO(report.text());
   CHECK(report.fault == adjoint_fault::undecided);
+  CHECK(report.kink);
+  CHECK(std::string{report.text()}.find("the slopes on its two sides differ, as at a kink") != std::string::npos);
   CHECK(report.step == 3);
   auto wrong = [&](double x, double& bar, step_index i) { bar *= i == 2 ? 0 : i == 5 ? 2 : x > 0 ? 1 : 0; };
   CHECK(cairn::check_adjoint(rectified, wrong, 1.0, 6).step == 5);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -264,4 +265,30 @@ TEST_CASE("snapshots that are all equal, such as a file's name, are refused and 
       CHECK_FALSE(said<snapshot_is::numbers>(plan, mode, 0.0));  // at rest
     }
   CHECK_FALSE(said<snapshot_is::one_name>(any_schedule{uniform{0}}, replay_check::every_step));
+}
+
+namespace {
+/// An object that is a handle: const does not protect what is behind it.
+struct handle {
+  handle() = default;
+  handle(handle const&) = delete;
+  std::unique_ptr<double> u = std::make_unique<double>(0.7);
+  [[nodiscard]] double save() const { return *u; }
+  void restore(double from) { *u = from; }
+};
+}  // namespace
+TEST_CASE("an adjoint that takes an object by const& and moves what is behind a handle is found") {
+  auto const step = [](handle& x) { *x.u = std::sin(*x.u); };
+  auto const moves = [&](handle const& x, double& bar) { bar *= std::cos(*x.u), *x.u = std::sin(*x.u); };
+  auto const reads = [&](handle const& x, double& bar) { bar *= std::cos(*x.u); };
+  auto const says_so = [&](handle& x, double& bar) { moves(x, bar); };
+  for (auto const mode : modes) {
+    handle x, y, z;
+    CHECK(found([&] { return gradient(step, x, revolve{n, 3}, 1.0, moves, sweep_options{mode}); }));
+    double const expected = gradient(step, y, revolve{n, 3}, 1.0, reads, sweep_options{mode});
+    CHECK(gradient(step, z, revolve{n, 3}, 1.0, says_so, sweep_options{mode}) == expected);
+    handle w;
+    auto run = checkpointed_loop(step, w, store_all(n), sweep_options{mode});
+    CHECK(found([&] { return run.reverse(1.0, moves); }));
+  }
 }

@@ -20,6 +20,8 @@ namespace cairn {
 namespace detail {
 
 struct no_record {};
+/// Asks a step that repeats what it recorded to choose anew.
+struct chosen_anew {};
 /// The state that `first` works on, and the record it returns.
 template <class State, class Record>
 struct choice {
@@ -149,6 +151,8 @@ class adaptive {
   class repeatable {
    public:
     void operator()(State& x, step_index i) const { owner_->run(x, i, loop_); }
+    /// For a check: makes step i on x with a new choice, which is not recorded.
+    void choose(detail::chosen_anew, State& x, step_index i) const { owner_->run_anew(x, i); }
     /// Called by executors, once before each loop.
     void begin(detail::loop_begins) const { owner_->begin(loop_); }
 
@@ -212,6 +216,11 @@ class adaptive {
       records_.all.push_back(
           detail::taken_from([&]() -> decltype(auto) { return detail::call_at_step(first_, i, x); }));
     }
+  }
+  void run_anew(State& x, step_index i) {
+    auto const made = detail::taken_from([&]() -> decltype(auto) { return detail::call_at_step(first_, i, x); });
+    if constexpr (detail::calls_at_step<First, State const&>)
+      detail::call_with_record<Again, Record>(again_, i, made, x);
   }
   void repeat(State& x, step_index i) {
     detail::call_with_record<Again, Record>(again_, i, std::as_const(records_.all[std::size_t(i)]), x);

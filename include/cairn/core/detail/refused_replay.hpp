@@ -46,7 +46,8 @@ inline constexpr char const* advice_to_steps =
 /// \throws nondeterminism_error
 [[noreturn]] inline void refuse_changed_snapshot(step_index i) {
   refuse_replay("the seed or an adjoint that only reads the object has changed what its save() gives", {i, i, i}, {},
-                "leave the library's adjoint out of the snapshot: restore(snapshot) would put an old one back");
+                "leave the library's adjoint out of the snapshot: restore(snapshot) would put an old one back; an "
+                "adjoint that moves what is behind a handle takes the object by X&, not by X const&");
 }
 /// The loop inside step i of nested loops was run again for its adjoint and ended in another state.
 /// \throws nondeterminism_error

@@ -49,6 +49,8 @@ struct adjoint_report {
   std::int64_t member = -1;
   double number_by_adjoint = 0;      ///< its adjoint, as given
   double number_by_differences = 0;  ///< its adjoint, as it should be
+  bool kink = false;  ///< undecided because the step's slopes on the two sides of the state differ
+  int digits = 0;     ///< bits of the least precise floating-point numbers that are varied: 24 for float, 53 for double
   bool left_alone = false;           ///< the adjoint leaves that number alone: it may be a constant of the loop
   std::int64_t numbers = 0;          ///< floating-point numbers of the initial state
   std::vector<number_range> undifferentiated;  ///< numbers without a derivative: of members without an adjoint, of

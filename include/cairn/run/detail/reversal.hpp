@@ -99,9 +99,8 @@ class reversal {
   static constexpr bool needs_ends =
       tells_ends || shape.form == adjoint_form::with_next;  // a resumed sweep runs to x1 again
   using tape = typename tape_of<Adjoint, State, records>::type;
-  /// The library has the bar, and the adjoint leaves the object where it is.
-  static constexpr bool reads_object =
-      saved_state<State> && std::is_same_v<Bar, library_bar> && !moves_object<Adjoint, State, Bar>();
+  /// The adjoint promises to leave the object where it is.
+  static constexpr bool reads_object = saved_state<State> && !moves_object<Adjoint, State, Bar>();
 
  public:
   static constexpr bool can_restart = restarts<Adjoint, State, tape>;

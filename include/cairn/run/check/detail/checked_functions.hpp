@@ -49,14 +49,16 @@ using held_bar = held_value<unnamed_bar>;
 class checked_functions {
  public:
   /// What the loop's types say: whether all numbers of a state are known, an adjoint is a state, the step writes into
-  /// another state, `pull` calls the step, and there is a tangent.
+  /// another state, `pull` calls the step, there is a tangent, and the step repeats what it chose at first.
   struct facts {
-    bool numbered, bar_is_state, out_of_place, step_in_adjoint, tangent;
+    bool numbered, bar_is_state, out_of_place, step_in_adjoint, tangent, chooses;
   };
 
   [[nodiscard]] virtual facts known() const = 0;
   [[nodiscard]] virtual held_state copy(unnamed_state const& x) const = 0;
   virtual void advance(unnamed_state& x, step_index i) = 0;
+  /// The same with a choice of its own. \pre chooses
+  virtual void advance_anew(unnamed_state& x, step_index i) = 0;
   /// \pre out_of_place
   virtual void run_out_of_place(unnamed_state const& x, unnamed_state& x1, step_index i) = 0;
   /// \pre tangent

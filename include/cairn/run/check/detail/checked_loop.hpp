@@ -140,8 +140,20 @@ class checked_loop {
   [[nodiscard]] held_state copy(unnamed_state const& x) const { return functions_.copy(x); }
   void advance(unnamed_state& x, step_index i) {
     ++report_.step_calls;
-    functions_.advance(x, i);
+    if (chooses_at(i)) functions_.advance_anew(x, i);
+    else functions_.advance(x, i);
   }
+  /// Whether step i chooses anew in differences.
+  [[nodiscard]] bool chooses_at(step_index i) const noexcept {
+    for (step_index const at : anew_)
+      if (at == i) return true;
+    return false;
+  }
+  /// From now on differences of step i choose anew: its choice depends on the state, as a last step that ends at a given
+  /// time does.   \pre known().chooses
+  void choose_at(step_index i) { anew_.push_back(i); }
+  /// Takes back the last `choose_at`.
+  void repeat_again() { anew_.resize(anew_.size() - 1); }
   void run_out_of_place(unnamed_state const& x, unnamed_state& x1, step_index i) {
     ++report_.step_calls;
     functions_.run_out_of_place(x, x1, i);
@@ -242,6 +254,7 @@ class checked_loop {
   checked_functions& functions_;
   checked_functions::facts known_;
   value_list<bool> constants_;  // in the order of the numbers
+  value_list<step_index> anew_;
   random_numbers random_;
   adjoint_report report_;
   bool has_constants_ = false;

@@ -31,6 +31,7 @@ class step_comparison {
     adjoint_fault fault = adjoint_fault::none;
     difference at;
     double resolution = 0, relative_error = 0;
+    bool kink = false;  // undecided for it
   };
 
   explicit step_comparison(checked_loop& loop) noexcept : loop_{loop} {}
@@ -73,7 +74,7 @@ class step_comparison {
       blunt = k == all.size() / 2 || turn < blunt ? turn : blunt;
     }
     if (found.fault == adjoint_fault::wrong_adjoint && sharp < 2 * blunt && magnitude(found.at.error()) < 2 * sharp)
-      found.fault = adjoint_fault::undecided;
+      found.fault = adjoint_fault::undecided, found.kink = true;
     return found;
   }
   /// The derivative along a direction by the tangent.

@@ -18,8 +18,13 @@ class step_test {
   /// \param directions  number of random directions at each tested step
   step_test(checked_loop& loop, int directions) noexcept : loop_{loop}, directions_{directions} {}
 
-  /// The first step that differences could not decide; -1 if there is none.
-  [[nodiscard]] step_index undecided() const noexcept { return undecided_; }
+  /// If differences could not decide some step, the first one becomes the report's fault.
+  void report_undecided() {
+    if (undecided_ < 0) return;
+    loop_.fail(adjoint_fault::undecided, undecided_);
+    loop_.report().resolution = why_.resolution;
+    loop_.report().kink = why_.kink;
+  }
 
   /// Tests step i, and advances x by one step.
   [[gnu::cold]] void run(held_state& x, step_index i) {
@@ -31,6 +36,7 @@ class step_test {
     for (double number : to)
       if (!finite(number)) return loop_.fail(adjoint_fault::not_finite, i);
     step_numbers const of{*x, *x1, std::move(to), loop_};
+    loop_.report().digits = of.bits;
     for (int k = 0; k < directions_ && loop_.report().passed(); ++k)
       if (!test_direction(*x, *x1, of, i)) return;
     x = std::move(x1);
@@ -119,7 +125,15 @@ class step_test {
   [[gnu::cold]] void compare_by_differences(tested_step const& here, step_numbers const& of, reals const& v,
                               call_ref<reals(reals)> along) {
     step_comparison compare{loop_};
-    auto const found = compare.by_differences(here, v);
+    auto found = compare.by_differences(here, v);
+    // A choice that was recorded is a constant, and one that the adjoint takes as a function of the state may be right,
+    // too, as for a last step that ends at a given time. This can clear an adjoint but never accuse it.
+    if (found.fault == adjoint_fault::wrong_adjoint && loop_.known().chooses && !loop_.chooses_at(here.i)) {
+      loop_.choose_at(here.i);
+      auto const anew = compare.by_differences(here, v);
+      if (anew.fault == adjoint_fault::none) found = anew;
+      else loop_.repeat_again();
+    }
     // Numbers too tiny to be tested at their own magnitude are varied like a number that is 0. This can clear an
     // adjoint but never accuse it, because the step may have a kink between such a number and 0.
     if (found.fault == adjoint_fault::undecided)
@@ -146,7 +160,7 @@ class step_test {
     if (found.resolution > loop_.report().resolution) loop_.report().resolution = found.resolution;
     if (found.fault == adjoint_fault::none) return;
     if (found.fault == adjoint_fault::undecided) {  // a real fault may still be found
-      if (undecided_ < 0) undecided_ = here.i;
+      if (undecided_ < 0) undecided_ = here.i, why_ = found;
       return;
     }
     loop_.fail(found.fault, here.i);
@@ -161,6 +175,7 @@ class step_test {
   checked_loop& loop_;
   int directions_;
   step_index undecided_ = -1;
+  step_comparison::verdict why_;
   std::optional<held_state> first_;  // the first tested state, for out-of-place steps
 };
 

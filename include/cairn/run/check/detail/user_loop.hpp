@@ -14,6 +14,7 @@
 #include <cairn/run/check/detail/differentiated.hpp>
 #include <cairn/run/check/detail/number_counts.hpp>
 #include <cairn/run/check/detail/number_runs.hpp>
+#include <cairn/run/adaptive.hpp>
 #include <cairn/run/gradient.hpp>
 
 namespace cairn::detail {
@@ -28,6 +29,7 @@ template <class State, class Bar, class Step, class Adjoint, class Seed>
 class user_loop {
  public:
   static constexpr auto shape = shape_of_step<Step, State>();
+  static constexpr bool chooses = requires(Step& step, State& x, step_index i) { step.choose(chosen_anew{}, x, i); };
   static constexpr auto of_adjoint = shape_of_adjoint<Adjoint, State, Bar>();
 
   user_loop(Step& step, Adjoint& adjoint, Seed& seed) : step_{step}, adjoint_{adjoint}, seed_{seed} {}
@@ -44,6 +46,7 @@ class user_loop {
       } else run_out_of_place(from, x, i);
     }
   }
+  void advance_anew(State& x, step_index i) { step_.choose(chosen_anew{}, x, i); }
   void run_out_of_place(State const& x, State& x1, step_index i) {
     if constexpr (shape.indexed) call_lending(step_, x, x1, std::as_const(i));
     else call_lending(step_, x, x1);
@@ -104,12 +107,15 @@ class typed_functions final : public checked_functions {
 
   [[nodiscard]] facts known() const override {
     return {numbered<State>, bar_is_state, out_of_place, loop_type::of_adjoint.form == adjoint_form::with_next,
-            has_tangent};
+            has_tangent, loop_type::chooses};
   }
   [[nodiscard]] held_state copy(unnamed_state const& x) const override {
     return held_state::made<State>([&] { return copy_of(state_of(x)); });
   }
   void advance(unnamed_state& x, step_index i) override { loop_.advance(state_of(x), i); }
+  void advance_anew([[maybe_unused]] unnamed_state& x, [[maybe_unused]] step_index i) override {
+    if constexpr (loop_type::chooses) loop_.advance_anew(state_of(x), i);
+  }
   void run_out_of_place([[maybe_unused]] unnamed_state const& x, [[maybe_unused]] unnamed_state& x1,
                         [[maybe_unused]] step_index i) override {
     if constexpr (out_of_place) loop_.run_out_of_place(state_of(x), state_of(x1), i);

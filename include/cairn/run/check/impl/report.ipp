@@ -139,8 +139,15 @@ CAIRN_DECL void adjoint_report::say_fault() {
       }
       if (step >= 0) at("differences cannot decide about step ");
       else text_.add("differences cannot decide");
-      say(": they are good to ", resolution);
-      text_.add(" relative only; check at another state, or give the tangent");
+      if (kink) text_.add(": the slopes on its two sides differ, as at a kink; check at another state");
+      else {
+        say(": they are good to ", resolution < 1 ? resolution : 1);
+        text_.add(" relative only");
+        if (digits > 0 && digits <= 24)
+          text_.add(", as numbers of ").add(wide(digits)).add(" bits allow; check the same code in double");
+        else text_.add("; check at another state");
+      }
+      text_.add(", or give the tangent");
   }
 }
 
