@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 #include <ATen/core/grad_mode.h>
+#include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/nn/module.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/pimpl.h>
@@ -35,7 +36,8 @@ class CheckpointedSequentialImpl : public torch::nn::SequentialImpl {
 
   /// \throws as `checkpoint_sequential`
   [[nodiscard]] at::Tensor forward(at::Tensor const& x) {
-    if (!at::GradMode::is_enabled() || is_empty()) return torch::nn::SequentialImpl::forward(x);
+    bool const is_traced = torch::jit::tracer::isTracing();
+    if (!at::GradMode::is_enabled() || is_empty() || is_traced) return torch::nn::SequentialImpl::forward(x);
     detail::need_saved_hooks(who);
     auto const plan = detail::cached_or_new_plan(*this, x, options_, *plans_, who);
     return detail::run_chain(plan, x, {options_.rng(), options_.determinism(), who, {}, options_.policy()});

@@ -14,6 +14,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/arg.h>
+#include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/nn/module.h>
 #include <cairn/adapt/torch/checkpoint/checkpoint_guards.hpp>
 #include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
@@ -42,7 +43,8 @@ struct CheckpointOptions {
   /// Whether recomputed tensors that a backward pass has not used stay for the next pass, instead of being freed when
   /// the pass ends.
   TORCH_ARG(bool, keep_leftovers) = false;
-  /// Tensors that the function changes in place, such as running means: recomputation leaves them unchanged.
+  /// Tensors that the function changes other than by operators in its own thread. What operators change, such as
+  /// running means, is found without being named. Recomputation begins with it as it was, and leaves it as it is.
   TORCH_ARG(std::vector<at::Tensor>, buffers) = {};
   /// Which operators keep their results for the recomputation; by default none.
   TORCH_ARG(checkpoint_policy, policy) = {};
@@ -100,12 +102,10 @@ auto run_region(F f, CheckpointOptions const& options, std::tuple<Arguments cons
       auto const call = [&](F& function) {
         return std::apply([&](auto const&... one) { return call_region(function, one...); }, arguments);
       };
-      if (!at::GradMode::is_enabled()) return call(f);
+      if (!at::GradMode::is_enabled() || torch::jit::tracer::isTracing()) return call(f);
       need_saved_hooks(region_name);
       tensor_list parts;
       std::apply([&](auto const&... one) { (append_argument(one, parts), ...); }, arguments);
-      auto buffers = buffers_of_function(f);
-      buffers.insert(buffers.end(), options.buffers().begin(), options.buffers().end());
       std::tuple<Arguments...> const all{arguments};
       // If the function can be copied, each recomputation starts with its original by-value captures.
       constexpr bool copies = std::is_copy_constructible_v<F>;
@@ -125,9 +125,9 @@ auto run_region(F f, CheckpointOptions const& options, std::tuple<Arguments cons
       };
       auto const frame = std::make_shared<region_frame>(
           std::move(again), parts,
-          region_frame::settings{options.early_stop(), options.rng(), options.determinism(), std::move(buffers),
-                                 region_name, options.debug(), options.keep_leftovers(), options.kept_names(),
-                                 options.policy()});
+          region_frame::settings{options.early_stop(), options.rng(), options.determinism(), options.buffers(),
+                                 buffers_of_function(f), region_name, options.debug(), options.keep_leftovers(),
+                                 options.kept_names(), options.policy()});
       region_frame::first_run first{frame, parts};
       auto& function = [&]() -> F& {
         if constexpr (copies) return f;
@@ -153,7 +153,7 @@ auto run_region(F f, CheckpointOptions const& options, std::tuple<Arguments cons
 /// reference behave as in the plain call. Without grad mode it is the plain call.
 /// \param f  a function of its inputs alone, or a module: a holder such as `torch::nn::Linear`, a Sequential, a
 ///   std::shared_ptr to a module, an AnyModule. It must not catch exceptions that it does not know. It is copied, or
-///   moved if it cannot be copied. A module's buffers, such as running means, change once
+///   moved if it cannot be copied. What it changes outside itself, such as running means, changes once
 /// \param first, more  f's arguments: each a `tensor_state`, such as a tensor or an optional tensor, or a number,
 ///   enumerator, string, at::Scalar or at::Device. A single tuple, pair or array is taken apart if f takes its
 ///   elements. Tensors may be undefined. A type with your own `tensor_traits` is rebuilt from a `like` with undefined

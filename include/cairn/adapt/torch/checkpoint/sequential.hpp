@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/arg.h>
+#include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/chain_frame.hpp>
@@ -131,7 +132,8 @@ namespace detail {
                                                       at::Tensor const& x, CheckpointedSequentialOptions options = {}) {
   constexpr char const* who = "cairn::libtorch::checkpoint_sequential";
   auto modules = seq;
-  if (!at::GradMode::is_enabled() || modules->is_empty()) return modules->forward(x);
+  bool const is_traced = torch::jit::tracer::isTracing();  // the plan of a captured call covers the children
+  if (!at::GradMode::is_enabled() || modules->is_empty() || is_traced) return modules->forward(x);
   options.segments(segments);
   detail::need_saved_hooks(who);
   auto const plan = detail::cached_or_new_plan(*modules, x, options, detail::plans_of_this_thread(), who);

@@ -71,7 +71,7 @@ template <class... Modules>
 
 /// The same for a list of modules or functions that take a tensor and return one: holders, std::shared_ptr to modules,
 /// AnyModule, std::function ...
-/// \param list  is copied, or moved. Buffers that functions change in place change in every run
+/// \param list  is copied, or moved
 template <class F>
 [[nodiscard]] at::Tensor checkpoint_sequential(std::vector<F> list, std::int64_t segments, at::Tensor const& x,
                                                CheckpointedSequentialOptions const& options = {}) {

@@ -10,7 +10,7 @@ namespace cairn::libtorch {
 struct loop_costs {
   step_index steps = 0;  ///< T, >= 0
   wide state_bytes = 0;  ///< of one state
-  wide generator_bytes = 0;  ///< generator states kept with each state
+  wide generator_bytes = 0;  ///< generator states, and buffers that steps change, kept with each state
   wide step_bytes = 0;  ///< the most that a step takes at once in the forward sweep, its result included
   /// The most that differentiating one step takes at once: its tape and its temporary memory.
   wide block_bytes = 0;

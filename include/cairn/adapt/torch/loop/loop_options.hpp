@@ -52,10 +52,11 @@ enum class Capture {
   EveryStep,  ///< those that any step uses; each step of the forward sweep then builds its graph
   Explicit    ///< those named by `captures` or `module`; another one is refused before the second step runs
 };
-/// What happens to the buffers of a module, for example the running means of a batch norm, when steps are run again.
+/// What happens to what steps change besides their state, for example the running means of a batch norm.
 enum class SideEffects {
-  RestoreBuffers,  ///< they are restored after backward, so that each step has changed them once
-  Keep             ///< they keep the values that the recomputed steps give them
+  RestoreBuffers,  ///< it is kept with each state, so that recomputed steps find it as it was, and each step changes
+                   ///< it once; what the first step does not change must be a buffer of a named module
+  Keep             ///< recomputed steps change it once more
 };
 /// Where states on a CUDA device are kept.
 enum class Offload {
@@ -86,7 +87,7 @@ struct LoopOptions {
   TORCH_ARG(replay_check, verify) = replay_check::off;
   /// Whether `create_graph` may be used: the second derivative keeps the tapes of all steps at once.
   TORCH_ARG(bool, double_backward) = true;
-  /// What happens to the buffers of `module`.
+  /// What happens to what steps change besides their state.
   TORCH_ARG(SideEffects, side_effects) = SideEffects::RestoreBuffers;
   /// Lazy slots refer to the tensors of states. Eager slots copy into tensors that each slot allocates once, at its
   /// first state, and keeps until the graph is freed; their peak is the same. Parts that share memory with the initial
@@ -135,7 +136,7 @@ struct LoopOptions {
   }
   /// The observer, if there is one.
   [[nodiscard]] detail::shared_observer const& observer() const noexcept { return observer_; }
-  /// Adds a module that the step uses: its parameters are captured, its buffers restored.
+  /// Adds a module that the step uses: its parameters are captured, its buffers kept with each state.
   LoopOptions& module(torch::nn::Module const& used) {
     for (auto const& parameter : used.parameters()) captures_.push_back(parameter);
     for (auto const& buffer : used.buffers()) buffers_.push_back(buffer);
@@ -185,7 +186,7 @@ struct LoopOptions {
   [[nodiscard]] std::vector<at::Tensor> const& buffers() const noexcept { return buffers_; }
   /// Whether the modules, each followed by its children, were in training mode when they were added.
   [[nodiscard]] std::vector<bool> const& modes() const noexcept { return modes_; }
-  /// The buffers that are restored after recomputation.
+  /// The buffers that are kept with each state.
   [[nodiscard]] std::vector<at::Tensor> restored_buffers() const {
     return side_effects_ == SideEffects::Keep ? std::vector<at::Tensor>{} : buffers_;
   }

@@ -64,6 +64,7 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
     auto const repeated = repeated_stages(position_.plan(), count, how_.who);
     auto const begins = begins_of(position_.plan(), count);
     for (std::size_t i = 0; i < records_.size(); ++i) {
+      records_[i].reads.compare(how_.check);
       records_[i].has_policy = how_.policy && repeated[i];
       records_[i].begins = begins[i];
     }
@@ -129,7 +130,9 @@ class chain_frame : public std::enable_shared_from_this<chain_frame> {
   }
   [[nodiscard]] std::size_t note(step_index i, at::Tensor const& t, saved_origin origin) {
     std::lock_guard const lock{access_};
-    return record_of(i).note(t, saved_metadata::of(t, how_.check, stages_[std::size_t(i)].buffers, origin), origin);
+    bool const is_unfinished = read_tracker::is_updating(t);
+    auto const check = is_unfinished && how_.check == Check::Bits ? Check::Metadata : how_.check;
+    return record_of(i).note(t, saved_metadata::of(t, check, origin), origin);
   }
 
   /// The graph no longer holds this tensor.

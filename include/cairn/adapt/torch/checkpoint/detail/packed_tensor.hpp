@@ -60,7 +60,7 @@ class packed_tensor final : public torch::autograd::SavedVariableHooks {
   void call_pack_hook(at::Tensor const& t) override {
     alone const none;
     auto const values = t.detach();  // with its grad_fn, the tensor would keep alive the node that owns these hooks
-    metadata_ = saved_metadata::of(values, Check::Metadata, {});
+    metadata_ = saved_metadata::of(values, Check::Metadata);
     packed_.emplace(of_->pack(values));
     for (auto const& part : tensors_in(*packed_))
       if (lies_in(part, values)) shared_.emplace_back(part);
@@ -76,7 +76,7 @@ class packed_tensor final : public torch::autograd::SavedVariableHooks {
       throw invalid_call{saved_hooks_name, "the unpack function gives no tensor", {}, "return what was packed"};
     if (!same_saved(metadata_, saved_tensor{t})) {
       auto const texts =
-          saved_metadata::of(t, Check::Metadata, {}).text() + ", and what was packed was " + metadata_.text();
+          saved_metadata::of(t, Check::Metadata).text() + ", and what was packed was " + metadata_.text();
       throw invalid_call{saved_hooks_name, ("the unpack function gives " + texts).c_str(), {},
                          "return a tensor of the same sizes and type on the same device"};
     }

@@ -25,12 +25,13 @@
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/script_mode.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/side_by_side.hpp>
-#include <cairn/adapt/torch/state/detail/buffers_guard.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/adapt/torch/state/detail/saved_metadata.hpp>
 #include <cairn/adapt/torch/state/detail/saved_origin.hpp>
+#include <cairn/adapt/torch/state/detail/write_log.hpp>
 #include <cairn/adapt/torch/state/determinism.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch::detail {
@@ -43,7 +44,8 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     bool early_stop;
     Rng rng;
     Check check;
-    std::vector<at::Tensor> buffers;  ///< buffers that a recomputation does not change
+    tensor_list buffers;  ///< what the function changes other than by operators of this thread
+    tensor_list own;      ///< the buffers of a module; a recomputation leaves them as they are
     char const* who;
     bool debug = false;  ///< operations are recorded for errors
     bool keep_leftovers = false;  ///< tensors that a backward pass did not use stay for the next pass
@@ -59,6 +61,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     how_.early_stop = set.early_stop.value_or(how_.early_stop);
     how_.debug = set.debug.value_or(how_.debug);
     if (how_.policy) need_dispatch_mode(how_.who);
+    reads_.compare(how_.check);
     inputs_.reserve(inputs.size());
     for (auto const& t : inputs) inputs_.emplace_back(t);
   }
@@ -68,10 +71,12 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
    public:
     /// \param inputs  must outlive it
     first_run(std::shared_ptr<region_frame> frame, std::vector<at::Tensor> const& inputs)
-        : frame_{std::move(frame)}, given_{inputs}, tracker_{frame_->how_.debug},
+        : frame_{std::move(frame)}, given_{inputs}, tracker_{frame_->how_.debug, &frame_->changes_},
           now_{frame_->results_, *notes_, false, frame_->how_.rng, frame_->how_.names},
           operators_{frame_->how_.policy, frame_->cached_operations_, now_, frame_->how_.who},
           hooks_{[of = frame_, notes = notes_] { return std::make_unique<forgotten>(of, notes); }} {
+      frame_->changes_.begin(inputs);
+      for (auto const& one : frame_->how_.buffers) frame_->changes_.note(one);
       frame_->numbers_.begin_run(drawing_, inputs);
     }
     first_run(first_run const&) = delete;
@@ -126,7 +131,12 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     std::vector<saved_tensor> tensors;
     std::size_t wanted;
     bool stops;
+    bool finishes;  ///< the operation that saves the last tensor is to end, too
     origin_map origins = {};
+
+    [[nodiscard]] bool is_over() const {
+      return finishes ? tensors.size() > wanted && !tensors.back().origin.joint : tensors.size() == wanted;
+    }
     std::vector<std::string> operations = {};
   };
   /// Hooks for the recomputation. Its graph keeps its tensors, for functions that differentiate inside.
@@ -136,7 +146,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
       dispatch_mode_scope const no_mode{false};
       kept = t.detach();  // t may be the node's own result, and would keep alive the node that owns the hook
       into->tensors.emplace_back(kept, into->origins.of(t));
-      if (into->stops && into->tensors.size() == into->wanted) throw everything_is_there{};
+      if (into->stops && into->is_over()) throw everything_is_there{};
     }
     at::Tensor call_unpack_hook() override { return kept; }
     recording* into;
@@ -146,10 +156,11 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   struct noted {
     saved_metadata metadata;
     bool is_wanted = true;  ///< the graph still holds it
+    bool is_unfinished = false;  ///< the operation that saves it writes to it afterwards
   };
 
   /// \param given  the inputs, which are checked separately
-  void end_first(read_tracker const& tracker, std::vector<at::Tensor> given, generator_use const& drawing) {
+  void end_first(read_tracker const& tracker, std::vector<at::Tensor> const& given, generator_use const& drawing) {
     std::lock_guard const lock{access_};
     first_is_over_ = true;
     numbers_.end_run(drawing);
@@ -157,12 +168,14 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
     places_.clear();  // tensors requested during the first run do not belong to a later pass
     scripts_ = tracker.saw_script();
     operations_ = tracker.operations();
-    given.insert(given.end(), how_.buffers.begin(), how_.buffers.end());
+    changes_.end();
     reads_.add_unchanged(tracker.reads(given));
   }
   [[nodiscard]] std::size_t note(at::Tensor const& t, saved_origin origin) {
     std::lock_guard const lock{access_};
-    first_.push_back({saved_metadata::of(t, how_.check, how_.buffers, origin)});
+    bool const is_unfinished = read_tracker::is_updating(t);
+    auto const check = is_unfinished && how_.check == Check::Bits ? Check::Metadata : how_.check;
+    first_.push_back({saved_metadata::of(t, check, origin), true, is_unfinished});
     return first_.size() - 1;
   }
   void release(std::size_t number) {
@@ -251,10 +264,15 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   [[nodiscard]] recording run_once(std::vector<at::Tensor> const& inputs) {
     auto wanted = first_.size();
     while (wanted > 0 && how_.early_stop && !first_[wanted - 1].is_wanted) --wanted;
-    recording seen{{}, wanted, how_.early_stop};
+    bool finishes = false;
+    for (auto k = wanted; k-- > 0;) {
+      finishes = finishes || first_[k].is_unfinished;
+      if (!first_[k].metadata.origin.joint) break;
+    }
+    recording seen{{}, wanted, how_.early_stop, finishes};
     generator_use const drawing{how_.rng, numbers_.sets_some()};
     rng_autocast_guard const outside{inputs, how_.rng, drawing};
-    buffers_guard const buffers{how_.buffers};
+    rewound_memory const memory{changes_, how_.own};
     drawing.put_back(numbers_);
     autocast_.without_cache().restore();
     at::AutoGradMode const on{true};
@@ -285,6 +303,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   std::vector<kept_result> results_;  ///< parts that are not run again
   cached_operations cached_operations_;  ///< operators that are not run again
   read_list reads_;
+  write_log changes_;  ///< of the first run
   std::vector<std::string> operations_, operations_again_;  ///< of both runs, for errors
   bool first_is_over_ = false, scripts_ = false;
   std::recursive_mutex access_;  ///< recursive: while a recomputation waits, the engine may run other tasks in this

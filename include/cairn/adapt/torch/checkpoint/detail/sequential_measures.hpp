@@ -23,6 +23,7 @@ struct stage_measures {
   std::vector<std::int64_t> bare;       ///< for each stage: temporary bytes besides its output, if nothing is recorded;
                                         ///< `work.f` has the larger of this and `recording`
   std::vector<std::int64_t> recording;  ///< for each stage: temporary bytes besides its tape, while it is recorded
+  std::vector<std::int64_t> changing;   ///< for each stage: bytes of buffers kept as they were
   std::vector<bool> joins;  ///< for each stage: its input cannot be kept as a state, because the stage changes it in
                             ///< place or its output shares its memory
   std::int64_t plain_peak = 0;  ///< bytes of the plain call
@@ -60,11 +61,11 @@ struct stage_measures {
 /// restored afterwards
 [[nodiscard]] inline stage_measures measure_stages(std::vector<tensor_stage> const& stages, at::Tensor const& x,
                                                    Rng rng) {
+  stage_measures found;
+  found.generator = generator_bytes(x, rng);  // before the guard: it makes a state
   generator_use const drawing{rng};
   rng_autocast_guard const around{{x}, rng, drawing};
   at::AutoGradMode const on{true};
-  stage_measures found;
-  found.generator = generator_bytes(x, rng);
   auto& work = found.work;
   std::vector<measured_stage> all;
   std::int64_t copying = 0;
@@ -83,6 +84,7 @@ struct stage_measures {
       work.b[before] += 2 * bytes;  // its part of a gradient, and the sum, besides the gradient from the later stage
     work.u.push_back(one.time);
     work.v.push_back(one.back_time);
+    found.changing.push_back(one.changing);
     found.joins.push_back(one.changes_input || one.views_input);
     copying = (std::max)(copying, one.copying);
   }
@@ -99,7 +101,8 @@ struct stage_measures {
     std::int64_t const recorded =
         work.s[i] + (std::max)(found.recording[i], all[i].seed + all[i].restoring + all[i].reversing);
     found.measuring_peak =
-        (std::max)(found.measuring_peak, (i > 0 ? work.x[i] : 0) + (std::max)(recorded, work.x[i + 1] + found.bare[i]));
+        (std::max)(found.measuring_peak, (i > 0 ? work.x[i] : 0) + found.changing[i] +
+                                             (std::max)(recorded, work.x[i + 1] + found.bare[i]));
   }
   found.measuring_peak += found.generator;
   return found;

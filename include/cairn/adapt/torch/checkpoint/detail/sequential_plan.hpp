@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
@@ -69,7 +70,7 @@ struct measured_stages : stage_measures {
   return {std::move(stages), actions_of(blocks, unmeasured)};
 }
 
-/// The most bytes that a plan holds, states of generators included.
+/// The most bytes that a plan holds, states of generators and buffers as they were included.
 [[nodiscard]] inline std::int64_t bytes_held(measured_stages const& measured, std::vector<action> const& actions) {
   chain work = measured.work;
   work.f = measured.recording;
@@ -83,7 +84,8 @@ struct measured_stages : stage_measures {
   auto const begins = begins_of(actions, step_index(measured.stages.size()));
   std::int64_t const generators =
       std::count(begins.begin(), begins.end(), true) + 1;  // and the present states, during recomputation
-  return (std::max)(peak, player.peak()) + generators * measured.generator;
+  auto const buffers = std::accumulate(measured.changing.begin(), measured.changing.end(), std::int64_t{0});
+  return (std::max)(peak, player.peak()) + generators * measured.generator + buffers;
 }
 /// Finds plans within a limit for measured stages. Planners know one number of temporary bytes per stage, but a
 /// recorded run and an unrecorded run differ. A first planner therefore uses too small a number for the latter, and the

@@ -20,8 +20,9 @@
 #include <cairn/adapt/torch/checkpoint/detail/sequential_seed.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/tensor_stage.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
-#include <cairn/adapt/torch/state/detail/buffers_guard.hpp>
+#include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/detail/write_log.hpp>
 
 namespace cairn::libtorch::detail {
 
@@ -33,6 +34,7 @@ struct measured_stage {
   std::int64_t running = 0;       ///< bytes in addition to `tape`, while it is recorded
   std::int64_t running_bare = 0;  ///< bytes in addition to the output, while it runs without saving anything
   std::int64_t restoring = 0;     ///< bytes of its buffers, which a recomputation restores
+  std::int64_t changing = 0;      ///< bytes of those that it changes, which are kept as they were
   std::int64_t adjoint = 0;       ///< bytes of its input's gradient
   std::int64_t reversing = 0;     ///< bytes in addition to the tape and the output's gradient, while its adjoint runs
   std::vector<std::pair<std::size_t, std::int64_t>>
@@ -60,9 +62,11 @@ class stage_probe {
   [[nodiscard]] measured_stage next(tensor_stage const& stage) {
     --left_;
     measured_stage found;
-    buffers_guard const buffers{stage.buffers};
+    rewound_memory const memory{{}, stage.buffers};
+    undone_writes changes;
     for (auto const& b : stage.buffers) found.restoring += std::int64_t(b.nbytes());
-    auto const copied = run_bare(stage, found);
+    auto const copied = run_bare(stage, found, changes.log);
+    changes.undo();
     run_recorded(stage, found);
     ++number_;
     if (copied > 0)
@@ -99,7 +103,7 @@ class stage_probe {
   }
   /// A run that keeps only its output.
   /// \returns bytes of the copy of x that has become the state; 0 without one
-  [[nodiscard]] std::int64_t run_bare(tensor_stage const& stage, measured_stage& found) {
+  [[nodiscard]] std::int64_t run_bare(tensor_stage const& stage, measured_stage& found, write_log& changes) {
     byte_meter const meter{x_.device()};
     saved_hooks_scope const hooks{[] { return std::make_unique<forgetful_hooks>(); }};
     auto in =
@@ -107,8 +111,14 @@ class stage_probe {
     auto copied = meter.allocated();
     auto const version = in._version();
     auto const start = clock::now();
-    auto out = stage.run(input_from(in, in.detach().requires_grad_(requires_grad_)));
+    changes.begin(in);
+    auto out = [&] {
+      read_tracker const tracker{false, &changes};
+      return stage.run(input_from(in, in.detach().requires_grad_(requires_grad_)));
+    }();
     found.time = nanoseconds_since(start, out);
+    changes.end();
+    found.changing = changes.bytes();
     found.running_bare = meter.peak() - copied;
     found.copying = copied > 0 ? meter.peak() : 0;
     found.changes_input = in._version() != version;
@@ -117,7 +127,7 @@ class stage_probe {
     if (found.changes_input) state_ = in;
     else copied = 0;
     in.reset();
-    if (!found.views_input) found.output = meter.allocated() - copied;
+    if (!found.views_input) found.output = meter.allocated() - copied - found.changing;
     found.running_bare -= (std::min)(found.running_bare, found.output);
     return copied;
   }

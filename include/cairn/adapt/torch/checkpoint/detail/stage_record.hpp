@@ -15,6 +15,7 @@
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/adapt/torch/state/detail/saved_metadata.hpp>
 #include <cairn/adapt/torch/state/detail/saved_origin.hpp>
+#include <cairn/adapt/torch/state/detail/write_log.hpp>
 #include <cairn/core/action.hpp>
 
 namespace cairn::libtorch::detail {
@@ -35,6 +36,7 @@ class stage_record {
   bool has_policy = false;     ///< it runs under the policy: there is one, and the plan runs the stage again
   generator_states generators;     ///< before the stage, if `begins`
   read_list reads;                 ///< tensors from outside the chain that it read
+  write_log changes;               ///< what it changed outside the chain, as it was before
   cached_operations operations;    ///< results that the policy keeps
   std::vector<kept_result> kept;   ///< parts that `cairn::libtorch::keep` keeps
   group_places places;             ///< its tensors in groups

@@ -17,11 +17,11 @@
 #include <cairn/adapt/torch/checkpoint/detail/script_mode.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/stage_record.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/tensor_stage.hpp>
-#include <cairn/adapt/torch/state/detail/buffers_guard.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/adapt/torch/state/detail/saved_metadata.hpp>
 #include <cairn/adapt/torch/state/detail/saved_origin.hpp>
+#include <cairn/adapt/torch/state/detail/write_log.hpp>
 #include <cairn/adapt/torch/state/determinism.hpp>
 #include <cairn/adapt/torch/state/rng.hpp>
 #include <cairn/core/chain.hpp>
@@ -59,14 +59,14 @@ class stage_run {
   [[nodiscard]] at::Tensor first(at::Tensor const& in, at::Tensor const& here, Hooks const& hooks) {
     record_.requires_grad = in.requires_grad();
     if (record_.begins && how_.rng == Rng::Preserve) record_.generators = generator_states::now({in, here});
-    read_tracker const tracker;
+    record_.changes.begin(in);
+    read_tracker const tracker{false, &record_.changes};
     auto const notes = std::make_shared<origin_map>();
     under_policy const policy{*this, *notes, false};
     saved_hooks_scope const scope{hooks(notes)};
     auto out = stage_.run(in);
-    auto given = stage_.buffers;
-    given.push_back(in);
-    record_.reads.add_unchanged(tracker.reads(given));
+    record_.changes.end();
+    record_.reads.add_unchanged(tracker.reads(in));
     record_.scripts = tracker.saw_script();
     return out;
   }
@@ -126,7 +126,7 @@ class stage_run {
   };
 
   [[nodiscard]] at::Tensor recorded_again(at::Tensor const& in, stage_tape* tape, std::size_t& saved) {
-    buffers_guard const buffers{stage_.buffers};
+    rewound_memory const memory{record_.changes, stage_.buffers};
     at::AutoGradMode const on{true};
     plain_scripts const scripts{record_.scripts};
     origin_map notes;

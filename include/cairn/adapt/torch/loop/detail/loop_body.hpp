@@ -20,6 +20,7 @@
 #include <cairn/adapt/torch/state/detail/captures.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/detail/write_log.hpp>
 #include <cairn/adapt/torch/state/detail/saved_metadata.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
@@ -76,6 +77,7 @@ class loop_body {
         step_{std::move(step)},
         metadata_{options.determinism(), options.verify()} {
     around.autocast = autocast_state::now();
+    reads.compare(options.determinism());
     for (auto const& t : detached(x0)) initial.push_back(saved_part(t));
     inner_flags.assign(x0.size(), false);
     for (auto const& t : options.captures()) {
@@ -194,6 +196,11 @@ class loop_body {
     draws = use.drew(around.generators);
     if (draws) use.check(who);
   }
+  /// The forward sweep is over. The buffers that steps have changed are put back with each state, so later changes do
+  /// not matter.
+  void note_changed_buffers() {
+    buffers.each_changed([&](void const* memory, std::int64_t) { reads.leave_out(memory); });
+  }
   /// Whether any result of the loop is differentiable.
   [[nodiscard]] bool is_differentiable() const {
     bool any = false;
@@ -208,6 +215,7 @@ class loop_body {
   step_inputs inputs;
   rng_autocast_state
       around;  ///< as when step 0 began; casts are not shared between the first run and recomputation
+  memory_images buffers;  ///< what steps change, as it was before step 0: named buffers, and what step 0 changed
   part_flags initial_flags, inner_flags,
       last_flags;           ///< which parts are differentiable in state 0, in the states between, in the last state
   step_outputs outputs;
@@ -239,8 +247,13 @@ class loop_body {
   [[nodiscard]] tensor_list tracked_step(tensor_list const& x, tensor_list const& given, step_index i) {
     auto all = x;
     all.insert(all.end(), given.begin(), given.end());
-    read_tracker const tracker;
+    write_log changes;
+    changes.begin(all);
+    bool const learns = i == 0 && options.side_effects() == SideEffects::RestoreBuffers;
+    read_tracker const tracker{false, learns ? &changes : nullptr};
     auto y = checked_step(x, given, i);
+    changes.end();
+    buffers.add(changes);
     reads.note(tracker, all, y, x.size(), i);
     return y;
   }

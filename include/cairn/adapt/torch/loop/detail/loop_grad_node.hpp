@@ -12,7 +12,7 @@
 #include <torch/csrc/autograd/function.h>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
 #include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
-#include <cairn/adapt/torch/state/detail/buffers_guard.hpp>
+#include <cairn/adapt/torch/loop/detail/step_surroundings.hpp>
 #include <cairn/adapt/torch/state/detail/captures.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/sweep_node.hpp>
@@ -59,8 +59,9 @@ class loop_grad_node final : public Node {
     stats_recorder::scope const recording{recorder, stats_recorder::half::backward};
     generator_use const drawing{body.options.rng(), body.draws};
     rng_autocast_guard const around{x0, body.options.rng(), drawing};
-    buffers_guard const buffers{body.options.restored_buffers()};
+    memory_guard const buffers{body.buffers.now()};
     drawing.put_back(body.around.generators);
+    body.buffers.put_back();
 
     auto const outside = body.captures.new_gate();
     auto const taped = body.record(x0, 0, body.steps, outside);

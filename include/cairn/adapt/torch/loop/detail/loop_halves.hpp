@@ -20,7 +20,7 @@ class half_sweep : public cairn::detail::no_hooks {
  public:
   half_sweep(loop_states& states, loop_body const& body) : states_{states}, body_{body} {}
   void save(place where, step_index) {
-    states_.remember_generators(body_);
+    states_.remember_surroundings(body_);
     states_.save(body_, std::size_t(where.slot));
   }
   [[nodiscard]] bool load(place where, step_index i) {
@@ -73,7 +73,7 @@ class forward_half : public first_half {
   }
   std::uint64_t turn(forward_half&, action const& a, step_index&) {
     last = states_.live;
-    if (a.from < a.to) states_.remember_generators(body_);
+    if (a.from < a.to) states_.remember_surroundings(body_);
     states_.turn_at(a.from);
     states_.note_versions();
     states_.run_first(running_, last, a.from, a.to);

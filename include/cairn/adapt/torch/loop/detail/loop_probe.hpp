@@ -18,12 +18,14 @@
 #include <cairn/adapt/torch/loop/detail/device_of.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
+#include <cairn/adapt/torch/loop/detail/step_surroundings.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/loop/loop_plan.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
-#include <cairn/adapt/torch/state/detail/buffers_guard.hpp>
+#include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/adapt/torch/state/detail/versions.hpp>
+#include <cairn/adapt/torch/state/detail/write_log.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/wide.hpp>
@@ -93,7 +95,7 @@ class loop_probe {
         options_{quiet(options)},
         meter_{device_of(initial)},
         around_{initial, options.rng() == Rng::Ignore ? Rng::Preserve : Rng::Ignore, drawing_},
-        buffers_{options_.restored_buffers()} {
+        buffers_{memory_images{options_.restored_buffers()}} {
     costs_.steps = steps;
   }
   static constexpr step_index counted = 5;  ///< most steps that `count_steps` runs
@@ -106,8 +108,12 @@ class loop_probe {
     body.reads.tracks_later = false;
     auto x = detached(initial_);
     bool more = true;
+    undone_writes changes;
     for (costs_.steps = 0; more;) {
-      body.run_first(x, costs_.steps, costs_.steps + 1);
+      {
+        read_tracker const tracker{false, &changes.log};
+        body.run_first(x, costs_.steps, costs_.steps + 1);
+      }
       ++costs_.steps;
       mark();
       more = costs_.steps < counted && goes_on(x, costs_.steps);
@@ -296,10 +302,16 @@ class loop_probe {
     loop_body body{measured_step, count, initial_, std::move(options), {first_of(data_.inputs, count), data_.outputs},
                    who_};
     body.reads.tracks_later = false;  // tracking would count as time of the step
+    struct rewinding {
+      ~rewinding() { body.buffers.put_back(); }
+      loop_body const& body;
+    } const rewinds{body};
     generator_guard const at_end{drawing_, body.around.generators};
     loop_sweep sweep{leaves{count, size, revolve{cairn::detail::leaves_in(count, size), 1}}, body};
     auto const last = sweep.run(body);
     measured.forward = false;
+    if (size == 1)
+      body.buffers.each_changed([&](void const*, std::int64_t bytes) { costs_.generator_bytes += wide(bytes); });
     costs_.step_seconds = size == 1 ? measured.step_seconds : (std::min)(measured.step_seconds, costs_.step_seconds);
     storage_list const of_last{last};
     costs_.state_bytes = (std::max)(costs_.state_bytes, of_last.bytes_beside(*measured.previous));
@@ -337,7 +349,7 @@ class loop_probe {
   byte_meter meter_;
   generator_use drawing_{Rng::Preserve};  ///< the probe restores generators, regardless of the options
   rng_autocast_guard around_;  ///< generators are restored from the states that a sweep keeps, if any
-  buffers_guard buffers_;
+  memory_guard buffers_;
   std::int64_t marked_ = 0, most_ = 0;
   wide asked_bytes_ = 0, carried_bytes_ = 0;
   /// Memory that a state shares with the next one, at another place, but not with the one after that.

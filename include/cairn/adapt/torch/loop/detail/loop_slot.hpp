@@ -10,8 +10,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <cairn/adapt/torch/loop/detail/pinned_copy.hpp>
+#include <cairn/adapt/torch/loop/detail/step_surroundings.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
-#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/adapt/torch/state/detail/saved_metadata.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
@@ -83,17 +83,17 @@ class slot_part {
   bool on_host_ = false;
 };
 
-/// Keeps a state, and the states of the generators before its step. A copy shares the tensors.
+/// Keeps a state, and generators and buffers before its step. A copy shares the tensors.
 class loop_slot {
  public:
   /// \param state  replaced by the slot's own tensors if these are on the same device   \param initial  state 0, which
   ///   lives anyway and is not copied
-  void put(tensor_list& state, std::vector<saved_tensor> const& initial, generator_states const& around,
+  void put(tensor_list& state, std::vector<saved_tensor> const& initial, step_surroundings const& around,
            slot_place place, copies_to_host& copies) {
     at::NoGradGuard const no_grad;
     drop();
     copies.finish();
-    generators_ = around;
+    around_ = around;
     parts_.resize(state.size());
     first_.clear();
     for (std::size_t k = 0; k < state.size(); ++k) first_.push_back(first_place(state, k));
@@ -118,10 +118,10 @@ class loop_slot {
   /// Frees the slot; keeps its memory for the next state unless it holds references.
   void drop() noexcept {
     for (auto& part : parts_) part.drop();
-    generators_ = {};
+    around_ = {};
     bytes_ = 0;
   }
-  [[nodiscard]] generator_states const& generators() const noexcept { return generators_; }
+  [[nodiscard]] step_surroundings const& around() const noexcept { return around_; }
   [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }  ///< of its tensors, wherever they are
   /// Bytes in pinned memory: copied once when the state is kept, and once when it is read.
   [[nodiscard]] std::int64_t pinned_bytes() const {
@@ -131,10 +131,10 @@ class loop_slot {
   }
   /// Appends the parts of its state, except those in pinned memory.
   void list_parts(tensor_list& all) const { for (auto const& part : parts_) all.push_back(part.on_device()); }
-  /// Appends its tensors, the generators' states included.
+  /// Appends its tensors, those of generators and buffers included.
   void list_tensors(tensor_list& all) const {
     list_parts(all);
-    generators_.list_tensors(all);
+    around_.list_tensors(all);
   }
 
   [[noreturn]] static void throw_changed(char const* who, step_index i, std::size_t part) {
@@ -153,7 +153,7 @@ class loop_slot {
 
   std::vector<slot_part> parts_;
   std::vector<std::size_t> first_;  ///< for each part: the first part that is the same tensor
-  generator_states generators_;
+  step_surroundings around_;
   std::int64_t bytes_ = 0;
 };
 

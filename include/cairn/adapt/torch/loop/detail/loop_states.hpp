@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file loop_states.hpp  The states of a loop over tensors, the live one and those in slots, and the states of the
-/// generators.
+/// \file loop_states.hpp  The states of a loop over tensors, the live one and those in slots, and the generators and
+/// buffers around them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_slot.hpp>
 #include <cairn/adapt/torch/loop/detail/pinned_copy.hpp>
+#include <cairn/adapt/torch/loop/detail/step_surroundings.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
@@ -31,16 +32,22 @@ class loop_states {
   /// Begins the forward half. The generators' states are read only now that other threads can see that they are in use.
   void begin_forward(loop_body& body, generator_use const& drawing) {
     begin_half(drawing);
-    remember_generators(body);
-    body.around.generators = generators_;
+    body.buffers = memory_images{body.options.restored_buffers()};
+    remember_surroundings(body);
+    body.around.generators = around_.generators;
   }
   /// Begins a half.   \param drawing  how the half uses the generators; must live as long as it
   void begin_half(generator_use const& drawing) noexcept { drawing_ = &drawing; }
-  /// Sets the generators to the states that were stored last.   \pre a half has begun
-  void put_back_generators() const { drawing_->put_back(generators_); }
-  /// Stores the generators' states, for the step after live.
-  void remember_generators(loop_body const& body) {
-    if (body.options.rng() == Rng::Preserve) generators_ = generator_states::now(live);
+  /// Sets generators and buffers to what was stored last.   \pre a half has begun
+  void put_back_surroundings(loop_body const& body) const { put_back(body, around_); }
+  /// Stores generators and buffers, for the step after live.
+  void remember_surroundings(loop_body const& body) {
+    if (body.options.rng() == Rng::Preserve) around_.generators = generator_states::now(live);
+    around_.buffers = (knows_all(body, around_) ? around_.buffers : body.buffers).now();
+  }
+  /// The buffers as they are now.
+  [[nodiscard]] memory_images buffers_now(loop_body const& body) const {
+    return (knows_all(body, around_) ? around_.buffers : body.buffers).now();
   }
 
   /// Runs steps [from, to) on x for the first time; with a tape as long as something is learned from it.
@@ -70,6 +77,7 @@ class loop_states {
     copies_->finish();
     body.knows_all_steps = learning_;
     body.note_drawn(drawing);
+    body.note_changed_buffers();
   }
   /// \throws invalid_call   if the state at the turn was changed in place
   void check_live(char const* who) const {
@@ -77,11 +85,11 @@ class loop_states {
       if (version_of(live[k]) != live_versions_[k]) loop_slot::throw_changed(who, live_from_, k);
   }
 
-  /// \pre the generators' states are stored
+  /// \pre the surroundings are stored
   void save(loop_body const& body, std::size_t slot) {
     if (slots_.size() <= slot) slots_.resize(slot + 1);
     auto& into = slots_[slot];
-    into.put(live, body.initial, generators_, {body.options.slots(), body.options.offload()}, *copies_);
+    into.put(live, body.initial, around_, {body.options.slots(), body.options.offload()}, *copies_);
     ++full_slots_;
     bytes_ += into.bytes();
     body.count(&StepStats::offload_bytes, into.pinned_bytes());
@@ -99,7 +107,7 @@ class loop_states {
     live.clear();
     live = slots_[slot].get(body.who, i);
     body.count(&StepStats::offload_bytes, slots_[slot].pinned_bytes());
-    drawing_->put_back(slots_[slot].generators());
+    put_back(body, slots_[slot].around());
   }
   void load_initial(loop_body const& body) {
     live.clear();
@@ -108,18 +116,20 @@ class loop_states {
       live.push_back(part.value);
     }
     drawing_->put_back(body.around.generators);
+    body.buffers.put_back();
   }
 
-  /// The states of the generators.
-  [[nodiscard]] tensor_list generator_tensors(loop_body const& body) const {
+  /// The states of the generators, and buffers.
+  [[nodiscard]] tensor_list tensors_around(loop_body const& body) const {
     tensor_list all;
     body.around.generators.list_tensors(all);
-    generators_.list_tensors(all);
+    body.buffers.list_tensors(all);
+    around_.list_tensors(all);
     return all;
   }
   /// All tensors that the loop holds between its halves.
   [[nodiscard]] tensor_list kept_tensors(loop_body const& body) const {
-    auto all = generator_tensors(body);
+    auto all = tensors_around(body);
     all.insert(all.end(), live.begin(), live.end());
     for (auto const& slot : slots_) slot.list_tensors(all);
     return all;
@@ -145,11 +155,20 @@ class loop_states {
   }
 
  private:
+  /// Step 0 shows which other tensors steps change. What was stored before it does not know them.
+  [[nodiscard]] static bool knows_all(loop_body const& body, step_surroundings const& around) {
+    return around.buffers.size() == body.buffers.size();
+  }
+  void put_back(loop_body const& body, step_surroundings const& around) const {
+    around.put_back(*drawing_);
+    if (!knows_all(body, around)) body.buffers.put_back();
+  }
+
   std::vector<loop_slot> slots_;
   std::shared_ptr<copies_to_host> copies_ = std::make_shared<copies_to_host>();
   std::vector<std::int64_t> live_versions_;  ///< at the turn
   step_index live_from_ = 0;  ///< the number of that state
-  generator_states generators_;  ///< before the step after live, as of the last save or the turn
+  step_surroundings around_;  ///< of the step after live, as of the last save or the turn
   generator_use const* drawing_ = nullptr;  ///< of the half that is running
   std::int64_t full_slots_ = 0, bytes_ = 0;
   bool learning_ = true;

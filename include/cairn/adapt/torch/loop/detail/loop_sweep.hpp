@@ -10,7 +10,7 @@
 #include <cairn/adapt/torch/loop/detail/loop_states.hpp>
 #include <cairn/adapt/torch/loop/detail/open_half.hpp>
 #include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
-#include <cairn/adapt/torch/state/detail/buffers_guard.hpp>
+#include <cairn/adapt/torch/loop/detail/step_surroundings.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/event.hpp>
@@ -87,8 +87,8 @@ class loop_sweep {
     generator_use const drawing{body.options.rng(), body.draws};
     states_.begin_half(drawing);
     rng_autocast_guard const around{states_.live, body.options.rng(), drawing};
-    buffers_guard const buffers{body.options.restored_buffers()};
-    states_.put_back_generators();
+    memory_guard const buffers{states_.buffers_now(body)};
+    states_.put_back_surroundings(body);
     gradients_so_far gradients{body, std::move(bars), outputs, wanted};
     backward_half half{states_, body, gradients, recorder_.get()};
     if (!half.pauses()) run_half(half, body);
@@ -107,7 +107,7 @@ class loop_sweep {
     });
   }
   [[nodiscard]] stats_recorder::scope record_forward(loop_body const& body) const {
-    return {recorder_, stats_recorder::half::forward, recorder_ ? states_.generator_tensors(body) : tensor_list{}};
+    return {recorder_, stats_recorder::half::forward, recorder_ ? states_.tensors_around(body) : tensor_list{}};
   }
 
   any_schedule plan_;

@@ -35,7 +35,7 @@ class open_half : public first_half {
   [[nodiscard]] tensor_list const& final_state() const noexcept { return last; }
   /// Runs a block from live as far as the loop goes.
   void turn(loop_body& body, step_index, step_index, step_index&) {
-    states_.remember_generators(body);
+    states_.remember_surroundings(body);
     last = states_.live;
     for (step_index left = size_; more_ && left > 0; --left) {
       states_.run_first(body, last, steps_, steps_ + 1);
@@ -46,7 +46,7 @@ class open_half : public first_half {
     states_.live = std::exchange(last, {});
     states_.note_versions();
   }
-  /// \pre the block after live has run, which stored the generators' states before it
+  /// \pre the block after live has run, which stored the surroundings before it
   void save(place where, step_index) { states_.save(body_, std::size_t(where.slot)); }
 
   [[nodiscard]] bool goes_on(tensor_list const&, step_index) const noexcept { return more_; }

@@ -21,6 +21,8 @@ class step_reads {
  public:
   bool tracks_later = true;  ///< whether some of the steps without a tape are tracked
 
+  /// How parameters are compared.
+  void compare(Check how) noexcept { reads_.compare(how); }
   /// Step i reads this tensor.
   void add(at::Tensor const& t, step_index i) { reads_.add(t, i); }
   /// Whether to track step i though it is run without a tape: the last step, steps 2^k and 2^k + 1, and every step as
@@ -30,6 +32,8 @@ class step_reads {
     auto const is_power = [](step_index k) { return (k & (k - 1)) == 0; };
     return tracks_later && (tracks_all_ || is_power(i) || is_power(i - 1) || i + 1 == steps);
   }
+  /// From now on what lies in this memory may change.
+  void leave_out(void const* memory) { reads_.leave_out(memory); }
   /// Notes what a step has read.   \param given  its state and inputs   \param y  what it made
   /// \param parts  number of parts of a state
   void note(read_tracker const& tracker, at::TensorList given, at::TensorList y, std::size_t parts, step_index i) {
@@ -74,6 +78,11 @@ class step_reads {
           (std::string{"a captured tensor was changed in place since the loop used it"} + reads_.text(k)).c_str(),
           {{"step", reads_.step(k)}, {"captured tensor", k}, {"of", reads_.size()}},
           "run backward before the optimiser's step, and change nothing that the step uses from within it"};
+    if (auto const k = reads_.first_rewritten(); k < reads_.size())
+      throw invalid_call{who,
+                         (std::string{rewritten} + reads_.text(k)).c_str(),
+                         {{"step", reads_.step(k)}, {"captured tensor", k}, {"of", reads_.size()}},
+                         rewritten_advice};
   }
 
  private:

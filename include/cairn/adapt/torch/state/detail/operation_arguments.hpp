@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file operation_arguments.hpp  How an operation uses each of its arguments, and the tensors among them.
+#include <cstddef>
+#include <string>
 #include <unordered_map>
 #include <vector>
 #include <ATen/core/Tensor.h>
@@ -21,7 +23,9 @@ void visit_tensors(c10::IValue const& value, Visit const& visit) {
   }
 }
 
-enum class argument_use : char { read, view, write };
+/// `update`: what it held before, such as a running mean, is not read for the results, and schemas do not say that it
+/// is written.
+enum class argument_use : char { read, view, write, update };
 
 [[nodiscard]] inline argument_use use_of(c10::Argument const& one) {
   auto const* const alias = one.alias_info();
@@ -29,17 +33,47 @@ enum class argument_use : char { read, view, write };
   return alias->isWrite() ? argument_use::write : argument_use::view;
 }
 
-/// How an operation uses its arguments, from its schema. LibTorch returns schemas by copy, which takes longer than a
+/// How an operation uses its arguments.
+struct operation_arguments {
+  static constexpr std::size_t always = std::size_t(-1);
+
+  std::vector<argument_use> uses;
+  /// The argument that says whether updates happen, or `always`.
+  std::size_t mode = always;
+
+  [[nodiscard]] argument_use of(std::size_t k, c10::ArrayRef<c10::IValue const> given) const {
+    if (k >= uses.size()) return argument_use::read;
+    bool const is_off = mode < given.size() && given[mode].isBool() && !given[mode].toBool();
+    return uses[k] == argument_use::update && is_off ? argument_use::read : uses[k];
+  }
+};
+
+/// Batch norms write to their running means, and RReLU to its noise, as said nowhere but in their names.
+[[nodiscard]] inline operation_arguments arguments_of(c10::FunctionSchema const& schema) {
+  operation_arguments found;
+  bool makes_noise = false;
+  bool const is_adjoint = schema.name().find("backward") != std::string::npos;
+  for (auto const& one : schema.arguments()) {
+    auto const& name = one.name();
+    bool const updates = !is_adjoint && (name == "running_mean" || name == "running_var" || name == "noise");
+    if (name == "training" || name == "use_input_stats") found.mode = found.uses.size();
+    if (name == "noise") makes_noise = true;  // in evaluation mode it stays uninitialised
+    found.uses.push_back(updates ? argument_use::update : use_of(one));
+  }
+  if (makes_noise) found.mode = operation_arguments::always;
+  return found;
+}
+
+/// The same of a running operation. LibTorch returns schemas by copy, which takes longer than a
 /// small operation, so each thread reads each schema once.
-[[nodiscard]] inline std::vector<argument_use> const& arguments_of(at::RecordFunction const& f) {
-  static thread_local std::unordered_map<c10::OperatorName, std::vector<argument_use>> known;
-  static std::vector<argument_use> const none;
+[[nodiscard]] inline operation_arguments const& arguments_of(at::RecordFunction const& f) {
+  static thread_local std::unordered_map<c10::OperatorName, operation_arguments> known;
+  static operation_arguments const none;
   auto const name = f.operator_name();
   if (!name) return none;
   auto const [place, is_new] = known.try_emplace(*name);
   if (!is_new) return place->second;
-  if (auto const schema = f.operator_schema())
-    for (auto const& one : schema->arguments()) place->second.push_back(use_of(one));
+  if (auto const schema = f.operator_schema()) place->second = arguments_of(*schema);
   return place->second;
 }
 

@@ -18,6 +18,9 @@
 #include <c10/core/TensorImpl.h>
 #include <c10/core/UndefinedTensorImpl.h>
 #include <cairn/adapt/torch/state/detail/operation_arguments.hpp>
+#include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
+#include <cairn/adapt/torch/state/detail/write_log.hpp>
+#include <cairn/adapt/torch/state/determinism.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 
@@ -35,22 +38,6 @@ struct names_inputs {
 };
 template struct names_inputs<&at::RecordFunction::inputs_>;
 #endif
-
-/// How often a tensor and all that share its memory were changed in place; 0 if there is no version counter.
-[[nodiscard]] inline std::int64_t version_of(at::Tensor const& t) {
-  return t.defined() && !t.is_inference() ? std::int64_t(t._version()) : 0;
-}
-
-/// Identifies the memory of a tensor, for as long as it lives.
-[[nodiscard]] inline void const* memory_key(at::Tensor const& t) {
-  if (t.has_storage()) return t.storage().unsafeGetStorageImpl();
-  return t.unsafeGetTensorImpl();
-}
-/// Whether one of the tensors lies in the memory with this key.
-[[nodiscard]] inline bool any_in_memory(at::TensorList tensors, void const* key) {
-  return std::any_of(tensors.begin(), tensors.end(),
-                     [key](at::Tensor const& t) { return t.defined() && memory_key(t) == key; });
-}
 
 /// The version of each tensor.
 [[nodiscard]] inline std::vector<std::int64_t> versions_of(at::TensorList parts) {
@@ -81,8 +68,9 @@ struct tensor_read {
 /// sees everything.
 class read_tracker {
  public:
-  /// \param names  whether to record the names of operations
-  explicit read_tracker(bool names = false) : names_{names} {
+  /// \param names  whether to record the names of operations   \param changes  gets each tensor that was not made
+  ///   meanwhile, before it is written to
+  explicit read_tracker(bool names = false, write_log* changes = nullptr) : names_{names}, changes_{changes} {
     if (active().empty()) {
       auto callback = at::RecordFunctionCallback(&read_tracker::at_start, &read_tracker::at_end)
                           .needsInputs(true)
@@ -111,6 +99,13 @@ class read_tracker {
     read_tracker* tracker_ = active().empty() ? nullptr : active().back();
   };
 
+  /// Whether an operation of this thread is running that writes to the tensor although its schema does not say so.
+  [[nodiscard]] static bool is_updating(at::Tensor const& t) {
+    if (active().empty()) return false;
+    auto const& now = active().back()->updating_;
+    auto const is = [key = memory_key(t)](auto const& one) { return one.second == key; };
+    return std::any_of(now.begin(), now.end(), is);
+  }
   /// Whether TorchScript ran.
   [[nodiscard]] bool saw_script() const noexcept { return script_; }
   /// Whether operations make so much memory each, 1 MiB on average, that tracking adds at most 1 % to the time of a
@@ -129,7 +124,7 @@ class read_tracker {
   [[nodiscard]] std::vector<tensor_read> reads(at::TensorList given) const {
     std::vector<tensor_read> all;
     for (auto const* one : order_) {
-      if (one->what != use::read) continue;
+      if (one->what != use::read || (changes_ != nullptr && changes_->holds(one->key))) continue;
       if (any_in_memory(given, one->key)) continue;
       auto const add = [&](weak_tensor const& t) { if (!t.expired()) all.emplace_back(t, one->version); };
       add(one->tensor);
@@ -227,15 +222,21 @@ class read_tracker {
     if (pauses_ > 0) return;
     auto const& kinds = arguments_of(f);
     for (std::size_t k = 0; k < inputs.size(); ++k)
-      visit_tensors(inputs[k], [&](at::Tensor const& t) { uses(t, k < kinds.size() ? kinds[k] : argument_use::read); });
+      visit_tensors(inputs[k], [&, kind = kinds.of(k, inputs)](at::Tensor const& t) { uses(t, kind); });
     begun_.back() = order_.size();
   }
   void uses(at::Tensor const& t, argument_use kind) {
     auto& one = memory_of(t);
-    if (one.what == use::made || one.what == use::written) return;
+    bool const writes = kind == argument_use::write || kind == argument_use::update;
+    if (kind == argument_use::update) updating_.emplace_back(begun_.size(), one.key);
+    if (one.what == use::made) return;
+    // What a kernel makes for itself shows only when an inner operation writes to it.
+    bool const is_given = begun_.size() == 1 || one.number < begun_.front();
+    if (writes && is_given && changes_ != nullptr) changes_->note(t);
+    if (one.what == use::written || kind == argument_use::update) return;
     note_tensor(one, t);
     if (one.what != use::unknown) return;
-    if (kind == argument_use::write) one.what = use::written;
+    if (writes) one.what = use::written;
     if (kind != argument_use::read) return;
     one.what = use::reading;
     one.version = version_of(t);
@@ -245,6 +246,7 @@ class read_tracker {
     if (f.scope() == at::RecordScope::TORCHSCRIPT_FUNCTION || begun_.empty())
       return;  // empty: the operation began before the tracker
     auto const known = begun_.back();
+    while (!updating_.empty() && updating_.back().first == begun_.size()) updating_.pop_back();
     begun_.pop_back();
     for (auto const& output : f.outputs())
       visit_tensors(output, [&](at::Tensor const& t) {
@@ -273,6 +275,8 @@ class read_tracker {
   std::vector<std::string> operations_;
   std::size_t seen_ = 0, made_bytes_ = 0;  ///< number of operations, including nested ones, and bytes they made
   bool names_, script_ = false;
+  write_log* changes_;
+  std::vector<std::pair<std::size_t, void const*>> updating_;  ///< memory, with the depth of the operation
   int pauses_ = 0;
 };
 
@@ -305,12 +309,15 @@ class storage_set {
 /// The outside tensors that a recomputation reads.
 class read_list {
  public:
+  /// \param how  with Bits, all values of parameters are compared, otherwise a sample; with Off none
+  void compare(Check how) noexcept { check_ = how; }
   /// \param step  the step that reads it; a tensor that is already in the list keeps its entry
   void add(tensor_read read, step_index step) {
     auto* const key = read.tensor._unsafe_get_target();
     if (!known_.try_emplace(key, all_.size()).second) return;
     if (auto const t = read.lock(); t.defined()) memory_.add(t);
-    all_.push_back({std::move(read), step});
+    auto const sample = sample_of(read.lock());
+    all_.push_back({std::move(read), step, sample});
   }
   void add(at::Tensor const& t, step_index step) { if (t.defined()) add(tensor_read{t}, step); }
   void add(std::vector<tensor_read> reads, step_index step) {
@@ -326,11 +333,25 @@ class read_list {
     return known_.contains(t.unsafeGetTensorImpl()) || memory_.holds(t);
   }
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
+  /// The number of the first parameter whose values are others, though no version tells; size() if there is none.
+  [[nodiscard]] std::size_t first_rewritten() const {
+    std::size_t k = 0;
+    for (; k < size(); ++k)
+      if (auto const t = all_[k].read.lock(); all_[k].counts && t.defined() && sample_of(t) != all_[k].sample) return k;
+    return k;
+  }
+  /// From now on changes of this memory do not count.
+  void leave_out(void const* memory) {
+    for (auto& one : all_)
+      if (auto const t = one.read.lock(); t.defined() && memory_key(t) == memory) one.counts = false;
+  }
   /// The number of the first tensor that has changed since it was read; size() if none has.
   [[nodiscard]] std::size_t first_changed() const {
     std::size_t k = 0;
     for (; k < size(); ++k)
-      if (auto const t = all_[k].read.lock(); t.defined() && version_of(t) != all_[k].read.version) return k;
+      if (auto const t = all_[k].read.lock();
+          all_[k].counts && t.defined() && version_of(t) != all_[k].read.version)
+        return k;
     return k;
   }
   /// The step that read tensor k first.
@@ -347,13 +368,26 @@ class read_list {
   struct noted {
     tensor_read read;
     step_index step;
+    std::uint64_t sample;  ///< a hash of values, if it is a parameter
+    bool counts = true;
   };
+  /// Optimisers may write to parameters through `data()`, which counts as no change.
+  [[nodiscard]] std::uint64_t sample_of(at::Tensor const& t) const {
+    if (check_ == Check::Off || !t.defined() || !t.is_leaf() || !t.requires_grad()) return 0;
+    return check_ == Check::Bits ? hash_of_bits(t) : hash_of_sample(t);
+  }
 
   std::vector<noted> all_;
   std::unordered_map<c10::TensorImpl const*, std::size_t>
       known_;  ///< while the weak reference exists, its address is not reused
   storage_set memory_;
+  Check check_ = Check::Metadata;
 };
+
+inline constexpr char const* rewritten =
+    "a parameter has other values than when it was read, though no operator has changed it";
+inline constexpr char const* rewritten_advice =
+    "run backward first: LibTorch's SGD changes parameters through data(), which autograd does not see";
 
 /// To be called before the computation that read these tensors runs again.   \param where  identifies that computation
 /// \throws invalid_call   if a tensor was changed in place
@@ -361,6 +395,8 @@ inline void check_reads(read_list const& reads, char const* who, named_value whe
   if (std::size_t const k = reads.first_changed(); k < reads.size())
     throw invalid_call{who, "a tensor that was read was changed in place before backward", {where, {"tensor read", k}},
                        "run backward first, for example before the optimiser's step"};
+  if (std::size_t const k = reads.first_rewritten(); k < reads.size())
+    throw invalid_call{who, rewritten, {where, {"tensor read", k}}, rewritten_advice};
 }
 
 }  // namespace cairn::libtorch::detail

@@ -22,11 +22,7 @@ struct saved_metadata {
   Check check = Check::Metadata;  ///< how closely it is compared
   saved_origin origin = {};
 
-  /// \param buffers  their bits differ between runs, and are not compared
-  [[nodiscard]] static saved_metadata of(at::Tensor const& t, Check check, std::vector<at::Tensor> const& buffers,
-                                         saved_origin origin = {}) {
-    for (auto const& b : buffers)
-      if (check == Check::Bits && b.is_alias_of(t)) check = Check::Metadata;
+  [[nodiscard]] static saved_metadata of(at::Tensor const& t, Check check, saved_origin origin = {}) {
     return {tensor_metadata::of(t, check == Check::Bits), std::int64_t(t._version()), check, origin};
   }
   [[nodiscard]] std::string text() const { return tensor.text(); }
@@ -62,7 +58,7 @@ inline void check_saved(saved_metadata const& first, saved_tensor const& again, 
                        "a tensor saved for backward was changed in place afterwards",
                        {place, {"tensor", number}},
                        "change a copy of it, or change it before it is used"};
-  auto const now = saved_metadata::of(again.value, first.check, {}, again.origin);
+  auto const now = saved_metadata::of(again.value, first.check, again.origin);
   if (!same_saved(first, again)) {
     bool const metadata = now.text() == first.text();  // the metadata agrees, so the operations differ
     auto const text = [&](saved_metadata const& one) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file tensor_metadata.hpp  A tensor without its values, for comparison with another tensor.
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <sstream>
 #include <string>
@@ -15,6 +17,22 @@ namespace cairn::libtorch::detail {
   auto const values = t.detach().to_dense().cpu().contiguous();
   cairn::detail::state_hash hash;
   hash(values.data_ptr(), values.nbytes());
+  return hash.value();
+}
+
+/// A hash of some elements, evenly spread over a strided tensor in the processor's memory; 0 for other tensors.
+[[nodiscard]] inline std::uint64_t hash_of_sample(at::Tensor const& t) {
+  constexpr std::int64_t few = 64;
+  if (!t.is_cpu() || t.layout() != at::kStrided || !t.has_storage() || t.numel() == 0) return 0;
+  auto const* const values = static_cast<std::byte const*>(t.storage().data());
+  auto const size = std::int64_t(t.element_size());
+  auto const every = (std::max)(std::int64_t{1}, t.numel() / few);
+  cairn::detail::state_hash hash;
+  for (std::int64_t k = 0; k < t.numel(); k += every) {
+    std::int64_t place = t.storage_offset(), rest = k;
+    for (auto d = t.dim(); d-- > 0; rest /= t.size(d)) place += rest % t.size(d) * t.stride(d);
+    hash(values + place * size, std::size_t(size));
+  }
   return hash.value();
 }
 

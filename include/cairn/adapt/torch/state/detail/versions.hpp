@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file versions.hpp  One name for what LibTorch 1.13 and 2.x name differently, and their differences in behaviour.
+#include <cstdint>
 #include <ATen/autocast_mode.h>
+#include <c10/core/TensorImpl.h>
 #include <torch/version.h>
 
 namespace cairn::libtorch::detail {
@@ -33,6 +35,21 @@ inline void set_autocast_type(at::DeviceType device, at::ScalarType type) {
 }
 
 #endif
+
+// LibTorch 1.13 cannot set a counter; an explicit instantiation may name the private members.
+void write_version(c10::VariableVersion const& counter, std::int64_t version);
+template <auto Member>
+struct names_counter {
+  friend void write_version(c10::VariableVersion const& counter, std::int64_t version) {
+    (counter.*Member)->version_ = std::uint32_t(version);
+  }
+};
+template struct names_counter<&c10::VariableVersion::version_counter_>;
+
+/// Sets how often a tensor counts as changed in place.
+inline void set_version(c10::VariableVersion const& counter, std::int64_t version) {
+  if (counter.enabled()) write_version(counter, version);
+}
 
 /// Whether a third gradient of the same cast is added in place. 2.11 does that, 1.13 makes a new sum; the versions
 /// between have not been examined.
