@@ -44,8 +44,9 @@ struct block_failure {
 class block_executor {
  public:
   block_executor() = default;
-  /// \param options  used by `backward(work, callbacks)`
-  explicit block_executor(block_options options) : options_{std::move(options)} {}
+  /// \param options  used by `backward(work, callbacks)`   \param who  is named in errors; must outlive the executor
+  explicit block_executor(block_options options, char const* who = default_name)
+      : who_{who}, options_{std::move(options)} {}
   block_executor(block_executor const&) = delete;
   block_executor& operator=(block_executor const&) = delete;
 
@@ -71,7 +72,7 @@ class block_executor {
   /// The present plan.   \throws invalid_call   if there is none
   [[nodiscard]] block_plan const& plan() const {
     if (!planned_)
-      throw invalid_call{"cairn::block_executor",
+      throw invalid_call{who_,
                          "nothing is planned",
                          {},
                          "call configure with a chain or a number of stages, or pass it to backward"};
@@ -111,24 +112,24 @@ class block_executor {
   [[nodiscard]] std::uint64_t plans_made() const noexcept { return plans_made_; }
 
  private:
-  static constexpr char const* who = "cairn::block_executor";
+  static constexpr char const* default_name = "cairn::block_executor";
   using workload = std::variant<std::monostate, step_index, chain>;
 
   void check_idle() const {
     if (running_)
       throw reentrancy_error{
-          who, "this executor is in the middle of a sweep", {}, "give each nested sweep an executor of its own"};
+          who_, "this executor is in the middle of a sweep", {}, "give each nested sweep an executor of its own"};
   }
   template <class Work>
   [[nodiscard]] bool is_for(Work const& work) const {
     auto const* const planned_for = std::get_if<Work>(&work_);
     return planned_ && planned_for != nullptr && *planned_for == work;
   }
-  [[nodiscard]] static block_plan plan_of(step_index stages, block_options const& options, std::string&) {
-    return detail::plan_blocks(stages, options, who);
+  [[nodiscard]] block_plan plan_of(step_index stages, block_options const& options, std::string&) const {
+    return detail::plan_blocks(stages, options, who_);
   }
-  [[nodiscard]] static block_plan plan_of(chain const& work, block_options const& options, std::string& notice) {
-    detail::chain_model const model{work, who};
+  [[nodiscard]] block_plan plan_of(chain const& work, block_options const& options, std::string& notice) const {
+    detail::chain_model const model{work, who_};
     bool asking = false;
     auto const take_plain = [&](error const& reason, bool is_none) {
       if (!is_none || !options.plain_fallback) throw;
@@ -136,14 +137,14 @@ class block_executor {
       notice += reason.what();
     };
     try {
-      return detail::plan_blocks(work, model, options, who, asking);
+      return detail::plan_blocks(work, model, options, who_, asking);
     } catch (infeasible_budget const& reason) {
       take_plain(reason, true);
     } catch (error const& reason) {
       take_plain(reason, asking);
     }
     auto plan = detail::plain_blocks(model.stages);
-    detail::weigh_blocks(plan, model, who);
+    detail::weigh_blocks(plan, model, who_);
     return plan;
   }
   /// Takes its arguments by value because they may be the executor's own members.
@@ -183,8 +184,9 @@ class block_executor {
   };
   void sweep(block_plan const& plan, execution_callbacks const& callbacks) {
     if (!callbacks.run_forward || !callbacks.run_backward)
-      throw invalid_call{who, "run_forward or run_backward is missing", {}, "give both; run_recorded may be left out"};
-    detail::in_use const mark{running_, who};
+      throw invalid_call{
+          who_, "run_forward or run_backward is missing", {}, "give both; run_recorded may be left out"};
+    detail::in_use const mark{running_, who_};
     failure_ = {};
     engine driven{callbacks};
     auto cursor = plan.walk();
@@ -198,6 +200,7 @@ class block_executor {
     }
   }
 
+  char const* who_ = default_name;
   workload work_;
   block_options options_;
   block_plan plan_;

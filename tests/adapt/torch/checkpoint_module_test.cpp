@@ -11,7 +11,12 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+#include <torch/nn/modules/container/functional.h>
+#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/checkpoint/sequential.hpp>
+#include <cairn/adapt/torch/compat/hc_module.hpp>
 #include <cairn/adapt/torch/graph/checkpoint_module.hpp>
+#include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 
 namespace checkpoint_module_tests {
@@ -231,7 +236,7 @@ TEST_CASE("a limit of the process holds where none is given", "[torch][graph]") 
   CHECK(of_process.report().plan.budget == 64'000'000);
 }
 
-TEST_CASE("a call that cannot be captured runs as one region, and a notice says why once", "[torch][graph]") {
+TEST_CASE("a call that cannot be captured runs as it is, and a notice says why once, or throws", "[torch][graph]") {
   seeded const seed{5};
   auto const w = torch::randn({8, 8}).requires_grad_();
   auto const f = [w](Tensor const& x) { return x.sum().item<float>() > 1e9f ? x : torch::tanh(x.mm(w)); };
@@ -244,6 +249,18 @@ TEST_CASE("a call that cannot be captured runs as one region, and a notice says 
   REQUIRE(told.size() == 1);
   CHECK(told.front().find("aten::item") != std::string::npos);
   CHECK(limited.notice() == told.front());
+  auto const held = [&](auto const& call) {
+    cl::byte_meter const bytes;
+    call(x).sum().backward();
+    (void)take_grads({x, w});
+    return bytes.peak();
+  };
+  CHECK(held(limited) == held(f));
+  auto const strict = cl::checkpoint_module(f, "1MiB", cl::ModuleOptions().strict(true));
+  CHECK_THROWS_AS(strict(x), cairn::invalid_call);
+  cl::HCModule model(torch::nn::AnyModule(torch::nn::Functional(f)),
+                     cl::HCConfig().memory_limit("1MiB").strict(true));
+  CHECK_THROWS_AS(model->forward(x), cairn::invalid_call);
 }
 
 TEST_CASE("automatic casts are those of the call, and none are left behind", "[torch][graph]") {
@@ -291,6 +308,51 @@ TEST_CASE("a checkpointed module within another is a part of its graph, and stil
   CHECK(same_bits(grads(f), wanted));
   CHECK(inner.notice().empty());
   CHECK(inner.report().captures > 0);
+}
+
+TEST_CASE("regions and Sequentials within a call are parts of its graph, and a loop within it is named by a notice",
+          "[torch][graph]") {
+  seeded const seed{9};
+  torch::nn::Sequential net;
+  for (int k = 0; k < 4; ++k) net->push_back(torch::nn::Linear(8, 8)), net->push_back(torch::nn::Tanh());
+  auto const x = torch::randn({8, 8}).requires_grad_();
+  auto leaves = net->parameters();
+  leaves.push_back(x);
+  auto const grads = [&](auto const& call) { return torch::autograd::grad({call(x).pow(2).sum()}, leaves); };
+  auto const all = [&](Tensor const& a) { return net->forward(a) + a; };
+  auto const wanted = grads(all);
+  auto const parts = cl::checkpoint_module(
+      [&](Tensor const& a) {
+        return cl::checkpoint_sequential(net, 2, a) + cl::checkpoint([](Tensor const& t) { return t * 1; }, a);
+      },
+      "1MiB");
+  CHECK(same_bits(grads(parts), wanted));
+  CHECK(parts.notice().empty());
+
+  auto const step = [&](Tensor const& a) { return torch::tanh(a.mm(leaves[0])); };
+  auto const loop = [&](Tensor const& a) { return cl::checkpointed_loop(step, net->forward(a), 5, cl::LoopOptions()); };
+  auto const plain = grads(loop);
+  auto const around = cl::checkpoint_module(loop, "1MiB", cl::ModuleOptions().notice([](std::string const&) {}));
+  CHECK(same_bits(grads(around), plain));
+  CHECK(around.notice().find("it runs checkpointed_loop") == 0);
+}
+
+TEST_CASE("a tensor that leaves a call by a capture has its gradient, and a notice says so", "[torch][graph]") {
+  seeded const seed{10};
+  auto const w = torch::randn({8, 8}).requires_grad_(), x = torch::randn({8, 8}).requires_grad_();
+  Tensor aside;
+  auto const f = [&](Tensor const& a) {
+    aside = torch::sigmoid(a.mm(w));
+    return torch::tanh(aside.mm(w));
+  };
+  auto const grads = [&](auto const& call) {
+    auto const y = call(x);
+    return torch::autograd::grad({y.sum() + aside.pow(2).sum()}, {x, w});
+  };
+  auto const wanted = grads(f);
+  auto const limited = cl::checkpoint_module(f, "1MiB", cl::ModuleOptions().notice([](std::string const&) {}));
+  for (int k = 0; k < 3; ++k) CHECK(same_bits(grads(limited), wanted));
+  CHECK(limited.notice().find("a differentiable tensor leaves it") == 0);
 }
 
 TEST_CASE("what a module throws comes through, captured or not", "[torch][graph]") {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 #include <torch/nn/modules/container/functional.h>
+#include <cairn/adapt/torch/checkpoint/keep.hpp>
 #include <cairn/adapt/torch/checkpoint/region.hpp>
 #include <cairn/adapt/torch/checkpoint/sequential.hpp>
 #include <cairn/adapt/torch/graph/checkpoint_module.hpp>
@@ -89,6 +90,23 @@ TEST_CASE("regions and Sequentials of two threads that draw random numbers at on
       CHECK(words[1] == "");
     }
   }
+}
+
+TEST_CASE("regions of two threads that keep what they draw run at once where the error says so",
+          "[torch][region][rng][threads]") {
+  auto const words = said_in_two_threads<std::exception>([&](int) {
+    for (int k = 0; k < 20; ++k) {
+      auto const f = [](Tensor const& t) {
+        return torch::exp(t * cl::keep([&] { return torch::dropout(torch::ones_like(t), 0.5, true); }));
+      };
+      auto const x = new_input();
+      auto const y = cl::checkpoint(f, x, cl::CheckpointOptions().rng(cl::Rng::Ignore));
+      y.sum().backward();
+      auto const mask = torch::where(y > 1, 2., 0.);
+      if (!torch::equal(x.grad(), mask * y)) throw std::runtime_error("other masks");
+    }
+  });
+  for (auto const& one : words) CHECK(one == "");
 }
 
 TEST_CASE("threads that draw random numbers never get gradients of other numbers", "[torch][rng][threads]") {

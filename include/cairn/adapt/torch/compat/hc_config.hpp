@@ -34,6 +34,8 @@ struct HCConfig {
   /// time, as for `checkpoint_module`. The fastest plan within it is used, for any model. By default: the limit of
   /// `set_memory_limit`, if there is one and neither a block size nor a planner is given.
   TORCH_ARG(std::optional<byte_size>, memory_limit) = {};
+  /// Whether a call that cannot be captured, and so cannot keep within the limit, throws instead of running as it is.
+  TORCH_ARG(bool, strict) = false;
 };
 
 }  // namespace cairn::libtorch

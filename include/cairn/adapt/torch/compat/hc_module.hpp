@@ -78,7 +78,7 @@ class HCExecutor {
     std::string notice;
   };
 
-  block_executor blocks_;
+  block_executor blocks_{{}, "cairn::libtorch::HCModule"};
   chain work_;
   detail::sequential_plan plan_;
   std::vector<std::int64_t> key_;
@@ -116,7 +116,7 @@ class HCModuleImpl : public torch::nn::Module {
   /// The model's output. The first call measures the nodes on `x` and plans; so does the first call after a change of
   /// the model.
   /// \throws as `checkpoint_sequential`; invalid_plan   for an invalid block size, and if the planner returns invalid
-  ///   blocks
+  ///   blocks; invalid_call   with `strict`, if the model cannot be captured
   [[nodiscard]] at::Tensor forward(at::Tensor const& x) {
     if (!at::GradMode::is_enabled() || torch::jit::tracer::isTracing()) return model_.call<at::Tensor>(x);
     if (is_captured()) return call(x);
@@ -242,6 +242,12 @@ class HCModuleImpl : public torch::nn::Module {
       return configure_call<Result>(inputs...);
     }
     if (!kind->planned->program) {
+      if (bytes && config_.strict())
+        throw invalid_call{who,
+                           ("the model cannot be captured, and so not be kept within its limit: " +
+                            kind->planned->report.notice).c_str(),
+                           {{"limit", number}},
+                           "list nodes that can be run one after another, or run without `strict`"};
       kind->notice = "the model cannot be captured, so it runs without checkpoints: " + kind->planned->report.notice;
       kind->blocks = std::make_shared<block_plan const>(executor_.blocks_.configure(chain{.x = {0}, .s = {}, .u = {}}));
       tell_notice(kind->notice.c_str());

@@ -21,7 +21,6 @@
 #include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/nn/module.h>
 #include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
-#include <cairn/adapt/torch/checkpoint/region.hpp>
 #include <cairn/adapt/torch/graph/detail/captured_arguments.hpp>
 #include <cairn/adapt/torch/graph/detail/graph_node.hpp>
 #include <cairn/adapt/torch/graph/detail/module_plans.hpp>
@@ -30,6 +29,7 @@
 #include <cairn/adapt/torch/state/rng.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/byte_budget.hpp>
+#include <cairn/core/error.hpp>
 
 namespace cairn::libtorch {
 
@@ -41,6 +41,8 @@ struct ModuleOptions {
   TORCH_ARG(std::function<void(std::string const& why)>, notice) = {};
   /// The module whose parameters, buffers and modes the function uses, if a function is given in place of a module.
   TORCH_ARG(std::shared_ptr<torch::nn::Module>, module) = nullptr;
+  /// Whether a call that cannot be planned, and so cannot keep within the limit, throws instead of running as it is.
+  TORCH_ARG(bool, strict) = false;
 };
 
 namespace detail {
@@ -67,7 +69,8 @@ class CheckpointedModule {
       : of_{std::make_shared<parts>(std::move(f), limit, std::move(options))} {}
 
   /// The result of the module. The first call of a kind is captured, measured and planned; later ones run by its plan.
-  /// \throws infeasible_budget   with the least limit, if the limit is too small; and exceptions of the module
+  /// \throws infeasible_budget   with the least limit, if the limit is too small   \throws invalid_call   with
+  ///   `strict`, if the call cannot be planned; and exceptions of the module
   template <class... Inputs>
   auto operator()(Inputs const&... inputs) const {
     constexpr bool are_inputs = (detail::region_argument<Inputs> && ...);
@@ -89,7 +92,7 @@ class CheckpointedModule {
   [[nodiscard]] F& module() const noexcept { return of_->f; }  ///< the module or function that was given
   /// Counts, and the plan of the last call. A copy.
   [[nodiscard]] ModuleReport report() const { return of_->plans.report(); }
-  /// Why calls could not be planned and ran as one region each; empty if all were planned.
+  /// Why calls could not be planned and ran as they are; empty if all were planned.
   [[nodiscard]] std::string notice() const { return report().notice; }
   /// Discards captures and plans: the next call makes new ones.
   void replan() const { of_->plans.clear(); }
@@ -132,7 +135,7 @@ class CheckpointedModule {
     auto const planned = of_->plans.of(call, all, arguments.constants, arguments.like, module, bytes, plan);
     if (!planned->program) {
       tell(planned->report.notice);
-      return result(checkpoint(f, inputs..., region_options()));
+      return result(detail::call_region(f, inputs...));
     }
     auto const& graph = planned->program->graph;
     all.insert(all.end(), graph.leaves.begin() + std::ptrdiff_t(graph.inputs), graph.leaves.end());
@@ -140,19 +143,18 @@ class CheckpointedModule {
     tensor_reader from{results};
     return read_tensors(std::any_cast<result const&>(planned->like), from);
   }
-  [[nodiscard]] CheckpointOptions region_options() const {
-    CheckpointOptions options;
-    options.rng(of_->options.rng());
-    if (of_->options.module()) options.module(*of_->options.module());
-    return options;
-  }
   void tell(std::string const& why) const {
+    if (of_->options.strict())
+      throw invalid_call{detail::checkpoint_module_name,
+                         ("the call cannot be planned, and so not be kept within the limit: " + why).c_str(),
+                         {},
+                         "give the parts that can be captured limits of their own, or run without `strict`"};
     std::lock_guard const lock{of_->telling};
     if (std::exchange(of_->told, why) == why) return;
     if (of_->options.notice()) of_->options.notice()(why);
     else
-      std::clog << detail::checkpoint_module_name << ": the call is not planned, and runs as one region: " << why
-                << '\n';
+      std::clog << detail::checkpoint_module_name << ": the call is not planned, and runs as it is, without a limit: "
+                << why << '\n';
   }
 
   std::shared_ptr<parts> of_;
@@ -162,9 +164,9 @@ class CheckpointedModule {
 /// Values, and what autograd saves, are kept or made again by the fastest plan within the limit. The module is not
 /// changed. Results, gradients, buffers and random numbers have the bits of the plain call. The first call of a kind
 /// (shapes, types, modes, parameters, automatic casts) takes a few extra runs, which keep no more than the values of
-/// one forward run. A call that cannot be captured, for example because its operations depend on values, runs as one
-/// region by `checkpoint`, and a notice says why. Hooks on parameters, inputs and results run as in the plain call;
-/// hooks do not see the module's own tensors in between. `create_graph` keeps everything at once.
+/// one forward run. A call that cannot be captured, for example because its operations depend on values, runs as
+/// it is, and a notice says why; with `strict` it throws. Hooks on parameters, inputs and results run as in the plain
+/// call; hooks do not see the module's own tensors in between. `create_graph` keeps everything at once.
 /// \param module  a holder such as `torch::nn::Linear` or one of your own, a std::shared_ptr to a module, an AnyModule,
 ///   or a function of its inputs alone; with a function, `ModuleOptions().module(net)` names the module with its
 ///   parameters and modes

@@ -18,11 +18,13 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <cairn/adapt/torch/graph/detail/call_program.hpp>
 #include <cairn/adapt/torch/graph/detail/capture_refused.hpp>
 #include <cairn/adapt/torch/graph/detail/trace_reader.hpp>
+#include <cairn/adapt/torch/state/detail/captures.hpp>
 #include <cairn/adapt/torch/state/detail/operation_arguments.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
@@ -77,6 +79,15 @@ class call_trace {
   [[nodiscard]] call_program const& program() const noexcept { return program_; }
   /// What the call returned.
   [[nodiscard]] tensor_list const& results() const noexcept { return results_; }
+  /// To be called last: drops the results.
+  /// \throws capture_refused   if a differentiable tensor of the call is kept elsewhere, where later calls would not
+  ///   renew it
+  void check_kept() {
+    results_.clear();
+    for (auto const& one : made_)
+      if (!one.expired())
+        throw capture_refused{"a differentiable tensor leaves it other than as a result, by a capture or a member"};
+  }
   /// Version of each leaf, the count of its changes in place, when it was found.
   [[nodiscard]] std::vector<std::int64_t> const& versions() const noexcept { return versions_; }
   /// Restores buffers, inputs that the module has registered, and generators that the call names. Tensors that have not
@@ -105,6 +116,7 @@ class call_trace {
     explicit scope(call_trace& trace)
         : handle_{at::addThreadLocalCallback(at::RecordFunctionCallback(&call_trace::at_start, &call_trace::at_end)
                                                  .needsInputs(true)
+                                                 .needsOutputs(true)
                                                  .scopes({at::RecordScope::FUNCTION,
                                                           at::RecordScope::TORCHSCRIPT_FUNCTION}))} {
       at_work() = &trace;
@@ -130,6 +142,16 @@ class call_trace {
       if (!state_->hasValue(t)) throw capture_refused{"one of its results comes from no operator that was traced"};
       state_->graph->registerOutput(state_->getValue(t));
     }
+    check_loops();
+  }
+  /// A loop is one node with a plan of its own, and its steps ran without a graph.
+  void check_loops() const {
+    edge_list roots;
+    for (auto const& t : results_) if (t.grad_fn()) roots.push_back(torch::autograd::impl::gradient_edge(t));
+    auto const is_loop = [](Node const& node) { return node.name() == "CheckpointedLoopBackward"; };
+    if (leads_to(roots, [](Node const&) { return true; }, is_loop))
+      throw capture_refused{
+          "it runs checkpointed_loop, or a scan or a recurrent layer of cairn's, which has a plan of its own"};
   }
 
   static void at_node(torch::jit::Node* node) {
@@ -140,7 +162,14 @@ class call_trace {
     if (below && trace->flaw_.empty() && node->kind().toQualString() != std::string_view{"aten::_convolution"})
       trace->flaw_ = std::string{"it calls "} + node->kind().toQualString() + " below autograd";
   }
-  static void at_end(at::RecordFunction const&, at::ObserverContext*) {}
+  static void at_end(at::RecordFunction const& f, at::ObserverContext*) {
+    auto* const trace = at_work();
+    if (trace == nullptr) return;
+    for (auto const& output : f.outputs())
+      visit_tensors(output, [&](at::Tensor const& t) {
+        if (t.requires_grad() && !t.is_leaf()) trace->made_.emplace_back(t.getIntrusivePtr());
+      });
+  }
   static std::unique_ptr<at::ObserverContext> at_start(at::RecordFunction const& f) {
     if (auto* const trace = at_work(); trace != nullptr) trace->starts(f);
     return nullptr;
@@ -240,6 +269,7 @@ class call_trace {
                                                                   ///< before it
   std::string flaw_;  ///< the first reason for a refusal
   recorded_nodes records_;
+  std::vector<weak_tensor> made_;  ///< differentiable results of operators
 };
 
 }  // namespace cairn::libtorch::detail

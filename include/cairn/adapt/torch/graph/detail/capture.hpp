@@ -177,7 +177,9 @@ class call_capture {
         // If the two differ, as in the type of a sum, the change stays in place.
       }
     }
-    return program_groups{program, facts}.graph();
+    auto graph = program_groups{program, facts}.graph();
+    trace.check_kept();
+    return graph;
   }
   /// Runs the operators and compares the results with those of the call.
   [[nodiscard]] static program_facts observed(call_program const& program, call_trace const& trace,

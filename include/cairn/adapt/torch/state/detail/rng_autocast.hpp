@@ -158,7 +158,8 @@ class generator_use {
     std::lock_guard const lock{access()};
     if (overlaps_ || earlier)
       throw invalid_call{who, "random numbers were drawn while another thread ran a checkpointed computation, too", {},
-                         "run them one after another, or give Rng::Ignore to those that draw no random numbers"};
+                         "run them one after another; or set rng(cairn::libtorch::Rng::Ignore) where no random numbers "
+                         "are drawn, and in regions that keep what they draw by cairn::libtorch::keep"};
   }
 
  private:
