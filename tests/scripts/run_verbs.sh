@@ -80,6 +80,35 @@ on other_ready 0 test -R two
 says told '^cmake --build build/test --target late shared two$'
 says told '^ctest --preset test --progress -R two$'
 [ "$(tail -n 1 "$scratch/told")" = 'python3 tests/scripts/skipped.py build/test' ] || fail "what is skipped is not said at the end"
+# What passed with the same program and data is not run again, unless it is asked for; what failed is.
+for tool in sha256sum ldd xargs uname find; do ln -s "$(command -v $tool)" "$scratch/other_ready/$tool"; done
+cd "$scratch/checkout/build/test/tests"
+mkdir -p ../Testing/Temporary
+for program in one two; do cp "$(command -v sleep)" $program; done
+printf 'run.one one\nrun.two two\n' >kept.txt
+: >CTestTestfile.cmake
+on other_ready 0 test
+says told '^ctest --preset test --progress -E ^(no_check)\$$'
+on other_ready 0 test
+says out '^run: 2 of them passed before'
+says told '^ctest --preset test --progress -E ^(run.one|run.two|no_check)\$$'
+on other_ready 0 test -R one
+says told '^ctest --preset test --progress -R one$'
+echo >>two
+on other_ready 0 test
+says told '^ctest --preset test --progress -E ^(run.one|no_check)\$$'
+echo >>CTestTestfile.cmake
+on other_ready 0 test
+says told '^ctest --preset test --progress -E ^(no_check)\$$'
+echo >>one
+echo '1:run.one' >../Testing/Temporary/LastTestsFailed.log
+cp "$scratch/other_ready/ctest" "$scratch/ctest"
+echo 'case "$*" in *progress*) exit 8 ;; esac' >>"$scratch/other_ready/ctest"
+on other_ready 8 test
+cp "$scratch/ctest" "$scratch/other_ready/ctest"
+on other_ready 0 test
+says told '^ctest --preset test --progress -E ^(run.two|no_check)\$$'
+cd "$scratch"
 on other_ready 0 test -R text
 if grep -q 'cmake --build' "$scratch/told"; then fail "builds what no check needs"; fi
 on other_bare 1 portability
