@@ -327,7 +327,7 @@ class Campaign:
         path = self.order[number - 1].file
         words = set(re.split(r"\W|_", path))
         tests = sorted((ROOT / "tests" / path.split("/")[0]).glob("*_test.cpp"),
-                       key=lambda test: -len(words & set(re.split(r"\W|_", test.stem))))
+                       key=lambda test: (-len(words & set(re.split(r"\W|_", test.stem))), test.stem))
         for test in tests[:3]:
             flags = ["-std=c++20", "-w", "-fsyntax-only", f"-I{TREE / 'include'}", f"-I{TREE / 'tests'}"]
             if subprocess.run(["g++", *flags, f"-DMUTANT_WHERE_COMPILED={number}", test], capture_output=True).returncode:
