@@ -13,7 +13,7 @@ namespace tool {
 
 void refuse_long_list(cairn::any_schedule const& plan, char const* form, cairn::step_index most) {
   if (plan.steps() > most)
-    throw wrong_request{"steps is " + std::to_string(plan.steps()) + ", but " + form +
+    throw wrong_request{"--steps is " + std::to_string(plan.steps()) + ", but --" + form +
                         " lists the actions of at most " + std::to_string(most) +
                         "; give fewer, or walk the plan in a program of your own"};
 }

@@ -24,6 +24,11 @@ char const* own_slots(schedule_kind kind) noexcept {
   }
 }
 
+/// Whether a revolve counts the caller's initial state as one of its slots.
+bool leaves_initial(planned const& found) {
+  return found.kind == schedule_kind::revolve && found.plan.initial_is_free();
+}
+
 }  // namespace
 
 std::string json_members(planned const& found) {
@@ -37,6 +42,7 @@ std::string json_members(planned const& found) {
   all.add("steps", wide(found.plan.steps()));
   all.add("slots", wide(found.slots));
   if (auto const own = own_slots(found.kind)) all.add(own, wide(found.own));
+  if (leaves_initial(found)) all.add("initial", std::string{"\"pinned_free\""});
   all.add("advances", counts.advances);
   all.add("recorded", counts.recorded);
   all.add("reversals", counts.reversals);
@@ -101,7 +107,7 @@ std::string table(planned const& found) {
     line(writes, grouped(there.saves));
     line(reads, grouped(there.loads));
   }
-  line("most states kept", grouped(wide(counts.peak_slots)));
+  line("most states kept", grouped(wide(found.most_kept())));
   if (tapes) line("most tapes kept", grouped(wide(counts.peak_tapes)));
   if (found.blocks) line("blocks", grouped(wide(*found.blocks)));
   if (found.first_split)
@@ -120,6 +126,9 @@ std::string table(planned const& found) {
 }
 
 std::string slots_line(planned const& found) {
+  if (leaves_initial(found))
+    return "Slots count the initial state, which stays with the caller: in a program one slot fewer and "
+           "{.free_initial = true}.\n";
   std::string const what = found.asked.units ? "Units" : "Slots";
   return found.plan.initial_is_free() ? what + " do not count the initial state, which is kept separately.\n"
                                       : what + " count the initial state.\n";

@@ -22,7 +22,7 @@ cairn::chain_method method_of(std::string_view name, std::string_view text) {
   refuse_value(
       name, text,
       known +
-          (text == cairn::name_of(tiers) ? "; places beside memory are for programs, in chain_options::tiers" : ""));
+          (text == cairn::name_of(tiers) ? "; places beside memory are for programs" : ""));
 }
 
 /// No chain has more than 2^62 bytes, so all sizes of 2^63 and more mean the same.
@@ -62,7 +62,7 @@ void set(asked_chain& asked, std::string_view name, std::string_view text) {
 }
 
 void refuse_two_budgets(asked_chain const& asked) {
-  if (asked.memory && asked.time) throw wrong_request{"memory and time are both given; give one of them"};
+  if (asked.memory && asked.time) throw wrong_request{worded("$memory and $time are both given; give one of them")};
 }
 
 }  // namespace tool

@@ -11,10 +11,13 @@
 
 namespace tool {
 
+class deadline_timer;
+
 struct asked_chain {
   std::optional<std::int64_t> memory;  ///< bytes
   std::optional<std::int64_t> time;    ///< in the chain's unit
   std::optional<double> time_limit;    ///< in seconds, infinite for no limit; usual_time_limit if not given
+  deadline_timer* deadline = nullptr;  ///< of the current answer; must outlive it. If there is none, a new one is made
   cairn::chain_options options;
 };
 

@@ -12,8 +12,11 @@
 #include <cairn/core/error.hpp>
 
 #include "answer.hpp"
+#include "deadline_timer.hpp"
 #include "json_text.hpp"
+#include "keys.hpp"
 #include "lines.hpp"
+#include "outer_members.hpp"
 #include "planning.hpp"
 #include "request.hpp"
 #include "wrong_request.hpp"
@@ -47,7 +50,7 @@ class request_reader final : public json::json_sax_t {
       tier_ = {};
       return in_tier_ = true;
     }
-    if (open_) throw wrong_request{key_ + " got an object; give " + (in_tiers_ ? tier_example : "a number or a text")};
+    if (open_) throw wrong_request{key_ + " got an object; give " + (in_tiers_ ? tier_example : values_of(key_))};
     return open_ = true;
   }
   bool key(std::string& name) override {
@@ -71,7 +74,7 @@ class request_reader final : public json::json_sax_t {
   bool start_array(std::size_t) override {
     if (!open_) throw wrong_request{"the line is a list; give one JSON object, as in {\"steps\":1000,\"slots\":10}"};
     if (key_ != "tiers" || in_tiers_)
-      throw wrong_request{key_ + " got a list; give " + (in_tiers_ ? tier_example : "a number or a text")};
+      throw wrong_request{key_ + " got a list; give " + (in_tiers_ ? tier_example : values_of(key_))};
     return in_tiers_ = true;
   }
   bool end_array() override {
@@ -79,7 +82,8 @@ class request_reader final : public json::json_sax_t {
     set(asked, key_, tiers_);
     return true;
   }
-  bool parse_error(std::size_t position, std::string const&, json::exception const&) override {
+  bool parse_error(std::size_t position, std::string const&, json::exception const& found) override {
+    refuse_large_number(position, found);
     throw wrong_request{"the line is not JSON at character " + std::to_string(position) +
                         "; give one object, as in {\"steps\":1000,\"slots\":10}"};
   }
@@ -114,7 +118,7 @@ class request_reader final : public json::json_sax_t {
     if (in_tiers_ || key_ == "tiers") throw wrong_request{"tiers got " + std::string{text} + "; give " + tier_example};
     if (key_ == "actions")
       throw wrong_request{"actions names a file, which batch does not read; give it as cairn plan --actions FILE"};
-    if (key_ == "id") throw wrong_request{"id got " + std::string{text} + "; give a whole number or a text"};
+    if (key_ == "id") throw wrong_request{"id got " + std::string{text} + "; give " + values_of(key_)};
     set(asked, key_, text);
     return true;
   }
@@ -134,13 +138,14 @@ void read_into(request_reader& reader, std::string const& line) {
   json::sax_parse(line.begin(), line.end(), &reader);
 }
 
-std::string answer(std::string const& line, line_kind kind) {
+std::string answer(std::string const& line, line_kind kind, batch_time& time) {
   request_reader reader;
-  auto const error = [&](std::string_view text) { return answer_object(reader.id, "\"error\":" + json_string(text)); };
+  auto const error = [&](std::string_view text) { return answer_object(id_on(line), "\"error\":" + json_string(text)); };
   try {
     if (kind == line_kind::too_long)
       throw wrong_request{"the line is too long; a request has 65536 characters at most"};
     read_into(reader, line);
+    reader.asked.deadline = time.of_line(reader.asked.time_limit);
     return answer_object(reader.id, json_members(plan_of(reader.asked)));
   } catch (wrong_request const& problem) {
     return error(problem.what());
@@ -159,6 +164,11 @@ std::optional<request> read_request(std::string const& line) {
   return reader.asked;
 }
 
-void answer_lines(std::istream& from, std::ostream& to) { answer_each_line(from, to, longest_line, answer); }
+void answer_lines(std::istream& from, std::ostream& to, std::optional<double> time_limit) {
+  keys_are_options = false;
+  batch_time time{time_limit};
+  answer_each_line(from, to, longest_line,
+                   [&](std::string const& line, line_kind kind) { return answer(line, kind, time); });
+}
 
 }  // namespace tool

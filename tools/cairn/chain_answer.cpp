@@ -30,7 +30,8 @@ namespace {
 chain_desk::chain_desk(cairn::chain work, asked_chain const& asked)
     : memory_{asked.memory},
       time_{asked.time},
-      deadline_{asked.time_limit.value_or(usual_time_limit)},
+      own_deadline_{asked.time_limit.value_or(usual_time_limit)},
+      deadline_{asked.deadline ? *asked.deadline : own_deadline_},
       planner_{std::move(work), limited(asked.options, deadline_)} {}
 
 /// Turns the exception for too much work into the tool's message that the time is over.

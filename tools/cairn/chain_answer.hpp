@@ -43,7 +43,8 @@ class chain_desk {
   auto in_time(Work const& work);
 
   std::optional<std::int64_t> memory_, time_;
-  deadline_timer deadline_;
+  deadline_timer own_deadline_;
+  deadline_timer& deadline_;  ///< its own, or that of all answers
   cairn::chain_planner planner_;
 };
 

@@ -14,9 +14,12 @@
 
 #include "asked_chain.hpp"
 #include "chain_answer.hpp"
+#include "deadline_timer.hpp"
 #include "json_text.hpp"
+#include "keys.hpp"
 #include "lines.hpp"
 #include "numbers.hpp"
+#include "outer_members.hpp"
 #include "wrong_request.hpp"
 
 namespace tool {
@@ -31,7 +34,16 @@ class chain_request_reader final : public cairn::chain_json_reader {
   asked_chain asked;
   std::string id;  ///< as JSON; empty if there is none
 
-  bool parse_error(std::size_t position, std::string const&, json::exception const&) override {
+  bool start_array(std::size_t size) override {
+    if (!open_) throw wrong_request{std::string{"the line is a list; give one JSON object, "} + example};
+    return chain_json_reader::start_array(size);
+  }
+  bool start_object(std::size_t size) override {
+    open_ = true;
+    return chain_json_reader::start_object(size);
+  }
+  bool parse_error(std::size_t position, std::string const&, json::exception const& found) override {
+    refuse_large_number(position, found);
     throw wrong_request{"the line is not JSON at character " + std::to_string(position) + "; give one object, " +
                         example};
   }
@@ -41,18 +53,19 @@ class chain_request_reader final : public cairn::chain_json_reader {
     for (auto const& earlier : seen_)
       if (earlier == key) throw wrong_request{key + " is given twice; give it once"};
     seen_.push_back(key);
+    if (is.is_structured())
+      throw wrong_request{key + " got " + (is.is_array() ? "a list" : "an object") + "; give " + values_of(key)};
     if (key == "id") {
       if (!is.is_string() && !is.is_number_integer())
-        throw wrong_request{"id got " + is.dump() + "; give a whole number or a text"};
+        throw wrong_request{"id got " + is.dump() + "; give " + values_of(key)};
       id = is.dump(-1, ' ', false, json::error_handler_t::replace);
-    } else if (is.is_structured()) {
-      throw wrong_request{key + " got " + (is.is_array() ? "a list" : "an object") + "; give a number or a text"};
     } else {
       set(asked, key, is.is_string() ? is.get_ref<std::string const&>() : is.dump());
     }
   }
 
  private:
+  bool open_ = false;
   std::vector<std::string> seen_;
 };
 
@@ -63,10 +76,10 @@ cairn::chain read_into(chain_request_reader& reader, std::string const& line) {
   return reader.take();
 }
 
-std::string chain_answer_of(std::string const& line, line_kind kind) {
+std::string chain_answer_of(std::string const& line, line_kind kind, batch_time& time) {
   chain_request_reader reader;
   auto const error = [&](std::string_view text, std::string const& more = "") {
-    return answer_object(reader.id, "\"error\":" + json_string(text) + more);
+    return answer_object(id_on(line), "\"error\":" + json_string(text) + more);
   };
   try {
     if (kind == line_kind::too_long)
@@ -74,8 +87,9 @@ std::string chain_answer_of(std::string const& line, line_kind kind) {
                           " characters at most"};
     auto work = read_into(reader, line);
     if (!reader.asked.memory && !reader.asked.time)
-      throw wrong_request{"memory is not given; give the bytes that there are beside state 0"};
+      throw wrong_request{"memory is not given; give the bytes that there are beside state 0, or time"};
     refuse_two_budgets(reader.asked);
+    reader.asked.deadline = time.of_line(reader.asked.time_limit);
     chain_desk desk{std::move(work), reader.asked};
     try {
       return answer_object(reader.id, desk.json_members(desk.plan()));
@@ -107,8 +121,11 @@ std::optional<chain_request> read_chain_request(std::string const& line) {
   return {};
 }
 
-void answer_chain_lines(std::istream& from, std::ostream& to) {
-  answer_each_line(from, to, longest_chain_text, chain_answer_of);
+void answer_chain_lines(std::istream& from, std::ostream& to, std::optional<double> time_limit) {
+  keys_are_options = false;
+  batch_time time{time_limit};
+  answer_each_line(from, to, longest_chain_text,
+                   [&](std::string const& line, line_kind kind) { return chain_answer_of(line, kind, time); });
 }
 
 }  // namespace tool

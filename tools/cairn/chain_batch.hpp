@@ -12,7 +12,8 @@ namespace tool {
 /// Like `answer_lines`, for requests {"chain":{...},"memory":BYTES,...} of up to `longest_chain_text` characters, whose
 /// memory does not include state 0. If the memory is too small, the answer holds `least_feasible_memory` beside the
 /// error.
-void answer_chain_lines(std::istream& from, std::ostream& to);
+/// \param time_limit  seconds that all lines may take together
+void answer_chain_lines(std::istream& from, std::ostream& to, std::optional<double> time_limit = std::nullopt);
 
 /// A chain, with the request for its plan.
 struct chain_request {

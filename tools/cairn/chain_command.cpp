@@ -28,11 +28,11 @@ void refuse_what_clashes(asked_chain const& asked, chain_outputs const& wanted) 
   refuse_two_budgets(asked);
   bool const one_plan = asked.memory || asked.time;
   if (wanted.json + wanted.csv + wanted.actions > 1)
-    throw wrong_request{"json, csv and actions are ways of writing the answer; give one of them"};
-  if (one_plan && wanted.pareto) throw wrong_request{"pareto looks at all budgets; leave memory and time out"};
-  if (one_plan && wanted.csv) throw wrong_request{"csv is a table of many plans; leave memory and time out"};
+    throw wrong_request{"--json, --csv and --actions are ways of writing the answer; give one of them"};
+  if (one_plan && wanted.pareto) throw wrong_request{"--pareto looks at all budgets; leave --memory and --time out"};
+  if (one_plan && wanted.csv) throw wrong_request{"--csv is a table of many plans; leave --memory and --time out"};
   if (!one_plan && (wanted.actions || !wanted.svg.empty()))
-    throw wrong_request{"actions and svg are of one plan; give memory or time, too"};
+    throw wrong_request{"--actions and --svg are of one plan; give --memory or --time, too"};
 }
 
 std::int64_t points_of(chain_outputs const& wanted, std::int64_t usual) {
@@ -70,7 +70,7 @@ void refuse_less_than_the_initial_state(cairn::chain const& work, asked_chain co
   chain_desk desk{work, without};
   auto const why = desk.why_infeasible();
   auto const least = (why ? why->least_bytes : 0) + work.x.front();
-  throw wrong_request{"memory is " + std::to_string(*asked.memory) + " B, but state 0 alone takes " +
+  throw wrong_request{"--memory is " + std::to_string(*asked.memory) + " B, but state 0 alone takes " +
                       std::to_string(work.x.front()) + " B, and the least that would do is " + std::to_string(least) +
                       " B; give that much"};
 }
@@ -79,7 +79,7 @@ void refuse_less_than_the_initial_state(cairn::chain const& work, asked_chain co
 
 void answer_chain(std::ostream& to, std::string const& file, asked_chain asked, chain_outputs const& wanted) {
   if (file.empty())
-    throw wrong_request{"no chain is given; give a file as in cairn chain FILE.json, - for standard input, or batch"};
+    throw wrong_request{"no chain is given; give a file as in cairn chain FILE.json, - for standard input, or --batch"};
   refuse_what_clashes(asked, wanted);
   auto work = cairn::read_chain_json(read_file(file, longest_chain_text));
   if (asked.memory) {

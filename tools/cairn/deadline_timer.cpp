@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "keys.hpp"
 #include "numbers.hpp"
 #include "wrong_request.hpp"
 
@@ -15,6 +16,10 @@ void deadline_timer::check(char const* what, double share) {
                     "; give more, or fewer steps, slots or units"};
 }
 
+double deadline_timer::left() const {
+  return limit_ - std::chrono::duration<double>(clock::now() - start_).count();
+}
+
 bool deadline_timer::is_over(char const* what, double share) {
   double const seconds = std::chrono::duration<double>(clock::now() - start_).count();
   if (seconds >= limit_) return true;
@@ -25,6 +30,6 @@ bool deadline_timer::is_over(char const* what, double share) {
   return false;
 }
 
-std::string deadline_timer::text() const { return "time_limit is " + fixed(limit_) + " s"; }
+std::string deadline_timer::text() const { return worded("$time_limit is ") + fixed(limit_) + " s"; }
 
 }  // namespace tool

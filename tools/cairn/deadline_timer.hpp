@@ -3,6 +3,7 @@
 /// \file deadline_timer.hpp  The time limit of an answer, and progress reports on standard error.
 #include <chrono>
 #include <concepts>
+#include <optional>
 #include <string>
 #include <cairn/core/action.hpp>
 #include <cairn/schedule/stopped_online.hpp>
@@ -31,7 +32,9 @@ class deadline_timer {
   void check(char const* what, double share = -1);
   /// Whether the time is over; if not, reports progress when that is due.
   [[nodiscard]] bool is_over(char const* what = "", double share = -1);
-  /// "time_limit is 0.300 s".
+  /// Seconds until the time is over; below 0 afterwards.
+  [[nodiscard]] double left() const;
+  /// "time_limit is 0.300 s", in the words of `worded`.
   [[nodiscard]] std::string text() const;
 
  private:
@@ -48,6 +51,25 @@ class deadline_timer {
   clock::time_point start_ = clock::now();
   double limit_;
   double next_word_ = 2;
+};
+
+/// The time that all lines of a batch may take together, if it is limited.
+class batch_time {
+ public:
+  /// \param seconds  nothing for no limit but those of the lines
+  explicit batch_time(std::optional<double> seconds) {
+    if (seconds) all_.emplace(*seconds);
+  }
+  /// The limit of all lines if it ends before that of a line, else nullptr.   \param own  the line's limit, if it has one
+  /// \throws out_of_time   if the time of all lines is over
+  [[nodiscard]] deadline_timer* of_line(std::optional<double> own) {
+    if (!all_) return nullptr;
+    all_->check("the batch");
+    return own && *own < all_->left() ? nullptr : &*all_;
+  }
+
+ private:
+  std::optional<deadline_timer> all_;
 };
 
 /// A plan whose cursors check the time at intervals.

@@ -55,7 +55,7 @@ std::string least_advances(planned const& found) {
   step_index const count = leaves ? *found.blocks : found.plan.steps();
   if (count < 2) return "";
   char const* const unit = leaves ? "leaf run" : "step";
-  slot_index const slots = std::max<slot_index>(1, found.counts.peak_slots);
+  slot_index const slots = std::max<slot_index>(1, found.most_kept());
   step_index const t = cairn::repetitions(count, slots);
   wide const least = cairn::fewest_advances(count, slots);
   std::string text = "With " + counted(wide(slots), "slot") + " and no " + (leaves ? "leaf" : "step") +

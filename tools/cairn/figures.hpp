@@ -25,7 +25,7 @@ template <class Plan>
 /// \throws wrong_request   for more steps than are walked
 inline void refuse_walk(request const& asked, cairn::step_index steps) {
   if (steps > cairn::most_walked_steps)
-    throw wrong_request{"steps is " + std::to_string(steps) + ", but the totals of " + name_of(asked.schedule()) +
+    throw wrong_request{worded("$steps is ") + std::to_string(steps) + ", but the totals of " + name_of(asked.schedule()) +
                         " are found by walks over at most " + std::to_string(cairn::most_walked_steps) +
                         "; give fewer"};
 }
@@ -49,6 +49,18 @@ template <class Plan>
 /// unless it is known or a cursor would take very much memory.   Cost: one walk, and 4 bytes per step during it; else a
 /// few actions
 void add_walked(planned& found);
+
+/// Both, and the costs of a plan that weighs steps against transfers.
+template <class Plan>
+[[nodiscard]] planned walked_figures(request const& asked, Plan const& plan) {
+  auto found = figures(asked, plan, plan.slots());
+  add_walked(found);
+  if constexpr (requires { plan.cost_without_turns(); }) {
+    found.cost = plan.cost();
+    found.cost_without_turns = plan.cost_without_turns();
+  }
+  return found;
+}
 
 /// \throws wrong_request   always, with the least bytes
 [[noreturn]] void refuse_budget(request const& asked, cairn::wide least);

@@ -34,9 +34,11 @@ using cairn::wide;
 constexpr std::size_t longest_graph_text = std::size_t{64} << 20;
 constexpr std::int64_t few_budgets = 8, most_budgets = 1000;
 
-cairn::operation_graph graph_of(asked_graph const& asked) {
+/// \param command  which asks, for messages
+cairn::operation_graph graph_of(asked_graph const& asked, char const* command) {
   if (asked.file.empty())
-    throw wrong_request{"no graph is given; give a file as in cairn graph plan FILE.json, - for standard input"};
+    throw wrong_request{std::string{"no graph is given; give a file as in cairn graph "} + command +
+                        " FILE.json, - for standard input"};
   constexpr std::string_view table = ".csv", nodes = "_node_stats.csv", activations = "_activation_stats.csv";
   if (!asked.file.ends_with(table)) return cairn::read_graph_json(read_file(asked.file, longest_graph_text));
   if (!asked.file.ends_with(nodes))
@@ -63,7 +65,7 @@ std::size_t points_of(asked_graph const& asked) {
 cairn::graph_plan plan_within(cairn::graph_planner& planner, std::int64_t budget) {
   std::int64_t const least = planner.least_budget();
   if (budget < least)
-    throw wrong_request{"memory is " + std::to_string(budget) + " B, but the least for which a plan is found is " +
+    throw wrong_request{"--memory is " + std::to_string(budget) + " B, but the least for which a plan is found is " +
                         std::to_string(least) + " B; give that much"};
   return planner.plan(budget);
 }
@@ -133,12 +135,12 @@ std::string curve_of(std::vector<cairn::graph_plan> const& front) {
 
 void plan_graph(std::ostream& to, asked_graph const& asked) {
   if (asked.json && asked.actions)
-    throw wrong_request{"json and actions are ways of writing the answer; give one of them"};
+    throw wrong_request{"--json and --actions are ways of writing the answer; give one of them"};
   if (asked.memory.empty() && (asked.actions || !asked.svg.empty()))
-    throw wrong_request{"actions and svg are of one plan; give memory, too"};
+    throw wrong_request{"--actions and --svg are of one plan; give --memory, too"};
   if (!asked.memory.empty() && !asked.points.empty())
-    throw wrong_request{"points are of a curve over all budgets; leave memory out"};
-  auto const graph = graph_of(asked);
+    throw wrong_request{"--points are of a curve over all budgets; leave --memory out"};
+  auto const graph = graph_of(asked, "plan");
   std::int64_t const all = largest(cairn::live_bytes(graph));
   cairn::graph_planner planner{graph};
   if (asked.memory.empty()) {
@@ -158,7 +160,7 @@ void plan_graph(std::ostream& to, asked_graph const& asked) {
 }
 
 void explain_graph(std::ostream& to, asked_graph const& asked) {
-  auto const graph = graph_of(asked);
+  auto const graph = graph_of(asked, "explain");
   auto const live = cairn::live_bytes(graph);
   auto const values = cairn::liveness_of(graph);
   std::int64_t tapes = 0, bytes = 0;
@@ -192,7 +194,7 @@ void explain_graph(std::ostream& to, asked_graph const& asked) {
 }
 
 void draw_graph(std::ostream& to, asked_graph const& asked) {
-  auto const graph = graph_of(asked);
+  auto const graph = graph_of(asked, "svg");
   cairn::graph_planner planner{graph};
   std::int64_t const enough = (std::max)(planner.least_budget(), largest(cairn::live_bytes(graph)));
   auto const plan = plan_within(planner, asked.memory.empty() ? enough : budget_of(asked));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "keys.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -13,13 +14,33 @@
 
 namespace tool {
 
+std::string name_of_key(std::string_view key) {
+  std::string name{key};
+  if (!keys_are_options || name.empty() || name.front() < 'a') return name;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return "--" + name;
+}
+
+std::string worded(std::string_view text) {
+  std::string made;
+  for (;;) {
+    auto const at = text.find('$');
+    made.append(text.substr(0, at));
+    if (at == text.npos) return made;
+    text.remove_prefix(at + 1);
+    auto const key = text.substr(0, text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"));
+    made.append(name_of_key(key));
+    text.remove_prefix(key.size());
+  }
+}
+
 std::string quoted(std::string_view text) {
   constexpr std::size_t most = 60;
   return '"' + std::string{text.substr(0, most)} + (text.size() > most ? "...\"" : "\"");
 }
 
 void refuse_value(std::string_view name, std::string_view text, std::string const& what_would_work) {
-  throw wrong_request{std::string{name} + " got " + quoted(text) + "; give " + what_would_work};
+  throw wrong_request{name_of_key(name) + " got " + quoted(text) + "; give " + what_would_work};
 }
 
 std::int64_t count_of(std::string_view name, std::string_view text, std::int64_t least) {
@@ -39,14 +60,17 @@ double number_of(std::string_view name, std::string_view text) {
 }
 
 double seconds_of(std::string_view name, std::string_view text) {
-  return text == "unlimited" ? std::numeric_limits<double>::infinity() : number_of(name, text);
+  if (text == "unlimited") return std::numeric_limits<double>::infinity();
+  try {
+    return number_of(name, text);
+  } catch (wrong_request const&) { refuse_value(name, text, "a number of seconds, 0 or more, or unlimited"); }
 }
 
 cairn::byte_size size_of(std::string_view name, std::string_view text) {
   try {
     return text;
   } catch (cairn::error const& problem) {
-    throw wrong_request{std::string{name} + (problem.what() + std::string_view{problem.operation()}.size())};
+    throw wrong_request{name_of_key(name) + (problem.what() + std::string_view{problem.operation()}.size())};
   }
 }
 

@@ -17,6 +17,15 @@ struct key_of {
   void (*set)(Asked& asked, std::string_view name, std::string_view text);
 };
 
+/// Whether messages name keys as options of the command line; if not, as members of a line of JSON.
+inline bool keys_are_options = true;
+
+/// A key as the user writes it: --out-of-place, or out_of_place in a line. A name in capitals stands for what has no
+/// key, and stays.
+[[nodiscard]] std::string name_of_key(std::string_view key);
+/// A message with its keys as the user writes them; in `text` they are written as $out_of_place.
+[[nodiscard]] std::string worded(std::string_view text);
+
 /// The text in quotes, shortened if it is long.
 [[nodiscard]] std::string quoted(std::string_view text);
 

@@ -10,7 +10,8 @@ namespace {
 using names = std::string_view const[];
 
 constexpr names for_all = {"steps", "schedule", "state", "adjoint", "tape", "out_of_place", "time_limit"};
-constexpr names for_revolve = {"slots", "memory", "block"};
+constexpr names for_revolve = {"slots", "memory", "block", "initial"},
+                for_uniform = {"slots", "memory", "block"};
 constexpr names for_store_all = {"memory"};
 constexpr names for_two_level = {"period", "extra_slots", "memory"};
 constexpr names for_online = {"slots", "memory", "eager"};
@@ -24,21 +25,21 @@ constexpr names for_action_list = {"actions"};
 
 /// In the order of the enumeration.
 constexpr kind_words kinds[] = {
-    {schedule_kind::revolve, "revolve", for_revolve, "slots, or memory and state; give one of these"},
-    {schedule_kind::uniform, "uniform", for_revolve, nullptr},
+    {schedule_kind::revolve, "revolve", for_revolve, "$slots, or $memory and $state; give one of these"},
+    {schedule_kind::uniform, "uniform", for_uniform, nullptr},
     {schedule_kind::store_all, "store_all", for_store_all, nullptr},
     {schedule_kind::two_level, "two_level", for_two_level,
-     "period and extra_slots, or period, memory and state; give these"},
-    {schedule_kind::online, "online", for_online, "slots, or memory and state; give one of these"},
-    {schedule_kind::multistage, "multistage", for_multistage, "ram_slots, or memory and state; give one of these"},
-    {schedule_kind::hrevolve, "hrevolve", for_hrevolve, "tiers; give slots, write and read cost of each"},
+     "$period and $extra_slots, or $period, $memory and $state; give these"},
+    {schedule_kind::online, "online", for_online, "$slots, or $memory and $state; give one of these"},
+    {schedule_kind::multistage, "multistage", for_multistage, "$ram_slots, or $memory and $state; give one of these"},
+    {schedule_kind::hrevolve, "hrevolve", for_hrevolve, "$tiers; give slots, write and read cost of each"},
     {schedule_kind::disk_revolve, "disk_revolve", for_disk_revolve,
-     "disk_write, disk_read and ram_slots, or memory and state for the last; give these"},
-    {schedule_kind::mixed, "mixed", for_mixed, "units; give what states and tapes share"},
-    {schedule_kind::bptt, "bptt", for_bptt, "units; give what states and tapes share"},
-    {schedule_kind::runge_kutta, "runge_kutta", for_runge_kutta, "units; give what states and tapes share"},
+     "$disk_write, $disk_read and $ram_slots, or $memory and $state for the last; give these"},
+    {schedule_kind::mixed, "mixed", for_mixed, "$units; give what states and tapes share"},
+    {schedule_kind::bptt, "bptt", for_bptt, "$units; give what states and tapes share"},
+    {schedule_kind::runge_kutta, "runge_kutta", for_runge_kutta, "$units; give what states and tapes share"},
     {schedule_kind::action_list, "action_list", for_action_list,
-     "actions; give a file, as in cairn plan --actions FILE"},
+     "$actions; give a file, as in cairn plan --actions FILE"},
 };
 
 }  // namespace

@@ -27,7 +27,7 @@ struct kind_words {
   schedule_kind kind;
   char const* name;
   std::span<std::string_view const> keys;  ///< beside those that apply to every schedule
-  char const* least;  ///< the keys it needs, as a message names them; nullptr if it needs none
+  char const* least;  ///< the keys it needs, as a message writes them (see `worded`); nullptr if it needs none
 };
 
 [[nodiscard]] std::span<kind_words const> schedule_kinds() noexcept;

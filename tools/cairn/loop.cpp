@@ -85,18 +85,18 @@ void set(asked_loop& asked, std::string_view name, std::string_view text) {
 
 asked_loop completed(asked_loop asked, bool with_memory) {
   auto& work = asked.work;
-  if (!work.steps) throw wrong_request{"steps is not given; give the number of steps of the loop"};
-  if (work.state_bytes == 0) throw wrong_request{"state is not given; give the size of one state"};
-  if (with_memory && !asked.memory) throw wrong_request{"memory is not given; give a budget, as in 512MiB"};
-  if (!with_memory && asked.memory) throw wrong_request{"memory is given, but all budgets are looked at; leave it out"};
-  if (asked.leaves && asked.records) throw wrong_request{"leaves and records are both given; give one of them"};
+  if (!work.steps) throw wrong_request{worded("$steps is not given; give the number of steps of the loop")};
+  if (work.state_bytes == 0) throw wrong_request{worded("$state is not given; give the size of one state")};
+  if (with_memory && !asked.memory) throw wrong_request{worded("$memory is not given; give a budget, as in 512MiB")};
+  if (!with_memory && asked.memory) throw wrong_request{worded("$memory is given, but all budgets are looked at; leave it out")};
+  if (asked.leaves && asked.records) throw wrong_request{worded("$leaves and $records are both given; give one of them")};
   if ((asked.options.leaf || work.tape_step_bytes > 0) && !asked.leaves)
-    throw wrong_request{"leaf and tape_step are for adjoints of several steps; give leaves, too"};
+    throw wrong_request{worded("$leaf and $tape_step are for adjoints of several steps; give $leaves, too")};
   if (work.tapes_restart && !asked.records)
-    throw wrong_request{"tape_restarts is for adjoints that record; give records, too"};
+    throw wrong_request{worded("$tape_restarts is for adjoints that record; give $records, too")};
   for (auto const& [there, name] : {std::pair{work.tiers.disk, "disk"}, {work.tiers.host, "host"}})
     if (there.bytes == 0 && (there.write_seconds > 0 || there.read_seconds > 0))
-      throw wrong_request{std::string{name} + " is not given, but times of it; give its room, or unlimited"};
+      throw wrong_request{name_of_key(name) + " is not given, but times of it; give its room, or unlimited"};
   work.adjoint_bytes = asked.adjoint ? asked.adjoint->count() : work.state_bytes;
   if (work.form.step == cairn::step_form::none) work.form.step = cairn::step_form::in_place;
   work.form.adjoint = asked.leaves    ? cairn::adjoint_form::leaf

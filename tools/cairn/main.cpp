@@ -2,14 +2,17 @@
 // cairn: plans for reversing a loop, on the command line.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <ios>
 #include <iostream>
 #include <new>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -66,8 +69,10 @@ struct written {
       else word.option = command.add_option(name, word.text, word.key->help)->type_name(word.key->value);
     }
   }
-  [[nodiscard]] bool empty() const {
-    return std::none_of(words.begin(), words.end(), [](entry const& w) { return w.option->count() > 0; });
+  /// Whether nothing was given but what a batch takes.
+  [[nodiscard]] bool suits_a_batch() const {
+    return std::none_of(words.begin(), words.end(),
+                        [](entry const& w) { return w.option->count() > 0 && w.key->name != "time_limit"; });
   }
   [[nodiscard]] Asked read() const {
     Asked asked;
@@ -77,6 +82,12 @@ struct written {
     return asked;
   }
 };
+
+[[noreturn]] void refuse_beside_batch() {
+  throw wrong_request{
+      "--batch takes no other option but --time-limit, for all lines together; each line of standard input is a "
+      "request of its own"};
+}
 
 /// Where and in which form a plan is shown.
 struct outputs {
@@ -91,26 +102,26 @@ struct outputs {
     command.add_flag("--fingerprint", fingerprint, "32 digits over all actions, the same for plans that do the same");
     command.add_option("--svg", svg, "the schedule as a space-time diagram")->type_name("FILE");
     command.add_option("--memory-svg", memory_svg, "memory over time as a diagram")->type_name("FILE");
-    command.add_flag("--batch", batch, "requests from standard input, one JSON object a line; one answer a line");
+    command.add_flag("--batch", batch, "requests from standard input, one JSON object a line; one answer a line; with --time-limit for all together");
   }
 };
 
 void plan(written<request> const& written, outputs const& wanted) {
   if (wanted.json + wanted.csv + wanted.json_actions + wanted.picture + wanted.fingerprint > 1)
     throw wrong_request{
-        "json, csv, json_actions, picture and fingerprint are ways of writing the answer; give one of them"};
+        "--json, --csv, --json-actions, --picture and --fingerprint are ways of writing the answer; give one of them"};
   if (wanted.batch) {
-    if (!written.empty() || wanted.json || wanted.csv || wanted.json_actions || wanted.picture ||
+    if (!written.suits_a_batch() || wanted.json || wanted.csv || wanted.json_actions || wanted.picture ||
         wanted.fingerprint || !wanted.svg.empty() || !wanted.memory_svg.empty())
-      throw wrong_request{"batch takes no other options; each line of standard input is a request of its own"};
-    return answer_lines(std::cin, std::cout);
+      refuse_beside_batch();
+    return answer_lines(std::cin, std::cout, written.read().time_limit);
   }
   planned const found = plan_of(written.read());
   std::string const schedule_file = wanted.svg.empty() ? "" : schedule_svg(found);
   std::string const memory_file = wanted.memory_svg.empty() ? "" : memory_svg(found);
   std::string const drawn = wanted.picture ? '\n' + schedule_picture(found) : "";
   if (wanted.csv) refuse_long_list(found.plan, "csv", most_csv_steps);
-  if (wanted.json_actions) refuse_long_list(found.plan, "json_actions", most_json_steps);
+  if (wanted.json_actions) refuse_long_list(found.plan, "json-actions", most_json_steps);
   if (!wanted.svg.empty()) write_file(wanted.svg, schedule_file);
   if (!wanted.memory_svg.empty()) write_file(wanted.memory_svg, memory_file);
   if (wanted.fingerprint) std::cout << cairn::fingerprint(found.plan).text() << '\n';
@@ -146,7 +157,7 @@ struct comparison {
 
 void compare(written<asked_loop> const& written, comparison const& wanted) {
   auto const asked = completed(written.read(), false);
-  if (wanted.csv && wanted.json) throw wrong_request{"json and csv are ways of writing the answer; give one of them"};
+  if (wanted.csv && wanted.json) throw wrong_request{"--json and --csv are ways of writing the answer; give one of them"};
   constexpr std::int64_t most_points = 1000;
   auto const points =
       wanted.points.empty() ? std::int64_t(cairn::usual_pareto_points) : count_of("points", wanted.points, 1);
@@ -176,7 +187,8 @@ struct chain_words {
     command.add_option("--pareto-svg", outputs.pareto_svg, "makespan over memory as a diagram")->type_name("FILE");
     command.add_flag(
         "--batch", batch,
-        "requests from standard input, one JSON object a line, whose memory does not count state 0; one answer a line");
+        "requests from standard input, one JSON object a line, whose memory does not count state 0; one answer a line; "
+        "with --time-limit for all together");
   }
   [[nodiscard]] bool empty() const {
     return file.empty() && !outputs.json && !outputs.csv && !outputs.actions && !outputs.pareto &&
@@ -186,9 +198,8 @@ struct chain_words {
 
 void chain(written<asked_chain> const& written, chain_words const& wanted) {
   if (!wanted.batch) return answer_chain(std::cout, wanted.file, written.read(), wanted.outputs);
-  if (!written.empty() || !wanted.empty())
-    throw wrong_request{"batch takes no other options; each line of standard input is a request of its own"};
-  answer_chain_lines(std::cin, std::cout);
+  if (!written.suits_a_batch() || !wanted.empty()) refuse_beside_batch();
+  answer_chain_lines(std::cin, std::cout, written.read().time_limit);
 }
 
 /// A graph and the request about it.
@@ -244,6 +255,16 @@ void savings(std::vector<std::string> const& lengths, std::string const& checkpo
       steps, checkpoints.empty() ? std::nullopt : std::optional{count_of("checkpoints", checkpoints, 0)});
 }
 
+/// The command that was given, with those that it is of: "cairn graph plan".
+std::string name_of(CLI::App const& app) {
+  auto const given = app.get_subcommands();
+  return app.get_name() + (given.empty() ? "" : ' ' + name_of(*given.front()));
+}
+CLI::App const& last_command(CLI::App const& app) {
+  auto const given = app.get_subcommands();
+  return given.empty() ? app : last_command(*given.front());
+}
+
 /// What to say where a command is asked for and none is named; nothing if there is one.
 std::optional<std::string> missing_command(CLI::App const& app, int count, char const* const* words) {
   CLI::App const* within = &app;
@@ -254,19 +275,57 @@ std::optional<std::string> missing_command(CLI::App const& app, int count, char 
     auto const named =
         std::find_if(known.begin(), known.end(), [&](auto const* one) { return one->get_name() == word; });
     if (named == known.end()) {
-      std::string const place = within == &app ? "" : " of " + within->get_name();
+      std::string const own = within == &app ? "" : within->get_name(), place = own.empty() ? "" : " of " + own;
       std::string text = k < count ? tool::quoted(word) + " is not a command" + place
                                    : "no command" + place + " is given";
       for (auto const* one : known) text += (one == known.front() ? "; give one of " : ", ") + one->get_name();
-      return text + "; cairn --help says what each does";
+      return text + "; cairn " + (own.empty() ? "" : own + ' ') + "--help says what each does";
     }
     within = *named;
   }
 }
 
+/// The fewest letters to put in, leave out or change to make one word of the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t k = 0; k < row.size(); ++k) row[k] = k;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t before = row[0]++;
+    for (std::size_t k = 0; k < b.size(); ++k) {
+      auto const changed = before + (a[i] != b[k]);
+      before = row[k + 1];
+      row[k + 1] = std::min({changed, before + 1, row[k] + 1});
+    }
+  }
+  return row.back();
+}
+
+/// What to say of a word that the command does not take.
+std::string unknown_word(CLI::App const& command) {
+  auto const extra = command.remaining();
+  auto const at = std::find_if(extra.begin(), extra.end(), [](auto const& word) { return word.starts_with('-'); });
+  if (at == extra.end()) return tool::quoted(extra.empty() ? "" : extra.front()) + " is a word too many";
+  std::string const word = at->substr(0, at->find('='));
+  std::string nearest;
+  for (auto const* option : command.get_options()) {
+    std::string const name = option->get_name();
+    if (name.starts_with("--") && (name.starts_with(word) || distance(word, name) <= 2) &&
+        (nearest.empty() || distance(word, name) < distance(word, nearest)))
+      nearest = name;
+  }
+  return tool::quoted(word) + " is not an option here" + (nearest.empty() ? "" : ", but " + nearest + " is");
+}
+
 int refuse(std::string const& what) {
   std::fprintf(stderr, "cairn: %s\n", what.c_str());
   return 2;
+}
+
+int written_to_the_end() {
+  std::cout.flush();
+  if (std::cout) return 0;
+  std::fputs("cairn: the answer could not be written to standard output\n", stderr);
+  return 1;
 }
 
 /// The commands: what each may be given, and what it does.
@@ -313,9 +372,7 @@ class commands {
       std::cout << slots_text(count_of("steps", steps_to_slow_, 0), number_of("slowdown", slowdown_));
     });
     slowing.add_option("--steps", steps_to_slow_, "steps of the loop")->type_name("N")->required();
-    slowing
-        .add_option("--slowdown", slowdown_,
-                    "steps run forward, the recorded run of each included, per step of the loop")
+    slowing.add_option("--slowdown", slowdown_, "step calls per step of the loop; 1 for store_all")
         ->type_name("R")
         ->required();
     auto& saving =
@@ -367,15 +424,19 @@ int run(int count, char** words) {
   app.name("cairn");
   app.require_subcommand(1);
   app.footer("Sizes are written as 100, 64kB, 1.5GB or 512MiB. Exit status: 0, or 2 for what cannot be done as asked.");
+  app.set_version_flag("--version", "cairn " CAIRN_VERSION_STRING, "The version");
   commands const known{app};
   if (auto const wrong = missing_command(app, count, words)) return refuse(plain(*wrong));
 
   try {
     app.parse(count, words);
   } catch (CLI::Success const& asked) {
-    return app.exit(asked);
+    (void)app.exit(asked);
+    return written_to_the_end();
   } catch (CLI::ParseError const& problem) {
-    return refuse(problem.what() + std::string{"; cairn --help and cairn COMMAND --help list what there is"});
+    bool const unknown = dynamic_cast<CLI::ExtrasError const*>(&problem) != nullptr;
+    auto const what = unknown ? unknown_word(last_command(app)) : problem.what();
+    return refuse(plain(what + "; " + name_of(app) + " --help lists what there is"));
   }
   try {
     known.answer();
@@ -385,11 +446,10 @@ int run(int count, char** words) {
     return refuse(message_of(problem));
   } catch (std::bad_alloc const&) {
     return refuse("there is not enough memory to walk this plan; give fewer steps or slots");
+  } catch (std::ios_base::failure const&) {
+    return refuse("standard input cannot be read; give a file or a pipe that may be read");
   }
-  std::cout.flush();
-  if (std::cout) return 0;
-  std::fputs("cairn: the answer could not be written to standard output\n", stderr);
-  return 1;
+  return written_to_the_end();
 }
 
 }  // namespace

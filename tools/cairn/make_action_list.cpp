@@ -48,8 +48,8 @@ planned action_list_plan(request const& asked) {
   std::string const text = content_of(asked.actions);
   cairn::action_list const read = csv ? cairn::read_actions_csv(text) : cairn::read_actions_json(text);
   if (asked.steps && *asked.steps != read.steps())
-    throw wrong_request{"steps is " + std::to_string(*asked.steps) + ", but the actions in \"" + asked.actions +
-                        "\" are of " + std::to_string(read.steps()) + "; leave steps out"};
+    throw wrong_request{worded("$steps is ") + std::to_string(*asked.steps) + ", but the actions in \"" + asked.actions +
+                        "\" are of " + std::to_string(read.steps()) + worded("; leave $steps out")};
   if (auto const found = cairn::check(read); !found)
     throw wrong_request{"\"" + asked.actions + "\", " + place_of(text, csv, cairn::wide(found.number)) + ": " +
                         cairn::describe(found.reason) + "; make it a list that an executor can obey"};

@@ -12,18 +12,11 @@
 namespace tool {
 namespace {
 
-template <class Plan>
-planned walked_figures(request const& asked, Plan const& plan) {
-  auto found = figures(asked, plan, plan.slots());
-  add_walked(found);
-  return found;
-}
-
 /// For kinds that support only one way to keep the initial state.
 void refuse_other_initial(request const& asked, initial_state only, char const* name) {
   if (asked.initial && *asked.initial != only)
     throw wrong_request{std::string{"the initial state of "} + name_of(asked.schedule()) + " is " + name +
-                        "; leave initial out, or take schedule mixed"};
+                        worded("; leave $initial out, or take $schedule mixed")};
 }
 
 cairn::bptt_keep keep_of(keep_choice asked) {

@@ -33,17 +33,6 @@ struct disk_revolve_factory {
   auto operator()(slot_index slots) const { return cairn::disk_revolve{steps, slots, options}; }
 };
 
-template <class Plan>
-planned walked_figures(request const& asked, Plan const& plan) {
-  auto found = figures(asked, plan, plan.slots());
-  add_walked(found);
-  if constexpr (requires { plan.cost_without_turns(); }) {
-    found.cost = plan.cost();
-    found.cost_without_turns = plan.cost_without_turns();
-  }
-  return found;
-}
-
 }  // namespace
 
 planned multistage_plan(request const& asked) {

@@ -45,17 +45,17 @@ void refuse_what_clashes(request const& asked) {
   auto const kind = asked.schedule();
   refuse_foreign_keys(asked);
   if (!asked.steps && kind != schedule_kind::action_list)
-    throw wrong_request{"steps is not given; give the number of steps of the loop"};
+    throw wrong_request{worded("$steps is not given; give the number of steps of the loop")};
   for (auto const& [slots, name] :
        {std::pair{asked.slots, "slots"}, {asked.extra_slots, "extra_slots"}, {asked.ram_slots, "ram_slots"}})
-    if (slots && asked.memory) throw wrong_request{std::string{name} + " and memory are both given; give one of them"};
+    if (slots && asked.memory) throw wrong_request{name_of_key(name) + worded(" and $memory are both given; give one of them")};
   if (asked.memory && !asked.state)
-    throw wrong_request{"memory is given without state; give the size of one state, too"};
+    throw wrong_request{worded("$memory is given without $state; give the size of one state, too")};
   if ((asked.adjoint || asked.tape || asked.out_of_place) && !asked.state)
-    throw wrong_request{"adjoint, tape and out_of_place are for figures in bytes; give state, too"};
-  if (!is_complete(asked)) throw wrong_request{std::string{name_of(kind)} + " needs " + words_of(kind).least};
+    throw wrong_request{worded("$adjoint, $tape and $out_of_place are for figures in bytes; give $state, too")};
+  if (!is_complete(asked)) throw wrong_request{std::string{name_of(kind)} + " needs " + worded(words_of(kind).least)};
   if (asked.slots && asked.block && kind == schedule_kind::uniform)
-    throw wrong_request{"slots and block are both given; either says what uniform keeps, give one of them"};
+    throw wrong_request{worded("$slots and $block are both given; either says what uniform keeps, give one of them")};
 }
 
 }  // namespace
@@ -98,10 +98,10 @@ cairn::slot_index least_slots(request const& asked) {
 }
 
 void refuse_budget(request const& asked, cairn::wide least) {
-  throw wrong_request{"memory is " + digits(asked.memory->count()) + " B, but " + name_of(asked.schedule()) + " over " +
+  throw wrong_request{worded("$memory is ") + digits(asked.memory->count()) + " B, but " + name_of(asked.schedule()) + " over " +
                       digits(cairn::wide(*asked.steps)) + " steps with states of " + digits(asked.state->count()) +
                       " B needs " + digits(least) + " B at least; give that much" +
-                      (asked.schedule() == schedule_kind::revolve ? "" : ", or schedule revolve")};
+                      (asked.schedule() == schedule_kind::revolve ? "" : worded(", or $schedule revolve"))};
 }
 
 void add_walked(planned& found) {

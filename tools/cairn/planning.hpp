@@ -34,6 +34,10 @@ struct planned {
   [[nodiscard]] cairn::wide step_calls() const noexcept {
     return cairn::step_calls(counts, records() ? cairn::adjoint_form::recorded : cairn::adjoint_form::one_step);
   }
+  /// The most states kept at once, the initial one included where revolve leaves it with the caller.
+  [[nodiscard]] cairn::slot_index most_kept() const noexcept {
+    return counts.peak_slots + (kind == schedule_kind::revolve && plan.initial_is_free() && plan.steps() > 1 ? 1 : 0);
+  }
   /// Steps run forward, including the recorded run of each step.
   [[nodiscard]] cairn::wide forward_steps() const noexcept {
     return counts.advances + counts.recorded + counts.reversals - counts.taped;

@@ -14,11 +14,11 @@
 #include <cairn/adapt/nlohmann_json/graph.hpp>
 #include <cairn/profile/profile_csv.hpp>
 #include <cairn/profile/profiled_sweep.hpp>
-#include <nlohmann/json.hpp>
 
 #include "files.hpp"
 #include "keys.hpp"
 #include "numbers.hpp"
+#include "outer_members.hpp"
 #include "records.hpp"
 #include "wrong_request.hpp"
 
@@ -111,8 +111,7 @@ std::string profile_files_of(std::string const& file, std::string const& folder)
     throw wrong_request{"nothing is given to profile; give a graph or a chain as in cairn profile FILE.json, - for "
                         "standard input"};
   std::string const text = read_file(file, longest_text), into = folder.empty() ? "." : folder;
-  auto const value = nlohmann::json::parse(text, nullptr, false);
-  bool const graph = value.is_object() && value.contains("operations");
+  bool const graph = has_member(text, "operations") || has_member(text, "graph");
   read_profile const profile =
       graph ? read_profile{cairn::read_graph_json(text)} : read_profile{cairn::read_chain_json(text)};
   profile.save_stats_to_csv(into);

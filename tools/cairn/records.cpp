@@ -111,6 +111,8 @@ records read_csv(std::string_view text, std::string const& name) {
 }
 
 std::string readable(std::string_view column, std::string_view cell) {
+  bool const of_plans = column == "seconds" || column == "least_seconds";
+  if (of_plans && number_in<double>(cell) == 0.0) return "-";  // no times were given
   if (auto const whole = number_in<std::int64_t>(cell)) {
     bool const bytes = column.ends_with("bytes") || column.ends_with("peak") || column == "budget";
     if (bytes && *whole >= 0) return cairn::to_short_text(cairn::wide(*whole)).c_str();

@@ -21,7 +21,7 @@ struct records {
 [[nodiscard]] records read_csv(std::string_view text, std::string const& name);
 
 /// A cell as people read it, by the name of its column: 1234567 bytes as "1.18 MiB", 0.00123 seconds as "1.23 ms",
-/// other whole numbers with commas.
+/// other whole numbers with commas; "-" for no seconds of a plan, whose times were not given.
 [[nodiscard]] std::string readable(std::string_view column, std::string_view cell);
 
 /// The table with its columns one below the other; after the first `most` rows a line that says how many are left out.

@@ -97,7 +97,7 @@ constexpr request_key keys[] = {
      [](request& r, auto name, auto text) { r.tape_units = count_of(name, text, 1); }},
     {"tape_restarts", nullptr, "mixed: the loop can go on from a tape",
      [](request& r, auto name, auto text) { r.tape_restarts = truth_of(name, text); }},
-    {"initial", "HOW", "mixed, bptt, runge_kutta: the initial state is releasable, or pinned_free",
+    {"initial", "HOW", "revolve, mixed, bptt, runge_kutta: the initial state is releasable, or pinned_free: it stays with the caller",
      [](request& r, auto name, auto text) { r.initial = initial_of(name, text); }},
     {"keep", "WHAT", "bptt: states, tapes or both (both)",
      [](request& r, auto name, auto text) { r.keep = keep_choice_of(name, text); }},
@@ -137,11 +137,11 @@ void refuse_foreign_keys(request const& asked) {
     if ((asked.given >> k & 1) == 0 || goes_with_all(name) ||
         std::find(kind.keys.begin(), kind.keys.end(), name) != kind.keys.end())
       continue;
-    std::string known = "steps";
-    for (auto const own : kind.keys) known.append(", ").append(own);
-    throw wrong_request{std::string{name} + " does not go with " + kind.name + ", which takes " + known +
-                        ", and state, adjoint, tape and out_of_place for figures in bytes, and time_limit; leave it "
-                        "out, or name another schedule"};
+    std::string known = "$steps";
+    for (auto const own : kind.keys) known.append(", $").append(own);
+    throw wrong_request{name_of_key(name) + " does not go with " + kind.name + ", which takes " +
+                        worded(known + ", and $state, $adjoint, $tape and $out_of_place for figures in bytes, and "
+                                       "$time_limit; leave it out, or name another $schedule")};
   }
 }
 

@@ -13,7 +13,7 @@ std::string revolve_words(planned const& found) {
   return (leaves ? "It takes the loop as " + counted(wide(*found.blocks), "leaf run") + " of " +
                        counted(wide(*found.asked.block), "step") + ", each reversed by one call of the adjoint.\n"
                  : "") +
-         std::string{"On the way forward it keeps "} + counted(wide(found.counts.peak_slots), "state") +
+         std::string{"On the way forward it keeps "} + counted(wide(found.most_kept()), "state") +
          ", the initial one among them; the first advance ends at state " +
          grouped(wide(found.first_split.value_or(0))) +
          ".\nOn the way back it loads the last state kept before the steps that are left, runs on from there to the "

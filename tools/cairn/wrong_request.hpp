@@ -30,11 +30,7 @@ struct out_of_time : wrong_request {
   using wrong_request::wrong_request;
 };
 
-/// The library's message, without its namespace in front.
-[[nodiscard]] inline std::string message_of(cairn::error const& problem) {
-  std::string_view text = problem.what();
-  if (text.starts_with("cairn::")) text.remove_prefix(7);
-  return std::string{text};
-}
+/// The library's message without the function's name in front, and with words of the command for those of a program.
+[[nodiscard]] std::string message_of(cairn::error const& problem);
 
 }  // namespace tool

@@ -30,7 +30,7 @@ struct revolve_factory {
   step_index steps, leaf = 1;
   bool free_initial = true;
   [[nodiscard]] slot_index least() const { return free_initial ? 0 : 1; }
-  [[nodiscard]] slot_index most() const { return useful_slots(leaves_in(steps, leaf)); }
+  [[nodiscard]] slot_index most() const { return useful_slots(leaves_in(steps, leaf)) - (free_initial ? 1 : 0); }
   [[nodiscard]] any_schedule operator()(slot_index slots) const {
     return over_leaves(steps, leaf, revolve{leaves_in(steps, leaf), slots, {.free_initial = free_initial}});
   }
