@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What is asked of an answer to a line, in whatever batch.
+#include <optional>
 #include <sstream>
 #include <string>
 
@@ -16,7 +17,7 @@ template <class Answer>
 void require_answer(std::string const& line, bool is_wrong, Answer const& answer_lines, char const* member) {
   std::istringstream from{line + '\n'};
   std::ostringstream to;
-  answer_lines(from, to);
+  answer_lines(from, to, std::nullopt);
   std::string const text = to.str();
   require(!text.empty() && text.find('\n') == text.size() - 1, "a line gets one line");
   auto const answer = nlohmann::json::parse(text, nullptr, false);
