@@ -101,7 +101,8 @@ struct invalid_call : error { using error::error; };
 
 /// A device that is missing, is not the right one, or failed; the values hold its number and the runtime's error code.
 struct device_error : error { using error::error; };
-/// Device memory or pinned host memory cannot be allocated; the values say how much was asked for.
+/// Device memory, pinned host memory, or gigabytes for the slots of one plan cannot be allocated; the values say how
+/// much was asked for. Other memory of the host is std::bad_alloc.
 struct out_of_memory : error { using error::error; };
 
 /// A difference that a replay check found.

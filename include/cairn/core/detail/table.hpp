@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <cairn/core/detail/large_allocation.hpp>
 #include <cairn/language.hpp>
 
 namespace cairn::detail {
@@ -24,9 +25,9 @@ class table {
   constexpr table() = default;
   /// `size` value-initialised elements.
   constexpr explicit table(std::size_t size)
-      : data_{size > 0 ? new T[size]{} : nullptr}, size_{size}, capacity_{size} {}
+      : data_{size > 0 ? made(size) : nullptr}, size_{size}, capacity_{size} {}
   constexpr table(table const& other)
-      : data_{other.size_ > 0 ? new T[other.size_] : nullptr}, size_{other.size_}, capacity_{other.size_} {
+      : data_{other.size_ > 0 ? made(other.size_) : nullptr}, size_{other.size_}, capacity_{other.size_} {
     copy(other);
   }
   constexpr table(table&& other) noexcept
@@ -50,7 +51,7 @@ class table {
   }
   constexpr ~table() { delete[] data_; }
 
-  /// `size` copies of `value`. If it throws std::bad_alloc, the table is empty.
+  /// `size` copies of `value`. If it throws for want of memory, the table is empty.
   constexpr void assign(std::size_t size, T const& value) {
     if (size > capacity_) allocate(size);
     size_ = size;
@@ -65,12 +66,15 @@ class table {
   [[nodiscard]] constexpr T const* end() const noexcept { return data_ + size_; }
 
  private:
+  [[nodiscard]] static constexpr T* made(std::size_t size) {
+    return allocated(size, sizeof(T), [=] { return new T[size]{}; });
+  }
   /// Frees the old memory first: two tables at once would exceed what a plan has counted.
   constexpr void allocate(std::size_t size) {
     delete[] data_;
     data_ = nullptr;
     size_ = capacity_ = 0;
-    data_ = new T[size]{};
+    data_ = made(size);
     size_ = capacity_ = size;
   }
   constexpr void copy(table const& other) noexcept {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <cairn/core/detail/large_allocation.hpp>
 
 namespace cairn::detail {
 
@@ -30,9 +31,12 @@ class raw_array {
  private:
   static constexpr bool over_aligned = alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__;
   static T* allocate(std::size_t size) {
-    if (size > std::size_t{PTRDIFF_MAX} / sizeof(T)) throw std::bad_array_new_length{};
-    if constexpr (over_aligned) return static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{alignof(T)}));
-    else return static_cast<T*>(::operator new(size * sizeof(T)));
+    return allocated(size, sizeof(T), [=] {
+      if (size > std::size_t{PTRDIFF_MAX} / sizeof(T)) throw std::bad_array_new_length{};
+      if constexpr (over_aligned)
+        return static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{alignof(T)}));
+      else return static_cast<T*>(::operator new(size * sizeof(T)));
+    });
   }
   T* data_ = nullptr;
 };
