@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -29,7 +30,7 @@ struct fault {
 
 /// What the programs came to, so that a test can tell that all of it was tried.
 struct tally {
-  long sweeps = 0, bytes = 0, stops = 0, resumed = 0, refused = 0, reversed_again = 0;
+  long sweeps = 0, bytes = 0, stops = 0, resumed = 0, refused = 0, reversed_again = 0, structures = 0;
 };
 inline tally seen;
 
@@ -431,6 +432,53 @@ void loops_over(program& p) {
   if constexpr (requires { store.random; }) store.random.seed(unsigned(p.from.in(0, 1'000'000)));
   p.tells("over a store");
   loops_in<of_pendulum, SF>(p, store);
+}
+
+/// A replay check finds a step that changes only the structure of its state when it is run again, wherever somebody
+/// gets that state, and nothing else.
+inline void structures(program& p) {
+  using K = of_structure;
+  loop<K> const l{p};
+  auto const plan = plan_for(p, l.n, fits<of_leaf>).plan;
+  if (!fits<of_leaf>(plan)) return;
+  step_index const bad = p.from.in(0, l.n / 2);
+  unsigned const how = unsigned(p.from.in(0, 5));
+  auto const mode = p.from.one_of(2) ? replay_check::checkpoints : replay_check::every_step;
+  p.tells("step " + std::to_string(bad) + " changes structure " + std::to_string(how));
+  std::map<step_index, K::state> first;
+  long runs = 0;
+  bool faulty = false, other = false;
+  auto const sees = [&](K::state const& x, step_index i) {
+    other = other || first.emplace(i, x).first->second != x;
+  };
+  auto const step = [&](K::state& x, step_index i) {
+    sees(x, i);
+    in_place::step<K>{}(x, i);
+    if (i == bad && runs++ > 0 && faulty) K::change(x, how);
+  };
+  auto const adjoint = [&](K::state const& x, numbers& bar, step_index from, step_index to) {
+    sees(x, from);
+    of_leaf::adjoint<K>{}(x, bar, from, to);
+  };
+  auto const sweep = [&](auto... options) {
+    first.clear();
+    runs = 0;
+    other = false;
+    return gradient(step, l.initial(), plan, l.all.seed, adjoint, options...);
+  };
+  same(p, l, sweep(sweep_options{mode}), "a sweep with a replay check");
+  faulty = true;
+  (void)sweep();
+  // The next step makes the structure anew, so that `checkpoints` sees the change only where a recomputation ends.
+  bool const must = other && mode == replay_check::every_step;
+  bool const reruns = runs > 1;
+  bool found = false;
+  try {
+    (void)sweep(sweep_options{mode});
+  } catch (nondeterminism_error const&) { found = true; }
+  p.check(found || !must, "another structure is found where somebody gets it");
+  p.check(!found || reruns, "a step that runs once is not accused");
+  seen.structures += found;
 }
 
 inline void impossible(program& p) {

@@ -26,6 +26,8 @@ void run(unsigned long first, unsigned long count) {
                    gradients<of_nested, in_place, one_step_by_value>,
                    gradients<of_nested, by_value, recorded>,
                    gradients<of_nested, out_of_place, of_leaf>,
+                   gradients<of_structure, out_of_place, one_step>,
+                   gradients<of_structure, in_place, recorded>,
                    gradients<of_nothing, in_place, one_step>,
                    gradients<of_nothing, out_of_place, recorded_restarting>,
                    gradients<of_solver, in_place, one_step>,
@@ -42,6 +44,7 @@ void run(unsigned long first, unsigned long count) {
                    resumes<of_pendulum, in_place, one_step_by_value, toys::losing<toys::keeping>>,
                    loops<of_floats, out_of_place>,
                    loops<of_nested, in_place>,
+                   loops<of_structure, by_value>,
                    loops<of_aggregate, by_value>,
                    loops<of_solver, in_place>,
                    loops<of_resaved, in_place>,
@@ -58,6 +61,7 @@ void run(unsigned long first, unsigned long count) {
                    stores<toys::losing<toys::serialising>, in_place, of_leaf>,
                    loops_over<toys::serialising, in_place>,
                    loops_over<toys::losing<toys::keeping>, out_of_place>,
+                   structures,
                    impossible,
                });
 }
@@ -75,6 +79,7 @@ static void run_from(std::uint64_t first, long programs) {
   CHECK(seen.stops > programs / 10);
   CHECK(seen.resumed > programs / 133);
   CHECK(seen.refused > programs / 20);
+  CHECK(seen.structures > programs / 400);
   CHECK(seen.reversed_again > programs * 3 / 20);
 }
 TEST_CASE("random programs give what storing everything gives, or the error that is predicted") { run_from(1, 5'000); }

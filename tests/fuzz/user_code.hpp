@@ -6,9 +6,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/forms.hpp>
@@ -126,6 +129,52 @@ struct of_nested {
     x.resize((v.size() + 2) / 3);
     for (auto& inner : x) inner.clear();
     for (std::size_t k = 0; k < v.size(); ++k) x[k / 3].push_back(v[k]);
+  }
+};
+/// Containers in containers, optionals and variants, whose structure follows from the numbers.
+struct of_structure {
+  static constexpr char const* name = "structure";
+  struct state {
+    std::vector<double> v;
+    std::optional<std::vector<std::string>> words;
+    std::optional<std::optional<std::string>> nested;
+    std::variant<std::monostate, std::vector<int>, std::string> either;
+    std::map<int, std::vector<int>> names;
+    std::vector<bool> bits;
+    bool operator==(state const&) const = default;
+  };
+  using bar = numbers;
+  static constexpr bool by_malloc = true;  // a map's bytes are not known
+  static std::size_t size(std::size_t wanted) { return wanted + 1; }
+  static state blank() { return {}; }
+  static void read(state const& x, numbers& v) { v = x.v; }
+  static void write(state& x, numbers const& v) {
+    x = {};
+    x.v = v;
+    for (unsigned k = 0, bits = unsigned(std::int64_t(v[0] * 4096)); k < 6; ++k, bits /= 6) change(x, bits % 6);
+  }
+  /// Changes the structure, and no number.
+  static void change(state& x, unsigned how) {
+    switch (how) {
+      case 0: x.words = x.words ? std::nullopt : std::optional<std::vector<std::string>>{std::in_place}; break;
+      case 1:
+        if (!x.words) x.words.emplace();
+        if (x.words->size() % 2 == 0) x.words->emplace_back(x.words->size() / 2, 'a');
+        x.words->insert(x.words->begin(), "");
+        break;
+      case 2:
+        if (!x.nested) x.nested.emplace();
+        else if (!*x.nested) x.nested->emplace();
+        else x.nested.reset();
+        break;
+      case 3:
+        if (x.either.index() == 0) x.either = std::vector<int>{};
+        else if (x.either.index() == 1) x.either = std::string{};
+        else x.either = std::monostate{};
+        break;
+      case 4: x.names[int(x.names.size())]; break;
+      default: x.bits.push_back(false);
+    }
   }
 };
 struct of_nothing {
