@@ -170,11 +170,11 @@ int main() {
     close = close && std::abs(difference - got.u[c]) < 1e-3 * std::abs(got.u[c]);
   }
   auto const whole = cairn::check_gradient(frozen, start.u, got.u);
-  std::printf("%s\n", whole.text());
+  std::printf("%s\n", whole.text().c_str());
 
   // Step by step, with first and repeated runs compared bit for bit.
   control = {};
   auto const report = cairn::check_adjoint(orbit.step(), adjoint, start, n, {.whole = false});
-  std::printf("%s\n", report.text());
+  std::printf("%s\n", report.text().c_str());
   return counted && closed && same && close && report.passed() ? 0 : 1;
 }

@@ -58,7 +58,7 @@ spring with_cairn(spring const& x0) {
 int main() {
   spring const x0{0.8, 0.1};
   auto const report = cairn::check_adjoint(step, step_adjoint, x0, n);
-  std::printf("%s\n", report.text());
+  std::printf("%s\n", report.text().c_str());
 
   auto const bar = with_cairn(x0), want = with_vector(x0);
   std::printf("misfit by position %.12f, by speed %.12f\n", bar[0], bar[1]);

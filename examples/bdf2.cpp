@@ -112,7 +112,7 @@ int main() {
       [&](history& x, step_index i) { model.step(x, i); },
       [&](history const&, history const& x1, history& bar, step_index i) { model.adjoint(x1, bar, i, ignored); }, x0,
       40);
-  std::printf("%s\n", report.text());
+  std::printf("%s\n", report.text().c_str());
   double const by = 1e-6;
   double const difference =
       (evaluate({model.spread + by}, x0, plan).objective - evaluate({model.spread - by}, x0, plan).objective) /

@@ -74,14 +74,14 @@ int main() {
     };
     auto const reverse = [&net](tape const& kept, vector& bar, cairn::step_index i) { net.reverse(kept, bar, i); };
     auto const restart = [](tape const& kept) -> vector const& { return kept.after; };
-    return cairn::recorded{record, reverse, restart};
+    return cairn::recorded{std::move(record), std::move(reverse), restart};  // moved: they outlive this function
   };
 
   elman checked = start;
   long ignored = 0;
   auto const report = cairn::check_adjoint([&](vector& h, cairn::step_index i) { checked.step(h, i); },
                                            parts_of(checked, ignored), h0, n);
-  std::printf("%s\n", report.text());
+  std::printf("%s\n", report.text().c_str());
   bool right = report.passed();
 
   std::vector<double> sums;

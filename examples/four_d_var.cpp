@@ -176,7 +176,7 @@ int main() {
                                                      problem.background, now.gradient);
   auto const kept = problem.evaluate(problem.background, cairn::store_all(n));
   bool const same = now.gradient == kept.gradient && now.cost == kept.cost;
-  std::printf("%s\n%s\nsame bits as with every state kept: %s\n", step_report.text(), gradient_report.text(),
+  std::printf("%s\n%s\nsame bits as with every state kept: %s\n", step_report.text().c_str(), gradient_report.text().c_str(),
               same ? "yes" : "no");
 
   // Steepest descent, each control in units of its own error. The next length is where the slope along the last

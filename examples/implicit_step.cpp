@@ -134,7 +134,7 @@ int main() {
     model.adjoint(x, x1, bar, ignored);
   };
   auto const report = cairn::check_adjoint(step, adjoint, x0, n);
-  std::printf("%s\n", report.text());
+  std::printf("%s\n", report.text().c_str());
 
   auto const got = evaluate(model, x0, plan);
   bool const same = got == evaluate(model, x0, cairn::store_all(n));

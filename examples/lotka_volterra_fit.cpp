@@ -146,7 +146,7 @@ int main() {
   rates fit{1.65, 0.9, 2.7, 1.1};
   auto now = misfit(fit);
   auto const fit_report = cairn::check_gradient([&](rates const& at) { return misfit(at).value; }, fit, now.by_rates);
-  std::printf("%s\n%s\nmisfit %.3e at first\n", step_report.text(), fit_report.text(), now.value);
+  std::printf("%s\n%s\nmisfit %.3e at first\n", step_report.text().c_str(), fit_report.text().c_str(), now.value);
 
   double const first = now.value;
   bool falling = true;

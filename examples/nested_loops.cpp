@@ -77,7 +77,7 @@ int main() {
   pond const seed{0.0, 1.0};  // how does the last day's fish depend on the first day's pond?
 
   auto const report = cairn::check_adjoint(grow, grow_adjoint, x0, days * steps_a_day);
-  std::printf("%s\n", report.text());
+  std::printf("%s\n", report.text().c_str());
 
   cairn::nested day{cairn::revolve{steps_a_day, 5}, grow, grow_adjoint};
   auto const bar = cairn::gradient(day.step, x0, cairn::revolve{days, 4}, seed, day.adjoint);

@@ -83,7 +83,7 @@ int main() {
         checked.reverse(x_bar);
       },
       first, n);
-  std::printf("%s\n", report.text());
+  std::printf("%s\n", report.text().c_str());
 
   bool good = report.passed();
   for (std::size_t k = 0; k < cells; ++k) good = good && std::abs(bar[k] - want[k]) <= 1e-12 * std::abs(want[k]);

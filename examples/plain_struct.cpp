@@ -42,7 +42,7 @@ int main() {
   auto const report =
       cairn::check_adjoint([&](pendulum& x) { swing(x, drag); },
                            [&](pendulum const& x, pendulum& x_bar) { swing_adjoint(x, x_bar, drag, ignored); }, x0, n);
-  std::printf("%s\n", report.text());
+  std::printf("%s\n", report.text().c_str());
 
   // The derivative by a parameter is a sum over all steps, so it is collected outside the state.
   double drag_bar = 0;

@@ -54,7 +54,7 @@ int main() {
         recur_adjoint(w, ignored, h, h1, bar, i);
       },
       h0, n);
-  std::printf("%s\n", report.text());
+  std::printf("%s\n", report.text().c_str());
 
   weights w_bar = none;
   auto const h0_bar = cairn::gradient(step, h0, cairn::revolve{n, 20}, seed,

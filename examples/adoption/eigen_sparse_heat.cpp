@@ -125,6 +125,6 @@ int main() {
     return x.dot(seed());
   };
   auto const report = cairn::check_gradient(middle, conductivity, stored.by_conductivity);
-  std::printf("%s\n", report.text());
+  std::printf("%s\n", report.text().c_str());
   return good && report.passed() ? 0 : 1;
 }

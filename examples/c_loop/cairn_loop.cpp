@@ -262,7 +262,7 @@ extern "C" int cairn_check(cairn_loop const* loop, void const* x0, cairn_report*
                                 {{"state_bytes", loop->state_bytes}},
                                 "check the step on one that is"};
     auto const answer = cairn::check_adjoint(c_step{*loop}, c_adjoint{*loop, nullptr}, c_state{*loop, x0}, loop->steps);
-    say(found, answer.text());
+    say(found, answer.text().c_str());
     return answer.passed() ? int{CAIRN_OK} : int{CAIRN_WRONG_ADJOINT};
   });
 }

@@ -104,7 +104,7 @@ gradient over_ranks(MPI_Comm comm) {
   cairn::collective const together{comm};
   // A few steps tell what all would. Every number of every rank takes part.
   auto const report = cairn::check_adjoint(step, adjoint, x0, 4, together, {.directions = 1, .whole = false});
-  if (mpi::rank_in(comm) == 0) std::printf("%s\n", report.text());
+  if (mpi::rank_in(comm) == 0) std::printf("%s\n", report.text().c_str());
   std::fill(by_k.begin(), by_k.end(), 0.0);  // the check has added to it
 
   cairn::workload work;

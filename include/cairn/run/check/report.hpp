@@ -3,6 +3,7 @@
 /// \file report.hpp  The results of `check_adjoint` and `check_gradient`.
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/text.hpp>
@@ -64,8 +65,8 @@ struct adjoint_report {
   std::uint64_t step_calls = 0;      ///< made by the check, without those of `gradient`
 
   [[nodiscard]] bool passed() const noexcept { return fault == adjoint_fault::none; }  ///< whether nothing is wrong
-  /// The result in one line of text; valid as long as the report.
-  [[nodiscard]] char const* text() const noexcept { return text_.c_str(); }
+  /// The result in one line of text.
+  [[nodiscard]] std::string text() const { return text_.c_str(); }
 
   /// Writes the line of text from the numbers.
   CAIRN_DECL void put_in_words(char const* who);
