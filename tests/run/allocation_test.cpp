@@ -365,7 +365,7 @@ TEST_CASE("a loop in a loop survives every allocation that fails") {
   };
   struct memory {
     cairn::workspace<state, cairn::revolve> outer;
-    cairn::nested<cairn::revolve, step, decltype(one_step)> loop{cairn::revolve{6, 2}, {}, one_step};
+    decltype(cairn::nested{cairn::revolve{6, 2}, step{}, one_step}) loop{cairn::revolve{6, 2}, step{}, one_step};
   };
   state const x0 = initial_state<state>();
   survives_every_failure<memory>([&](auto& work) {

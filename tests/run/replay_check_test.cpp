@@ -51,7 +51,7 @@ auto recording(Step& step) {
   };
   auto const reverse = [](step_tape const& tape, pendulum::numbers& bar) { pendulum::swing_back(tape.before, bar); };
   auto const restart = [](step_tape const& tape) { return pendulum::state{tape.after}; };
-  return recorded{record, reverse, restart};
+  return recorded{std::move(record), reverse, restart};
 }
 
 /// Calls use(adjoint) for every form that a plan can be run with.

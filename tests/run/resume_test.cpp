@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 #include <cairn/cairn.hpp>
+#include <cairn/schedule/fingerprint.hpp>
 #include "support/catch.hpp"
 #include "support/toy_stores.hpp"
 
@@ -274,4 +275,206 @@ TEST_CASE("a resumed sweep that stops again knows its initial state") {
   CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, other, plan, noted, pendulum::one_step{}, work),
                   cairn::invalid_call);
   CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, noted, pendulum::one_step{}, work) == expected);
+}
+
+namespace {
+
+/// Stops a gradient at every event in turn, and lets it go on with the seed as if nothing were noted.
+template <class Step, class Adjoint, class Plan, class Workspace>
+void go_on_from_anywhere(Plan const& plan, Adjoint adjoint, Workspace make_workspace, bool elsewhere = false) {
+  auto const expected = pendulum::stored{plan.steps()}.gradient;
+  for (long k = 0;; ++k) {
+    auto work = make_workspace();
+    try {
+      (void)cairn::gradient(Step{}, pendulum::start(), plan, pendulum::seed, adjoint, work, stop_at{k});
+      return;
+    } catch (stop) {
+    }
+    auto another = make_workspace();
+    auto& used = elsewhere ? another : work;
+    CHECK(cairn::resume(Step{}, pendulum::start(), plan, pendulum::seed, adjoint, used) == expected);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a sweep that stopped anywhere goes on with its seed, to the same bits") {
+  for (step_index const n : {1, 2, 17}) {
+    cairn::any_schedule const plan = cairn::revolve{n, 3}, blocks = cairn::uniform{n},
+                              leafy = cairn::leaves{n, 3, cairn::revolve{(n + 2) / 3, 2}};
+    auto const fresh = [&] { return cairn::workspace_for<pendulum::state>(plan); };
+    go_on_from_anywhere<pendulum::in_place>(plan, pendulum::one_step{}, fresh);
+    go_on_from_anywhere<pendulum::by_value>(blocks, pendulum::with_next{}, fresh);
+    go_on_from_anywhere<pendulum::out_of_place>(plan, pendulum::recorded(), fresh);
+    go_on_from_anywhere<pendulum::out_of_place>(leafy, pendulum::leaf{}, fresh);
+    auto const checked = [&] {
+      return cairn::workspace_for<pendulum::state>(plan, cairn::sweep_options{cairn::replay_check::every_step});
+    };
+    go_on_from_anywhere<pendulum::in_place>(plan, pendulum::one_step{}, checked);
+    toys::serialising store;
+    auto const over = [&] { return cairn::workspace_for<pendulum::state>(plan, store); };
+    go_on_from_anywhere<pendulum::in_place>(plan, pendulum::one_step{}, over, true);
+    toys::threaded late;
+    auto const over_late = [&] { return cairn::workspace_for<pendulum::state>(plan, late); };
+    go_on_from_anywhere<pendulum::in_place>(plan, pendulum::one_step{}, over_late, true);
+  }
+}
+
+TEST_CASE("a sweep that stopped on its way forward runs no step before the last state that is held") {
+  step_index const n = 20;
+  auto const plan = cairn::store_all(n);
+  for (step_index last = 0; last < n; ++last) {
+    toys::serialising store;
+    auto work = cairn::workspace_for<pendulum::state>(plan, store);
+    auto const step = [&](pendulum::state& x, step_index i) {
+      if (i == last) throw stop{};
+      pendulum::in_place{}(x, i);
+    };
+    CHECK_THROWS_AS(
+        cairn::gradient(step, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}, work), stop);
+    auto another = cairn::workspace_for<pendulum::state>(plan, store);  // of a new process, say
+    step_index first = n;
+    auto const noting = [&](pendulum::state& x, step_index i) {
+      first = i < first ? i : first;
+      pendulum::in_place{}(x, i);
+    };
+    pendulum::step_calls = 0;
+    CHECK(cairn::resume(noting, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}, another) ==
+          pendulum::stored{n}.gradient);
+    step_index const held = last < n - 1 ? last : n - 2;  // the state before the turn is in no slot
+    CHECK(first == held);
+    CHECK(pendulum::step_calls == n - held);
+  }
+}
+
+TEST_CASE("an object goes on from the way, too") {
+  cairn::revolve const plan{30, 3};
+  auto const step = [](solver& x) { x.advance(); };
+  auto const adjoint = [](solver const& x, double& bar) { bar *= std::cos(x.u); };
+  solver whole;
+  double const expected = cairn::gradient(step, whole, plan, 1.0, adjoint);
+  for (int at = 0; at < 30; at += 7) {
+    auto work = cairn::workspace_for<solver>(plan);
+    int left = at;
+    auto const stops = [&](solver& x) {
+      if (left-- == 0) throw stop{};
+      x.advance();
+    };
+    solver x;
+    CHECK_THROWS_AS(cairn::gradient(stops, x, plan, 1.0, adjoint, work), stop);
+    solver again;
+    CHECK(cairn::resume(step, again, plan, 1.0, adjoint, work) == expected);
+  }
+}
+
+TEST_CASE("another number of steps, or another plan, is refused before any step runs") {
+  cairn::any_schedule const plan = cairn::revolve{20, 3};
+  auto work = cairn::workspace_for<pendulum::state>(plan);
+  cairn::resume_point noted{step_index{20}, pendulum::numbers{}, step_index{20}, cairn::fingerprint(plan)};
+  auto const noting =
+      cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
+        noted.open = i;
+        noted.bar = bar;
+        if (i == 12) throw stop{};
+      });
+  CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, noting, work), stop);
+  using Catch::Matchers::ContainsSubstring;
+  pendulum::step_calls = 0;
+  auto const with = [&](cairn::any_schedule const& other, auto position, auto& used) {
+    return cairn::resume(pendulum::in_place{}, pendulum::start(), other, position, pendulum::one_step{}, used);
+  };
+  auto fresh = cairn::workspace_for<pendulum::state>(plan);
+  SECTION("by the workspace in which it stopped") {
+    cairn::resume_point const bare{noted.open, noted.bar};
+    CHECK_THROWS_WITH(with(cairn::revolve{25, 3}, bare, work), ContainsSubstring("its steps = 20, steps = 25"));
+    CHECK_THROWS_WITH(with(cairn::revolve{20, 4}, bare, work), ContainsSubstring("its slots = 3, slots = 4"));
+    CHECK_THROWS_AS(with(cairn::leaves{20, 4, cairn::revolve{5, 3}}, bare, work), cairn::invalid_plan);
+    CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, pendulum::start(), cairn::any_schedule{cairn::revolve{19, 3}},
+                                  pendulum::seed, pendulum::one_step{}, work), cairn::invalid_call);
+  }
+  SECTION("by the number of steps that was noted") {
+    cairn::resume_point const position{noted.open, noted.bar, step_index{20}};
+    CHECK_THROWS_WITH(with(cairn::revolve{25, 3}, position, fresh), ContainsSubstring("another number of steps"));
+  }
+  SECTION("by the fingerprint that was noted") {
+    CHECK_THROWS_WITH(with(cairn::uniform{20}, noted, fresh), ContainsSubstring("its fingerprint is not that"));
+  }
+  CHECK(pendulum::step_calls == 0);
+  CHECK(with(plan, noted, work) == pendulum::stored{20}.gradient);
+  CHECK(with(plan, noted, fresh) == pendulum::stored{20}.gradient);  // ended: the workspace is free for any plan
+  CHECK(with(cairn::revolve{20, 5}, cairn::resume_point{noted.open, noted.bar}, fresh) ==
+        pendulum::stored{20}.gradient);
+}
+
+TEST_CASE("a loop of unknown length that stopped on its way back is resumed, here and in a new process") {
+  step_index const n = 23;
+  auto const expected = pendulum::stored{n}.gradient;
+  cairn::online const plan{4};
+  auto const more = [](pendulum::state const&, step_index i) { return i < n; };
+  toys::serialising store;
+  for (step_index stopped_at = 0; stopped_at < n; stopped_at += 3) {
+    cairn::resume_point noted{n, pendulum::numbers{}};
+    auto const noting =
+        cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
+          noted = {i, bar};
+          if (i == stopped_at) throw stop{};
+        });
+    auto work = cairn::workspace_for<pendulum::state>(plan);
+    auto run = cairn::checkpointed_while(pendulum::in_place{}, pendulum::start(), more, plan, work);
+    CHECK_THROWS_AS(run.reverse(pendulum::seed, noting), stop);
+    CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, noted, pendulum::one_step{}, work) == expected);
+
+    auto const outliving = [&] { return cairn::workspace_for<pendulum::state>(plan, store); };
+    auto first = outliving();
+    auto other = cairn::checkpointed_while(pendulum::out_of_place{}, pendulum::start(), more, plan, first);
+    CHECK_THROWS_AS(other.reverse(pendulum::seed, noting), stop);
+    auto second = outliving();
+    CHECK_THROWS_WITH(
+        cairn::resume(pendulum::out_of_place{}, pendulum::start(), plan, noted, pendulum::one_step{}, second),
+        Catch::Matchers::ContainsSubstring("resume_point{open, bar, steps}"));
+    CHECK(cairn::resume(pendulum::out_of_place{}, pendulum::start(), plan,
+                        cairn::resume_point{noted.open, noted.bar, n}, pendulum::one_step{}, second) == expected);
+  }
+}
+
+TEST_CASE("the records of adaptive steps are given back, on the way forward and back") {
+  auto const first = [](double& x, step_index i) {
+    double const h = 0.01 * (1 + std::abs(x)) + 0.001 * double(i % 3);
+    x += h * std::sin(x);
+    return h;
+  };
+  auto const again = [](double& x, double h) { x += h * std::sin(x); };
+  auto const back = [](double x, double& bar, double h) { bar *= 1 + h * std::cos(x); };
+  cairn::revolve const plan{40, 4};
+  cairn::adaptive whole{first, again};
+  double const expected = cairn::gradient(whole.step(), 1.0, plan, 1.0, whole.with_record(back));
+  for (step_index const open : {0, 7, 30}) {  // stopped on the way back
+    cairn::adaptive loop{first, again};
+    cairn::resume_point noted{step_index{40}, 1.0};
+    auto const noting = cairn::hooked(loop.with_record(back), [&](double, double bar, step_index i) {
+      noted = {i, bar};
+      if (i == open) throw stop{};
+    });
+    CHECK_THROWS_AS(cairn::gradient(loop.step(), 1.0, plan, 1.0, noting), stop);
+    cairn::adaptive other{first, again};
+    auto work = cairn::workspace_for<double>(plan);
+    CHECK(cairn::resume(other.step(loop.records()), 1.0, plan, noted, other.with_record(back), work) == expected);
+    CHECK(other.records() == whole.records());
+  }
+  for (step_index const at : {0, 1, 25, 39}) {  // stopped on the way forward: later steps choose
+    cairn::adaptive loop{[&](double& x, step_index i) {
+                           if (i == at) throw stop{};
+                           return first(x, i);
+                         }, again};
+    CHECK_THROWS_AS(cairn::gradient(loop.step(), 1.0, plan, 1.0, loop.with_record(back)), stop);
+    CHECK(loop.records().size() == std::size_t(at));
+    cairn::adaptive other{first, again};
+    auto work = cairn::workspace_for<double>(plan);
+    CHECK(cairn::resume(other.step(loop.records()), 1.0, plan, 1.0, other.with_record(back), work) == expected);
+    CHECK(other.records() == whole.records());
+    cairn::adaptive repeating{first, again};  // a whole loop that repeats what another one chose
+    auto step = repeating.step(whole.records());
+    CHECK(cairn::gradient(step, 1.0, plan, 1.0, repeating.with_record(back)) == expected);
+    CHECK_THROWS_AS(cairn::gradient(step, 1.0, plan, 1.0, repeating.with_record(back)), cairn::invalid_call);
+  }
 }

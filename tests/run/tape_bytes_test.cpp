@@ -71,7 +71,7 @@ auto adjoint_with(std::size_t tape_size) {
     ++x[0];
     return Tape(tape_size);
   };
-  return recorded{record, [](Tape const& tape, buffer&, step_index) { use_up(tape); },
+  return recorded{std::move(record), [](Tape const& tape, buffer&, step_index) { use_up(tape); },
                   [](Tape const&) { return buffer(5000); }};
 }
 

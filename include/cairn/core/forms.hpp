@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/adjoint_shape.hpp>
+#include <cairn/core/detail/kept_as.hpp>
 #include <cairn/core/detail/step_shape.hpp>
 #include <cairn/core/detail/traits.hpp>
 #include <cairn/core/detail/user_values.hpp>
@@ -14,21 +15,31 @@
 namespace cairn {
 
 /// Declares that `f(x[, i])` changes x. Needed, like the next four, only for functions whose types do not show their
-/// form.
+/// form. An lvalue is kept by reference, see `hooked`.
 template <class F>
-[[nodiscard]] constexpr auto in_place(F f) { return detail::tagged<step_form::in_place, F>{std::move(f)}; }
+[[nodiscard]] constexpr auto in_place(F&& f) {
+  return detail::tagged<step_form::in_place, detail::kept_as<F>>{std::forward<F>(f)};
+}
 /// Declares that f is `x1 = f(x[, i])`.
 template <class F>
-[[nodiscard]] constexpr auto by_value(F f) { return detail::tagged<step_form::by_value, F>{std::move(f)}; }
+[[nodiscard]] constexpr auto by_value(F&& f) {
+  return detail::tagged<step_form::by_value, detail::kept_as<F>>{std::forward<F>(f)};
+}
 /// Declares that `f(x, x1[, i])` writes all of x1; the content of x1 before the call is unspecified.
 template <class F>
-[[nodiscard]] constexpr auto out_of_place(F f) { return detail::tagged<step_form::out_of_place, F>{std::move(f)}; }
+[[nodiscard]] constexpr auto out_of_place(F&& f) {
+  return detail::tagged<step_form::out_of_place, detail::kept_as<F>>{std::forward<F>(f)};
+}
 /// Declares that `f(x, bar, first, last)` reverses the steps [first, last); x is the state `first`.
 template <class F>
-[[nodiscard]] constexpr auto leaf(F f) { return detail::tagged<adjoint_form::leaf, F>{std::move(f)}; }
+[[nodiscard]] constexpr auto leaf(F&& f) {
+  return detail::tagged<adjoint_form::leaf, detail::kept_as<F>>{std::forward<F>(f)};
+}
 /// Declares that `f(x, x1, bar, i)` also takes the state after the step.
 template <class F>
-[[nodiscard]] constexpr auto with_next(F f) { return detail::tagged<adjoint_form::with_next, F>{std::move(f)}; }
+[[nodiscard]] constexpr auto with_next(F&& f) {
+  return detail::tagged<adjoint_form::with_next, detail::kept_as<F>>{std::forward<F>(f)};
+}
 
 /// One forward step on states S, in one of the three forms, with or without an index; see `checkpointed_while` for
 /// steps that return bool.

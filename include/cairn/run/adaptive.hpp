@@ -11,6 +11,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/callable.hpp>
 #include <cairn/core/detail/copy_fault.hpp>
+#include <cairn/core/detail/kept_as.hpp>
 #include <cairn/core/detail/step_shape.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
@@ -91,30 +92,31 @@ struct step_records {
 /// recording adjoint.
 template <class F, class Record>
 struct recalling {
-  mutable F f;  // mutable, so that a const copy of a mutable lambda works
+  using called = std::remove_reference_t<F>;
+  kept_callable<F> kept;
   step_records<Record> const* records;
 
   template <class State>
-    requires calls_with_record<F, Record, State&>
+    requires calls_with_record<called, Record, State&>
     decltype(auto) operator()(State& x, step_index i) const {
-      return call_with_record<F, Record>(f, i, records->at(i), x);
+      return call_with_record<called, Record>(*kept, i, records->at(i), x);
     }
   // These take bar as f does, by reference or by value; the last index of a leaf is not a bar.
   template <class State, class Bar>
-    requires calls_with_record<F, Record, State const&, Bar>
+    requires calls_with_record<called, Record, State const&, Bar>
   decltype(auto) operator()(State const& x, Bar&& bar, step_index i) const {
-    return call_with_record<F, Record>(f, i, records->at(i), x, std::forward<Bar>(bar));
+    return call_with_record<called, Record>(*kept, i, records->at(i), x, std::forward<Bar>(bar));
   }
   // The adjoint of an object may change the object.
   template <class State, class Bar>
-    requires(saved_state<State> && calls_with_record<F, Record, State&, Bar>)
+    requires(saved_state<State> && calls_with_record<called, Record, State&, Bar>)
   decltype(auto) operator()(State& x, Bar&& bar, step_index i) const {
-    return call_with_record<F, Record>(f, i, records->at(i), x, std::forward<Bar>(bar));
+    return call_with_record<called, Record>(*kept, i, records->at(i), x, std::forward<Bar>(bar));
   }
   template <class State, class Bar>
-    requires(!std::is_same_v<Bar, step_index> && calls_with_record<F, Record, State const&, State const&, Bar>)
+    requires(!std::is_same_v<Bar, step_index> && calls_with_record<called, Record, State const&, State const&, Bar>)
   decltype(auto) operator()(State const& x, State const& x1, Bar&& bar, step_index i) const {
-    return call_with_record<F, Record>(f, i, records->at(i), x, x1, std::forward<Bar>(bar));
+    return call_with_record<called, Record>(*kept, i, records->at(i), x, x1, std::forward<Bar>(bar));
   }
 };
 
@@ -173,12 +175,22 @@ class adaptive {
   /// loop, and if a second loop begins with this step: it would repeat the choices of the first
   [[nodiscard]] repeatable step() noexcept {
     records_.all.clear();
+    given_ = false;
+    return {*this, ++records_.loops};
+  }
+  /// The same with the records of steps that have run before, in another process for example: these steps repeat them,
+  /// and later ones choose. For `resume`, and for a loop that is to repeat what another one chose.
+  [[nodiscard]] repeatable step(std::vector<Record> records) noexcept {
+    records_.all = std::move(records);
+    given_ = true;
     return {*this, ++records_.loops};
   }
   /// Adds the record of the step as last argument of an adjoint, or of the `record` of a recording adjoint: `f(x, bar[,
-  /// i], record)`, `f(x, x1, bar[, i], record)`, `tape = f(x[, i], record)`. Keeps a copy of f.
+  /// i], record)`, `f(x, x1, bar[, i], record)`, `tape = f(x[, i], record)`. Keeps an lvalue by reference.
   template <class F>
-  [[nodiscard]] auto with_record(F f) const { return detail::recalling<F, Record>{std::move(f), &records_}; }
+  [[nodiscard]] auto with_record(F&& f) const {
+    return detail::recalling<detail::kept_as<F>, Record>{std::forward<F>(f), &records_};
+  }
 
   /// The records, one for each step that has run.
   [[nodiscard]] std::vector<Record> const& records() const noexcept { return records_.all; }
@@ -197,7 +209,7 @@ class adaptive {
   }
   void begin(std::uint64_t loop) {
     check_loop(loop, 0);
-    if (!records_.all.empty())
+    if (!records_.all.empty() && !std::exchange(given_, false))
       throw invalid_call{"cairn::adaptive",
                          "a second loop begins with this step, and would repeat what the first one chose",
                          {{"records", records_.all.size()}},
@@ -229,6 +241,7 @@ class adaptive {
   First first_;
   Again again_;
   detail::step_records<Record> records_;
+  bool given_ = false;  // the records were given, and no loop has begun with them
 };
 
 }  // namespace cairn

@@ -3,6 +3,7 @@
 /// \file each_bar.hpp  The gradients of several objectives from one sweep.
 #include <type_traits>
 #include <utility>
+#include <cairn/core/detail/kept_as.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/state_traits.hpp>
@@ -21,9 +22,10 @@ template <class Adjoint, class State, class Bars>
 template <class Adjoint, class State, class Bars>
 inline constexpr adjoint_form form_on_each = shape_on_each<Adjoint, State, Bars>().form;
 
-template <class Adjoint>
+template <class Given>
 struct adjoint_of_each {
-  mutable Adjoint adjoint;  // mutable, so that a const copy of a mutable lambda works
+  using Adjoint = std::remove_reference_t<Given>;
+  kept_callable<Given> adjoint;
   mutable cached_object memory;  // for a snapshot of an object that the adjoint changes
 
   template <class State, class Bars>
@@ -45,23 +47,23 @@ struct adjoint_of_each {
   template <class State, class Bars>
     requires(form_on_each<Adjoint, State, Bars> == adjoint_form::with_next)
   void operator()(State const& x, State const& x1, Bars& bars, step_index const i) const {
-    for (auto& bar : bars) pull_back(adjoint, bar, x, x1, bar, i);
+    for (auto& bar : bars) pull_back(*adjoint, bar, x, x1, bar, i);
   }
   void ends_in(end_hash end) const
     requires takes_end_hash<Adjoint>
   {
-    adjoint.ends_in(end);
+    (*adjoint).ends_in(end);
   }
 
  private:
   template <class State, class X, class Bars>
   void step_back(X& x, Bars& bars, step_index const i) const {
     constexpr bool indexed = shape_on_each<Adjoint, State, Bars>().indexed;
-    on_each<State>(x, bars, [&](auto& bar) { pull_back_step<indexed>(adjoint, bar, x, i); });
+    on_each<State>(x, bars, [&](auto& bar) { pull_back_step<indexed>(*adjoint, bar, x, i); });
   }
   template <class State, class X, class Bars>
   void leaf_back(X& x, Bars& bars, step_index const first, step_index const last) const {
-    on_each<State>(x, bars, [&](auto& bar) { pull_back(adjoint, bar, x, bar, first, last); });
+    on_each<State>(x, bars, [&](auto& bar) { pull_back(*adjoint, bar, x, bar, first, last); });
   }
   /// Restores an object that the adjoint of one bar has changed, for the adjoint of the next.
   template <class State, class X, class Bars, class F>
@@ -80,14 +82,15 @@ struct adjoint_of_each {
 };
 
 /// The `reverse` of a recording adjoint, for several bars.
-template <class Reverse>
+template <class Given>
 struct reverse_of_each {
-  mutable Reverse reverse;
+  using Reverse = std::remove_reference_t<Given>;
+  kept_callable<Given> reverse;
 
   template <class Tape, class Bars>
     requires(!std::is_const_v<Bars> && range_like<Bars>)
   void operator()(Tape& tape, Bars& bars, step_index const i) const {
-    for (auto& bar : bars) pull_back_step<calls_with_index<Reverse, Tape&, decltype(bar)>>(reverse, bar, tape, i);
+    for (auto& bar : bars) pull_back_step<calls_with_index<Reverse, Tape&, decltype(bar)>>(*reverse, bar, tape, i);
   }
 };
 
@@ -99,23 +102,19 @@ struct reverse_of_each {
 /// bar.
 ///
 /// \param adjoint  `(x, bar[, i])`, `(x, x1, bar, i)` or `(x, bar, first, last)`, in place or by value; called once for
-///   each bar, in order. Whatever it accumulates elsewhere, such as a gradient with respect to parameters, is the sum
-///   over all bars; to have one for each, make it a part of the bar. Keeps a copy of the adjoint, and one snapshot of
-///   an object that the adjoint may change, which is restored for the next bar
+///   each bar, in order. Of `recorded`, each step is recorded once, and its tape is reversed for each bar. Whatever the
+///   adjoint accumulates elsewhere, such as a gradient with respect to parameters, is the sum over all bars; to have
+///   one for each, make it a part of the bar. An lvalue is kept by reference, see `hooked`. Keeps one snapshot of an object
+///   that the adjoint may change, which is restored for the next bar
 template <class Adjoint>
-[[nodiscard]] constexpr auto each_bar(Adjoint adjoint) {
-  return detail::adjoint_of_each<Adjoint>{std::move(adjoint), {}};
-}
-/// The same for a recording adjoint: each step is recorded once, and its tape is reversed for each bar.
-template <class Record, class Reverse>
-[[nodiscard]] constexpr auto each_bar(recorded<Record, Reverse> adjoint) {
-  return recorded{std::move(adjoint.record), detail::reverse_of_each<Reverse>{std::move(adjoint.reverse)}};
-}
-/// The same with a way to restart from a tape.
-template <class Record, class Reverse, class Restart>
-[[nodiscard]] constexpr auto each_bar(recorded<Record, Reverse, Restart> adjoint) {
-  return recorded{std::move(adjoint.record), detail::reverse_of_each<Reverse>{std::move(adjoint.reverse)},
-                  std::move(adjoint.restart)};
+[[nodiscard]] constexpr auto each_bar(Adjoint&& adjoint) {
+  if constexpr (detail::recorder<std::remove_reference_t<Adjoint>>) {
+    detail::reverse_of_each<detail::kept_as<decltype((std::forward<Adjoint>(adjoint).reverse))>> each{
+        std::forward<Adjoint>(adjoint).reverse};
+    if constexpr (requires { adjoint.restart; })
+      return recorded{std::forward<Adjoint>(adjoint).record, std::move(each), std::forward<Adjoint>(adjoint).restart};
+    else return recorded{std::forward<Adjoint>(adjoint).record, std::move(each)};
+  } else return detail::adjoint_of_each<detail::kept_as<Adjoint>>{std::forward<Adjoint>(adjoint), {}};
 }
 
 }  // namespace cairn

@@ -7,16 +7,25 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#include <cairn/core/detail/compiler.hpp>
+#include <cairn/core/detail/kept_as.hpp>
 #include <cairn/core/detail/signature.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/detail/cached_object.hpp>
+#include <cairn/run/detail/reversal.hpp>
 
 namespace cairn {
 namespace detail {
 
+/// `f(x, x1, i)`, which writes all of x1: the one place from which a loop with jumps calls such a step.
+template <class F, class State>
+[[gnu::noinline]] void move_to(F& f, State const& x, State& x1, step_index const i) {
+  if constexpr (shape_of_step<F, State>().indexed) call_lending(f, x, x1, i);
+  else call_lending(f, x, x1);
+}
 /// Advances x by a step or a jump. Forward and backward sweep call the same instantiation, and so the same machine
 /// code: see call.hpp. Returns the step's result if the step may end its loop, otherwise true.
 template <class F, class State>
@@ -55,10 +64,12 @@ using told_by = told_types<Step, Adjoint, typename decltype(parameters_of<Step>(
                            typename decltype(parameters_of<Adjoint>())::type>;
 
 /// What all jumps have: the map of the state, and its adjoint.
-template <class Jump, class Adjoint>
+template <class KeptJump, class KeptAdjoint>
 struct jump_maps {
-  mutable Jump jump;  // mutable, so that a const pair of mutable lambdas works
-  mutable Adjoint adjoint;
+  using Jump = std::remove_reference_t<KeptJump>;
+  using Adjoint = std::remove_reference_t<KeptAdjoint>;
+  kept_callable<KeptJump> jump;
+  kept_callable<KeptAdjoint> adjoint;
 
   template <class State>
   static consteval bool check_jump() {
@@ -79,14 +90,14 @@ struct jump_maps {
 
   template <class State>
   void run(State& x, step_index i) const {
-    if constexpr (check_jump<State>()) move_on(jump, x, i);
+    if constexpr (check_jump<State>()) move_on(*jump, x, i);
   }
   /// \param x  the state before the jump
   template <class X, class Bar>
   void reverse(X& x, Bar& bar, step_index const i) const {
     using State = std::remove_const_t<X>;
     if constexpr (!check_adjoint<State, Bar>()) return;
-    else pull_back_step<shape_of_adjoint<Adjoint, State, Bar>().indexed>(adjoint, bar, x, i);
+    else pull_back_step<shape_of_adjoint<Adjoint, State, Bar>().indexed>(*adjoint, bar, x, i);
   }
 };
 
@@ -118,9 +129,10 @@ struct jump_of_step : jump_maps<Jump, Adjoint> {
 };
 
 /// A jump before every step at which a condition holds.
-template <class Condition, class Jump, class Adjoint>
+template <class KeptCondition, class Jump, class Adjoint>
 struct jump_on_condition : jump_maps<Jump, Adjoint> {
-  mutable Condition condition;
+  using Condition = std::remove_reference_t<KeptCondition>;
+  kept_callable<KeptCondition> condition;
 
   template <class State>
   static constexpr bool indexed = calls<Condition, State const&, step_index const&>;
@@ -142,8 +154,8 @@ struct jump_on_condition : jump_maps<Jump, Adjoint> {
   template <class State>
   [[nodiscard]] bool due_before(State const& x, step_index const i) const {
     if constexpr (!check_condition<State>()) return false;
-    else if constexpr (indexed<State>) return call_lending(condition, x, i);
-    else return call_lending(condition, x);
+    else if constexpr (indexed<State>) return call_lending(*condition, x, i);
+    else return call_lending(*condition, x);
   }
   [[nodiscard]] static constexpr bool due_after(step_index) noexcept { return false; }
   [[nodiscard]] static constexpr step_index next(step_index i, step_index) noexcept { return i + 1; }
@@ -197,8 +209,19 @@ class jump_trail {
     made.from = made.to = from;
     made.x = nullptr;
     if (!moved_) made.x = start_;
-    else if (ends) made.x = &*live_;
+    else if (ends) made.x = address_of(*live_);
     else put(made.stored, *live_);
+  }
+  /// Runs step i on the present state.
+  template <class Step>
+  void run(Step& step, step_index i) {
+    if constexpr (shape_of_step<Step, State>().form == step_form::out_of_place) {
+      put(next_, here());  // a state of the same shape; what it holds is not read
+      move_to(step, here(), *next_, i);
+      moved_ = true;
+      using std::swap;
+      swap(live_, next_);
+    } else move_on(step, live(), i);
   }
   [[nodiscard]] std::size_t size() const noexcept { return used_; }
   [[nodiscard]] mark& operator[](std::size_t k) noexcept { return marks_[k]; }
@@ -214,7 +237,7 @@ class jump_trail {
   std::vector<mark> marks_;
   std::size_t used_ = 0;
   State const* start_ = nullptr;
-  std::optional<State> live_;
+  std::optional<State> live_, next_;
   bool moved_ = false;
 };
 
@@ -248,6 +271,8 @@ class jump_trail<State> {
     }
     emplace_by(made.stored, [this] { return taken_snapshot(here()); });
   }
+  template <class Step>
+  void run(Step& step, step_index i) { move_on(step, live(), i); }
   [[nodiscard]] std::size_t size() const noexcept { return used_; }
   [[nodiscard]] mark& operator[](std::size_t k) noexcept { return marks_[k]; }
   [[nodiscard]] State& back_at(mark const& m) const {
@@ -261,6 +286,94 @@ class jump_trail<State> {
   State* live_ = nullptr;
 };
 
+/// A jump that was made while a step was recorded, and the state before it.
+template <class State>
+struct jump_of_tape {
+  State before;
+  std::size_t jump = 0;
+  bool after = false;  // after the step
+};
+/// The tape of a step with its jumps.
+template <class State, class Tape>
+struct jump_tape {
+  Tape of_step;
+  std::vector<jump_of_tape<State>> made;
+  step_index step = 0;
+};
+/// `tape = record(x, i)` with the jumps of step i.
+template <class Kept, class... Jump>
+struct jumps_record {
+  using Record = std::remove_reference_t<Kept>;
+  kept_callable<Kept> inner;
+  std::tuple<Jump...> jumps;
+
+  template <class State>
+    requires(copied_state<State> && (calls<Record, State&, step_index> || calls<Record, State&>))
+  auto operator()(State& x, step_index const i) const {
+    std::vector<jump_of_tape<State>> made;
+    auto const make = [&](bool after, auto due) {
+      std::size_t k = 0;
+      auto const one = [&](auto const& jump) {
+        if (due(jump)) {
+          made.push_back({copy_of(std::as_const(x)), k, after});
+          jump.run(x, i);
+        }
+        ++k;
+      };
+      std::apply([&](auto const&... jump) { (one(jump), ...); }, jumps);
+    };
+    make(false, [&](auto const& jump) { return jump.due_before(std::as_const(x), i); });
+    using inner_tape = std::remove_cvref_t<decltype(record_step(*inner, x, i))>;
+    jump_tape<State, inner_tape> tape{
+        taken_from([&]() -> decltype(auto) { return record_step(*inner, x, i); }), {}, i};
+    make(true, [&](auto const& jump) { return jump.due_after(i); });
+    tape.made = std::move(made);
+    return tape;
+  }
+};
+/// `reverse(tape, bar, i)` of such a tape.
+template <class Kept, class... Jump>
+struct jumps_reverse {
+  using Reverse = std::remove_reference_t<Kept>;
+  kept_callable<Kept> inner;
+  std::tuple<Jump...> jumps;
+
+  template <class State, class Tape, class Bar>
+    requires(calls_with_index<Reverse, Tape&, Bar&> || calls<Reverse, Tape&, Bar&>)
+  void operator()(jump_tape<State, Tape>& tape, Bar& bar, step_index const i) const {
+    std::size_t k = tape.made.size();
+    for (; k > 0 && tape.made[k - 1].after; --k) undo(tape.made[k - 1], bar, i);
+    pull_back_step<calls_with_index<Reverse, Tape&, Bar&>>(*inner, bar, tape.of_step, i);
+    for (; k > 0; --k) undo(tape.made[k - 1], bar, i);
+  }
+
+ private:
+  template <class State, class Bar>
+  void undo(jump_of_tape<State> const& made, Bar& bar, step_index const i) const {
+    std::size_t k = 0;
+    auto const one = [&](auto const& jump) {
+      if (k++ == made.jump) jump.reverse(made.before, bar, i);
+    };
+    std::apply([&](auto const&... jump) { (one(jump), ...); }, jumps);
+  }
+};
+/// `x1 = restart(tape)` of such a tape.
+template <class Kept, class... Jump>
+struct jumps_restart {
+  kept_callable<Kept> inner;
+  std::tuple<Jump...> jumps;
+
+  template <class State, class Tape>
+  State operator()(jump_tape<State, Tape> const& tape) const {
+    State x = copy_of(static_cast<State const&>((*inner)(tape.of_step)));
+    auto const one = [&](auto const& jump) {
+      if (jump.due_after(tape.step)) jump.run(x, tape.step);
+    };
+    std::apply([&](auto const&... jump) { (one(jump), ...); }, jumps);
+    return x;
+  }
+};
+
 }  // namespace detail
 
 /// A jump of state i before step i: `x = jump(x[, i])`, in place or by value. An argument of `with_jumps`.
@@ -268,35 +381,39 @@ class jump_trail<State> {
 ///   state after the jump before the call, and to the state before the jump after the call
 /// \throws invalid_call   if i < 0
 template <class Jump, class Adjoint>
-[[nodiscard]] auto jump_at(step_index i, Jump jump, Adjoint adjoint) {
-  detail::jump_of_step<Jump, Adjoint> made{{std::move(jump), std::move(adjoint)}, i, false};
+[[nodiscard]] auto jump_at(step_index i, Jump&& jump, Adjoint&& adjoint) {
+  detail::jump_of_step<detail::kept_as<Jump>, detail::kept_as<Adjoint>> made{
+      {std::forward<Jump>(jump), std::forward<Adjoint>(adjoint)}, i, false};
   made.check("cairn::jump_at");
   return made;
 }
 /// A jump after step i, before anything else uses state i + 1; for i = n - 1 a jump of the final state. Its adjoint
 /// runs step i once more.
 template <class Jump, class Adjoint>
-[[nodiscard]] auto jump_after(step_index i, Jump jump, Adjoint adjoint) {
-  detail::jump_of_step<Jump, Adjoint> made{{std::move(jump), std::move(adjoint)}, i, true};
+[[nodiscard]] auto jump_after(step_index i, Jump&& jump, Adjoint&& adjoint) {
+  detail::jump_of_step<detail::kept_as<Jump>, detail::kept_as<Adjoint>> made{
+      {std::forward<Jump>(jump), std::forward<Adjoint>(adjoint)}, i, true};
   made.check("cairn::jump_after");
   return made;
 }
 /// A jump before every step i at which `condition(x)` or `condition(x, i)` is true for state i. The condition is not
 /// evaluated for the final state, which no step follows.
 template <class Condition, class Jump, class Adjoint>
-[[nodiscard]] auto jump_when(Condition condition, Jump jump, Adjoint adjoint) {
-  return detail::jump_on_condition<Condition, Jump, Adjoint>{{std::move(jump), std::move(adjoint)},
-                                                             std::move(condition)};
+[[nodiscard]] auto jump_when(Condition&& condition, Jump&& jump, Adjoint&& adjoint) {
+  return detail::jump_on_condition<detail::kept_as<Condition>, detail::kept_as<Jump>, detail::kept_as<Adjoint>>{
+      {std::forward<Jump>(jump), std::forward<Adjoint>(adjoint)}, std::forward<Condition>(condition)};
 }
 
 /// A loop whose state jumps at some of its steps: a ball bounces, a dose is given, data are assimilated. `step` and
 /// `adjoint` are those of the loop with its jumps, for any verb and plan; several jumps at one step are made in the
-/// order given. Keeps copies of all callables.
+/// order given. Lvalues are kept by reference, see `hooked`; of an rvalue step both members have a copy.
 ///
-/// The inner step is in place, and may return bool for `checkpointed_while`, or by value. The inner adjoint is one of a
-/// step, `(x, bar, i)`, or of a leaf, `(x, bar, first, last)`, which is then called for each run of steps between two
-/// jumps. If a library holds bar, no adjoint takes one. Checkpoints, hooks and `keep_going` see state i before the
-/// jumps of `jump_at(i)` and `jump_when`, and after those of `jump_after(i - 1)`.
+/// The inner step has any form; the step with jumps is out of place like it, or else in place, and may return bool for
+/// `checkpointed_while`. So has the inner adjoint: `(x, bar, i)`; `(x, x1, bar, i)`, where x1 is the state after the step
+/// and before its `jump_after`; `recorded`, whose tapes get the states before jumps, for states that can be copied; or
+/// `(x, bar, first, last)`, which is called for each run of steps between two jumps. If a library holds bar, no adjoint
+/// takes one. Checkpoints, hooks and `keep_going` see state i before the jumps of `jump_at(i)` and `jump_when`, and
+/// after those of `jump_after(i - 1)`.
 ///
 /// A step without a jump costs nothing extra. The adjoint of a step with jumps runs these jumps once more, on copies of
 /// the state whose memory is reused: one copy, and one more for each further jump; `jump_after` also runs its step
@@ -311,30 +428,56 @@ template <class Condition, class Jump, class Adjoint>
 template <class Step, class Adjoint, class... Jump>
 class with_jumps {
   using jumps_type = std::tuple<Jump...>;
-  using told = detail::told_by<std::remove_const_t<Step>, std::remove_const_t<Adjoint>>;
+  using inner_step = std::remove_reference_t<Step>;
+  using inner_back = std::remove_reference_t<Adjoint>;
+  using told = detail::told_by<std::remove_const_t<inner_step>, std::remove_const_t<inner_back>>;
   using checked = std::bool_constant<(detail::fits_jump<Jump, typename told::state, typename told::bar>() && ...)>;
-  // The callables are mutable, so that a const pair of mutable lambdas works.
+  template <class State>
+  static constexpr detail::step_shape shape_on = detail::shape_of_step<inner_step, State>();
+
   struct forward {
-    mutable std::remove_const_t<Step> inner;
+    detail::kept_callable<Step> inner;
     jumps_type jumps;
+    mutable detail::cached_object memory;
 
     template <class State>
-      requires(detail::shape_of_step<Step, State>().form == step_form::in_place ||
-               detail::shape_of_step<Step, State>().form == step_form::by_value)
-    auto operator()(State& x, step_index i) const
-        -> std::conditional_t<detail::shape_of_step<Step, State>().stops, bool, void> {
-      each([&](auto const& jump) { if (jump.due_before(std::as_const(x), i)) jump.run(x, i); });
-      [[maybe_unused]] bool const more = detail::move_on(inner, x, i);
-      each([&](auto const& jump) { if (jump.due_after(i)) jump.run(x, i); });
-      if constexpr (detail::shape_of_step<Step, State>().stops) return more;
+      requires(shape_on<State>.form == step_form::in_place || shape_on<State>.form == step_form::by_value)
+    auto operator()(State& x, step_index i) const -> std::conditional_t<shape_on<State>.stops, bool, void> {
+      before(x, i);
+      [[maybe_unused]] bool const more = detail::move_on(*inner, x, i);
+      after(x, i);
+      if constexpr (shape_on<State>.stops) return more;
+    }
+    template <class State>
+      requires(shape_on<State>.form == step_form::out_of_place)
+    void operator()(State const& x, State& x1, step_index i) const {
+      bool due = false;
+      each([&](auto const& jump) { due = due || jump.due_before(x, i); });
+      if (!due) detail::move_to(*inner, x, x1, i);
+      else {
+        auto& jumped = memory.get<std::optional<State>>();
+        if (jumped) copy_state(x, *jumped);
+        else detail::emplace_by(jumped, [&] { return detail::copy_of(x); });
+        before(*jumped, i);
+        detail::move_to(*inner, std::as_const(*jumped), x1, i);
+      }
+      after(x1, i);
     }
     /// Called by executors, once before each loop.
     void begin(detail::loop_begins loop) const {
       if (loop.steps >= 0) each([&](auto const& jump) { jump.check_loop(loop.steps); });
-      detail::begin_loop(inner, loop);
+      detail::begin_loop(*inner, loop);
     }
 
    private:
+    template <class State>
+    void before(State& x, step_index i) const {
+      each([&](auto const& jump) { if (jump.due_before(std::as_const(x), i)) jump.run(x, i); });
+    }
+    template <class State>
+    void after(State& x, step_index i) const {
+      each([&](auto const& jump) { if (jump.due_after(i)) jump.run(x, i); });
+    }
     template <class F>
     void each(F f) const {
       std::apply([&](auto const&... jump) { (f(jump), ...); }, jumps);
@@ -342,19 +485,22 @@ class with_jumps {
   };
 
   struct backward {
-    mutable std::remove_const_t<Step> inner;
-    mutable std::remove_const_t<Adjoint> back;
+    detail::kept_callable<Step> inner;
+    detail::kept_callable<Adjoint> back;
     jumps_type jumps;
     mutable detail::cached_object memory;
 
     template <class State, class Bar>
-    static constexpr adjoint_form form = detail::shape_of_adjoint<Adjoint, State, Bar>().form;
+    static constexpr adjoint_form form = detail::shape_of_adjoint<inner_back, State, Bar>().form;
     template <class State, class Bar>
       requires(copied_state<State> && form<State, Bar> == adjoint_form::one_step)
     void operator()(State const& x, Bar& bar, step_index i) const { reverse(x, bar, i, i + 1); }
     template <class State, class Bar>
       requires(copied_state<State> && form<State, Bar> == adjoint_form::leaf)
     void operator()(State const& x, Bar& bar, step_index first, step_index last) const { reverse(x, bar, first, last); }
+    template <class State, class Bar>
+      requires(copied_state<State> && form<State, Bar> == adjoint_form::with_next)
+    void operator()(State const& x, State const& x1, Bar& bar, step_index i) const { reverse(x, bar, i, i + 1, x1); }
     template <class State, class Bar>
       requires(saved_state<State> && form<State, Bar> == adjoint_form::one_step)
     void operator()(State& x, Bar& bar, step_index i) const { reverse(x, bar, i, i + 1); }
@@ -375,17 +521,21 @@ class with_jumps {
     }
 
    private:
-    template <class X, class Bar>
-    void reverse(X& x, Bar& bar, step_index first, step_index last) const {
+    /// \param next  the state after the last step and its jumps, for adjoints that take x1
+    template <class X, class Bar, class... Next>
+    void reverse(X& x, Bar& bar, step_index first, step_index last, Next const&... next) const {
       using State = std::remove_const_t<X>;
       auto& trail = memory.get<detail::jump_trail<State>>();
       trail.begin(x);
       walk(trail, first, last);
+      State const* x1 = nullptr;
+      if constexpr (sizeof...(Next) > 0) (x1 = ... = detail::address_of(next));
       for (std::size_t k = trail.size(); k-- > 0;) {
         auto const& mark = trail[k];
         auto& at = trail.back_at(mark);
-        if (mark.jump == trail.of_steps) reverse_steps(at, bar, mark.from, mark.to);
+        if (mark.jump == trail.of_steps) reverse_steps(at, bar, mark.from, mark.to, x1);
         else pick(mark.jump, [&](auto const& jump) { jump.reverse(at, bar, mark.from); });
+        x1 = detail::address_of(std::as_const(at));
       }
     }
     /// Notes the jumps and runs of steps from `first` to `last`; runs no step after the last jump.
@@ -404,7 +554,7 @@ class with_jumps {
         if (!std::exchange(open, true)) trail.note(trail.of_steps, i, end > last);
         trail[trail.size() - 1].to = end <= last ? end : last;
         if (end > last) return;
-        for (; i < end; ++i) detail::move_on(inner, trail.live(), i);
+        for (; i < end; ++i) trail.run(*inner, i);
         each([&](auto const& jump, std::size_t k) {
           if (!jump.due_after(end - 1)) return;
           trail.note(k, end - 1);
@@ -425,10 +575,12 @@ class with_jumps {
       return found;
     }
     template <class X, class Bar>
-    void reverse_steps(X& x, Bar& bar, step_index const from, step_index const to) const {
-      constexpr auto shape = detail::shape_of_adjoint<Adjoint, std::remove_const_t<X>, Bar>();
-      if constexpr (shape.form == adjoint_form::leaf) detail::pull_back(back, bar, x, bar, from, to);
-      else detail::pull_back_step<shape.indexed>(back, bar, x, from);
+    void reverse_steps(X& x, Bar& bar, step_index const from, step_index const to,
+                       [[maybe_unused]] std::remove_const_t<X> const* x1) const {
+      constexpr auto shape = detail::shape_of_adjoint<inner_back, std::remove_const_t<X>, Bar>();
+      if constexpr (shape.form == adjoint_form::leaf) detail::pull_back(*back, bar, x, bar, from, to);
+      else if constexpr (shape.form == adjoint_form::with_next) detail::pull_back(*back, bar, x, *x1, bar, from);
+      else detail::pull_back_step<shape.indexed>(*back, bar, x, from);
     }
     template <class F>
     void each(F f) const {
@@ -441,13 +593,47 @@ class with_jumps {
     }
   };
 
+  /// The adjoint if the inner one records.
+  struct taped {
+    template <class Given>
+    using record = detail::jumps_record<detail::kept_as<decltype((std::declval<Given>().record))>, Jump...>;
+    template <class Given>
+    using reverse = detail::jumps_reverse<detail::kept_as<decltype((std::declval<Given>().reverse))>, Jump...>;
+    template <class Given>
+    using restart = detail::jumps_restart<detail::kept_as<decltype((std::declval<Given>().restart))>, Jump...>;
+    template <class Arg>
+    [[nodiscard]] static auto of(Arg&& back, jumps_type const& jumps) {
+      record<Adjoint> first{std::forward<Arg>(back).record, jumps};
+      reverse<Adjoint> second{std::forward<Arg>(back).reverse, jumps};
+      if constexpr (requires { back.restart; })
+        return recorded<record<Adjoint>, reverse<Adjoint>, restart<Adjoint>>{
+            std::move(first), std::move(second), {std::forward<Arg>(back).restart, jumps}};
+      else return recorded<record<Adjoint>, reverse<Adjoint>>{std::move(first), std::move(second)};
+    }
+  };
+  template <class Arg>
+  [[nodiscard]] static auto adjoint_of(inner_step& inner, Arg&& back, jumps_type const& jumps) {
+    if constexpr (detail::recorder<inner_back>) return taped::of(std::forward<Arg>(back), jumps);
+    else
+      return backward{detail::kept_callable<Step>{inner}, detail::kept_callable<Adjoint>{std::forward<Arg>(back)}, jumps,
+                      {}};
+  }
+  using adjoint_type = decltype(adjoint_of(std::declval<inner_step&>(), std::declval<Adjoint>(),
+                                           std::declval<jumps_type const&>()));
+
  public:
   /// \param inner  the step between jumps   \param back  its adjoint
   /// \param jumps  of `jump_at`, `jump_after`, `jump_when`
-  explicit with_jumps(Step inner, Adjoint back, Jump... jumps)
-      : step{inner, jumps_type{jumps...}}, adjoint{inner, back, jumps_type{jumps...}, {}} {}
+  template <class StepArg, class AdjointArg>
+    requires(std::is_same_v<detail::kept_as<StepArg>, Step> && std::is_same_v<detail::kept_as<AdjointArg>, Adjoint>)
+  explicit with_jumps(StepArg&& inner, AdjointArg&& back, Jump... jumps)
+      : step{inner, jumps_type{jumps...}, {}},
+        adjoint(adjoint_of(*step.inner, std::forward<AdjointArg>(back), jumps_type{jumps...})) {}
   forward step;  ///< the step with its jumps
-  backward adjoint;  ///< the adjoint of that step
+  adjoint_type adjoint;  ///< the adjoint of that step
 };
+/// Deduces how the callables are kept.
+template <class Step, class Adjoint, class... Jump>
+with_jumps(Step&&, Adjoint&&, Jump...) -> with_jumps<detail::kept_as<Step>, detail::kept_as<Adjoint>, Jump...>;
 
 }  // namespace cairn

@@ -30,7 +30,9 @@ struct forward_by_plan {
 
 /// A loop that has run forward. Exceptions of user code pass through, and the object remains usable: the next call
 /// recomputes what is missing. The first `reverse` or walk backwards calls the step no more often than the plan says;
-/// later ones first recompute the states that were dropped.
+/// later ones first recompute the states that were dropped. Whatever step and adjoint read besides the state, such as
+/// controls, must be the same in the forward run and in every reverse: if it changes in between, the result is the
+/// derivative of neither loop.
 template <class Step, class State, schedule Plan, class Workspace, class Observer>
 class checkpointed_run {
   using work_type = std::remove_reference_t<Workspace>;

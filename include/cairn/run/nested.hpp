@@ -5,28 +5,49 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/compiler.hpp>
+#include <cairn/core/detail/kept_as.hpp>
 #include <cairn/core/detail/refused_replay.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/run/detail/cached_object.hpp>
+#include <cairn/run/detail/frames.hpp>
 #include <cairn/run/gradient.hpp>
 
 namespace cairn {
 namespace detail {
 
-/// A callable whose index counts from `base`. Forward and backward sweep of an inner loop call the same instantiation,
-/// and so the same machine code: see call.hpp.
+/// A step, or the `record` of an adjoint, whose index counts from `base`. Forward and backward sweep of an inner loop
+/// call the same instantiation, and so the same machine code: see call.hpp.
 template <class Step>
 struct counted_from {
   Step* inner;
   step_index base;
 
   template <class State>
-    requires calls<Step, State&, step_index>
+  static constexpr bool gives_state = shape_of_step<Step, State>().form == step_form::by_value;
+  template <class State>
+    requires(!std::is_const_v<State> && !gives_state<State> && calls<Step, State&, step_index>)
   decltype(auto) operator()(State& x, step_index i) const { return (*inner)(x, base + i); }
   template <class State>
-    requires(!calls<Step, State&, step_index> && calls<Step, State&>)
+    requires(!std::is_const_v<State> && !gives_state<State> && !calls<Step, State&, step_index> && calls<Step, State&>)
   decltype(auto) operator()(State& x, step_index) const { return (*inner)(x); }
+  template <class State>
+    requires gives_state<State>
+  State operator()(State const& x, step_index i) const {
+    if constexpr (shape_of_step<Step, State>().indexed) return call_lending(*inner, x, base + i);
+    else return call_lending(*inner, x);
+  }
+  template <class State>
+    requires(shape_of_step<Step, State>().form == step_form::out_of_place)
+  void operator()(State const& x, State& x1, step_index i) const {
+    if constexpr (shape_of_step<Step, State>().indexed) call_lending(*inner, x, x1, base + i);
+    else call_lending(*inner, x, x1);
+  }
 };
+template <class Step, class State>
+using counted_step = std::conditional_t<
+    shape_of_step<Step, State>().form == step_form::by_value, tagged<step_form::by_value, counted_from<Step>>,
+    std::conditional_t<shape_of_step<Step, State>().form == step_form::out_of_place,
+                       tagged<step_form::out_of_place, counted_from<Step>>, counted_from<Step>>>;
 
 /// The adjoint of the inner loop, with an index that counts from `base`. If both sweeps have a replay check, it
 /// compares the last state of the recomputed inner loop with the outer state.
@@ -37,16 +58,40 @@ struct inner_adjoint {
   mutable end_hash outer_end;  // until it has been compared
 
   template <class State, class Bar>
-    requires(!saved_state<State> && shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
+  static constexpr adjoint_form form = shape_of_adjoint<Adjoint, State, Bar>().form;
+
+  template <class State, class Bar>
+    requires(!saved_state<State> && form<State, Bar> == adjoint_form::one_step)
   void operator()(State const& x, Bar& bar, step_index k) const { call<State>(x, bar, k); }
   template <class State, class Bar>
-    requires(saved_state<State> && shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
+    requires(!saved_state<State> && form<State, Bar> == adjoint_form::leaf)
+  void operator()(State const& x, Bar& bar, step_index first, step_index last) const {
+    pull_back(*inner, bar, x, bar, base + first, base + last);
+  }
+  template <class State, class Bar>
+    requires(form<State, Bar> == adjoint_form::with_next)
+  void operator()(State const& x, State const& x1, Bar& bar, step_index k) const {
+    pull_back(*inner, bar, x, x1, bar, base + k);
+  }
+  template <class State, class Bar>
+    requires(saved_state<State> && form<State, Bar> == adjoint_form::one_step)
   void operator()(State& x, Bar& bar, step_index k) const { call<State>(x, bar, k); }
+  template <class State, class Bar>
+    requires(saved_state<State> && form<State, Bar> == adjoint_form::leaf)
+  void operator()(State& x, Bar& bar, step_index first, step_index last) const {
+    pull_back(*inner, bar, x, bar, base + first, base + last);
+  }
   template <class State>
-    requires(saved_state<State> && shape_of_adjoint<Adjoint, State, library_bar>().form == adjoint_form::one_step)
+    requires(saved_state<State> && form<State, library_bar> == adjoint_form::one_step)
   void operator()(State& x, step_index k) const {
     library_bar bar;
     call<State>(x, bar, k);
+  }
+  template <class State>
+    requires(saved_state<State> && form<State, library_bar> == adjoint_form::leaf)
+  void operator()(State& x, step_index first, step_index last) const {
+    library_bar bar;
+    pull_back(*inner, bar, x, bar, base + first, base + last);
   }
   void ends_in(end_hash end) const
     requires Compares
@@ -62,62 +107,98 @@ struct inner_adjoint {
     pull_back_step<shape_of_adjoint<Adjoint, State, Bar>().indexed>(*inner, bar, x, base + k);
   }
 };
+/// The `reverse` of a recording adjoint, with an index that counts from `base`.
+template <class Reverse>
+struct inner_reverse {
+  Reverse* inner;
+  step_index base;
+
+  template <class Tape, class Bar>
+    requires(calls_with_index<Reverse, Tape&, Bar&> || calls<Reverse, Tape&, Bar&>)
+  void operator()(Tape& tape, Bar& bar, step_index k) const {
+    pull_back_step<calls_with_index<Reverse, Tape&, Bar&>>(*inner, bar, tape, base + k);
+  }
+  template <class Tape>
+    requires(calls_with_index<Reverse, Tape&> || calls<Reverse, Tape&>)
+  void operator()(Tape& tape, step_index k) const {
+    library_bar bar;
+    pull_back_step<calls_with_index<Reverse, Tape&>>(*inner, bar, tape, base + k);
+  }
+};
 
 }  // namespace detail
 
 /// An outer step made of `plan.steps()` inner steps, and its adjoint. While an outer step is reversed, its inner loop
-/// keeps the checkpoints of `plan`. Inner steps and adjoints receive the running index outer * plan.steps() + inner.
+/// keeps the checkpoints of `plan`. Inner steps and adjoints may have any form, and receive the running index
+/// outer * plan.steps() + inner. The outer step is in place, the outer adjoint one of a step.
 /// `step` and `adjoint` are separate members, because one callable that is both would be read as an out-of-place step.
-/// Levels nest: the inner functions may belong to another `nested`. Both members keep copies of the callables; a second
-/// sweep over them allocates nothing.
+/// Levels nest: the inner functions may belong to another `nested`. Lvalues are kept by reference, see `hooked`; of an
+/// rvalue step both members have a copy. A second sweep over them allocates nothing.
 /// With `sweep_options` every inner sweep compares the states that it recomputes. If the outer sweep has a replay
-/// check, too, the last state of the inner loop is compared with the outer state; for that the outer sweep must receive
-/// `adjoint` itself, or `hooked(adjoint, hook)`.
+/// check, too, the last state of the inner loop is compared with the outer state, for inner adjoints of one step; for
+/// that the outer sweep must receive `adjoint` itself, or `hooked(adjoint, hook)`.
 /// If the state is an object, the inner loop runs on the object itself, and the adjoint of an outer step leaves it
-/// somewhere within that step; an inner sweep holds snapshots of `plan.slots() + 1` further states.
+/// somewhere within that step; an inner sweep holds snapshots of `plan.slots() + 1` further states. An inner step that
+/// is not in place runs on two states besides the outer ones.
 template <schedule Plan, class Step, class Adjoint, class Options = no_options>
 class nested {
-  // The callables are mutable, so that a const pair of mutable lambdas works.
+  using inner_step = std::remove_reference_t<Step>;
+  using inner_back = std::remove_reference_t<Adjoint>;
+
   struct forward {
-    mutable std::remove_const_t<Step> inner;
+    detail::kept_callable<Step> inner;
     step_index steps;
+    mutable detail::cached_object memory;
     template <class State>
-      requires(detail::shape_of_step<Step, State>().form == step_form::in_place)
+      requires(detail::shape_of_step<inner_step, State>().form != step_form::none &&
+               !detail::shape_of_step<inner_step, State>().stops)
     void operator()(State& x, step_index i) const {
-      detail::counted_from<Step> from{detail::address_of(inner), i * steps};
+      using counted = detail::counted_step<inner_step, State>;
+      counted from{detail::counted_from<inner_step>{detail::address_of(*inner), i * steps}};
       step_index failed = -1;
-      detail::run_in_place(from, x, 0, steps, failed);
+      if constexpr (detail::shape_of_step<inner_step, State>().form == step_form::in_place)
+        detail::run_in_place(from, x, 0, steps, failed);
+      else if (steps > 0) {
+        auto& states = memory.get<detail::frames<State>>();
+        states.begin(2);
+        frame_id live = states.take();
+        states.copy_in(std::as_const(x), live);
+        states.run(from, live, 0, steps, failed);
+        copy_state(std::as_const(states).state(live), x);
+      }
     }
   };
   struct backward {
     static constexpr bool compares = detail::is_options<Options>;
     Plan plan;
-    mutable std::remove_const_t<Step> inner;
-    mutable std::remove_const_t<Adjoint> back;
+    detail::kept_callable<Step> inner;
+    detail::kept_callable<Adjoint> back;
     [[no_unique_address]] Options options;
     mutable detail::cached_object memory;
     mutable detail::end_hash end;
+
     template <class State, class Bar>
-      requires(!saved_state<State> &&
-               detail::shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
+    static constexpr bool takes = detail::shape_of_adjoint<inner_back, State, Bar>().form != adjoint_form::none;
+
+    template <class State, class Bar>
+      requires(!saved_state<State> && takes<State, Bar>)
     void operator()(State const& x, Bar& bar, step_index i) const {
       bar = reverse<State>(x, std::move(bar), i);
     }
     /// The inner loop runs on the object itself, and leaves it somewhere within the outer step.
     template <class State, class Bar>
-      requires(saved_state<State> && detail::shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step)
+      requires(saved_state<State> && takes<State, Bar>)
     void operator()(State& x, Bar& bar, step_index i) const {
       bar = reverse<State>(x, std::move(bar), i);
     }
     template <class State>
-      requires(saved_state<State> &&
-               detail::shape_of_adjoint<Adjoint, State, library_bar>().form == adjoint_form::one_step)
+      requires(saved_state<State> && takes<State, library_bar>)
     void operator()(State& x, step_index i) const {
       (void)reverse<State>(x, library_bar{}, i);
     }
     /// Called before each adjoint call of a sweep with a replay check.
     void ends_in(detail::end_hash outer) const
-      requires compares
+      requires(compares && !detail::recorder<inner_back>)
     {
       end = outer;
     }
@@ -129,20 +210,42 @@ class nested {
       step_index const base = i * step_index(plan.steps());
       auto& work = memory.get<workspace<State, Plan, memory_store, Options>>();
       work.options() = options;
-      return gradient(detail::counted_from<Step>{detail::address_of(inner), base}, x, plan, std::move(bar),
-                      detail::inner_adjoint<std::remove_const_t<Adjoint>, compares>{detail::address_of(back), base, i,
-                                                                                    std::exchange(end, {})},
-                      work);
+      detail::counted_step<inner_step, State> step{
+          detail::counted_from<inner_step>{detail::address_of(*inner), base}};
+      return gradient(step, x, plan, std::move(bar), counted_adjoint(base, i), work);
+    }
+    [[nodiscard]] auto counted_adjoint(step_index base, [[maybe_unused]] step_index i) const {
+      if constexpr (detail::recorder<inner_back>) {
+        auto& parts = *back;
+        using record = std::remove_reference_t<decltype((parts.record))>;
+        using reverse = std::remove_reference_t<decltype((parts.reverse))>;
+        detail::counted_from<record> counted{detail::address_of(parts.record), base};
+        detail::inner_reverse<reverse> reversed{detail::address_of(parts.reverse), base};
+        if constexpr (requires { parts.restart; })
+          return recorded<decltype(counted), decltype(reversed), decltype((parts.restart))>{counted, reversed,
+                                                                                            parts.restart};
+        else return recorded<decltype(counted), decltype(reversed)>{counted, reversed};
+      } else
+        return detail::inner_adjoint<inner_back, compares>{detail::address_of(*back), base, i, std::exchange(end, {})};
     }
   };
 
  public:
-  /// \param plan  the plan of the inner loop   \param inner  its step, in place   \param back  the adjoint of one inner
-  /// step
-  nested(Plan plan, Step inner, Adjoint back, Options options = {})
-      : step{inner, step_index(plan.steps())}, adjoint{plan, inner, back, options, {}, {}} {}
+  /// \param plan  the plan of the inner loop   \param inner  its step   \param back  the adjoint of its steps
+  template <class StepArg, class AdjointArg>
+    requires(std::is_same_v<detail::kept_as<StepArg>, Step> && std::is_same_v<detail::kept_as<AdjointArg>, Adjoint>)
+  nested(Plan plan, StepArg&& inner, AdjointArg&& back, Options options = {})
+      : step{inner, step_index(plan.steps()), {}},
+        adjoint{plan, std::forward<StepArg>(inner), std::forward<AdjointArg>(back), options, {}, {}} {}
   forward step;  ///< the outer step
   backward adjoint;  ///< the adjoint of the outer step
 };
+/// Deduces how the callables are kept.
+template <class Plan, class Step, class Adjoint>
+nested(Plan, Step&&, Adjoint&&) -> nested<Plan, detail::kept_as<Step>, detail::kept_as<Adjoint>>;
+/// The same with options.
+template <class Plan, class Step, class Adjoint, class Options>
+nested(Plan, Step&&, Adjoint&&, Options)
+    -> nested<Plan, detail::kept_as<Step>, detail::kept_as<Adjoint>, Options>;
 
 }  // namespace cairn

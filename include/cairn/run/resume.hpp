@@ -3,20 +3,42 @@
 /// \file resume.hpp  Resumes a sweep that was stopped, from what its store still holds.
 #include <type_traits>
 #include <utility>
+#include <cairn/core/open_schedule.hpp>
+#include <cairn/run/detail/open_loop.hpp>
 #include <cairn/run/gradient.hpp>
 
 namespace cairn {
 
+/// In place of a plan's fingerprint that was not noted.
+struct no_fingerprint {};
+
 /// Where a stopped sweep is to continue: steps [0, open) are still to be reversed, and `bar` belongs to state `open`.
-template <class Bar>
+/// What a new process cannot know is noted beside it: the number of steps, and the `fingerprint` of the plan. A resume
+/// with another one is refused.
+template <class Bar, class Fingerprint = no_fingerprint>
 struct resume_point {
   step_index open;  ///< steps [0, open) are still to be reversed
   Bar bar;  ///< the adjoint of state `open`
+  step_index steps = -1;  ///< of the whole loop; -1 if it was not noted
+  [[no_unique_address]] Fingerprint plan = {};  ///< `cairn::fingerprint(plan)`, of `<cairn/schedule/fingerprint.hpp>`
 };
 /// Deduces the type of the adjoint.
 template <class Bar> resume_point(step_index, Bar) -> resume_point<Bar>;
+/// With the number of steps.
+template <class Bar> resume_point(step_index, Bar, step_index) -> resume_point<Bar>;
+/// With the fingerprint of the plan.
+template <class Bar, class Fingerprint>
+resume_point(step_index, Bar, step_index, Fingerprint) -> resume_point<Bar, Fingerprint>;
 
 namespace detail {
+
+template <class T> inline constexpr bool is_resume_point = false;
+template <class Bar, class Fingerprint> inline constexpr bool is_resume_point<resume_point<Bar, Fingerprint>> = true;
+
+/// The plan as workspaces know it.
+template <class P>
+using resumed_plan = typename std::conditional_t<open_schedule<P>, std::type_identity<open_plan<P>>,
+                                                 std::type_identity<P>>::type;
 
 template <class Workspace, class State, class Plan>
 [[nodiscard]] consteval bool check_stopped_workspace() {
@@ -32,21 +54,56 @@ auto refuse_rest() {
   return refuse<typename refused_bar<Bar, State>::type>();
 }
 
-template <class State, class Step, class X0, class Plan, class Bar, class Adjoint, class Work, class Observer,
-          class Options>
-Bar rest_of_sweep(Step& step, X0& x0, Plan const& plan, resume_point<Bar> position, Adjoint& adjoint, Work& work,
-                  Observer& observer, Options options) {
-  static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
-  if (position.open < 0 || position.open > plan.steps())
+/// \throws invalid_call   if the position was noted for another loop or plan
+template <class Bar, class Fingerprint, schedule Plan>
+void check_noted(resume_point<Bar, Fingerprint> const& position, Plan const& plan) {
+  step_index const steps = plan.steps();
+  if (position.steps >= 0 && position.steps != steps)
     throw invalid_call{"cairn::resume",
-                       "the position is outside the loop",
-                       {{"open", position.open}, {"steps", plan.steps()}},
-                       "open is the number of steps still to be reversed"};
+                       "the sweep that stopped had another number of steps",
+                       {{"its steps", position.steps}, {"steps", steps}},
+                       "resume it with the plan with which it began"};
+  if constexpr (!std::is_same_v<Fingerprint, no_fingerprint>) {
+    if (!(fingerprint(plan) == position.plan))  // found by the type of the one that was noted
+      throw invalid_call{"cairn::resume",
+                         "the sweep that stopped had another plan: its fingerprint is not that of this one",
+                         {{"steps", steps}, {"slots", slot_index(plan.slots())}},
+                         "resume it with the plan with which it began"};
+  }
+}
+
+template <class State, class P, class Step, class X0, class Bar, class Fingerprint, class Adjoint, class Work,
+          class Observer, class Options>
+Bar rest_of_sweep(Step& step, X0& x0, P const& given, resume_point<Bar, Fingerprint> position, Adjoint& adjoint,
+                  Work& work, Observer& observer, Options options) {
+  static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
+  if constexpr (schedule<P>) check_noted(position, given);
+  resumed_plan<P> const plan{given};
+  step_index const steps = schedule<P> ? step_index(plan.steps()) : position.steps;
   check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
   sweep run{work, "cairn::resume", options};
-  run.begin_again(x0, plan, position.open, {shape_of_step<Step, State>().form, shape.form});
+  run.begin_again(x0, plan, {steps, position.open, true}, {shape_of_step<Step, State>().form, shape.form});
   reversal<State, Step, Adjoint, Bar, false> user{step, adjoint, run.tapes(), 0};
   emplace_by(user.bar, [&] { return taken_out_by([&]() -> Bar&& { return std::move(position.bar); }); });
+  run.run_rest(step, user, observer);
+  run.ended();
+  return std::move(*user.bar);
+}
+
+/// A sweep that goes on from the last state before its turn that is still held.
+template <class Bar, class State, class Step, class X0, class Plan, class Seed, class Adjoint, class Work,
+          class Observer, class Options>
+Bar sweep_from_the_way(Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Work& work,
+                       Observer& observer, Options options) {
+  static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
+  check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
+  sweep run{work, "cairn::resume", options};
+  run.begin_again(x0, plan, {step_index(plan.steps()), 0, false}, {shape_of_step<Step, State>().form, shape.form});
+  reversal<State, Step, Adjoint, Bar, true> user{step, adjoint, run.tapes(), 0};
+  run.run_rest(step, user, observer);
+  run.seed(user.bar, std::forward<Seed>(seed));
+  if constexpr (shape.form == adjoint_form::with_next) run.states().final_becomes_next();
+  run.states().forget_final();
   run.run_rest(step, user, observer);
   run.ended();
   return std::move(*user.bar);
@@ -62,20 +119,27 @@ Bar rest_of_sweep(Step& step, X0& x0, Plan const& plan, resume_point<Bar> positi
 /// [0, open). Before any step runs it checks that x0 is the initial state: by a hash that the workspace stores when a
 /// sweep stops, or else by the slot of state 0 of a store that outlives its sweeps. The check is not possible if
 /// neither has state 0, if not all bytes of the state's type are visible to `visit_buffers`, or after the `reverse` of
-/// a kept run.
+/// a kept run. Whatever step and adjoint read besides the state, such as controls, must still be what it was at the
+/// start: with others the result is the derivative of neither loop, and nothing can tell.
 /// \param x0  the initial state, as at the first start   \param position  what a `hooked` adjoint noted last
+/// \param plan  the plan of the sweep that stopped, also an open one of `checkpointed_while`: then the number of steps
+///   comes from the workspace of its run, or from the position
 /// \param work  the workspace of the stopped sweep, or one whose store still holds its states
 /// \param options  `sweep_options` as for `gradient`, also in the observer's place; needs a workspace with options
-/// \throws invalid_call   unless 0 <= open <= n and x0 is the initial state; otherwise as `gradient`
-template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class Workspace, class Observer = no_observer,
-          class Options = no_options>
-[[nodiscard]] auto resume(Step&& step, X0&& x0, Plan const& plan, resume_point<Bar> position, Adjoint&& adjoint,
-                          Workspace& work, Observer&& observer = {}, Options options = {}) {
+/// \throws invalid_call   unless 0 <= open <= n, x0 is the initial state, and the plan has the steps, slots and leaf of
+///   the sweep that stopped in the workspace, and the steps and the fingerprint that were noted; otherwise as `gradient`
+template <class Step, class X0, class P, class Bar, class Fingerprint, class Adjoint, class Workspace,
+          class Observer = no_observer, class Options = no_options>
+  requires(schedule<P> || open_schedule<P>)
+[[nodiscard]] auto resume(Step&& step, X0&& x0, P const& plan, resume_point<Bar, Fingerprint> position,
+                          Adjoint&& adjoint, Workspace& work, Observer&& observer = {}, Options options = {}) {
   using State = std::remove_cvref_t<X0>;
+  using Plan = detail::resumed_plan<P>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
   using Settings = detail::options_asked<State, Plan, Workspace, Observer, Options>;
-  if constexpr (!detail::check_forward<StepF, State, Plan>()) return detail::refuse_rest<Bar, State>();
+  if constexpr (!detail::check_forward<StepF, State, Plan, open_schedule<P>>())
+    return detail::refuse_rest<Bar, State>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_rest<Bar, State>();
   else if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refuse_rest<Bar, State>();
   else if constexpr (!detail::check_sweep_options<State, Options, Settings>()) return detail::refuse_rest<Bar, State>();
@@ -83,9 +147,45 @@ template <class Step, class X0, schedule Plan, class Bar, class Adjoint, class W
     return detail::refuse_rest<Bar, State>();
   else {
     auto const run = [&](Workspace& used, auto&& watching, auto asked) {
-      return detail::rest_of_sweep<State>(step, x0, plan, std::move(position), adjoint, used, watching, asked);
+      if constexpr (open_schedule<P>) {
+        auto&& kept = detail::as_kept<detail::kept_step<std::decay_t<Step>, State>>(std::forward<Step>(step));
+        return detail::rest_of_sweep<State>(kept, x0, plan, std::move(position), adjoint, used, watching, asked);
+      } else return detail::rest_of_sweep<State>(step, x0, plan, std::move(position), adjoint, used, watching, asked);
     };
     return detail::in_their_places<State, Plan>(run, work, std::forward<Observer>(observer), options);
+  }
+}
+
+/// The same for a sweep that stopped anywhere, also before its turn: goes on from the last state that is still held.
+/// \param seed  as for `gradient`
+template <class Step, class X0, class P, class Seed, class Adjoint, class Workspace, class Observer = no_observer,
+          class Options = no_options>
+  requires((schedule<P> || open_schedule<P>) && !detail::is_resume_point<std::remove_cvref_t<Seed>>)
+[[nodiscard]] auto resume(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoint, Workspace& work,
+                          Observer&& observer = {}, Options options = {}) {
+  using State = std::remove_cvref_t<X0>;
+  using StepF = std::remove_reference_t<Step>;
+  using AdjointF = std::remove_reference_t<Adjoint>;
+  using Settings = detail::options_asked<State, P, Workspace, Observer, Options>;
+  constexpr bool known = schedule<P>;
+  static_assert(known,
+                "cairn: a loop of unknown length that stopped on its way forward cannot go on; run it again from x0, or "
+                "give resume the position that a hook noted on its way back, cairn::resume_point{open, bar, steps}");
+  if constexpr (!known) return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_adjoint<AdjointF, State, detail::bar_type<Seed, State>>())
+    return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_sweep_options<State, Options, Settings>())
+    return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_stopped_workspace<Workspace, State, P>())
+    return detail::refuse_gradient<Step, X0, Seed>();
+  else {
+    auto const run = [&](Workspace& used, auto&& watching, auto asked) {
+      return detail::sweep_from_the_way<detail::bar_type<Seed, State>, State>(
+          step, x0, plan, std::forward<Seed>(seed), adjoint, used, watching, asked);
+    };
+    return detail::in_their_places<State, P>(run, work, std::forward<Observer>(observer), options);
   }
 }
 

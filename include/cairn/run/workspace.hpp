@@ -76,6 +76,7 @@ class workspace {
     tier_of_ = {};
     status_ = {};
     initial_hash_ = 0;
+    unfinished_ = false;
     if constexpr (checked) ledger_ = {};
   }
   /// The store of its checkpoints.
@@ -108,6 +109,7 @@ class workspace {
   detail::sweep_count users_;  // a kept run ends when another sweep begins here
   bool on_rest_ = false, turned_on_rest_ = false;  // whether `rest_` is in use, now and at the turn
   bool busy_ = false;
+  bool unfinished_ = false;  // the last sweep has not ended: `steps_`, `slots_` and `leaf_` are its plan's
   std::uint64_t initial_hash_ = 0;  // of the initial state of a stopped sweep, 0 if unknown
   [[no_unique_address]] Options options_;
   [[no_unique_address]] std::conditional_t<checked, detail::replay_ledger, detail::no_ledger> ledger_;

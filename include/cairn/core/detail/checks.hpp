@@ -11,6 +11,10 @@
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
 
+namespace cairn {
+class byte_size;
+}  // namespace cairn
+
 namespace cairn::detail {
 
 template <class P>
@@ -47,6 +51,11 @@ concept has_both_ways = requires(F& f) { f.step; f.adjoint; };
 template <class P>
 concept has_schedule = requires(P const& p) { requires schedule<std::remove_cvref_t<decltype(p.schedule)>>; } ||
                        requires(P const& p) { requires schedule<std::remove_cvref_t<decltype(p.best.schedule)>>; };
+
+/// A budget in the place of a plan: a text such as "16kB", or a `byte_size`.
+template <class P>
+concept budget_like = std::is_convertible_v<P const&, char const*> || std::is_same_v<P, byte_size> ||
+                      requires(P text) { text.c_str(); } || requires(P text) { text.remove_prefix(1); };
 
 /// The checks that are possible before the loop has run. One function: each function called adds lines to the
 /// compiler's error message.
@@ -108,7 +117,11 @@ template <class Step, class S, class Plan, bool MayStop = false>
                   "cairn: save(snapshot), which saves into an old snapshot, must take it by non-const reference");
     return false;
   } else if constexpr (!plan_or_steps<Plan>) {
-    constexpr bool part = has_schedule<Plan>, plan = plan_or_steps<Plan> || part;
+    constexpr bool part = has_schedule<Plan>, budget = budget_like<Plan>,
+                   plan = plan_or_steps<Plan> || part || budget;
+    static_assert(!budget,
+                  "cairn: a budget is not a plan: give cairn::plan_within(budget, workload).schedule of "
+                  "<cairn/planning.hpp>, or with an AD tool call cairn::differentiate, which takes a budget");
     static_assert(!part,
                   "cairn: this is a plan with its costs; pass the schedule in it, `plan.schedule` or "
                   "`advice.best.schedule`");
@@ -158,6 +171,25 @@ template <class Step, class S, class Plan, bool MayStop = false>
     static_assert(!moves, "cairn: a state that cannot be copied needs a step in place, `step(x, i)`");
     return shape.wrong == fault::none && !stops && !moves;
   }
+}
+
+/// Whether a hook around an adjoint takes what there is after it: the range of a leaf, or a tape.
+template <class F, class S, class Bar>
+[[nodiscard]] consteval bool hook_fits() {
+  if constexpr (recorder<F>) {
+    using record = record_of<F>;
+    constexpr auto tape = []<class... Index>(arguments<Index...>) {
+      return std::type_identity<std::remove_cvref_t<call_result<record, S&, Index...>>>{};
+    };
+    constexpr auto fits = []<class Tape>(std::type_identity<Tape>) {
+      if constexpr (requires { reverse_of<F>::template hook_fits<Tape, Bar>(); })
+        return reverse_of<F>::template hook_fits<Tape, Bar>();
+      else return true;
+    };
+    if constexpr (calls_with_index<record, S&>) return fits(tape(arguments<step_index>{}));
+    else return fits(tape(arguments<>{}));
+  } else if constexpr (requires { F::template hook_fits<S, Bar>(); }) return F::template hook_fits<S, Bar>();
+  else return true;
 }
 
 /// Checks the initial state. `X0` is its type as passed, with its reference.
@@ -242,7 +274,15 @@ template <class Adjoint, class S, class Bar>
     static_assert(!second,
                   "cairn: there is only one object of a state that cannot be copied, and none for x1; use `adjoint(x, "
                   "bar, i)`, `adjoint(x, bar, first, last)` or cairn::recorded{record, reverse}");
-    return shape.wrong == fault::none && !second;
+    constexpr bool leaf_hook = shape.form != adjoint_form::leaf || hook_fits<std::remove_cv_t<Adjoint>, S, Bar>(),
+                   tape_hook = shape.form != adjoint_form::recorded || hook_fits<std::remove_cv_t<Adjoint>, S, Bar>();
+    static_assert(leaf_hook,
+                  "cairn: the hook of an adjoint of leaves must be `hook(x, bar, first, last)`, without bar if the "
+                  "library has it: x is state `first`");
+    static_assert(tape_hook,
+                  "cairn: after the adjoint of a tape there is no state, and the hook must be `hook(tape, bar, i)` or "
+                  "`hook(bar, i)`, without bar if the library has it");
+    return shape.wrong == fault::none && !second && leaf_hook && tape_hook;
   }
 }
 

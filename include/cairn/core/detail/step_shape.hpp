@@ -35,11 +35,11 @@ struct untagged {
 };
 template <auto Form, class F>
 struct untagged<tagged<Form, F>> {
-  using type = F;
+  using type = std::remove_reference_t<F>;
 };
 template <auto Form, class F>
 struct untagged<tagged<Form, F> const> {
-  using type = F const;
+  using type = std::remove_reference_t<F const>;
 };
 /// A std::reference_wrapper, recognised without including `<functional>`; it is read as the function it refers to.
 template <class F>

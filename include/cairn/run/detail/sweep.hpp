@@ -81,6 +81,13 @@ void fill_bar(Held<Bar>& bar, Seed&& seed, Final& final_state) {
     emplace_by(bar, [&] { return taken_out_by([&]() -> decltype(auto) { return call_lending(seed, final_state); }); });
 }
 
+/// Where a sweep goes on.
+struct resumed_at {
+  step_index steps = -1;  ///< length of the loop; -1: that of the sweep which stopped in this workspace
+  step_index open = 0;    ///< steps [0, open) are left to be reversed; all of them before the turn
+  bool turned = true;     ///< whether the final state was reached
+};
+
 /// One sweep in a workspace; while it exists no other sweep can begin there. The workspace holds what outlives the
 /// sweep: states, cursor and progress. After a lost checkpoint, or in a resumed sweep, a cursor over the rest replaces
 /// the plan's.
@@ -122,12 +129,13 @@ class sweep {
     if constexpr (checked)
       if (ledger().on()) check_initial_state(states().inspect_live([](auto const& x) { return hash_of(x); }));
   }
-  /// The same for a sweep that continues where another one stopped, with what the store still holds; steps [0, open)
-  /// are left.   \throws invalid_call   if x0 is not the initial state
+  /// The same for a sweep that continues where another one stopped, with what the store still holds.
+  /// \throws invalid_call   if x0 is not the initial state, or the sweep that stopped here had another plan
   template <class X0>
-  void begin_again(X0& x0, Plan const& plan, step_index open, sweep_form form) {
+  void begin_again(X0& x0, Plan const& plan, resumed_at at, sweep_form form) {
     check_tiers<store_type>(operation_, plan, x0);
-    if (ends_ == object_ends::at_final)
+    check_same_plan(plan, at);
+    if (at.turned && ends_ == object_ends::at_final)
       throw invalid_call{"cairn::resume",
                          "a resumed sweep does not pass through the final state, and cannot leave the object there",
                          {},
@@ -136,14 +144,18 @@ class sweep {
     if (noted != 0 && noted != given) refuse_initial_state();
     adopt(plan);
     work_.initial_hash_ = noted;
-    status().open = open;
-    status().turned = true;
+    work_.steps_ = at.steps;
+    status().open = at.open;
+    status().turned = at.turned;
     if constexpr (checked) {
       // This workspace hashed the states in frames; a store that outlives them may hold anything.
-      ledger().begin_again(check_setup(plan, false, true), open, keeps_frames<store_type>);
+      if (at.turned) ledger().begin_again(check_setup(plan, false, true), at.open, keeps_frames<store_type>);
+      else ledger().begin(check_setup(plan, false, true));
       check_initial_state(given);
     }
-    states().begin_again(x0, setup_for(plan, form));
+    sweep_setup setup = setup_for(plan, form);
+    if (saved_state<State> && !at.turned) ++setup.working;  // the initial state is kept while the turn keeps live
+    states().begin_again(x0, setup);
     states().note_held(work_.tier_of_);
     replan([this](slot_index slot) { return states().state_in(slot); },
            [this](slot_index slot) { return work_.tier_of_(slot); });
@@ -165,6 +177,7 @@ class sweep {
   void ended() {
     if constexpr (saved_state<State>) states().end();
     notes_stop_ = false;
+    work_.unfinished_ = false;
     states().finish_saves();
   }
   /// This part ended normally and another follows: saves may still be pending then.
@@ -251,9 +264,35 @@ class sweep {
     work_.leaf_ = plan.leaf();
     work_.slots_ = plan.slots();
     work_.on_rest_ = false;
+    work_.unfinished_ = true;
     work_.initial_hash_ = 0;
     status() = {};
     status().open = work_.steps_;
+  }
+  /// \throws invalid_call   unless the length is known, `at.open` is in the loop, and a sweep that stopped here had this
+  ///   plan, as far as steps, slots and leaf tell
+  void check_same_plan(Plan const& plan, resumed_at& at) const {
+    bool const known = work_.unfinished_;
+    if (at.steps < 0 && known) at.steps = work_.steps_;
+    if (at.steps < 0)
+      throw invalid_call{operation_,
+                         "the number of steps is not known here",
+                         {{"open", at.open}},
+                         "note it, and give it as the third part of the position, resume_point{open, bar, steps}"};
+    if (known && (work_.steps_ != at.steps || work_.slots_ != plan.slots() || work_.leaf_ != plan.leaf()))
+      throw invalid_call{operation_,
+                         "the sweep that stopped in this workspace had another plan",
+                         {{"its steps", work_.steps_},
+                          {"steps", at.steps},
+                          {"its slots", work_.slots_},
+                          {"slots", slot_index(plan.slots())}},
+                         "resume it with the plan with which it began, or clear the workspace"};
+    if (!at.turned) at.open = at.steps;
+    if (at.open < 0 || at.open > at.steps)
+      throw invalid_call{operation_,
+                         "the position is outside the loop",
+                         {{"open", at.open}, {"steps", at.steps}},
+                         "open is the number of steps still to be reversed"};
   }
   /// The frames that a sweep needs; the initial state has a frame of its own if the slots may not hold it to the end.
   [[nodiscard]] sweep_setup setup_for(Plan const& plan, sweep_form form) const {
@@ -269,7 +308,7 @@ class sweep {
     return {plan.slots(), most + (pinned ? 1 : 0), most - least, form.keeps_run, initial_is_free(plan), ends_};
   }
   [[nodiscard]] replay_ledger::setup check_setup(Plan const& plan, bool keeps_run, bool knows_length) const {
-    return {work_.options_.verify, knows_length ? plan.steps() : replay_ledger::unknown,
+    return {work_.options_.verify, knows_length ? work_.steps_ : replay_ledger::unknown,
             plan.leaf(),           plan.slots(),
             tapes_of(plan),        keeps_run};
   }
