@@ -11,3 +11,4 @@
 #include <cairn/adapt/ad/rebind_scalar.hpp>
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/adapt/ad/taped.hpp>
+#include <cairn/adapt/ad/taped_object.hpp>

@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 #include <vector>
+#include <dlfcn.h>
 #include <unistd.h>
 #include <adolc/adolc.h>
 #include <cairn/adapt/ad/detail/shared_record.hpp>
@@ -64,12 +65,12 @@ class adolc_tags {
 ///
 /// Recordings are reversed directly from memory: forward values are kept as they are computed (`trace_on(tag, 1)`), and
 /// `trace_off(1)`, after which 2.7.2 crashes, is never called. The first two recordings, those of a seed and of a leaf,
-/// have ADOL-C's usual buffers. Later buffers have twice the largest size that was filled, which saves small leaves
-/// most of the memory and half of the time. ADOL-C writes what does not fit to files `*.tap` in the working directory,
-/// whose names contain the tag, and reads it back. A recording in files is not replayed: the next one has larger
-/// buffers. The files are removed with the tape, by `clear`, and where an exception ends a recording. Processes that
-/// share a working directory, such as the ranks of MPI, need different tags because of these files: tags that are not
-/// given are made from the process id.
+/// have ADOL-C's usual buffers. Later buffers are an eighth larger than the largest that were filled, which saves small
+/// leaves most of the memory and half of the time. ADOL-C writes what does not fit to files `*.tap` in the working
+/// directory, whose names contain the tag, and reads it back. A recording in files is not replayed: the next one has
+/// larger buffers. The files are removed with the tape, by `clear`, and where an exception ends a recording. Processes
+/// that share a working directory, such as the ranks of MPI, need different tags because of these files: tags that are
+/// not given are made from the process id.
 /// If the model divides by a constant c, ADOL-C multiplies by 1 / c, which may differ from double in the last bit.
 class adolc_tape {
  public:
@@ -105,7 +106,9 @@ class adolc_tape {
   /// Frees the buffers, and gives the tag back.
   ~adolc_tape() {
     auto const held = hold();
-    clear();
+    abandon();
+    remove();
+    if (tag_ != no_tag) recording_.drop(record_of_tag());
     if (handed_out_) tags().give_back(tag_);
   }
 
@@ -153,8 +156,7 @@ class adolc_tape {
     stop();
     for (std::size_t k = 0; k < 4; ++k) {
       most_[k] = (std::max)(most_[k], stats_[filled[k]]);
-      entries_[k] = measured_ == 0 ? first_ : 1024;
-      while (entries_[k] < 2 * most_[k] && entries_[k] < (1u << 30)) entries_[k] *= 2;
+      entries_[k] = measured_ == 0 ? (std::max)(first_, enough_for(most_[k])) : enough_for(most_[k]);
     }
     ++measured_;
   }
@@ -197,7 +199,17 @@ class adolc_tape {
     if (spilled_) remove();
     recording_.drop(record_of_tag());
   }
-  /// Frees the buffers; the next recording counts as the first.
+  /// Frees the buffers, and with glibc gives their memory back; the next ones fit what was recorded so far.
+  void fit() {
+    auto const held = hold();
+    abandon();
+    remove();
+    if (tag_ != no_tag) recording_.drop(record_of_tag());
+    for (std::size_t k = 0; k < 4; ++k) entries_[k] = enough_for(most_[k]);
+    ++measured_;
+    give_memory_back();
+  }
+  /// Frees the buffers, and with glibc gives their memory back; the next recording counts as the first.
   void clear() {
     auto const held = hold();
     abandon();
@@ -207,12 +219,15 @@ class adolc_tape {
     measured_ = 0;
     for (unsigned& each : entries_) each = first_;
     for (std::size_t& each : most_) each = 0;
+    give_memory_back();
   }
-  /// Bytes that the last recording has filled of its buffers, plus the values and adjoints of all live variables.
+  /// Bytes of the buffers for what the last recording has filled, with their spare room, plus eight numbers for each
+  /// live variable: values of the program, of a replay and of the reversal, adjoints, a store that doubles as it grows.
   [[nodiscard]] wide bytes() const noexcept {
     constexpr std::size_t of_one[] = {1, sizeof(locint), sizeof(double), sizeof(double)};
-    wide sum = wide(stats_[NUM_MAX_LIVES]) * 2 * sizeof(double);
-    for (std::size_t k = 0; k < 4; ++k) sum += wide((std::min)(stats_[filled[k]], stats_[reserved[k]])) * of_one[k];
+    wide sum = wide(stats_[NUM_MAX_LIVES]) * 8 * sizeof(double);
+    for (std::size_t k = 0; k < 4; ++k)
+      sum += wide((std::min)(stats_[filled[k]] + stats_[filled[k]] / 8 + 1024, stats_[reserved[k]])) * of_one[k];
     return sum;
   }
 
@@ -238,6 +253,15 @@ class adolc_tape {
     tapestats(tag_, now);
     return std::all_of(std::begin(counted), std::end(counted),
                        [&](StatEntries each) { return now[each] == stats_[each]; });
+  }
+  [[nodiscard]] static unsigned enough_for(std::size_t filled) noexcept {
+    return static_cast<unsigned>((std::min<std::size_t>)(filled + filled / 8 + 1024, 1u << 30));
+  }
+  /// Calls glibc's malloc_trim where there is one. Else freed buffers stay resident, and the next ones are often beside
+  /// them.
+  static void give_memory_back() noexcept {
+    using trim = int (*)(std::size_t);
+    if (auto const found = reinterpret_cast<trim>(dlsym(RTLD_DEFAULT, "malloc_trim")); found != nullptr) (void)found(0);
   }
   void stop() {
     trace_off();

@@ -69,12 +69,10 @@ class cppad_tape {
       throw invalid_call{"cairn::cppad_tape", "CppAD is recording already in this thread", {},
                          "end the other recording first"};
     detail::cppad_threads::all().free_left();
-    if (function_ == nullptr || !of_this_thread()) {
-      drop();
-      function_ = std::make_unique<function>();
-      function_->check_for_nan(false);
-      thread_ = CppAD::thread_alloc::thread_num();
-    }
+    drop();  // before the new recording takes memory
+    function_ = std::make_unique<function>();
+    function_->check_for_nan(false);
+    thread_ = CppAD::thread_alloc::thread_num();
     ++recordings_;
     places_.clear();
     inputs_.clear();
@@ -156,12 +154,13 @@ class cppad_tape {
     values_ = seeds_ = std::vector<double>{};
   }
   /// Bytes of the sequence of operations, of the values of its variables, and of the same number of partial
-  /// derivatives.
+  /// derivatives; and three quarters of that for CppAD's vectors, which grow by half, with old and new in memory.
   [[nodiscard]] wide bytes() const {
     if (function_ == nullptr) return 0;
-    return wide(function_->size_op_seq()) + function_->size_random() +
-           2 * wide(function_->size_var()) * sizeof(double) +
-           wide(inputs_.capacity() + results_.capacity()) * sizeof(scalar);
+    wide const sum = wide(function_->size_op_seq()) + function_->size_random() +
+                     2 * wide(function_->size_var()) * sizeof(double) +
+                     wide(inputs_.capacity() + results_.capacity()) * sizeof(scalar);
+    return sum + sum / 4 * 3;
   }
 
  private:

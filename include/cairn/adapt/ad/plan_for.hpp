@@ -9,7 +9,9 @@
 #include <cairn/adapt/ad/taped.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
+#include <cairn/core/bytes_of.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/state_traits.hpp>
 #include <cairn/core/workload.hpp>
 #include <cairn/plan/loop/plan_within.hpp>
 #include <cairn/run/probe.hpp>
@@ -43,6 +45,8 @@ template <class Tool, class Model, class Params, class Objective, class State>
     loop.adjoint(x0, bar, step_index{0}, steps);
     double const seconds = std::chrono::duration<double>(clock::now() - begin).count();
     if (tried == 0 || seconds < found.seconds) found.seconds = seconds;
+    if constexpr (requires { loop.tool().fit(); })
+      if (tried == 0) loop.tool().fit();
   }
   found.bytes = loop.tape_bytes();
   return found;
@@ -66,35 +70,88 @@ template <class Tool, class Model, class Params, class Objective, class State>
   return work;
 }
 
-/// The plan with the fewest predicted seconds within a budget. Considers leaves of 1, 2, 4 ... steps, each measured on
-/// the first steps of the loop, and all numbers of slots for `revolve`. Cost: a leaf of each length three times, at
-/// most 1/8 of the loop's steps and 64.
-/// \throws infeasible_budget; what the model throws
+namespace detail {
+
+/// Tapes of more bytes are for leaves of one step only: they leave the cache, and are filled several times slower,
+/// which no step call that they save makes up for.
+inline constexpr wide most_leaf_bytes = 16 << 20;
+
+/// The workload of a loop over `taped` without its tape, measured with one state and one adjoint at a time, so that a
+/// budget for the loop covers it: `probe` copies states by the megabyte, to time them.
+/// \pre the bytes of State are known
+template <class Tool, class Model, class Params, class Objective, class State>
+[[nodiscard]] workload lean_workload(taped<Tool, Model, Params, Objective>& loop, State const& x0, step_index steps) {
+  using clock = std::chrono::steady_clock;
+  if (steps < 0)
+    throw invalid_plan{
+        "cairn::plan_for", "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
+  workload work;
+  work.steps = steps;
+  work.form = {step_form::in_place, adjoint_form::leaf};
+  work.initial_bytes = work.state_bytes = bytes_of(x0);
+  work.adjoint_bytes = bytes_of(loop.bar(x0));
+  loop.begin();
+  State x(x0);
+  for (step_index i = 0; i < (std::min<step_index>)(steps, 16); ++i) {
+    auto const begin = clock::now();
+    loop.step(x, i);
+    double const seconds = std::chrono::duration<double>(clock::now() - begin).count();
+    if (i == 0 || seconds < work.step_seconds) work.step_seconds = seconds;
+    work.state_bytes = (std::max)(work.state_bytes, wide(bytes_of(x)));
+  }
+  work.adjoint_bytes += work.state_bytes - *work.initial_bytes;  // the adjoint of a state that has grown
+  work.state_inline_bytes = (std::min)(work.state_bytes, wide{sizeof(State)});
+  return work;
+}
+
+}  // namespace detail
+
+/// The plan with the fewest step calls within a budget, and of those the one with the fewest bytes: counts decide, and
+/// times only say how long it will take (`cost.seconds`). So a plan for a larger budget never has more step calls.
+/// Considers leaves of 1, 2, 4 ... steps, at most 1/8 of the loop's steps, 64 and 16 MiB, and all numbers of slots for
+/// `revolve`. Measures the first steps of the loop, and a leaf of each length that may fit, within the budget, if any
+/// plan fits it. Temporary memory of the model itself is not counted.
+/// Cost: up to 16 steps, and each leaf three times
+/// \throws infeasible_budget; invalid_plan; what the model throws
 template <class Tool, class Model, class Params, class Objective, class State>
 [[nodiscard]] planned plan_for(taped<Tool, Model, Params, Objective>& loop, State const& x0, budget_of budget) {
-  workload work = workload_of(loop, x0, budget.steps);
+  workload work;
+  if constexpr (sized_state<State> && sized_state<state_and_params<State, Params>>)
+    work = detail::lean_workload(loop, x0, budget.steps);
+  else work = workload_of(loop, x0, budget.steps);  // says what is missing
+  double const step_seconds = std::exchange(work.step_seconds, 0);
+  std::optional<planned> best;
+  leaf_weight weighed, of_best;
   planning_options options;
   options.only = planner::revolve;  // no other planner in memory has fewer step calls; searching all of them would
-  options.leaf = 1;                 // take longer than many a loop
-  planned best = plan_within(budget.bytes, work, options);
-  for (step_index length = 2; length <= (std::min<step_index>)(budget.steps / 8, 64); length *= 2) {
-    if (work.tape_bytes + wide(length) * work.tape_step_bytes > budget.bytes.count()) break;  // cannot fit
-    leaf_weight const leaf = weigh_leaf(loop, x0, length);
-    workload of_leaf = work;
-    of_leaf.adjoint_seconds = leaf.seconds / double(length);
-    of_leaf.tape_bytes = leaf.bytes;
-    of_leaf.tape_step_bytes = 0;
+                                    // take longer than many a loop
+  step_index const longest = (std::max<step_index>)(1, (std::min<step_index>)(budget.steps / 8, 64));
+  for (step_index length = 1; length <= longest; length *= 2) {
     options.leaf = length;
     try {
-      planned other = plan_within(budget.bytes, of_leaf, options);
-      if (is_cheaper(other.cost, best.cost, work)) best = std::move(other);
+      if (best) {  // twice the steps take at most twice the tape
+        work.tape_bytes *= 2;
+        if (work.tape_bytes > detail::most_leaf_bytes) break;
+        (void)plan_within(budget.bytes, work, options);
+      }
+      if (budget.steps > 0) weighed = weigh_leaf(loop, x0, length);
+      work.tape_bytes = weighed.bytes;
+      planned other = plan_within(budget.bytes, work, options);
+      if (best && !is_cheaper(other.cost, best->cost, work)) continue;
+      best = std::move(other);
+      of_best = weighed;
     } catch (infeasible_budget const&) {
+      if (!best) throw;
       break;
     }
   }
-  loop.clear();  // frees the memory of leaves longer than the plan's
+  // The tape keeps the memory of the plan's leaf for the sweep: what is freed now would be resident beside it.
+  if (weighed.steps != of_best.steps) (void)weigh_leaf(loop, x0, of_best.steps);
   loop.begin();
-  return best;
+  work.step_seconds = step_seconds;
+  work.adjoint_seconds = of_best.seconds / double(of_best.steps);
+  best->cost.seconds = detail::seconds_of(best->cost.counts, work, wide(best->cost.counts.peak_slots));
+  return std::move(*best);
 }
 
 }  // namespace cairn

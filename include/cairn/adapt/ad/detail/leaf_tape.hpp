@@ -274,7 +274,8 @@ class leaf_tape {
   }
   template <class Kept>
   [[nodiscard]] static wide bytes_of(Kept const& r) {
-    return wide(r.values.size()) * sizeof(scalar) + wide(r.values.capacity() + r.seeds.capacity()) * sizeof(double);
+    return wide(r.values.size()) * sizeof(scalar) +
+           wide(r.values.capacity() + r.seeds.capacity() + r.replayed.capacity()) * sizeof(double);
   }
 
   Tool tool_;
