@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
+#include <cairn/run/jumps.hpp>
 #include <cairn/run/resume.hpp>
 #include "fuzz/random_plans.hpp"
 #include "fuzz/user_code.hpp"
@@ -288,11 +289,58 @@ void resumes(program& p) {
     wide saves = 0, loads = 0;
     (void)gradient(step{}, x0, plan, seed, noting, work, counter{saves, loads});
   });
-  if (!stopped || !turned) return;
-  p.tells("resumed at " + std::to_string(noted.open));
+  if (!stopped) return;
   state_of<K> x0 = l.initial();
+  if (!turned) {
+    p.tells("goes on from its way forward");
+    same(p, l, resume(step{}, x0, plan, seed_function<K>{}, AF::template make<K>(), work), "the sweep that goes on");
+    return;
+  }
+  p.tells("resumed at " + std::to_string(noted.open));
   same(p, l, resume(step{}, x0, plan, noted, AF::template make<K>(), work), "the resumed sweep");
   ++seen.resumed;
+}
+
+/// A hook that does nothing, after any form of adjoint.
+struct idle {
+  void operator()(auto const&, auto&, step_index) const {}
+  void operator()(auto const&, auto&, step_index, step_index) const {}
+};
+
+/// Hooks, jumps that do nothing, and inner loops around a step and an adjoint in any form.
+template <class K, class SF, class AF>
+void wrapped(program& p) {
+  p.tells(std::string{"wrapped loop of "} + K::name + ", step " + SF::name + ", adjoint " + AF::name);
+  loop<K> const l{p};
+  if (l.n == 0) return;
+  typename SF::template step<K> step;
+  auto adjoint = AF::template make<K>();
+  auto const stay = [](state_of<K>&) {};
+  auto const back = [](state_of<K> const&, bar_of<K>&) {};
+  step_index const before = p.from.in(0, l.n - 1), after = p.from.in(0, l.n - 1), every = p.from.in(1, l.n + 1);
+  p.tells("jumps before " + std::to_string(before) + ", after " + std::to_string(after) + ", every " +
+          std::to_string(every));
+  with_jumps const jumps{step,
+                         adjoint,
+                         jump_at(before, stay, back),
+                         jump_after(after, stay, back),
+                         jump_when([&](state_of<K> const&, step_index i) { return i % every == 0; }, stay, back)};
+  toys::every_tier store;
+  auto const x0 = l.initial();
+  auto const plan = plan_for(p, l.n, fits<AF>).plan;
+  if (fits<AF>(plan)) {
+    same(p, l, gradient(jumps.step, x0, plan, seed_function<K>{}, hooked(jumps.adjoint, idle{}), store), "with jumps");
+    same(p, l, gradient(step, x0, plan, seed_function<K>{}, hooked(adjoint, idle{}), store), "with a hook");
+  }
+  step_index inner = p.from.in(1, l.n);
+  while (l.n % inner != 0) --inner;
+  auto const inside = plan_for(p, inner, fits<AF>).plan, outside = plan_for(p, l.n / inner, fits<one_step>).plan;
+  if (!fits<AF>(inside) || !fits<one_step>(outside)) return;
+  any_schedule const in_reach = in_memory{inside};
+  nested const plain{in_reach, step, adjoint}, eventful{in_reach, jumps.step, hooked(jumps.adjoint, idle{})};
+  same(p, l, gradient(plain.step, x0, outside, seed_function<K>{}, plain.adjoint, store), "an inner loop");
+  same(p, l, gradient(eventful.step, x0, outside, seed_function<K>{}, eventful.adjoint, store),
+       "an inner loop with jumps");
 }
 
 /// What can be asked of a run that is kept: reversed in several forms, walked backwards, asked for states, in any
