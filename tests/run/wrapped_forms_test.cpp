@@ -12,22 +12,22 @@
 #include "support/pendulum.hpp"
 
 using namespace cairn;
-using pendulum::numbers;
+using vec = pendulum::numbers;
 using point = pendulum::state;
 
 namespace {
 
 struct both {
-  numbers before, after;
+  vec before, after;
 };
 /// With a way to restart.
 auto restartable() {
   return recorded{[](point& x, step_index i) {
-                    numbers before = x.v;
+                    vec before = x.v;
                     pendulum::swing(x.v, x.v, i);
                     return both{before, x.v};
                   },
-                  [](both const& tape, numbers& bar) { pendulum::swing_back(tape.before, bar); },
+                  [](both const& tape, vec& bar) { pendulum::swing_back(tape.before, bar); },
                   [](both const& tape) { return point{tape.after}; }};
 }
 
@@ -59,21 +59,21 @@ struct jump {
 };
 struct jump_back {
   double by;
-  void operator()(point const& x, numbers& bar) const {
+  void operator()(point const& x, vec& bar) const {
     double const b = bar[0];
     bar[0] += b * by * x.v[1];
     bar[1] += b * by * x.v[0];
   }
 };
-bool is_fast(numbers const& x) { return x[1] > 0.65; }
+bool is_fast(vec const& x) { return x[1] > 0.65; }
 
 struct by_hand {
-  numbers gradient;
+  vec gradient;
   /// \param hook  hook(state i, bar, i) after the adjoint of step i and its jumps
   template <class Hook>
   by_hand(step_index n, bool jumps, Hook hook) {
     struct part {
-      numbers x;
+      vec x;
       step_index i;
       double by;  // of a jump
       bool begins = false;
@@ -106,7 +106,7 @@ struct by_hand {
     }
   }
 };
-auto const no_hook = [](numbers const&, numbers&, step_index) {};
+auto const no_hook = [](vec const&, vec&, step_index) {};
 
 template <class Step, class Adjoint>
 auto jumping(Step& step, Adjoint& adjoint, step_index n) {
@@ -122,20 +122,20 @@ auto jumping(Step& step, Adjoint& adjoint, step_index n) {
 
 /// A loss at each step, or one at the first step of each leaf.
 struct add_loss {
-  static void add(numbers const& x, numbers& bar, step_index i) { bar[0] += 0.01 * double(i + 1) * x[1]; }
-  void operator()(point const& x, numbers& bar, step_index i) const { add(x.v, bar, i); }
-  void operator()(numbers const& tape, numbers& bar, step_index i) const { add(tape, bar, i); }
-  void operator()(both const& tape, numbers& bar, step_index i) const { add(tape.before, bar, i); }
-  void operator()(point const& x, numbers& bar, step_index first, step_index last) const {
+  static void add(vec const& x, vec& bar, step_index i) { bar[0] += 0.01 * double(i + 1) * x[1]; }
+  void operator()(point const& x, vec& bar, step_index i) const { add(x.v, bar, i); }
+  void operator()(vec const& tape, vec& bar, step_index i) const { add(tape, bar, i); }
+  void operator()(both const& tape, vec& bar, step_index i) const { add(tape.before, bar, i); }
+  void operator()(point const& x, vec& bar, step_index first, step_index last) const {
     add(x.v, bar, first);
     bar[1] += double(last);
   }
 };
 template <class Adjoint>
-constexpr bool of_leaves = detail::shape_of_adjoint<Adjoint, point, numbers>().form == adjoint_form::leaf;
+constexpr bool of_leaves = detail::shape_of_adjoint<Adjoint, point, vec>().form == adjoint_form::leaf;
 template <class Adjoint>
 auto hand_hook(step_index n, step_index leaf) {
-  return [=](numbers const& x, numbers& bar, step_index i) {
+  return [=](vec const& x, vec& bar, step_index i) {
     if (i % leaf != 0) return;
     add_loss::add(x, bar, i);
     if (of_leaves<Adjoint>) bar[1] += double(i + leaf < n ? i + leaf : n);
@@ -154,9 +154,9 @@ TEST_CASE("a hook comes after an adjoint of any form: it sees state i, the first
     if (tapes_of(plan) > 0) return;
     auto run = checkpointed_loop(step, pendulum::start(), plan);
     CHECK(run.reverse(pendulum::seed, hooked(adjoint, add_loss{})) == expected);
-    auto const bars = run.reverse([](point const& x) { return std::vector<numbers>(2, x.v); },
+    auto const bars = run.reverse([](point const& x) { return std::vector<vec>(2, x.v); },
                                   each_bar(hooked(adjoint, add_loss{})));
-    CHECK(bars == std::vector<numbers>(2, expected));
+    CHECK(bars == std::vector<vec>(2, expected));
   });
 }
 
@@ -170,7 +170,7 @@ TEST_CASE("jumps go with steps and adjoints of any form, and so do hooks around 
     auto const with_losses = by_hand{n, true, hand_hook<adjoint_type>(n, plan.leaf())}.gradient;
     if constexpr (detail::recorder<adjoint_type>) {
       double sum = 0;
-      auto const count = [&](numbers& bar, step_index i) { sum += double(i), bar[0] *= 1; };
+      auto const count = [&](vec& bar, step_index i) { sum += double(i), bar[0] *= 1; };
       CHECK(gradient(loop.step, pendulum::start(), plan, pendulum::seed, hooked(loop.adjoint, count)) == expected);
       CHECK(sum == double(n * (n - 1) / 2));
     } else {
@@ -192,7 +192,7 @@ TEST_CASE("inner loops take steps and adjoints of any form, and jumps and hooks 
       CHECK(gradient(eventful.step, pendulum::start(), revolve{outer, 2}, pendulum::seed, eventful.adjoint) ==
             by_hand{n, true, no_hook}.gradient);
       nested hooks{plan, step, hooked(adjoint, add_loss{})};
-      auto const losses = by_hand{n, false, [&](numbers const& x, numbers& bar, step_index i) {
+      auto const losses = by_hand{n, false, [&](vec const& x, vec& bar, step_index i) {
                                     step_index const k = i % inner;
                                     if (k % plan.leaf() != 0) return;
                                     add_loss::add(x, bar, i);
@@ -229,18 +229,18 @@ namespace {
 /// Sums what it sees, as adjoints sum the derivative by parameters.
 struct summing {
   double sum = 0;
-  void operator()(point const& x, numbers& bar, step_index i) {
+  void operator()(point const& x, vec& bar, step_index i) {
     sum += bar[0] * double(i);
     pendulum::swing_back(x.v, bar);
   }
 };
 struct summing_hook {
   double sum = 0;
-  void operator()(point const&, numbers& bar, step_index) { sum += bar[1]; }
+  void operator()(point const&, vec& bar, step_index) { sum += bar[1]; }
 };
 struct summing_tapes {
   double sum = 0;
-  void operator()(numbers const& tape, numbers& bar, step_index i) {
+  void operator()(vec const& tape, vec& bar, step_index i) {
     sum += bar[0] * double(i);
     pendulum::swing_back(tape, bar);
   }
@@ -266,13 +266,13 @@ TEST_CASE("what a callable sums is found in the callable that was given, whateve
   }
   SECTION("several bars") {
     auto const bars = gradient(step, pendulum::start(), uniform{n},
-                               [](point const& x) { return std::vector<numbers>{x.v}; }, each_bar(inner));
+                               [](point const& x) { return std::vector<vec>{x.v}; }, each_bar(inner));
     CHECK(bars[0] == expected);
     CHECK(sum_of(inner) == alone.sum);
   }
   SECTION("jumps, and what a jump's adjoint sums") {
     summing_hook of_jump;
-    auto const back = [&](point const& x, numbers& bar, step_index i) { of_jump(x, bar, i); };
+    auto const back = [&](point const& x, vec& bar, step_index i) { of_jump(x, bar, i); };
     with_jumps loop{step, inner, jump_at(3, [](point&) {}, back)};
     CHECK(run(loop.step, loop.adjoint) == expected);
     CHECK(sum_of(inner) == alone.sum);
@@ -289,9 +289,9 @@ TEST_CASE("what a callable sums is found in the callable that was given, whateve
     CHECK(run(step, recorded{record, reverse}) == expected);
     CHECK(sum_of(reverse) == alone.sum);
     recorded adjoint{record, reverse};
-    CHECK(run(step, hooked(adjoint, [](numbers&, step_index) {})) == expected);
+    CHECK(run(step, hooked(adjoint, [](vec&, step_index) {})) == expected);
     CHECK(sum_of(reverse) == alone.sum);
-    (void)gradient(step, pendulum::start(), uniform{n}, [](point const& x) { return std::vector<numbers>{x.v}; },
+    (void)gradient(step, pendulum::start(), uniform{n}, [](point const& x) { return std::vector<vec>{x.v}; },
                    each_bar(adjoint));
     CHECK(sum_of(reverse) == alone.sum);
   }
@@ -305,8 +305,8 @@ TEST_CASE("what a callable sums is found in the callable that was given, whateve
   SECTION("an rvalue is moved, and lives in what is made of it") {
     auto const made = [] {
       std::vector<double> const weights(1, 1.0);
-      return hooked([weights](point const& x, numbers& bar) { pendulum::swing_back(x.v, bar), bar[0] *= weights[0]; },
-                    [weights](point const&, numbers& bar, step_index) { bar[0] *= weights[0]; });
+      return hooked([weights](point const& x, vec& bar) { pendulum::swing_back(x.v, bar), bar[0] *= weights[0]; },
+                    [weights](point const&, vec& bar, step_index) { bar[0] *= weights[0]; });
     }();
     CHECK(run(step, made) == expected);
   }

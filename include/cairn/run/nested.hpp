@@ -153,8 +153,8 @@ class nested {
       requires(detail::shape_of_step<inner_step, State>().form != step_form::none &&
                !detail::shape_of_step<inner_step, State>().stops)
     void operator()(State& x, step_index i) const {
-      using counted = detail::counted_step<inner_step, State>;
-      counted from{detail::counted_from<inner_step>{detail::address_of(*inner), i * steps}};
+      using counted_inner = detail::counted_step<inner_step, State>;
+      counted_inner from{detail::counted_from<inner_step>{detail::address_of(*inner), i * steps}};
       step_index failed = -1;
       if constexpr (detail::shape_of_step<inner_step, State>().form == step_form::in_place)
         detail::run_in_place(from, x, 0, steps, failed);
