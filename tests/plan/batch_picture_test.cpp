@@ -40,7 +40,9 @@ std::string lower_of(std::string const& svg) { return svg.substr(svg.rfind("<g c
 /// A value on a logarithmic axis, and the number at its label.
 double log_place(double value, double least, double most) { return std::log(value / least) / std::log(most / least); }
 double number_at(std::string const& label) {
-  double const number = std::strtod(label.c_str(), nullptr);
+  std::string digits = label;
+  std::erase(digits, ',');
+  double const number = std::strtod(digits.c_str(), nullptr);
   auto const ends = [&](char const* unit) { return label.size() > 3 && label.ends_with(unit); };
   if (ends(" KiB")) return number * 1024;
   if (ends(" MiB")) return number * 1024 * 1024;
@@ -156,7 +158,7 @@ TEST_CASE("round numbers of a logarithmic axis begin at or before its values, an
   CHECK(detail::amount_text(7'813, quantity::bytes) == "7.63 KiB");
   CHECK(detail::amount_text(781'300, quantity::bytes) == "763 KiB");
   CHECK(detail::amount_text(20'000'000'000, quantity::time) == "20 ms");
-  CHECK(detail::amount_text(5'000'000'000'000'000, quantity::time) == "5000 s");
+  CHECK(detail::amount_text(5'000'000'000'000'000, quantity::time) == "5,000 s");
   CHECK(detail::amount_text(5'000, quantity::count) == "5k");
 }
 

@@ -126,9 +126,9 @@ TEST_CASE("the parts of a breakdown are named with their shares", "[plan][pictur
   CHECK_THAT(breakdown_svg(of), ContainsSubstring("batch 8: 4 us: 75 % activations") && ContainsSubstring("time (us)"));
   of.unit = breakdown_unit::count;
   of.title = "<&>";
-  CHECK_THAT(breakdown_svg(of), ContainsSubstring("batch 8: 4000: 75 %") && ContainsSubstring("<title>&lt;&amp;&gt;"));
+  CHECK_THAT(breakdown_svg(of), ContainsSubstring("batch 8: 4,000: 75 %") && ContainsSubstring("<title>&lt;&amp;&gt;"));
   of.rows = {{"", {996, 4, 0}}};
-  CHECK_THAT(breakdown_svg(of), ContainsSubstring("batch 0: 1000: 99.6 % activations, 0.4 % parameters<"));
+  CHECK_THAT(breakdown_svg(of), ContainsSubstring("batch 0: 1,000: 99.6 % activations, 0.4 % parameters<"));
   of.rows.clear();
   CHECK_THAT(breakdown_svg(of), ContainsSubstring("no batch"));
 }

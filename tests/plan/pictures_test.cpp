@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 #include <vector>
+#include <cairn/plan/text/detail/ticks.hpp>
 #include <cairn/plan/text/memory_curve.hpp>
 #include <cairn/plan/text/space_time.hpp>
 #include "support/catch.hpp"
@@ -241,11 +242,20 @@ TEST_CASE("the peak of a memory curve is the peak of the estimate, in states and
     });
 }
 
+TEST_CASE("whole numbers in pictures have separators, and nothing else has", "[plan][picture]") {
+  for (auto const& [said, shown] : std::vector<std::pair<std::string, std::string>>{
+           {"", ""}, {"999 steps", "999 steps"}, {"1000", "1,000"}, {"12345 of 1234567", "12,345 of 1,234,567"},
+           {"0.12345 s", "0.12345 s"}, {"resnet1000", "resnet1000"}, {"a_1000", "a_1000"}, {"1e10000", "1e10000"},
+           {"5e+04", "5e+04"}, {"(1048576 bytes)", "(1,048,576 bytes)"}, {"999999999999999999", "999,999,999,999,999,999"},
+           {"9223372036854775807", "9223372036854775807"}})
+    CHECK(detail::with_separators(said) == shown);
+}
+
 TEST_CASE("a memory curve in bytes names its exact peak and a binary unit", "[plan][picture]") {
   workload const work{.state_bytes = 1'000'000, .adjoint_bytes = 1'000'000};
   revolve const plan{100, 5};
   auto const svg = memory_svg(plan, work);
-  auto const exact = text_of(estimate(plan, work).peak_bytes);
+  auto const exact = detail::with_separators(text_of(estimate(plan, work).peak_bytes));
   CHECK_THAT(between(svg, "<desc>", "</desc>"), ContainsSubstring("peak " + exact + " bytes"));
   CHECK(labels_of(svg, "y-axis").back() == "memory (MiB)");
   CHECK_THAT(words_of(memory_text(plan, work)),

@@ -2,6 +2,7 @@
 // Plans for chains as words, tables and pictures.
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/replay.hpp>
+#include <cairn/plan/text/detail/ticks.hpp>
 #include <cairn/plan/text/chain_svg.hpp>
 #include <cairn/plan/text/action_limits.hpp>
 #include <cairn/plan/text/chain_text.hpp>
@@ -259,7 +260,7 @@ TEST_CASE("a picture of memory shows what is held between actions and in the mid
         }
         CHECK(good);
         CHECK(std::any_of(held.begin(), held.end(), [&](corner const& at) { return near(at.y, bottom - 320); }));
-        CHECK_THAT(between(svg, "<desc>", "</desc>"), ContainsSubstring("peak " + std::to_string(curve.peak)));
+        CHECK_THAT(between(svg, "<desc>", "</desc>"), ContainsSubstring("peak " + detail::grouped(wide(curve.peak))));
         CHECK(between(svg, "<title>", "</title>") ==
               "Memory of a plan for a chain of " + std::to_string(stages) + (stages == 1 ? " stage" : " stages"));
       }

@@ -36,8 +36,9 @@ struct memory_words {
   std::vector<legend_entry> const legend{{"all that is held", "held", line_sample},
                                          {words.standing, "kept", area_sample},
                                          {"peak", "peak", line_sample}};
-  svg_chart chart{words.title.empty() ? words.what : words.title, words.peak,
-                  words.what + ": " + words.peak + ". Across: time; up: what is held beside " + words.beside + ".",
+  std::string const what = with_separators(words.what), peak = with_separators(words.peak);
+  svg_chart chart{words.title.empty() ? what : words.title, peak,
+                  what + ": " + peak + ". Across: time; up: what is held beside " + words.beside + ".",
                   32'000, legend};
   chart.axes(count_axis(timed ? "time" : "action", all), memory_axis(most), false);
   svg_path held, kept;

@@ -15,7 +15,7 @@ template <schedule Plan>
 [[nodiscard]] std::string plan_words(Plan const& plan) {
   std::string words = plural(wide(plan.steps()), "step") + " within " + plural(wide(plan.slots()), "slot");
   if (tapes_of(plan) > 0) words += " and " + plural(wide(tapes_of(plan)), "tape");
-  return words;
+  return with_separators(words);
 }
 
 }  // namespace cairn::detail

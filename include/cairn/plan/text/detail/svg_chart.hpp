@@ -251,7 +251,7 @@ class svg_chart {
   /// left out.
   void x_axis(axis const& x, axis_lines& lines) {
     open_group("x-axis");
-    wide const longest = x.is_logarithmic() ? 7 : digits_of(x.most / x.in.unit).size();
+    wide const longest = x.is_logarithmic() ? 7 : grouped(x.most / x.in.unit).size();
     wide const fit = wide(right() - left()) / 100 / (7 * longest + 24);
     auto const ticks = ticks_of(x, fit < 10 ? fit : 10);
     auto const half = [](tick const& at) { return 350 * hundredths(at.label.size()); };

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file ticks.hpp  The numbers along an axis.
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/detail/text.hpp>
@@ -11,6 +13,30 @@
 namespace cairn::detail {
 
 [[nodiscard]] inline std::string digits_of(wide number) { return text<40>{}.add(number).c_str(); }
+
+/// The same text with its whole numbers as people read them: "5,000 steps". Decimals and digits within a word stay, and
+/// numbers of more than 18 digits, so that they fit the narrowest picture of characters.
+[[nodiscard]] inline std::string with_separators(std::string_view text) {
+  auto const is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  auto const is_letter = [](char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; };
+  std::string made;
+  for (std::size_t k = 0, end = 0; k < text.size(); k = end) {
+    char const before = k > 0 ? text[k - 1] : ' ';
+    end = k + 1;
+    if (!is_digit(text[k])) {
+      made += text[k];
+      continue;
+    }
+    while (end < text.size() && is_digit(text[end])) ++end;
+    bool const whole = end - k <= 18 && before != '.' && before != '_' && !is_letter(before);
+    for (std::size_t at = k; at < end; ++at) {
+      if (whole && at > k && (end - at) % 3 == 0) made += ',';
+      made += text[at];
+    }
+  }
+  return made;
+}
+[[nodiscard]] inline std::string grouped(wide number) { return with_separators(digits_of(number)); }
 
 /// The position of `value` in 0 .. `range` on a line of `length` units, rounded to nearest; 0 for an empty range. 0 <=
 /// length < 2^31
@@ -50,7 +76,7 @@ struct axis_unit {
 [[nodiscard]] inline std::string in_units(wide value, wide unit) {
   wide const places = value % unit == 0 ? 1 : value / unit < 100 ? 100 : 10;
   wide const rounded = value / unit * places + (value % unit * places + unit / 2) / unit;
-  std::string text = digits_of(rounded / places);
+  std::string text = grouped(rounded / places);
   if (places == 1) return text;
   std::string const rest = digits_of(rounded % places);
   return text + "." + (places == 100 && rest.size() == 1 ? "0" : "") + rest;

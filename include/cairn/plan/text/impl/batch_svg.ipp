@@ -96,12 +96,12 @@ CAIRN_DECL std::string batch_svg(std::vector<batch_series> const& series, std::i
   std::string const what = timed ? "Peak memory and time over the size of the batch"
                                  : "Peak memory over the size of the batch";
   std::string const note = batches.empty ? "no figure"
-                                         : detail::plural(sizes.size(), "batch size") + " from " +
-                                               detail::digits_of(batches.least) + " to " +
-                                               detail::digits_of(batches.most);
+                                         : detail::with_separators(detail::plural(sizes.size(), "batch size")) + " from " +
+                                               detail::grouped(batches.least) + " to " +
+                                               detail::grouped(batches.most);
   using detail::quantity;
   auto x = detail::ranging({"batch", batches.most, {}}, "batch", quantity::count, batches.least);
-  for (std::int64_t const size : sizes) x.marked.push_back({wide(size), std::to_string(size)});
+  for (std::int64_t const size : sizes) x.marked.push_back({wide(size), detail::grouped(wide(size))});
   if (x.marked.empty()) x.marked.push_back({0, "0"});
   auto const memory = ranging(detail::memory_axis(bytes.most), "memory", quantity::bytes, bytes.least);
   detail::svg_chart chart{title.empty() ? what : title, note, what + "." + told, timed ? 20'000 : 32'000, legend,

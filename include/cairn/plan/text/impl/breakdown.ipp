@@ -54,11 +54,11 @@ class breakdown_words {
       case breakdown_unit::nanoseconds: return seconds_text(double(value) * 1e-9);
       case breakdown_unit::count: break;
     }
-    return digits_of(value);
+    return grouped(value);
   }
   [[nodiscard]] std::string name(std::size_t row) const {
     auto const& given = of_.rows[row].name;
-    return given.empty() ? of_.across + " " + digits_of(row) : given;
+    return given.empty() ? of_.across + " " + grouped(row) : given;
   }
   /// "peak: 4.00 GiB: 70 % activations, 30 % parameters".
   [[nodiscard]] std::string parts(std::size_t row) const {

@@ -35,13 +35,13 @@ CAIRN_DECL memory_curve curve_of(std::vector<action> const& actions, curve_measu
 }
 
 [[nodiscard]] inline std::string amount(memory_curve const& curve) {
-  if (!curve.in_bytes) return plural(curve.peak, "state");
-  std::string const exact = plural(curve.peak, "byte");
+  if (!curve.in_bytes) return with_separators(plural(curve.peak, "state"));
+  std::string const exact = with_separators(plural(curve.peak, "byte"));
   return curve.peak < 1024 ? exact : exact + " (" + to_short_text(curve.peak).c_str() + ")";
 }
 [[nodiscard]] inline std::string peak_words(memory_curve const& curve) {
-  return "peak " + amount(curve) + ", first at action " + digits_of(curve.summit) + " of " +
-         digits_of(curve.held.size());
+  return "peak " + amount(curve) + ", first at action " + grouped(curve.summit) + " of " +
+         grouped(curve.held.size());
 }
 [[nodiscard]] inline axis memory_axis(memory_curve const& curve) {
   return curve.in_bytes ? memory_axis(curve.peak) : axis{"states", curve.peak, {}};
@@ -117,7 +117,7 @@ CAIRN_DECL std::string memory_text_of(memory_curve const& curve, std::string con
 
   std::string words = "Memory of a sweep over " + loop + ": " + peak_words(curve) + ".";
   if (count > width)
-    words += " Downsampled: a column shows the most of up to " + digits_of((count + width - 1) / width) +
+    words += " Downsampled: a column shows the most of up to " + grouped((count + width - 1) / width) +
              " actions.";
   std::vector<std::string> const key{chart.mark(held) + (curve.in_bytes ? " all that is held" : " all states"),
                                      chart.mark(kept) + (curve.in_bytes ? " checkpoints" : " states in slots")};

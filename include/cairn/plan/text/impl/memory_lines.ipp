@@ -102,7 +102,7 @@ CAIRN_DECL std::string memory_lines_svg(std::vector<memory_line> const& lines, m
     names += (names.empty() ? "" : "; ") + words;
   }
   std::string const what = compared ? "Memory, predicted and measured" : "Memory of a run";
-  std::string note = compared ? "" : detail::plural(lines.size(), "curve");
+  std::string note = compared ? "" : detail::with_separators(detail::plural(lines.size(), "curve"));
   for (std::size_t k = 1; k < lines.size() && compared; ++k)
     note += (k > 1 ? "; " : "") + detail::difference_words(lines[0], lines[k]);
   detail::axis const x = options.over_time ? detail::time_axis(longest)

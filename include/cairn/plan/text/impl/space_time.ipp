@@ -114,7 +114,7 @@ CAIRN_DECL std::string space_time_svg_of(drawn_loop const& drawn, std::string_vi
   auto const lives = slot_lifetimes(drawn.actions);
   auto const legend = space_time_legend(drawn.has_tapes, std::any_of(lives.begin(), lives.end(), is_far));
 
-  std::string const what = "Schedule of " + drawn.words, size = plural(drawn.actions.size(), "action");
+  std::string const what = "Schedule of " + drawn.words, size = with_separators(plural(drawn.actions.size(), "action"));
   svg_chart chart{title.empty() ? what : title,
                   title.empty() ? size + ", one mark each; time goes down" : drawn.words + ": " + size,
                   what + ", " + size + ". Across: steps; down: actions in the order of time.", height, legend};
@@ -191,7 +191,7 @@ CAIRN_DECL std::string space_time_text_of(drawn_loop const& drawn, int columns, 
                     height = std::max<std::size_t>(1, (std::min)(count, std::size_t(rows)));
   text_chart chart{std::size_t(columns),
                    height,
-                   std::max<std::size_t>(digits_of(count).size(), 6) + 1,
+                   std::max<std::size_t>(grouped(count).size(), 6) + 1,
                    set,
                    {{" ", " "},
                     {"┊", ":"},
@@ -209,14 +209,14 @@ CAIRN_DECL std::string space_time_text_of(drawn_loop const& drawn, int columns, 
   };
   put_marks(chart, height, drawn, lives, column);
   wide const step = tick_step(count, std::max<std::size_t>(height / 4, 1));
-  for (wide k = 0; k < count; k += step) chart.label(std::size_t(k) * height / count, digits_of(k));
+  for (wide k = 0; k < count; k += step) chart.label(std::size_t(k) * height / count, grouped(k));
 
-  std::string words = "Schedule of " + drawn.words + ": " + plural(count, "action") + ", time goes down.";
+  std::string words = "Schedule of " + drawn.words + ": " + with_separators(plural(count, "action")) + ", time goes down.";
   if (count > height)
-    words += " Downsampled: a row stands for up to " + digits_of((count + height - 1) / height) + " actions.";
+    words += " Downsampled: a row stands for up to " + grouped((count + height - 1) / height) + " actions.";
   if (steps >= chart.width())
     words += " Downsampled: a column stands for up to " +
-             digits_of((steps + chart.width() - 2) / (chart.width() - 1)) + " steps.";
+             grouped((steps + chart.width() - 2) / (chart.width() - 1)) + " steps.";
   auto const key = space_time_key(chart, drawn.has_tapes, std::any_of(lives.begin(), lives.end(), is_far));
   return wrapped(words, std::size_t(columns)) + flowed(key, "  ", std::size_t(columns)) + "action\n" +
          chart.drawn(
