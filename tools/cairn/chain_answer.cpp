@@ -120,8 +120,11 @@ std::string chain_desk::pareto_table(std::vector<cairn::chain_plan> const& front
 std::string chain_desk::pareto_json(std::vector<cairn::chain_plan> const& front) const {
   std::string text;
   for (auto const& plan : front)
-    text +=
-        (text.empty() ? "{" : ",{") + json_members(plan) + ",\"left_out\":" + json_number(wide(plan.left_out)) + '}';
+    text.append(text.empty() ? "{" : ",{")
+        .append(json_members(plan))
+        .append(",\"left_out\":")
+        .append(json_number(wide(plan.left_out)))
+        .append(1, '}');
   return '[' + text + ']';
 }
 

@@ -82,7 +82,7 @@ std::string advice_json(cairn::advice const& advice) {
     all.add("schedule", '"' + std::string{cairn::name_of(one.by)} + '"');
     all.add("reason", '"' + std::string{word_of(one.reason)} + '"');
     all.add("least_bytes", one.least_bytes > 0 ? json_number(one.least_bytes) : "null");
-    skipped += (skipped.empty() ? "{" : ",{") + all.take() + '}';
+    skipped.append(skipped.empty() ? "{" : ",{").append(all.take()).append(1, '}');
   }
   return "{\"best\":" + plan_json(advice.best) + ",\"runners_up\":" + plans_json(advice.runners_up) + ",\"skipped\":[" +
          skipped + "]}";
@@ -90,7 +90,7 @@ std::string advice_json(cairn::advice const& advice) {
 
 std::string plans_json(std::vector<cairn::planned> const& plans) {
   std::string text;
-  for (auto const& plan : plans) text += (text.empty() ? "" : ",") + plan_json(plan);
+  for (auto const& plan : plans) text.append(text.empty() ? "" : ",").append(plan_json(plan));
   return '[' + text + ']';
 }
 

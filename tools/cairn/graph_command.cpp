@@ -146,7 +146,7 @@ void plan_graph(std::ostream& to, asked_graph const& asked) {
   if (asked.memory.empty()) {
     auto const front = planner.pareto(points_of(asked));
     std::string text;
-    for (auto const& plan : front) text += (text.empty() ? "" : ",") + json_of(plan, all);
+    for (auto const& plan : front) text.append(text.empty() ? "" : ",").append(json_of(plan, all));
     to << (asked.json ? '[' + text + "]\n"
                       : counted(wide(graph.size()), "operation") + ", store-all takes " + short_bytes(all) + '\n' +
                             curve_of(front));

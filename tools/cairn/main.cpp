@@ -278,7 +278,7 @@ std::optional<std::string> missing_command(CLI::App const& app, int count, char 
       std::string const own = within == &app ? "" : within->get_name(), place = own.empty() ? "" : " of " + own;
       std::string text = k < count ? tool::quoted(word) + " is not a command" + place
                                    : "no command" + place + " is given";
-      for (auto const* one : known) text += (one == known.front() ? "; give one of " : ", ") + one->get_name();
+      for (auto const* one : known) text.append(one == known.front() ? "; give one of " : ", ").append(one->get_name());
       return text + "; cairn " + (own.empty() ? "" : own + ' ') + "--help says what each does";
     }
     within = *named;

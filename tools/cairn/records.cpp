@@ -117,7 +117,8 @@ std::string readable(std::string_view column, std::string_view cell) {
     bool const bytes = column.ends_with("bytes") || column.ends_with("peak") || column == "budget";
     if (bytes && *whole >= 0) return cairn::to_short_text(cairn::wide(*whole)).c_str();
     if (!column.ends_with("_s") && !column.ends_with("seconds"))
-      return (*whole < 0 ? "-" : "") + grouped(cairn::wide(*whole < 0 ? -(*whole + 1) : *whole) + (*whole < 0 ? 1 : 0));
+      return std::string{*whole < 0 ? "-" : ""} +
+             grouped(cairn::wide(*whole < 0 ? -(*whole + 1) : *whole) + (*whole < 0 ? 1 : 0));
   }
   if (auto const number = number_in<double>(cell))
     return column.ends_with("_s") || column.ends_with("seconds") ? seconds_text(*number) : digits_of("%.4g", *number);

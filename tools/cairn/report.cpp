@@ -100,8 +100,10 @@ using json = nlohmann::ordered_json;
       text += key + std::string(width + 2 - key.size(), ' ') + readable(key, cell_of(value)) + '\n';
   for (auto const& [key, value] : object.items())
     if (stands_apart(value))
-      text += (text.empty() ? "" : "\n") + plain(key) + ":\n" +
-              (value.is_object() ? report_of_object(value) : report_of_table(records_of(value)));
+      text.append(text.empty() ? "" : "\n")
+          .append(plain(key))
+          .append(":\n")
+          .append(value.is_object() ? report_of_object(value) : report_of_table(records_of(value)));
   return text;
 }
 
