@@ -5,6 +5,7 @@
 #include <cairn/plan/graph/graph_budget.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
 #include <cairn/plan/graph/replay.hpp>
+#include <cairn/profile/graph_profiler.hpp>
 #include <cairn/run/graph.hpp>
 
 #include <chrono>
@@ -282,6 +283,24 @@ TEST_CASE("a budget for a graph with states plans it and leaves the states of on
     if (step == 0) CHECK(within.plan().cost.runs > made.net.size());
   }
   CHECK(within.plans() == 1);
+}
+
+TEST_CASE("probes and profiles leave the states of a graph as they were", "[run][graph]") {
+  auto const nodes = random_nodes(9, 12);
+  built made{nodes};
+  auto const inputs = made.bindings(given);
+  outside const fresh;
+  auto const is_fresh = [&] {
+    auto const& now = made.all;
+    return now.dice == fresh.dice && now.coin == fresh.coin && now.mean == fresh.mean && now.scale == fresh.scale &&
+           now.calls.save() == 0;
+  };
+  CHECK(graph_probe<std::chrono::steady_clock>(made.net, inputs, made.seeds, 1).operations[0].copy_bytes >= 0);
+  CHECK(is_fresh());
+  auto const none = [] { return std::size_t{1000}; };
+  graph_profiler<> profiler{{.memory = {.held = none, .peak = none, .reset_peak = [] {}}}};
+  (void)profiler.run(made.net, inputs, made.seeds);
+  CHECK(is_fresh());
 }
 
 TEST_CASE("an exception of a run that is made again leaves the states as they were before it", "[run][graph]") {

@@ -23,6 +23,7 @@
 #include <cairn/run/chain/probe.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/graph/builder.hpp>
+#include <cairn/run/graph/detail/memory.hpp>
 #include <cairn/run/graph/gradient.hpp>
 #include <cairn/run/graph/probe.hpp>
 #include <cairn/run/probe.hpp>
@@ -51,7 +52,8 @@ class graph_profiler : public profiled_sweep {
   }
 
   /// Measures a graph as `graph_probe` does, for `graph_planner` and `graph_gradient`. With a `memory_source`, the work
-  /// of operations and adjoints is at least what they were seen to take.
+  /// of operations and adjoints is at least what they were seen to take. States that operations use are left as they
+  /// were.
   /// \param net, inputs, seeds  as for `graph_gradient`
   /// \throws invalid_plan, invalid_call; exceptions of operations, adjoints and seeds
   operation_graph run(graph_builder const& net, std::vector<graph_binding> const& inputs,
@@ -114,7 +116,10 @@ class graph_profiler : public profiled_sweep {
                 std::vector<graph_seed> const& seeds) const {
     detail::graph_model const model{graph, "cairn::graph_profiler"};
     auto const plan = detail::run_measure{model}.with_drops(detail::store_all_runs(model));
-    for (auto const& row : seen_in([&](auto& observer) { (void)graph_gradient(net, inputs, plan, seeds, observer); })) {
+    auto const rows = seen_in([&](auto& observer) {
+      detail::graph_memory::keep_states(net, [&] { (void)graph_gradient(net, inputs, plan, seeds, observer); });
+    });
+    for (auto const& row : rows) {
       std::size_t const v = std::size_t(row.what.from);
       std::int64_t const rise = rise_of(row);
       switch (row.what.kind) {

@@ -133,14 +133,8 @@ template <class Clock>
   sweep_failure unasked;
   detail::no_graph_replay unchecked;
   run.expect(plan, 1);
-  auto const states = run.states_now();
-  try {
-    detail::obey_graph_plan(memory, plan, nobody, unasked, unchecked);
-  } catch (...) {
-    run.put_back(states);
-    throw;
-  }
-  run.put_back(states);
+  detail::graph_memory::keep_states(
+      net, [&] { detail::obey_graph_plan(memory, plan, nobody, unasked, unchecked); });
   return measured;
 }
 

@@ -48,14 +48,21 @@ class graph_memory {
       if (list[k].kind == action_kind::advance || list[k].kind == action_kind::record)
         ++storage_.copies[std::size_t(list[k].from)].runs_left;
   }
-  /// The states as they are now.
-  [[nodiscard]] std::vector<stage_value> states_now() const {
-    std::vector<stage_value> all;
-    for (auto const& one : net_.states_) all.push_back(one.call->save());
-    return all;
-  }
-  void put_back(std::vector<stage_value> const& states) const {
-    for (std::size_t k = 0; k < states.size(); ++k) net_.states_[k].call->restore(states[k]);
+  /// Calls `run`, and then puts the states of a graph back as they were before, also after an exception.
+  template <class Run>
+  static void keep_states(graph_builder const& net, Run run) {
+    std::vector<stage_value> before;
+    for (auto const& one : net.states_) before.push_back(one.call->save());
+    auto const put_back = [&] {
+      for (std::size_t k = 0; k < before.size(); ++k) net.states_[k].call->restore(before[k]);
+    };
+    try {
+      run();
+    } catch (...) {
+      put_back();
+      throw;
+    }
+    put_back();
   }
   /// The sweep has ended normally: the adjoints of the inputs stay in the storage.
   void finish() noexcept { is_finished_ = true; }
