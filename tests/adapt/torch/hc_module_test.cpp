@@ -139,6 +139,32 @@ TEST_CASE("an HCModule asks a planner of the user's, and says why where that fin
   CHECK_THROWS_AS(wrong->forward(x), cairn::invalid_plan);
 }
 
+TEST_CASE("errors of an HCModule's blocks have its name, and a planner's exceptions pass and leave it usable",
+          "[torch][hc_module]") {
+  auto const bad = [](cairn::chain const&) { return cairn::block_plan::balanced(1000, 2); };
+  bool throws = true;
+  auto const moody = [&](cairn::chain const& work) {
+    if (throws) throw std::out_of_range{"mine"};
+    return cairn::block_plan::balanced(work.stages(), 2);
+  };
+  nn::Sequential const net(nn::Linear(4, 4), nn::Tanh(), nn::Linear(4, 4));
+  auto const x = torch::randn({2, 4}).requires_grad_();
+  auto const wanted = torch::autograd::grad({nn::Sequential(net)->forward(x).sum()}, {x});
+  for (bool const by_operations : {false, true}) {
+    auto const model_by = [&](auto const& planner) {
+      auto const config = HCConfig().planner(planner);
+      auto const f = [net](Tensor const& t) { return nn::Sequential(net)->forward(t); };
+      return by_operations ? HCModule(nn::AnyModule(nn::Functional(f)), config) : HCModule(net, config);
+    };
+    auto refused = model_by(bad);
+    CHECK(support::message_of([&] { (void)refused->forward(x); }).find("cairn::libtorch::HCModule: ") == 0);
+    auto model = model_by(moody);
+    for (throws = true; throws; throws = false) CHECK_THROWS_AS(model->forward(x), std::out_of_range);
+    for (int k = 0; k < 2; ++k)
+      CHECK(support::same_bits(torch::autograd::grad({model->forward(x).sum()}, {x}), wanted));
+  }
+}
+
 TEST_CASE("an HCModule plans a model with a forward of its own, and takes its nodes where these are given",
           "[torch][hc_module]") {
   seeded const seed{2};

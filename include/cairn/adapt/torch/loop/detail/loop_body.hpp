@@ -197,9 +197,13 @@ class loop_body {
     if (draws) use.check(who);
   }
   /// The forward sweep is over. The buffers that steps have changed are put back with each state, so later changes do
-  /// not matter.
+  /// not matter. Changed parameters stay refused, as in the plain loop, which has saved them.
   void note_changed_buffers() {
-    buffers.each_changed([&](void const* memory, std::int64_t) { reads.leave_out(memory); });
+    tensor_list parameters;
+    for (std::size_t k = 0; k < captures.size(); ++k) parameters.push_back(captures.leaf(k));
+    buffers.each_changed([&](void const* memory, std::int64_t) {
+      if (!any_in_memory(parameters, memory)) reads.leave_out(memory);
+    });
   }
   /// Whether any result of the loop is differentiable.
   [[nodiscard]] bool is_differentiable() const {

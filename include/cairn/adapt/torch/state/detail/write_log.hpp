@@ -81,6 +81,8 @@ class memory_image {
     auto const bytes = [](at::Tensor const& t) { return t.contiguous().reshape({-1}).view(at::kByte); };
     return !bytes(memory()).equal(bytes(values_));
   }
+  /// The same without waiting for a device, whose memory counts as changed.
+  [[nodiscard]] bool may_be_changed() const { return exists() && (!values_.is_cpu() || is_changed()); }
   [[nodiscard]] at::Tensor const& values() const noexcept { return values_; }
   [[nodiscard]] std::int64_t bytes() const { return std::int64_t(values_.nbytes()); }
 
@@ -118,7 +120,7 @@ class write_log {
   /// To be called after the computation: drops what has not changed.
   void end() {
     unseen_operations const unseen;
-    std::erase_if(all_, [](memory_image const& one) { return !one.is_changed(); });
+    std::erase_if(all_, [](memory_image const& one) { return !one.may_be_changed(); });
     given_.clear();
   }
   [[nodiscard]] bool holds(void const* memory) const {
@@ -214,7 +216,7 @@ class rewound_memory {
   ~rewound_memory() {
     unseen_operations const unseen;
     for (auto const& one : now_)
-      if (one.is_changed()) one.put_back();  // the others are only read, because other threads may read them, too
+      if (one.may_be_changed()) one.put_back();  // the others are only read: other threads may read them, too
   }
 
  private:
