@@ -76,8 +76,8 @@ class taped_object {
   using numbers = std::vector<double>;  ///< the values of all numbers, or their adjoints
 
   /// \param tool  an rvalue is moved in; an lvalue must outlive the object
-  taped_object(Tool&& tool, Each each, Step step)
-      : each_{std::move(each)}, step_{std::move(step)}, tool_{std::forward<Tool>(tool)} {}
+  taped_object(Tool&& tool, Each each, Step one_step)
+      : each_{std::move(each)}, step_{std::move(one_step)}, tool_{std::forward<Tool>(tool)} {}
   taped_object(taped_object const&) = delete;
   taped_object& operator=(taped_object const&) = delete;
 
