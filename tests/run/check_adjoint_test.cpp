@@ -479,6 +479,22 @@ TEST_CASE("if floats are too coarse for differences, the resolution that they re
   CHECK(report_of(1e-4).passed());
 }
 
+TEST_CASE("a right adjoint of a chaotic loop is not called wrong, and a wrong one is") {
+  auto const report_of = []<class T>(T growth, double factor, step_index n, bool whole) {
+    auto const step = [=](T& x) { x = growth * x * (1 - x); };
+    auto const adjoint = [=](T x, T& bar) { bar *= T(factor) * growth * (1 - 2 * x); };
+    return cairn::check_adjoint(step, adjoint, T(0.3), n, {.most_steps = whole ? 0 : 64});
+  };
+  auto const right = report_of(3.99, 1, 200, true);
+  INFO(right.text());
+  CHECK(right.fault == adjoint_fault::undecided);
+  CHECK(std::string{right.text()}.find("as in a chaotic loop; check fewer steps") != std::string::npos);
+  CHECK(report_of(3.99f, 1, 60, true).fault != adjoint_fault::wrong_gradient);
+  CHECK(report_of(3.99, 1.001, 200, false).fault == adjoint_fault::wrong_adjoint);
+  CHECK(report_of(3.99, 1.001, 10, true).fault == adjoint_fault::wrong_gradient);
+  CHECK(report_of(2.9, 1.001, 5, true).fault == adjoint_fault::wrong_gradient);
+}
+
 TEST_CASE("a step with a kink at the state is undecided, and one that is wrong elsewhere is still found") {
   auto rectified = [](double& x, step_index i) { x = i == 2 ? 0 : std::max(x, 0.0); };
   auto adjoint = [](double x, double& bar, step_index i) { bar *= i == 2 ? 0 : x > 0 ? 1 : 0; };

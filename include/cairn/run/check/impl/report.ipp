@@ -137,8 +137,12 @@ CAIRN_DECL void adjoint_report::say_fault() {
                   "it is a constant, or its derivative is missing; keep constants in members of their own");
         return;
       }
-      if (step >= 0) at("differences cannot decide about step ");
-      else text_.add("differences cannot decide");
+      if (step < 0) {
+        text_.add("differences cannot decide about the whole: it does not change in proportion to any distance that is "
+                  "clear of rounding, as in a chaotic loop; check fewer steps");
+        return;
+      }
+      at("differences cannot decide about step ");
       if (kink) text_.add(": the slopes on its two sides differ, as at a kink; check at another state");
       else {
         say(": they are good to ", resolution < 1 ? resolution : 1);
