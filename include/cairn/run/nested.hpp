@@ -210,9 +210,9 @@ class nested {
       step_index const base = i * step_index(plan.steps());
       auto& work = memory.get<workspace<State, Plan, memory_store, Options>>();
       work.options() = options;
-      detail::counted_step<inner_step, State> step{
+      detail::counted_step<inner_step, State> from{
           detail::counted_from<inner_step>{detail::address_of(*inner), base}};
-      return gradient(step, x, plan, std::move(bar), counted_adjoint(base, i), work);
+      return gradient(from, x, plan, std::move(bar), counted_adjoint(base, i), work);
     }
     [[nodiscard]] auto counted_adjoint(step_index base, [[maybe_unused]] step_index i) const {
       if constexpr (detail::recorder<inner_back>) {
