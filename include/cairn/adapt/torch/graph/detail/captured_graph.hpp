@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
+#include <cairn/core/action.hpp>
 
 namespace cairn::libtorch::detail {
 
@@ -33,6 +34,9 @@ struct captured_operation {
   std::vector<std::int32_t> changing;
   bool draws = false;                 ///< whether it draws random numbers: a later run begins with the generator states
                                       ///< of the first
+  /// The generators, which have number 0, and leaves, each piece of memory with its own number: those that it changes,
+  /// and those that it reads and others change.
+  std::vector<step_index> states_changed, states_read;
   /// Runs it on tensors; it changes none of them except the leaves above. Whether autograd records depends on the
   /// caller's grad mode. Automatic casts are operators of the graph, and are switched off inside.
   std::function<std::vector<at::Tensor>(std::vector<at::Tensor> const& inputs)> run;

@@ -47,6 +47,7 @@ class operation_probe {
       if (source.operation >= 0 &&
           std::find(found_.inputs.begin(), found_.inputs.end(), source.operation) == found_.inputs.end())
         found_.inputs.push_back(source.operation);
+    found_.states_changed = what.states_changed, found_.states_read = what.states_read;
   }
 
   /// A first run, which is not timed. If the operation has a tape, a run without one follows.

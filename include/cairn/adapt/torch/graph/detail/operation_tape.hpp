@@ -103,10 +103,14 @@ class operation_tape {
     bool const has_adjoint = std::find(result.requires_grad.begin(), result.requires_grad.end(), true) !=
                              result.requires_grad.end();
     if (!keeps || !has_adjoint) return result;
-    tensor_list steady = inputs.vec();
-    // What the operation changes may have a different value when the adjoint runs, so the tape must hold its own.
-    for (auto const k : what.changing) steady[std::size_t(k)] = at::Tensor{};
-    for (auto const& one : saved) tape->find(*one, steady, result.value, refers);
+    tensor_list steady = inputs.vec(), changing;
+    // What an operation changes may have another value when the adjoint runs, so the tape must hold a copy of its own.
+    for (auto const k : what.changing) changing.push_back(std::exchange(steady[std::size_t(k)], at::Tensor{}));
+    for (auto const& one : saved) {
+      if (std::any_of(changing.begin(), changing.end(), [&](auto const& t) { return lies_in(one->own, t); }))
+        one->own = one->own.clone();
+      tape->find(*one, steady, result.value, refers);
+    }
     tape->count_uses();
     result.tape = tape;
     return result;
@@ -229,7 +233,7 @@ class operation_tape {
     look(results, saved_place::kind::result, asks_results_, [&](std::size_t) { return refers.results; });
   }
   [[nodiscard]] static bool lies_in(at::Tensor const& part, at::Tensor const& t) {
-    return t.defined() && part.layout() == at::kStrided && t.layout() == at::kStrided && part.is_alias_of(t) &&
+    return part.defined() && t.defined() && part.layout() == at::kStrided && t.layout() == at::kStrided && part.is_alias_of(t) &&
            part.scalar_type() == t.scalar_type() && part.is_conj() == t.is_conj() && part.is_neg() == t.is_neg() &&
            !t.is_conj() && !t.is_neg();
   }

@@ -20,6 +20,7 @@
 #include <cairn/adapt/torch/graph/detail/operator_order.hpp>
 #include <cairn/adapt/torch/graph/detail/program_facts.hpp>
 #include <cairn/adapt/torch/graph/detail/program_uses.hpp>
+#include <cairn/core/action.hpp>
 
 namespace cairn::libtorch::detail {
 
@@ -107,6 +108,7 @@ class program_groups {
       }
       one.results = std::int32_t(results.size());
       for (auto const k : groups()[g]) one.draws = one.draws || facts_.operators[k].draws;
+      add_states(groups()[g], inputs, one);
       one.name = name_of(groups()[g]);
       one.run = operator_run_list{program_, facts_.same, groups()[g], ordered, results};
       made.operations.push_back(std::move(one));
@@ -122,6 +124,22 @@ class program_groups {
   [[nodiscard]] std::vector<std::vector<std::size_t>> const& groups() const noexcept { return groups_.all(); }
 
  private:
+  void add_states(std::vector<std::size_t> const& group, std::vector<std::int32_t> const& inputs,
+                  captured_operation& one) const {
+    auto const add = [](std::vector<step_index>& list, step_index state) {
+      if (std::find(list.begin(), list.end(), state) == list.end()) list.push_back(state);
+    };
+    if (one.draws) one.states_changed.push_back(0);
+    for (auto const k : group)
+      for (auto const memory : facts_.operators[k].writes)
+        if (facts_.maker[std::size_t(memory)] < 0) add(one.states_changed, memory + 1);
+    for (auto const value : inputs) {
+      if (!uses_.is_leaf(value) || !uses_.changes(value)) continue;
+      step_index const state = facts_.memory[std::size_t(value)] + 1;
+      auto const& changed = one.states_changed;
+      if (std::find(changed.begin(), changed.end(), state) == changed.end()) add(one.states_read, state);
+    }
+  }
   void check_memory(std::size_t g, std::int32_t value) const {
     auto const memory = facts_.memory[std::size_t(value)];
     if (memory < 0) return;
