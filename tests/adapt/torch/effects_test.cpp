@@ -157,7 +157,7 @@ TEST_CASE("effects: loops leave what the plain loop leaves, named or not, within
                                     return cl::checkpointed_loop(of, x, steps, options);
                                   }).left));
     };
-    for (auto const [slots, size] : {std::pair{1, 1}, {2, 1}, {3, 2}, {7, 1}, {1, 7}}) {
+    for (auto const& [slots, size] : {std::pair{1, 1}, {2, 1}, {3, 2}, {7, 1}, {1, 7}}) {
       auto const options = LoopOptions().checkpoints(slots).block_size(size);
       auto const text = std::to_string(slots) + " states, blocks of " + std::to_string(size);
       check(text, options, f);
