@@ -7,17 +7,19 @@
 namespace cairn::detail {
 
 /// An lvalue is kept as a reference, so that whatever the callable sums or counts is the caller's; an rvalue as a
-/// value. A class without members has nothing that a copy could miss.
+/// value. A class without members has nothing that a copy could miss, and a function is kept as a pointer.
 template <class F>
-using kept_as = std::conditional_t<std::is_lvalue_reference_v<F> && !std::is_empty_v<std::remove_reference_t<F>>, F,
-                                   std::remove_cvref_t<F>>;
+using kept_as =
+    std::conditional_t<std::is_function_v<std::remove_reference_t<F>>, std::decay_t<F>,
+                       std::conditional_t<std::is_lvalue_reference_v<F> && !std::is_empty_v<std::remove_reference_t<F>>,
+                                          F, std::remove_cvref_t<F>>>;
 
 /// A callable that is kept, to be called also through a const object: a const pair of mutable lambdas works.
 template <class F>
 class kept_callable {
  public:
   template <class From>
-    requires std::is_same_v<std::remove_cvref_t<From>, F>
+    requires std::is_same_v<std::decay_t<From>, F>
   constexpr kept_callable(From&& f) : f_{std::forward<From>(f)} {}
   [[nodiscard]] constexpr F& operator*() const noexcept { return f_; }
 
