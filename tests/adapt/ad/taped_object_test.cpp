@@ -140,6 +140,11 @@ TEST_CASE("a step of a taped object may take its number, throw, and find other s
   CHECK_THROWS_AS(loop.restore(taken), cairn::invalid_call);
   domain.u.resize(6);
   loop.restore(taken);
+  struct part {
+    double mass = 1;
+  } one;
+  auto const of_class = [&one](auto const& f) { f(one); };
+  CHECK_THROWS_AS((cairn::taped_object{tool, of_class, [] { advance(); }}), cairn::invalid_call);
   cairn::taped_object growing{tool, pass, [] { domain.u.push_back(0.5); }};
   auto bar = known;
   CHECK_THROWS_AS(growing.adjoint(growing, bar, 0, 1), cairn::invalid_call);

@@ -35,15 +35,15 @@ class object_visitor {
       v.begin();
       v.end();
     };
-    constexpr bool known = std::is_same_v<T, Scalar> || is_range || std::is_array_v<T> || std::is_arithmetic_v<T> ||
-                           std::is_enum_v<T>;
-    static_assert(known,
-                  "cairn: each(f) of a taped_object passes numbers of the tool, counters, flags and other plain "
-                  "numbers, and ranges and arrays of these; pass the members of a class one by one");
     if constexpr (std::is_same_v<T, Scalar>) (*on_number_)(v);
     else if constexpr (is_range || std::is_array_v<T>)
       for (auto& each : v) (*this)(each);
-    else if constexpr (known) (*on_rest_)(v);
+    else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) (*on_rest_)(v);
+    else
+      throw invalid_call{"cairn::taped_object",
+                         "each(f) passes a class that is neither the tool's number nor a range",
+                         {{"bytes", sizeof(T)}},
+                         "pass its members one by one"};
   }
 
  private:
@@ -76,8 +76,11 @@ class taped_object {
   using numbers = std::vector<double>;  ///< the values of all numbers, or their adjoints
 
   /// \param tool  an rvalue is moved in; an lvalue must outlive the object
+  /// \throws invalid_call   if `each` passes something else than it may
   taped_object(Tool&& tool, Each each, Step one_step)
-      : each_{std::move(each)}, step_{std::move(one_step)}, tool_{std::forward<Tool>(tool)} {}
+      : each_{std::move(each)}, step_{std::move(one_step)}, tool_{std::forward<Tool>(tool)} {
+    visit([](scalar&) {}, [](auto&) {});
+  }
   taped_object(taped_object const&) = delete;
   taped_object& operator=(taped_object const&) = delete;
 
