@@ -72,24 +72,28 @@ struct rod {
   }
 };
 
-struct result {
-  double objective = 0;
-  history by_initial;
-  double by_spread = 0;
-  bool operator==(result const&) const = default;
+/// The method with the rod's spread as its parameter.
+struct backward_differences {
+  void step(history& x, rod const& p, step_index i) const { p.step(x, i); }
+  void adjoint(history const&, history const& x1, history& bar, rod const& p, rod& by_p, step_index i) const {
+    p.adjoint(x1, bar, i, by_p.spread);
+  }
 };
 
-/// Half the square of the final temperature, and its gradient by the initial states and the spread.
-result evaluate(rod const& model, history const& x0, cairn::any_schedule const& plan) {
-  result r;
-  auto const seed = [&](history const& last) {
-    for (double u : last[0]) r.objective += u * u / 2;
-    return history{last[0], field(cells)};
-  };
-  r.by_initial = cairn::gradient(
-      [&](history& x, step_index i) { model.step(x, i); }, x0, plan, seed,
-      [&](history const&, history const& x1, history& bar, step_index i) { model.adjoint(x1, bar, i, r.by_spread); });
-  return r;
+/// Half the square of the temperature.
+struct half_square {
+  double value(history const& x) const {
+    double sum = 0;
+    for (double u : x[0]) sum += u * u / 2;
+    return sum;
+  }
+  void add_gradient(history const& x, history& bar) const {
+    for (std::size_t k = 0; k < cells; ++k) bar[0][k] += x[0][k];
+  }
+};
+
+auto evaluate(rod const& model, history const& x0, cairn::any_schedule const& plan) {
+  return cairn::differentiate(backward_differences{}, x0, model, plan, cairn::at_end(half_square{}));
 }
 
 int main() {
@@ -102,8 +106,9 @@ int main() {
   auto const plan = cairn::revolve{n, 6};
   auto const cost = cairn::estimate(plan);
   auto const got = evaluate(model, x0, plan);
-  bool const same = got == evaluate(model, x0, cairn::store_all(n));
-  std::printf("half the square of the final temperature %.12f, by the spread %.12f\n", got.objective, got.by_spread);
+  auto const all = evaluate(model, x0, cairn::store_all(n));
+  bool const same = got.value == all.value && got.state == all.state && got.params.spread == all.params.spread;
+  std::printf("half the square of the final temperature %.12f, by the spread %.12f\n", got.value, got.params.spread);
   std::printf("%lld rings of two states in memory; same bits as with every ring kept: %s\n",
               (long long)cost.peak_states, same ? "yes" : "no");
 
@@ -115,8 +120,8 @@ int main() {
   std::printf("%s\n", report.text().c_str());
   double const by = 1e-6;
   double const difference =
-      (evaluate({model.spread + by}, x0, plan).objective - evaluate({model.spread - by}, x0, plan).objective) /
+      (evaluate({model.spread + by}, x0, plan).value - evaluate({model.spread - by}, x0, plan).value) /
       (2 * by);
-  std::printf("by the spread: adjoint %.9f, differences %.9f\n", got.by_spread, difference);
-  return same && report.passed() && std::abs(difference - got.by_spread) < 1e-7 ? 0 : 1;
+  std::printf("by the spread: adjoint %.9f, differences %.9f\n", got.params.spread, difference);
+  return same && report.passed() && std::abs(difference - got.params.spread) < 1e-7 ? 0 : 1;
 }

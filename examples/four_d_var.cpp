@@ -89,44 +89,47 @@ double dot(control const& a, control const& b) {
   return sum;
 }
 
-bool is_observed(step_index i) { return i > 0 && i % observed_every == 0; }
+/// The forcing of each step is a parameter.
+struct forced_loop {
+  void step(field& x, std::vector<double> const& forcing, step_index i) const { ::step(x, forcing[std::size_t(i)]); }
+  void adjoint(field const& x, field& bar, std::vector<double> const& forcing, std::vector<double>& by_forcing,
+               step_index i) const {
+    step_adjoint(x, bar, forcing[std::size_t(i)], by_forcing[std::size_t(i)]);
+  }
+};
 
 struct four_d_var {
   std::vector<field> observations;  // one for every fifth step; of each, every other number counts
   control background;
 
-  /// The misfit of state i; adds its derivative to `bar`.
-  double compare(field const& x, step_index i, field& bar) const {
-    double sum = 0;
-    field const& seen = observations[std::size_t(i / observed_every)];
-    for (std::size_t k = 0; k < cells; k += 2) {
-      double const scaled = (x[k] - seen[k]) / observation_error;
-      sum += scaled * scaled / 2;
-      bar[k] += scaled / observation_error;
+  /// The misfit of a state to what was observed.
+  struct misfit {
+    std::vector<field> const& observations;
+
+    template <class Each>
+    void each_number(step_index i, field const& x, Each each) const {
+      field const& seen = observations[std::size_t(i / observed_every)];
+      for (std::size_t k = 0; k < cells; k += 2) each(k, (x[k] - seen[k]) / observation_error);
     }
-    return sum;
-  }
+    [[nodiscard]] double value(field const& x, std::vector<double> const&, step_index i) const {
+      double sum = 0;
+      each_number(i, x, [&](std::size_t, double scaled) { sum += scaled * scaled / 2; });
+      return sum;
+    }
+    void add_gradient(field const& x, field& bar, std::vector<double> const&, std::vector<double>&,
+                      step_index i) const {
+      each_number(i, x, [&](std::size_t k, double scaled) { bar[k] += scaled / observation_error; });
+    }
+  };
 
   struct result {
     double cost = 0;
     control gradient;
   };
   [[nodiscard]] result evaluate(control const& c, cairn::any_schedule const& plan) const {
-    result r;
-    auto const forward = [&](field& x, step_index i) { step(x, c.forcing[std::size_t(i)]); };
-    auto const seed = [&](field const& last) {
-      field bar{};
-      r.cost += compare(last, n, bar);
-      return bar;
-    };
-    auto const backward = cairn::hooked(
-        [&](field const& x, field& bar, step_index i) {
-          step_adjoint(x, bar, c.forcing[std::size_t(i)], r.gradient.forcing[std::size_t(i)]);
-        },
-        [&](field const& x, field& bar, step_index i) {
-          if (is_observed(i)) r.cost += compare(x, i, bar);
-        });
-    r.gradient.x0 = cairn::gradient(forward, c.x0, plan, seed, backward);
+    auto const [cost, by_x0, by_forcing] = cairn::differentiate(
+        forced_loop{}, c.x0, c.forcing, plan, cairn::at_every(observed_every, misfit{observations}));
+    result r{cost, {by_x0, by_forcing}};
 
     control const off =
         moved(c, -1, background);  // the controls cost something, too: they should stay where they are thought to be

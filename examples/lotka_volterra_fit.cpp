@@ -53,36 +53,26 @@ void step_adjoint(rates const& p, animals const& u, animals& bar, rates& p_bar) 
   for (std::size_t c = 0; c < 2; ++c) bar[c] += a1[c] + a2[c] + a3[c] + a4[c];
 }
 
-/// An objective and its derivatives.
-struct result {
-  double value = 0;
-  animals by_start{};
-  rates by_rates{};
-  bool operator==(result const&) const = default;
+struct hunt {
+  void step(animals& u, rates const& p) const { ::step(p, u); }
+  void adjoint(animals const& u, animals& bar, rates const& p, rates& p_bar) const { step_adjoint(p, u, bar, p_bar); }
 };
 
-/// `compare(u, i, bar)` gives the misfit of state i and adds its derivative to bar.
-template <class Compare>
-result evaluate(rates const& p, animals const& start, Compare compare, cairn::any_schedule const& plan) {
-  result r;
-  auto const seed = [&](animals const& last) {
-    animals bar{};
-    r.value += compare(last, n, bar);
-    return bar;
-  };
-  auto const adjoint =
-      cairn::hooked([&](animals const& u, animals& bar, step_index) { step_adjoint(p, u, bar, r.by_rates); },
-                    [&](animals const& u, animals& bar, step_index i) { r.value += compare(u, i, bar); });
-  r.by_start = cairn::gradient([&](animals& u) { step(p, u); }, start, plan, seed, adjoint);
-  return r;
-}
+/// Half the square of the distance to what was seen, every 500 steps or at one state.
+struct distance {
+  std::vector<animals> seen;
 
-/// Half the square of the distance to `goal`; its derivative is added to bar.
-double distance(animals const& u, animals const& goal, animals& bar) {
-  animals const off = plus(u, -1, goal);
-  bar = plus(bar, 1, off);
-  return (off[0] * off[0] + off[1] * off[1]) / 2;
-}
+  [[nodiscard]] animals off(animals const& u, step_index i) const {
+    return plus(u, -1, seen[seen.size() > 1 ? std::size_t(i / observed_every) : 0]);
+  }
+  [[nodiscard]] double value(animals const& u, rates const&, step_index i) const {
+    animals const by = off(u, i);
+    return (by[0] * by[0] + by[1] * by[1]) / 2;
+  }
+  void add_gradient(animals const& u, animals& bar, rates const&, rates&, step_index i) const {
+    bar = plus(bar, 1, off(u, i));
+  }
+};
 
 double dot(rates const& a, rates const& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]; }
 
@@ -115,20 +105,19 @@ int main() {
       cairn::check_adjoint([&](animals& u) { step(p, u); },
                            [&](animals const& u, animals& bar) { step_adjoint(p, u, bar, ignored); }, start, n);
 
-  auto const at_the_end = [](animals const& u, step_index i, animals& bar) {
-    return i == n ? distance(u, {1, 1}, bar) : 0.0;
-  };
-  auto const got = evaluate(p, start, at_the_end, plan);
-  bool const same = got == evaluate(p, start, at_the_end, cairn::store_all(n));
+  auto const at_the_end = cairn::at_end(distance{{{1, 1}}});
+  auto const got = cairn::differentiate(hunt{}, start, p, plan, at_the_end);
+  auto const all = cairn::differentiate(hunt{}, start, p, cairn::store_all(n), at_the_end);
+  bool const same = got.value == all.value && got.state == all.state && got.params == all.params;
   animals const known_by_start{2.995995082875237e-01, -1.415181634440453e-02};
   rates const known_by_rates{6.219615855195461e-01, 6.800140414788151e-02, 1.691764639860737e-01,
                              2.725606939379357e-01};
   auto const close = [](double a, double b) { return std::abs(a - b) <= 1e-12 * std::abs(b); };
   bool known = true;
-  for (std::size_t c = 0; c < 2; ++c) known = known && close(got.by_start[c], known_by_start[c]);
-  for (std::size_t c = 0; c < 4; ++c) known = known && close(got.by_rates[c], known_by_rates[c]);
-  std::printf("by the start %.15e %.15e\nby the rates %.15e %.15e %.15e %.15e\n", got.by_start[0], got.by_start[1],
-              got.by_rates[0], got.by_rates[1], got.by_rates[2], got.by_rates[3]);
+  for (std::size_t c = 0; c < 2; ++c) known = known && close(got.state[c], known_by_start[c]);
+  for (std::size_t c = 0; c < 4; ++c) known = known && close(got.params[c], known_by_rates[c]);
+  std::printf("by the start %.15e %.15e\nby the rates %.15e %.15e %.15e %.15e\n", got.state[0], got.state[1],
+              got.params[0], got.params[1], got.params[2], got.params[3]);
   std::printf("as other programs found them: %s; same bits as with every state kept: %s\n", known ? "yes" : "no",
               same ? "yes" : "no");
 
@@ -138,32 +127,32 @@ int main() {
     if (i % observed_every == 0) observations.push_back(u);
     step(p, u);
   }
-  auto const on_the_way = [&](animals const& x, step_index i, animals& bar) {
-    return i % observed_every == 0 ? distance(x, observations[std::size_t(i / observed_every)], bar) : 0.0;
-  };
-  auto const misfit = [&](rates const& at) { return evaluate(at, start, on_the_way, plan); };
+  std::vector<step_index> when;
+  for (step_index i = 0; i <= n; i += observed_every) when.push_back(i);
+  cairn::value_and_gradient misfit{hunt{}, plan, cairn::at_states(when, distance{observations})};
 
   rates fit{1.65, 0.9, 2.7, 1.1};
-  auto now = misfit(fit);
-  auto const fit_report = cairn::check_gradient([&](rates const& at) { return misfit(at).value; }, fit, now.by_rates);
+  auto now = misfit(start, fit);
+  auto const fit_report =
+      cairn::check_gradient([&](rates const& at) { return misfit(start, at).value; }, fit, now.params);
   std::printf("%s\n%s\nmisfit %.3e at first\n", step_report.text().c_str(), fit_report.text().c_str(), now.value);
 
   double const first = now.value;
   bool falling = true;
   bfgs estimate;
-  for (std::size_t a = 0; a < 4; ++a) estimate.inverse[a][a] = 0.05 / std::sqrt(dot(now.by_rates, now.by_rates));
+  for (std::size_t a = 0; a < 4; ++a) estimate.inverse[a][a] = 0.05 / std::sqrt(dot(now.params, now.params));
   for (int iteration = 1; iteration <= 100 && now.value > 1e-20; ++iteration) {
-    rates const downhill = estimate.times(now.by_rates);
+    rates const downhill = estimate.times(now.params);
     rates move{}, turn{};
     auto next = now;
     double length = 2;
     do {
       length /= 2;
       for (std::size_t a = 0; a < 4; ++a) move[a] = -length * downhill[a];
-      next = misfit({fit[0] + move[0], fit[1] + move[1], fit[2] + move[2], fit[3] + move[3]});
+      next = misfit(start, rates{fit[0] + move[0], fit[1] + move[1], fit[2] + move[2], fit[3] + move[3]});
     } while (!(next.value < now.value) && length > 1e-9);
     falling = falling && next.value < now.value;
-    for (std::size_t a = 0; a < 4; ++a) fit[a] += move[a], turn[a] = next.by_rates[a] - now.by_rates[a];
+    for (std::size_t a = 0; a < 4; ++a) fit[a] += move[a], turn[a] = next.params[a] - now.params[a];
     estimate.learn(move, turn);
     now = next;
     if (iteration % 5 == 0) std::printf("misfit %.3e after %d iterations\n", now.value, iteration);

@@ -15,14 +15,17 @@
 #include <cairn/plan/loop/savings.hpp>
 #include <cairn/plan/loop/verify.hpp>
 #include <cairn/run/adaptive.hpp>
+#include <cairn/run/differentiate.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/hook.hpp>
 #include <cairn/run/loop.hpp>
 #include <cairn/run/nested.hpp>
 #include <cairn/run/resume.hpp>
+#include <cairn/run/value_and_gradient.hpp>
 #include <cairn/run/while.hpp>
 #include <cairn/schedule/action_list.hpp>
 #include <cairn/schedule/any.hpp>
+#include <cairn/schedule/budget_of.hpp>
 #include <cairn/schedule/in_memory.hpp>
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/online.hpp>

@@ -78,6 +78,7 @@ else()
 endif()
 if(compiler_of_gcc)
   cairn_check_script(run_no_observer_cost no_cost.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}" observer)
+  cairn_check_script(run_params_cost no_cost.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}" params)
   cairn_check_script(trace.no_trace_cost no_cost.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}" trace)
 endif()
 

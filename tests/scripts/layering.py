@@ -63,7 +63,7 @@ EXTENDS = {
                    "core/detail/table", "core/detail/text", "plan/loop/detail/workload", "run/detail/execute",
                    "run/detail/timings"],
     "adapt/mpi": ["core/detail/text", "run/check/detail/user_loop", "run/detail/action_range",
-                  "run/detail/last_arguments", "run/detail/one_of"],
+                  "run/detail/one_of"],
     "adapt/nlohmann_json": ["plan/text/detail/read_actions", "plan/text/detail/words",
                             "plan/text/detail/written_actions"],
     "adapt/nvtx": ["core/detail/text"],

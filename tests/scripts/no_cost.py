@@ -6,6 +6,7 @@
                                          the executor tells nobody anything: as many. With an observer: more
     no_cost.py COMPILER ROOT trace       regions and traced functions without any trace, over `no_trace`, and not
                                          enabled: as many. With a trace: more
+    no_cost.py COMPILER ROOT params      a sweep with `wrt`, over one whose step and adjoint capture: at most 1 % more
 
 Exits 1 where that does not hold, or the programs do not compute the same, 77 without valgrind.
 """
@@ -42,6 +43,9 @@ with tempfile.TemporaryDirectory() as folder:
         executor.write_text(without_hook(executor.read_text()))
         source, kinds = "run/no_observer_cost.cpp", (["gradient"], ["run"])
         flags = {"as it is": [include], "hook cut out": [bare], "observed": [include, "-DOBSERVED"]}
+    elif what == "params":
+        source, kinds = "run/params_cost.cpp", ([],)
+        flags = {"captured": [include], "by wrt": [include, "-DBY_WRT"]}
     else:
         source, kinds = "trace/no_trace_cost.cpp", ([],)
         flags = {name: [include, f"-DTRACED={number}"] for number, name in enumerate(
@@ -55,7 +59,10 @@ with tempfile.TemporaryDirectory() as folder:
         plain, *others, used = (count for count, _ in found.values())
         if len({tuple(answers) for _, answers in found.values()}) != 1:
             wrong.append("the programs do not compute the same")
-        if set(others) != {plain} or used <= plain:
+        if what == "params":
+            if used > 1.01 * plain:
+                wrong.append(f"parameters cost {100 * (used / plain - 1):.2f} % more instructions than captures")
+        elif set(others) != {plain} or used <= plain:
             wrong.append("what is not used costs instructions, or what is used costs none and nothing is measured")
 print("\n".join(wrong) or "as it should be")
 sys.exit(bool(wrong))

@@ -5,7 +5,7 @@
 #include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <cairn/adapt/ad/differentiate.hpp>
-#include <cairn/adapt/ad/objective.hpp>
+#include <cairn/run/objective.hpp>
 #include <cairn/adapt/ad/params.hpp>
 #include <cairn/adapt/ad/plan_for.hpp>
 #include <cairn/adapt/ad/rebind_scalar.hpp>

@@ -61,7 +61,7 @@ class checkpoint_view {
   }
 
  private:
-  template <class, class, schedule, class, class> friend class checkpointed_run;
+  template <class, class, schedule, class, class, class> friend class checkpointed_run;
   [[nodiscard]] State const* find(step_index position) const noexcept {
     std::size_t low = 0, high = all_.size();
     while (low < high) {

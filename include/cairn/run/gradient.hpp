@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file gradient.hpp  The adjoint of a whole loop in one call.
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/checks.hpp>
 #include <cairn/run/detail/last_arguments.hpp>
+#include <cairn/run/detail/plan_place.hpp>
 #include <cairn/run/detail/reversal.hpp>
 #include <cairn/run/detail/sweep.hpp>
+#include <cairn/run/detail/with_params.hpp>
 #include <cairn/run/workspace.hpp>
-#include <cairn/schedule/uniform.hpp>
 
 /// Reverse-mode differentiation of long loops in bounded memory. A *plan* is a schedule with its steps and slots. A
 /// verb such as `gradient` runs it over your step and your adjoint. `estimate` predicts its cost before any step runs.
@@ -16,14 +18,6 @@
 /// schedules and the planners, `cairn/chains.hpp` chains and graphs. Adapters are in `cairn/adapt/`.
 namespace cairn {
 namespace detail {
-
-/// The plan as given; for a bare number of steps `uniform` with floor(sqrt n) checkpoints.
-template <class P>
-[[nodiscard]] constexpr decltype(auto) as_plan(P const& plan) {
-  if constexpr (std::is_integral_v<P>) return uniform{step_index(plan)};
-  else return (plan);
-}
-template <class P> using plan_type = std::remove_cvref_t<decltype(as_plan(std::declval<P const&>()))>;
 
 /// The adjoint's type: that of the seed, or of the seed's result for the final state.
 template <class Seed, class State, bool = seed_function<Seed, State>>
@@ -34,6 +28,9 @@ struct bar_of<Seed, State, true> {
   using type = std::conditional_t<saved_state<State> && std::is_void_v<made>, library_bar, made>;
 };
 template <class Seed, class State> using bar_type = typename bar_of<std::remove_reference_t<Seed>, State>::type;
+/// The same for a seed that may take the parameters of a `wrt`.
+template <class Seed, class State, class Wrt>
+using bar_type_with = bar_type<typename bound_seed<Seed, State, Wrt>::type, State>;
 
 /// The likely result type of a refused call: the seed's type, or the state's if the seed is not an adjoint.
 template <class Seed, class State>
@@ -46,11 +43,13 @@ template <class Step, class S, bool = swapped<Step, S>()>
 struct refused_state { using type = S; };
 template <class Step, class S>
 struct refused_state<Step, S, true> { using type = Step; };
+/// The step for that question; with parameters it is not asked.
+template <class Step, class Wrt> using step_refused = std::conditional_t<is_wrt<Wrt>, no_wrt, Step>;
 
 /// Detects a number of checkpoints after the number of steps, which moves seed and adjoint one place back.
 template <class P, class Count, class Seed, class Adjoint, class S>
 [[nodiscard]] consteval bool check_no_count() {
-  if constexpr (std::is_integral_v<P> && std::is_integral_v<Count> && !is_options<Adjoint>) {
+  if constexpr (std::is_integral_v<P> && std::is_integral_v<Count> && !is_options<Adjoint> && !is_wrt<Adjoint>) {
     constexpr bool counted =
         shape_of_adjoint<std::remove_reference_t<Adjoint>, S, bar_type<Seed, S>>().wrong == fault::none;
     static_assert(!counted,
@@ -59,15 +58,6 @@ template <class P, class Count, class Seed, class Adjoint, class S>
     return !counted;
   } else return true;
 }
-template <class Work, class State, class Plan>
-[[nodiscard]] consteval bool check_sixth_argument() {
-  constexpr bool fits = takes_work<Work, State, Plan>;
-  static_assert(fits,
-                "cairn: the sixth argument must be a workspace for this state and plan, a store, an observer, or "
-                "cairn::sweep_options");
-  return fits;
-}
-
 template <class Step, class X0, class Seed>
 auto refuse_gradient() {
   return refuse<typename refused_bar<
@@ -94,6 +84,115 @@ Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoi
   return std::move(*user.bar);
 }
 
+/// Notes the most bytes of states that an observer is shown.
+template <class Observer>
+struct byte_counter {
+  Observer& observer;
+  std::size_t& most;
+  void operator()(event const& e) {
+    if (e.moment() == moment::after)
+      if (std::size_t const held = e.bytes_held(); held > most) most = held;
+    if constexpr (!std::is_same_v<std::remove_const_t<Observer>, no_observer>) observer(e);
+  }
+};
+
+/// A sweep with its last arguments, whose parameters are bound.   \param plan  a schedule
+template <class Bar, class State, class Plan, class Step, class X0, class Seed, class Adjoint, class... Last>
+Bar sweep_with(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Last&&... last) {
+  auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching, Asked asked) -> Bar {
+    auto&& work = workspace_from<State, Plan, Asked>(used);
+    if constexpr (count_of_last<last_kind::report, State, Plan, Last...> == 0)
+      return one_sweep<Bar, State, Plan>(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint, work,
+                                         watching, asked);
+    else {
+      sweep_report& report = last_of<last_kind::report, State, Plan>(own_workspace{}, last...);
+      std::size_t most = 0;
+      byte_counter<std::remove_reference_t<Watching>> counts{watching, most};
+      Bar bar = one_sweep<Bar, State, Plan>(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint, work,
+                                            counts, asked);
+      report.steps = plan.steps(), report.slots = plan.slots();
+      report.step_calls = work.step_calls();
+      report.state_bytes = most;
+      return bar;
+    }
+  };
+  return in_their_places<State, Plan>(run, std::forward<Last>(last)...);
+}
+
+/// Notes the prediction in a report, if one is asked for.
+template <class State, class Bar, class Plan, class Seed, class Options, class... Last>
+void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] State const& x0, [[maybe_unused]] Seed const& seed,
+             [[maybe_unused]] sweep_form form, [[maybe_unused]] Options const& options, [[maybe_unused]] wide params,
+             [[maybe_unused]] Last&... last) {
+  if constexpr (count_of_last<last_kind::report, State, Plan, Last&...> > 0)
+    last_of<last_kind::report, State, Plan>(own_workspace{}, last...).predicted_bytes =
+        predicted_bytes<State, Bar>(plan, x0, seed, form, options, params);
+}
+
+/// Notes the parameters of a sweep in its workspace, if it was given one, for `resume`.
+template <class State, class Plan, class... Last>
+void note_params([[maybe_unused]] std::uint64_t hash, [[maybe_unused]] Last&... last) {
+  if constexpr ((is_workspace_for<std::remove_cvref_t<Last>, State, Plan> || ... || false))
+    params_in::hash(last_of<last_kind::work, State, Plan>(own_workspace{}, last...)) = hash;
+}
+
+/// The same with the parameters of `by`, if there are any.
+template <class Bar, class State, class Step, class X0, class P, class Seed, class Adjoint, class Wrt, class... Last>
+Bar sweep_by(Step& step, X0&& x0, P const& place, Seed&& seed, Adjoint& adjoint, [[maybe_unused]] Wrt& by,
+             Last&&... last) {
+  using Plan = plan_type<P>;
+  using shapes = shapes_with<std::remove_const_t<Wrt>>;
+  static constexpr auto back = shapes::template adjoint<Adjoint, State, Bar>();
+  static constexpr sweep_form form{.step = shapes::template step<Step, State>().form,
+                                   .adjoint = back.form, .adjoint_by_value = back.by_value};
+  auto const options = last_of<last_kind::options, State, Plan>(no_options{}, last...);
+  if constexpr (!is_wrt<Wrt>) {
+    Plan const& plan = [&]() -> decltype(auto) {
+      if constexpr (!measured_budget<P>) return plan_from<State, Bar>(place, std::as_const(x0), seed, form, options, 0);
+      else return place.template plan_for_loop<State, Bar>(step, x0, seed, adjoint, form, 0, check_asked(options));
+    }();
+    predict<State, Bar>(plan, std::as_const(x0), seed, form, options, 0, last...);
+    note_params<State, Plan>(0, last...);
+    return sweep_with<Bar, State, Plan>(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
+                                        std::forward<Last>(last)...);
+  } else {
+    wide const params = bytes_of_params(by);
+    auto run_step = bind_step<State>(step, by.p);
+    Plan const& plan = [&]() -> decltype(auto) {
+      if constexpr (!measured_budget<P>)
+        return plan_from<State, Bar>(place, std::as_const(x0), seed, form, options, params);
+      else {
+        auto scratch = copy_of(by.dp);  // a probe never adds to the caller's sum
+        auto probed_back = bind_adjoint<State, Bar>(adjoint, by.p, scratch);
+        auto&& probed_seed = bind_seed<State>(seed, by.p, scratch);
+        return place.template plan_for_loop<State, Bar>(run_step, x0, probed_seed, probed_back, form, params,
+                                                        check_asked(options));
+      }
+    }();
+    predict<State, Bar>(plan, std::as_const(x0), seed, form, options, params, last...);
+    watched_params const watch{by.p};
+    note_params<State, Plan>(watch.hash(), last...);
+    set_zero(by.p, by.dp);
+    auto run_back = bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
+    auto&& from = bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp);
+    auto const at_seed = [&](lent_state<State> x) -> decltype(auto) {
+      watch.check("cairn::gradient");
+      if constexpr (seed_function<std::remove_reference_t<decltype(from)>, State>) return call_lending(from, x);
+      else return Bar(std::forward<Seed>(seed));
+    };
+    if constexpr (std::is_same_v<Bar, library_bar>) {
+      sweep_with<Bar, State, Plan>(run_step, std::forward<X0>(x0), plan, at_seed, run_back, std::forward<Last>(last)...);
+      watch.check("cairn::gradient");
+      return Bar{};
+    } else {
+      Bar bar = sweep_with<Bar, State, Plan>(run_step, std::forward<X0>(x0), plan, at_seed, run_back,
+                                             std::forward<Last>(last)...);
+      watch.check("cairn::gradient");
+      return bar;
+    }
+  }
+}
+
 }  // namespace detail
 
 /// The adjoint of the initial state of the loop `x = step(x, i)`, i = 0..n-1.
@@ -104,49 +203,49 @@ Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoi
 ///   before the call is unspecified); i may be omitted. Must depend only on x and i, because it is run more than once;
 ///   see `sweep_options`
 /// \param x0  the initial state; an rvalue is moved from
-/// \param plan  a schedule, or the number of steps n >= 0: then `uniform{n}`, floor(sqrt n) checkpoints
+/// \param plan  a schedule; the number of steps n >= 0: then `uniform{n}`, floor(sqrt n) checkpoints; or
+///   `budget_of{n, "64MB"}`
 /// \param seed  the adjoint of the final state, or `seed(final_state)` that makes it, called once; n = 0 returns it
 ///   unchanged
 /// \param adjoint  `adjoint(x, bar, i)` in place or by value, `adjoint(x, x1, bar, i)`, `adjoint(x, bar, first, last)`
 ///   for plans with leaves, or `recorded{record, reverse}` (and `restart`, for plans that restart from tapes); bar
 ///   belongs to state i+1 before the call and to state i after it
-/// \param work  a `workspace` to be reused, or a store; by default the sweep allocates its own memory
-/// \param observer  called with an `event` before and after every action
-/// \param options  `sweep_options`, always the last argument: may directly follow the adjoint, or take the observer's
-///   place
-/// \throws invalid_plan   before any step runs
+/// \param last  in any order, each kind at most once: a `workspace` to be reused or a store, by default the sweep
+///   allocates its own memory; an observer, called with an `event` before and after every action; `sweep_options`; a
+///   `sweep_report`; `wrt{p, dp}`: then step and adjoint take p, and adjoint and seed dp, too, before the index
+/// \throws invalid_plan, infeasible_budget   before any step runs
+/// \throws invalid_call   if the parameters of a `wrt` change
 /// \throws nondeterminism_error   if options ask for a replay check and a state differs
-/// \throws anything   that step, adjoint, seed, copies or observer throw, unchanged; `work` can be used again
+/// \throws anything   that step, adjoint, seed, copies or observer throw, unchanged; the workspace can be used again
 ///   afterwards
 /// \ingroup start
-template <class Step, class X0, class P, class Seed, class Adjoint, class Work = detail::own_workspace,
-          class Observer = no_observer, class Options = no_options>
-auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoint, Work&& work = {},
-              Observer&& observer = {}, Options options = {}) {
+template <class Step, class X0, class P, class Seed, class Adjoint, class... Last>
+auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoint, Last&&... last) {
   using State = std::remove_cvref_t<X0>;
+  using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
   using Plan = detail::plan_type<P>;
-  using Settings = detail::options_asked<State, Plan, Work, Observer, Options>;
-  if constexpr (!detail::check_forward<std::remove_reference_t<Step>, State, P>())
-    return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_sweep_options<State, Options, Settings>())
-    return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_no_count<P, std::remove_cvref_t<Seed>, Adjoint, Work, State>())
-    return detail::refuse_gradient<Step, X0, Adjoint>();
-  else if constexpr (!detail::check_adjoint<AdjointF, State, detail::bar_type<Seed, State>>())
-    return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_sixth_argument<Work, State, Plan>())
-    return detail::refuse_gradient<Step, X0, Seed>();
+  using Wrt = detail::wrt_in<State, Plan, Last...>;
+  using Asked = detail::step_refused<Step, Wrt>;
+  using Settings = detail::options_asked<State, Plan, Last...>;
+  if constexpr (!detail::check_forward<StepF, State, P, false, Wrt>())
+    return detail::refuse_gradient<Asked, X0, Seed>();
+  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_gradient<Asked, X0, Seed>();
+  else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_gradient<Asked, X0, Seed>();
+  else if constexpr (!detail::check_no_count<P, std::remove_cvref_t<Seed>, Adjoint, detail::first_of_last<Last...>, State>())
+    return detail::refuse_gradient<Asked, X0, Adjoint>();
+  else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_gradient<Asked, X0, Seed>();
+  else if constexpr (!detail::check_adjoint<AdjointF, State, detail::bar_type_with<Seed, State, Wrt>, Wrt>())
+    return detail::refuse_gradient<Asked, X0, Seed>();
+  else if constexpr (!detail::check_last_arguments<State, Plan, Last...>())
+    return detail::refuse_gradient<Asked, X0, Seed>();
+  else if constexpr (!detail::check_counted<State, detail::bar_type_with<Seed, State, Wrt>, std::remove_cvref_t<Seed>,
+                                            detail::shapes_with<Wrt>::template adjoint<AdjointF, State, detail::bar_type_with<Seed, State, Wrt>>().form, P>())
+    return detail::refuse_gradient<Asked, X0, Seed>();
   else {
-    using Bar = detail::bar_type<Seed, State>;
-    auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching, Asked asked) {
-      return detail::one_sweep<Bar, State, Plan>(step, std::forward<X0>(x0), detail::as_plan(plan),
-                                                 std::forward<Seed>(seed), adjoint,
-                                                 detail::workspace_from<State, Plan, Asked>(used), watching, asked);
-    };
-    return detail::in_their_places<State, Plan>(run, std::forward<Work>(work), std::forward<Observer>(observer),
-                                                options);
+    auto by = detail::last_of<detail::last_kind::params, State, Plan>(detail::no_wrt{}, last...);
+    return detail::sweep_by<detail::bar_type_with<Seed, State, Wrt>, State>(
+        step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint, by, std::forward<Last>(last)...);
   }
 }
 

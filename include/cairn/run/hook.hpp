@@ -23,6 +23,8 @@ struct hooked_adjoint {
   using called = std::remove_reference_t<Adjoint>;
   template <class State, class Bar>
   static constexpr adjoint_form form = shape_of_adjoint<called, State, Bar>().form;
+  template <class State, class Bar, class P, class DP>
+  static constexpr adjoint_form form_with = shape_of_adjoint_with<called, State, Bar, P, DP>().form;
 
   /// After the adjoint of a leaf the hook gets its range: it is never called as if a leaf were one step.
   template <class State, class Bar>
@@ -78,6 +80,19 @@ struct hooked_adjoint {
     reverse<State>(x, bar, first, last);
     (*hook)(x, std::as_const(first), std::as_const(last));
   }
+  // With the parameters of a `wrt`.
+  template <class State, class Bar, class P, class DP>
+    requires(!saved_state<State> && form_with<State, Bar, P, DP> == adjoint_form::one_step)
+  void operator()(State const& x, Bar& bar, P const& p, DP& dp, step_index i) const {
+    reverse_with<State>(x, bar, p, dp, i);
+    after(x, bar, p, dp, i);
+  }
+  template <class State, class Bar, class P, class DP>
+    requires(saved_state<State> && form_with<State, Bar, P, DP> == adjoint_form::one_step)
+  void operator()(State& x, Bar& bar, P const& p, DP& dp, step_index i) const {
+    reverse_with<State>(x, bar, p, dp, i);
+    after(x, bar, p, dp, i);
+  }
   void ends_in(end_hash end) const
     requires takes_end_hash<called>
   {
@@ -85,6 +100,26 @@ struct hooked_adjoint {
   }
 
  private:
+  template <class X, class Bar, class P, class DP>
+  void after(X& x, Bar& bar, P const& p, DP& dp, step_index const i) const {
+    if constexpr (calls<std::remove_reference_t<Hook>, X&, Bar&, P const&, DP&, step_index const&>)
+      (*hook)(x, bar, p, dp, i);
+    else (*hook)(x, bar, i);
+  }
+  template <class State, class X, class Bar, class P, class DP>
+  void reverse_with(X& x, Bar& bar, P const& p, DP& dp, step_index const i) const {
+    auto const call = [&] {
+      if constexpr (shape_of_adjoint_with<called, State, Bar, P, DP>().indexed)
+        pull_back(*adjoint, bar, x, bar, p, dp, i);
+      else pull_back(*adjoint, bar, x, bar, p, dp);
+    };
+    if constexpr (!detail::moves_object<called, State, Bar, P const&, DP&>()) call();
+    else {
+      auto const& before = kept_state_of(std::as_const(x), memory);
+      call();
+      restore_state(x, before);
+    }
+  }
   /// Restores an object that the adjoint may change, because the hook is to see the state before the steps.
   template <class State, class X, class Bar, class... Index>
   void reverse(X& x, Bar& bar, Index... index) const {
@@ -147,6 +182,7 @@ struct hooked_reverse {
 /// - `(x, bar, first, last)`: `hook(x, bar, first, last)`, x being state `first`. The states after it are the adjoint's:
 ///   what each step of a leaf adds belongs there
 /// - `recorded`: `hook(tape, bar, i)`, the tape as `reverse` leaves it, or `hook(bar, i)`
+/// - `(x, bar, p, dp[, i])` of a verb with `wrt`: `hook(x, bar, p, dp, i)` or `hook(x, bar, i)`
 ///
 /// If the library stores bar, the hook is called without it. The hook sees an object in state i: if the adjoint may
 /// change the object, that is, takes x by non-const reference, a snapshot is taken before the adjoint and restored

@@ -33,7 +33,8 @@ struct forward_by_plan {
 /// later ones first recompute the states that were dropped. Whatever step and adjoint read besides the state, such as
 /// controls, must be the same in the forward run and in every reverse: if it changes in between, the result is the
 /// derivative of neither loop.
-template <class Step, class State, schedule Plan, class Workspace, class Observer>
+/// \tparam Wrt  the `wrt` that the loop was given, or none
+template <class Step, class State, schedule Plan, class Workspace, class Observer, class Wrt = detail::no_wrt>
 class checkpointed_run {
   using work_type = std::remove_reference_t<Workspace>;
   static constexpr bool checked = work_type::checked;
@@ -42,8 +43,9 @@ class checkpointed_run {
   /// Runs the loop; use `checkpointed_loop` or `checkpointed_while`.
   template <class Forward, class StepArg, class X0, class Options, class... WorkArg>
   checkpointed_run(Forward forward, StepArg&& step, X0&& x0, Plan const& plan, Options options, Observer observer,
-                   WorkArg&&... work)
-      : step_{std::in_place, std::forward<StepArg>(step)},
+                   Wrt const& by, WorkArg&&... work)
+      : by_{by},
+        step_{std::in_place, std::forward<StepArg>(step)},
         observer_{std::in_place, std::forward<Observer>(observer)},
         work_{std::in_place, std::forward<WorkArg>(work)...} {
     if (tapes_of(plan) > 0)
@@ -56,6 +58,7 @@ class checkpointed_run {
     user_ = work_->users_.value;
     forward.template run<State>(run, *step_, *observer_);
     run.remember_turn(plan);
+    by_.check(Forward::operation);
   }
 
   checkpointed_run(checkpointed_run&&) = default;
@@ -65,6 +68,7 @@ class checkpointed_run {
     requires(std::is_move_assignable_v<detail::reseated<Step>> && std::is_move_assignable_v<detail::reseated<Observer>>)
   {
     bool const kept = other.user_ == other.work_->users_.value;
+    by_ = other.by_;
     step_ = std::move(other.step_);
     observer_ = std::move(other.observer_);
     work_ = std::move(other.work_);
@@ -104,30 +108,30 @@ class checkpointed_run {
 
   /// The adjoint of the initial state for a seed value, or for `seed(final_state)`; forms and exceptions as for
   /// `gradient`. Steps that a later call runs to recompute dropped states are not actions of the plan: observers see
-  /// them only in step_calls(). For an object, a later call also runs the steps of the turn again, usually one. \throws
-  /// invalid_plan   before any step runs
+  /// them only in step_calls(). For an object, a later call also runs the steps of the turn again, usually one. With
+  /// `wrt{p, dp}` the gradient with respect to p is in dp, or in `into`. \throws invalid_plan   before any step runs
   template <class Seed, class Adjoint>
   auto reverse(Seed&& seed, Adjoint&& adjoint) {
-    using AdjointF = std::remove_reference_t<Adjoint>;
-    using Bar = detail::bar_type<Seed, State>;
-    if constexpr (!detail::check_adjoint<AdjointF, State, Bar>())
+    using Bar = detail::bar_type_with<Seed, State, Wrt>;
+    if constexpr (!detail::check_adjoint<std::remove_reference_t<Adjoint>, State, Bar, Wrt>())
       return detail::refuse<typename detail::refused_bar<Seed, State>::type>();
+    else if constexpr (!detail::is_wrt<Wrt>) return reversed<Bar>(std::forward<Seed>(seed), adjoint);
+    else return reversed_by<Bar>(std::forward<Seed>(seed), adjoint, by_.gradient());
+  }
+  /// The same with another place for the gradient with respect to the parameters.
+  template <class Seed, class Adjoint, class DP>
+  auto reverse(Seed&& seed, Adjoint&& adjoint, DP& into) {
+    constexpr bool given = detail::is_wrt<Wrt>;
+    static_assert(given,
+                  "cairn: this loop has no parameters; give cairn::wrt{p, dp} to cairn::checkpointed_loop, too");
+    if constexpr (!given) return detail::refuse<typename detail::refused_bar<Seed, State>::type>();
     else {
-      static constexpr auto shape = detail::shape_of_adjoint<AdjointF, State, Bar>();
-      detail::check_adjoint_fits("cairn::reverse", work_->leaf_, 0, shape.form);
-      detail::sweep run{mine("cairn::reverse"), "cairn::reverse"};
-      to_the_turn(run);
-      detail::reversal<State, Step, AdjointF, Bar, false> user{*step_, adjoint, run.tapes(), 0};
-      run.seed(user.bar, std::forward<Seed>(seed));
-      if constexpr (shape.form == adjoint_form::with_next) {
-        run.states().allow_next();
-        run.states().final_becomes_next();
-      }
-      if constexpr (checked && detail::takes_end_hash<AdjointF>) run.watched().final_is_end(steps());
-      if constexpr (saved_state<State>) run.states().forget_final();
-      run.run_plan(*step_, user, *observer_);
-      run.ended();
-      return std::move(*user.bar);
+      using by = detail::other_gradient<Wrt, DP>;
+      using Bar = detail::bar_type_with<Seed, State, by>;
+      if constexpr (!detail::check_wrt<by>()) return detail::refuse<typename detail::refused_bar<Seed, State>::type>();
+      else if constexpr (!detail::check_adjoint<std::remove_reference_t<Adjoint>, State, Bar, by>())
+        return detail::refuse<typename detail::refused_bar<Seed, State>::type>();
+      else return reversed_by<Bar>(std::forward<Seed>(seed), adjoint, into);
     }
   }
 
@@ -211,6 +215,36 @@ class checkpointed_run {
 
  private:
   static constexpr step_form form = detail::shape_of_step<Step, State>().form;
+
+  template <class Bar, class Seed, class Adjoint>
+  Bar reversed(Seed&& seed, Adjoint& adjoint) {
+    static constexpr auto shape = detail::shape_of_adjoint<Adjoint, State, Bar>();
+    detail::check_adjoint_fits("cairn::reverse", work_->leaf_, 0, shape.form);
+    detail::sweep run{mine("cairn::reverse"), "cairn::reverse"};
+    to_the_turn(run);
+    detail::reversal<State, Step, Adjoint, Bar, false> user{*step_, adjoint, run.tapes(), 0};
+    run.seed(user.bar, std::forward<Seed>(seed));
+    if constexpr (shape.form == adjoint_form::with_next) {
+      run.states().allow_next();
+      run.states().final_becomes_next();
+    }
+    if constexpr (checked && detail::takes_end_hash<Adjoint>) run.watched().final_is_end(steps());
+    if constexpr (saved_state<State>) run.states().forget_final();
+    run.run_plan(*step_, user, *observer_);
+    run.ended();
+    return std::move(*user.bar);
+  }
+  /// The same with parameters.
+  template <class Bar, class Seed, class Adjoint, class DP>
+  Bar reversed_by(Seed&& seed, Adjoint& adjoint, DP& dp) {
+    auto const& p = by_.params();
+    by_.check("cairn::reverse");
+    detail::set_zero(p, dp);
+    auto back = detail::bind_adjoint<State, Bar>(adjoint, p, dp);
+    Bar bar = reversed<Bar>(detail::bind_seed<State>(std::forward<Seed>(seed), p, dp), back);
+    by_.check("cairn::reverse");
+    return bar;
+  }
 
   void collect(std::vector<std::pair<step_index, detail::stored_as<State> const*>>& found) const {
     auto const& states = mine("cairn::checkpoints").states_;
@@ -325,6 +359,7 @@ class checkpointed_run {
     run.goes_on();
   }
 
+  [[no_unique_address]] detail::kept_wrt<Wrt> by_;
   detail::reseated<Step> step_;
   detail::reseated<Observer> observer_;
   detail::reseated<Workspace> work_;
@@ -334,8 +369,8 @@ class checkpointed_run {
 };
 
 /// The result of `backward()` for a temporary run; owns the run.
-template <class Step, class State, schedule Plan, class Workspace, class Observer>
-class checkpointed_run<Step, State, Plan, Workspace, Observer>::backward_of_its_own {
+template <class Step, class State, schedule Plan, class Workspace, class Observer, class Wrt>
+class checkpointed_run<Step, State, Plan, Workspace, Observer, Wrt>::backward_of_its_own {
  public:
   /// Starts a walk; a second walk first recomputes the states that were dropped.
   [[nodiscard]] walk_back begin() { return run_.start_backward(); }
@@ -350,32 +385,29 @@ class checkpointed_run<Step, State, Plan, Workspace, Observer>::backward_of_its_
 namespace detail {
 
 /// Makes the run, in a workspace of its own, in the caller's, or over the caller's store.
-template <class StepF, class State, class Plan, class Forward, class Step, class X0, class Work, class Observer,
-          class Options>
-[[nodiscard]] auto run_in_workspace(Forward forward, Step&& step, X0&& x0, Plan const& plan, Work&& work,
-                                    Observer&& observer, Options options) {
+template <class StepF, class State, class Plan, class Wrt, class Forward, class Step, class X0, class... Last>
+[[nodiscard]] auto run_in_workspace(Forward forward, Step&& step, X0&& x0, Plan const& plan, Wrt const& by,
+                                    Last&&... last) {
   auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching, Asked asked) {
-    using Run = checkpointed_run<StepF, State, Plan, typename used_workspace<State, Plan, Asked, Used>::type, Watching>;
+    using Run =
+        checkpointed_run<StepF, State, Plan, typename used_workspace<State, Plan, Asked, Used>::type, Watching, Wrt>;
     if constexpr (std::is_same_v<Used, own_workspace>)
       return Run{forward, std::forward<Step>(step),        std::forward<X0>(x0), plan,
-                 asked,   std::forward<Watching>(watching)};
+                 asked,   std::forward<Watching>(watching), by};
     else
-      return Run{forward, std::forward<Step>(step),         std::forward<X0>(x0),    plan,
-                 asked,   std::forward<Watching>(watching), std::forward<Used>(used)};
+      return Run{forward, std::forward<Step>(step),         std::forward<X0>(x0), plan,
+                 asked,   std::forward<Watching>(watching), by,                   std::forward<Used>(used)};
   };
-  return in_their_places<State, Plan>(run, std::forward<Work>(work), std::forward<Observer>(observer), options);
+  return in_their_places<State, Plan>(run, std::forward<Last>(last)...);
 }
 
-template <class Work, class State, class Plan>
-[[nodiscard]] consteval bool check_fourth_argument() {
-  constexpr bool number = std::is_integral_v<std::remove_cvref_t<Work>>, fits = takes_work<Work, State, Plan>;
+template <class Count>
+[[nodiscard]] consteval bool check_no_fourth_number() {
+  constexpr bool number = std::is_integral_v<std::remove_cvref_t<Count>>;
   static_assert(!number,
                 "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = "
                 "count}} as the third argument");
-  static_assert(fits || number,
-                "cairn: the fourth argument must be a workspace for this state and plan, a store, an observer, or "
-                "cairn::sweep_options");
-  return fits;
+  return !number;
 }
 
 }  // namespace detail
@@ -384,44 +416,62 @@ template <class Work, class State, class Plan>
 /// backwards.
 ///
 /// \param step  as for `gradient`; the run keeps a copy   \param x0  the initial state; an rvalue is moved from
-/// \param plan  a schedule, or the number of steps n >= 0: then `uniform{n}`, floor(sqrt n) checkpoints
-/// \param work  a `workspace` or a store to be reused; must outlive the run, except a workspace passed as an rvalue,
-///   which moves into the run   \param observer  as for `gradient`; an lvalue must outlive the run
-/// \param options  `sweep_options`, always the last argument: may directly follow the plan, or take the observer's
-///   place; also used in the reverse sweep
+/// \param plan  a schedule; the number of steps n >= 0: then `uniform{n}`, floor(sqrt n) checkpoints; or
+///   `budget_of{n, "64MB"}`
+/// \param last  in any order, each kind at most once: a `workspace` or a store to be reused, which must outlive the run,
+///   except a workspace passed as an rvalue, which moves into the run; an observer as for `gradient`, an lvalue must
+///   outlive the run; `sweep_options`, also used in the reverse sweep; `wrt{p, dp}`: the step takes p, and the adjoints
+///   that `reverse` is given p and dp
 /// Memory: `estimate` with `keeps_run`; initial and final state are kept as long as the run.
 /// \ingroup start
-template <class Step, class X0, class P, class Work = detail::own_workspace, class Observer = no_observer,
-          class Options = no_options>
-[[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, Work&& work = {}, Observer&& observer = {},
-                                     Options options = {}) {
+template <class Step, class X0, class P, class... Last>
+[[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, Last&&... last) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::decay_t<Step>;
   using Plan = detail::plan_type<P>;
-  using Settings = detail::options_asked<State, Plan, Work, Observer, Options>;
-  if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refuse_run<Step, X0>();
-  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Step, X0>();
-  else if constexpr (!detail::check_sweep_options<State, Options, Settings>()) return detail::refuse_run<Step, X0>();
-  else if constexpr (!detail::check_fourth_argument<Work, State, Plan>()) return detail::refuse_run<Step, X0>();
-  else
-    return detail::run_in_workspace<StepF, State, Plan>(detail::forward_by_plan{}, std::forward<Step>(step),
-                                                std::forward<X0>(x0), detail::as_plan(plan), std::forward<Work>(work),
-                                                std::forward<Observer>(observer), options);
+  using Wrt = detail::wrt_in<State, Plan, Last...>;
+  using Asked = detail::step_refused<Step, Wrt>;
+  using Settings = detail::options_asked<State, Plan, Last...>;
+  if constexpr (!detail::check_forward<StepF, State, P, false, Wrt>()) return detail::refuse_run<Asked, X0>();
+  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Asked, X0>();
+  else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_run<Asked, X0>();
+  else if constexpr (!detail::check_no_fourth_number<detail::first_of_last<Last...>>())
+    return detail::refuse_run<Asked, X0>();
+  else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_run<Asked, X0>();
+  else if constexpr (!detail::check_last_arguments<State, Plan, Last...>()) return detail::refuse_run<Asked, X0>();
+  else if constexpr (!detail::check_counted<State, State, State, adjoint_form::one_step, P>())
+    return detail::refuse_run<Asked, X0>();
+  else if constexpr (!detail::check_not_measured<P>()) return detail::refuse_run<Asked, X0>();
+  else {
+    auto const by = detail::last_of<detail::last_kind::params, State, Plan>(detail::no_wrt{}, last...);
+    auto const options = detail::last_of<detail::last_kind::options, State, Plan>(no_options{}, last...);
+    constexpr sweep_form form{.step = detail::shapes_with<Wrt>::template step<StepF, State>().form, .keeps_run = true};
+    Plan const& found = detail::plan_from<State, State>(plan, x0, x0, form, options, detail::bytes_of_params(by));
+    detail::forward_by_plan const forward;
+    if constexpr (!detail::is_wrt<Wrt>)
+      return detail::run_in_workspace<StepF, State, Plan>(forward, std::forward<Step>(step), std::forward<X0>(x0),
+                                                          found, by, std::forward<Last>(last)...);
+    else {
+      auto bound = detail::bind_step<State>(StepF(std::forward<Step>(step)), by.p);
+      return detail::run_in_workspace<decltype(bound), State, Plan>(forward, std::move(bound), std::forward<X0>(x0),
+                                                                    found, by, std::forward<Last>(last)...);
+    }
+  }
 }
 
 }  // namespace cairn
 
 /// For structured bindings: the final state and the checkpoints.
-template <class Step, class State, class Plan, class Workspace, class Observer>
-struct std::tuple_size<cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>>
+template <class Step, class State, class Plan, class Workspace, class Observer, class Wrt>
+struct std::tuple_size<cairn::checkpointed_run<Step, State, Plan, Workspace, Observer, Wrt>>
     : std::integral_constant<std::size_t, 2> {};
 /// The final state.
-template <class Step, class State, class Plan, class Workspace, class Observer>
-struct std::tuple_element<0, cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>> {
+template <class Step, class State, class Plan, class Workspace, class Observer, class Wrt>
+struct std::tuple_element<0, cairn::checkpointed_run<Step, State, Plan, Workspace, Observer, Wrt>> {
   using type = State const&;
 };
 /// The checkpoints.
-template <class Step, class State, class Plan, class Workspace, class Observer>
-struct std::tuple_element<1, cairn::checkpointed_run<Step, State, Plan, Workspace, Observer>> {
+template <class Step, class State, class Plan, class Workspace, class Observer, class Wrt>
+struct std::tuple_element<1, cairn::checkpointed_run<Step, State, Plan, Workspace, Observer, Wrt>> {
   using type = cairn::checkpoint_view<cairn::detail::stored_as<State>>;
 };

@@ -219,12 +219,12 @@ class nested {
         auto& parts = *back;
         using record = std::remove_reference_t<decltype((parts.record))>;
         using reverse = std::remove_reference_t<decltype((parts.reverse))>;
-        detail::counted_from<record> counted{detail::address_of(parts.record), base};
+        detail::counted_from<record> numbered{detail::address_of(parts.record), base};
         detail::inner_reverse<reverse> reversed{detail::address_of(parts.reverse), base};
         if constexpr (requires { parts.restart; })
-          return recorded<decltype(counted), decltype(reversed), decltype((parts.restart))>{counted, reversed,
+          return recorded<decltype(numbered), decltype(reversed), decltype((parts.restart))>{numbered, reversed,
                                                                                             parts.restart};
-        else return recorded<decltype(counted), decltype(reversed)>{counted, reversed};
+        else return recorded<decltype(numbered), decltype(reversed)>{numbered, reversed};
       } else
         return detail::inner_adjoint<inner_back, compares>{detail::address_of(*back), base, i, std::exchange(end, {})};
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file resume.hpp  Resumes a sweep that was stopped, from what its store still holds.
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/open_schedule.hpp>
@@ -109,6 +110,19 @@ Bar sweep_from_the_way(Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoin
   return std::move(*user.bar);
 }
 
+/// \throws invalid_call   if p is not that of the sweep that stopped in the workspace
+template <class Workspace, class P>
+[[nodiscard]] watched_params<P> params_to_resume(Workspace& work, P const& p) {
+  watched_params<P> const watch{p};
+  if (std::uint64_t const noted = params_in::hash(work); noted != 0 && noted != watch.hash())
+    throw invalid_call{"cairn::resume",
+                       "the parameters p of cairn::wrt are not those of the sweep that stopped",
+                       {},
+                       "resume it with the parameters with which it began"};
+  params_in::hash(work) = watch.hash();
+  return watch;
+}
+
 }  // namespace detail
 
 /// The adjoint of the initial state for a sweep of `plan` that stopped at `position`, by an exception or with its
@@ -125,67 +139,107 @@ Bar sweep_from_the_way(Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoin
 /// \param plan  the plan of the sweep that stopped, also an open one of `checkpointed_while`: then the number of steps
 ///   comes from the workspace of its run, or from the position
 /// \param work  the workspace of the stopped sweep, or one whose store still holds its states
-/// \param options  `sweep_options` as for `gradient`, also in the observer's place; needs a workspace with options
+/// \param last  an observer, `sweep_options` and `wrt{p, dp}` as for `gradient`, in any order; options need a workspace
+///   with options. dp holds the sum that was noted with the position, and goes on from it: adding the sums of two halves
+///   would give other bits
 /// \throws invalid_call   unless 0 <= open <= n, x0 is the initial state, and the plan has the steps, slots and leaf of
-///   the sweep that stopped in the workspace, and the steps and the fingerprint that were noted; otherwise as `gradient`
-template <class Step, class X0, class P, class Bar, class Fingerprint, class Adjoint, class Workspace,
-          class Observer = no_observer, class Options = no_options>
+///   the sweep that stopped in the workspace, and the steps and the fingerprint that were noted; and if p
+///   is not that of the sweep that stopped in the workspace; otherwise as `gradient`
+template <class Step, class X0, class P, class Bar, class Fingerprint, class Adjoint, class Workspace, class... Last>
   requires(schedule<P> || open_schedule<P>)
 [[nodiscard]] auto resume(Step&& step, X0&& x0, P const& plan, resume_point<Bar, Fingerprint> position,
-                          Adjoint&& adjoint, Workspace& work, Observer&& observer = {}, Options options = {}) {
+                          Adjoint&& adjoint, Workspace& work, Last&&... last) {
   using State = std::remove_cvref_t<X0>;
   using Plan = detail::resumed_plan<P>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
-  using Settings = detail::options_asked<State, Plan, Workspace, Observer, Options>;
-  if constexpr (!detail::check_forward<StepF, State, Plan, open_schedule<P>>())
+  using Settings = detail::options_asked<State, Plan, Workspace&, Last...>;
+  using Wrt = detail::wrt_in<State, Plan, Last...>;
+  if constexpr (!detail::check_forward<StepF, State, Plan, open_schedule<P>, Wrt>())
     return detail::refuse_rest<Bar, State>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_rest<Bar, State>();
-  else if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return detail::refuse_rest<Bar, State>();
-  else if constexpr (!detail::check_sweep_options<State, Options, Settings>()) return detail::refuse_rest<Bar, State>();
+  else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_rest<Bar, State>();
+  else if constexpr (!detail::check_adjoint<AdjointF, State, Bar, Wrt>()) return detail::refuse_rest<Bar, State>();
+  else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_rest<Bar, State>();
+  else if constexpr (!detail::check_last_arguments<State, Plan, Last...>()) return detail::refuse_rest<Bar, State>();
   else if constexpr (!detail::check_stopped_workspace<Workspace, State, Plan>())
     return detail::refuse_rest<Bar, State>();
   else {
-    auto const run = [&](Workspace& used, auto&& watching, auto asked) {
-      if constexpr (open_schedule<P>) {
-        auto&& kept = detail::as_kept<detail::kept_step<std::decay_t<Step>, State>>(std::forward<Step>(step));
-        return detail::rest_of_sweep<State>(kept, x0, plan, std::move(position), adjoint, used, watching, asked);
-      } else return detail::rest_of_sweep<State>(step, x0, plan, std::move(position), adjoint, used, watching, asked);
+    auto by = detail::last_of<detail::last_kind::params, State, Plan>(detail::no_wrt{}, last...);
+    auto const rest = [&](auto& run_step, auto& run_back) {
+      auto const run = [&](Workspace& used, auto&& watching, auto asked) {
+        return detail::rest_of_sweep<State>(run_step, x0, plan, std::move(position), run_back, used, watching, asked);
+      };
+      return detail::in_their_places<State, Plan>(run, work, std::forward<Last>(last)...);
     };
-    return detail::in_their_places<State, Plan>(run, work, std::forward<Observer>(observer), options);
+    if constexpr (detail::is_wrt<Wrt>) {
+      detail::watched_params const watch = detail::params_to_resume(work, by.p);
+      auto run_step = detail::bind_step<State>(step, by.p);
+      auto run_back = detail::bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
+      Bar bar = [&] {
+        if constexpr (!open_schedule<P>) return rest(run_step, run_back);
+        else {
+          auto&& kept = detail::as_kept<detail::kept_step<decltype(run_step), State>>(std::move(run_step));
+          return rest(kept, run_back);
+        }
+      }();
+      watch.check("cairn::resume");
+      return bar;
+    } else if constexpr (!open_schedule<P>) return rest(step, adjoint);
+    else {
+      auto&& kept = detail::as_kept<detail::kept_step<std::decay_t<Step>, State>>(std::forward<Step>(step));
+      return rest(kept, adjoint);
+    }
   }
 }
 
 /// The same for a sweep that stopped anywhere, also before its turn: goes on from the last state that is still held.
-/// \param seed  as for `gradient`
-template <class Step, class X0, class P, class Seed, class Adjoint, class Workspace, class Observer = no_observer,
-          class Options = no_options>
+/// \param seed  as for `gradient`; dp of a `wrt` begins with zero
+template <class Step, class X0, class P, class Seed, class Adjoint, class Workspace, class... Last>
   requires((schedule<P> || open_schedule<P>) && !detail::is_resume_point<std::remove_cvref_t<Seed>>)
 [[nodiscard]] auto resume(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoint, Workspace& work,
-                          Observer&& observer = {}, Options options = {}) {
+                          Last&&... last) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
-  using Settings = detail::options_asked<State, P, Workspace, Observer, Options>;
+  using Settings = detail::options_asked<State, P, Workspace&, Last...>;
+  using Wrt = detail::wrt_in<State, P, Last...>;
+  using Bar = detail::bar_type_with<Seed, State, Wrt>;
   constexpr bool known = schedule<P>;
   static_assert(known,
                 "cairn: a loop of unknown length that stopped on its way forward cannot go on; run it again from x0, or "
                 "give resume the position that a hook noted on its way back, cairn::resume_point{open, bar, steps}");
   if constexpr (!known) return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_forward<StepF, State, P>()) return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_forward<StepF, State, P, false, Wrt>())
+    return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_adjoint<AdjointF, State, detail::bar_type<Seed, State>>())
+  else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_adjoint<AdjointF, State, Bar, Wrt>())
     return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_sweep_options<State, Options, Settings>())
+  else if constexpr (!detail::check_last_arguments<State, P, Last...>())
     return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_stopped_workspace<Workspace, State, P>())
     return detail::refuse_gradient<Step, X0, Seed>();
   else {
-    auto const run = [&](Workspace& used, auto&& watching, auto asked) {
-      return detail::sweep_from_the_way<detail::bar_type<Seed, State>, State>(
-          step, x0, plan, std::forward<Seed>(seed), adjoint, used, watching, asked);
+    auto by = detail::last_of<detail::last_kind::params, State, P>(detail::no_wrt{}, last...);
+    auto const rest = [&](auto& run_step, auto&& from, auto& run_back) {
+      auto const run = [&](Workspace& used, auto&& watching, auto asked) {
+        return detail::sweep_from_the_way<Bar, State>(run_step, x0, plan, std::forward<decltype(from)>(from), run_back,
+                                                      used, watching, asked);
+      };
+      return detail::in_their_places<State, P>(run, work, std::forward<Last>(last)...);
     };
-    return detail::in_their_places<State, P>(run, work, std::forward<Observer>(observer), options);
+    if constexpr (!detail::is_wrt<Wrt>) return rest(step, std::forward<Seed>(seed), adjoint);
+    else {
+      detail::watched_params const watch = detail::params_to_resume(work, by.p);
+      detail::set_zero(by.p, by.dp);
+      auto run_step = detail::bind_step<State>(step, by.p);
+      auto run_back = detail::bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
+      Bar bar = rest(run_step, detail::bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp), run_back);
+      watch.check("cairn::resume");
+      return bar;
+    }
   }
 }
 

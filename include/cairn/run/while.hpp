@@ -39,6 +39,30 @@ template <class R>
 inline constexpr bool answers_bool = std::is_convertible_v<R, bool> && !std::is_pointer_v<std::decay_t<R>> &&
                                      !std::is_floating_point_v<std::remove_cvref_t<R>>;
 
+/// The function that ends the loop, with the parameters of a `wrt` if it takes them.
+template <class KeepGoing, class State, class P>
+struct asked_by {
+  KeepGoing& keep_going;
+  P const& p;
+  static constexpr bool indexed = reads_before<KeepGoing, arguments<State const&>, P const&>::template before<step_index>,
+                        takes_p = reads_before<KeepGoing, arguments<State const&>, P const&>::template before<> &&
+                                  !narrows<KeepGoing, P, arguments<State const&>>;
+  decltype(auto) operator()(State const& x, step_index const i) const
+    requires(indexed || takes_p || calls<KeepGoing, State const&, step_index const&> || calls<KeepGoing, State const&>)
+  {
+    if constexpr (indexed) return call_lending(keep_going, x, p, i);
+    else if constexpr (takes_p) return call_lending(keep_going, x, p);
+    else if constexpr (calls<KeepGoing, State const&, step_index const&>) return call_lending(keep_going, x, i);
+    else return call_lending(keep_going, x);
+  }
+};
+template <class KeepGoing, class State, class Wrt>
+struct asked_for { using type = KeepGoing; };
+template <class KeepGoing, class State, class P, class DP>
+struct asked_for<KeepGoing, State, wrt<P, DP>> { using type = asked_by<KeepGoing, State, P>; };
+template <class KeepGoing, class State, class Wrt>
+using asked_with = typename asked_for<KeepGoing, State, Wrt>::type;
+
 /// The checks of the plan, and of the function that ends the loop.
 template <class State, class P, class KeepGoing>
 [[nodiscard]] consteval bool check_while() {
@@ -64,15 +88,6 @@ template <class State, class P, class KeepGoing>
   }
 }
 
-template <class Work, class State, class Plan>
-[[nodiscard]] consteval bool check_fifth_argument() {
-  constexpr bool fits = takes_work<Work, State, Plan>;
-  static_assert(fits,
-                "cairn: the fifth argument must be a workspace for this state and plan, a store, an observer, or "
-                "cairn::sweep_options");
-  return fits;
-}
-
 }  // namespace detail
 
 /// Runs `x = step(x, i)`, i = 0, 1, ... as long as `keep_going` returns true, keeps the checkpoints of an online plan,
@@ -85,38 +100,49 @@ template <class Work, class State, class Plan>
 /// \param keep_going  `keep_going(x)` or `keep_going(x, i)`, x const&: called exactly once for each state 0..n, in
 ///   order
 /// \param plan  `online{slots}`, or another `open_schedule`
-/// \param work  a workspace of `workspace_for<State>(plan)`, or a store, to be reused; must outlive the run
-/// \param observer  as for `gradient`; an lvalue must outlive the run. A step ahead of a candidate runs before the
-///   candidate's own actions; an advance that the end of the loop cuts short is shown with the steps that ran
-/// \param options  `sweep_options`, always the last argument: may directly follow the plan, or take the observer's
-///   place. A replay check hashes every state of the forward run, because each may be the last but one; for an object
-///   it takes a snapshot of each
+/// \param last  in any order, each kind at most once: a workspace of `workspace_for<State>(plan)` or a store, to be
+///   reused, which must outlive the run; an observer as for `gradient`, an lvalue must outlive the run: a step ahead of
+///   a candidate runs before the candidate's own actions, and an advance that the end of the loop cuts short is shown
+///   with the steps that ran; `sweep_options`: a replay check hashes every state of the forward run, because each may
+///   be the last but one, and takes a snapshot of each state of an object; `wrt{p, dp}`, and then also
+///   `keep_going(x, p)` or `keep_going(x, p, i)`
 /// Step calls: each step once in the forward run, and with the first reverse `estimate(online.stopping_at(n,
 /// last_is_at_hand)).step_calls`, in which the last state but one is at hand unless the step is in place. Memory:
 /// `peak_states` and `peak_bytes` of that estimate, with `form.keeps_run`; before the length is known, at most
 /// `slots() + working_frames(form, 1)` states.
 /// \ingroup start
-template <class Step, class X0, class KeepGoing, class P, class Work = detail::own_workspace,
-          class Observer = no_observer, class Options = no_options>
-[[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, P const& plan, Work&& work = {},
-                                      Observer&& observer = {}, Options options = {}) {
+template <class Step, class X0, class KeepGoing, class P, class... Last>
+[[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, P const& plan, Last&&... last) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::decay_t<Step>;
-  using Settings = detail::options_asked<State, detail::open_plan<P>, Work, Observer, Options>;
-  if constexpr (!detail::check_forward<StepF, State, step_index, true>()) return detail::refuse_run<Step, X0>();
-  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Step, X0>();
-  else if constexpr (!detail::check_while<State, P, std::remove_reference_t<KeepGoing>>())
-    return detail::refuse_run<Step, X0>();
-  else if constexpr (!detail::check_sweep_options<State, Options, Settings>()) return detail::refuse_run<Step, X0>();
-  else if constexpr (!detail::check_fifth_argument<Work, State, detail::open_plan<P>>())
-    return detail::refuse_run<Step, X0>();
+  using Open = detail::open_plan<P>;
+  using Wrt = detail::wrt_in<State, Open, Last...>;
+  using Refused = detail::step_refused<Step, Wrt>;
+  using Settings = detail::options_asked<State, Open, Last...>;
+  using Asked = detail::asked_with<std::remove_reference_t<KeepGoing>, State, Wrt>;
+  if constexpr (!detail::check_forward<StepF, State, step_index, true, Wrt>()) return detail::refuse_run<Refused, X0>();
+  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Refused, X0>();
+  else if constexpr (!detail::check_while<State, P, Asked>()) return detail::refuse_run<Refused, X0>();
+  else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_run<Refused, X0>();
+  else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_run<Refused, X0>();
+  else if constexpr (!detail::check_last_arguments<State, Open, Last...>()) return detail::refuse_run<Refused, X0>();
   else {
-    using Plan = detail::open_plan<P>;
-    using Kept = detail::kept_step<StepF, State>;
-    return detail::run_in_workspace<Kept, State, Plan>(detail::forward_until{keep_going},
-                                               detail::as_kept<Kept>(std::forward<Step>(step)), std::forward<X0>(x0),
-                                               Plan{plan}, std::forward<Work>(work), std::forward<Observer>(observer),
-                                               options);
+    auto const by = detail::last_of<detail::last_kind::params, State, Open>(detail::no_wrt{}, last...);
+    if constexpr (!detail::is_wrt<Wrt>) {
+      using Kept = detail::kept_step<StepF, State>;
+      return detail::run_in_workspace<Kept, State, Open>(detail::forward_until{keep_going},
+                                                         detail::as_kept<Kept>(std::forward<Step>(step)),
+                                                         std::forward<X0>(x0), Open{plan}, by,
+                                                         std::forward<Last>(last)...);
+    } else {
+      auto bound = detail::bind_step<State>(StepF(std::forward<Step>(step)), by.p);
+      using Kept = detail::kept_step<decltype(bound), State>;
+      Asked asked{keep_going, by.p};
+      return detail::run_in_workspace<Kept, State, Open>(detail::forward_until{asked},
+                                                         detail::as_kept<Kept>(std::move(bound)),
+                                                         std::forward<X0>(x0), Open{plan}, by,
+                                                         std::forward<Last>(last)...);
+    }
   }
 }
 

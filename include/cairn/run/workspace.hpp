@@ -41,6 +41,12 @@ struct no_ledger {};
 template <class State, class Plan, class Store, class Options>
 class sweep;
 
+/// The hash of the parameters of the last sweep in a workspace, 0 if it had none.
+struct params_in {
+  template <class Workspace>
+  [[nodiscard]] static std::uint64_t& hash(Workspace& work) noexcept { return work.params_hash_; }
+};
+
 }  // namespace detail
 
 /// The memory of a sweep: frames, tables and cursor. Pass the same workspace to every sweep, and a warm sweep allocates
@@ -91,7 +97,8 @@ class workspace {
 
  private:
   template <class, class, class, class> friend class detail::sweep;
-  template <class, class, schedule, class, class> friend class checkpointed_run;
+  friend detail::params_in;
+  template <class, class, schedule, class, class, class> friend class checkpointed_run;
 
   static constexpr bool checked = !std::is_same_v<Options, no_options>;
   using store_type = std::remove_reference_t<Store>;
@@ -111,6 +118,7 @@ class workspace {
   bool busy_ = false;
   bool unfinished_ = false;  // the last sweep has not ended: `steps_`, `slots_` and `leaf_` are its plan's
   std::uint64_t initial_hash_ = 0;  // of the initial state of a stopped sweep, 0 if unknown
+  std::uint64_t params_hash_ = 0;   // of the parameters of the last sweep, 0 if it had none
   [[no_unique_address]] Options options_;
   [[no_unique_address]] std::conditional_t<checked, detail::replay_ledger, detail::no_ledger> ledger_;
 };
@@ -145,20 +153,21 @@ template <class W, class State, class Plan> inline constexpr bool is_workspace_f
 template <class State, class Plan, class Store, class Options>
 inline constexpr bool is_workspace_for<workspace<State, Plan, Store, Options>, State, Plan> = true;
 
-/// The options that a workspace has, or none.
-template <class W> struct options_in { using type = no_options; };
+/// Whether T is a workspace whose sweeps have options.
+template <class T> inline constexpr bool has_options = false;
 template <class State, class Plan, class Store, class Options>
-struct options_in<workspace<State, Plan, Store, Options>> { using type = Options; };
+inline constexpr bool has_options<workspace<State, Plan, Store, Options>> = is_options<Options>;
 
-/// What `check_sweep_options` needs to know.   \tparam Work, Last  the last arguments of a verb, as passed
-template <class State, class Plan, class Work, class... Last>
+/// What `check_sweep_options` needs to know.   \tparam Last  the last arguments of a verb, as passed
+template <class State, class Plan, class... Last>
 struct options_asked {
-  using W = std::remove_cvref_t<Work>;
-  static constexpr bool given = is_options<Work> || (is_options<Last> || ...);
-  static constexpr bool workspace = is_workspace_for<W, State, Plan>;
-  static constexpr bool in_workspace = is_options<typename options_in<W>::type>;
-  static constexpr int asked = (int(is_setting<Work>) + ... + int(is_setting<Last>));
-  static constexpr bool ends_object = (is_object_end<Work> || ... || is_object_end<Last>);
+  static constexpr bool given = (is_options<Last> || ... || false);
+  static constexpr bool workspace = (is_workspace_for<std::remove_cvref_t<Last>, State, Plan> || ... || false);
+  static constexpr bool in_workspace =
+      ((is_workspace_for<std::remove_cvref_t<Last>, State, Plan> && has_options<std::remove_cvref_t<Last>>) || ... ||
+       false);
+  static constexpr int asked = (0 + ... + int(is_setting<Last>));
+  static constexpr bool ends_object = (is_object_end<Last> || ... || false);
 };
 
 }  // namespace detail

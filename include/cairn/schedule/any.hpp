@@ -127,6 +127,8 @@ class any_schedule {
   [[nodiscard]] bool is_checkpoint(step_index i) const { return plan_->is_checkpoint(i); }
   /// See `shared_table_bytes_of`.
   [[nodiscard]] wide shared_table_bytes() const noexcept { return plan_->shared_table_bytes; }
+  /// Bytes of this object on the heap: the plan inside, and its start. Not part of `shared_table_bytes()`.
+  [[nodiscard]] wide own_bytes() const noexcept { return plan_->own_bytes; }
   /// See `table_bytes_of`; the cursor itself included.
   [[nodiscard]] wide table_bytes() const noexcept { return plan_->table_bytes; }
   /// See `reserved_of`; the cursor itself included.
@@ -156,7 +158,7 @@ class any_schedule {
          counted = false, leaves_memory = false;
     unit_budget budget;
     char const* remark = "";
-    wide table_bytes = 0, shared_table_bytes = 0;
+    wide table_bytes = 0, shared_table_bytes = 0, own_bytes = 0;
     reserved_memory reserved;
     cursor start;
     void const* kind = nullptr;  // an address that identifies the type of the plan
@@ -180,6 +182,7 @@ class any_schedule {
       runs_ahead = cairn::runs_ahead(plan);
       learns_length = cairn::learns_length(plan);
       shared_table_bytes = shared_table_bytes_of(plan);
+      own_bytes = wide{sizeof(model_of)} + sizeof(cursor_type);
       remark = remark_of(plan);
       counted = knows_counts(plan);
       table_bytes = sizeof(cursor_type) + table_bytes_of(plan);

@@ -51,6 +51,33 @@ void a_collective_changes_no_bit() {
                         with.every(2), work) == all);
 }
 
+void parameters_are_arguments() {
+  heat const h;
+  auto const all = h.expected();
+  collective const with{MPI_COMM_WORLD};
+  double const p = 1;
+  double dp = 5, other = 7;
+  auto const step = [&](state& x, double q, step_index i) {
+    h.step(x, i);
+    for (double& v : x) v *= q;
+  };
+  auto const adjoint = [&](state const& x, state& bar, double q, double& dq, step_index i) {
+    state y = x;
+    h.step(y, i);
+    for (std::size_t k = 0; k < x.size(); ++k) dq += bar[k] * y[k];
+    for (double& v : bar) v *= q;
+    h.adjoint(x, bar, i);
+  };
+  cairn::revolve const plan{steps, 3};
+  claim(cairn::gradient(step, h.x0, plan, h.seed, adjoint, with, cairn::wrt{p, dp}) == all);
+  int seen = 0;
+  auto run = cairn::checkpointed_loop(step, h.x0, plan, with.every(2), cairn::wrt{p, other},
+                                      [&](cairn::event const&) { ++seen; });
+  claim(run.reverse(h.seed, adjoint) == all && other == dp && dp != 0 && seen > 0);
+  dp = 0;
+  claim(run.reverse(h.seed, adjoint, dp) == all && other == dp);
+}
+
 void runs_are_reversed_together() {
   heat const h;
   auto const all = h.expected();
@@ -348,7 +375,7 @@ void the_users_communicator_is_left_alone() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return ranks::run(argc, argv, a_collective_changes_no_bit, runs_are_reversed_together,
+  return ranks::run(argc, argv, a_collective_changes_no_bit, parameters_are_arguments, runs_are_reversed_together,
                     one_rank_decides_how_long_a_loop_is, any_rank_chooses,
                     another_plan_is_refused_before_the_first_step, an_exception_anywhere_is_the_same_error_on_all,
                     ranks_that_meet_between_actions_stop_early, a_stop_request_ends_communicating_steps_at_one_action,

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/ad/detail/model_call.hpp>
-#include <cairn/adapt/ad/objective.hpp>
+#include <cairn/run/objective.hpp>
 #include <cairn/adapt/ad/params.hpp>
 #include <cairn/adapt/ad/plan_for.hpp>
 #include <cairn/adapt/ad/taped.hpp>
@@ -15,24 +15,11 @@
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/run/gradient.hpp>
+#include <cairn/run/differentiate.hpp>
 
 namespace cairn {
 
-/// The result of `differentiate`: `auto [value, by_state, by_params] = differentiate(...)`.
-template <class State, class Params>
-struct derivatives {
-  double value = 0;  ///< the objective
-  State state{};     ///< its gradient with respect to the initial state; parts that are not differentiated are copies
-  Params params{};   ///< its gradient with respect to the parameters; parts that are not differentiated are copies
-};
-
 namespace detail {
-
-template <class T>
-inline constexpr bool is_taped = false;
-template <class Tool, class Model, class Params, class Objective>
-inline constexpr bool is_taped<taped<Tool, Model, Params, Objective>> = true;
 
 /// The checks of the argument types, one error message for each misuse.
 template <class Tool, class Model, class State, class Params, class Objective>
@@ -85,9 +72,7 @@ template <class Tool, class Model, class State, class Params, class Objective>
 template <class Params>
 void check_length(step_index steps, step_index last_state, [[maybe_unused]] Params const& params) {
   if (steps < 0) return;  // the plan's own checks give a better message
-  if (last_state > steps)
-    throw invalid_call{"cairn::differentiate", "the objective has a term at a state that the loop does not reach",
-                       {{"state", last_state}, {"steps", steps}}, "name states from 0 to the number of steps"};
+  check_reached(steps, last_state);
   if constexpr (params_parts<Params>::controlled) {
     if (params.controls.size() != std::size_t(steps))
       throw invalid_call{"cairn::differentiate", "each step has one control",
@@ -112,35 +97,74 @@ auto differentiate(taped<Tool, Model, Params, Objective>& loop, X0 const& x0, Pl
     if constexpr (detail::plan_or_steps<Plan>)
       detail::check_length(detail::as_plan(plan).steps(), loop.objective().last_state(), loop.params());
     auto all = gradient(loop.step, x0, plan, loop.seed(), loop.adjoint, std::forward<Rest>(rest)...);
-    return derivatives<State, Params>{loop.value(), std::move(all.state), std::move(all.params)};
+    if constexpr (detail::no_p<Params>) return derivatives<State>{loop.value(), std::move(all.state)};
+    else return derivatives<State, Params>{loop.value(), std::move(all.state), std::move(all.params)};
   }
 }
 
-/// The value of an objective of the loop `model(x, params, i)`, i = 0..n-1, and its gradient with respect to x0 and
-/// params.
+/// A step written once, as a template over its scalar, with its adjoint by a tool: a model for `differentiate`.
+/// \tparam Tool  an `ad_tape`, or a reference to one
+template <class Tool, class Step>
+struct tool_model {
+  using tool_of_model = Tool;  ///< says that the model has no adjoint of its own
+  Tool tool;                   ///< such as `adolc_tape{}`
+  Step step;                   ///< `template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`
+};
+/// The model of a step whose adjoint a tool makes: `differentiate(by_tool(adolc_tape{}, step), x0, p, plan, objective)`.
+/// \param tool  an `ad_tape`; an lvalue is referred to, and keeps its memory for the next call
+/// \param step  `template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`; without i, or
+///   with `T const& i`, one recording of ADOL-C or CppAD serves all leaves: see `taped`
+template <class Tool, class Step>
+[[nodiscard]] tool_model<Tool, Step> by_tool(Tool&& tool, Step step) {
+  return {std::forward<Tool>(tool), std::move(step)};
+}
+
+namespace detail {
+template <class Tool, class Model, class X0, class Params, class Plan, class F, class... Rest>
+auto differentiate_by_tool(Tool&& tool, Model model, X0 const& x0, Params params, Plan const& plan, F f,
+                           Rest&&... rest) {
+  using Terms = objective_type<F>;
+  taped<Tool, Model, Params, Terms> loop{std::forward<Tool>(tool), std::move(model), std::move(params),
+                                         as_objective(std::move(f))};
+  return differentiate(loop, x0, plan, std::forward<Rest>(rest)...);
+}
+}  // namespace detail
+
+/// The value of an objective of the loop `step(x, params, i)`, i = 0..n-1, whose adjoint a tool makes, and its gradient
+/// with respect to x0 and params.
 ///
-/// \param tool  an `ad_tape`, such as `adolc_tape{}`; an lvalue keeps its memory for the next call
-/// \param model  `template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`; without
-///   i, or with `T const& i`, one recording of ADOL-C or CppAD serves all leaves: see `taped`
+/// \param model  `by_tool(adolc_tape{}, step)`
 /// \param x0  the initial state   \param params  the point at which the gradient is taken; `no_params{}` for none,
 ///   `with_controls{params, controls}` if each step has its own control
 /// \param plan  a schedule, the number of steps, or `budget_of{steps, "64MiB"}`: then leaves of different lengths are
 ///   measured, and the plan stays within the budget, tape included
-/// \param f  `f(x)`, `f(x, params)` or `f(x, params, i)` of the final state, or an `objective`: `at_every`, `at_states`
+/// \param f  `f(x)`, `f(x, params)` or `f(x, params, i)` of the final state, or an `objective`: `at_every`, `at_states`;
+///   generic in the scalar. Derivatives of terms are not used
 /// \param rest  workspace or store, observer and options, as for `gradient`
 /// Bits: as for `taped`. \throws invalid_call   before any step runs, if the objective names a state after the loop's
 /// end, or the number of controls is wrong; infeasible_budget; what `gradient` throws
-template <class Tool, class Model, class X0, class Params, class Plan, class F, class... Rest>
-  requires(!detail::is_taped<std::remove_cvref_t<Tool>>)
-auto differentiate(Tool&& tool, Model model, X0 const& x0, Params params, Plan const& plan, F f, Rest&&... rest) {
-  using Terms = detail::objective_type<F>;
-  if constexpr (!detail::check_differentiate<std::remove_reference_t<Tool>, Model, X0, Params, Terms>())
+template <class Tool, class Step, class X0, class Params, class Plan, class F, class... Rest>
+  requires(detail::plan_place<Plan>)
+auto differentiate(tool_model<Tool, Step> model, X0 const& x0, Params params, Plan const& plan, F f, Rest&&... rest) {
+  if constexpr (!detail::check_differentiate<std::remove_reference_t<Tool>, Step, X0, Params,
+                                             detail::objective_type<F>>())
     return derivatives<X0, Params>{};
-  else {
-    taped<Tool, Model, Params, Terms> loop{std::forward<Tool>(tool), std::move(model), std::move(params),
-                                           detail::as_objective(std::move(f))};
-    return differentiate(loop, x0, plan, std::forward<Rest>(rest)...);
-  }
+  else
+    return detail::differentiate_by_tool(std::forward<Tool>(model.tool), std::move(model.step), x0, std::move(params),
+                                         plan, std::move(f), std::forward<Rest>(rest)...);
+}
+/// The same without parameters.
+template <class Tool, class Step, class X0, class Plan, class F, class... Rest>
+  requires(detail::plan_place<Plan>)
+auto differentiate(tool_model<Tool, Step> model, X0 const& x0, Plan const& plan, F f, Rest&&... rest) {
+  return differentiate(std::move(model), x0, no_params{}, plan, std::move(f), std::forward<Rest>(rest)...);
+}
+/// The same with the tool in front: `differentiate(adolc_tape{}, step, x0, params, plan, f)`.
+template <class Tool, class Step, class X0, class Params, class Plan, class F, class... Rest>
+  requires(detail::plan_place<Plan> && !detail::plan_place<Params> && !detail::has_its_tool<Tool>)
+auto differentiate(Tool&& tool, Step step, X0 const& x0, Params params, Plan const& plan, F f, Rest&&... rest) {
+  return differentiate(tool_model<Tool, Step>{std::forward<Tool>(tool), std::move(step)}, x0, std::move(params), plan,
+                       std::move(f), std::forward<Rest>(rest)...);
 }
 
 }  // namespace cairn

@@ -2,12 +2,9 @@
 #pragma once
 /// \file params.hpp  The parameters of a model that are neither a value nor a class of the user's.
 #include <vector>
-#include <cairn/language.hpp>
+#include <cairn/core/wrt.hpp>
 
 namespace cairn {
-
-/// The model has no parameters: it is called as `model(x, i)`.
-struct no_params {};
 
 /// Parameters of the whole loop, and a control for each step. The model is called as `model(x, params, u, i)` with u =
 /// controls[i], or `model(x, u, i)` with `no_params`. A leaf is differentiated only with respect to the controls of its

@@ -15,14 +15,9 @@
 #include <cairn/core/workload.hpp>
 #include <cairn/plan/loop/plan_within.hpp>
 #include <cairn/run/probe.hpp>
+#include <cairn/schedule/budget_of.hpp>
 
 namespace cairn {
-
-/// A loop of a given length within a memory budget, which covers checkpoints, adjoint, and the tape of a leaf.
-struct budget_of {
-  step_index steps = 0;  ///< loop length, >= 0
-  byte_size bytes = {};  ///< as for `plan_within`
-};
 
 /// The measured size and time of a leaf of a certain length.
 struct leaf_weight {

@@ -7,7 +7,7 @@
 #include <cairn/adapt/ad/detail/model_call.hpp>
 #include <cairn/adapt/ad/detail/primal_loop.hpp>
 #include <cairn/adapt/ad/detail/scalars.hpp>
-#include <cairn/adapt/ad/objective.hpp>
+#include <cairn/run/objective.hpp>
 #include <cairn/adapt/ad/params.hpp>
 #include <cairn/adapt/ad/rebind_scalar.hpp>
 #include <cairn/adapt/ad/tape.hpp>
@@ -58,6 +58,7 @@ class taped {
   using primal = detail::primal_loop<scalar, Model, Params, Objective>;
 
  public:
+  using tool_of_model = Tool;  ///< as for `by_tool`
   /// Whether the model can step these states and the tool can differentiate them.
   template <class State>
   static constexpr bool steps = differentiable_by<State, scalar> &&
@@ -71,9 +72,9 @@ class taped {
       : primal_{std::move(model), std::move(params), std::move(objective)}, tape_{std::forward<Tool>(tool)} {}
   /// With a function of the final state: `at_end{f}`.
   template <class F>
-    requires(!objective<F> && std::is_same_v<Objective, at_end<F>>)
+    requires(!objective<F> && std::is_same_v<Objective, detail::objective_type<F>>)
   explicit taped(Tool&& tool, Model model, Params params, F f)
-      : taped{std::forward<Tool>(tool), std::move(model), std::move(params), at_end<F>{std::move(f)}} {}
+      : taped{std::forward<Tool>(tool), std::move(model), std::move(params), detail::as_objective(std::move(f))} {}
   taped(taped const&) = delete;
   taped& operator=(taped const&) = delete;
 

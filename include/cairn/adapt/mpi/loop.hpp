@@ -26,6 +26,13 @@ class collective_run : public Run {
     return with_.around("cairn::reverse", detail::without_plan{},
                         [&] { return Run::reverse(std::forward<Seed>(seed), std::forward<Adjoint>(adjoint)); });
   }
+  /// The same with another place for the gradient with respect to the parameters.
+  template <class Seed, class Adjoint, class DP>
+  auto reverse(Seed&& seed, Adjoint&& adjoint, DP& into) {
+    return with_.around("cairn::reverse", detail::without_plan{}, [&] {
+      return Run::reverse(std::forward<Seed>(seed), std::forward<Adjoint>(adjoint), into);
+    });
+  }
   /// Refused: the seed is missing.
   template <class Adjoint>
   auto reverse(Adjoint&& adjoint) {
@@ -37,20 +44,21 @@ class collective_run : public Run {
 };
 
 /// The same as `checkpointed_loop` without `collective`, by all ranks together.
-/// \param with  the ranks; see `collective`   \param work, observer, options  as without `collective`
+/// \param plan  as without `collective`, but not a budget   \param with  the ranks; see `collective`   \param last  as
+///   without `collective`
 /// \throws collective_error   on all ranks, if one of them cannot go on: before any step runs if plans differ
-template <class Step, class X0, class P, bool BetweenActions, class Work = detail::own_workspace,
-          class Observer = no_observer, class Options = no_options>
+template <class Step, class X0, class P, bool BetweenActions, class... Last>
 [[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, collective<BetweenActions> with,
-                                     Work&& work = {}, Observer&& observer = {}, Options options = {}) {
-  auto const run = [&](auto&& used, auto&& watching, auto asked) {
-    return collective_run{
-        checkpointed_loop(std::forward<Step>(step), std::forward<X0>(x0), plan, std::forward<decltype(used)>(used),
-                          std::forward<decltype(watching)>(watching), asked),
-        detail::inside::of(with)};
-  };
-  return detail::run_together<std::remove_cvref_t<X0>, detail::plan_type<P>>(
-      with, "cairn::checkpointed_loop", plan, run, std::forward<Work>(work), std::forward<Observer>(observer), options);
+                                     Last&&... last) {
+  if constexpr (!detail::check_plan_of_ranks<P>()) return detail::refuse_run<Step, X0>();
+  else {
+    auto const run = [&](auto&&... given) {
+      return collective_run{checkpointed_loop(std::forward<Step>(step), std::forward<X0>(x0), plan,
+                                              std::forward<decltype(given)>(given)...),
+                            detail::inside::of(with)};
+    };
+    return detail::run_with_extras(with, "cairn::checkpointed_loop", plan, run, std::forward<Last>(last)...);
+  }
 }
 
 }  // namespace cairn

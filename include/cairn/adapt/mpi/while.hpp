@@ -29,21 +29,23 @@ struct noted_step {
 /// The same as `checkpointed_while` without `collective`, by all ranks together: the loop has one length on all ranks.
 /// \param keep_going  called on all ranks, exactly once for each state; the answer of the rank that decides counts, see
 ///   `collective::decided_by`. The same holds for a step that returns bool
-/// \param with  the ranks; see `collective`   \param work, observer, options  as without `collective`
+/// \param with  the ranks; see `collective`   \param last  as without `collective`, without `wrt`
 /// \throws collective_error   on all ranks, if one of them cannot go on: before any step runs if plans differ, as far
 ///   as their slots and first actions show
 /// Cost: one reduction of 128 bytes a step in the forward pass.
-template <class Step, class X0, class KeepGoing, class P, bool BetweenActions, class Work = detail::own_workspace,
-          class Observer = no_observer, class Options = no_options>
+template <class Step, class X0, class KeepGoing, class P, bool BetweenActions, class... Last>
 [[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, P const& plan,
-                                      collective<BetweenActions> with, Work&& work = {}, Observer&& observer = {},
-                                      Options options = {}) {
+                                      collective<BetweenActions> with, Last&&... last) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::decay_t<Step>;
   using Asked = std::remove_reference_t<KeepGoing>;
+  constexpr bool fixed = !(detail::is_wrt<Last> || ... || false);
+  static_assert(fixed,
+                "cairn: a loop of unknown length that ranks run together takes no cairn::wrt; let step and adjoint "
+                "capture their parameters");
   constexpr char const* operation = "cairn::checkpointed_while";
   if constexpr (!detail::check_forward<StepF, State, step_index, true>()) return detail::refuse_run<Step, X0>();
-  else if constexpr (!detail::check_while<State, P, Asked>()) return detail::refuse_run<Step, X0>();
+  else if constexpr (!fixed || !detail::check_while<State, P, Asked>()) return detail::refuse_run<Step, X0>();
   else {
     auto const& ranks = detail::inside::of(with);
     std::shared_ptr<bool> more;
@@ -51,20 +53,19 @@ template <class Step, class X0, class KeepGoing, class P, bool BetweenActions, c
       bool const own = detail::ask(keep_going, x, i);
       return ranks.agreed(operation, own && *more);
     };
-    auto const run = [&](auto&& used, auto&& watching, auto asked) {
+    auto const run = [&](auto&&... given) {
       more = std::make_shared<bool>(true);
       auto const loop = [&]<class Own>(Own&& own_step) {
         return collective_run{
             checkpointed_while(std::forward<Own>(own_step), std::forward<X0>(x0), all_keep_going, plan,
-                               std::forward<decltype(used)>(used), std::forward<decltype(watching)>(watching), asked),
+                               std::forward<decltype(given)>(given)...),
             ranks};
       };
       if constexpr (detail::shape_of_step<StepF, State>().stops)
         return loop(detail::noted_step<StepF, State>{std::forward<Step>(step), more});
       else return loop(std::forward<Step>(step));
     };
-    return detail::run_together<State, detail::open_plan<P>>(
-        with, operation, plan, run, std::forward<Work>(work), std::forward<Observer>(observer), options);
+    return detail::run_with_extras(with, operation, plan, run, std::forward<Last>(last)...);
   }
 }
 

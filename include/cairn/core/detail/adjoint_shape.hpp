@@ -30,83 +30,125 @@ struct adjoint_shape {
   return {adjoint_form::none, true, wrong == fault::two_readings, false, false, wrong};
 }
 
-/// An adjoint called as f(before..., bar, after...).
-template <adjoint_form Form, class F, class Bar, class Before, class... After>
+/// Whether f can be called as f(before..., p, dp, i...): a generic f takes p and dp by reference; what it takes by value
+/// there is most likely its index. Without `P...`: as f(before..., i...).
+template <class F, class Before, class... P> struct reads_before;
+template <class F, class... Before>
+struct reads_before<F, arguments<Before...>> {
+  template <class... Index> static constexpr bool before = calls<F, Before..., Index...>;
+};
+template <class F, class... Before, class P, class... Sum>
+struct reads_before<F, arguments<Before...>, P, Sum...> {
+  template <class... Index>
+  static constexpr bool before = [] {
+    constexpr std::size_t place = sizeof...(Before);
+    if constexpr (generic_by_value<F, place, Before..., P, Sum..., Index...>) return false;
+    else if constexpr (sizeof...(Sum) == 0) return calls<F, Before..., P, Index...>;
+    else if constexpr (generic_by_value<F, place + 1, Before..., P, Sum..., Index...>) return false;
+    else return calls<F, Before..., P, Sum..., Index...>;
+  }();
+};
+/// With a temporary index and with a const one.
+template <class F, class Before, class... P>
+inline constexpr bool reads_index = reads_before<F, Before, P...>::template before<step_index> &&
+                                    reads_before<F, Before, P...>::template before<step_index const&>;
+
+/// An adjoint called as f(before..., bar, p, dp, index...), where p and dp are `P...`, or nothing.
+template <adjoint_form Form, class F, class Bar, class Before, class Params, class... Index>
 struct adjoint_read;
-template <adjoint_form Form, class F, class Bar, class... Before, class... After>
-struct adjoint_read<Form, F, Bar, arguments<Before...>, After...> {
+template <adjoint_form Form, class F, class Bar, class... Before, class... P, class... Index>
+struct adjoint_read<Form, F, Bar, arguments<Before...>, arguments<P...>, Index...> {
   static consteval adjoint_shape get() {
-    using R = call_result<F, Before..., Bar&, After...>;
-    constexpr bool by_value = !std::is_void_v<R>, reads = only_reads<F, R, Bar, arguments<Before...>, After...>;
-    constexpr bool writes = !reads || forwards<F, Bar, arguments<Before...>, After...>;
+    using R = call_result<F, Before..., Bar&, P..., Index...>;
+    constexpr bool by_value = !std::is_void_v<R>, reads = only_reads<F, R, Bar, arguments<Before...>, P..., Index...>;
+    constexpr bool writes = !reads || forwards<F, Bar, arguments<Before...>, P..., Index...>;
     if constexpr (cuts_one(arguments<Before...>{})) return no_adjoint(fault::narrow);
+    else if constexpr (cuts_params<F>(arguments<Before..., Bar&>{}, arguments<P...>{}, arguments<Index...>{}))
+      return no_adjoint(fault::params);
+    else if constexpr (loses_sum<R>(arguments<P...>{})) return no_adjoint(fault::sum);
     else if constexpr (by_value && !reads) return no_adjoint(fault::both);
     else if constexpr (by_value && !gives<R, Bar>) return no_adjoint(fault::result);
     else if constexpr (!by_value && !writes) return no_adjoint(fault::unchanged);
-    else return {Form, sizeof...(After) > 0, false, by_value, false, fault::none};
+    else return {Form, sizeof...(Index) > 0, false, by_value, false, fault::none};
   }
 
  private:
   /// True if f cuts bar, the state or the tape, or the state after the step to a narrower number.
   template <class First, class... Next>
   static consteval bool cuts_one(arguments<First, Next...>) {
-    return narrows<F, Bar, arguments<Before...>, After...> ||
-           narrows<F, std::remove_cvref_t<First>, arguments<>, Next..., Bar&, After...> ||
-           (narrows<F, std::remove_cvref_t<Next>, arguments<First>, Bar&, After...> || ...);
+    return narrows<F, Bar, arguments<Before...>, P..., Index...> ||
+           narrows<F, std::remove_cvref_t<First>, arguments<>, Next..., Bar&, P..., Index...> ||
+           (narrows<F, std::remove_cvref_t<Next>, arguments<First>, Bar&, P..., Index...> || ...);
+  }
+  /// True if f cannot add to dp.
+  template <class R> static consteval bool loses_sum(arguments<>) { return false; }
+  template <class R, class Params, class Sum>
+  static consteval bool loses_sum(arguments<Params, Sum&>) {
+    return only_reads<F, R, Sum, arguments<Before..., Bar&, Params>, Index...> &&
+           !forwards<F, Sum, arguments<Before..., Bar&, Params>, Index...>;
   }
 };
 
-template <class F, class S, class Bar>
+template <class F, class S, class Bar, class... P>
 [[nodiscard]] consteval adjoint_shape one_step_adjoint() {
   using x = lent_state<S>;
-  if constexpr (!calls_with_index<F, x, Bar&>)
-    return adjoint_read<adjoint_form::one_step, F, Bar, arguments<x>>::get();
-  else if constexpr (floating_index<F, x, Bar&>) return no_adjoint(fault::floating);
-  else return adjoint_read<adjoint_form::one_step, F, Bar, arguments<x>, step_index>::get();
+  if constexpr (!reads_index<F, arguments<x, Bar&>, P...>)
+    return adjoint_read<adjoint_form::one_step, F, Bar, arguments<x>, arguments<P...>>::get();
+  else if constexpr (floating_index<F, x, Bar&, P...>) return no_adjoint(fault::floating);
+  else return adjoint_read<adjoint_form::one_step, F, Bar, arguments<x>, arguments<P...>, step_index>::get();
 }
-template <class F, class S, class Bar>
+template <class F, class S, class Bar, class... P>
 [[nodiscard]] consteval adjoint_shape leaf_adjoint() {
   using x = lent_state<S>;
-  if constexpr (!calls<F, x, Bar&, step_index, step_index>) return no_adjoint(fault::shape);
-  else if constexpr (floating_index<F, x, Bar&, step_index>) return no_adjoint(fault::floating);
-  else return adjoint_read<adjoint_form::leaf, F, Bar, arguments<x>, step_index, step_index>::get();
+  if constexpr (!reads_before<F, arguments<x, Bar&>, P...>::template before<step_index, step_index>)
+    return no_adjoint(fault::shape);
+  else if constexpr (floating_index<F, x, Bar&, P..., step_index>) return no_adjoint(fault::floating);
+  else
+    return adjoint_read<adjoint_form::leaf, F, Bar, arguments<x>, arguments<P...>, step_index, step_index>::get();
 }
-template <class F, class S, class Bar>
+template <class F, class S, class Bar, class... P>
 [[nodiscard]] consteval adjoint_shape next_adjoint() {
-  if constexpr (!calls<F, S const&, S const&, Bar&, step_index>) return no_adjoint(fault::shape);
-  else if constexpr (floating_index<F, S const&, S const&, Bar&>) return no_adjoint(fault::floating);
-  else return adjoint_read<adjoint_form::with_next, F, Bar, arguments<S const&, S const&>, step_index>::get();
+  if constexpr (!reads_before<F, arguments<S const&, S const&, Bar&>, P...>::template before<step_index>)
+    return no_adjoint(fault::shape);
+  else if constexpr (floating_index<F, S const&, S const&, Bar&, P...>) return no_adjoint(fault::floating);
+  else
+    return adjoint_read<adjoint_form::with_next, F, Bar, arguments<S const&, S const&>, arguments<P...>,
+                        step_index>::get();
 }
 
-/// Reads an adjoint of four arguments. `auto& bar` of a leaf adjoint would bind to a const x1, so x1 is tried as an
-/// rvalue.
-template <class F, class S, class Bar>
+/// Reads an adjoint of four arguments, and p and dp. `auto& bar` of a leaf adjoint would bind to a const x1, so x1 is
+/// tried as an rvalue.
+template <class F, class S, class Bar, class... P>
 [[nodiscard]] consteval adjoint_shape four_argument_adjoint() {
   if constexpr (saved_state<S>) {  // objects have no x1
-    if constexpr (calls<F, S&, Bar&, step_index, step_index>) return leaf_adjoint<F, S, Bar>();
-    else return next_adjoint<F, S, Bar>();
+    if constexpr (calls<F, S&, Bar&, P..., step_index, step_index>) return leaf_adjoint<F, S, Bar, P...>();
+    else return next_adjoint<F, S, Bar, P...>();
   } else {
-    constexpr bool as_leaf = fits<F, S, Bar&, step_index, step_index>(), as_next = fits<F, S, S, Bar&, step_index>();
+    constexpr bool as_leaf = fits<F, S, Bar&, P..., step_index, step_index>(),
+                   as_next = fits<F, S, S, Bar&, P..., step_index>();
     if constexpr (as_leaf && as_next) return no_adjoint(fault::two_readings);
-    else if constexpr (as_leaf) return leaf_adjoint<F, S, Bar>();
-    else return next_adjoint<F, S, Bar>();
+    else if constexpr (as_leaf) return leaf_adjoint<F, S, Bar, P...>();
+    else return next_adjoint<F, S, Bar, P...>();
   }
 }
 
-/// An adjoint called as f(x[, i]), or for a leaf as f(x, first, last): the library stores bar.
-template <adjoint_form Form, class F, class X>
+/// An adjoint called as f(x[, p, dp][, i]), or for a leaf as f(x[, p, dp], first, last): the library stores bar.
+template <adjoint_form Form, class F, class X, class... P>
 [[nodiscard]] consteval adjoint_shape adjoint_without_bar() {
   constexpr auto read = []<class... Index>(arguments<Index...>) -> adjoint_shape {
-    if constexpr (!std::is_void_v<call_result<F, X, Index...>>) return no_adjoint(fault::both);
+    if constexpr (!std::is_void_v<call_result<F, X, P..., Index...>>) return no_adjoint(fault::both);
+    else if constexpr (cuts_params<F>(arguments<X>{}, arguments<P...>{}, arguments<Index...>{}))
+      return no_adjoint(fault::params);
     else return {sizeof...(Index) == 2 ? adjoint_form::leaf : Form, sizeof...(Index) > 0, false, false, false,
                  fault::none};
   };
-  if constexpr (calls_with_index<F, X>) {
-    if constexpr (floating_index<F, X>) return no_adjoint(fault::floating);
+  using reads = reads_before<F, arguments<X>, P...>;
+  if constexpr (reads_index<F, arguments<X>, P...>) {
+    if constexpr (floating_index<F, X, P...>) return no_adjoint(fault::floating);
     else return read(arguments<step_index>{});
-  } else if constexpr (calls<F, X>) return read(arguments<>{});
-  else if constexpr (Form != adjoint_form::recorded && calls<F, X, step_index, step_index>) {
-    if constexpr (floating_index<F, X, step_index>) return no_adjoint(fault::floating);
+  } else if constexpr (reads::template before<>) return read(arguments<>{});
+  else if constexpr (Form != adjoint_form::recorded && reads::template before<step_index, step_index>) {
+    if constexpr (floating_index<F, X, P..., step_index>) return no_adjoint(fault::floating);
     else return read(arguments<step_index, step_index>{});
   } else return no_adjoint(fault::shape);
 }
@@ -125,51 +167,68 @@ using record_of = std::remove_reference_t<decltype((std::declval<F&>().record))>
 template <class F>
 using reverse_of = std::remove_reference_t<decltype((std::declval<F&>().reverse))>;
 
-template <class Record, class Reverse, class S, class Bar, class... Index>
-[[nodiscard]] consteval adjoint_shape reverse_after() {
-  using R = call_result<Record, S&, Index...>;
+/// `Given...`: p as record takes it, or nothing; `P...`: p and dp as reverse takes them, or nothing.
+template <class Record, class Reverse, class S, class Bar, class... Given, class... P, class... Index>
+[[nodiscard]] consteval adjoint_shape reverse_after(arguments<Given...>, arguments<P...>, arguments<Index...>) {
+  using R = call_result<Record, S&, Given..., Index...>;
   using tape = std::remove_cvref_t<R>;
-  constexpr bool moves_on =
-      !only_reads<Record, R, S, arguments<>, Index...> || forwards<Record, S, arguments<>, Index...>;
+  constexpr bool moves_on = !only_reads<Record, R, S, arguments<>, Given..., Index...> ||
+                            forwards<Record, S, arguments<>, Given..., Index...>;
   constexpr auto with = [](adjoint_shape read) {
     read.reverse_indexed = read.indexed;
     read.indexed = sizeof...(Index) > 0;
     return read;
   };
-  if constexpr (std::is_void_v<R> || !moves_on) return no_adjoint(fault::tape);
+  if constexpr (cuts_params<Record>(arguments<S&>{}, arguments<Given...>{}, arguments<Index...>{}))
+    return no_adjoint(fault::params);
+  else if constexpr (std::is_void_v<R> || !moves_on) return no_adjoint(fault::tape);
   else if constexpr (!standalone<tape>) return no_adjoint(fault::refers);
   else if constexpr (std::is_same_v<Bar, library_bar>)
-    return with(adjoint_without_bar<adjoint_form::recorded, Reverse, tape&>());
-  else if constexpr (calls_with_index<Reverse, tape&, Bar&>)
-    return with(adjoint_read<adjoint_form::recorded, Reverse, Bar, arguments<tape&>, step_index>::get());
-  else if constexpr (calls<Reverse, tape&, Bar&>)
-    return with(adjoint_read<adjoint_form::recorded, Reverse, Bar, arguments<tape&>>::get());
+    return with(adjoint_without_bar<adjoint_form::recorded, Reverse, tape&, P...>());
+  else if constexpr (reads_index<Reverse, arguments<tape&, Bar&>, P...>)
+    return with(adjoint_read<adjoint_form::recorded, Reverse, Bar, arguments<tape&>, arguments<P...>,
+                             step_index>::get());
+  else if constexpr (reads_before<Reverse, arguments<tape&, Bar&>, P...>::template before<>)
+    return with(adjoint_read<adjoint_form::recorded, Reverse, Bar, arguments<tape&>, arguments<P...>>::get());
   else return no_adjoint(fault::tape);
 }
 template <class Record, class Reverse, class S, class Bar>
 [[nodiscard]] consteval adjoint_shape recorded_adjoint() {
-  if constexpr (calls_with_index<Record, S&>) return reverse_after<Record, Reverse, S, Bar, step_index>();
-  else if constexpr (calls<Record, S&>) return reverse_after<Record, Reverse, S, Bar>();
+  constexpr arguments<> none;
+  if constexpr (calls_with_index<Record, S&>)
+    return reverse_after<Record, Reverse, S, Bar>(none, none, arguments<step_index>{});
+  else if constexpr (calls<Record, S&>) return reverse_after<Record, Reverse, S, Bar>(none, none, none);
+  else return no_adjoint(fault::tape);
+}
+template <class Record, class Reverse, class S, class Bar, class P, class Sum>
+[[nodiscard]] consteval adjoint_shape recorded_adjoint_with() {
+  constexpr arguments<P const&> given;
+  constexpr arguments<P const&, Sum&> both;
+  if constexpr (reads_one_with<Record, S, P, step_index>)
+    return reverse_after<Record, Reverse, S, Bar>(given, both, arguments<step_index>{});
+  else if constexpr (reads_one_with<Record, S, P>)
+    return reverse_after<Record, Reverse, S, Bar>(given, both, arguments<>{});
   else return no_adjoint(fault::tape);
 }
 
 /// Whether an adjoint call may leave an object in another state. For a function with one signature, the parameter x
 /// decides: only a non-const reference may. For all other functions only the body would show it, so they are assumed to
 /// do so unless they have a member `moves_object` that denies it.
-template <class F, class S, class Bar>
+/// `P...`: p and dp, if the adjoint takes them.
+template <class F, class S, class Bar, class... P>
 [[nodiscard]] consteval bool moves_object() {
   if constexpr (!saved_state<S>) return false;
-  else if constexpr (reference_to_adjoint<F>) return moves_object<typename F::type, S, Bar>();
+  else if constexpr (reference_to_adjoint<F>) return moves_object<typename F::type, S, Bar, P...>();
   else if constexpr (requires { F::moves_object; }) return F::moves_object;
   else {
     using called = typename untagged<F>::type;
     if constexpr (!one_signature<called>) return true;
     else if constexpr (std::is_same_v<Bar, library_bar>)
-      return !calls<called, S const&> && !calls<called, S const&, step_index> &&
-             !calls<called, S const&, step_index, step_index>;
+      return !calls<called, S const&, P...> && !calls<called, S const&, P..., step_index> &&
+             !calls<called, S const&, P..., step_index, step_index>;
     else
-      return !calls<called, S const&, Bar&> && !calls<called, S const&, Bar&, step_index> &&
-             !calls<called, S const&, Bar&, step_index, step_index>;
+      return !calls<called, S const&, Bar&, P...> && !calls<called, S const&, Bar&, P..., step_index> &&
+             !calls<called, S const&, Bar&, P..., step_index, step_index>;
   }
 }
 
@@ -191,6 +250,28 @@ template <class F, class S, class Bar>
   else if constexpr (calls_with_index<F, lent_state<S>, Bar&> || calls<F, lent_state<S>, Bar&>)
     return one_step_adjoint<F, S, Bar>();
   else return four_argument_adjoint<F, S, Bar>();
+}
+/// The same for an adjoint that takes the parameters of the loop, p, and the sum of their gradient, dp, before its
+/// index.
+template <class F, class S, class Bar, class P, class Sum>
+[[nodiscard]] consteval adjoint_shape shape_of_adjoint_with() {
+  using before = arguments<lent_state<S>, Bar&>;
+  using reads = reads_before<F, before, P const&, Sum&>;
+  if constexpr (reference_to_adjoint<F>) return shape_of_adjoint_with<typename F::type, S, Bar, P, Sum>();
+  else if constexpr (said_as<F, adjoint_form>) {
+    using called = typename untagged<F>::type;
+    if constexpr (std::is_same_v<Bar, library_bar>) {
+      constexpr auto read = adjoint_without_bar<adjoint_form::one_step, called, lent_state<S>, P const&, Sum&>();
+      return read.form == form_said<F> || read.form == adjoint_form::none ? read : no_adjoint(fault::shape);
+    } else if constexpr (form_said<F> == adjoint_form::leaf) return leaf_adjoint<called, S, Bar, P const&, Sum&>();
+    else return next_adjoint<called, S, Bar, P const&, Sum&>();
+  } else if constexpr (!said_as<F, untold>) return {};
+  else if constexpr (recorder<F>) return recorded_adjoint_with<record_of<F>, reverse_of<F>, S, Bar, P, Sum>();
+  else if constexpr (std::is_same_v<Bar, library_bar>)
+    return adjoint_without_bar<adjoint_form::one_step, F, lent_state<S>, P const&, Sum&>();
+  else if constexpr (reads_index<F, before, P const&, Sum&> || reads::template before<>)
+    return one_step_adjoint<F, S, Bar, P const&, Sum&>();
+  else return four_argument_adjoint<F, S, Bar, P const&, Sum&>();
 }
 
 }  // namespace cairn::detail

@@ -9,7 +9,10 @@
 #include <cairn/core/detail/floating.hpp>
 #include <cairn/core/detail/refused.hpp>
 #include <cairn/core/forms.hpp>
+#include <cairn/core/replay_check.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/core/sweep_bytes.hpp>
+#include <cairn/core/wrt.hpp>
 
 namespace cairn {
 class byte_size;
@@ -17,8 +20,18 @@ class byte_size;
 
 namespace cairn::detail {
 
+/// A budget in the place of a plan, which is planned from counted sizes; see `budget_of`.
 template <class P>
-concept plan_or_steps = schedule<P> ||(std::is_integral_v<P> && !std::is_same_v<P, bool>);
+concept counted_budget = requires(P const& p, sweep_form form, sweep_sizes const& sizes) {
+  { p.plan_for(form, sizes, wide{}, replay_check::off) } -> schedule;
+  { p.bytes_of_plan(slot_index{}, form, sizes, replay_check::off) } -> std::same_as<wide>;
+};
+/// The same whose sizes are measured; see `measured`.
+template <class P>
+concept measured_budget = requires { requires schedule<typename P::measures>; };
+template <class P>
+concept plan_or_steps = schedule<P> || (std::is_integral_v<P> && !std::is_same_v<P, bool>) || counted_budget<P> ||
+                        measured_budget<P>;
 template <class T>
 concept owning_pointer = requires {
   typename T::deleter_type;
@@ -39,6 +52,9 @@ template <class Step, class S>
   if constexpr (fits || !state<Step>) return false;
   else return shape_of_step<S, Step>().wrong == fault::none;
 }
+/// The same for a verb with parameters, which does not ask: a generic step could be read without them.
+template <class Step, class S, class Wrt> inline constexpr bool swapped_with = swapped<Step, S>();
+template <class Step, class S, class P, class DP> inline constexpr bool swapped_with<Step, S, wrt<P, DP>> = false;
 /// An adjoint in the place of a seed.
 template <class T, class S>
 concept adjoint_like = generic<T> && (calls_void<T, S const&, S&, step_index> || calls_void<T, S const&, S&>);
@@ -57,14 +73,30 @@ template <class P>
 concept budget_like = std::is_convertible_v<P const&, char const*> || std::is_same_v<P, byte_size> ||
                       requires(P text) { text.c_str(); } || requires(P text) { text.remove_prefix(1); };
 
+/// The forms of step and adjoint as a verb calls them: without parameters, or with those of a `wrt`.
+template <class Wrt>
+struct shapes_with {
+  template <class Step, class S>
+  static consteval step_shape step() { return shape_of_step<Step, S>(); }
+  template <class Adjoint, class S, class Bar>
+  static consteval adjoint_shape adjoint() { return shape_of_adjoint<Adjoint, S, Bar>(); }
+};
+template <class P, class DP>
+struct shapes_with<wrt<P, DP>> {
+  template <class Step, class S>
+  static consteval step_shape step() { return shape_of_step_with<Step, S, P>(); }
+  template <class Adjoint, class S, class Bar>
+  static consteval adjoint_shape adjoint() { return shape_of_adjoint_with<Adjoint, S, Bar, P, DP>(); }
+};
+
 /// The checks that are possible before the loop has run. One function: each function called adds lines to the
 /// compiler's error message.
 /// \tparam S  the state   \tparam Plan  the argument for it; both without const and reference   \tparam MayStop  the
-/// step may return bool
-template <class Step, class S, class Plan, bool MayStop = false>
+/// step may return bool   \tparam Wrt  a `wrt`, if the step takes parameters
+template <class Step, class S, class Plan, bool MayStop = false, class Wrt = no_wrt>
 [[nodiscard]] consteval bool check_forward() {
-  if constexpr (swapped<std::remove_cv_t<Step>, S>()) {
-    constexpr bool turned = swapped<std::remove_cv_t<Step>, S>();
+  if constexpr (swapped_with<std::remove_cv_t<Step>, S, Wrt>) {
+    constexpr bool turned = swapped_with<std::remove_cv_t<Step>, S, Wrt>;
     static_assert(
         !turned,
         "cairn: the step is in the place of the initial state; the step comes first, and then the initial state");
@@ -130,15 +162,21 @@ template <class Step, class S, class Plan, bool MayStop = false>
         "cairn: the plan must be a whole number of steps, or a schedule with steps(), slots(), leaf() and walk()");
     return false;
   } else {
-    constexpr auto shape = shape_of_step<Step, S>();
+    constexpr auto shape = shapes_with<Wrt>::template step<Step, S>();
+    constexpr bool with_p = is_wrt<Wrt>,
+                   placed = !with_p || (shape.wrong != fault::params && shape.wrong != fault::shape &&
+                                        shape.wrong != fault::floating);
     constexpr bool whole = shape.wrong == fault::shape && has_step<Step>,
                    two = shape.wrong == fault::shape && has_both_ways<Step>;
     constexpr bool stops = shape.stops && !MayStop,
                    moves = shape.form != step_form::none && !copied_state<S> && shape.form != step_form::in_place;
-    constexpr bool fits = (shape.wrong != fault::shape && shape.wrong != fault::tape) || whole || two,
+    constexpr bool fits = (shape.wrong != fault::shape && shape.wrong != fault::tape) || whole || two || !placed,
                    result = shape.wrong == fault::result, unchanged = shape.wrong == fault::unchanged;
-    constexpr bool both = shape.wrong == fault::both, floating = shape.wrong == fault::floating,
+    constexpr bool both = shape.wrong == fault::both, floating = shape.wrong == fault::floating && placed,
                    two_readings = shape.wrong == fault::two_readings, narrow = shape.wrong == fault::narrow;
+    static_assert(placed || whole || two,
+                  "cairn: with parameters the step is `step(x, p, i)`, `x1 = step(x, p, i)` or `step(x, x1, p, i)`: p "
+                  "comes before i, which may be left out; a generic step takes p by reference, `auto const& p`");
     static_assert(!whole,
                   "cairn: this object has a member step() but is not a step itself; pass `loop.step()`");
     static_assert(!two,
@@ -192,6 +230,11 @@ template <class F, class S, class Bar>
   else return true;
 }
 
+/// The same, without parameters; a hook around an adjoint with parameters is for one step.
+template <class F, class S, class Bar, class Wrt> inline constexpr bool hook_fits_in = hook_fits<F, S, Bar>();
+template <class F, class S, class Bar, class P, class DP>
+inline constexpr bool hook_fits_in<F, S, Bar, wrt<P, DP>> = true;
+
 /// Checks the initial state. `X0` is its type as passed, with its reference.
 template <class X0>
 [[nodiscard]] consteval bool check_initial() {
@@ -205,8 +248,9 @@ template <class X0>
 
 /// The checks that are possible before the reverse sweep. One function: each function called adds lines to the
 /// compiler's error message.
-/// \tparam Bar  the type of the seed or of its result, without const and reference
-template <class Adjoint, class S, class Bar>
+/// \tparam Bar  the type of the seed or of its result, without const and reference   \tparam Wrt  a `wrt`, if the adjoint
+/// takes parameters
+template <class Adjoint, class S, class Bar, class Wrt = no_wrt>
 [[nodiscard]] consteval bool check_adjoint() {
   if constexpr (std::is_void_v<Bar> || function_like<Bar> || adjoint_like<Bar, S>) {
     constexpr bool nothing = std::is_void_v<Bar>, function = !nothing;
@@ -228,16 +272,26 @@ template <class Adjoint, class S, class Bar>
                   "of 1, or let seed(x) return a floating-point number");
     return false;
   } else {
-    constexpr auto shape = shape_of_adjoint<Adjoint, S, Bar>();
+    constexpr auto shape = shapes_with<Wrt>::template adjoint<Adjoint, S, Bar>();
+    constexpr bool with_p = is_wrt<Wrt>,
+                   placed = !with_p || (shape.wrong != fault::params && shape.wrong != fault::shape &&
+                                        shape.wrong != fault::tape && shape.wrong != fault::floating);
+    constexpr bool adds = shape.wrong != fault::sum;
     constexpr bool whole = shape.wrong == fault::shape && has_both_ways<Adjoint>;
-    constexpr bool fits = shape.wrong != fault::shape || whole || std::is_same_v<Bar, library_bar>,
+    constexpr bool fits = shape.wrong != fault::shape || whole || std::is_same_v<Bar, library_bar> || !placed,
                    result = shape.wrong == fault::result,
                    unchanged = shape.wrong == fault::unchanged, both = shape.wrong == fault::both;
-    constexpr bool floating = shape.wrong == fault::floating, two_readings = shape.wrong == fault::two_readings,
-                   tape = shape.wrong == fault::tape, refers = shape.wrong == fault::refers,
+    constexpr bool floating = shape.wrong == fault::floating && placed,
+                   two_readings = shape.wrong == fault::two_readings,
+                   tape = shape.wrong == fault::tape && placed, refers = shape.wrong == fault::refers,
                    narrow = shape.wrong == fault::narrow;
-    constexpr bool elsewhere = std::is_same_v<Bar, library_bar> && shape.wrong == fault::shape && !whole;
+    constexpr bool elsewhere = std::is_same_v<Bar, library_bar> && shape.wrong == fault::shape && !whole && placed;
     constexpr bool second = !copied_state<S> && shape.form == adjoint_form::with_next;
+    static_assert(placed || whole,
+                  "cairn: with parameters the adjoint is `adjoint(x, bar, p, dp, i)`, `adjoint(x, x1, bar, p, dp, i)`, "
+                  "`adjoint(x, bar, p, dp, first, last)` or cairn::recorded{record(x, p, i), reverse(tape, bar, p, dp, "
+                  "i)}: p and dp come before i; a generic adjoint takes them by reference, `auto& dp`");
+    static_assert(adds, "cairn: the adjoint adds to dp, so it takes dp by a reference that is not const");
     static_assert(!whole,
                   "cairn: this object has a step and an adjoint but is neither itself; pass its members, `loop.step` "
                   "and `loop.adjoint`, each in its place");
@@ -274,8 +328,9 @@ template <class Adjoint, class S, class Bar>
     static_assert(!second,
                   "cairn: there is only one object of a state that cannot be copied, and none for x1; use `adjoint(x, "
                   "bar, i)`, `adjoint(x, bar, first, last)` or cairn::recorded{record, reverse}");
-    constexpr bool leaf_hook = shape.form != adjoint_form::leaf || hook_fits<std::remove_cv_t<Adjoint>, S, Bar>(),
-                   tape_hook = shape.form != adjoint_form::recorded || hook_fits<std::remove_cv_t<Adjoint>, S, Bar>();
+    constexpr bool hook = hook_fits_in<std::remove_cv_t<Adjoint>, S, Bar, Wrt>,
+                   leaf_hook = shape.form != adjoint_form::leaf || hook,
+                   tape_hook = shape.form != adjoint_form::recorded || hook;
     static_assert(leaf_hook,
                   "cairn: the hook of an adjoint of leaves must be `hook(x, bar, first, last)`, without bar if the "
                   "library has it: x is state `first`");

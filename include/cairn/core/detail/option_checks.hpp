@@ -7,16 +7,13 @@
 
 namespace cairn::detail {
 
-/// \tparam Options  the last argument   \tparam Asked  says whether the verb was given options anywhere (`given`),
-/// whether it was given a `workspace`, and whether the workspace has options (`in_workspace`)
-template <class State, class Options, class Asked>
+/// \tparam Asked  says whether the verb was given options anywhere (`given`), whether it was given a `workspace`, and
+/// whether the workspace has options (`in_workspace`)
+template <class State, class Asked>
 [[nodiscard]] consteval bool check_sweep_options() {
-  constexpr bool known = is_setting<Options> || std::is_same_v<Options, no_options>;
-  constexpr bool once = !known || Asked::asked <= 1,
-                 object = !known || !once || !Asked::ends_object || saved_state<State>;
-  constexpr bool fits = !known || !Asked::given || Asked::in_workspace || !Asked::workspace;
-  constexpr bool told = !known || !fits || !(Asked::given || Asked::in_workspace) || hashable<hashed_part_t<State>>;
-  static_assert(known, "cairn: the last argument must be cairn::sweep_options");
+  constexpr bool once = Asked::asked <= 1, object = !once || !Asked::ends_object || saved_state<State>;
+  constexpr bool fits = !Asked::given || Asked::in_workspace || !Asked::workspace;
+  constexpr bool told = !fits || !(Asked::given || Asked::in_workspace) || hashable<hashed_part_t<State>>;
   static_assert(once,
                 "cairn: options are given in two places; give them once, with where an object ends as a member, "
                 "`sweep_options{.object = ...}`");
@@ -30,7 +27,7 @@ template <class State, class Options, class Asked>
       told,
       "cairn: the replay check cannot determine which bytes of this state, or of its snapshot, are padding; give it a "
       "member visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
-  return known && once && object && fits && told;
+  return once && object && fits && told;
 }
 
 }  // namespace cairn::detail

@@ -54,5 +54,26 @@ inline constexpr bool takes_by_value<F, Place, arguments<A...>> = [] {
     return rival_takes<function, Place, arguments<A...>, std::index_sequence_for<A...>>;
   else return false;
 }();
+struct any_other {};
+template <class F, std::size_t Place, class List, class Numbers> inline constexpr bool rival_takes_other = false;
+template <class F, std::size_t Place, class... A, std::size_t... K>
+inline constexpr bool rival_takes_other<F, Place, arguments<A...>, std::index_sequence<K...>> =
+    winner<rival<F, std::conditional_t<
+                        K == Place, any_other const&,
+                        std::conditional_t<std::is_lvalue_reference_v<A>, std::remove_cvref_t<A> const volatile&, A>>...>,
+           std::conditional_t<K == Place, any_other, A>...>() == contest::rival;
+template <class F, std::size_t Place, class List, class Numbers> inline constexpr bool hides_others = false;
+template <class F, std::size_t Place, class... A, std::size_t... K>
+inline constexpr bool hides_others<F, Place, arguments<A...>, std::index_sequence<K...>> =
+    ((K >= Place || takes_by_value<F, K, arguments<A...>>) && ...);
+/// A generic f that takes argument `Place` as `auto` by value, and not as a type of its own. It counts as such, too, if
+/// it takes all arguments before that by value, because that hides the difference.
+template <class F, std::size_t Place, class... A>
+inline constexpr bool takes_auto =
+    hides_others<F, Place, arguments<A...>, std::index_sequence_for<A...>> ||
+    !rival_takes_other<std::remove_cv_t<F>, Place, arguments<A...>, std::index_sequence_for<A...>>;
+template <class F, std::size_t Place, class... A>
+concept generic_by_value =
+    generic<std::remove_cv_t<F>> && takes_by_value<F, Place, arguments<A...>> && takes_auto<F, Place, A...>;
 
 }  // namespace cairn::detail

@@ -2,11 +2,12 @@
 #pragma once
 /// \file step_shape.hpp  Finds the form of a step. The forms are tried in this order: (x, i), (x), (x, x1, i), (x, x1).
 /// The index is passed as a temporary, so that `auto& x1` cannot bind to it. x is not const, because the body of
-/// `[](auto& x, auto i)` would not compile for a const x.
+/// `[](auto& x, auto i)` would not compile for a const x. Parameters `P...` of the loop, if any, come before the index.
 #include <cstdint>
 #include <type_traits>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/callable.hpp>
+#include <cairn/core/detail/signature.hpp>
 #include <cairn/core/frames_needed.hpp>
 
 namespace cairn::detail {
@@ -70,6 +71,8 @@ enum class fault : std::uint8_t {
   unchanged,     ///< it returns nothing and cannot change the state (the adjoint)
   both,          ///< it returns something and also takes the state (the adjoint) in order to change it
   narrow,        ///< a parameter is too narrow for the number it receives
+  params,        ///< it cuts the parameters p, or their gradient dp, to a narrower number: most likely an index
+  sum,           ///< it cannot change dp
   floating,      ///< its index is a floating-point number
   two_readings,  ///< fits (x, i) and (x, x1), or (x, bar, first, last) and (x, x1, bar, i)
   tape,          ///< `record` and `reverse` do not fit together
@@ -88,34 +91,65 @@ struct step_shape {
 template <class F, class... Before>
 concept calls_with_index = calls<F, Before..., step_index> && calls<F, Before..., step_index const&>;
 
-/// A step called as f(x, i...).
-template <class F, class S, class... Index>
-[[nodiscard]] consteval step_shape step_on_one() {
+/// Whether f would cut one of the parameters `P...` to a narrower number, where `Before...` come before them.
+template <class F, class... Before, class... After>
+[[nodiscard]] consteval bool cuts_params(arguments<Before...>, arguments<>, arguments<After...>) { return false; }
+template <class F, class... Before, class P, class... Rest, class... After>
+[[nodiscard]] consteval bool cuts_params(arguments<Before...>, arguments<P, Rest...>, arguments<After...> after) {
+  return narrows<F, std::remove_cvref_t<P>, arguments<Before...>, Rest..., After...> ||
+         cuts_params<F>(arguments<Before..., P>{}, arguments<Rest...>{}, after);
+}
+/// A step called as f(x, p..., i...).
+template <class F, class S, class... P, class... Index>
+[[nodiscard]] consteval step_shape step_on_one(arguments<P...>, arguments<Index...>) {
   constexpr bool indexed = sizeof...(Index) > 0;
-  using R = call_result<F, S&, Index...>;
-  constexpr bool reads = only_reads<F, R, S, arguments<>, Index...>;
-  constexpr bool writes = !reads || forwards<F, S, arguments<>, Index...>;
+  using R = call_result<F, S&, P..., Index...>;
+  constexpr bool reads = only_reads<F, R, S, arguments<>, P..., Index...>;
+  constexpr bool writes = !reads || forwards<F, S, arguments<>, P..., Index...>;
   constexpr bool stops = std::is_same_v<R, bool> && writes && !std::is_same_v<S, bool>;
-  if constexpr (indexed && floating_index<F, S&>) return no_step(fault::floating);
-  else if constexpr (narrows<F, S, arguments<>, Index...>) return no_step(fault::narrow);
+  if constexpr (indexed && floating_index<F, S&, P...>) return no_step(fault::floating);
+  else if constexpr (narrows<F, S, arguments<>, P..., Index...>) return no_step(fault::narrow);
+  else if constexpr (cuts_params<F>(arguments<S&>{}, arguments<P...>{}, arguments<Index...>{}))
+    return no_step(fault::params);
   else if constexpr (std::is_void_v<R> || stops)
     return writes ? step_shape{step_form::in_place, indexed, stops, fault::none} : no_step(fault::unchanged);
   else if constexpr (!reads) return no_step(fault::both);
   else return gives<R, S> ? step_shape{step_form::by_value, indexed, false, fault::none} : no_step(fault::result);
 }
-/// A step called as f(x, x1, i...).
-template <class F, class S, class... Index>
-[[nodiscard]] consteval step_shape step_on_two() {
+/// A step called as f(x, x1, p..., i...).
+template <class F, class S, class... P, class... Index>
+[[nodiscard]] consteval step_shape step_on_two(arguments<P...>, arguments<Index...>) {
   constexpr bool indexed = sizeof...(Index) > 0;
-  if constexpr (!calls<F, S const&, S&, Index...>) return no_step(fault::shape);
-  else if constexpr (indexed && floating_index<F, S const&, S&>) return no_step(fault::floating);
-  else if constexpr (narrows<F, S, arguments<>, S&, Index...>) return no_step(fault::narrow);
-  else if constexpr (!calls_void<F, S const&, S&, Index...>) return no_step(fault::both);
-  else if constexpr (only_reads<F, void, S, arguments<S const&>, Index...> &&
-                     !forwards<F, S, arguments<S const&>, Index...>)
+  if constexpr (!calls<F, S const&, S&, P..., Index...>) return no_step(fault::shape);
+  else if constexpr (indexed && floating_index<F, S const&, S&, P...>) return no_step(fault::floating);
+  else if constexpr (narrows<F, S, arguments<>, S&, P..., Index...>) return no_step(fault::narrow);
+  else if constexpr (cuts_params<F>(arguments<S const&, S&>{}, arguments<P...>{}, arguments<Index...>{}))
+    return no_step(fault::params);
+  else if constexpr (!calls_void<F, S const&, S&, P..., Index...>) return no_step(fault::both);
+  else if constexpr (only_reads<F, void, S, arguments<S const&>, P..., Index...> &&
+                     !forwards<F, S, arguments<S const&>, P..., Index...>)
     return no_step(fault::unchanged);
   else return {step_form::out_of_place, indexed, false, fault::none};
 }
+
+/// Whether f can be read as f(x, p, i...), where p is const. A generic f that takes p by value most likely means the
+/// index by it, `auto i`; one that takes it by `auto&` most likely means the next state, and its body need not compile.
+template <class F, class S, class P, class... Index>
+inline constexpr bool reads_one_with = [] {
+  if constexpr (!generic<std::remove_cv_t<F>>) return calls<F, S&, P const&, Index...>;
+  else if constexpr (generic_by_value<F, 1, S&, P const&, Index...>) return false;
+  else if constexpr (winner<rival<std::remove_cv_t<F>, S&, P const&, Index const&...>, S&, P&, Index...>() !=
+                     contest::tie)
+    return calls<F, S&, P const&, Index...>;
+  else if constexpr (!calls<F, S&, P, Index...>) return false;  // its parameter is `auto&`, and not `auto&&`
+  else return calls<F, S&, P const&, Index...>;
+}();
+/// The same as f(x, x1, p, i...).
+template <class F, class S, class P, class... Index>
+inline constexpr bool reads_two_with = [] {
+  if constexpr (generic_by_value<F, 2, S const&, S&, P const&, Index...>) return false;
+  else return calls<F, S const&, S&, P const&, Index...>;
+}();
 
 struct stranger {};
 /// A forwarding function object that accepts only arguments it can use, such as the result of std::bind_front.
@@ -147,16 +181,17 @@ template <class F, class S>
 }
 
 /// The form that a tag declares, or the fault that prevents it.
-template <class F, class S, step_form Form>
+template <class F, class S, step_form Form, class... P>
 [[nodiscard]] consteval step_shape step_said() {
   if constexpr (Form == step_form::out_of_place) {
-    if constexpr (calls_with_index<F, S const&, S&>) return step_on_two<F, S, step_index>();
-    else return step_on_two<F, S>();
-  } else if constexpr (calls_with_index<F, S&>) {
-    constexpr auto read = step_on_one<F, S, step_index>();
+    if constexpr (calls_with_index<F, S const&, S&, P...>)
+      return step_on_two<F, S>(arguments<P...>{}, arguments<step_index>{});
+    else return step_on_two<F, S>(arguments<P...>{}, arguments<>{});
+  } else if constexpr (calls_with_index<F, S&, P...>) {
+    constexpr auto read = step_on_one<F, S>(arguments<P...>{}, arguments<step_index>{});
     return read.wrong == fault::none && read.form != Form ? no_step(fault::result) : read;
-  } else if constexpr (calls<F, S&>) {
-    constexpr auto read = step_on_one<F, S>();
+  } else if constexpr (calls<F, S&, P...>) {
+    constexpr auto read = step_on_one<F, S>(arguments<P...>{}, arguments<>{});
     return read.wrong == fault::none && read.form != Form ? no_step(fault::result) : read;
   } else return {};
 }
@@ -169,13 +204,28 @@ template <class F, class S>
   else if constexpr (!said_as<F, untold>) return {};
   else {
     constexpr auto second = second_of<std::remove_cv_t<F>, S>();
+    constexpr arguments<step_index> index;
     if constexpr (second == second_parameter::anything) return no_step(fault::two_readings);
-    else if constexpr (second == second_parameter::next_state) return step_on_two<F, S>();
-    else if constexpr (calls_with_index<F, S&>) return step_on_one<F, S, step_index>();
-    else if constexpr (calls<F, S&>) return step_on_one<F, S>();
-    else if constexpr (calls_with_index<F, S const&, S&>) return step_on_two<F, S, step_index>();
-    else return step_on_two<F, S>();
+    else if constexpr (second == second_parameter::next_state) return step_on_two<F, S>(arguments<>{}, arguments<>{});
+    else if constexpr (calls_with_index<F, S&>) return step_on_one<F, S>(arguments<>{}, index);
+    else if constexpr (calls<F, S&>) return step_on_one<F, S>(arguments<>{}, arguments<>{});
+    else if constexpr (calls_with_index<F, S const&, S&>) return step_on_two<F, S>(arguments<>{}, index);
+    else return step_on_two<F, S>(arguments<>{}, arguments<>{});
   }
+}
+/// The same for a step that takes the parameters of the loop, `p`, before its index.
+template <class F, class S, class P>
+[[nodiscard]] consteval step_shape shape_of_step_with() {
+  constexpr arguments<P const&> p;
+  constexpr arguments<step_index> index;
+  if constexpr (reference_to<F>) return shape_of_step_with<typename F::type, S, P>();
+  else if constexpr (said_as<F, step_form>) return step_said<typename untagged<F>::type, S, form_said<F>, P const&>();
+  else if constexpr (!said_as<F, untold>) return {};
+  else if constexpr (reads_one_with<F, S, P, step_index>) return step_on_one<F, S>(p, index);
+  else if constexpr (reads_one_with<F, S, P>) return step_on_one<F, S>(p, arguments<>{});
+  else if constexpr (reads_two_with<F, S, P, step_index>) return step_on_two<F, S>(p, index);
+  else if constexpr (reads_two_with<F, S, P>) return step_on_two<F, S>(p, arguments<>{});
+  else return {};
 }
 
 }  // namespace cairn::detail

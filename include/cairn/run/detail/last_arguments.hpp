@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file last_arguments.hpp  The last arguments of a verb: a workspace or a store, an observer, and options. Each is
-/// optional.
+/// \file last_arguments.hpp  What follows the fixed arguments of a verb, in any order, each known by its type: a
+/// workspace or a store, an observer, options, parameters, a report.
 #include <concepts>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/event.hpp>
 #include <cairn/core/replay_check.hpp>
+#include <cairn/core/wrt.hpp>
+#include <cairn/run/detail/one_of.hpp>
+#include <cairn/run/sweep_report.hpp>
 #include <cairn/run/workspace.hpp>
 #include <cairn/store/store.hpp>
 
@@ -18,13 +22,58 @@ struct own_workspace {};
 /// An argument from which a sweep gets its workspace.
 template <class W, class State, class Plan>
 concept workspace_or_store = std::is_same_v<W, own_workspace> || is_workspace_for<W, State, Plan> || store_of<W, State>;
-/// What a verb takes in that place, except options.
-template <class W, class State, class Plan>
-concept work_for = workspace_or_store<W, State, Plan> || std::is_invocable_v<W&, event const&>;
 
-/// The same with options, for the type of an argument as passed.
-template <class Work, class State, class Plan>
-inline constexpr bool takes_work = is_setting<Work> || work_for<std::remove_cvref_t<Work>, State, Plan>;
+/// The kinds of arguments.
+enum class last_kind : std::uint8_t { work, observer, options, params, report, unknown };
+/// The kind of an argument of type T, as passed.
+template <class T, class State, class Plan>
+inline constexpr last_kind kind_of_last =
+    is_wrt<T> ? last_kind::params
+    : is_report<T> ? last_kind::report
+    : is_setting<T> || std::is_same_v<std::remove_cvref_t<T>, no_options> ? last_kind::options
+    : workspace_or_store<std::remove_cvref_t<T>, State, Plan> ? last_kind::work
+    : observes<std::remove_reference_t<T>> ? last_kind::observer
+                                           : last_kind::unknown;
+template <last_kind Kind, class State, class Plan, class... Last>
+inline constexpr int count_of_last = (0 + ... + int(kind_of_last<Last, State, Plan> == Kind));
+
+/// Whether each argument is known, and none given twice.
+template <class State, class Plan, class... Last>
+[[nodiscard]] consteval bool check_last_arguments() {
+  constexpr bool known = count_of_last<last_kind::unknown, State, Plan, Last...> == 0;
+  constexpr bool once = count_of_last<last_kind::work, State, Plan, Last...> < 2 &&
+                        count_of_last<last_kind::observer, State, Plan, Last...> < 2 &&
+                        count_of_last<last_kind::options, State, Plan, Last...> < 2 &&
+                        count_of_last<last_kind::params, State, Plan, Last...> < 2 &&
+                        count_of_last<last_kind::report, State, Plan, Last...> < 2;
+  static_assert(known,
+                "cairn: what follows may be, in any order, a workspace for this state and plan or a store, an observer, "
+                "cairn::sweep_options, cairn::wrt{p, dp} and a cairn::sweep_report; one argument is none of these");
+  static_assert(once, "cairn: two arguments of the same kind follow; give each kind once");
+  return known && once;
+}
+
+/// The argument of a kind, or `otherwise`.
+template <last_kind Kind, class State, class Plan, class Otherwise>
+[[nodiscard]] constexpr Otherwise&& last_of(Otherwise&& otherwise) noexcept {
+  return std::forward<Otherwise>(otherwise);
+}
+template <last_kind Kind, class State, class Plan, class Otherwise, class First, class... Rest>
+[[nodiscard]] constexpr decltype(auto) last_of(Otherwise&& otherwise, First&& first, Rest&&... rest) noexcept {
+  if constexpr (kind_of_last<First, State, Plan> == Kind) return std::forward<First>(first);
+  else return last_of<Kind, State, Plan>(std::forward<Otherwise>(otherwise), std::forward<Rest>(rest)...);
+}
+template <last_kind Kind, class State, class Plan, class Otherwise, class... Last>
+using last_type = decltype(last_of<Kind, State, Plan>(std::declval<Otherwise>(), std::declval<Last>()...));
+
+/// The `wrt` among the arguments, or `no_wrt`.
+template <class State, class Plan, class... Last>
+using wrt_in = std::remove_cvref_t<last_type<last_kind::params, State, Plan, no_wrt, Last...>>;
+
+template <class... Last> struct first_argument { using type = own_workspace; };
+template <class First, class... Rest> struct first_argument<First, Rest...> { using type = First; };
+/// The first of the arguments as passed, or what stands for none.
+template <class... Last> using first_of_last = typename first_argument<Last...>::type;
 
 /// The workspace of a sweep for the caller's argument: a reference to the caller's workspace, or a new one over the
 /// caller's store.
@@ -50,17 +99,12 @@ template <class State, class Plan, class Options, class Work>
   else return type{work};
 }
 
-/// Calls `then(work, observer, options)` with each argument in its own place. A caller may pass options after any other
-/// argument, and an observer in the place of the workspace.
-template <class State, class Plan, class Then, class Work, class Observer, class Options>
-decltype(auto) in_their_places(Then const& then, Work&& work, Observer&& observer, Options options) {
-  if constexpr (is_setting<Work>)
-    return in_their_places<State, Plan>(then, own_workspace{}, std::forward<Observer>(observer), work);
-  else if constexpr (is_setting<Observer>)
-    return in_their_places<State, Plan>(then, std::forward<Work>(work), no_observer{}, observer);
-  else if constexpr (workspace_or_store<std::remove_cvref_t<Work>, State, Plan>)
-    return then(std::forward<Work>(work), std::forward<Observer>(observer), options);
-  else return then(own_workspace{}, std::forward<Work>(work), options);
+/// Calls `then(work, observer, options)` with the arguments of these kinds, or what stands for none.
+template <class State, class Plan, class Then, class... Last>
+decltype(auto) in_their_places(Then const& then, Last&&... last) {
+  return then(last_of<last_kind::work, State, Plan>(own_workspace{}, std::forward<Last>(last)...),
+              last_of<last_kind::observer, State, Plan>(no_observer{}, std::forward<Last>(last)...),
+              last_of<last_kind::options, State, Plan>(no_options{}, std::forward<Last>(last)...));
 }
 
 }  // namespace cairn::detail

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file wrt.hpp  The parameters of a loop, and the place for the gradient with respect to them.
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/detail/state_hash.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/numbers.hpp>
+#include <cairn/core/state_traits.hpp>
+
+namespace cairn {
+
+/// The model has no parameters: it is called as `model(x, i)`.
+struct no_params {};
+
+/// "With respect to": parameters p of a loop, and dp, to which its adjoint adds. Both are referred to, not copied.
+///
+/// As one of the last arguments of a verb it gives step and adjoint p, and the adjoint dp, before the index: `step(x, p,
+/// i)`, `adjoint(x, bar, p, dp, i)`. dp is set to zero when the adjoints of a sweep begin, and is complete when they
+/// end. If dp has the type of p, it first becomes a copy of p, so that it has p's sizes; otherwise its sizes are the
+/// caller's. p must not change before the last sweep of the loop ends: it is hashed at the beginning, at the seed and
+/// at the end.
+/// Cost: three hashes of p per sweep, and no allocation if dp has its size already.
+/// \throws invalid_call   if p and dp are one object, or p has changed
+/// \ingroup start
+template <class P, class DP>
+struct wrt {
+  P const& p;  ///< the parameters
+  DP& dp;      ///< the gradient with respect to them
+
+  /// \param params, gradient  must outlive the sweeps
+  constexpr wrt(P const& params, DP& gradient) : p{params}, dp{gradient} {
+    if constexpr (std::same_as<P, DP>)
+      if (__builtin_addressof(params) == __builtin_addressof(gradient))
+        throw invalid_call{"cairn::wrt", "the parameters and their gradient are one object", {}, "give two objects"};
+  }
+  /// Refused: a temporary.
+  template <class Q>
+    requires std::is_same_v<std::remove_const_t<Q>, P>
+  constexpr wrt(Q&& params, DP& gradient) : p{params}, dp{gradient} {
+    constexpr bool stays = std::is_void_v<Q>;
+    static_assert(stays,
+                  "cairn: the parameters of cairn::wrt would be gone before the sweep; give it a variable, which is "
+                  "referred to");
+  }
+};
+/// The types are those of the arguments.
+template <class P, class DP> wrt(P const&, DP&) -> wrt<P, DP>;
+
+namespace detail {
+
+/// The verb was given no `wrt`.
+struct no_wrt {};
+template <class T> inline constexpr bool is_wrt_itself = false;
+template <class P, class DP> inline constexpr bool is_wrt_itself<wrt<P, DP>> = true;
+template <class T> inline constexpr bool is_wrt = is_wrt_itself<std::remove_cvref_t<T>>;
+
+template <class T, class... Seen> [[nodiscard]] consteval bool may_hold_numbers();
+template <class... T, class... Seen>
+[[nodiscard]] consteval bool may_hold_any(types<T...>, types<Seen...>) {
+  return (may_hold_numbers<std::remove_const_t<T>, Seen...>() || ...);
+}
+/// Whether `visit_numbers` may find a floating-point number in an object of type T.
+template <class T, class... Seen>
+[[nodiscard]] consteval bool may_hold_numbers() {
+  using seen = types<Seen..., T>;
+  if constexpr (is_one_of<T, Seen...>) return false;
+  else if constexpr (traited_numbers<T> || member_numbers<T> || std::is_floating_point_v<T>) return true;
+  else if constexpr (number<T> || is_bit_vector<T> || random_source<T>) return false;
+  else if constexpr (std::is_array_v<T>) return may_hold_numbers<std::remove_cv_t<std::remove_all_extents_t<T>>>();
+  else if constexpr (complex_like<T>) return may_hold_numbers<typename T::value_type>();
+  else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>)
+    return may_hold_any(types<typename T::value_type>{}, seen{});
+  else return may_hold_any(member_types<T>{}, seen{});
+}
+
+template <class Wrt> struct params_types { using p = double; using dp = double; };
+template <class P, class DP> struct params_types<wrt<P, DP>> { using p = P; using dp = DP; };
+
+/// Whether parameters and their gradient can be used: p can be hashed, dp holds numbers.
+template <class Wrt>
+[[nodiscard]] consteval bool check_wrt() {
+  using P = typename params_types<Wrt>::p;
+  using DP = typename params_types<Wrt>::dp;
+  constexpr bool hashed = hashable<P>, constant = std::is_const_v<DP>, listed = constant || numbered<DP>;
+  constexpr bool numbers = [] {
+    if constexpr (numbered<DP>) return may_hold_numbers<DP>();
+    else return true;
+  }();
+  static_assert(hashed,
+                "cairn: the parameters p of cairn::wrt{p, dp} are hashed, to detect that they change, but their bytes "
+                "are not all known; give them a member visit_buffers(f) or specialise cairn::state_traits with "
+                "visit_buffers(p, f)");
+  static_assert(!constant, "cairn: the adjoint adds to the dp of cairn::wrt{p, dp}, so it must not be const");
+  static_assert(listed,
+                "cairn: the dp of cairn::wrt{p, dp} is set to zero, but its floating-point numbers cannot be found; give "
+                "it a member visit_numbers(f) or specialise cairn::state_traits with visit_numbers(dp, f)");
+  static_assert(numbers,
+                "cairn: the dp of cairn::wrt{p, dp} holds no floating-point number, so no gradient can be added to it");
+  return hashed && !constant && listed && numbers;
+}
+
+/// The floating-point numbers of dp become 0. If dp has the type of p, it first becomes a copy of p.
+template <class P, class DP>
+void set_zero(P const& p, DP& dp) {
+  if constexpr (std::same_as<P, DP> && copied_state<P>) copy_state(p, dp);
+  visit_numbers(dp, [](auto* at, std::size_t count) {
+    for (std::size_t k = 0; k < count; ++k) at[k] = 0;
+  });
+}
+
+/// Parameters whose bytes are compared during a loop.
+template <class P>
+class watched_params {
+ public:
+  explicit watched_params(P const& p) : p_{&p}, hash_{hash_of(p)} {}
+  /// \throws invalid_call   if they have changed
+  void check(char const* operation) const {
+    if (hash_of(*p_) != hash_)
+      throw invalid_call{operation,
+                         "the parameters p of cairn::wrt have changed since the loop began",
+                         {},
+                         "keep p as it is until the last sweep of the loop has ended, or run the loop again"};
+  }
+  [[nodiscard]] P const& params() const noexcept { return *p_; }
+  [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
+
+ private:
+  P const* p_;
+  std::uint64_t hash_;
+};
+
+/// The same parameters with another place for their gradient.
+template <class Wrt, class DP> struct with_gradient;
+template <class P, class Old, class DP> struct with_gradient<wrt<P, Old>, DP> { using type = wrt<P, DP>; };
+template <class Wrt, class DP> using other_gradient = typename with_gradient<Wrt, DP>::type;
+
+/// A `wrt` as a run keeps it.
+template <class Wrt>
+struct kept_wrt {
+  explicit constexpr kept_wrt(Wrt const&) noexcept {}
+  static constexpr void check(char const*) noexcept {}
+};
+template <class P, class DP>
+class kept_wrt<wrt<P, DP>> {
+ public:
+  explicit kept_wrt(wrt<P, DP> const& by) : watch_{by.p}, dp_{&by.dp} {}
+  void check(char const* operation) const { watch_.check(operation); }
+  [[nodiscard]] P const& params() const noexcept { return watch_.params(); }
+  [[nodiscard]] DP& gradient() const noexcept { return *dp_; }
+
+ private:
+  watched_params<P> watch_;
+  DP* dp_;
+};
+
+/// Bytes of parameters and their gradient, of the same size.
+template <class Wrt>
+[[nodiscard]] wide bytes_of_params([[maybe_unused]] Wrt const& by) {
+  if constexpr (!is_wrt<Wrt>) return 0;
+  else if constexpr (!sized_state<typename params_types<Wrt>::p>) return 0;
+  else return 2 * wide(bytes_of(by.p));
+}
+
+}  // namespace detail
+}  // namespace cairn

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file measured.hpp  A budget in the place of a plan, for loops whose sizes are known only when they run.
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/bytes_of.hpp>
+#include <cairn/core/workload.hpp>
+#include <cairn/plan/loop/plan_within.hpp>
+#include <cairn/run/detail/call.hpp>
+#include <cairn/run/detail/frames.hpp>
+#include <cairn/run/detail/plan_place.hpp>
+#include <cairn/run/detail/reversal.hpp>
+#include <cairn/run/gradient.hpp>
+#include <cairn/schedule/any.hpp>
+#include <cairn/schedule/budget_of.hpp>
+
+namespace cairn {
+
+/// A budget whose plan is made from measured sizes: `measured{budget_of{n, "64MB"}}` in the place of a plan, for states
+/// that grow and for recording adjoints, whose tapes are kept if they are worth it.
+///
+/// Before the sweep it runs the first sixteenth of the loop's steps, at least one, notes the largest state, tape and
+/// adjoint, and calls `plan_within`. It changes nothing of the caller's: neither x0 nor dp; but a step or an adjoint
+/// that changes something else does so then, too. Its own memory, two states, a tape and an adjoint, is within the
+/// budget. Sizes that appear only later in the loop are not seen. No times are measured, so that the same loop always
+/// has the same plan.
+/// \throws infeasible_budget   before the sweep
+struct measured {
+  budget_of budget;               ///< as for `gradient`
+  using measures = any_schedule;  ///< the type of its plans
+
+  /// The plan for a loop whose parameters are bound. \param others  bytes of p and dp
+  template <class State, class Bar, class Step, class X0, class Seed, class Adjoint>
+  [[nodiscard]] any_schedule plan_for_loop(Step& step, X0& x0, Seed& seed, Adjoint& adjoint, sweep_form form,
+                                           wide others, replay_check verify) const {
+    static constexpr bool records = form_of<Adjoint, State, Bar>() == adjoint_form::recorded;
+    workload work{.steps = budget.steps, .form = form, .verify = verify};
+    auto const note = [](wide& largest, wide bytes) {
+      if (bytes > largest) largest = bytes;
+    };
+    step_index const tried = budget.steps < 1 ? 0 : budget.steps < 16 ? 1 : budget.steps / 16;
+    auto const each = [&](auto const& run, auto const& bytes_now) {
+      note(work.state_bytes, bytes_now());
+      for (step_index i = 0; i < tried; ++i) {
+        run(i);
+        note(work.state_bytes, bytes_now());
+      }
+    };
+    auto const note_tape = [&](auto const& tape) {
+      using tape_type = std::remove_cvref_t<decltype(tape)>;
+      note(work.tape_bytes, wide(bytes_of(tape)) + sizeof(std::optional<tape_type>) - sizeof(tape_type));
+      work.tape_inline_bytes = sizeof(std::optional<tape_type>);
+    };
+    step_index failed = 0;
+    if constexpr (copied_state<State>) {
+      work.initial_bytes = bytes_of(std::as_const(x0));
+      work.state_inline_bytes = sizeof(State);
+      detail::frames<State> own;
+      own.begin(form.step == step_form::in_place ? 1 : 2);
+      frame_id x = own.take();
+      own.copy_in(std::as_const(x0), x);
+      each([&](step_index i) {
+        if constexpr (records) note_tape(detail::record_step(adjoint.record, own.state(x), i));
+        else own.run(step, x, i, i + 1, failed);
+      },
+           [&] { return wide(bytes_of(std::as_const(own).state(x))); });
+      note_bar<State, Bar>(work, seed, std::as_const(own).state(x));
+    } else {
+      auto const before = detail::taken_snapshot(std::as_const(x0));
+      work.initial_bytes = 0;
+      work.state_inline_bytes = sizeof(before);
+      work.form.snapshots = true;
+      each([&](step_index i) {
+        if constexpr (records) note_tape(detail::record_step(adjoint.record, x0, i));
+        else detail::run_in_place(step, x0, i, i + 1, failed);
+      },
+           [&] { return wide(bytes_of(save_state(std::as_const(x0)))); });
+      note_bar<State, Bar>(work, seed, x0);
+      restore_state(x0, before);
+    }
+    planning_options options;
+    if (wide const part = budget.bytes.count() / 4; part < options.most_table_bytes) options.most_table_bytes = part;
+    // The plan itself is on the heap, too: its size is known once it is chosen.
+    for (wide apart = others;;) {
+      wide const left = budget.bytes.count() > apart ? budget.bytes.count() - apart : 0;
+      planned found = plan_within(byte_size{left}, work, options);
+      wide const own = found.schedule.own_bytes() + others;
+      if (found.cost.memory_bytes + own <= budget.bytes.count() || own <= apart) return std::move(found.schedule);
+      apart = own;
+    }
+  }
+
+ private:
+  template <class Adjoint, class State, class Bar>
+  [[nodiscard]] static consteval adjoint_form form_of() {
+    return detail::shape_of_adjoint<Adjoint, State, Bar>().form;
+  }
+  template <class State, class Bar, class Seed, class X>
+  static void note_bar(workload& work, Seed& seed, X& x) {
+    if constexpr (std::is_same_v<Bar, library_bar>) work.adjoint_bytes = 0;
+    else if constexpr (detail::seed_function<Seed, State>) work.adjoint_bytes = bytes_of(detail::call_lending(seed, x));
+    else work.adjoint_bytes = bytes_of(seed);
+  }
+};
+
+}  // namespace cairn

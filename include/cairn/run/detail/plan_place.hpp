@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file plan_place.hpp  What a verb takes in the place of its plan: a schedule, a number of steps, or a budget.
+#include <type_traits>
+#include <utility>
+#include <cairn/core/bytes_of.hpp>
+#include <cairn/core/detail/checks.hpp>
+#include <cairn/core/detail/sweep_needs.hpp>
+#include <cairn/core/replay_check.hpp>
+#include <cairn/core/sweep_bytes.hpp>
+#include <cairn/schedule/uniform.hpp>
+
+namespace cairn::detail {
+
+/// The sizes of the values of a sweep, counted before anything runs.
+template <class State, class Bar, class Seed>
+[[nodiscard]] sweep_sizes sizes_of_values(State const& x0, [[maybe_unused]] Seed const& seed) {
+  sweep_sizes sizes;
+  if constexpr (copied_state<State>) {
+    sizes.state = sizes.initial = bytes_of(x0);
+    sizes.state_inline = sizeof(State);
+  } else {
+    auto const& snapshot = save_state(x0);
+    sizes.state = bytes_of(snapshot);
+    sizes.state_inline = sizeof(snapshot);
+  }
+  if constexpr (std::is_same_v<Bar, library_bar>) sizes.adjoint = 0;
+  else if constexpr (std::is_same_v<Seed, Bar>) sizes.adjoint = bytes_of(seed);
+  else if constexpr (std::is_same_v<Bar, State>) sizes.adjoint = bytes_of(x0);
+  else sizes.adjoint = sizeof(Bar);
+  return sizes;
+}
+/// Whether all sizes can be seen before anything runs.
+template <class State, class Bar, class Seed, adjoint_form Form, class P>
+[[nodiscard]] consteval bool check_counted() {
+  constexpr bool counts = counted_budget<P>;
+  constexpr bool sized = !counts || (sized_state<stored_as<State>> && (std::is_same_v<Bar, library_bar> || sized_state<Bar>));
+  constexpr bool bar = !counts || !sized || std::is_same_v<Seed, Bar> || std::is_same_v<Bar, State> ||
+                       std::is_same_v<Bar, library_bar> || is_flat<Bar>();
+  constexpr bool tape = !counts || Form != adjoint_form::recorded;
+  static_assert(sized,
+                "cairn: a budget is planned by counting bytes, but those of this state or its adjoint are not known; "
+                "give it a member bytes() or specialise cairn::state_traits with bytes(x)");
+  static_assert(bar,
+                "cairn: a budget is planned before anything runs, but only the seed knows the size of this adjoint; "
+                "give the seed as a value, or include <cairn/profile/measured.hpp> and give cairn::measured{budget}");
+  static_assert(tape,
+                "cairn: a budget is planned before anything runs, but the size of the tapes of a recording adjoint is "
+                "not known then; include <cairn/profile/measured.hpp> and give cairn::measured{budget}");
+  return sized && bar && tape;
+}
+
+/// A loop that is kept does not know its adjoint when it runs.
+template <class P>
+[[nodiscard]] consteval bool check_not_measured() {
+  constexpr bool counts = !measured_budget<P>;
+  static_assert(counts,
+                "cairn: cairn::measured needs the adjoint, which a loop that is kept gets later; give cairn::budget_of, "
+                "or use cairn::gradient");
+  return counts;
+}
+
+template <class Options>
+[[nodiscard]] constexpr replay_check check_asked([[maybe_unused]] Options const& options) noexcept {
+  if constexpr (is_options<Options>) return options.verify;
+  else return replay_check::off;
+}
+template <class Options>
+[[nodiscard]] constexpr object_ends end_asked([[maybe_unused]] Options const& options) noexcept {
+  if constexpr (is_options<Options>) return options.object;
+  else if constexpr (is_object_end<Options>) return options;
+  else return object_ends::anywhere;
+}
+
+/// The plan as given; for a bare number of steps `uniform` with floor(sqrt n) checkpoints.
+template <class P>
+[[nodiscard]] constexpr decltype(auto) as_plan(P const& plan) {
+  if constexpr (std::is_integral_v<P>) return uniform{step_index(plan)};
+  else return (plan);
+}
+/// The type of the plan that a sweep obeys.
+template <class P>
+struct plan_obeyed { using type = std::remove_cvref_t<decltype(as_plan(std::declval<P const&>()))>; };
+template <measured_budget P>
+struct plan_obeyed<P> { using type = typename P::measures; };
+template <counted_budget P>
+struct plan_obeyed<P> {
+  using type = decltype(std::declval<P const&>().plan_for(sweep_form{}, sweep_sizes{}, wide{}, replay_check::off));
+};
+template <class P> using plan_type = typename plan_obeyed<P>::type;
+
+
+/// The plan for what was given in its place.   \param params  bytes of p and dp
+template <class State, class Bar, class P, class Seed, class Options>
+[[nodiscard]] constexpr decltype(auto) plan_from(P const& plan, State const& x0, Seed const& seed, sweep_form form,
+                                                 Options const& options, wide params) {
+  if constexpr (!counted_budget<P>) return as_plan(plan);
+  else {
+    form.snapshots = !copied_state<State>;
+    form.ends = end_asked(options);
+    return plan.plan_for(form, sizes_of_values<State, Bar>(x0, seed), params, check_asked(options));
+  }
+}
+/// The bytes of a sweep over a store in memory at its peak, an upper bound; 0 if something cannot be counted before it
+/// runs.
+template <class State, class Bar, class Plan, class Seed, class Options>
+[[nodiscard]] wide predicted_bytes(Plan const& plan, State const& x0, Seed const& seed, sweep_form form,
+                                   Options const& options, wide params) {
+  if constexpr (!sized_state<stored_as<State>> || !sized_state<Bar>) return 0;  // library_bar has no bytes
+  else {
+    if (form.adjoint == adjoint_form::recorded) return 0;
+    form.snapshots = !copied_state<State>;
+    form.ends = end_asked(options);
+    sweep_needs const needs{
+        .slots = plan.slots(),
+        .peak_slots = plan.steps() > 1 ? plan.slots() : 0,
+        .leaf = plan.leaf(),
+        .initial_apart = form.snapshots ? initial_stands_apart(plan, form) : initial_stands_apart(plan),
+        .table = table_bytes_of(plan),
+        .calls_adjoint = plan.steps() > 0,
+        .shared_table = shared_table_bytes_of(plan),
+        .hashes = replay_check_bytes(check_asked(options), {.steps = plan.steps(), .slots = plan.slots()})};
+    return sweep_bytes(needs, form, sizes_of_values<State, Bar>(x0, seed), most_states(needs, form)) + params;
+  }
+}
+
+}  // namespace cairn::detail

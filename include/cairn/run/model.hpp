@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file model.hpp  A step and its adjoint as one object: what `differentiate` differentiates.
+#include <type_traits>
+#include <utility>
+#include <cairn/core/forms.hpp>
+#include <cairn/core/numbers.hpp>
+#include <cairn/core/state_traits.hpp>
+
+namespace cairn {
+namespace detail {
+struct no_bar_maker {};
+}  // namespace detail
+
+/// A step and its adjoint, written by hand: `model{step, adjoint}`, in the forms that `gradient` takes, with p and dp
+/// before the index if there are parameters. A class of your own with members `step` and `adjoint`, functions or
+/// function objects, is a model as well.
+///
+/// `bar(x)` makes the adjoint of a state with all numbers zero; by default it is a copy of x whose numbers are set to
+/// zero. A loop over an object needs it.
+/// \ingroup start
+template <class Step, class Adjoint, class Bar = detail::no_bar_maker>
+struct model {
+  [[no_unique_address]] Step step;        ///< `step(x, p, i)`
+  [[no_unique_address]] Adjoint adjoint;  ///< `adjoint(x, bar, p, dp, i)`
+  [[no_unique_address]] Bar bar{};        ///< `bar(x)`
+};
+/// By default bar is a copy of the state with zeros.
+template <class Step, class Adjoint> model(Step, Adjoint) -> model<Step, Adjoint>;
+/// With a function that makes bar.
+template <class Step, class Adjoint, class Bar> model(Step, Adjoint, Bar) -> model<Step, Adjoint, Bar>;
+
+namespace detail {
+
+/// A member function as a function object of the same signature, which the checks of parameters read.
+template <class M, auto F, class Type = decltype(F)> struct member_as_function;
+template <class M, auto F, class R, class C, class... A>
+struct member_as_function<M, F, R (C::*)(A...) const> {
+  M& model;
+  R operator()(A... args) const { return (model.*F)(std::forward<A>(args)...); }
+};
+template <class M, auto F, class R, class C, class... A>
+struct member_as_function<M, F, R (C::*)(A...)> {
+  M& model;
+  R operator()(A... args) const { return (model.*F)(std::forward<A>(args)...); }
+};
+template <class M, auto F, class R, class C, class... A>
+struct member_as_function<M, F, R (C::*)(A...) const noexcept> : member_as_function<M, F, R (C::*)(A...) const> {};
+template <class M, auto F, class R, class C, class... A>
+struct member_as_function<M, F, R (C::*)(A...) noexcept> : member_as_function<M, F, R (C::*)(A...)> {};
+
+/// A member that is a template or overloaded.
+template <class M>
+struct step_member {
+  M& model;
+  template <class... A>
+    requires requires(M& m, A&&... a) { m.step(std::forward<A>(a)...); }
+  decltype(auto) operator()(A&&... args) const { return model.step(std::forward<A>(args)...); }
+};
+template <class M>
+struct adjoint_member {
+  M& model;
+  template <class... A>
+    requires requires(M& m, A&&... a) { m.adjoint(std::forward<A>(a)...); }
+  decltype(auto) operator()(A&&... args) const { return model.adjoint(std::forward<A>(args)...); }
+};
+
+/// A name that is there, of whatever kind: a base with the same name makes it ambiguous.
+struct other_parts { void step(); void adjoint(); };
+template <class M> struct with_other_parts : M, other_parts {};
+template <class M>
+concept has_parts = std::is_class_v<M> && !std::is_final_v<M> && !requires { &with_other_parts<M>::step; } &&
+                    !requires { &with_other_parts<M>::adjoint; };
+
+/// The step of a model, by reference where it is a function object of its own.
+template <class M>
+[[nodiscard]] constexpr decltype(auto) step_in(M& m) {
+  if constexpr (requires { sizeof(m.step); }) return (m.step);
+  else if constexpr (requires { &M::step; }) return member_as_function<M, &M::step>{m};
+  else return step_member<M>{m};
+}
+template <class M>
+[[nodiscard]] constexpr decltype(auto) adjoint_in(M& m) {
+  if constexpr (requires { sizeof(m.adjoint); }) return (m.adjoint);
+  else if constexpr (requires { &M::adjoint; }) return member_as_function<M, &M::adjoint>{m};
+  else return adjoint_member<M>{m};
+}
+
+template <class M, class State>
+concept makes_bar = requires(M& m, State const& x) { m.bar(x); };
+/// The type of the adjoint of a model's state.
+template <class M, class State>
+[[nodiscard]] consteval auto find_bar() {
+  if constexpr (makes_bar<M, State>)
+    return std::type_identity<std::remove_cvref_t<decltype(std::declval<M&>().bar(std::declval<State const&>()))>>{};
+  else return std::type_identity<State>{};
+}
+template <class M, class State> using bar_in = typename decltype(find_bar<M, State>())::type;
+
+/// Sets all numbers of an adjoint to zero.
+template <class Bar>
+void clear_numbers(Bar& bar) {
+  visit_numbers(bar, [](auto* at, std::size_t count) {
+    for (std::size_t k = 0; k < count; ++k) at[k] = 0;
+  });
+}
+/// `bar` becomes a zero adjoint of x, in its own memory if that fits.
+template <class M, class State, class Bar>
+void make_bar(M& m, State const& x, Bar& bar) {
+  if constexpr (makes_bar<M, State>) bar = m.bar(x);
+  else {
+    copy_state(x, bar);
+    clear_numbers(bar);
+  }
+}
+
+}  // namespace detail
+}  // namespace cairn

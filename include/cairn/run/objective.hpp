@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file objective.hpp  What is differentiated: a function of the final state, of every state, or of some states.
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/forms.hpp>
+#include <cairn/core/wrt.hpp>
+
+namespace cairn {
+
+/// The derivative of a term is found by a tool.
+struct no_derivative {};
+
+namespace detail {
+
+/// Whether p stands for no parameters.
+template <class P> inline constexpr bool no_p = std::is_same_v<P, no_params>;
+/// Whether f(before..., p, i...) can be called and means p by that place: it does not cut p to a narrower number, and
+/// takes it by reference if it is generic. What it means otherwise is most likely an index.
+template <class F, class P, class Before, class... Index> inline constexpr bool means_p = false;
+template <class F, class P, class... Before, class... Index>
+inline constexpr bool means_p<F, P, arguments<Before...>, Index...> = [] {
+  if constexpr (no_p<P>) return calls<F, Before..., P const&, Index...>;
+  else if constexpr (narrows<F, P, arguments<Before...>, Index...>) return false;
+  else if constexpr (generic_by_value<F, sizeof...(Before), Before..., P const&, Index...>) return false;
+  else return calls<F, Before..., P const&, Index...>;
+}();
+
+/// The ways to write a term of a state. `with_p_index`: f(x, p, i). Without parameters p may be left out.
+enum class term_form : std::uint8_t { none, with_p_index, with_index, with_p, alone };
+template <class F, class X, class P>
+[[nodiscard]] consteval term_form form_of_term() {
+  using x = arguments<X const&>;
+  if constexpr (means_p<F const, P, x, step_index>) return term_form::with_p_index;
+  else if constexpr (no_p<P> && calls<F const, X const&, step_index> && !floating_index<F const, X const&>)
+    return term_form::with_index;
+  else if constexpr (means_p<F const, P, x>) return term_form::with_p;
+  else if constexpr (calls<F const, X const&>) return term_form::alone;
+  else return term_form::none;
+}
+/// The value of the term.
+template <class F, class X, class P>
+decltype(auto) call_term(F const& f, X const& x, P const& p, step_index i) {
+  constexpr auto form = form_of_term<F, X, P>();
+  if constexpr (form == term_form::with_p_index) return f(x, p, i);
+  else if constexpr (form == term_form::with_index) return f(x, i);
+  else if constexpr (form == term_form::with_p) return f(x, p);
+  else return f(x);
+}
+template <class F, class X, class P>
+concept has_term = form_of_term<F, X, P>() != term_form::none;
+/// Whether the term is a number. A tool's expression is refused: it would refer to objects that no longer exist.
+template <class F, class X, class P, class Scalar>
+[[nodiscard]] consteval bool is_term() {
+  if constexpr (!has_term<F, X, P>) return false;
+  else {
+    using term = std::remove_cvref_t<decltype(call_term(std::declval<F const&>(), std::declval<X const&>(),
+                                                        std::declval<P const&>(), step_index{}))>;
+    return std::is_same_v<term, Scalar> || std::is_arithmetic_v<term>;
+  }
+}
+
+/// The ways to write the derivative of a term: df(x, bar, p, dp, i), or with less. It adds to bar and dp.
+template <class DF, class X, class Bar, class P, class DP>
+[[nodiscard]] consteval term_form form_of_derivative() {
+  using before = arguments<X const&, Bar&>;
+  if constexpr (no_p<P>) {
+    if constexpr (calls<DF const, X const&, Bar&, step_index>) return term_form::with_index;
+    else if constexpr (calls<DF const, X const&, Bar&>) return term_form::alone;
+    else return term_form::none;
+  } else if constexpr (reads_before<DF const, before, P const&, DP&>::template before<step_index>)
+    return term_form::with_p_index;
+  else if constexpr (reads_before<DF const, before, P const&, DP&>::template before<>) return term_form::with_p;
+  else if constexpr (calls<DF const, X const&, Bar&>) return term_form::alone;
+  else return term_form::none;
+}
+template <class DF, class X, class Bar, class P, class DP>
+void call_derivative(DF const& df, X const& x, Bar& bar, [[maybe_unused]] P const& p, [[maybe_unused]] DP& dp,
+                     [[maybe_unused]] step_index i) {
+  constexpr auto form = form_of_derivative<DF, X, Bar, P, DP>();
+  if constexpr (form == term_form::with_p_index) df(x, bar, p, dp, i);
+  else if constexpr (form == term_form::with_index) df(x, bar, i);
+  else if constexpr (form == term_form::with_p) df(x, bar, p, dp);
+  else df(x, bar);
+}
+
+/// An object with `value(x, p, i)` and `add_gradient(x, bar, p, dp, i)`, as a function and its derivative.
+template <class T>
+struct value_of {
+  T const& object;
+  template <class... A>
+    requires requires(T const& o, A&&... a) { o.value(std::forward<A>(a)...); }
+  decltype(auto) operator()(A&&... a) const { return object.value(std::forward<A>(a)...); }
+};
+template <class T>
+struct gradient_of {
+  T const& object;
+  template <class... A>
+    requires requires(T const& o, A&&... a) { o.add_gradient(std::forward<A>(a)...); }
+  void operator()(A&&... a) const { object.add_gradient(std::forward<A>(a)...); }
+};
+
+/// Whether the term takes the number of its state.
+template <class F, class X, class P>
+inline constexpr bool has_indexed_term = form_of_term<F, X, P>() == term_form::with_p_index ||
+                                         form_of_term<F, X, P>() == term_form::with_index;
+
+/// A term and its derivative, or `no_derivative`.
+template <class F, class DF>
+struct term {
+  F f;
+  [[no_unique_address]] DF df;
+  static constexpr bool has_derivative = !std::is_same_v<DF, no_derivative>;
+  template <class X, class P>
+  [[nodiscard]] decltype(auto) value(X const& x, P const& p, step_index i) const { return call_term(f, x, p, i); }
+  template <class X, class Bar, class P, class DP>
+  void add_gradient(X const& x, Bar& bar, P const& p, DP& dp, step_index i) const {
+    call_derivative(df, x, bar, p, dp, i);
+  }
+  template <class X, class P, class Scalar>
+  static constexpr bool fits = is_term<F, X, P, Scalar>();
+  template <class X, class P>
+  static constexpr bool indexed = has_indexed_term<F, X, P>;
+  template <class X, class Bar, class P, class DP>
+  static constexpr bool derives = form_of_derivative<DF, X, Bar, P, DP>() != term_form::none;
+};
+/// An object with `value` and `add_gradient`.
+template <class T>
+struct term_of_object {
+  using both = term<value_of<T>, gradient_of<T>>;
+  T object;
+  static constexpr bool has_derivative = true;
+  template <class X, class P>
+  [[nodiscard]] decltype(auto) value(X const& x, P const& p, step_index i) const {
+    return call_term(value_of<T>{object}, x, p, i);
+  }
+  template <class X, class Bar, class P, class DP>
+  void add_gradient(X const& x, Bar& bar, P const& p, DP& dp, step_index i) const {
+    call_derivative(gradient_of<T>{object}, x, bar, p, dp, i);
+  }
+  template <class X, class P, class Scalar>
+  static constexpr bool fits = both::template fits<X, P, Scalar>;
+  template <class X, class P>
+  static constexpr bool indexed = both::template indexed<X, P>;
+  template <class X, class Bar, class P, class DP>
+  static constexpr bool derives = both::template derives<X, Bar, P, DP>;
+};
+/// An object with a member `add_gradient`, which is a template or overloaded in most cases: its name alone is looked
+/// for, by a base that has the same name.
+struct other_add_gradient { void add_gradient(); };
+template <class T> struct with_other_add_gradient : T, other_add_gradient {};
+template <class T>
+concept has_add_gradient = std::is_class_v<T> && !std::is_final_v<T> &&
+                           !requires { &with_other_add_gradient<T>::add_gradient; };
+template <class T>
+using term_for = std::conditional_t<has_add_gradient<T>, term_of_object<T>, term<T, no_derivative>>;
+template <class F, class DF> struct term_of_functions { using type = term<F, DF>; };
+template <class F> struct term_of_functions<F, no_derivative> { using type = term_for<F>; };
+/// The term of a function, or of an object with both, and of a derivative if it is given apart.
+template <class F, class DF> using term_of = typename term_of_functions<F, DF>::type;
+template <class T>
+[[nodiscard]] constexpr term_for<T> as_term(T given) {
+  if constexpr (has_add_gradient<T>) return {std::move(given)};
+  else return {std::move(given), {}};
+}
+
+struct objective_part {};
+/// An objective with no terms but those of the last state.
+struct only_at_end : objective_part {
+  template <class X, class P, class Emit>
+  void running(X const&, P const&, step_index, Emit&&) const {}
+  template <class X, class Bar, class P, class DP>
+  void running_gradient(X const&, Bar&, P const&, DP&, step_index) const {}
+  template <class Note>
+  void each_count(step_index, Note&&) const noexcept {}
+  template <class X, class P>
+  static constexpr bool indexed = false;
+  [[nodiscard]] step_index last_state() const noexcept { return 0; }
+};
+
+/// A term that is summed over states, state i as often as `Count` says. The final state has no further term.
+template <class Term, class Count>
+class summed_terms : public objective_part {
+ public:
+  template <class X, class P, class Emit>
+  void running(X const& x, P const& p, step_index i, Emit&& emit) const {
+    for (std::size_t k = terms_at_(i); k > 0; --k) emit(term_.value(x, p, i));
+  }
+  template <class X, class Bar, class P, class DP>
+  void running_gradient(X const& x, Bar& bar, P const& p, DP& dp, step_index i) const {
+    for (std::size_t k = terms_at_(i); k > 0; --k) term_.add_gradient(x, bar, p, dp, i);
+  }
+  template <class Note>
+  void each_count(step_index i, Note&& note) const { note(terms_at_(i)); }
+  template <class X, class P>
+  static constexpr bool indexed = Term::template indexed<X, P>;
+  template <class X, class P, class Emit>
+  void ending(X const&, P const&, step_index, Emit&&) const {}
+  template <class X, class Bar, class P, class DP>
+  void ending_gradient(X const&, Bar&, P const&, DP&, step_index) const {}
+  template <class X, class P, class Scalar>
+  static constexpr bool fits = Term::template fits<X, P, Scalar>;
+  static constexpr bool has_derivatives = Term::has_derivative;
+  template <class X, class Bar, class P, class DP>
+  static constexpr bool derives = Term::template derives<X, Bar, P, DP>;
+  [[nodiscard]] step_index last_state() const noexcept { return terms_at_.last_state(); }
+
+ protected:
+  summed_terms(Count count, Term term) : terms_at_{std::move(count)}, term_{std::move(term)} {}
+  Count terms_at_;
+  Term term_;
+};
+/// One term at every k-th state.
+struct every_kth {
+  step_index k;
+  [[nodiscard]] std::size_t operator()(step_index i) const noexcept { return i > 0 && i % k == 0; }
+  [[nodiscard]] step_index last_state() const noexcept { return 0; }  // all loop lengths are accepted
+};
+/// A term at a state as often as it is listed.   \pre sorted
+struct listed_states {
+  std::vector<step_index> all;
+  [[nodiscard]] std::size_t operator()(step_index i) const {
+    std::size_t from = 0, to = all.size();  // the first place of a number >= i is in [from, to]
+    while (from < to) {
+      std::size_t const middle = from + (to - from) / 2;
+      if (all[middle] < i) from = middle + 1;
+      else to = middle;
+    }
+    for (to = from; to < all.size() && all[to] == i;) ++to;
+    return to - from;
+  }
+  [[nodiscard]] step_index last_state() const noexcept { return all.empty() ? 0 : all.back(); }
+};
+/// Heapsort: `<algorithm>` would cost every user's build more than the rest of this header.
+inline void sort_states(std::vector<step_index>& all) {
+  auto const sift = [&](std::size_t root, std::size_t end) {
+    for (std::size_t child; (child = 2 * root + 1) < end; root = child) {
+      if (child + 1 < end && all[child] < all[child + 1]) ++child;
+      if (!(all[root] < all[child])) return;
+      std::swap(all[root], all[child]);
+    }
+  };
+  for (std::size_t k = all.size() / 2; k > 0; --k) sift(k - 1, all.size());
+  for (std::size_t end = all.size(); end > 1; --end) {
+    std::swap(all[0], all[end - 1]);
+    sift(0, end - 1);
+  }
+}
+
+}  // namespace detail
+
+/// What is summed over a loop and then differentiated: `at_end`, `at_every`, `at_states`, sums of them by `+`, or
+/// `no_objective`.
+template <class T>
+concept objective = std::is_base_of_v<detail::objective_part, T>;
+
+/// No objective: the seed of the sweep defines what is differentiated.
+struct no_objective : detail::only_at_end {
+  /// The final state has no term, either.
+  template <class X, class P, class Emit>
+  void ending(X const&, P const&, step_index, Emit&&) const {}
+  /// All states are accepted.
+  template <class X, class P, class Scalar>
+  static constexpr bool fits = true;
+};
+
+/// A term of the final state, with its number i = n.
+///
+/// A term is a function `f(x)`, `f(x, p)` or `f(x, p, i)`, which returns a number; without parameters `f(x, i)`. For a
+/// tool it is generic in the scalar. An adjoint by hand also needs its derivative, `df(x, bar)`, `df(x, bar, p, dp)` or
+/// `df(x, bar, p, dp, i)`, which *adds* to bar, and to dp; without parameters `df(x, bar, i)`. Or one object has both,
+/// as members `value` and `add_gradient`. x, p and i are inputs: a generic function takes p by reference.
+template <class F, class DF = no_derivative>
+class at_end : public detail::only_at_end {
+  using term = detail::term_of<F, DF>;
+
+ public:
+  /// \param f  a function for a tool, or an object with `value` and `add_gradient`
+  explicit at_end(F f)
+    requires std::is_same_v<DF, no_derivative>
+      : term_{detail::as_term(std::move(f))} {}
+  /// \param f, df  a function and its derivative
+  at_end(F f, DF df)
+    requires(!std::is_same_v<DF, no_derivative>)
+      : term_{std::move(f), std::move(df)} {}
+  /// Passes the term of the final state to `emit`.
+  template <class X, class P, class Emit>
+  void ending(X const& x, P const& p, step_index n, Emit&& emit) const { emit(term_.value(x, p, n)); }
+  /// Adds the derivative of the term of the final state.
+  template <class X, class Bar, class P, class DP>
+  void ending_gradient(X const& x, Bar& bar, P const& p, DP& dp, step_index n) const {
+    term_.add_gradient(x, bar, p, dp, n);
+  }
+  /// Whether f accepts such states.
+  template <class X, class P, class Scalar>
+  static constexpr bool fits = term::template fits<X, P, Scalar>;
+  /// Whether the term has a derivative.
+  static constexpr bool has_derivatives = term::has_derivative;
+  /// Whether the derivative accepts such states.
+  template <class X, class Bar, class P, class DP>
+  static constexpr bool derives = term::template derives<X, Bar, P, DP>;
+
+ private:
+  term term_;
+};
+/// A function, or an object with `value` and `add_gradient`.
+template <class F> explicit at_end(F) -> at_end<F>;
+/// A function and its derivative.
+template <class F, class DF> at_end(F, DF) -> at_end<F, DF>;
+
+/// The sum of a term over the states i = k, 2 k, 3 k ... up to the last, and not over state 0; k = 1 is the state after
+/// every step. Terms as for `at_end`. \throws invalid_call   for k < 1
+template <class F, class DF = no_derivative>
+class at_every : public detail::summed_terms<detail::term_of<F, DF>, detail::every_kth> {
+ public:
+  /// \param k  steps from one term to the next, >= 1   \param f  as for `at_end`
+  at_every(step_index k, F f)
+    requires std::is_same_v<DF, no_derivative>
+      : at_every::summed_terms{{checked(k)}, detail::as_term(std::move(f))} {}
+  /// \param k  steps from one term to the next, >= 1   \param f, df  a function and its derivative
+  at_every(step_index k, F f, DF df)
+    requires(!std::is_same_v<DF, no_derivative>)
+      : at_every::summed_terms{{checked(k)}, {std::move(f), std::move(df)}} {}
+
+ private:
+  [[nodiscard]] static step_index checked(step_index k) {
+    if (k < 1)
+      throw invalid_call{"cairn::at_every", "the number of steps between terms is out of range",
+                         {{"steps", k}}, "give 1 or more"};
+    return k;
+  }
+};
+/// A function, or an object with `value` and `add_gradient`.
+template <class F> at_every(step_index, F) -> at_every<F>;
+/// A function and its derivative.
+template <class F, class DF> at_every(step_index, F, DF) -> at_every<F, DF>;
+
+/// The sum of a term over the listed states i, which may include 0 and n; a state listed twice counts twice. Terms as
+/// for `at_end`. \throws invalid_call   for a state below 0
+template <class F, class DF = no_derivative>
+class at_states : public detail::summed_terms<detail::term_of<F, DF>, detail::listed_states> {
+ public:
+  /// \param states  their numbers, in any order   \param f  as for `at_end`
+  at_states(std::vector<step_index> states, F f)
+    requires std::is_same_v<DF, no_derivative>
+      : at_states::summed_terms{{sorted(std::move(states))}, detail::as_term(std::move(f))} {}
+  /// \param states  their numbers, in any order   \param f, df  a function and its derivative
+  at_states(std::vector<step_index> states, F f, DF df)
+    requires(!std::is_same_v<DF, no_derivative>)
+      : at_states::summed_terms{{sorted(std::move(states))}, {std::move(f), std::move(df)}} {}
+
+ private:
+  [[nodiscard]] static std::vector<step_index> sorted(std::vector<step_index> all) {
+    detail::sort_states(all);
+    if (!all.empty() && all.front() < 0)
+      throw invalid_call{"cairn::at_states", "there is no state with such a number", {{"state", all.front()}},
+                         "name states from 0 to the number of steps"};
+    return all;
+  }
+};
+/// A function, or an object with `value` and `add_gradient`.
+template <class F> at_states(std::vector<step_index>, F) -> at_states<F>;
+/// A function and its derivative.
+template <class F, class DF> at_states(std::vector<step_index>, F, DF) -> at_states<F, DF>;
+
+/// The sum of two objectives; `a + b` makes it.
+template <objective First, objective Second>
+struct objective_sum : detail::objective_part {
+  /// The terms of a state are emitted in the order a, b.
+  objective_sum(First a, Second b) : first{std::move(a)}, second{std::move(b)} {}
+  First first;    ///< emits first
+  Second second;  ///< emits second
+  /// Passes the terms of state i to `emit`.
+  template <class X, class P, class Emit>
+  void running(X const& x, P const& p, step_index i, Emit&& emit) const {
+    first.running(x, p, i, emit);
+    second.running(x, p, i, emit);
+  }
+  /// Adds the derivatives of the terms of state i.
+  template <class X, class Bar, class P, class DP>
+  void running_gradient(X const& x, Bar& bar, P const& p, DP& dp, step_index i) const {
+    first.running_gradient(x, bar, p, dp, i);
+    second.running_gradient(x, bar, p, dp, i);
+  }
+  /// Reports to `note` how many terms state i has of each.
+  template <class Note>
+  void each_count(step_index i, Note&& note) const {
+    first.each_count(i, note);
+    second.each_count(i, note);
+  }
+  /// Whether a term of either takes the number of its state.
+  template <class X, class P>
+  static constexpr bool indexed = First::template indexed<X, P> || Second::template indexed<X, P>;
+  /// Passes the terms of the final state to `emit`.
+  template <class X, class P, class Emit>
+  void ending(X const& x, P const& p, step_index n, Emit&& emit) const {
+    first.ending(x, p, n, emit);
+    second.ending(x, p, n, emit);
+  }
+  /// Adds the derivatives of the terms of the final state.
+  template <class X, class Bar, class P, class DP>
+  void ending_gradient(X const& x, Bar& bar, P const& p, DP& dp, step_index n) const {
+    first.ending_gradient(x, bar, p, dp, n);
+    second.ending_gradient(x, bar, p, dp, n);
+  }
+  /// Whether both accept such states.
+  template <class X, class P, class Scalar>
+  static constexpr bool fits = First::template fits<X, P, Scalar> && Second::template fits<X, P, Scalar>;
+  /// Whether all terms have derivatives.
+  static constexpr bool has_derivatives = First::has_derivatives && Second::has_derivatives;
+  /// Whether the derivatives of both accept such states.
+  template <class X, class Bar, class P, class DP>
+  static constexpr bool derives = First::template derives<X, Bar, P, DP> && Second::template derives<X, Bar, P, DP>;
+  /// The larger number of the two.
+  [[nodiscard]] step_index last_state() const noexcept { return first.last_state() > second.last_state() ? first.last_state() : second.last_state(); }
+};
+/// The sum of two objectives.
+template <objective First, objective Second>
+[[nodiscard]] objective_sum<First, Second> operator+(First a, Second b) { return {std::move(a), std::move(b)}; }
+
+namespace detail {
+
+/// Converts a function to `at_end`.
+template <class T>
+[[nodiscard]] auto as_objective(T given) {
+  if constexpr (objective<T>) return given;
+  else return at_end{std::move(given)};
+}
+template <class T>
+using objective_type = decltype(as_objective(std::declval<T>()));
+
+}  // namespace detail
+}  // namespace cairn

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file value_and_gradient.hpp  A function of the initial state and the parameters, for optimisers.
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <cairn/run/differentiate.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// What `value_and_gradient` keeps between calls for one state type and one parameter type.
+template <class M, class State, class P, class Plan>
+struct kept_sweeps {
+  result_memory<bar_in<M, State>, P> memory;
+  workspace<State, Plan> work;
+};
+
+}  // namespace detail
+
+/// `differentiate` as a function: `value_and_gradient f{model, plan_or_budget, objective}; auto [value, by_state,
+/// by_params] = f(x0, p);`, or `f(x0)` without parameters.
+///
+/// Keeps the plan, the memory of its sweeps and the result. A call after the first allocates nothing if sizes do not
+/// change. `auto [...] = f(x0, p)` copies the result; `auto const& [...] = f(x0, p)` refers to it, until the next call.
+/// A budget is planned at the first call; call `clear()` before states of another size. One object serves one call at a
+/// time.
+/// \ingroup start
+template <class M, class Place, class Objective>
+class value_and_gradient {
+  static_assert(objective<Objective>);
+
+ public:
+  /// \param m, plan, f  as for `differentiate`; kept as copies
+  template <class F>
+  value_and_gradient(M m, Place plan, F f)
+      : model_{std::move(m)}, place_{std::move(plan)}, objective_{detail::as_objective(std::move(f))} {}
+
+  /// The value, and the gradient with respect to x0 and p. \param last  as for `differentiate`, without a workspace
+  template <class X0, class P, class... Last>
+  auto const& operator()(X0&& x0, P const& p, Last&&... last) {
+    return run(x0, p, std::forward<Last>(last)...);
+  }
+  /// The same without parameters.
+  template <class X0>
+  auto const& operator()(X0&& x0) {
+    static constexpr no_params none{};
+    return run(x0, none);
+  }
+  /// Frees the memory, and forgets the plan of a budget.
+  void clear() { kept_.clear(); }
+
+ private:
+  template <class X0, class P, class... Last>
+  auto const& run(X0& x0, P const& p, Last&&... last) {
+    using State = std::remove_const_t<X0>;
+    using Plan = typename detail::plan_of_place<Place>::type;
+    using kept = detail::kept_sweeps<M, State, P, Plan>;
+    if constexpr (!detail::check_differentiated<M, X0&, P, Place, Objective, workspace<State, Plan>&, Last...>())
+      return detail::refuse<derivatives<State, P> const*>();
+    else {
+      kept& all = kept_.template get<kept>();
+      if constexpr (!detail::is_run_while<Place>)
+        detail::check_reached(detail::steps_of(place_), objective_.last_state());
+      detail::differentiate_into(all.memory, model_, x0, p, place_, objective_, all.work, std::forward<Last>(last)...);
+      return std::as_const(all.memory.result);
+    }
+  }
+  M model_;
+  Place place_;
+  Objective objective_;
+  detail::cached_object kept_;
+};
+/// The types are those of the arguments; a function is a term `at_end`.
+template <class M, class Place, class F>
+value_and_gradient(M, Place, F) -> value_and_gradient<M, Place, detail::objective_type<F>>;
+
+}  // namespace cairn

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// One check of a model: it finds a fault in each of its parts, and passes what is right.
+#include <cmath>
+#include <string>
+#include <vector>
+#include <cairn/cairn.hpp>
+#include <cairn/run/check/check_model.hpp>
+#include "support/catch.hpp"
+
+using cairn::step_index;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+using vec = std::vector<double>;
+auto const step = [](vec& x, vec const& p, step_index i) {
+  double const u = x[0];
+  x[0] = std::sin(p[0] * u) + p[1] * x[1] + 0.01 * double(i);
+  x[1] += 0.1 * u * x[1];
+};
+auto const back = [](vec const& x, vec& bar, vec const& p, vec& dp, step_index) {
+  double const c = bar[0] * std::cos(p[0] * x[0]), t = bar[1];
+  dp[0] += c * x[0];
+  dp[1] += bar[0] * x[1];
+  bar[1] = bar[0] * p[1] + t * (1 + 0.1 * x[0]);
+  bar[0] = c * p[0] + 0.1 * t * x[1];
+};
+auto const f = [](vec const& x, vec const& p, step_index i) { return p[0] * x[0] * x[1] * double(i); };
+auto const df = [](vec const& x, vec& bar, vec const& p, vec& dp, step_index i) {
+  bar[0] += p[0] * x[1] * double(i);
+  bar[1] += p[0] * x[0] * double(i);
+  dp[0] += x[0] * x[1] * double(i);
+};
+vec const x0{0.3, 0.7}, p0{0.9, 0.4};
+
+}  // namespace
+
+TEST_CASE("a right model passes, with an objective and without, with parameters and without") {
+  CHECK(cairn::check(cairn::model{step, back}, x0, p0, 20, cairn::at_every(3, f, df)).passed());
+  CHECK(cairn::check(cairn::model{step, back}, x0, p0, 20).passed());
+  auto const one = [](double& x) { x = std::sin(x); };
+  auto const one_back = [](double x, double& bar) { bar *= std::cos(x); };
+  CHECK(cairn::check(cairn::model{one, one_back}, 0.5, 20).passed());
+}
+
+TEST_CASE("a wrong adjoint of the step is found") {
+  auto const wrong = [](vec const& x, vec& bar, vec const& p, vec& dp, step_index i) {
+    back(x, bar, p, dp, i);
+    bar[0] *= 1.01;
+  };
+  auto const report = cairn::check(cairn::model{step, wrong}, x0, p0, 20);
+  CHECK_FALSE(report.passed());
+  CHECK_THAT(report.text(), ContainsSubstring("the adjoint of a step is wrong"));
+}
+
+TEST_CASE("a wrong gradient with respect to parameters is found") {
+  auto const wrong = [](vec const& x, vec& bar, vec const& p, vec& dp, step_index i) {
+    back(x, bar, p, dp, i);
+    dp[1] += 0.01 * bar[0];
+  };
+  auto const report = cairn::check(cairn::model{step, wrong}, x0, p0, 20);
+  CHECK(report.step.passed());
+  CHECK_FALSE(report.passed());
+  CHECK_THAT(report.text(), ContainsSubstring("by the parameters is wrong"));
+}
+
+TEST_CASE("a wrong derivative of a term is found, by the state and by the parameters") {
+  auto const by_state = [](vec const& x, vec& bar, vec const& p, vec& dp, step_index i) {
+    df(x, bar, p, dp, i);
+    bar[1] += 1e-2;
+  };
+  CHECK_THAT(cairn::check(cairn::model{step, back}, x0, p0, 20, cairn::at_every(3, f, by_state)).text(),
+             ContainsSubstring("by the initial state is wrong"));
+  auto const by_params = [](vec const& x, vec& bar, vec const& p, vec& dp, step_index i) {
+    df(x, bar, p, dp, i);
+    dp[1] += 1;
+  };
+  CHECK_THAT(cairn::check(cairn::model{step, back}, x0, p0, 20, cairn::at_every(3, f, by_params)).text(),
+             ContainsSubstring("by the parameters is wrong"));
+}
+
+TEST_CASE("a derivative of a term that sets instead of adding is found") {
+  auto const sets_bar = [](vec const& x, vec& bar, vec const&, vec&, step_index) { bar[0] = 2 * x[0]; };
+  auto const square = [](vec const& x) { return x[0] * x[0]; };
+  auto const report = cairn::check(cairn::model{step, back}, x0, p0, 20, cairn::at_states({7, 20}, square, sets_bar));
+  CHECK(report.sets_at == 7);
+  CHECK_THAT(report.text(), ContainsSubstring("must add"));
+  auto const sets_dp = [](vec const& x, vec& bar, vec const&, vec& dp, step_index) {
+    bar[0] += 2 * x[0];
+    dp[0] = 0;
+  };
+  CHECK(cairn::check(cairn::model{step, back}, x0, p0, 20, cairn::at_end(square, sets_dp)).sets_at == 20);
+}
+
+TEST_CASE("two models of one loop are compared") {
+  auto const other = [](vec const& x, vec const& p, step_index i) {
+    vec y = x;
+    step(y, p, i);
+    return y;
+  };
+  auto const objective = cairn::at_every(3, f, df);
+  CHECK(cairn::check(cairn::model{step, back}, cairn::model{other, back}, x0, p0, 20, objective).passed(0));
+  auto const wrong = [](vec const& x, vec& bar, vec const& p, vec& dp, step_index i) {
+    back(x, bar, p, dp, i);
+    dp[1] *= 1.001;
+  };
+  auto const found = cairn::check(cairn::model{step, back}, cairn::model{other, wrong}, x0, p0, 20, objective);
+  CHECK(found.state == 0);
+  CHECK(found.params > 1e-6);
+  CHECK_FALSE(found.passed());
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters of a loop, and the sum of their gradient, as one of the last arguments of a verb.
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+#include <cairn/cairn.hpp>
+#include "support/catch.hpp"
+
+using cairn::step_index;
+using cairn::wrt;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+auto const step = [](double& x, double p) { x = std::sin(p * x); };
+auto const back = [](double x, double& bar, double p, double& dp) {
+  double const c = bar * std::cos(p * x);
+  dp += c * x;
+  bar = c * p;
+};
+constexpr double p0 = 0.9;
+
+struct both {
+  double x, p;
+  bool operator==(both const&) const = default;
+};
+/// Stored states, reversed by hand.
+both by_hand(step_index n, double seed = 1, double dp = 0) {
+  std::vector<double> x{2.1};
+  for (step_index i = 0; i < n; ++i) {
+    x.push_back(x.back());
+    step(x.back(), p0);
+  }
+  both sum{seed, dp};
+  for (step_index i = n; i-- > 0;) back(x[std::size_t(i)], sum.x, p0, sum.p);
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("gradient with parameters has the bits of storing all, and sets dp to zero first") {
+  for (step_index const n : {0, 1, 2, 50}) {
+    double dp = 77;
+    double const g = cairn::gradient(step, 2.1, cairn::revolve{n, 3}, 1.0, back, wrt{p0, dp});
+    CHECK(both{g, dp} == by_hand(n));
+  }
+}
+
+TEST_CASE("a seed may take p and dp") {
+  double dp = 0;
+  auto const seed = [](double x, double p, double& d) {
+    d += x;
+    return p;
+  };
+  double const g = cairn::gradient(step, 2.1, 20, seed, back, wrt{p0, dp});
+  double x = 2.1;
+  for (int i = 0; i < 20; ++i) step(x, p0);
+  CHECK(both{g, dp} == by_hand(20, p0, x));
+}
+
+TEST_CASE("the last arguments may come in any order") {
+  cairn::revolve const plan{30, 3};
+  auto work = cairn::workspace_for<double>(plan, cairn::sweep_options{});
+  long seen = 0;
+  auto const watch = [&](cairn::event const&) { ++seen; };
+  cairn::sweep_options const options{.verify = cairn::replay_check::checkpoints};
+  both const right = by_hand(30);
+  double dp = 0;
+  cairn::sweep_report report;
+  CHECK(both{cairn::gradient(step, 2.1, plan, 1.0, back, work, watch, options, wrt{p0, dp}, report), dp} == right);
+  long const once = seen;
+  CHECK(both{cairn::gradient(step, 2.1, plan, 1.0, back, wrt{p0, dp}, report, options, watch, work), dp} == right);
+  CHECK(seen == 2 * once);
+  CHECK(both{cairn::gradient(step, 2.1, plan, 1.0, back, options, wrt{p0, dp}, work), dp} == right);
+  CHECK(both{cairn::gradient(step, 2.1, plan, 1.0, back, watch, wrt{p0, dp}), dp} == right);
+}
+
+TEST_CASE("a kept run with parameters is reversed again, with another seed and another dp") {
+  double dp = 5, other = 5;
+  auto run = cairn::checkpointed_loop(step, 2.1, cairn::revolve{30, 3}, wrt{p0, dp});
+  CHECK(both{run.reverse(1.0, back), dp} == by_hand(30));
+  CHECK(both{run.reverse(2.0, back, other), other} == by_hand(30, 2.0));
+  CHECK(both{run.reverse(1.0, back), dp} == by_hand(30));
+}
+
+TEST_CASE("a loop of unknown length with parameters has the bits of storing all") {
+  double dp = 5;
+  auto const more = [](double x, double p, step_index i) { return x > 0 && p > 0 && i < 37; };
+  auto run = cairn::checkpointed_while(step, 2.1, more, cairn::online{4}, wrt{p0, dp});
+  CHECK(run.steps() == 37);
+  CHECK(both{run.reverse(1.0, back), dp} == by_hand(37));
+}
+
+TEST_CASE("parameters that change are an error wherever that can be seen") {
+  double p = p0, dp = 0;
+  auto const check = [&](auto call) {
+    p = p0;
+    CHECK_THROWS_WITH(call(), ContainsSubstring("have changed"));
+  };
+  int calls = 0;
+  auto const changing_step = [&](double& x, double q) {
+    step(x, q);
+    if (++calls == 3) p = 0.8;
+  };
+  auto const changing_back = [&](double x, double& bar, double q, double& dq) {
+    back(x, bar, q, dq);
+    p = 0.8;
+  };
+  auto const changing_seed = [&](double) {
+    p = 0.8;
+    return 1.0;
+  };
+  check([&] { return cairn::gradient(changing_step, 2.1, 20, 1.0, back, wrt{p, dp}); });
+  check([&] { return cairn::gradient(step, 2.1, 20, 1.0, changing_back, wrt{p, dp}); });
+  check([&] { return cairn::gradient(step, 2.1, 20, changing_seed, back, wrt{p, dp}); });
+  calls = 0;
+  check([&] { return cairn::checkpointed_loop(changing_step, 2.1, 20, wrt{p, dp}); });
+  p = p0;
+  auto run = cairn::checkpointed_loop(step, 2.1, 20, wrt{p, dp});
+  check([&] { return run.reverse(1.0, changing_back); });
+  check([&] { return run.reverse(changing_seed, back); });
+  check([&] {
+    p = 0.8;
+    return run.reverse(1.0, back);
+  });
+  p = p0;
+  CHECK(run.reverse(1.0, back) == by_hand(20).x);  // the run can still be used
+  auto const more = [](double, step_index i) { return i < 20; };
+  auto open = cairn::checkpointed_while(step, 2.1, more, cairn::online{4}, wrt{p, dp});
+  check([&] { return open.reverse(1.0, changing_back); });
+}
+
+TEST_CASE("every part of the parameters is watched") {
+  struct nested {
+    std::vector<double> all;
+    std::pair<int, float> two;
+    std::string name;
+  };
+  nested p{{1, 2}, {3, 4}, "k"}, dp;
+  auto const check = [&](auto change) {
+    p = {{1, 2}, {3, 4}, "k"};
+    auto const run_step = [&](double& x, nested const&) {
+      x *= 2;
+      change();
+    };
+    auto const run_back = [](double, double& bar, nested const&, nested&) { bar *= 2; };
+    CHECK_THROWS_WITH(cairn::gradient(run_step, 1.0, 1, 1.0, run_back, wrt{p, dp}), ContainsSubstring("have changed"));
+  };
+  check([&] { p.all[1] = 5; });
+  check([&] { p.all.pop_back(); });
+  check([&] { p.two.first = 9; });
+  check([&] { p.two.second = -4; });
+  check([&] { p.name = "l"; });
+}
+
+TEST_CASE("dp takes the sizes of p, or keeps its own if it has another type") {
+  std::vector<double> const p{0.3, 0.6};
+  auto const run_step = [](double& x, std::vector<double> const& q) { x = std::sin(q[0] * x + q[1]); };
+  auto const run_back = [](double x, double& bar, std::vector<double> const& q, auto& dq) {
+    double const c = bar * std::cos(q[0] * x + q[1]);
+    dq[0] += c * x;
+    dq[1] += c;
+    bar = c * q[0];
+  };
+  std::vector<double> dp;  // empty
+  std::array<double, 2> other{7, 7};
+  double const g = cairn::gradient(run_step, 0.1, cairn::revolve{20, 2}, 1.0, run_back, wrt{p, dp});
+  double const h = cairn::gradient(run_step, 0.1, cairn::revolve{20, 2}, 1.0, run_back, wrt{p, other});
+  CHECK(g == h);
+  REQUIRE(dp.size() == 2);
+  CHECK(dp[0] == other[0]);
+  CHECK(dp[1] == other[1]);
+}
+
+TEST_CASE("p and dp that are one object are refused") {
+  double p = p0;
+  CHECK_THROWS_WITH((wrt{p, p}), ContainsSubstring("one object"));
+}
+
+TEST_CASE("a step that throws leaves workspace and parameters usable") {
+  cairn::revolve const plan{30, 3};
+  auto work = cairn::workspace_for<double>(plan);
+  double dp = 0;
+  int calls = 0;
+  auto const throwing = [&](double& x, double p) {
+    if (++calls == 40) throw std::string{"stop"};
+    step(x, p);
+  };
+  CHECK_THROWS_AS(cairn::gradient(throwing, 2.1, plan, 1.0, back, work, wrt{p0, dp}), std::string);
+  CHECK(both{cairn::gradient(step, 2.1, plan, 1.0, back, work, wrt{p0, dp}), dp} == by_hand(30));
+}
+
+TEST_CASE("a sweep that stops anywhere goes on with its dp, and refuses another p") {
+  step_index const n = 40;
+  cairn::revolve const plan{n, 4};
+  both const right = by_hand(n);
+  for (int stop = 1; stop < 160; stop += 7) {
+    auto work = cairn::workspace_for<double>(plan);
+    double p = p0, dp = 0;
+    cairn::resume_point<double> noted{-1, 0.0};
+    double noted_dp = 0;
+    int calls = 0;
+    auto const stops = [&] {
+      if (++calls == stop) throw std::string{"stop"};
+    };
+    auto const run = [&](double& x, double q) {
+      stops();
+      step(x, q);
+    };
+    auto const note = [&](double, double& bar, double, double& sum, step_index i) {
+      noted = {i, bar};
+      noted_dp = sum;
+    };
+    auto const reverse = cairn::hooked(back, note);
+    bool stopped = false;
+    both found{};
+    try {
+      found.x = cairn::gradient(run, 2.1, plan, 1.0, reverse, work, wrt{p, dp});
+      found.p = dp;
+    } catch (std::string const&) {
+      stopped = true;
+    }
+    if (stopped && noted.open < 0) {
+      p = 0.8;
+      CHECK_THROWS_WITH(cairn::resume(run, 2.1, plan, 1.0, reverse, work, wrt{p, dp}), ContainsSubstring("not those"));
+      p = p0;
+      found.x = cairn::resume(run, 2.1, plan, 1.0, reverse, work, wrt{p, dp});
+      found.p = dp;
+    } else if (stopped) {
+      dp = noted_dp;
+      p = 0.8;
+      CHECK_THROWS_WITH(cairn::resume(run, 2.1, plan, noted, reverse, work, wrt{p, dp}), ContainsSubstring("not those"));
+      p = p0;
+      found.x = cairn::resume(run, 2.1, plan, noted, reverse, work, wrt{p, dp});
+      found.p = dp;
+    }
+    CHECK(found == right);
+  }
+}
