@@ -152,8 +152,8 @@ template <class Step, class S, class Plan, bool MayStop = false, class Wrt = no_
     constexpr bool part = has_schedule<Plan>, budget = budget_like<Plan>,
                    plan = plan_or_steps<Plan> || part || budget;
     static_assert(!budget,
-                  "cairn: a budget is not a plan: give cairn::plan_within(budget, workload).schedule of "
-                  "<cairn/planning.hpp>, or with an AD tool call cairn::differentiate, which takes a budget");
+                  "cairn: a budget without the number of steps is not a plan: give cairn::budget_of{n, budget}, or "
+                  "cairn::plan_within(budget, workload).schedule of <cairn/planning.hpp>");
     static_assert(!part,
                   "cairn: this is a plan with its costs; pass the schedule in it, `plan.schedule` or "
                   "`advice.best.schedule`");
