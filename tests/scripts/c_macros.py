@@ -26,6 +26,8 @@ MACROS = {
     **{name: "~" for name in """small hyper interface ERROR NO_ERROR DELETE DIFFERENCE DOMAIN SING OVERFLOW UNDERFLOW
                                 HUGE PLOSS TLOSS STRICT TRUE FALSE BOOL None Bool Status Success Always Never Unsorted
                                 True False linux unix major minor makedev""".split()},
+    # Of programs: `#define N 100`. T and U are customary in templates, and nobody can define them.
+    **{name: "~" for name in "ABCDEFGHIJKLMNOPQRSVWXYZ"},
 }
 INCLUDE = re.compile(r"^#include <([^> ]+)>", re.M)  # a name with a space is no header: language.hpp stops there
 
@@ -58,7 +60,7 @@ def self_test(compiler):
     missed = 0
     with tempfile.TemporaryDirectory() as scratch:
         header = pathlib.Path(scratch, "planted.hpp")
-        for planted in ("template <class... I> struct x {};", "inline int small = 1;",
+        for planted in ("template <class... I> struct x {};", "inline int small = 1;", "template <class N> struct y {};",
                         "#include <algorithm>\ninline int f() { return std::max(1, 2); }"):
             header.write_text(planted)
             if compile_behind(compiler, [header], [])[0] == 0:

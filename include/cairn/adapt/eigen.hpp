@@ -36,9 +36,9 @@ struct dense_eigen {
       for (Eigen::Index k = 0; k < x.size(); ++k) sum += heap_of(x.data()[k]);
     return sum;
   }
-  template <class X, class F>
+  template <class State, class Fn>
     requires buffered<scalar>
-  static void visit_buffers(X& x, F& f) {
+  static void visit_buffers(State& x, Fn& f) {
     tell_structure(f, std::size_t(x.rows()));
     tell_structure(f, std::size_t(x.cols()));
     if constexpr (is_dense<scalar>()) visit_run(x.data(), std::size_t(x.size()) * sizeof(scalar), f);
@@ -77,8 +77,8 @@ struct state_traits<Eigen::Quaternion<Scalar, Options>> {
   /// All of it is inside the object.
   [[nodiscard]] static std::size_t bytes(Eigen::Quaternion<Scalar, Options> const& x) { return sizeof(x); }
   /// Its four coefficients.
-  template <class X, class F>
-  static void visit_buffers(X& x, F& f) { cairn::visit_buffers(x.coeffs(), f); }
+  template <class State, class Fn>
+  static void visit_buffers(State& x, Fn& f) { cairn::visit_buffers(x.coeffs(), f); }
 };
 /// Transforms of <Eigen/Geometry>.
 template <class Scalar, int Dimension, int Mode, int Options>
@@ -88,8 +88,8 @@ struct state_traits<Eigen::Transform<Scalar, Dimension, Mode, Options>> {
     return sizeof(x);
   }
   /// The coefficients of its matrix.
-  template <class X, class F>
-  static void visit_buffers(X& x, F& f) { cairn::visit_buffers(x.matrix(), f); }
+  template <class State, class Fn>
+  static void visit_buffers(State& x, Fn& f) { cairn::visit_buffers(x.matrix(), f); }
 };
 
 /// Sparse matrices and vectors: values, inner and outer indices. Bytes are written back only to a matrix whose columns
@@ -113,8 +113,8 @@ struct state_traits<Sparse> {
            indices * sizeof(index);
   }
   /// Indices first, then values.
-  template <class X, class F>
-  static void visit_buffers(X& x, F& f) {
+  template <class State, class Fn>
+  static void visit_buffers(State& x, Fn& f) {
     auto const run = [&f](auto* from, Eigen::Index count) {
       detail::visit_run(from, std::size_t(count) * sizeof(*from), f);
     };

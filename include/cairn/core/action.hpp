@@ -89,8 +89,8 @@ struct schedule_counts {
 };
 
 /// Walks a schedule. Copyable, so that a copy can look ahead, count, draw or resume.
-template <class C>
-concept cursor = detail::copyable_value<C> && requires(C c) { { c.next() } -> std::same_as<action>; };
+template <class Cursor>
+concept cursor = detail::copyable_value<Cursor> && requires(Cursor c) { { c.next() } -> std::same_as<action>; };
 
 namespace detail {
 /// An integer type for counts of steps or slots. Any width: `long long` and std::int64_t differ on some platforms.
@@ -103,8 +103,8 @@ concept counts_steps = std::integral<T> && !std::same_as<T, bool> && requires(T 
 /// memory. Optional members, each with the default of the function of the same name below: `tapes()`,
 /// `tapes_restart()`, `units()` with `tape_units()`, `initial_is_free()`, `is_checkpoint(i)`, `slot_tier(slot)`,
 /// `leaves_memory()`, `table_bytes()`, `shared_table_bytes()`, `runs_ahead()`, `learns_length()`, `reserved()`, `counts()`, `remark()`.
-template <class P>
-concept schedule = detail::copyable_value<P> && requires(P const& plan) {
+template <class PlanGiven>
+concept schedule = detail::copyable_value<PlanGiven> && requires(PlanGiven const& plan) {
   { plan.steps() } -> detail::counts_steps;
   { plan.slots() } -> detail::counts_steps;
   { plan.leaf() } -> detail::counts_steps;  // the most steps that one `reverse` takes, >= 1
@@ -112,12 +112,12 @@ concept schedule = detail::copyable_value<P> && requires(P const& plan) {
 };
 
 /// The cursor type of a schedule.
-template <schedule P>
-using cursor_of = std::remove_cvref_t<decltype(std::declval<P const&>().walk())>;
+template <schedule PlanGiven>
+using cursor_of = std::remove_cvref_t<decltype(std::declval<PlanGiven const&>().walk())>;
 
 /// A schedule that knows its totals without walking.
-template <class P>
-concept counted_schedule = schedule<P> && requires(P const& plan) {
+template <class PlanGiven>
+concept counted_schedule = schedule<PlanGiven> && requires(PlanGiven const& plan) {
   { plan.counts() } -> std::same_as<schedule_counts>;
 };
 
@@ -132,15 +132,15 @@ constexpr void each_action(Plan const& plan, See see) {
 }  // namespace detail
 
 /// Most tape slots that a plan fills at once; 0 by default.
-template <schedule P>
-[[nodiscard]] constexpr slot_index tapes_of(P const& plan) {
+template <schedule PlanGiven>
+[[nodiscard]] constexpr slot_index tapes_of(PlanGiven const& plan) {
   if constexpr (requires { { plan.tapes() } -> std::convertible_to<slot_index>; }) return plan.tapes();
   else return 0;
 }
 
 /// Whether `load` may restore the state at the end of a tape; false by default.
-template <schedule P>
-[[nodiscard]] constexpr bool tapes_restart(P const& plan) {
+template <schedule PlanGiven>
+[[nodiscard]] constexpr bool tapes_restart(PlanGiven const& plan) {
   if constexpr (requires { { plan.tapes_restart() } -> std::convertible_to<bool>; }) return plan.tapes_restart();
   else return false;
 }
@@ -151,8 +151,8 @@ struct unit_budget {
   wide tape_units = 0;  ///< units that one tape takes
 };
 /// The plan's budget in units; unlimited by default.
-template <schedule P>
-[[nodiscard]] constexpr unit_budget units_of(P const& plan) {
+template <schedule PlanGiven>
+[[nodiscard]] constexpr unit_budget units_of(PlanGiven const& plan) {
   if constexpr (requires {
                   { plan.units() } -> std::convertible_to<wide>;
                   { plan.tape_units() } -> std::convertible_to<wide>;
@@ -162,22 +162,22 @@ template <schedule P>
 }
 
 /// Whether the plan knows the tier of each of its slots. A plan that wraps another one has a member `has_slot_tiers()`.
-template <schedule P>
-[[nodiscard]] constexpr bool has_slot_tiers(P const& plan) {
+template <schedule PlanGiven>
+[[nodiscard]] constexpr bool has_slot_tiers(PlanGiven const& plan) {
   if constexpr (requires { { plan.has_slot_tiers() } -> std::convertible_to<bool>; }) return plan.has_slot_tiers();
   else return requires { { plan.slot_tier(slot_index{}) } -> std::same_as<tier>; };
 }
 /// The tier of a slot; memory by default.
-template <schedule P>
-[[nodiscard]] constexpr tier slot_tier(P const& plan, slot_index slot) {
+template <schedule PlanGiven>
+[[nodiscard]] constexpr tier slot_tier(PlanGiven const& plan, slot_index slot) {
   if constexpr (requires { { plan.slot_tier(slot) } -> std::same_as<tier>; }) return plan.slot_tier(slot);
   else return tier::memory;
 }
 
 /// Whether the plan may save states on tiers other than memory; by default, if it says of one of its slots that it is
 /// on one. A plan of your own that uses tiers has `slot_tier(slot)`, or a member `leaves_memory()`.
-template <schedule P>
-[[nodiscard]] constexpr bool leaves_memory(P const& plan) {
+template <schedule PlanGiven>
+[[nodiscard]] constexpr bool leaves_memory(PlanGiven const& plan) {
   if constexpr (requires { { plan.leaves_memory() } -> std::same_as<bool>; }) return plan.leaves_memory();
   else if constexpr (requires { { plan.slot_tier(slot_index{}) } -> std::same_as<tier>; }) {
     for (slot_index slot = 0; slot < slot_index(plan.slots()); ++slot)
@@ -188,45 +188,45 @@ template <schedule P>
 
 /// Whether the initial state is kept outside the plan's slots, so that `load` of `no_slot` restores it; false by
 /// default.
-template <schedule P>
-[[nodiscard]] constexpr bool initial_is_free(P const& plan) {
+template <schedule PlanGiven>
+[[nodiscard]] constexpr bool initial_is_free(PlanGiven const& plan) {
   if constexpr (requires { { plan.initial_is_free() } -> std::convertible_to<bool>; }) return plan.initial_is_free();
   else return false;
 }
 
 /// Whether executors run one step past each state that the plan saves before its turn, as executors of loops of unknown
 /// length do; false by default.
-template <schedule P>
-[[nodiscard]] constexpr bool runs_ahead(P const& plan) {
+template <schedule PlanGiven>
+[[nodiscard]] constexpr bool runs_ahead(PlanGiven const& plan) {
   if constexpr (requires { { plan.runs_ahead() } -> std::convertible_to<bool>; }) return plan.runs_ahead();
   else return false;
 }
 
 /// Whether the plan is for a loop whose length is known only when it ends, as `online` is; false by default.
-template <schedule P>
-[[nodiscard]] constexpr bool learns_length(P const& plan) {
+template <schedule PlanGiven>
+[[nodiscard]] constexpr bool learns_length(PlanGiven const& plan) {
   if constexpr (requires { { plan.learns_length() } -> std::convertible_to<bool>; }) return plan.learns_length();
   else return false;
 }
 
 /// Whether saved state i is a place to restart from; true by default. If false, it is only the input of the next
 /// adjoints.
-template <schedule P>
-[[nodiscard]] constexpr bool is_checkpoint(P const& plan, step_index i) {
+template <schedule PlanGiven>
+[[nodiscard]] constexpr bool is_checkpoint(PlanGiven const& plan, step_index i) {
   if constexpr (requires { { plan.is_checkpoint(i) } -> std::convertible_to<bool>; }) return plan.is_checkpoint(i);
   else return true;
 }
 
 /// A note on how the plan differs from what was asked for, a text with static storage; "" by default.
-template <schedule P>
-[[nodiscard]] constexpr char const* remark_of(P const& plan) {
+template <schedule PlanGiven>
+[[nodiscard]] constexpr char const* remark_of(PlanGiven const& plan) {
   if constexpr (requires { { plan.remark() } -> std::convertible_to<char const*>; }) return plan.remark();
   else return "";
 }
 
 /// Bytes of the tables that a plan shares with its copies and cursors; 0 by default.
-template <schedule P>
-[[nodiscard]] constexpr wide shared_table_bytes_of(P const& plan) {
+template <schedule PlanGiven>
+[[nodiscard]] constexpr wide shared_table_bytes_of(PlanGiven const& plan) {
   if constexpr (requires {
                   { plan.shared_table_bytes() } -> std::convertible_to<wide>;
                 })
@@ -235,8 +235,8 @@ template <schedule P>
 }
 
 /// Bytes that one cursor of the plan allocates; 0 by default.
-template <schedule P>
-[[nodiscard]] constexpr wide table_bytes_of(P const& plan) {
+template <schedule PlanGiven>
+[[nodiscard]] constexpr wide table_bytes_of(PlanGiven const& plan) {
   if constexpr (requires { { plan.table_bytes() } -> std::convertible_to<wide>; }) return plan.table_bytes();
   else return 0;
 }
@@ -248,8 +248,8 @@ struct reserved_memory {
 };
 /// What a sweep of the plan reserves. A plan for a loop of unknown length reserves more slots than it may need in the
 /// end. By default the plan's `slots()` and `table_bytes_of`.
-template <schedule P>
-[[nodiscard]] constexpr reserved_memory reserved_of(P const& plan) {
+template <schedule PlanGiven>
+[[nodiscard]] constexpr reserved_memory reserved_of(PlanGiven const& plan) {
   if constexpr (requires { { plan.reserved() } -> std::same_as<reserved_memory>; }) return plan.reserved();
   else return {plan.slots(), table_bytes_of(plan)};
 }

@@ -100,18 +100,18 @@ template <class T, class... Seen>
 }
 
 /// Calls `f(p, bytes)` for one run; p is void const* if the state is const.
-template <class T, class F>
-constexpr void visit_run(T* run, std::size_t bytes, F& f) {
+template <class T, class Fn>
+constexpr void visit_run(T* run, std::size_t bytes, Fn& f) {
   if constexpr (std::is_const_v<T>) f(static_cast<void const*>(run), bytes);
   else f(static_cast<void*>(run), bytes);
 }
 /// The type that a visitor receives for a run in device memory.
 template <class T>
 using device_run = device_pointer<std::conditional_t<std::is_const_v<T>, void const, void>>;
-template <class F, class Run>
-concept takes_device_runs = requires(F& f, Run run, std::size_t bytes) { f(run, bytes); };
-template <class X, class F>
-constexpr void visit_device_range(X& x, F& f) {
+template <class Fn, class Run>
+concept takes_device_runs = requires(Fn& f, Run run, std::size_t bytes) { f(run, bytes); };
+template <class State, class Fn>
+constexpr void visit_device_range(State& x, Fn& f) {
   auto const visit = [&](auto* run) {
     f(device_run<std::remove_pointer_t<decltype(run)>>{run}, std::size_t(x.size()) * sizeof(*run));
   };
@@ -119,8 +119,8 @@ constexpr void visit_device_range(X& x, F& f) {
   else visit(x.data());
 }
 /// vector<bool> has no addressable bytes: pack its bits, eight to a byte, call f, and unpack what f has written.
-template <class T, class F>
-constexpr void visit_bits(T& x, F& f) {
+template <class T, class Fn>
+constexpr void visit_bits(T& x, Fn& f) {
   constexpr std::size_t most = 512;
   for (std::size_t from = 0; from < x.size(); from += most) {
     std::size_t const count = x.size() - from < most ? x.size() - from : most;
@@ -137,11 +137,11 @@ constexpr void visit_bits(T& x, F& f) {
 
 /// A visitor that tells values of different structure apart: it takes the length of each container, whether each
 /// optional holds a value, and which alternative a variant holds, before their bytes.
-template <class F>
-concept takes_structure = requires(F& f, std::uint64_t count) { f.structure(count); };
-template <class F>
-constexpr void tell_structure([[maybe_unused]] F& f, [[maybe_unused]] std::size_t count) {
-  if constexpr (takes_structure<F>) f.structure(std::uint64_t(count));
+template <class Fn>
+concept takes_structure = requires(Fn& f, std::uint64_t count) { f.structure(count); };
+template <class Fn>
+constexpr void tell_structure([[maybe_unused]] Fn& f, [[maybe_unused]] std::size_t count) {
+  if constexpr (takes_structure<Fn>) f.structure(std::uint64_t(count));
 }
 
 template <class T> inline constexpr bool dense_elements = false;
@@ -151,8 +151,8 @@ template <contiguous T> inline constexpr bool dense_elements<T> = is_dense<typen
 template <class T>
 concept in_parts = std::is_array_v<T> || contiguous<T> || plain_range<T> || has_members<T>;
 /// How many elements a range has; a list that does not know is walked.
-template <class X>
-[[nodiscard]] constexpr std::size_t length_of(X const& x) {
+template <class State>
+[[nodiscard]] constexpr std::size_t length_of(State const& x) {
   if constexpr (requires { x.size(); }) return std::size_t(x.size());
   else {
     std::size_t count = 0;
@@ -160,9 +160,9 @@ template <class X>
     return count;
   }
 }
-template <class X, class F>
-constexpr void for_each_part(X& x, F f) {
-  using T = std::remove_const_t<X>;
+template <class State, class Fn>
+constexpr void for_each_part(State& x, Fn f) {
+  using T = std::remove_const_t<State>;
   if constexpr (std::is_array_v<T>)
     for (auto& element : x) f(element);
   else if constexpr (contiguous<T>)
@@ -173,11 +173,11 @@ constexpr void for_each_part(X& x, F f) {
     with_members<parts<T>()>(x, [&](auto&... member) { (f(member), ...); });
 }
 
-template <class X, class F>
-constexpr void visit_parts(X& x, F& f) {
-  using T = std::remove_const_t<X>;
-  if constexpr (traited_buffers<X>) state_traits<T>::visit_buffers(x, f);
-  else if constexpr (member_buffers<X>) x.visit_buffers(f);
+template <class State, class Fn>
+constexpr void visit_parts(State& x, Fn& f) {
+  using T = std::remove_const_t<State>;
+  if constexpr (traited_buffers<State>) state_traits<T>::visit_buffers(x, f);
+  else if constexpr (member_buffers<State>) x.visit_buffers(f);
   else if constexpr (requires { f.whole(x); }) f.whole(x);
   else if constexpr (number<T>) visit_run(address_of(x), value_bytes<T>(), f);
   else if constexpr (device_range<T>) visit_device_range(x, f);
@@ -187,7 +187,7 @@ constexpr void visit_parts(X& x, F& f) {
   }
   else if constexpr (is_dense<T>()) visit_run(address_of(x), sizeof(T), f);
   else if constexpr (complex_like<T>) {
-    using half = std::conditional_t<std::is_const_v<X>, typename T::value_type const, typename T::value_type>;
+    using half = std::conditional_t<std::is_const_v<State>, typename T::value_type const, typename T::value_type>;
     for (std::size_t k = 0; k < 2; ++k) visit_parts(reinterpret_cast<half*>(&x)[k], f);  // std::complex is two halves
   }
   else if constexpr (dense_elements<T>) {
@@ -197,10 +197,10 @@ constexpr void visit_parts(X& x, F& f) {
   else if constexpr (optional_like<T>) {
     tell_structure(f, x.has_value());
     if (x.has_value()) visit_parts(*x, f);
-    else visit_run(static_cast<std::conditional_t<std::is_const_v<X>, char const, char>*>(nullptr), 0, f);
+    else visit_run(static_cast<std::conditional_t<std::is_const_v<State>, char const, char>*>(nullptr), 0, f);
   }
   else if constexpr (in_parts<T>) {
-    if constexpr (takes_structure<F> && range_like<T> && !tuple_like<T>) tell_structure(f, length_of(x));
+    if constexpr (takes_structure<Fn> && range_like<T> && !tuple_like<T>) tell_structure(f, length_of(x));
     for_each_part(x, [&](auto& part) { visit_parts(part, f); });
   }
   else visit_run(address_of(x), sizeof(T), f);
@@ -222,11 +222,11 @@ concept device_buffered = detail::can_visit<std::remove_const_t<T>>() && detail:
 /// runs, 0 included.
 /// If a part of the state lies in device memory, f must accept `device_pointer`. Padding of aggregates and of numbers
 /// is never visited. Any other trivially copyable class is one run, padding included, and so is memory on a device.
-template <class T, class F>
-constexpr void visit_buffers(T& x, F&& f) {
+template <class T, class Fn>
+constexpr void visit_buffers(T& x, Fn&& f) {
   constexpr bool told = buffered<T> || device_buffered<T>;
   constexpr bool reachable =
-      !device_buffered<T> || detail::takes_device_runs<std::remove_reference_t<F>, detail::device_run<T>>;
+      !device_buffered<T> || detail::takes_device_runs<std::remove_reference_t<Fn>, detail::device_run<T>>;
   static_assert(told,
                 "cairn: cannot determine the bytes of this state; give it a member visit_buffers(f) or specialise "
                 "cairn::state_traits with visit_buffers(state, f)");
@@ -236,7 +236,7 @@ constexpr void visit_buffers(T& x, F&& f) {
   if constexpr (told && reachable) detail::visit_parts(x, f);
 }
 /// The same for a temporary view: a class that owns device memory makes one in the call.
-template <class T, class F>
-constexpr void visit_buffers(device_view<T> const&& x, F&& f) { visit_buffers(x, f); }
+template <class T, class Fn>
+constexpr void visit_buffers(device_view<T> const&& x, Fn&& f) { visit_buffers(x, f); }
 
 }  // namespace cairn

@@ -65,11 +65,11 @@ class event {
   [[nodiscard]] std::size_t bytes_held() const { return source_->bytes_held(source_->sweep); }
   /// Calls f(void const*, std::size_t) for each run of bytes of the live state (after `turn`: of the final state).
   /// Returns false and calls nothing if there is no live state or its bytes are not known; see `visit_buffers`.
-  template <class F>
-  bool each_buffer(F f) const {
+  template <class Fn>
+  bool each_buffer(Fn f) const {
     return source_->visit_live(
         source_->sweep,
-        [](void* context, void const* bytes, std::size_t size) { (*static_cast<F*>(context))(bytes, size); }, &f);
+        [](void* context, void const* bytes, std::size_t size) { (*static_cast<Fn*>(context))(bytes, size); }, &f);
   }
   /// What the plan has still to run and reverse at this moment, including an action that is about to begin; empty until
   /// the length of the loop is known. Cost: a copy of the plan's cursor and a walk to its end, so ask only once per

@@ -33,15 +33,15 @@ struct sweep_form {
 
 /// Whether a kept run holds the initial state outside the plan's slots: the slots may not hold it to the end, or there
 /// are no slots.
-template <schedule P>
-[[nodiscard]] constexpr bool initial_stands_apart(P const& plan) {
+template <schedule Plan>
+[[nodiscard]] constexpr bool initial_stands_apart(Plan const& plan) {
   return initial_is_free(plan) || tapes_of(plan) > 0 || plan.slots() == 0;
 }
 
 /// The same for any sweep. A sweep of an object holds a snapshot of the initial state only if the plan reads it again
 /// or the object is to end in it.
-template <schedule P>
-[[nodiscard]] constexpr bool initial_stands_apart(P const& plan, sweep_form form) {
+template <schedule Plan>
+[[nodiscard]] constexpr bool initial_stands_apart(Plan const& plan, sweep_form form) {
   bool const reads = form.snapshots && !form.keeps_run && form.ends != object_ends::at_initial;
   return reads ? initial_is_free(plan) : initial_stands_apart(plan);
 }

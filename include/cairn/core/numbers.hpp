@@ -56,15 +56,15 @@ template <class T, class... Seen>
 template <class T> inline constexpr bool floating_elements = false;
 template <contiguous T> inline constexpr bool floating_elements<T> = std::is_floating_point_v<typename T::value_type>;
 
-template <class X, class F>
-constexpr void list_numbers(X& x, F& f) {
-  using T = std::remove_const_t<X>;
-  if constexpr (traited_numbers<X>) state_traits<T>::visit_numbers(x, f);
-  else if constexpr (member_numbers<X>) x.visit_numbers(f);
+template <class State, class Fn>
+constexpr void list_numbers(State& x, Fn& f) {
+  using T = std::remove_const_t<State>;
+  if constexpr (traited_numbers<State>) state_traits<T>::visit_numbers(x, f);
+  else if constexpr (member_numbers<State>) x.visit_numbers(f);
   else if constexpr (std::is_floating_point_v<T>) f(&x, std::size_t{1});
   else if constexpr (number<T> || is_bit_vector<T> || random_source<T>) return;
   else if constexpr (complex_like<T>) {
-    using half = std::conditional_t<std::is_const_v<X>, typename T::value_type const, typename T::value_type>;
+    using half = std::conditional_t<std::is_const_v<State>, typename T::value_type const, typename T::value_type>;
     if constexpr (std::is_floating_point_v<half>)
       f(&reinterpret_cast<half*>(&x)[0], std::size_t{2});  // std::complex is laid out as two halves
   }
@@ -87,8 +87,8 @@ concept numbered = detail::can_list<std::remove_const_t<T>>();
 /// A type that cannot be taken apart, or of which only a part is differentiated, needs a member `visit_numbers(f)` for
 /// const and non-const objects, or `state_traits<T>::visit_numbers(x, f)`. Each calls f(T*, std::size_t) for the runs
 /// that count, always in the same order.
-template <class T, class F>
-constexpr void visit_numbers(T& x, F&& f) {
+template <class T, class Fn>
+constexpr void visit_numbers(T& x, Fn&& f) {
   constexpr bool told = numbered<T>, reachable = told || !detail::on_device<std::remove_const_t<T>>();
   static_assert(reachable,
                 "cairn: numbers of this type lie in device memory, where host code cannot read or vary them; use a "

@@ -15,16 +15,16 @@ namespace cairn {
 /// `stop_at(n, live)`, called once, says that the loop has n steps and that live, state n - 1 or n, is still there. It
 /// is called at a candidate in place of `next()`, or after an advance [i, to) that was cut short: i <= live <= n <= to.
 /// The cursor then returns drops, `turn [live, n)` and the reverse sweep.
-template <class C>
-concept open_cursor = cursor<C> && requires(C cursor, C const& asked, step_index i) {
+template <class Cursor>
+concept open_cursor = cursor<Cursor> && requires(Cursor cursor, Cursor const& asked, step_index i) {
   cursor.stop_at(i, i);
   { asked.lags() } -> std::same_as<bool>;
 };
 
 /// A plan that does not know the number of steps in advance: has `slots()`, and a `walk()` that returns an
 /// `open_cursor`; see `online`.
-template <class P>
-concept open_schedule = detail::copyable_value<P> && !schedule<P> && requires(P const& plan) {
+template <class Plan>
+concept open_schedule = detail::copyable_value<Plan> && !schedule<Plan> && requires(Plan const& plan) {
   { plan.slots() } -> std::same_as<slot_index>;
   requires open_cursor<std::remove_cvref_t<decltype(plan.walk())>>;
 };

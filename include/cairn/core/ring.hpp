@@ -68,9 +68,9 @@ class ring {
     requires std::default_initializable<State>
       : held_{} {}
   /// The given states, newest first; rvalues are moved.
-  template <class... X>
-    requires(sizeof...(X) == Count && (std::same_as<std::remove_cvref_t<X>, State> && ...))
-  constexpr explicit ring(X&&... newest_first) : held_{detail::taken(std::forward<X>(newest_first))...} {}
+  template <class... Input>
+    requires(sizeof...(Input) == Count && (std::same_as<std::remove_cvref_t<Input>, State> && ...))
+  constexpr explicit ring(Input&&... newest_first) : held_{detail::taken(std::forward<Input>(newest_first))...} {}
   /// The states that `make(age)` returns for ages 0 (newest) to Count - 1, made in place: for objects that cannot be
   /// moved.
   template <class Make>

@@ -43,8 +43,8 @@ struct indexed_stages {
 template <class Count, class Stage>
 indexed_stages(Count, Stage) -> indexed_stages<Stage>;
 
-/// A stage from a state of type X to the next state, whose adjoint is a Bar.
-template <class Stage, class X, class Bar>
-concept stage_of = detail::stage_reading<Stage, X, Bar>::shape.wrong == detail::stage_fault::none;
+/// A stage from a state of type State to the next state, whose adjoint is a Bar.
+template <class Stage, class State, class Bar>
+concept stage_of = detail::stage_reading<Stage, State, Bar>::shape.wrong == detail::stage_fault::none;
 
 }  // namespace cairn

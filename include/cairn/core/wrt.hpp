@@ -25,20 +25,20 @@ struct no_params {};
 /// Cost: three hashes of p per sweep, and no allocation if dp has its size already.
 /// \throws invalid_call   if p and dp are one object, or p has changed
 /// \ingroup start
-template <class P, class DP>
+template <class Params, class DP>
 struct wrt {
-  P const& p;  ///< the parameters
+  Params const& p;  ///< the parameters
   DP& dp;      ///< the gradient with respect to them
 
   /// \param params, gradient  must outlive the sweeps
-  constexpr wrt(P const& params, DP& gradient) : p{params}, dp{gradient} {
-    if constexpr (std::same_as<P, DP>)
+  constexpr wrt(Params const& params, DP& gradient) : p{params}, dp{gradient} {
+    if constexpr (std::same_as<Params, DP>)
       if (__builtin_addressof(params) == __builtin_addressof(gradient))
         throw invalid_call{"cairn::wrt", "the parameters and their gradient are one object", {}, "give two objects"};
   }
   /// Refused: a temporary.
   template <class Q>
-    requires std::is_same_v<std::remove_const_t<Q>, P>
+    requires std::is_same_v<std::remove_const_t<Q>, Params>
   constexpr wrt(Q&& params, DP& gradient) : p{params}, dp{gradient} {
     constexpr bool stays = std::is_void_v<Q>;
     static_assert(stays,
@@ -47,14 +47,14 @@ struct wrt {
   }
 };
 /// The types are those of the arguments.
-template <class P, class DP> wrt(P const&, DP&) -> wrt<P, DP>;
+template <class Params, class DP> wrt(Params const&, DP&) -> wrt<Params, DP>;
 
 namespace detail {
 
 /// The verb was given no `wrt`.
 struct no_wrt {};
 template <class T> inline constexpr bool is_wrt_itself = false;
-template <class P, class DP> inline constexpr bool is_wrt_itself<wrt<P, DP>> = true;
+template <class Params, class DP> inline constexpr bool is_wrt_itself<wrt<Params, DP>> = true;
 template <class T> inline constexpr bool is_wrt = is_wrt_itself<std::remove_cvref_t<T>>;
 
 template <class T, class... Seen> [[nodiscard]] consteval bool may_hold_numbers();
@@ -77,14 +77,14 @@ template <class T, class... Seen>
 }
 
 template <class Wrt> struct params_types { using p = double; using dp = double; };
-template <class P, class DP> struct params_types<wrt<P, DP>> { using p = P; using dp = DP; };
+template <class Params, class DP> struct params_types<wrt<Params, DP>> { using p = Params; using dp = DP; };
 
 /// Whether parameters and their gradient can be used: p can be hashed, dp holds numbers.
 template <class Wrt>
 [[nodiscard]] consteval bool check_wrt() {
-  using P = typename params_types<Wrt>::p;
+  using Params = typename params_types<Wrt>::p;
   using DP = typename params_types<Wrt>::dp;
-  constexpr bool hashed = hashable<P>, constant = std::is_const_v<DP>, listed = constant || numbered<DP>;
+  constexpr bool hashed = hashable<Params>, constant = std::is_const_v<DP>, listed = constant || numbered<DP>;
   constexpr bool numbers = [] {
     if constexpr (numbered<DP>) return may_hold_numbers<DP>();
     else return true;
@@ -94,28 +94,29 @@ template <class Wrt>
                 "are not all known; give them a member visit_buffers(f) or specialise cairn::state_traits with "
                 "visit_buffers(p, f)");
   static_assert(!constant, "cairn: the adjoint adds to the dp of cairn::wrt{p, dp}, so it must not be const");
-  static_assert(listed,
-                "cairn: the dp of cairn::wrt{p, dp} is set to zero, but its floating-point numbers cannot be found; give "
-                "it a member visit_numbers(f) or specialise cairn::state_traits with visit_numbers(dp, f)");
+  static_assert(
+      listed,
+      "cairn: the dp of cairn::wrt{p, dp} is set to zero, but its floating-point numbers cannot be found; give "
+      "it a member visit_numbers(f) or specialise cairn::state_traits with visit_numbers(dp, f)");
   static_assert(numbers,
                 "cairn: the dp of cairn::wrt{p, dp} holds no floating-point number, so no gradient can be added to it");
   return hashed && !constant && listed && numbers;
 }
 
 /// The floating-point numbers of dp become 0. If dp has the type of p, it first becomes a copy of p.
-template <class P, class DP>
-void set_zero(P const& p, DP& dp) {
-  if constexpr (std::same_as<P, DP> && copied_state<P>) copy_state(p, dp);
+template <class Params, class DP>
+void set_zero(Params const& p, DP& dp) {
+  if constexpr (std::same_as<Params, DP> && copied_state<Params>) copy_state(p, dp);
   visit_numbers(dp, [](auto* at, std::size_t count) {
     for (std::size_t k = 0; k < count; ++k) at[k] = 0;
   });
 }
 
 /// Parameters whose bytes are compared during a loop.
-template <class P>
+template <class Params>
 class watched_params {
  public:
-  explicit watched_params(P const& p) : p_{&p}, hash_{hash_of(p)} {}
+  explicit watched_params(Params const& p) : p_{&p}, hash_{hash_of(p)} {}
   /// \throws invalid_call   if they have changed
   void check(char const* operation) const {
     if (hash_of(*p_) != hash_)
@@ -124,17 +125,20 @@ class watched_params {
                          {},
                          "keep p as it is until the last sweep of the loop has ended, or run the loop again"};
   }
-  [[nodiscard]] P const& params() const noexcept { return *p_; }
+  [[nodiscard]] Params const& params() const noexcept { return *p_; }
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
 
  private:
-  P const* p_;
+  Params const* p_;
   std::uint64_t hash_;
 };
 
 /// The same parameters with another place for their gradient.
 template <class Wrt, class DP> struct with_gradient;
-template <class P, class Old, class DP> struct with_gradient<wrt<P, Old>, DP> { using type = wrt<P, DP>; };
+template <class Params, class Old, class DP>
+struct with_gradient<wrt<Params, Old>, DP> {
+  using type = wrt<Params, DP>;
+};
 template <class Wrt, class DP> using other_gradient = typename with_gradient<Wrt, DP>::type;
 
 /// A `wrt` as a run keeps it.
@@ -143,16 +147,16 @@ struct kept_wrt {
   explicit constexpr kept_wrt(Wrt const&) noexcept {}
   static constexpr void check(char const*) noexcept {}
 };
-template <class P, class DP>
-class kept_wrt<wrt<P, DP>> {
+template <class Params, class DP>
+class kept_wrt<wrt<Params, DP>> {
  public:
-  explicit kept_wrt(wrt<P, DP> const& by) : watch_{by.p}, dp_{&by.dp} {}
+  explicit kept_wrt(wrt<Params, DP> const& by) : watch_{by.p}, dp_{&by.dp} {}
   void check(char const* operation) const { watch_.check(operation); }
-  [[nodiscard]] P const& params() const noexcept { return watch_.params(); }
+  [[nodiscard]] Params const& params() const noexcept { return watch_.params(); }
   [[nodiscard]] DP& gradient() const noexcept { return *dp_; }
 
  private:
-  watched_params<P> watch_;
+  watched_params<Params> watch_;
   DP* dp_;
 };
 

@@ -96,8 +96,8 @@ struct measured {
   [[nodiscard]] static consteval adjoint_form form_of() {
     return detail::shape_of_adjoint<Adjoint, State, Bar>().form;
   }
-  template <class State, class Bar, class Seed, class X>
-  static void note_bar(workload& work, Seed& seed, X& x) {
+  template <class State, class Bar, class Seed, class Input>
+  static void note_bar(workload& work, Seed& seed, Input& x) {
     if constexpr (std::is_same_v<Bar, library_bar>) work.adjoint_bytes = 0;
     else if constexpr (detail::seed_function<Seed, State>) work.adjoint_bytes = bytes_of(detail::call_lending(seed, x));
     else work.adjoint_bytes = bytes_of(seed);

@@ -29,25 +29,27 @@ struct choice {
   using state = std::remove_cvref_t<State>;
   using record = std::conditional_t<std::is_void_v<Record>, no_record, std::remove_cvref_t<Record>>;
 };
-template <class R, class X, class... Index> choice<X, R> choice_of(R (*)(X, Index...));
-template <class R, class C, class X, class... Index> choice<X, R> choice_of(R (C::*)(X, Index...));
-template <class R, class C, class X, class... Index> choice<X, R> choice_of(R (C::*)(X, Index...) const);
+template <class Result, class Input, class... Index> choice<Input, Result> choice_of(Result (*)(Input, Index...));
+template <class Result, class Class, class Input, class... Index>
+choice<Input, Result> choice_of(Result (Class::*)(Input, Index...));
+template <class Result, class Class, class Input, class... Index>
+choice<Input, Result> choice_of(Result (Class::*)(Input, Index...) const);
 
-template <class F> struct chosen_by { using type = choice<no_record, no_record>; };
-template <class F>
-  requires requires { choice_of(&F::operator()); }
-struct chosen_by<F> { using type = decltype(choice_of(&F::operator())); };
-template <class F>
-  requires std::is_function_v<std::remove_pointer_t<F>>
-struct chosen_by<F> { using type = decltype(choice_of(static_cast<F>(nullptr))); };
+template <class Fn> struct chosen_by { using type = choice<no_record, no_record>; };
+template <class Fn>
+  requires requires { choice_of(&Fn::operator()); }
+struct chosen_by<Fn> { using type = decltype(choice_of(&Fn::operator())); };
+template <class Fn>
+  requires std::is_function_v<std::remove_pointer_t<Fn>>
+struct chosen_by<Fn> { using type = decltype(choice_of(static_cast<Fn>(nullptr))); };
 
 /// Calls f(x..., i), or f(x...) if f takes no index.
-template <class F, class... X>
-concept calls_at_step = calls<F, X..., step_index const&> || calls<F, X...>;
-template <class F, class... X>
-decltype(auto) call_at_step(F& f, step_index const i, X&&... x) {
-  if constexpr (calls<F, X..., step_index const&>) return call_lending(f, std::forward<X>(x)..., i);
-  else return call_lending(f, std::forward<X>(x)...);
+template <class Fn, class... Input>
+concept calls_at_step = calls<Fn, Input..., step_index const&> || calls<Fn, Input...>;
+template <class Fn, class... Input>
+decltype(auto) call_at_step(Fn& f, step_index const i, Input&&... x) {
+  if constexpr (calls<Fn, Input..., step_index const&>) return call_lending(f, std::forward<Input>(x)..., i);
+  else return call_lending(f, std::forward<Input>(x)...);
 }
 /// Stands for a record that is a number. It does not convert to other numbers, so it cannot be mistaken for an index.
 template <class Record>
@@ -56,20 +58,21 @@ struct record_only {
     requires std::is_same_v<std::remove_cv_t<T>, Record>
   operator T() const;
 };
-template <class F, class Record, class... X>
-concept takes_record = calls<F, X..., Record const&> &&
-    (!std::is_arithmetic_v<Record> || !one_signature<F> || calls<F, X..., record_only<Record>>);
+template <class Fn, class Record, class... Input>
+concept takes_record = calls<Fn, Input..., Record const&> &&
+    (!std::is_arithmetic_v<Record> || !one_signature<Fn> || calls<Fn, Input..., record_only<Record>>);
 /// Called as f(x..., i, record), without converting i to a floating-point number.
-template <class F, class Record, class... X>
-concept takes_index_and_record = takes_record<F, Record, X..., step_index const&> &&
-    !(one_signature<F> && calls<F, X..., floating_only, Record const&>);
+template <class Fn, class Record, class... Input>
+concept takes_index_and_record = takes_record<Fn, Record, Input..., step_index const&> &&
+    !(one_signature<Fn> && calls<Fn, Input..., floating_only, Record const&>);
 /// Called as f(x..., i, record) or as f(x..., record).
-template <class F, class Record, class... X>
-concept calls_with_record = takes_index_and_record<F, Record, X...> || takes_record<F, Record, X...>;
-template <class F, class Record, class... X>
-decltype(auto) call_with_record(F& f, step_index const i, Record const& record, X&&... x) {
-  if constexpr (takes_index_and_record<F, Record, X...>) return call_lending(f, std::forward<X>(x)..., i, record);
-  else return call_lending(f, std::forward<X>(x)..., record);
+template <class Fn, class Record, class... Input>
+concept calls_with_record = takes_index_and_record<Fn, Record, Input...> || takes_record<Fn, Record, Input...>;
+template <class Fn, class Record, class... Input>
+decltype(auto) call_with_record(Fn& f, step_index const i, Record const& record, Input&&... x) {
+  if constexpr (takes_index_and_record<Fn, Record, Input...>)
+    return call_lending(f, std::forward<Input>(x)..., i, record);
+  else return call_lending(f, std::forward<Input>(x)..., record);
 }
 
 /// The records of a loop; reused for the next loop.
@@ -90,10 +93,10 @@ struct step_records {
 
 /// A user's callable that also receives the record of its step: an adjoint with one or two states, or the `record` of a
 /// recording adjoint.
-template <class F, class Record>
+template <class Fn, class Record>
 struct recalling {
-  using called = std::remove_reference_t<F>;
-  kept_callable<F> kept;
+  using called = std::remove_reference_t<Fn>;
+  kept_callable<Fn> kept;
   step_records<Record> const* records;
 
   template <class State>
@@ -187,9 +190,9 @@ class adaptive {
   }
   /// Adds the record of the step as last argument of an adjoint, or of the `record` of a recording adjoint: `f(x, bar[,
   /// i], record)`, `f(x, x1, bar[, i], record)`, `tape = f(x[, i], record)`. Keeps an lvalue by reference.
-  template <class F>
-  [[nodiscard]] auto with_record(F&& f) const {
-    return detail::recalling<detail::kept_as<F>, Record>{std::forward<F>(f), &records_};
+  template <class Fn>
+  [[nodiscard]] auto with_record(Fn&& f) const {
+    return detail::recalling<detail::kept_as<Fn>, Record>{std::forward<Fn>(f), &records_};
   }
 
   /// The records, one for each step that has run.

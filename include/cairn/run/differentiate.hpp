@@ -56,69 +56,73 @@ inline void check_reached(step_index steps, step_index last_state) {
     throw invalid_call{"cairn::differentiate", "the objective has a term at a state that the loop does not reach",
                        {{"state", last_state}, {"steps", steps}}, "name states from 0 to the number of steps"};
 }
-template <class P>
-[[nodiscard]] constexpr step_index steps_of(P const& plan) {
-  if constexpr (std::is_integral_v<P>) return step_index(plan);
-  else if constexpr (counted_budget<P>) return plan.steps;
-  else if constexpr (measured_budget<P>) return plan.budget.steps;
+template <class ParamsGiven>
+[[nodiscard]] constexpr step_index steps_of(ParamsGiven const& plan) {
+  if constexpr (std::is_integral_v<ParamsGiven>) return step_index(plan);
+  else if constexpr (counted_budget<ParamsGiven>) return plan.steps;
+  else if constexpr (measured_budget<ParamsGiven>) return plan.budget.steps;
   else return plan.steps();
 }
 
 /// The memory of `differentiate` that outlives a call, if its caller keeps it: the result, and parts of it that are
 /// used during the sweep.
-template <class Bar, class P>
+template <class Bar, class ParamsGiven>
 struct result_memory {
-  derivatives<Bar, P> result;
+  derivatives<Bar, ParamsGiven> result;
   [[nodiscard]] auto& params() noexcept {
-    if constexpr (no_p<P>) return none;
+    if constexpr (no_p<ParamsGiven>) return none;
     else return result.params;
   }
   [[no_unique_address]] no_params none = {};
 };
 
 /// The checks of a model and an objective. One function: each function called adds lines to the compiler's message.
-template <class M, class State, class P, class Objective>
+template <class ModelType, class State, class ParamsGiven, class Objective>
 [[nodiscard]] consteval bool check_model() {
-  constexpr bool model = has_parts<M>;
+  constexpr bool model = has_parts<ModelType>;
   static_assert(model,
                 "cairn: the first argument must be a model: cairn::model{step, adjoint}, an object with members step "
                 "and adjoint, or cairn::by_tool(tape, step)");
   if constexpr (!model) return false;
   else {
-    using Bar = bar_in<M, State>;
-    constexpr bool bar = makes_bar<M, State> || (copied_state<State> && numbered<State>);
-    constexpr bool value = Objective::template fits<State, P, double>, given = Objective::has_derivatives;
-    constexpr bool derives = !given || !bar || !value || Objective::template derives<State, Bar, P, P>;
+    using Bar = bar_in<ModelType, State>;
+    constexpr bool bar = makes_bar<ModelType, State> || (copied_state<State> && numbered<State>);
+    constexpr bool value = Objective::template fits<State, ParamsGiven, double>, given = Objective::has_derivatives;
+    constexpr bool derives =
+        !given || !bar || !value || Objective::template derives<State, Bar, ParamsGiven, ParamsGiven>;
     static_assert(bar,
                   "cairn: the adjoint of this state cannot be made from a copy of it; give the model a member bar(x) "
                   "that returns an adjoint whose numbers are zero");
-    static_assert(value,
-                  "cairn: a term of the objective must be `f(x)`, `f(x, p)` or `f(x, p, i)` and return a number: p comes "
-                  "before i, and a generic f takes it by reference; without parameters `f(x)` or `f(x, i)`");
-    static_assert(given,
-                  "cairn: with an adjoint by hand each term needs its derivative; give cairn::at_end(f, df), at_every(k, "
-                  "f, df) or at_states(states, f, df), or objects with members value and add_gradient");
-    static_assert(derives,
-                  "cairn: the derivative of a term must be `df(x, bar)`, `df(x, bar, p, dp)` or `df(x, bar, p, dp, i)`, "
-                  "and add to bar and dp; without parameters `df(x, bar)` or `df(x, bar, i)`");
+    static_assert(
+        value,
+        "cairn: a term of the objective must be `f(x)`, `f(x, p)` or `f(x, p, i)` and return a number: p comes "
+        "before i, and a generic f takes it by reference; without parameters `f(x)` or `f(x, i)`");
+    static_assert(
+        given,
+        "cairn: with an adjoint by hand each term needs its derivative; give cairn::at_end(f, df), at_every(k, "
+        "f, df) or at_states(states, f, df), or objects with members value and add_gradient");
+    static_assert(
+        derives,
+        "cairn: the derivative of a term must be `df(x, bar)`, `df(x, bar, p, dp)` or `df(x, bar, p, dp, i)`, "
+        "and add to bar and dp; without parameters `df(x, bar)` or `df(x, bar, i)`");
     return bar && value && given && derives;
   }
 }
 
 /// The `wrt` that a model with these parameters is called with.
-template <class P> struct model_wrt { using type = wrt<P, P>; };
+template <class ParamsGiven> struct model_wrt { using type = wrt<ParamsGiven, ParamsGiven>; };
 template <> struct model_wrt<no_params> { using type = no_wrt; };
 
 /// Everything that a sweep over a model needs: the functions with parameters and losses bound.
-template <class State, class Bar, class M, class P, class Objective>
+template <class State, class Bar, class ModelType, class ParamsGiven, class Objective>
 class model_sweep {
  public:
-  model_sweep(M& m, P const& p, P& dp, Objective const& objective)
+  model_sweep(ModelType& m, ParamsGiven const& p, ParamsGiven& dp, Objective const& objective)
       : model_{m}, losses_{objective, p, dp}, step_{step_in(m)}, adjoint_{adjoint_in(m)}, bound_{bind(step_, p)},
         back_{bind_back(adjoint_, p, dp)} {}
   model_sweep(model_sweep const&) = delete;
 
-  using losses_type = losses<Objective, P, P>;
+  using losses_type = losses<Objective, ParamsGiven, ParamsGiven>;
   [[nodiscard]] auto step() { return with_losses<State>(bound_, losses_); }
   template <class Step>
   [[nodiscard]] auto adjoint(Step& step) { return with_losses<State, Bar>(back_, losses_, step, object_); }
@@ -133,43 +137,43 @@ class model_sweep {
   [[nodiscard]] losses_type& terms() noexcept { return losses_; }
 
  private:
-  template <class F>
-  static decltype(auto) bind(F& f, [[maybe_unused]] P const& p) {
-    if constexpr (no_p<P>) return (f);
+  template <class Fn>
+  static decltype(auto) bind(Fn& f, [[maybe_unused]] ParamsGiven const& p) {
+    if constexpr (no_p<ParamsGiven>) return (f);
     else return bind_step<State>(f, p);
   }
-  template <class F>
-  static decltype(auto) bind_back(F& f, [[maybe_unused]] P const& p, [[maybe_unused]] P& dp) {
-    if constexpr (no_p<P>) return (f);
+  template <class Fn>
+  static decltype(auto) bind_back(Fn& f, [[maybe_unused]] ParamsGiven const& p, [[maybe_unused]] ParamsGiven& dp) {
+    if constexpr (no_p<ParamsGiven>) return (f);
     else return bind_adjoint<State, Bar>(f, p, dp);
   }
-  M& model_;
+  ModelType& model_;
   losses_type losses_;
-  decltype(step_in(std::declval<M&>())) step_;
-  decltype(adjoint_in(std::declval<M&>())) adjoint_;
-  decltype(bind(std::declval<std::remove_reference_t<decltype(step_in(std::declval<M&>()))>&>(),
-                std::declval<P const&>())) bound_;
-  decltype(bind_back(std::declval<std::remove_reference_t<decltype(adjoint_in(std::declval<M&>()))>&>(),
-                     std::declval<P const&>(), std::declval<P&>())) back_;
+  decltype(step_in(std::declval<ModelType&>())) step_;
+  decltype(adjoint_in(std::declval<ModelType&>())) adjoint_;
+  decltype(bind(std::declval<std::remove_reference_t<decltype(step_in(std::declval<ModelType&>()))>&>(),
+                std::declval<ParamsGiven const&>())) bound_;
+  decltype(bind_back(std::declval<std::remove_reference_t<decltype(adjoint_in(std::declval<ModelType&>()))>&>(),
+                     std::declval<ParamsGiven const&>(), std::declval<ParamsGiven&>())) back_;
   State* object_ = nullptr;
 };
 
 /// One sweep over a model, into memory that may be kept.
 /// \tparam X0  the state, const if it is copied
-template <class M, class X0, class P, class Place, class Objective, class... Last>
-void differentiate_into(result_memory<bar_in<M, std::remove_const_t<X0>>, P>& memory, M& m, X0& x0, P const& p,
-                        Place const& place, Objective const& objective, Last&&... last) {
+template <class ModelType, class X0, class ParamsGiven, class Place, class Objective, class... Last>
+void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>, ParamsGiven>& memory, ModelType& m,
+                        X0& x0, ParamsGiven const& p, Place const& place, Objective const& objective, Last&&... last) {
   using State = std::remove_const_t<X0>;
-  using Bar = bar_in<M, State>;
+  using Bar = bar_in<ModelType, State>;
   using back_type = std::remove_reference_t<decltype(adjoint_in(m))>;
-  using Wrt = typename model_wrt<P>::type;
+  using Wrt = typename model_wrt<ParamsGiven>::type;
   auto& dp = memory.params();
-  model_sweep<State, Bar, M, P, Objective> sweep{m, p, dp, objective};
+  model_sweep<State, Bar, ModelType, ParamsGiven, Objective> sweep{m, p, dp, objective};
   auto step = sweep.step();
   auto adjoint = sweep.adjoint(step);
   auto seed = sweep.seed(memory.result.state);
   auto const run = [&](auto const& check) {
-    if constexpr (!no_p<P>) set_zero(p, dp);
+    if constexpr (!no_p<ParamsGiven>) set_zero(p, dp);
     auto const at_seed = [&](State const& x) -> Bar {
       check();
       if constexpr (is_run_while<Place>) check_reached(sweep.terms().steps(), objective.last_state());
@@ -182,7 +186,7 @@ void differentiate_into(result_memory<bar_in<M, std::remove_const_t<X0>>, P>& me
                                        std::forward<Last>(last)...);
         memory.result.state = loop.reverse(at_seed, adjoint);
       };
-      if constexpr (no_p<P>) go(place.keep_going);
+      if constexpr (no_p<ParamsGiven>) go(place.keep_going);
       else go(asked{place.keep_going, p});
     } else {
       using Plan = plan_type<Place>;
@@ -191,9 +195,9 @@ void differentiate_into(result_memory<bar_in<M, std::remove_const_t<X0>>, P>& me
                             .adjoint = back.form, .adjoint_by_value = back.by_value};
       auto const options = last_of<last_kind::options, State, Plan>(no_options{}, last...);
       wide params = 0;
-      if constexpr (!no_p<P>) params = bytes_of_params(wrt<P, P>{p, dp});
+      if constexpr (!no_p<ParamsGiven>) params = bytes_of_params(wrt<ParamsGiven, ParamsGiven>{p, dp});
       auto const sized = [&]() -> decltype(auto) {  // an adjoint, for its size
-        if constexpr (makes_bar<M, State>) return m.bar(std::as_const(x0));
+        if constexpr (makes_bar<ModelType, State>) return m.bar(std::as_const(x0));
         else return std::as_const(x0);
       };
       Plan const& plan = [&]() -> decltype(auto) {
@@ -201,7 +205,7 @@ void differentiate_into(result_memory<bar_in<M, std::remove_const_t<X0>>, P>& me
           return plan_from<State, Bar>(place, std::as_const(x0), sized(), form, options, params);
         else {  // a probe never adds to the result
           auto scratch = copy_of(dp);
-          model_sweep<State, Bar, M, P, Objective> probed{m, p, scratch, objective};
+          model_sweep<State, Bar, ModelType, ParamsGiven, Objective> probed{m, p, scratch, objective};
           auto probed_step = probed.step();
           auto probed_back = probed.adjoint(probed_step);
           auto const probed_seed = [&](State const& x) -> Bar {
@@ -219,7 +223,7 @@ void differentiate_into(result_memory<bar_in<M, std::remove_const_t<X0>>, P>& me
     }
     check();
   };
-  if constexpr (no_p<P>) run([] {});
+  if constexpr (no_p<ParamsGiven>) run([] {});
   else {
     watched_params const watch{p};
     run([&] { watch.check("cairn::differentiate"); });
@@ -233,16 +237,16 @@ template <class KeepGoing, class Plan>
 struct plan_of_place<run_while<KeepGoing, Plan>> { using type = open_plan<Plan>; };
 
 /// All checks of `differentiate`.
-template <class M, class X0, class P, class Place, class Objective, class... Last>
+template <class ModelType, class X0, class ParamsGiven, class Place, class Objective, class... Last>
 [[nodiscard]] consteval bool check_differentiated() {
   using State = std::remove_cvref_t<X0>;
-  using Wrt = typename model_wrt<P>::type;
-  if constexpr (!check_model<M, State, P, Objective>()) return false;
+  using Wrt = typename model_wrt<ParamsGiven>::type;
+  if constexpr (!check_model<ModelType, State, ParamsGiven, Objective>()) return false;
   else {
     using Plan = typename plan_of_place<Place>::type;
-    using Bar = bar_in<M, State>;
-    using StepF = std::remove_reference_t<decltype(step_in(std::declval<M&>()))>;
-    using AdjointF = std::remove_reference_t<decltype(adjoint_in(std::declval<M&>()))>;
+    using Bar = bar_in<ModelType, State>;
+    using StepF = std::remove_reference_t<decltype(step_in(std::declval<ModelType&>()))>;
+    using AdjointF = std::remove_reference_t<decltype(adjoint_in(std::declval<ModelType&>()))>;
     constexpr bool may_stop = is_run_while<Place>;
     using Known = std::conditional_t<may_stop, step_index, Place>;
     if constexpr (!check_forward<StepF, State, Known, may_stop, Wrt>()) return false;
@@ -256,18 +260,18 @@ template <class M, class X0, class P, class Place, class Objective, class... Las
   }
 }
 
-template <class M, class X0, class P, class Place, class F, class... Last>
-[[nodiscard]] auto differentiated(M& m, X0& x0, P const& p, Place const& plan, F f, Last&&... last) {
+template <class ModelType, class X0, class ParamsGiven, class Place, class Fn, class... Last>
+[[nodiscard]] auto differentiated(ModelType& m, X0& x0, ParamsGiven const& p, Place const& plan, Fn f, Last&&... last) {
   auto const objective = as_objective(std::move(f));
   if constexpr (!is_run_while<Place>) check_reached(steps_of(plan), objective.last_state());
-  result_memory<bar_in<M, std::remove_const_t<X0>>, P> memory;
+  result_memory<bar_in<ModelType, std::remove_const_t<X0>>, ParamsGiven> memory;
   differentiate_into(memory, m, x0, p, plan, objective, std::forward<Last>(last)...);
   return std::move(memory.result);
 }
 
 /// A model whose adjoint is made by a tool.
-template <class M>
-concept has_its_tool = requires { typename std::remove_cvref_t<M>::tool_of_model; };
+template <class ModelType>
+concept has_its_tool = requires { typename std::remove_cvref_t<ModelType>::tool_of_model; };
 
 }  // namespace detail
 
@@ -289,22 +293,22 @@ concept has_its_tool = requires { typename std::remove_cvref_t<M>::tool_of_model
 /// \throws invalid_call   before any step runs, if the objective names a state after the loop's end; if p changes; what
 ///   `gradient` throws
 /// \ingroup start
-template <class M, class X0, class P, class Place, class F, class... Last>
-  requires(detail::plan_place<Place> && !detail::has_its_tool<M>)
-auto differentiate(M&& m, X0&& x0, P const& p, Place const& plan, F f, Last&&... last) {
-  using Model = std::remove_reference_t<M>;
+template <class ModelType, class X0, class ParamsGiven, class Place, class Fn, class... Last>
+  requires(detail::plan_place<Place> && !detail::has_its_tool<ModelType>)
+auto differentiate(ModelType&& m, X0&& x0, ParamsGiven const& p, Place const& plan, Fn f, Last&&... last) {
+  using Model = std::remove_reference_t<ModelType>;
   using State = std::remove_cvref_t<X0>;
-  if constexpr (!detail::check_differentiated<Model, X0, P, Place, detail::objective_type<F>, Last...>())
-    return derivatives<typename detail::first_returned<State>::type, P>{};
+  if constexpr (!detail::check_differentiated<Model, X0, ParamsGiven, Place, detail::objective_type<Fn>, Last...>())
+    return derivatives<typename detail::first_returned<State>::type, ParamsGiven>{};
   else return detail::differentiated(m, x0, p, plan, std::move(f), std::forward<Last>(last)...);
 }
 /// The same without parameters: `auto [value, by_state] = differentiate(model, x0, plan, objective)`.
-template <class M, class X0, class Place, class F, class... Last>
-  requires(detail::plan_place<Place> && !detail::has_its_tool<M>)
-auto differentiate(M&& m, X0&& x0, Place const& plan, F f, Last&&... last) {
-  using Model = std::remove_reference_t<M>;
+template <class ModelType, class X0, class Place, class Fn, class... Last>
+  requires(detail::plan_place<Place> && !detail::has_its_tool<ModelType>)
+auto differentiate(ModelType&& m, X0&& x0, Place const& plan, Fn f, Last&&... last) {
+  using Model = std::remove_reference_t<ModelType>;
   using State = std::remove_cvref_t<X0>;
-  if constexpr (!detail::check_differentiated<Model, X0, no_params, Place, detail::objective_type<F>, Last...>())
+  if constexpr (!detail::check_differentiated<Model, X0, no_params, Place, detail::objective_type<Fn>, Last...>())
     return derivatives<typename detail::first_returned<State>::type>{};
   else return detail::differentiated(m, x0, no_params{}, plan, std::move(f), std::forward<Last>(last)...);
 }

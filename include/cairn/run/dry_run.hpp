@@ -37,8 +37,8 @@ class phantom {
   }
   [[nodiscard]] std::size_t bytes() const noexcept { return std::size_t(bytes_); }
   /// A replay check can compare only its size.
-  template <class F>
-  void visit_buffers(F& f) const {
+  template <class Fn>
+  void visit_buffers(Fn& f) const {
     f(static_cast<void const*>(&bytes_), sizeof bytes_);
   }
 

@@ -56,18 +56,18 @@ struct adjoint_of_each {
   }
 
  private:
-  template <class State, class X, class Bars>
-  void step_back(X& x, Bars& bars, step_index const i) const {
+  template <class State, class Input, class Bars>
+  void step_back(Input& x, Bars& bars, step_index const i) const {
     constexpr bool indexed = shape_on_each<Adjoint, State, Bars>().indexed;
     on_each<State>(x, bars, [&](auto& bar) { pull_back_step<indexed>(*adjoint, bar, x, i); });
   }
-  template <class State, class X, class Bars>
-  void leaf_back(X& x, Bars& bars, step_index const first, step_index const last) const {
+  template <class State, class Input, class Bars>
+  void leaf_back(Input& x, Bars& bars, step_index const first, step_index const last) const {
     on_each<State>(x, bars, [&](auto& bar) { pull_back(*adjoint, bar, x, bar, first, last); });
   }
   /// Restores an object that the adjoint of one bar has changed, for the adjoint of the next.
-  template <class State, class X, class Bars, class F>
-  void on_each([[maybe_unused]] X& x, Bars& bars, F f) const {
+  template <class State, class Input, class Bars, class Fn>
+  void on_each([[maybe_unused]] Input& x, Bars& bars, Fn f) const {
     if constexpr (!detail::moves_object<Adjoint, State, typename Bars::value_type>()) {
       for (auto& bar : bars) f(bar);
     } else {

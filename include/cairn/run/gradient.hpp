@@ -39,19 +39,20 @@ struct refused_bar {
   using type = typename first_returned<std::conditional_t<is_seed, bar_type<Seed, State>, void>, State>::type;
 };
 /// The state; if step and initial state are swapped, the argument in the step's place.
-template <class Step, class S, bool = swapped<Step, S>()>
-struct refused_state { using type = S; };
-template <class Step, class S>
-struct refused_state<Step, S, true> { using type = Step; };
+template <class Step, class StateType, bool = swapped<Step, StateType>()>
+struct refused_state { using type = StateType; };
+template <class Step, class StateType>
+struct refused_state<Step, StateType, true> { using type = Step; };
 /// The step for that question; with parameters it is not asked.
 template <class Step, class Wrt> using step_refused = std::conditional_t<is_wrt<Wrt>, no_wrt, Step>;
 
 /// Detects a number of checkpoints after the number of steps, which moves seed and adjoint one place back.
-template <class P, class Count, class Seed, class Adjoint, class S>
+template <class PlanGiven, class Count, class Seed, class Adjoint, class StateType>
 [[nodiscard]] consteval bool check_no_count() {
-  if constexpr (std::is_integral_v<P> && std::is_integral_v<Count> && !is_options<Adjoint> && !is_wrt<Adjoint>) {
+  if constexpr (std::is_integral_v<PlanGiven> && std::is_integral_v<Count> && !is_options<Adjoint> &&
+                !is_wrt<Adjoint>) {
     constexpr bool counted =
-        shape_of_adjoint<std::remove_reference_t<Adjoint>, S, bar_type<Seed, S>>().wrong == fault::none;
+        shape_of_adjoint<std::remove_reference_t<Adjoint>, StateType, bar_type<Seed, StateType>>().wrong == fault::none;
     static_assert(!counted,
                   "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = "
                   "count}} as the third argument");
@@ -137,10 +138,11 @@ void note_params([[maybe_unused]] std::uint64_t hash, [[maybe_unused]] Last&... 
 }
 
 /// The same with the parameters of `by`, if there are any.
-template <class Bar, class State, class Step, class X0, class P, class Seed, class Adjoint, class Wrt, class... Last>
-Bar sweep_by(Step& step, X0&& x0, P const& place, Seed&& seed, Adjoint& adjoint, [[maybe_unused]] Wrt& by,
+template <class Bar, class State, class Step, class X0, class PlanGiven, class Seed, class Adjoint, class Wrt,
+          class... Last>
+Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& adjoint, [[maybe_unused]] Wrt& by,
              Last&&... last) {
-  using Plan = plan_type<P>;
+  using Plan = plan_type<PlanGiven>;
   using shapes = shapes_with<std::remove_const_t<Wrt>>;
   static constexpr auto back = shapes::template adjoint<Adjoint, State, Bar>();
   static constexpr sweep_form form{.step = shapes::template step<Step, State>().form,
@@ -148,7 +150,8 @@ Bar sweep_by(Step& step, X0&& x0, P const& place, Seed&& seed, Adjoint& adjoint,
   auto const options = last_of<last_kind::options, State, Plan>(no_options{}, last...);
   if constexpr (!is_wrt<Wrt>) {
     Plan const& plan = [&]() -> decltype(auto) {
-      if constexpr (!measured_budget<P>) return plan_from<State, Bar>(place, std::as_const(x0), seed, form, options, 0);
+      if constexpr (!measured_budget<PlanGiven>)
+        return plan_from<State, Bar>(place, std::as_const(x0), seed, form, options, 0);
       else return place.template plan_for_loop<State, Bar>(step, x0, seed, adjoint, form, 0, check_asked(options));
     }();
     predict<State, Bar>(plan, std::as_const(x0), seed, form, options, 0, last...);
@@ -159,7 +162,7 @@ Bar sweep_by(Step& step, X0&& x0, P const& place, Seed&& seed, Adjoint& adjoint,
     wide const params = bytes_of_params(by);
     auto run_step = bind_step<State>(step, by.p);
     Plan const& plan = [&]() -> decltype(auto) {
-      if constexpr (!measured_budget<P>)
+      if constexpr (!measured_budget<PlanGiven>)
         return plan_from<State, Bar>(place, std::as_const(x0), seed, form, options, params);
       else {
         auto scratch = copy_of(by.dp);  // a probe never adds to the caller's sum
@@ -181,7 +184,8 @@ Bar sweep_by(Step& step, X0&& x0, P const& place, Seed&& seed, Adjoint& adjoint,
       else return Bar(std::forward<Seed>(seed));
     };
     if constexpr (std::is_same_v<Bar, library_bar>) {
-      sweep_with<Bar, State, Plan>(run_step, std::forward<X0>(x0), plan, at_seed, run_back, std::forward<Last>(last)...);
+      sweep_with<Bar, State, Plan>(run_step, std::forward<X0>(x0), plan, at_seed, run_back,
+                                   std::forward<Last>(last)...);
       watch.check("cairn::gradient");
       return Bar{};
     } else {
@@ -219,20 +223,21 @@ Bar sweep_by(Step& step, X0&& x0, P const& place, Seed&& seed, Adjoint& adjoint,
 /// \throws anything   that step, adjoint, seed, copies or observer throw, unchanged; the workspace can be used again
 ///   afterwards
 /// \ingroup start
-template <class Step, class X0, class P, class Seed, class Adjoint, class... Last>
-auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoint, Last&&... last) {
+template <class Step, class X0, class PlanGiven, class Seed, class Adjoint, class... Last>
+auto gradient(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&& adjoint, Last&&... last) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
-  using Plan = detail::plan_type<P>;
+  using Plan = detail::plan_type<PlanGiven>;
   using Wrt = detail::wrt_in<State, Plan, Last...>;
   using Asked = detail::step_refused<Step, Wrt>;
   using Settings = detail::options_asked<State, Plan, Last...>;
-  if constexpr (!detail::check_forward<StepF, State, P, false, Wrt>())
+  if constexpr (!detail::check_forward<StepF, State, PlanGiven, false, Wrt>())
     return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_gradient<Asked, X0, Seed>();
-  else if constexpr (!detail::check_no_count<P, std::remove_cvref_t<Seed>, Adjoint, detail::first_of_last<Last...>, State>())
+  else if constexpr (!detail::check_no_count<PlanGiven, std::remove_cvref_t<Seed>, Adjoint,
+                                             detail::first_of_last<Last...>, State>())
     return detail::refuse_gradient<Asked, X0, Adjoint>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_adjoint<AdjointF, State, detail::bar_type_with<Seed, State, Wrt>, Wrt>())
@@ -240,7 +245,10 @@ auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoin
   else if constexpr (!detail::check_last_arguments<State, Plan, Last...>())
     return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_counted<State, detail::bar_type_with<Seed, State, Wrt>, std::remove_cvref_t<Seed>,
-                                            detail::shapes_with<Wrt>::template adjoint<AdjointF, State, detail::bar_type_with<Seed, State, Wrt>>().form, P>())
+                                            detail::shapes_with<Wrt>::template adjoint<
+                                                AdjointF, State, detail::bar_type_with<Seed, State, Wrt>>()
+                                                .form,
+                                            PlanGiven>())
     return detail::refuse_gradient<Asked, X0, Seed>();
   else {
     auto by = detail::last_of<detail::last_kind::params, State, Plan>(detail::no_wrt{}, last...);
@@ -250,8 +258,8 @@ auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoin
 }
 
 /// Refused: the seed is missing.
-template <class Step, class X0, class P, class Adjoint>
-auto gradient(Step&&, X0&&, P const&, Adjoint&&) {
+template <class Step, class X0, class PlanGiven, class Adjoint>
+auto gradient(Step&&, X0&&, PlanGiven const&, Adjoint&&) {
   constexpr bool seeded = std::is_void_v<Adjoint>;
   static_assert(seeded,
                 "cairn: seed and adjoint are two arguments; give the seed, the adjoint of the final state, as 1.0 or "

@@ -23,8 +23,8 @@ struct hooked_adjoint {
   using called = std::remove_reference_t<Adjoint>;
   template <class State, class Bar>
   static constexpr adjoint_form form = shape_of_adjoint<called, State, Bar>().form;
-  template <class State, class Bar, class P, class DP>
-  static constexpr adjoint_form form_with = shape_of_adjoint_with<called, State, Bar, P, DP>().form;
+  template <class State, class Bar, class Params, class DP>
+  static constexpr adjoint_form form_with = shape_of_adjoint_with<called, State, Bar, Params, DP>().form;
 
   /// After the adjoint of a leaf the hook gets its range: it is never called as if a leaf were one step.
   template <class State, class Bar>
@@ -81,15 +81,15 @@ struct hooked_adjoint {
     (*hook)(x, std::as_const(first), std::as_const(last));
   }
   // With the parameters of a `wrt`.
-  template <class State, class Bar, class P, class DP>
-    requires(!saved_state<State> && form_with<State, Bar, P, DP> == adjoint_form::one_step)
-  void operator()(State const& x, Bar& bar, P const& p, DP& dp, step_index i) const {
+  template <class State, class Bar, class Params, class DP>
+    requires(!saved_state<State> && form_with<State, Bar, Params, DP> == adjoint_form::one_step)
+  void operator()(State const& x, Bar& bar, Params const& p, DP& dp, step_index i) const {
     reverse_with<State>(x, bar, p, dp, i);
     after(x, bar, p, dp, i);
   }
-  template <class State, class Bar, class P, class DP>
-    requires(saved_state<State> && form_with<State, Bar, P, DP> == adjoint_form::one_step)
-  void operator()(State& x, Bar& bar, P const& p, DP& dp, step_index i) const {
+  template <class State, class Bar, class Params, class DP>
+    requires(saved_state<State> && form_with<State, Bar, Params, DP> == adjoint_form::one_step)
+  void operator()(State& x, Bar& bar, Params const& p, DP& dp, step_index i) const {
     reverse_with<State>(x, bar, p, dp, i);
     after(x, bar, p, dp, i);
   }
@@ -100,20 +100,20 @@ struct hooked_adjoint {
   }
 
  private:
-  template <class X, class Bar, class P, class DP>
-  void after(X& x, Bar& bar, P const& p, DP& dp, step_index const i) const {
-    if constexpr (calls<std::remove_reference_t<Hook>, X&, Bar&, P const&, DP&, step_index const&>)
+  template <class Input, class Bar, class Params, class DP>
+  void after(Input& x, Bar& bar, Params const& p, DP& dp, step_index const i) const {
+    if constexpr (calls<std::remove_reference_t<Hook>, Input&, Bar&, Params const&, DP&, step_index const&>)
       (*hook)(x, bar, p, dp, i);
     else (*hook)(x, bar, i);
   }
-  template <class State, class X, class Bar, class P, class DP>
-  void reverse_with(X& x, Bar& bar, P const& p, DP& dp, step_index const i) const {
+  template <class State, class Input, class Bar, class Params, class DP>
+  void reverse_with(Input& x, Bar& bar, Params const& p, DP& dp, step_index const i) const {
     auto const call = [&] {
-      if constexpr (shape_of_adjoint_with<called, State, Bar, P, DP>().indexed)
+      if constexpr (shape_of_adjoint_with<called, State, Bar, Params, DP>().indexed)
         pull_back(*adjoint, bar, x, bar, p, dp, i);
       else pull_back(*adjoint, bar, x, bar, p, dp);
     };
-    if constexpr (!detail::moves_object<called, State, Bar, P const&, DP&>()) call();
+    if constexpr (!detail::moves_object<called, State, Bar, Params const&, DP&>()) call();
     else {
       auto const& before = kept_state_of(std::as_const(x), memory);
       call();
@@ -121,8 +121,8 @@ struct hooked_adjoint {
     }
   }
   /// Restores an object that the adjoint may change, because the hook is to see the state before the steps.
-  template <class State, class X, class Bar, class... Index>
-  void reverse(X& x, Bar& bar, Index... index) const {
+  template <class State, class Input, class Bar, class... Index>
+  void reverse(Input& x, Bar& bar, Index... index) const {
     auto const call = [&] {
       if constexpr (sizeof...(Index) == 2) pull_back(*adjoint, bar, x, bar, std::as_const(index)...);
       else pull_back_step<shape_of_adjoint<called, State, Bar>().indexed>(*adjoint, bar, x, index...);

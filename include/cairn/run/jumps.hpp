@@ -21,16 +21,16 @@ namespace cairn {
 namespace detail {
 
 /// `f(x, x1, i)`, which writes all of x1: the one place from which a loop with jumps calls such a step.
-template <class F, class State>
-[[gnu::noinline]] void move_to(F& f, State const& x, State& x1, step_index const i) {
-  if constexpr (shape_of_step<F, State>().indexed) call_lending(f, x, x1, i);
+template <class Fn, class State>
+[[gnu::noinline]] void move_to(Fn& f, State const& x, State& x1, step_index const i) {
+  if constexpr (shape_of_step<Fn, State>().indexed) call_lending(f, x, x1, i);
   else call_lending(f, x, x1);
 }
 /// Advances x by a step or a jump. Forward and backward sweep call the same instantiation, and so the same machine
 /// code: see call.hpp. Returns the step's result if the step may end its loop, otherwise true.
-template <class F, class State>
-[[gnu::noinline]] bool move_on(F& f, State& x, step_index const i) {
-  static constexpr auto shape = shape_of_step<F, State>();
+template <class Fn, class State>
+[[gnu::noinline]] bool move_on(Fn& f, State& x, step_index const i) {
+  static constexpr auto shape = shape_of_step<Fn, State>();
   if constexpr (shape.form == step_form::by_value) {
     if constexpr (shape.indexed) x = call_lending(f, std::as_const(x), i);
     else x = call_lending(f, std::as_const(x));
@@ -51,11 +51,11 @@ struct told_types {
   using state = void;
   using bar = void;
 };
-template <class Step, class Adjoint, class State, class... After, class X, class Bar, class... Behind>
-  requires(state<State> && copied_state<Bar> && std::is_same_v<std::remove_cvref_t<X>, State> &&
+template <class Step, class Adjoint, class State, class... After, class Input, class Bar, class... Behind>
+  requires(state<State> && copied_state<Bar> && std::is_same_v<std::remove_cvref_t<Input>, State> &&
            (shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step ||
             shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::leaf))
-struct told_types<Step, Adjoint, arguments<State&, After...>, arguments<X, Bar&, Behind...>> {
+struct told_types<Step, Adjoint, arguments<State&, After...>, arguments<Input, Bar&, Behind...>> {
   using state = State;
   using bar = Bar;
 };
@@ -93,9 +93,9 @@ struct jump_maps {
     if constexpr (check_jump<State>()) move_on(*jump, x, i);
   }
   /// \param x  the state before the jump
-  template <class X, class Bar>
-  void reverse(X& x, Bar& bar, step_index const i) const {
-    using State = std::remove_const_t<X>;
+  template <class Input, class Bar>
+  void reverse(Input& x, Bar& bar, step_index const i) const {
+    using State = std::remove_const_t<Input>;
     if constexpr (!check_adjoint<State, Bar>()) return;
     else pull_back_step<shape_of_adjoint<Adjoint, State, Bar>().indexed>(*adjoint, bar, x, i);
   }
@@ -478,8 +478,8 @@ class with_jumps {
     void after(State& x, step_index i) const {
       each([&](auto const& jump) { if (jump.due_after(i)) jump.run(x, i); });
     }
-    template <class F>
-    void each(F f) const {
+    template <class Fn>
+    void each(Fn f) const {
       std::apply([&](auto const&... jump) { (f(jump), ...); }, jumps);
     }
   };
@@ -522,9 +522,9 @@ class with_jumps {
 
    private:
     /// \param next  the state after the last step and its jumps, for adjoints that take x1
-    template <class X, class Bar, class... Next>
-    void reverse(X& x, Bar& bar, step_index first, step_index last, Next const&... next) const {
-      using State = std::remove_const_t<X>;
+    template <class Input, class Bar, class... Next>
+    void reverse(Input& x, Bar& bar, step_index first, step_index last, Next const&... next) const {
+      using State = std::remove_const_t<Input>;
       auto& trail = memory.get<detail::jump_trail<State>>();
       trail.begin(x);
       walk(trail, first, last);
@@ -574,21 +574,21 @@ class with_jumps {
       });
       return found;
     }
-    template <class X, class Bar>
-    void reverse_steps(X& x, Bar& bar, step_index const from, step_index const to,
-                       [[maybe_unused]] std::remove_const_t<X> const* x1) const {
-      constexpr auto shape = detail::shape_of_adjoint<inner_back, std::remove_const_t<X>, Bar>();
+    template <class Input, class Bar>
+    void reverse_steps(Input& x, Bar& bar, step_index const from, step_index const to,
+                       [[maybe_unused]] std::remove_const_t<Input> const* x1) const {
+      constexpr auto shape = detail::shape_of_adjoint<inner_back, std::remove_const_t<Input>, Bar>();
       if constexpr (shape.form == adjoint_form::leaf) detail::pull_back(*back, bar, x, bar, from, to);
       else if constexpr (shape.form == adjoint_form::with_next) detail::pull_back(*back, bar, x, *x1, bar, from);
       else detail::pull_back_step<shape.indexed>(*back, bar, x, from);
     }
-    template <class F>
-    void each(F f) const {
+    template <class Fn>
+    void each(Fn f) const {
       std::size_t k = 0;
       std::apply([&](auto const&... jump) { (f(jump, k++), ...); }, jumps);
     }
-    template <class F>
-    void pick(std::size_t which, F f) const {
+    template <class Fn>
+    void pick(std::size_t which, Fn f) const {
       each([&](auto const& jump, std::size_t k) { if (k == which) f(jump); });
     }
   };
@@ -615,8 +615,8 @@ class with_jumps {
   [[nodiscard]] static auto adjoint_of(inner_step& inner, Arg&& back, jumps_type const& jumps) {
     if constexpr (detail::recorder<inner_back>) return taped::of(std::forward<Arg>(back), jumps);
     else
-      return backward{detail::kept_callable<Step>{inner}, detail::kept_callable<Adjoint>{std::forward<Arg>(back)}, jumps,
-                      {}};
+      return backward{
+          detail::kept_callable<Step>{inner}, detail::kept_callable<Adjoint>{std::forward<Arg>(back)}, jumps, {}};
   }
   using adjoint_type = decltype(adjoint_of(std::declval<inner_step&>(), std::declval<Adjoint>(),
                                            std::declval<jumps_type const&>()));

@@ -207,9 +207,9 @@ class checkpointed_run {
   }
 
   /// `auto [final_state, checkpoints] = checkpointed_loop(...)`.
-  template <std::size_t K>
+  template <std::size_t Place>
   [[nodiscard]] decltype(auto) get() const {
-    if constexpr (K == 0) return final_state();
+    if constexpr (Place == 0) return final_state();
     else return checkpoints();
   }
 
@@ -287,9 +287,9 @@ class checkpointed_run {
 
   /// Advances a state from one step to another by run(at, next), and compares hash(x) with the hashes that the sweep
   /// has of the states in between.
-  template <class Sweep, class Run, class Hash, class X>
+  template <class Sweep, class Run, class Hash, class Input>
   static void run_compared([[maybe_unused]] Sweep& sweep, step_index from, step_index to, Run run,
-                           [[maybe_unused]] Hash hash, [[maybe_unused]] X const& x) {
+                           [[maybe_unused]] Hash hash, [[maybe_unused]] Input const& x) {
     if constexpr (!checked) {
       if (from < to) run(from, to);
     } else {
@@ -424,24 +424,24 @@ template <class Count>
 ///   that `reverse` is given p and dp
 /// Memory: `estimate` with `keeps_run`; initial and final state are kept as long as the run.
 /// \ingroup start
-template <class Step, class X0, class P, class... Last>
-[[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, Last&&... last) {
+template <class Step, class X0, class PlanGiven, class... Last>
+[[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, PlanGiven const& plan, Last&&... last) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::decay_t<Step>;
-  using Plan = detail::plan_type<P>;
+  using Plan = detail::plan_type<PlanGiven>;
   using Wrt = detail::wrt_in<State, Plan, Last...>;
   using Asked = detail::step_refused<Step, Wrt>;
   using Settings = detail::options_asked<State, Plan, Last...>;
-  if constexpr (!detail::check_forward<StepF, State, P, false, Wrt>()) return detail::refuse_run<Asked, X0>();
+  if constexpr (!detail::check_forward<StepF, State, PlanGiven, false, Wrt>()) return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_no_fourth_number<detail::first_of_last<Last...>>())
     return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_last_arguments<State, Plan, Last...>()) return detail::refuse_run<Asked, X0>();
-  else if constexpr (!detail::check_counted<State, State, State, adjoint_form::one_step, P>())
+  else if constexpr (!detail::check_counted<State, State, State, adjoint_form::one_step, PlanGiven>())
     return detail::refuse_run<Asked, X0>();
-  else if constexpr (!detail::check_not_measured<P>()) return detail::refuse_run<Asked, X0>();
+  else if constexpr (!detail::check_not_measured<PlanGiven>()) return detail::refuse_run<Asked, X0>();
   else {
     auto const by = detail::last_of<detail::last_kind::params, State, Plan>(detail::no_wrt{}, last...);
     auto const options = detail::last_of<detail::last_kind::options, State, Plan>(no_options{}, last...);

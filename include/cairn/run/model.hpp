@@ -33,69 +33,74 @@ template <class Step, class Adjoint, class Bar> model(Step, Adjoint, Bar) -> mod
 namespace detail {
 
 /// A member function as a function object of the same signature, which the checks of parameters read.
-template <class M, auto F, class Type = decltype(F)> struct member_as_function;
-template <class M, auto F, class R, class C, class... A>
-struct member_as_function<M, F, R (C::*)(A...) const> {
-  M& model;
-  R operator()(A... args) const { return (model.*F)(std::forward<A>(args)...); }
+template <class Model, auto Fn, class Type = decltype(Fn)> struct member_as_function;
+template <class Model, auto Fn, class Result, class Class, class... Args>
+struct member_as_function<Model, Fn, Result (Class::*)(Args...) const> {
+  Model& model;
+  Result operator()(Args... args) const { return (model.*Fn)(std::forward<Args>(args)...); }
 };
-template <class M, auto F, class R, class C, class... A>
-struct member_as_function<M, F, R (C::*)(A...)> {
-  M& model;
-  R operator()(A... args) const { return (model.*F)(std::forward<A>(args)...); }
+template <class Model, auto Fn, class Result, class Class, class... Args>
+struct member_as_function<Model, Fn, Result (Class::*)(Args...)> {
+  Model& model;
+  Result operator()(Args... args) const { return (model.*Fn)(std::forward<Args>(args)...); }
 };
-template <class M, auto F, class R, class C, class... A>
-struct member_as_function<M, F, R (C::*)(A...) const noexcept> : member_as_function<M, F, R (C::*)(A...) const> {};
-template <class M, auto F, class R, class C, class... A>
-struct member_as_function<M, F, R (C::*)(A...) noexcept> : member_as_function<M, F, R (C::*)(A...)> {};
+template <class Model, auto Fn, class Result, class Class, class... Args>
+struct member_as_function<Model, Fn, Result (Class::*)(Args...) const noexcept>
+    : member_as_function<Model, Fn, Result (Class::*)(Args...) const> {};
+template <class Model, auto Fn, class Result, class Class, class... Args>
+struct member_as_function<Model, Fn, Result (Class::*)(Args...) noexcept>
+    : member_as_function<Model, Fn, Result (Class::*)(Args...)> {};
 
 /// A member that is a template or overloaded.
-template <class M>
+template <class Model>
 struct step_member {
-  M& model;
-  template <class... A>
-    requires requires(M& m, A&&... a) { m.step(std::forward<A>(a)...); }
-  decltype(auto) operator()(A&&... args) const { return model.step(std::forward<A>(args)...); }
+  Model& model;
+  template <class... Args>
+    requires requires(Model& m, Args&&... a) { m.step(std::forward<Args>(a)...); }
+  decltype(auto) operator()(Args&&... args) const { return model.step(std::forward<Args>(args)...); }
 };
-template <class M>
+template <class Model>
 struct adjoint_member {
-  M& model;
-  template <class... A>
-    requires requires(M& m, A&&... a) { m.adjoint(std::forward<A>(a)...); }
-  decltype(auto) operator()(A&&... args) const { return model.adjoint(std::forward<A>(args)...); }
+  Model& model;
+  template <class... Args>
+    requires requires(Model& m, Args&&... a) { m.adjoint(std::forward<Args>(a)...); }
+  decltype(auto) operator()(Args&&... args) const { return model.adjoint(std::forward<Args>(args)...); }
 };
 
 /// A name that is there, of whatever kind: a base with the same name makes it ambiguous.
 struct other_parts { void step(); void adjoint(); };
-template <class M> struct with_other_parts : M, other_parts {};
-template <class M>
-concept has_parts = std::is_class_v<M> && !std::is_final_v<M> && !requires { &with_other_parts<M>::step; } &&
-                    !requires { &with_other_parts<M>::adjoint; };
+template <class Model> struct with_other_parts : Model, other_parts {};
+template <class Model>
+concept has_parts = std::is_class_v<Model> && !std::is_final_v<Model> && !requires {
+  &with_other_parts<Model>::step;
+}
+&&!requires { &with_other_parts<Model>::adjoint; };
 
 /// The step of a model, by reference where it is a function object of its own.
-template <class M>
-[[nodiscard]] constexpr decltype(auto) step_in(M& m) {
+template <class Model>
+[[nodiscard]] constexpr decltype(auto) step_in(Model& m) {
   if constexpr (requires { sizeof(m.step); }) return (m.step);
-  else if constexpr (requires { &M::step; }) return member_as_function<M, &M::step>{m};
-  else return step_member<M>{m};
+  else if constexpr (requires { &Model::step; }) return member_as_function<Model, &Model::step>{m};
+  else return step_member<Model>{m};
 }
-template <class M>
-[[nodiscard]] constexpr decltype(auto) adjoint_in(M& m) {
+template <class Model>
+[[nodiscard]] constexpr decltype(auto) adjoint_in(Model& m) {
   if constexpr (requires { sizeof(m.adjoint); }) return (m.adjoint);
-  else if constexpr (requires { &M::adjoint; }) return member_as_function<M, &M::adjoint>{m};
-  else return adjoint_member<M>{m};
+  else if constexpr (requires { &Model::adjoint; }) return member_as_function<Model, &Model::adjoint>{m};
+  else return adjoint_member<Model>{m};
 }
 
-template <class M, class State>
-concept makes_bar = requires(M& m, State const& x) { m.bar(x); };
+template <class Model, class State>
+concept makes_bar = requires(Model& m, State const& x) { m.bar(x); };
 /// The type of the adjoint of a model's state.
-template <class M, class State>
+template <class Model, class State>
 [[nodiscard]] consteval auto find_bar() {
-  if constexpr (makes_bar<M, State>)
-    return std::type_identity<std::remove_cvref_t<decltype(std::declval<M&>().bar(std::declval<State const&>()))>>{};
+  if constexpr (makes_bar<Model, State>)
+    return std::type_identity<
+        std::remove_cvref_t<decltype(std::declval<Model&>().bar(std::declval<State const&>()))>>{};
   else return std::type_identity<State>{};
 }
-template <class M, class State> using bar_in = typename decltype(find_bar<M, State>())::type;
+template <class Model, class State> using bar_in = typename decltype(find_bar<Model, State>())::type;
 
 /// Sets all numbers of an adjoint to zero.
 template <class Bar>
@@ -105,9 +110,9 @@ void clear_numbers(Bar& bar) {
   });
 }
 /// `bar` becomes a zero adjoint of x, in its own memory if that fits.
-template <class M, class State, class Bar>
-void make_bar(M& m, State const& x, Bar& bar) {
-  if constexpr (makes_bar<M, State>) bar = m.bar(x);
+template <class Model, class State, class Bar>
+void make_bar(Model& m, State const& x, Bar& bar) {
+  if constexpr (makes_bar<Model, State>) bar = m.bar(x);
   else {
     copy_state(x, bar);
     clear_numbers(bar);

@@ -102,8 +102,8 @@ struct inner_adjoint {
   }
 
  private:
-  template <class State, class X, class Bar>
-  void call(X& x, Bar& bar, step_index k) const {
+  template <class State, class Input, class Bar>
+  void call(Input& x, Bar& bar, step_index k) const {
     pull_back_step<shape_of_adjoint<Adjoint, State, Bar>().indexed>(*inner, bar, x, base + k);
   }
 };
@@ -205,8 +205,8 @@ class nested {
 
    private:
     friend nested;
-    template <class State, class X, class Bar>
-    [[nodiscard]] Bar reverse(X& x, Bar bar, step_index i) const {
+    template <class State, class Input, class Bar>
+    [[nodiscard]] Bar reverse(Input& x, Bar bar, step_index i) const {
       step_index const base = i * step_index(plan.steps());
       auto& work = memory.get<workspace<State, Plan, memory_store, Options>>();
       work.options() = options;

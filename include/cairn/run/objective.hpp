@@ -19,70 +19,71 @@ struct no_derivative {};
 namespace detail {
 
 /// Whether p stands for no parameters.
-template <class P> inline constexpr bool no_p = std::is_same_v<P, no_params>;
+template <class Params> inline constexpr bool no_p = std::is_same_v<Params, no_params>;
 /// Whether f(before..., p, i...) can be called and means p by that place: it does not cut p to a narrower number, and
 /// takes it by reference if it is generic. What it means otherwise is most likely an index.
-template <class F, class P, class Before, class... Index> inline constexpr bool means_p = false;
-template <class F, class P, class... Before, class... Index>
-inline constexpr bool means_p<F, P, arguments<Before...>, Index...> = [] {
-  if constexpr (no_p<P>) return calls<F, Before..., P const&, Index...>;
-  else if constexpr (narrows<F, P, arguments<Before...>, Index...>) return false;
-  else if constexpr (generic_by_value<F, sizeof...(Before), Before..., P const&, Index...>) return false;
-  else return calls<F, Before..., P const&, Index...>;
+template <class Fn, class Params, class Before, class... Index> inline constexpr bool means_p = false;
+template <class Fn, class Params, class... Before, class... Index>
+inline constexpr bool means_p<Fn, Params, arguments<Before...>, Index...> = [] {
+  if constexpr (no_p<Params>) return calls<Fn, Before..., Params const&, Index...>;
+  else if constexpr (narrows<Fn, Params, arguments<Before...>, Index...>) return false;
+  else if constexpr (generic_by_value<Fn, sizeof...(Before), Before..., Params const&, Index...>) return false;
+  else return calls<Fn, Before..., Params const&, Index...>;
 }();
 
 /// The ways to write a term of a state. `with_p_index`: f(x, p, i). Without parameters p may be left out.
 enum class term_form : std::uint8_t { none, with_p_index, with_index, with_p, alone };
-template <class F, class X, class P>
+template <class Fn, class State, class Params>
 [[nodiscard]] consteval term_form form_of_term() {
-  using x = arguments<X const&>;
-  if constexpr (means_p<F const, P, x, step_index>) return term_form::with_p_index;
-  else if constexpr (no_p<P> && calls<F const, X const&, step_index> && !floating_index<F const, X const&>)
+  using x = arguments<State const&>;
+  if constexpr (means_p<Fn const, Params, x, step_index>) return term_form::with_p_index;
+  else if constexpr (no_p<Params> && calls<Fn const, State const&, step_index> &&
+                     !floating_index<Fn const, State const&>)
     return term_form::with_index;
-  else if constexpr (means_p<F const, P, x>) return term_form::with_p;
-  else if constexpr (calls<F const, X const&>) return term_form::alone;
+  else if constexpr (means_p<Fn const, Params, x>) return term_form::with_p;
+  else if constexpr (calls<Fn const, State const&>) return term_form::alone;
   else return term_form::none;
 }
 /// The value of the term.
-template <class F, class X, class P>
-decltype(auto) call_term(F const& f, X const& x, P const& p, step_index i) {
-  constexpr auto form = form_of_term<F, X, P>();
+template <class Fn, class State, class Params>
+decltype(auto) call_term(Fn const& f, State const& x, Params const& p, step_index i) {
+  constexpr auto form = form_of_term<Fn, State, Params>();
   if constexpr (form == term_form::with_p_index) return f(x, p, i);
   else if constexpr (form == term_form::with_index) return f(x, i);
   else if constexpr (form == term_form::with_p) return f(x, p);
   else return f(x);
 }
-template <class F, class X, class P>
-concept has_term = form_of_term<F, X, P>() != term_form::none;
+template <class Fn, class State, class Params>
+concept has_term = form_of_term<Fn, State, Params>() != term_form::none;
 /// Whether the term is a number. A tool's expression is refused: it would refer to objects that no longer exist.
-template <class F, class X, class P, class Scalar>
+template <class Fn, class State, class Params, class Scalar>
 [[nodiscard]] consteval bool is_term() {
-  if constexpr (!has_term<F, X, P>) return false;
+  if constexpr (!has_term<Fn, State, Params>) return false;
   else {
-    using term = std::remove_cvref_t<decltype(call_term(std::declval<F const&>(), std::declval<X const&>(),
-                                                        std::declval<P const&>(), step_index{}))>;
+    using term = std::remove_cvref_t<decltype(call_term(std::declval<Fn const&>(), std::declval<State const&>(),
+                                                        std::declval<Params const&>(), step_index{}))>;
     return std::is_same_v<term, Scalar> || std::is_arithmetic_v<term>;
   }
 }
 
 /// The ways to write the derivative of a term: df(x, bar, p, dp, i), or with less. It adds to bar and dp.
-template <class DF, class X, class Bar, class P, class DP>
+template <class DF, class State, class Bar, class Params, class DP>
 [[nodiscard]] consteval term_form form_of_derivative() {
-  using before = arguments<X const&, Bar&>;
-  if constexpr (no_p<P>) {
-    if constexpr (calls<DF const, X const&, Bar&, step_index>) return term_form::with_index;
-    else if constexpr (calls<DF const, X const&, Bar&>) return term_form::alone;
+  using before = arguments<State const&, Bar&>;
+  if constexpr (no_p<Params>) {
+    if constexpr (calls<DF const, State const&, Bar&, step_index>) return term_form::with_index;
+    else if constexpr (calls<DF const, State const&, Bar&>) return term_form::alone;
     else return term_form::none;
-  } else if constexpr (reads_before<DF const, before, P const&, DP&>::template before<step_index>)
+  } else if constexpr (reads_before<DF const, before, Params const&, DP&>::template before<step_index>)
     return term_form::with_p_index;
-  else if constexpr (reads_before<DF const, before, P const&, DP&>::template before<>) return term_form::with_p;
-  else if constexpr (calls<DF const, X const&, Bar&>) return term_form::alone;
+  else if constexpr (reads_before<DF const, before, Params const&, DP&>::template before<>) return term_form::with_p;
+  else if constexpr (calls<DF const, State const&, Bar&>) return term_form::alone;
   else return term_form::none;
 }
-template <class DF, class X, class Bar, class P, class DP>
-void call_derivative(DF const& df, X const& x, Bar& bar, [[maybe_unused]] P const& p, [[maybe_unused]] DP& dp,
+template <class DF, class State, class Bar, class Params, class DP>
+void call_derivative(DF const& df, State const& x, Bar& bar, [[maybe_unused]] Params const& p, [[maybe_unused]] DP& dp,
                      [[maybe_unused]] step_index i) {
-  constexpr auto form = form_of_derivative<DF, X, Bar, P, DP>();
+  constexpr auto form = form_of_derivative<DF, State, Bar, Params, DP>();
   if constexpr (form == term_form::with_p_index) df(x, bar, p, dp, i);
   else if constexpr (form == term_form::with_index) df(x, bar, i);
   else if constexpr (form == term_form::with_p) df(x, bar, p, dp);
@@ -93,41 +94,43 @@ void call_derivative(DF const& df, X const& x, Bar& bar, [[maybe_unused]] P cons
 template <class T>
 struct value_of {
   T const& object;
-  template <class... A>
-    requires requires(T const& o, A&&... a) { o.value(std::forward<A>(a)...); }
-  decltype(auto) operator()(A&&... a) const { return object.value(std::forward<A>(a)...); }
+  template <class... Args>
+    requires requires(T const& o, Args&&... a) { o.value(std::forward<Args>(a)...); }
+  decltype(auto) operator()(Args&&... a) const { return object.value(std::forward<Args>(a)...); }
 };
 template <class T>
 struct gradient_of {
   T const& object;
-  template <class... A>
-    requires requires(T const& o, A&&... a) { o.add_gradient(std::forward<A>(a)...); }
-  void operator()(A&&... a) const { object.add_gradient(std::forward<A>(a)...); }
+  template <class... Args>
+    requires requires(T const& o, Args&&... a) { o.add_gradient(std::forward<Args>(a)...); }
+  void operator()(Args&&... a) const { object.add_gradient(std::forward<Args>(a)...); }
 };
 
 /// Whether the term takes the number of its state.
-template <class F, class X, class P>
-inline constexpr bool has_indexed_term = form_of_term<F, X, P>() == term_form::with_p_index ||
-                                         form_of_term<F, X, P>() == term_form::with_index;
+template <class Fn, class State, class Params>
+inline constexpr bool has_indexed_term = form_of_term<Fn, State, Params>() == term_form::with_p_index ||
+                                         form_of_term<Fn, State, Params>() == term_form::with_index;
 
 /// A term and its derivative, or `no_derivative`.
-template <class F, class DF>
+template <class Fn, class DF>
 struct term {
-  F f;
+  Fn f;
   [[no_unique_address]] DF df;
   static constexpr bool has_derivative = !std::is_same_v<DF, no_derivative>;
-  template <class X, class P>
-  [[nodiscard]] decltype(auto) value(X const& x, P const& p, step_index i) const { return call_term(f, x, p, i); }
-  template <class X, class Bar, class P, class DP>
-  void add_gradient(X const& x, Bar& bar, P const& p, DP& dp, step_index i) const {
+  template <class State, class Params>
+  [[nodiscard]] decltype(auto) value(State const& x, Params const& p, step_index i) const {
+    return call_term(f, x, p, i);
+  }
+  template <class State, class Bar, class Params, class DP>
+  void add_gradient(State const& x, Bar& bar, Params const& p, DP& dp, step_index i) const {
     call_derivative(df, x, bar, p, dp, i);
   }
-  template <class X, class P, class Scalar>
-  static constexpr bool fits = is_term<F, X, P, Scalar>();
-  template <class X, class P>
-  static constexpr bool indexed = has_indexed_term<F, X, P>;
-  template <class X, class Bar, class P, class DP>
-  static constexpr bool derives = form_of_derivative<DF, X, Bar, P, DP>() != term_form::none;
+  template <class State, class Params, class Scalar>
+  static constexpr bool fits = is_term<Fn, State, Params, Scalar>();
+  template <class State, class Params>
+  static constexpr bool indexed = has_indexed_term<Fn, State, Params>;
+  template <class State, class Bar, class Params, class DP>
+  static constexpr bool derives = form_of_derivative<DF, State, Bar, Params, DP>() != term_form::none;
 };
 /// An object with `value` and `add_gradient`.
 template <class T>
@@ -135,20 +138,20 @@ struct term_of_object {
   using both = term<value_of<T>, gradient_of<T>>;
   T object;
   static constexpr bool has_derivative = true;
-  template <class X, class P>
-  [[nodiscard]] decltype(auto) value(X const& x, P const& p, step_index i) const {
+  template <class State, class Params>
+  [[nodiscard]] decltype(auto) value(State const& x, Params const& p, step_index i) const {
     return call_term(value_of<T>{object}, x, p, i);
   }
-  template <class X, class Bar, class P, class DP>
-  void add_gradient(X const& x, Bar& bar, P const& p, DP& dp, step_index i) const {
+  template <class State, class Bar, class Params, class DP>
+  void add_gradient(State const& x, Bar& bar, Params const& p, DP& dp, step_index i) const {
     call_derivative(gradient_of<T>{object}, x, bar, p, dp, i);
   }
-  template <class X, class P, class Scalar>
-  static constexpr bool fits = both::template fits<X, P, Scalar>;
-  template <class X, class P>
-  static constexpr bool indexed = both::template indexed<X, P>;
-  template <class X, class Bar, class P, class DP>
-  static constexpr bool derives = both::template derives<X, Bar, P, DP>;
+  template <class State, class Params, class Scalar>
+  static constexpr bool fits = both::template fits<State, Params, Scalar>;
+  template <class State, class Params>
+  static constexpr bool indexed = both::template indexed<State, Params>;
+  template <class State, class Bar, class Params, class DP>
+  static constexpr bool derives = both::template derives<State, Bar, Params, DP>;
 };
 /// An object with a member `add_gradient`, which is a template or overloaded in most cases: its name alone is looked
 /// for, by a base that has the same name.
@@ -159,10 +162,10 @@ concept has_add_gradient = std::is_class_v<T> && !std::is_final_v<T> &&
                            !requires { &with_other_add_gradient<T>::add_gradient; };
 template <class T>
 using term_for = std::conditional_t<has_add_gradient<T>, term_of_object<T>, term<T, no_derivative>>;
-template <class F, class DF> struct term_of_functions { using type = term<F, DF>; };
-template <class F> struct term_of_functions<F, no_derivative> { using type = term_for<F>; };
+template <class Fn, class DF> struct term_of_functions { using type = term<Fn, DF>; };
+template <class Fn> struct term_of_functions<Fn, no_derivative> { using type = term_for<Fn>; };
 /// The term of a function, or of an object with both, and of a derivative if it is given apart.
-template <class F, class DF> using term_of = typename term_of_functions<F, DF>::type;
+template <class Fn, class DF> using term_of = typename term_of_functions<Fn, DF>::type;
 template <class T>
 [[nodiscard]] constexpr term_for<T> as_term(T given) {
   if constexpr (has_add_gradient<T>) return {std::move(given)};
@@ -172,13 +175,13 @@ template <class T>
 struct objective_part {};
 /// An objective with no terms but those of the last state.
 struct only_at_end : objective_part {
-  template <class X, class P, class Emit>
-  void running(X const&, P const&, step_index, Emit&&) const {}
-  template <class X, class Bar, class P, class DP>
-  void running_gradient(X const&, Bar&, P const&, DP&, step_index) const {}
+  template <class State, class Params, class Emit>
+  void running(State const&, Params const&, step_index, Emit&&) const {}
+  template <class State, class Bar, class Params, class DP>
+  void running_gradient(State const&, Bar&, Params const&, DP&, step_index) const {}
   template <class Note>
   void each_count(step_index, Note&&) const noexcept {}
-  template <class X, class P>
+  template <class State, class Params>
   static constexpr bool indexed = false;
   [[nodiscard]] step_index last_state() const noexcept { return 0; }
 };
@@ -187,27 +190,27 @@ struct only_at_end : objective_part {
 template <class Term, class Count>
 class summed_terms : public objective_part {
  public:
-  template <class X, class P, class Emit>
-  void running(X const& x, P const& p, step_index i, Emit&& emit) const {
+  template <class State, class Params, class Emit>
+  void running(State const& x, Params const& p, step_index i, Emit&& emit) const {
     for (std::size_t k = terms_at_(i); k > 0; --k) emit(term_.value(x, p, i));
   }
-  template <class X, class Bar, class P, class DP>
-  void running_gradient(X const& x, Bar& bar, P const& p, DP& dp, step_index i) const {
+  template <class State, class Bar, class Params, class DP>
+  void running_gradient(State const& x, Bar& bar, Params const& p, DP& dp, step_index i) const {
     for (std::size_t k = terms_at_(i); k > 0; --k) term_.add_gradient(x, bar, p, dp, i);
   }
   template <class Note>
   void each_count(step_index i, Note&& note) const { note(terms_at_(i)); }
-  template <class X, class P>
-  static constexpr bool indexed = Term::template indexed<X, P>;
-  template <class X, class P, class Emit>
-  void ending(X const&, P const&, step_index, Emit&&) const {}
-  template <class X, class Bar, class P, class DP>
-  void ending_gradient(X const&, Bar&, P const&, DP&, step_index) const {}
-  template <class X, class P, class Scalar>
-  static constexpr bool fits = Term::template fits<X, P, Scalar>;
+  template <class State, class Params>
+  static constexpr bool indexed = Term::template indexed<State, Params>;
+  template <class State, class Params, class Emit>
+  void ending(State const&, Params const&, step_index, Emit&&) const {}
+  template <class State, class Bar, class Params, class DP>
+  void ending_gradient(State const&, Bar&, Params const&, DP&, step_index) const {}
+  template <class State, class Params, class Scalar>
+  static constexpr bool fits = Term::template fits<State, Params, Scalar>;
   static constexpr bool has_derivatives = Term::has_derivative;
-  template <class X, class Bar, class P, class DP>
-  static constexpr bool derives = Term::template derives<X, Bar, P, DP>;
+  template <class State, class Bar, class Params, class DP>
+  static constexpr bool derives = Term::template derives<State, Bar, Params, DP>;
   [[nodiscard]] step_index last_state() const noexcept { return terms_at_.last_state(); }
 
  protected:
@@ -262,10 +265,10 @@ concept objective = std::is_base_of_v<detail::objective_part, T>;
 /// No objective: the seed of the sweep defines what is differentiated.
 struct no_objective : detail::only_at_end {
   /// The final state has no term, either.
-  template <class X, class P, class Emit>
-  void ending(X const&, P const&, step_index, Emit&&) const {}
+  template <class State, class Params, class Emit>
+  void ending(State const&, Params const&, step_index, Emit&&) const {}
   /// All states are accepted.
-  template <class X, class P, class Scalar>
+  template <class State, class Params, class Scalar>
   static constexpr bool fits = true;
 };
 
@@ -275,55 +278,55 @@ struct no_objective : detail::only_at_end {
 /// tool it is generic in the scalar. An adjoint by hand also needs its derivative, `df(x, bar)`, `df(x, bar, p, dp)` or
 /// `df(x, bar, p, dp, i)`, which *adds* to bar, and to dp; without parameters `df(x, bar, i)`. Or one object has both,
 /// as members `value` and `add_gradient`. x, p and i are inputs: a generic function takes p by reference.
-template <class F, class DF = no_derivative>
+template <class Fn, class DF = no_derivative>
 class at_end : public detail::only_at_end {
-  using term = detail::term_of<F, DF>;
+  using term = detail::term_of<Fn, DF>;
 
  public:
   /// \param f  a function for a tool, or an object with `value` and `add_gradient`
-  explicit at_end(F f)
+  explicit at_end(Fn f)
     requires std::is_same_v<DF, no_derivative>
       : term_{detail::as_term(std::move(f))} {}
   /// \param f, df  a function and its derivative
-  at_end(F f, DF df)
+  at_end(Fn f, DF df)
     requires(!std::is_same_v<DF, no_derivative>)
       : term_{std::move(f), std::move(df)} {}
   /// Passes the term of the final state to `emit`.
-  template <class X, class P, class Emit>
-  void ending(X const& x, P const& p, step_index n, Emit&& emit) const { emit(term_.value(x, p, n)); }
+  template <class State, class Params, class Emit>
+  void ending(State const& x, Params const& p, step_index n, Emit&& emit) const { emit(term_.value(x, p, n)); }
   /// Adds the derivative of the term of the final state.
-  template <class X, class Bar, class P, class DP>
-  void ending_gradient(X const& x, Bar& bar, P const& p, DP& dp, step_index n) const {
+  template <class State, class Bar, class Params, class DP>
+  void ending_gradient(State const& x, Bar& bar, Params const& p, DP& dp, step_index n) const {
     term_.add_gradient(x, bar, p, dp, n);
   }
   /// Whether f accepts such states.
-  template <class X, class P, class Scalar>
-  static constexpr bool fits = term::template fits<X, P, Scalar>;
+  template <class State, class Params, class Scalar>
+  static constexpr bool fits = term::template fits<State, Params, Scalar>;
   /// Whether the term has a derivative.
   static constexpr bool has_derivatives = term::has_derivative;
   /// Whether the derivative accepts such states.
-  template <class X, class Bar, class P, class DP>
-  static constexpr bool derives = term::template derives<X, Bar, P, DP>;
+  template <class State, class Bar, class Params, class DP>
+  static constexpr bool derives = term::template derives<State, Bar, Params, DP>;
 
  private:
   term term_;
 };
 /// A function, or an object with `value` and `add_gradient`.
-template <class F> explicit at_end(F) -> at_end<F>;
+template <class Fn> explicit at_end(Fn) -> at_end<Fn>;
 /// A function and its derivative.
-template <class F, class DF> at_end(F, DF) -> at_end<F, DF>;
+template <class Fn, class DF> at_end(Fn, DF) -> at_end<Fn, DF>;
 
 /// The sum of a term over the states i = k, 2 k, 3 k ... up to the last, and not over state 0; k = 1 is the state after
 /// every step. Terms as for `at_end`. \throws invalid_call   for k < 1
-template <class F, class DF = no_derivative>
-class at_every : public detail::summed_terms<detail::term_of<F, DF>, detail::every_kth> {
+template <class Fn, class DF = no_derivative>
+class at_every : public detail::summed_terms<detail::term_of<Fn, DF>, detail::every_kth> {
  public:
   /// \param k  steps from one term to the next, >= 1   \param f  as for `at_end`
-  at_every(step_index k, F f)
+  at_every(step_index k, Fn f)
     requires std::is_same_v<DF, no_derivative>
       : at_every::summed_terms{{checked(k)}, detail::as_term(std::move(f))} {}
   /// \param k  steps from one term to the next, >= 1   \param f, df  a function and its derivative
-  at_every(step_index k, F f, DF df)
+  at_every(step_index k, Fn f, DF df)
     requires(!std::is_same_v<DF, no_derivative>)
       : at_every::summed_terms{{checked(k)}, {std::move(f), std::move(df)}} {}
 
@@ -336,21 +339,21 @@ class at_every : public detail::summed_terms<detail::term_of<F, DF>, detail::eve
   }
 };
 /// A function, or an object with `value` and `add_gradient`.
-template <class F> at_every(step_index, F) -> at_every<F>;
+template <class Fn> at_every(step_index, Fn) -> at_every<Fn>;
 /// A function and its derivative.
-template <class F, class DF> at_every(step_index, F, DF) -> at_every<F, DF>;
+template <class Fn, class DF> at_every(step_index, Fn, DF) -> at_every<Fn, DF>;
 
 /// The sum of a term over the listed states i, which may include 0 and n; a state listed twice counts twice. Terms as
 /// for `at_end`. \throws invalid_call   for a state below 0
-template <class F, class DF = no_derivative>
-class at_states : public detail::summed_terms<detail::term_of<F, DF>, detail::listed_states> {
+template <class Fn, class DF = no_derivative>
+class at_states : public detail::summed_terms<detail::term_of<Fn, DF>, detail::listed_states> {
  public:
   /// \param states  their numbers, in any order   \param f  as for `at_end`
-  at_states(std::vector<step_index> states, F f)
+  at_states(std::vector<step_index> states, Fn f)
     requires std::is_same_v<DF, no_derivative>
       : at_states::summed_terms{{sorted(std::move(states))}, detail::as_term(std::move(f))} {}
   /// \param states  their numbers, in any order   \param f, df  a function and its derivative
-  at_states(std::vector<step_index> states, F f, DF df)
+  at_states(std::vector<step_index> states, Fn f, DF df)
     requires(!std::is_same_v<DF, no_derivative>)
       : at_states::summed_terms{{sorted(std::move(states))}, {std::move(f), std::move(df)}} {}
 
@@ -364,9 +367,9 @@ class at_states : public detail::summed_terms<detail::term_of<F, DF>, detail::li
   }
 };
 /// A function, or an object with `value` and `add_gradient`.
-template <class F> at_states(std::vector<step_index>, F) -> at_states<F>;
+template <class Fn> at_states(std::vector<step_index>, Fn) -> at_states<Fn>;
 /// A function and its derivative.
-template <class F, class DF> at_states(std::vector<step_index>, F, DF) -> at_states<F, DF>;
+template <class Fn, class DF> at_states(std::vector<step_index>, Fn, DF) -> at_states<Fn, DF>;
 
 /// The sum of two objectives; `a + b` makes it.
 template <objective First, objective Second>
@@ -376,14 +379,14 @@ struct objective_sum : detail::objective_part {
   First first;    ///< emits first
   Second second;  ///< emits second
   /// Passes the terms of state i to `emit`.
-  template <class X, class P, class Emit>
-  void running(X const& x, P const& p, step_index i, Emit&& emit) const {
+  template <class State, class Params, class Emit>
+  void running(State const& x, Params const& p, step_index i, Emit&& emit) const {
     first.running(x, p, i, emit);
     second.running(x, p, i, emit);
   }
   /// Adds the derivatives of the terms of state i.
-  template <class X, class Bar, class P, class DP>
-  void running_gradient(X const& x, Bar& bar, P const& p, DP& dp, step_index i) const {
+  template <class State, class Bar, class Params, class DP>
+  void running_gradient(State const& x, Bar& bar, Params const& p, DP& dp, step_index i) const {
     first.running_gradient(x, bar, p, dp, i);
     second.running_gradient(x, bar, p, dp, i);
   }
@@ -394,30 +397,34 @@ struct objective_sum : detail::objective_part {
     second.each_count(i, note);
   }
   /// Whether a term of either takes the number of its state.
-  template <class X, class P>
-  static constexpr bool indexed = First::template indexed<X, P> || Second::template indexed<X, P>;
+  template <class State, class Params>
+  static constexpr bool indexed = First::template indexed<State, Params> || Second::template indexed<State, Params>;
   /// Passes the terms of the final state to `emit`.
-  template <class X, class P, class Emit>
-  void ending(X const& x, P const& p, step_index n, Emit&& emit) const {
+  template <class State, class Params, class Emit>
+  void ending(State const& x, Params const& p, step_index n, Emit&& emit) const {
     first.ending(x, p, n, emit);
     second.ending(x, p, n, emit);
   }
   /// Adds the derivatives of the terms of the final state.
-  template <class X, class Bar, class P, class DP>
-  void ending_gradient(X const& x, Bar& bar, P const& p, DP& dp, step_index n) const {
+  template <class State, class Bar, class Params, class DP>
+  void ending_gradient(State const& x, Bar& bar, Params const& p, DP& dp, step_index n) const {
     first.ending_gradient(x, bar, p, dp, n);
     second.ending_gradient(x, bar, p, dp, n);
   }
   /// Whether both accept such states.
-  template <class X, class P, class Scalar>
-  static constexpr bool fits = First::template fits<X, P, Scalar> && Second::template fits<X, P, Scalar>;
+  template <class State, class Params, class Scalar>
+  static constexpr bool fits =
+      First::template fits<State, Params, Scalar>&& Second::template fits<State, Params, Scalar>;
   /// Whether all terms have derivatives.
   static constexpr bool has_derivatives = First::has_derivatives && Second::has_derivatives;
   /// Whether the derivatives of both accept such states.
-  template <class X, class Bar, class P, class DP>
-  static constexpr bool derives = First::template derives<X, Bar, P, DP> && Second::template derives<X, Bar, P, DP>;
+  template <class State, class Bar, class Params, class DP>
+  static constexpr bool derives =
+      First::template derives<State, Bar, Params, DP>&& Second::template derives<State, Bar, Params, DP>;
   /// The larger number of the two.
-  [[nodiscard]] step_index last_state() const noexcept { return first.last_state() > second.last_state() ? first.last_state() : second.last_state(); }
+  [[nodiscard]] step_index last_state() const noexcept {
+    return first.last_state() > second.last_state() ? first.last_state() : second.last_state();
+  }
 };
 /// The sum of two objectives.
 template <objective First, objective Second>

@@ -37,9 +37,9 @@ template <class T> inline constexpr bool is_resume_point = false;
 template <class Bar, class Fingerprint> inline constexpr bool is_resume_point<resume_point<Bar, Fingerprint>> = true;
 
 /// The plan as workspaces know it.
-template <class P>
-using resumed_plan = typename std::conditional_t<open_schedule<P>, std::type_identity<open_plan<P>>,
-                                                 std::type_identity<P>>::type;
+template <class PlanGiven>
+using resumed_plan = typename std::conditional_t<open_schedule<PlanGiven>, std::type_identity<open_plan<PlanGiven>>,
+                                                 std::type_identity<PlanGiven>>::type;
 
 template <class Workspace, class State, class Plan>
 [[nodiscard]] consteval bool check_stopped_workspace() {
@@ -73,14 +73,14 @@ void check_noted(resume_point<Bar, Fingerprint> const& position, Plan const& pla
   }
 }
 
-template <class State, class P, class Step, class X0, class Bar, class Fingerprint, class Adjoint, class Work,
+template <class State, class PlanGiven, class Step, class X0, class Bar, class Fingerprint, class Adjoint, class Work,
           class Observer, class Options>
-Bar rest_of_sweep(Step& step, X0& x0, P const& given, resume_point<Bar, Fingerprint> position, Adjoint& adjoint,
+Bar rest_of_sweep(Step& step, X0& x0, PlanGiven const& given, resume_point<Bar, Fingerprint> position, Adjoint& adjoint,
                   Work& work, Observer& observer, Options options) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
-  if constexpr (schedule<P>) check_noted(position, given);
-  resumed_plan<P> const plan{given};
-  step_index const steps = schedule<P> ? step_index(plan.steps()) : position.steps;
+  if constexpr (schedule<PlanGiven>) check_noted(position, given);
+  resumed_plan<PlanGiven> const plan{given};
+  step_index const steps = schedule<PlanGiven> ? step_index(plan.steps()) : position.steps;
   check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
   sweep run{work, "cairn::resume", options};
   run.begin_again(x0, plan, {steps, position.open, true}, {shape_of_step<Step, State>().form, shape.form});
@@ -111,9 +111,9 @@ Bar sweep_from_the_way(Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoin
 }
 
 /// \throws invalid_call   if p is not that of the sweep that stopped in the workspace
-template <class Workspace, class P>
-[[nodiscard]] watched_params<P> params_to_resume(Workspace& work, P const& p) {
-  watched_params<P> const watch{p};
+template <class Workspace, class PlanGiven>
+[[nodiscard]] watched_params<PlanGiven> params_to_resume(Workspace& work, PlanGiven const& p) {
+  watched_params<PlanGiven> const watch{p};
   if (std::uint64_t const noted = params_in::hash(work); noted != 0 && noted != watch.hash())
     throw invalid_call{"cairn::resume",
                        "the parameters p of cairn::wrt are not those of the sweep that stopped",
@@ -145,17 +145,18 @@ template <class Workspace, class P>
 /// \throws invalid_call   unless 0 <= open <= n, x0 is the initial state, and the plan has the steps, slots and leaf of
 ///   the sweep that stopped in the workspace, and the steps and the fingerprint that were noted; and if p
 ///   is not that of the sweep that stopped in the workspace; otherwise as `gradient`
-template <class Step, class X0, class P, class Bar, class Fingerprint, class Adjoint, class Workspace, class... Last>
-  requires(schedule<P> || open_schedule<P>)
-[[nodiscard]] auto resume(Step&& step, X0&& x0, P const& plan, resume_point<Bar, Fingerprint> position,
-                          Adjoint&& adjoint, Workspace& work, Last&&... last) {
+template <class Step, class X0, class PlanGiven, class Bar, class Fingerprint, class Adjoint, class Workspace,
+          class... Last>
+requires(schedule<PlanGiven> || open_schedule<PlanGiven>)
+    [[nodiscard]] auto resume(Step&& step, X0&& x0, PlanGiven const& plan, resume_point<Bar, Fingerprint> position,
+                              Adjoint&& adjoint, Workspace& work, Last&&... last) {
   using State = std::remove_cvref_t<X0>;
-  using Plan = detail::resumed_plan<P>;
+  using Plan = detail::resumed_plan<PlanGiven>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
   using Settings = detail::options_asked<State, Plan, Workspace&, Last...>;
   using Wrt = detail::wrt_in<State, Plan, Last...>;
-  if constexpr (!detail::check_forward<StepF, State, Plan, open_schedule<P>, Wrt>())
+  if constexpr (!detail::check_forward<StepF, State, Plan, open_schedule<PlanGiven>, Wrt>())
     return detail::refuse_rest<Bar, State>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_rest<Bar, State>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_rest<Bar, State>();
@@ -177,7 +178,7 @@ template <class Step, class X0, class P, class Bar, class Fingerprint, class Adj
       auto run_step = detail::bind_step<State>(step, by.p);
       auto run_back = detail::bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
       Bar bar = [&] {
-        if constexpr (!open_schedule<P>) return rest(run_step, run_back);
+        if constexpr (!open_schedule<PlanGiven>) return rest(run_step, run_back);
         else {
           auto&& kept = detail::as_kept<detail::kept_step<decltype(run_step), State>>(std::move(run_step));
           return rest(kept, run_back);
@@ -185,7 +186,7 @@ template <class Step, class X0, class P, class Bar, class Fingerprint, class Adj
       }();
       watch.check("cairn::resume");
       return bar;
-    } else if constexpr (!open_schedule<P>) return rest(step, adjoint);
+    } else if constexpr (!open_schedule<PlanGiven>) return rest(step, adjoint);
     else {
       auto&& kept = detail::as_kept<detail::kept_step<std::decay_t<Step>, State>>(std::forward<Step>(step));
       return rest(kept, adjoint);
@@ -195,40 +196,41 @@ template <class Step, class X0, class P, class Bar, class Fingerprint, class Adj
 
 /// The same for a sweep that stopped anywhere, also before its turn: goes on from the last state that is still held.
 /// \param seed  as for `gradient`; dp of a `wrt` begins with zero
-template <class Step, class X0, class P, class Seed, class Adjoint, class Workspace, class... Last>
-  requires((schedule<P> || open_schedule<P>) && !detail::is_resume_point<std::remove_cvref_t<Seed>>)
-[[nodiscard]] auto resume(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoint, Workspace& work,
+template <class Step, class X0, class PlanGiven, class Seed, class Adjoint, class Workspace, class... Last>
+  requires((schedule<PlanGiven> || open_schedule<PlanGiven>) && !detail::is_resume_point<std::remove_cvref_t<Seed>>)
+[[nodiscard]] auto resume(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&& adjoint, Workspace& work,
                           Last&&... last) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
-  using Settings = detail::options_asked<State, P, Workspace&, Last...>;
-  using Wrt = detail::wrt_in<State, P, Last...>;
+  using Settings = detail::options_asked<State, PlanGiven, Workspace&, Last...>;
+  using Wrt = detail::wrt_in<State, PlanGiven, Last...>;
   using Bar = detail::bar_type_with<Seed, State, Wrt>;
-  constexpr bool known = schedule<P>;
-  static_assert(known,
-                "cairn: a loop of unknown length that stopped on its way forward cannot go on; run it again from x0, or "
-                "give resume the position that a hook noted on its way back, cairn::resume_point{open, bar, steps}");
+  constexpr bool known = schedule<PlanGiven>;
+  static_assert(
+      known,
+      "cairn: a loop of unknown length that stopped on its way forward cannot go on; run it again from x0, or "
+      "give resume the position that a hook noted on its way back, cairn::resume_point{open, bar, steps}");
   if constexpr (!known) return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_forward<StepF, State, P, false, Wrt>())
+  else if constexpr (!detail::check_forward<StepF, State, PlanGiven, false, Wrt>())
     return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_adjoint<AdjointF, State, Bar, Wrt>())
     return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_last_arguments<State, P, Last...>())
+  else if constexpr (!detail::check_last_arguments<State, PlanGiven, Last...>())
     return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_stopped_workspace<Workspace, State, P>())
+  else if constexpr (!detail::check_stopped_workspace<Workspace, State, PlanGiven>())
     return detail::refuse_gradient<Step, X0, Seed>();
   else {
-    auto by = detail::last_of<detail::last_kind::params, State, P>(detail::no_wrt{}, last...);
+    auto by = detail::last_of<detail::last_kind::params, State, PlanGiven>(detail::no_wrt{}, last...);
     auto const rest = [&](auto& run_step, auto&& from, auto& run_back) {
       auto const run = [&](Workspace& used, auto&& watching, auto asked) {
         return detail::sweep_from_the_way<Bar, State>(run_step, x0, plan, std::forward<decltype(from)>(from), run_back,
                                                       used, watching, asked);
       };
-      return detail::in_their_places<State, P>(run, work, std::forward<Last>(last)...);
+      return detail::in_their_places<State, PlanGiven>(run, work, std::forward<Last>(last)...);
     };
     if constexpr (!detail::is_wrt<Wrt>) return rest(step, std::forward<Seed>(seed), adjoint);
     else {

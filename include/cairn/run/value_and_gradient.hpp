@@ -10,9 +10,9 @@ namespace cairn {
 namespace detail {
 
 /// What `value_and_gradient` keeps between calls for one state type and one parameter type.
-template <class M, class State, class P, class Plan>
+template <class Model, class State, class Params, class Plan>
 struct kept_sweeps {
-  result_memory<bar_in<M, State>, P> memory;
+  result_memory<bar_in<Model, State>, Params> memory;
   workspace<State, Plan> work;
 };
 
@@ -26,19 +26,19 @@ struct kept_sweeps {
 /// A budget is planned at the first call; call `clear()` before states of another size. One object serves one call at a
 /// time.
 /// \ingroup start
-template <class M, class Place, class Objective>
+template <class Model, class Place, class Objective>
 class value_and_gradient {
   static_assert(objective<Objective>);
 
  public:
   /// \param m, plan, f  as for `differentiate`; kept as copies
-  template <class F>
-  value_and_gradient(M m, Place plan, F f)
+  template <class Fn>
+  value_and_gradient(Model m, Place plan, Fn f)
       : model_{std::move(m)}, place_{std::move(plan)}, objective_{detail::as_objective(std::move(f))} {}
 
   /// The value, and the gradient with respect to x0 and p. \param last  as for `differentiate`, without a workspace
-  template <class X0, class P, class... Last>
-  auto const& operator()(X0&& x0, P const& p, Last&&... last) {
+  template <class X0, class Params, class... Last>
+  auto const& operator()(X0&& x0, Params const& p, Last&&... last) {
     return run(x0, p, std::forward<Last>(last)...);
   }
   /// The same without parameters.
@@ -51,13 +51,14 @@ class value_and_gradient {
   void clear() { kept_.clear(); }
 
  private:
-  template <class X0, class P, class... Last>
-  auto const& run(X0& x0, P const& p, Last&&... last) {
+  template <class X0, class Params, class... Last>
+  auto const& run(X0& x0, Params const& p, Last&&... last) {
     using State = std::remove_const_t<X0>;
     using Plan = typename detail::plan_of_place<Place>::type;
-    using kept = detail::kept_sweeps<M, State, P, Plan>;
-    if constexpr (!detail::check_differentiated<M, X0&, P, Place, Objective, workspace<State, Plan>&, Last...>())
-      return detail::refuse<derivatives<State, P> const*>();
+    using kept = detail::kept_sweeps<Model, State, Params, Plan>;
+    if constexpr (!detail::check_differentiated<Model, X0&, Params, Place, Objective, workspace<State, Plan>&,
+                                                Last...>())
+      return detail::refuse<derivatives<State, Params> const*>();
     else {
       kept& all = kept_.template get<kept>();
       if constexpr (!detail::is_run_while<Place>)
@@ -66,13 +67,13 @@ class value_and_gradient {
       return std::as_const(all.memory.result);
     }
   }
-  M model_;
+  Model model_;
   Place place_;
   Objective objective_;
   detail::cached_object kept_;
 };
 /// The types are those of the arguments; a function is a term `at_end`.
-template <class M, class Place, class F>
-value_and_gradient(M, Place, F) -> value_and_gradient<M, Place, detail::objective_type<F>>;
+template <class Model, class Place, class Fn>
+value_and_gradient(Model, Place, Fn) -> value_and_gradient<Model, Place, detail::objective_type<Fn>>;
 
 }  // namespace cairn

@@ -35,18 +35,19 @@ template <class State, open_schedule Plan, class Store>
 namespace detail {
 
 /// Converts to bool, and is neither a pointer nor a floating-point number.
-template <class R>
-inline constexpr bool answers_bool = std::is_convertible_v<R, bool> && !std::is_pointer_v<std::decay_t<R>> &&
-                                     !std::is_floating_point_v<std::remove_cvref_t<R>>;
+template <class Result>
+inline constexpr bool answers_bool = std::is_convertible_v<Result, bool> && !std::is_pointer_v<std::decay_t<Result>> &&
+                                     !std::is_floating_point_v<std::remove_cvref_t<Result>>;
 
 /// The function that ends the loop, with the parameters of a `wrt` if it takes them.
-template <class KeepGoing, class State, class P>
+template <class KeepGoing, class State, class Params>
 struct asked_by {
   KeepGoing& keep_going;
-  P const& p;
-  static constexpr bool indexed = reads_before<KeepGoing, arguments<State const&>, P const&>::template before<step_index>,
-                        takes_p = reads_before<KeepGoing, arguments<State const&>, P const&>::template before<> &&
-                                  !narrows<KeepGoing, P, arguments<State const&>>;
+  Params const& p;
+  static constexpr bool
+      indexed = reads_before<KeepGoing, arguments<State const&>, Params const&>::template before<step_index>,
+      takes_p = reads_before<KeepGoing, arguments<State const&>, Params const&>::template before<> &&
+                !narrows<KeepGoing, Params, arguments<State const&>>;
   decltype(auto) operator()(State const& x, step_index const i) const
     requires(indexed || takes_p || calls<KeepGoing, State const&, step_index const&> || calls<KeepGoing, State const&>)
   {
@@ -58,15 +59,15 @@ struct asked_by {
 };
 template <class KeepGoing, class State, class Wrt>
 struct asked_for { using type = KeepGoing; };
-template <class KeepGoing, class State, class P, class DP>
-struct asked_for<KeepGoing, State, wrt<P, DP>> { using type = asked_by<KeepGoing, State, P>; };
+template <class KeepGoing, class State, class Params, class DP>
+struct asked_for<KeepGoing, State, wrt<Params, DP>> { using type = asked_by<KeepGoing, State, Params>; };
 template <class KeepGoing, class State, class Wrt>
 using asked_with = typename asked_for<KeepGoing, State, Wrt>::type;
 
 /// The checks of the plan, and of the function that ends the loop.
-template <class State, class P, class KeepGoing>
+template <class State, class Params, class KeepGoing>
 [[nodiscard]] consteval bool check_while() {
-  constexpr bool open = open_schedule<P>, fixed = plan_or_steps<P>;
+  constexpr bool open = open_schedule<Params>, fixed = plan_or_steps<Params>;
   static_assert(!fixed,
                 "cairn: this plan is for a loop of known length; run it with cairn::checkpointed_loop, or give "
                 "cairn::online{slots} and let the loop end when it ends");
@@ -111,18 +112,19 @@ template <class State, class P, class KeepGoing>
 /// `peak_states` and `peak_bytes` of that estimate, with `form.keeps_run`; before the length is known, at most
 /// `slots() + working_frames(form, 1)` states.
 /// \ingroup start
-template <class Step, class X0, class KeepGoing, class P, class... Last>
-[[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, P const& plan, Last&&... last) {
+template <class Step, class X0, class KeepGoing, class Params, class... Last>
+[[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, Params const& plan,
+                                      Last&&... last) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::decay_t<Step>;
-  using Open = detail::open_plan<P>;
+  using Open = detail::open_plan<Params>;
   using Wrt = detail::wrt_in<State, Open, Last...>;
   using Refused = detail::step_refused<Step, Wrt>;
   using Settings = detail::options_asked<State, Open, Last...>;
   using Asked = detail::asked_with<std::remove_reference_t<KeepGoing>, State, Wrt>;
   if constexpr (!detail::check_forward<StepF, State, step_index, true, Wrt>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Refused, X0>();
-  else if constexpr (!detail::check_while<State, P, Asked>()) return detail::refuse_run<Refused, X0>();
+  else if constexpr (!detail::check_while<State, Params, Asked>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (!detail::check_last_arguments<State, Open, Last...>()) return detail::refuse_run<Refused, X0>();

@@ -149,7 +149,7 @@ template <class State, schedule Plan, class Store>
 
 namespace detail {
 
-template <class W, class State, class Plan> inline constexpr bool is_workspace_for = false;
+template <class Work, class State, class Plan> inline constexpr bool is_workspace_for = false;
 template <class State, class Plan, class Store, class Options>
 inline constexpr bool is_workspace_for<workspace<State, Plan, Store, Options>, State, Plan> = true;
 

@@ -212,8 +212,8 @@ class remaining {
   }
 
   /// Calls f(stored states before the gap, its start, its end, the schedule inside), from the last gap to the first.
-  template <class F>
-  constexpr void each_gap(F f) const noexcept {
+  template <class Fn>
+  constexpr void each_gap(Fn f) const noexcept {
     step_index open = start_.open_;
     std::size_t empty = start_.free_count_;
     for (std::size_t gap = start_.gap_ + 1; gap-- > 0 && !start_.finished_; ++empty) {

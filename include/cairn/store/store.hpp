@@ -53,8 +53,8 @@ struct frames_of {
 ///   use them
 /// All calls come from the thread of the sweep, and the store may call `frames` only from that thread. Threads of the
 /// store may read a state of a frame that the store owns.
-template <class S, class Value>
-concept store_of = requires(S& store, detail::frames_of<Value>& frames, place where, step_index i, frame_id frame) {
+template <class Store, class Value>
+concept store_of = requires(Store& store, detail::frames_of<Value>& frames, place where, step_index i, frame_id frame) {
   store.begin(slot_index{});
   store.save(frames, where, i, frame);
   { store.load(frames, where, i) } -> std::same_as<frame_id>;
@@ -63,19 +63,19 @@ concept store_of = requires(S& store, detail::frames_of<Value>& frames, place wh
 
 namespace detail {
 
-template <class S> inline constexpr bool keeps_frames = requires { requires bool(S::keeps_frames); };
+template <class Store> inline constexpr bool keeps_frames = requires { requires bool(Store::keeps_frames); };
 /// A store of the library, which loads every state of a valid plan; its loads are not checked.
-template <class S> inline constexpr bool loses_nothing = false;
-template <class S> inline constexpr bool may_lose = requires { requires bool(S::may_lose); };
-template <class S>
-concept outliving_store = requires(S const& store) {
+template <class Store> inline constexpr bool loses_nothing = false;
+template <class Store> inline constexpr bool may_lose = requires { requires bool(Store::may_lose); };
+template <class Store>
+concept outliving_store = requires(Store const& store) {
   { store.at(slot_index{}) } -> std::same_as<step_index>;
 };
 
 /// Most frames that a store may own at once.
-template <class S>
-[[nodiscard]] constexpr slot_index frames_in(S const& store, slot_index slots) {
-  slot_index const kept = keeps_frames<S> ? slots : 0;
+template <class Store>
+[[nodiscard]] constexpr slot_index frames_in(Store const& store, slot_index slots) {
+  slot_index const kept = keeps_frames<Store> ? slots : 0;
   if constexpr (requires {
                   { store.extra_frames() } -> std::convertible_to<slot_index>;
                 })

@@ -161,21 +161,21 @@ trace_region(Log&, std::string_view, std::initializer_list<trace_argument>, trac
 namespace detail {
 
 /// A callable whose calls are events.
-template <class F>
+template <class Fn>
 class traced_function {
  public:
-  traced_function(trace_writer& log, std::string_view name, F f)
+  traced_function(trace_writer& log, std::string_view name, Fn f)
       : log_{log.wants("function") ? &log : nullptr}, words_{"function." + std::string{name}, {}, options(name)},
         f_{std::move(f)} {}
 
   template <class... Arguments>
-    requires std::invocable<F&, Arguments...>
+    requires std::invocable<Fn&, Arguments...>
   decltype(auto) operator()(Arguments&&... arguments) {
     std::optional<call> const whole = begin();
     return std::invoke(f_, std::forward<Arguments>(arguments)...);
   }
   template <class... Arguments>
-    requires std::invocable<F const&, Arguments...>
+    requires std::invocable<Fn const&, Arguments...>
   decltype(auto) operator()(Arguments&&... arguments) const {
     std::optional<call> const whole = begin();
     return std::invoke(f_, std::forward<Arguments>(arguments)...);
@@ -200,7 +200,7 @@ class traced_function {
 
   trace_writer* log_;
   region_words words_;
-  [[no_unique_address]] F f_;
+  [[no_unique_address]] Fn f_;
 };
 
 }  // namespace detail
@@ -208,15 +208,15 @@ class traced_function {
 /// The same function, each call of which is an event `function.NAME` of category "function": `traced(log, "step",
 /// step)` takes the place of `step`. Takes and returns what `f` does; keeps a copy of `f`, `std::ref(f)` does not.
 /// \param log  outlives the result   \param name  any text
-template <class F>
-[[nodiscard]] detail::traced_function<std::decay_t<F>> traced(trace_writer& log, std::string_view name,
-                                                             F&& f) {
-  return {log, name, std::forward<F>(f)};
+template <class Fn>
+[[nodiscard]] detail::traced_function<std::decay_t<Fn>> traced(trace_writer& log, std::string_view name,
+                                                             Fn&& f) {
+  return {log, name, std::forward<Fn>(f)};
 }
 /// The function itself.
-template <class F>
-[[nodiscard]] constexpr F&& traced(no_trace const&, std::string_view, F&& f) noexcept {
-  return std::forward<F>(f);
+template <class Fn>
+[[nodiscard]] constexpr Fn&& traced(no_trace const&, std::string_view, Fn&& f) noexcept {
+  return std::forward<Fn>(f);
 }
 
 }  // namespace cairn

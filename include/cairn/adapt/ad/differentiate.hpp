@@ -108,7 +108,7 @@ template <class Tool, class Step>
 struct tool_model {
   using tool_of_model = Tool;  ///< says that the model has no adjoint of its own
   Tool tool;                   ///< such as `adolc_tape{}`
-  Step step;                   ///< `template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`
+  Step step;  ///< `template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`
 };
 /// The model of a step whose adjoint a tool makes: `differentiate(by_tool(adolc_tape{}, step), x0, p, plan, objective)`.
 /// \param tool  an `ad_tape`; an lvalue is referred to, and keeps its memory for the next call
@@ -120,10 +120,10 @@ template <class Tool, class Step>
 }
 
 namespace detail {
-template <class Tool, class Model, class X0, class Params, class Plan, class F, class... Rest>
-auto differentiate_by_tool(Tool&& tool, Model model, X0 const& x0, Params params, Plan const& plan, F f,
+template <class Tool, class Model, class X0, class Params, class Plan, class Fn, class... Rest>
+auto differentiate_by_tool(Tool&& tool, Model model, X0 const& x0, Params params, Plan const& plan, Fn f,
                            Rest&&... rest) {
-  using Terms = objective_type<F>;
+  using Terms = objective_type<Fn>;
   taped<Tool, Model, Params, Terms> loop{std::forward<Tool>(tool), std::move(model), std::move(params),
                                          as_objective(std::move(f))};
   return differentiate(loop, x0, plan, std::forward<Rest>(rest)...);
@@ -143,26 +143,26 @@ auto differentiate_by_tool(Tool&& tool, Model model, X0 const& x0, Params params
 /// \param rest  workspace or store, observer and options, as for `gradient`
 /// Bits: as for `taped`. \throws invalid_call   before any step runs, if the objective names a state after the loop's
 /// end, or the number of controls is wrong; infeasible_budget; what `gradient` throws
-template <class Tool, class Step, class X0, class Params, class Plan, class F, class... Rest>
+template <class Tool, class Step, class X0, class Params, class Plan, class Fn, class... Rest>
   requires(detail::plan_place<Plan>)
-auto differentiate(tool_model<Tool, Step> model, X0 const& x0, Params params, Plan const& plan, F f, Rest&&... rest) {
+auto differentiate(tool_model<Tool, Step> model, X0 const& x0, Params params, Plan const& plan, Fn f, Rest&&... rest) {
   if constexpr (!detail::check_differentiate<std::remove_reference_t<Tool>, Step, X0, Params,
-                                             detail::objective_type<F>>())
+                                             detail::objective_type<Fn>>())
     return derivatives<X0, Params>{};
   else
     return detail::differentiate_by_tool(std::forward<Tool>(model.tool), std::move(model.step), x0, std::move(params),
                                          plan, std::move(f), std::forward<Rest>(rest)...);
 }
 /// The same without parameters.
-template <class Tool, class Step, class X0, class Plan, class F, class... Rest>
+template <class Tool, class Step, class X0, class Plan, class Fn, class... Rest>
   requires(detail::plan_place<Plan>)
-auto differentiate(tool_model<Tool, Step> model, X0 const& x0, Plan const& plan, F f, Rest&&... rest) {
+auto differentiate(tool_model<Tool, Step> model, X0 const& x0, Plan const& plan, Fn f, Rest&&... rest) {
   return differentiate(std::move(model), x0, no_params{}, plan, std::move(f), std::forward<Rest>(rest)...);
 }
 /// The same with the tool in front: `differentiate(adolc_tape{}, step, x0, params, plan, f)`.
-template <class Tool, class Step, class X0, class Params, class Plan, class F, class... Rest>
+template <class Tool, class Step, class X0, class Params, class Plan, class Fn, class... Rest>
   requires(detail::plan_place<Plan> && !detail::plan_place<Params> && !detail::has_its_tool<Tool>)
-auto differentiate(Tool&& tool, Step step, X0 const& x0, Params params, Plan const& plan, F f, Rest&&... rest) {
+auto differentiate(Tool&& tool, Step step, X0 const& x0, Params params, Plan const& plan, Fn f, Rest&&... rest) {
   return differentiate(tool_model<Tool, Step>{std::forward<Tool>(tool), std::move(step)}, x0, std::move(params), plan,
                        std::move(f), std::forward<Rest>(rest)...);
 }

@@ -71,9 +71,9 @@ class taped {
   explicit taped(Tool&& tool, Model model, Params params = {}, Objective objective = {})
       : primal_{std::move(model), std::move(params), std::move(objective)}, tape_{std::forward<Tool>(tool)} {}
   /// With a function of the final state: `at_end{f}`.
-  template <class F>
-    requires(!objective<F> && std::is_same_v<Objective, detail::objective_type<F>>)
-  explicit taped(Tool&& tool, Model model, Params params, F f)
+  template <class Fn>
+    requires(!objective<Fn> && std::is_same_v<Objective, detail::objective_type<Fn>>)
+  explicit taped(Tool&& tool, Model model, Params params, Fn f)
       : taped{std::forward<Tool>(tool), std::move(model), std::move(params), detail::as_objective(std::move(f))} {}
   taped(taped const&) = delete;
   taped& operator=(taped const&) = delete;

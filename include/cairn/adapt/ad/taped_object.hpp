@@ -139,8 +139,8 @@ class taped_object {
   detail::tagged<adjoint_form::leaf, leaf_reverser> adjoint{};  ///< for all verbs, and plans with leaves
 
   /// A seed: the adjoint of `f()`, which returns a number of the final state; `value()` has it then.
-  template <class F>
-  [[nodiscard]] auto seed(F f) {
+  template <class Fn>
+  [[nodiscard]] auto seed(Fn f) {
     return [f = std::move(f)](taped_object& x) -> numbers {
       numbers bar;
       x.record(bar, [&] {

@@ -49,8 +49,8 @@ class device_budget {
     return std::size_t(size_);
   }
   /// The budget in bytes of the device's present free memory.   \throws out_of_memory, device_error
-  template <device_runtime R>
-  [[nodiscard]] std::size_t of(R& runtime) const { return of(runtime.free_bytes()); }
+  template <device_runtime Runtime>
+  [[nodiscard]] std::size_t of(Runtime& runtime) const { return of(runtime.free_bytes()); }
 
  private:
   static constexpr std::uint64_t whole = 100'000'000;  ///< shares are stored in parts of it: percentages with six

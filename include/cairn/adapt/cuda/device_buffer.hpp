@@ -14,20 +14,20 @@ struct sized_memory {
 };
 template <bool Pinned>
 struct free_memory_of {
-  template <class R>
-  void operator()(R& runtime, sized_memory const& which) const noexcept {
+  template <class Runtime>
+  void operator()(Runtime& runtime, sized_memory const& which) const noexcept {
     if constexpr (Pinned) runtime.pinned_free(which.data);
     else runtime.device_free(which.data);
   }
 };
 
-template <device_runtime R, bool Pinned>
-class owned_bytes : owned_handle<R, sized_memory, free_memory_of<Pinned>> {
+template <device_runtime Runtime, bool Pinned>
+class owned_bytes : owned_handle<Runtime, sized_memory, free_memory_of<Pinned>> {
  public:
   owned_bytes() = default;
   /// Allocates `bytes` bytes of unspecified content. When they are freed, nothing may use them any more.
   /// \throws out_of_memory, device_error
-  owned_bytes(R& runtime, std::size_t bytes)
+  owned_bytes(Runtime& runtime, std::size_t bytes)
       : owned_bytes::owned_handle{
             runtime, {Pinned ? runtime.pinned_alloc(bytes) : runtime.device_alloc(bytes), bytes}} {}
 
@@ -38,10 +38,10 @@ class owned_bytes : owned_handle<R, sized_memory, free_memory_of<Pinned>> {
 }  // namespace detail
 
 /// Bytes of device memory with one owner: moved, not copied. The runtime must outlive it.
-template <device_runtime R>
-using device_buffer = detail::owned_bytes<R, false>;
+template <device_runtime Runtime>
+using device_buffer = detail::owned_bytes<Runtime, false>;
 /// Bytes of pinned host memory with one owner: moved, not copied. The runtime must outlive it.
-template <device_runtime R>
-using pinned_buffer = detail::owned_bytes<R, true>;
+template <device_runtime Runtime>
+using pinned_buffer = detail::owned_bytes<Runtime, true>;
 
 }  // namespace cairn

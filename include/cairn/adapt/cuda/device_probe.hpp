@@ -21,10 +21,10 @@ namespace cairn {
 namespace detail {
 
 /// Times work in a stream, many calls in a row, by a clock of the host.
-template <class Clock, device_runtime R>
+template <class Clock, device_runtime Runtime>
 class stream_stopwatch {
  public:
-  stream_stopwatch(R& runtime, typename R::stream stream) : runtime_{runtime}, stream_{stream} {}
+  stream_stopwatch(Runtime& runtime, typename Runtime::stream stream) : runtime_{runtime}, stream_{stream} {}
   stream_stopwatch(stream_stopwatch const&) = delete;
   /// Waits for the stream, because its work uses memory that is freed next.
   ~stream_stopwatch() {
@@ -64,17 +64,18 @@ class stream_stopwatch {
  private:
   static constexpr double long_enough = 0.02;
 
-  R& runtime_;
-  typename R::stream stream_;
+  Runtime& runtime_;
+  typename Runtime::stream stream_;
 };
 
-template <class Clock, device_runtime R, class State, class Step, class Start, class Seed, class Adjoint, class Bar>
+template <class Clock, device_runtime Runtime, class State, class Step, class Start, class Seed, class Adjoint,
+          class Bar>
 class device_measurement {
  public:
-  using stream = typename R::stream;
+  using stream = typename Runtime::stream;
 
   template <class Make>
-  device_measurement(R& runtime, stream in, Make& make, Step& step, Start& start, Seed& seed, Adjoint& adjoint,
+  device_measurement(Runtime& runtime, stream in, Make& make, Step& step, Start& start, Seed& seed, Adjoint& adjoint,
                      Bar& bar)
       : runtime_{runtime},
         stream_{in},
@@ -156,7 +157,7 @@ class device_measurement {
     });
   }
 
-  R& runtime_;
+  Runtime& runtime_;
   stream stream_;
   Step& step_;
   Start& start_;
@@ -164,20 +165,21 @@ class device_measurement {
   Adjoint& adjoint_;
   Bar& bar_;
   std::vector<State> frames_;
-  std::optional<state_copier<R, State>> copier_;
-  pinned_buffer<R> slot_;
-  stream_stopwatch<Clock, R> stopwatch_;
+  std::optional<state_copier<Runtime, State>> copier_;
+  pinned_buffer<Runtime> slot_;
+  stream_stopwatch<Clock, Runtime> stopwatch_;
 };
 
-template <class Clock, device_runtime R, class Make, class Step, class Start, class Seed, class Adjoint, class Bar>
-[[nodiscard]] workload probed_on_device(R& runtime, typename R::stream stream, Make& make, Step& step, Start& start,
-                                        step_index steps, Seed& seed, Adjoint& adjoint, Bar& bar,
+template <class Clock, device_runtime Runtime, class Make, class Step, class Start, class Seed, class Adjoint,
+          class Bar>
+[[nodiscard]] workload probed_on_device(Runtime& runtime, typename Runtime::stream stream, Make& make, Step& step,
+                                        Start& start, step_index steps, Seed& seed, Adjoint& adjoint, Bar& bar,
                                         std::optional<wide> bar_bytes) {
   if (steps < 0)
     throw invalid_plan{
         "cairn::device_probe", "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
   using measurement =
-      device_measurement<Clock, R, std::remove_cvref_t<decltype(make())>, Step, Start, Seed, Adjoint, Bar>;
+      device_measurement<Clock, Runtime, std::remove_cvref_t<decltype(make())>, Step, Start, Seed, Adjoint, Bar>;
   return measurement{runtime, stream, make, step, start, seed, adjoint, bar}.measure(steps, bar_bytes);
 }
 template <class Make> using probed_state = std::remove_cvref_t<decltype(std::declval<Make&>()())>;
@@ -201,11 +203,11 @@ template <class Make> using probed_state = std::remove_cvref_t<decltype(std::dec
 /// if a call takes longer
 /// \throws invalid_plan   before anything is allocated
 /// \throws out_of_memory, device_error, and what the functions throw, after the stream is done
-template <class Clock = std::chrono::steady_clock, device_runtime R, class Make, class Step, class Start, class Seed,
-          class Adjoint, class Bar>
-[[nodiscard]] workload device_probe(R& runtime, typename R::stream stream, Make&& make, Step&& step, Start&& start,
-                                    step_index steps, Seed&& seed, Adjoint&& adjoint, Bar& bar) {
-  if constexpr (!detail::check_device_sweep<detail::probed_state<Make>, typename R::stream,
+template <class Clock = std::chrono::steady_clock, device_runtime Runtime, class Make, class Step, class Start,
+          class Seed, class Adjoint, class Bar>
+[[nodiscard]] workload device_probe(Runtime& runtime, typename Runtime::stream stream, Make&& make, Step&& step,
+                                    Start&& start, step_index steps, Seed&& seed, Adjoint&& adjoint, Bar& bar) {
+  if constexpr (!detail::check_device_sweep<detail::probed_state<Make>, typename Runtime::stream,
                                             std::remove_reference_t<Step>, std::remove_reference_t<Start>,
                                             detail::no_plan, std::remove_reference_t<Seed>,
                                             std::remove_reference_t<Adjoint>, Bar>())
@@ -222,11 +224,12 @@ template <class Clock = std::chrono::steady_clock, device_runtime R, class Make,
   }
 }
 /// The same for an adjoint of any type.   \param bar_bytes  bytes of device memory that `bar` holds
-template <class Clock = std::chrono::steady_clock, device_runtime R, class Make, class Step, class Start, class Seed,
-          class Adjoint, class Bar>
-[[nodiscard]] workload device_probe(R& runtime, typename R::stream stream, Make&& make, Step&& step, Start&& start,
-                                    step_index steps, Seed&& seed, Adjoint&& adjoint, Bar& bar, wide bar_bytes) {
-  if constexpr (!detail::check_device_sweep<detail::probed_state<Make>, typename R::stream,
+template <class Clock = std::chrono::steady_clock, device_runtime Runtime, class Make, class Step, class Start,
+          class Seed, class Adjoint, class Bar>
+[[nodiscard]] workload device_probe(Runtime& runtime, typename Runtime::stream stream, Make&& make, Step&& step,
+                                    Start&& start, step_index steps, Seed&& seed, Adjoint&& adjoint, Bar& bar,
+                                    wide bar_bytes) {
+  if constexpr (!detail::check_device_sweep<detail::probed_state<Make>, typename Runtime::stream,
                                             std::remove_reference_t<Step>, std::remove_reference_t<Start>,
                                             detail::no_plan, std::remove_reference_t<Seed>,
                                             std::remove_reference_t<Adjoint>, Bar>())

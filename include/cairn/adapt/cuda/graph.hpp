@@ -8,15 +8,15 @@
 namespace cairn {
 namespace detail {
 
-template <capturing_runtime R>
+template <capturing_runtime Runtime>
 struct captured_work {
-  typename R::graph graph{};
-  typename R::stream stream{};
+  typename Runtime::graph graph{};
+  typename Runtime::stream stream{};
   bool launched = false;
 };
 struct destroy_graph {
-  template <class R>
-  void operator()(R& runtime, captured_work<R> const& which) const noexcept {
+  template <class Runtime>
+  void operator()(Runtime& runtime, captured_work<Runtime> const& which) const noexcept {
     if (which.launched) drain(runtime, which.stream);
     runtime.destroy(which.graph);
   }
@@ -38,8 +38,8 @@ struct destroy_graph {
 /// that have never run in this process may need to be loaded, which some drivers refuse during a capture: run the work
 /// once before. One owner: moved, not copied. The destructor waits for the launches; runtime and stream must outlive
 /// the graph. One thread at a time.
-template <capturing_runtime R>
-class device_graph : detail::owned_handle<R, detail::captured_work<R>, detail::destroy_graph> {
+template <capturing_runtime Runtime>
+class device_graph : detail::owned_handle<Runtime, detail::captured_work<Runtime>, detail::destroy_graph> {
  public:
   /// Calls `work(in)` once and captures what it puts into `in`, and into streams that wait for events of `in`; nothing
   /// of it runs.
@@ -51,7 +51,7 @@ class device_graph : detail::owned_handle<R, detail::captured_work<R>, detail::d
   /// \throws what `work` throws, unchanged; `in` can be used again, and nothing of the work has run   Cost: some
   ///   microseconds per kernel or copy
   template <class Work>
-  device_graph(R& runtime, typename R::stream in, Work&& work)
+  device_graph(Runtime& runtime, typename Runtime::stream in, Work&& work)
       : device_graph::owned_handle{runtime, {captured(runtime, in, work), in}} {}
 
   /// Puts all of the work into the stream from which it was captured; when the stream is done, so is the work. The host
@@ -64,7 +64,7 @@ class device_graph : detail::owned_handle<R, detail::captured_work<R>, detail::d
 
  private:
   template <class Work>
-  [[nodiscard]] static typename R::graph captured(R& runtime, typename R::stream in, Work& work) {
+  [[nodiscard]] static typename Runtime::graph captured(Runtime& runtime, typename Runtime::stream in, Work& work) {
     detail::check_earlier_launches(runtime, "cairn::device_graph");
     runtime.begin_capture(in);
     try {

@@ -9,8 +9,8 @@ namespace detail {
 
 /// Waits before, because the stream's work may use memory that is freed next.
 struct destroy_stream {
-  template <class R>
-  void operator()(R& runtime, typename R::stream which) const noexcept {
+  template <class Runtime>
+  void operator()(Runtime& runtime, typename Runtime::stream which) const noexcept {
     detail::drain(runtime, which);
     runtime.destroy(which);
   }
@@ -20,14 +20,14 @@ struct destroy_stream {
 
 /// A stream with one owner: moved, not copied. The runtime must outlive it. Before the stream is destroyed, the host
 /// waits until it is done, and ignores errors.
-template <device_runtime R>
-class owned_stream : detail::owned_handle<R, typename R::stream, detail::destroy_stream> {
+template <device_runtime Runtime>
+class owned_stream : detail::owned_handle<Runtime, typename Runtime::stream, detail::destroy_stream> {
  public:
   owned_stream() = default;
   /// Makes one.   \throws device_error, out_of_memory
-  explicit owned_stream(R& runtime) : owned_stream::owned_handle{runtime, runtime.make_stream()} {}
+  explicit owned_stream(Runtime& runtime) : owned_stream::owned_handle{runtime, runtime.make_stream()} {}
 
-  [[nodiscard]] typename R::stream get() const noexcept { return this->handle_; }  ///< the handle
+  [[nodiscard]] typename Runtime::stream get() const noexcept { return this->handle_; }  ///< the handle
   /// Waits until the stream is done; ignores errors. For clean-up: `R::sync` reports errors.
   void drain() const noexcept {
     if (this->runtime_ != nullptr) detail::drain(*this->runtime_, this->handle_);

@@ -36,20 +36,20 @@ enum class copy_kind : std::uint8_t { device_to_device, device_to_host, host_to_
 /// Errors: `device_error`, and `out_of_memory` if memory runs out; a call that throws has done nothing. Errors that
 /// occur later on the device are thrown by a later call; the device's context is then lost, and every later call
 /// throws. Frees and destroys never throw. Calls do not change which device is current in the thread.
-template <class R>
-concept device_runtime = std::copyable<typename R::stream> && std::copyable<typename R::event> &&
-    requires(R& runtime, typename R::stream stream, typename R::event event, void* to, void const* from,
-             std::size_t bytes, copy_kind kind) {
+template <class Runtime>
+concept device_runtime = std::copyable<typename Runtime::stream> && std::copyable<typename Runtime::event> &&
+    requires(Runtime& runtime, typename Runtime::stream stream, typename Runtime::event event, void* to,
+             void const* from, std::size_t bytes, copy_kind kind) {
   { runtime.device_alloc(bytes) } -> std::same_as<void*>;
   { runtime.device_free(to) }
   noexcept;
   { runtime.pinned_alloc(bytes) } -> std::same_as<void*>;
   { runtime.pinned_free(to) }
   noexcept;
-  { runtime.make_stream() } -> std::same_as<typename R::stream>;
+  { runtime.make_stream() } -> std::same_as<typename Runtime::stream>;
   { runtime.destroy(stream) }
   noexcept;
-  { runtime.make_event() } -> std::same_as<typename R::event>;
+  { runtime.make_event() } -> std::same_as<typename Runtime::event>;
   { runtime.destroy(event) }
   noexcept;
   runtime.record(event, stream);
@@ -67,8 +67,8 @@ concept device_runtime = std::copyable<typename R::stream> && std::copyable<type
 ///   once: compiled for another device, or with too many threads per block. Allowed during a capture, and never waits
 ///
 /// It does not report work that fails later, while it runs: later calls do.
-template <class R>
-concept checking_runtime = device_runtime<R> && requires(R& runtime) { runtime.check(); };
+template <class Runtime>
+concept checking_runtime = device_runtime<Runtime> && requires(Runtime& runtime) { runtime.check(); };
 
 /// A device whose streams can be captured into graphs. A *graph* is a handle like the others.
 /// - `begin_capture(s)`: everything put into `s` from now on, and into streams that wait for an event of it, is
@@ -82,11 +82,11 @@ concept checking_runtime = device_runtime<R> && requires(R& runtime) { runtime.c
 /// During a capture this thread may not allocate, free, sync or query, nor let a captured stream wait for an earlier
 /// event; and everything captured must be joined before the end of the capture. Each of these is a `device_error`,
 /// thrown by the call or by `end_capture`.
-template <class R>
-concept capturing_runtime = device_runtime<R> && std::copyable<typename R::graph> &&
-    requires(R& runtime, typename R::stream stream, typename R::graph graph) {
+template <class Runtime>
+concept capturing_runtime = device_runtime<Runtime> && std::copyable<typename Runtime::graph> &&
+    requires(Runtime& runtime, typename Runtime::stream stream, typename Runtime::graph graph) {
       runtime.begin_capture(stream);
-      { runtime.end_capture(stream) } -> std::same_as<typename R::graph>;
+      { runtime.end_capture(stream) } -> std::same_as<typename Runtime::graph>;
       { runtime.abandon_capture(stream) } noexcept;
       runtime.launch(graph, stream);
       { runtime.destroy(graph) } noexcept;

@@ -40,10 +40,10 @@ namespace cairn {
 /// An in-place step on a frame that is kept, or that is being copied to the host, first copies it within the device.
 /// Cannot be copied or moved. The destructor waits for the streams; runtime and stream must outlive the sweep. One
 /// thread at a time.
-template <device_runtime R, class State>
+template <device_runtime Runtime, class State>
 class device_sweep {
  public:
-  using stream = typename R::stream;  ///< the stream of steps and adjoints
+  using stream = typename Runtime::stream;  ///< the stream of steps and adjoints
 
   /// \param compute  the stream for steps and adjoints   \param capacity  frames >= 1, host slots >= 0; see
   ///   `device_capacity_for`
@@ -51,14 +51,14 @@ class device_sweep {
   ///   into streams must be in `compute`, or be done
   /// \throws invalid_plan   for an invalid capacity   \throws out_of_memory, device_error   \throws what `make` throws
   template <class Make>
-  device_sweep(R& runtime, stream compute, device_capacity capacity, Make make)
+  device_sweep(Runtime& runtime, stream compute, device_capacity capacity, Make make)
       : device_sweep{runtime, compute, checked(capacity), false, make} {}
   /// The same with a replay check: each state that is compared is copied to one of the host slots of `capacity`, and
   /// the host waits for the copy, so recomputed steps run no faster than these copies. The x1 of an out-of-place step
   /// holds a copy of x when the step first runs, and zeros when it runs again. `device_capacity_for(plan, form,
   /// options)` counts the slot.
   template <class Make>
-  device_sweep(R& runtime, stream compute, device_capacity capacity, Make make, sweep_options options)
+  device_sweep(Runtime& runtime, stream compute, device_capacity capacity, Make make, sweep_options options)
       : device_sweep{runtime, compute, checked(capacity), false, make} {
     constexpr bool told = detail::can_hash<true, State>();
     static_assert(told,
@@ -70,7 +70,7 @@ class device_sweep {
   /// what was allocated.
   /// \throws out_of_memory   if no frame can be allocated
   template <class Make>
-  device_sweep(R& runtime, stream compute, capacity_up_to capacity, Make make)
+  device_sweep(Runtime& runtime, stream compute, capacity_up_to capacity, Make make)
       : device_sweep{runtime, compute, checked(capacity.most), true, make} {}
   device_sweep(device_sweep const&) = delete;
   device_sweep& operator=(device_sweep const&) = delete;
@@ -98,14 +98,14 @@ class device_sweep {
   /// \throws device_error and whatever the functions throw, unchanged, after all streams are done; the sweep can be
   ///   used again. If the runtime is a `checking_runtime`, a failed launch in a function is a device_error, too, which
   ///   names function and step
-  template <class Step, class Start, class P, class Seed, class Adjoint, class Bar, class Observer = no_observer>
-  void gradient(Step&& step, Start&& start, P const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar,
+  template <class Step, class Start, class Plan, class Seed, class Adjoint, class Bar, class Observer = no_observer>
+  void gradient(Step&& step, Start&& start, Plan const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar,
                 Observer&& observer = {}) {
     using StepF = std::remove_reference_t<Step>;
     using SeedF = std::remove_reference_t<Seed>;
     using AdjointF = std::remove_reference_t<Adjoint>;
-    if constexpr (detail::check_device_sweep<State, stream, StepF, std::remove_reference_t<Start>, P, SeedF, AdjointF,
-                                             Bar>()) {
+    if constexpr (detail::check_device_sweep<State, stream, StepF, std::remove_reference_t<Start>, Plan, SeedF,
+                                             AdjointF, Bar>()) {
       static constexpr step_form form = detail::device_step_form<StepF, State, stream>();
       detail::in_use const mark{busy_, who};
       check_capacity(plan, form);
@@ -113,9 +113,9 @@ class device_sweep {
       begin(plan);
       try {
         start_from(start, initial_is_free(plan));
-        cursor_of<P> cursor = plan.walk();
-        detail::host_loads<cursor_of<P>> ahead{plan.walk(), {form, initial_is_free(plan)}, capacity().frames};
-        device_states<form, cursor_of<P>, StepF, SeedF, AdjointF, Bar> sweep{*this, ahead, step, seed, adjoint, bar};
+        cursor_of<Plan> cursor = plan.walk();
+        detail::host_loads<cursor_of<Plan>> ahead{plan.walk(), {form, initial_is_free(plan)}, capacity().frames};
+        device_states<form, cursor_of<Plan>, StepF, SeedF, AdjointF, Bar> sweep{*this, ahead, step, seed, adjoint, bar};
         detail::sweep_status status;
         while (detail::execute(cursor, sweep, step, sweep, observer, status) != detail::stop_reason::done) {
         }
@@ -136,9 +136,9 @@ class device_sweep {
   ///   a replay check
   /// \throws device_error   for a function that cannot be captured, and if `compute` is the legacy default stream; the
   ///   sweep can be used again
-  template <class Step, class Start, class P, class Seed, class Adjoint, class Bar>
-  [[nodiscard]] auto capture(Step&& step, Start&& start, P const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar) {
-    constexpr bool captures = capturing_runtime<R>;
+  template <class Step, class Start, class Plan, class Seed, class Adjoint, class Bar>
+  [[nodiscard]] auto capture(Step&& step, Start&& start, Plan const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar) {
+    constexpr bool captures = capturing_runtime<Runtime>;
     static_assert(captures,
                   "cairn: this runtime captures no graphs: it must be a cairn::capturing_runtime");
     if (options_.verify != replay_check::off)
@@ -147,7 +147,7 @@ class device_sweep {
                          {},
                          "check with gradient, and capture with a sweep that has no replay check"};
     if constexpr (captures)
-      return device_graph<R>{states_.runtime(), states_.compute(),
+      return device_graph<Runtime>{states_.runtime(), states_.compute(),
                              [&](stream) { gradient(step, start, plan, seed, adjoint, bar); }};
   }
 
@@ -155,7 +155,7 @@ class device_sweep {
   static constexpr char const* who = "cairn::device_sweep";
 
   template <class Make>
-  device_sweep(R& runtime, stream compute, device_capacity capacity, bool or_less, Make& make)
+  device_sweep(Runtime& runtime, stream compute, device_capacity capacity, bool or_less, Make& make)
       : states_{runtime, compute, capacity, or_less, make} {}
 
   [[nodiscard]] static device_capacity checked(device_capacity capacity) {
@@ -166,8 +166,8 @@ class device_sweep {
                          "ask cairn::device_capacity_for"};
     return capacity;
   }
-  template <class P>
-  void check_capacity(P const& plan, step_form form) {
+  template <class Plan>
+  void check_capacity(Plan const& plan, step_form form) {
     if (plan.leaf() > 1)
       throw invalid_plan{who,
                          "the plan reverses several steps at once, but the adjoint takes one",
@@ -186,8 +186,8 @@ class device_sweep {
                          {{"host slots", made.host_slots}, {"needed", needed.host_slots}},
                          "pin more, or use a plan with fewer slots on the host"};
   }
-  template <class P>
-  void begin(P const& plan) {
+  template <class Plan>
+  void begin(Plan const& plan) {
     states_.begin(plan.slots());
     turned_ = false;
     replay_.begin(options_.verify, plan.steps(), plan.slots());
@@ -311,8 +311,8 @@ class device_sweep {
     states_.release(last);
   }
 
-  detail::placed_states<R, State> states_;
-  detail::device_replay<R, State> replay_{states_};
+  detail::placed_states<Runtime, State> states_;
+  detail::device_replay<Runtime, State> replay_{states_};
   detail::table<unsigned char> filled_;
   sweep_options options_;
   bool busy_ = false, turned_ = false;

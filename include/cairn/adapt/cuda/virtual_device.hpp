@@ -136,8 +136,8 @@ class virtual_device {
 /// A state that takes one copy; its address is never read.
 struct virtual_state {
   static constexpr bool in_device_memory = true;
-  template <class F> void visit_buffers(F&& f) { f(device_pointer<void>{this}, std::size_t{1}); }
-  template <class F> void visit_buffers(F&& f) const { f(device_pointer<void const>{this}, std::size_t{1}); }
+  template <class Fn> void visit_buffers(Fn&& f) { f(device_pointer<void>{this}, std::size_t{1}); }
+  template <class Fn> void visit_buffers(Fn&& f) const { f(device_pointer<void const>{this}, std::size_t{1}); }
 };
 
 }  // namespace detail

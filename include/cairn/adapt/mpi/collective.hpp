@@ -135,13 +135,13 @@ class collective {
   /// `with.sweep(plan, [&] { return graph_gradient(...); })`.
   /// \param plan  a schedule, a number of steps, or a plan for a chain, a graph or blocks
   /// \throws collective_error   on all ranks
-  template <class Plan, class F>
-  auto sweep(Plan const& plan, F f) const {
+  template <class Plan, class Fn>
+  auto sweep(Plan const& plan, Fn f) const {
     return meeting_.around("cairn::collective::sweep", plan, f);
   }
   /// The same for a call without a plan: what f throws on one rank is thrown on all.
-  template <class F>
-  auto sweep(F f) const {
+  template <class Fn>
+  auto sweep(Fn f) const {
     return sweep(detail::without_plan{}, std::move(f));
   }
 

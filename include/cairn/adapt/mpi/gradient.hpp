@@ -11,12 +11,13 @@ namespace cairn {
 namespace detail {
 
 /// Ranks that run a loop together must obey one plan.
-template <class P>
+template <class Plan>
 [[nodiscard]] consteval bool check_plan_of_ranks() {
-  constexpr bool planned = !counted_budget<P> && !measured_budget<P>;
-  static_assert(planned,
-                "cairn: ranks that run a loop together need one plan, not a budget, from which each rank would make its "
-                "own; let all of them agree on one by cairn::mpi_plan(comm, budget, work)");
+  constexpr bool planned = !counted_budget<Plan> && !measured_budget<Plan>;
+  static_assert(
+      planned,
+      "cairn: ranks that run a loop together need one plan, not a budget, from which each rank would make its "
+      "own; let all of them agree on one by cairn::mpi_plan(comm, budget, work)");
   return planned;
 }
 
@@ -26,10 +27,10 @@ template <class P>
 /// \param plan  as without `collective`, but not a budget   \param with  the ranks; see `collective`   \param last  as
 ///   without `collective`
 /// \throws collective_error   on all ranks, if one of them cannot go on: before any step runs if plans differ
-template <class Step, class X0, class P, class Seed, class Adjoint, bool BetweenActions, class... Last>
-auto gradient(Step&& step, X0&& x0, P const& plan, Seed&& seed, Adjoint&& adjoint, collective<BetweenActions> with,
+template <class Step, class X0, class Plan, class Seed, class Adjoint, bool BetweenActions, class... Last>
+auto gradient(Step&& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint&& adjoint, collective<BetweenActions> with,
               Last&&... last) {
-  if constexpr (!detail::check_plan_of_ranks<P>()) return detail::refuse_gradient<Step, X0, Seed>();
+  if constexpr (!detail::check_plan_of_ranks<Plan>()) return detail::refuse_gradient<Step, X0, Seed>();
   else {
     auto const run = [&](auto&&... given) {
       return gradient(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,

@@ -47,10 +47,10 @@ class collective_run : public Run {
 /// \param plan  as without `collective`, but not a budget   \param with  the ranks; see `collective`   \param last  as
 ///   without `collective`
 /// \throws collective_error   on all ranks, if one of them cannot go on: before any step runs if plans differ
-template <class Step, class X0, class P, bool BetweenActions, class... Last>
-[[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, P const& plan, collective<BetweenActions> with,
+template <class Step, class X0, class Plan, bool BetweenActions, class... Last>
+[[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, Plan const& plan, collective<BetweenActions> with,
                                      Last&&... last) {
-  if constexpr (!detail::check_plan_of_ranks<P>()) return detail::refuse_run<Step, X0>();
+  if constexpr (!detail::check_plan_of_ranks<Plan>()) return detail::refuse_run<Step, X0>();
   else {
     auto const run = [&](auto&&... given) {
       return collective_run{checkpointed_loop(std::forward<Step>(step), std::forward<X0>(x0), plan,
@@ -67,5 +67,5 @@ template <class Step, class X0, class P, bool BetweenActions, class... Last>
 template <class Run>
 struct std::tuple_size<cairn::collective_run<Run>> : std::tuple_size<Run> {};
 /// The final state, or the checkpoints.
-template <std::size_t K, class Run>
-struct std::tuple_element<K, cairn::collective_run<Run>> : std::tuple_element<K, Run> {};
+template <std::size_t Place, class Run>
+struct std::tuple_element<Place, cairn::collective_run<Run>> : std::tuple_element<Place, Run> {};

@@ -33,8 +33,8 @@ struct noted_step {
 /// \throws collective_error   on all ranks, if one of them cannot go on: before any step runs if plans differ, as far
 ///   as their slots and first actions show
 /// Cost: one reduction of 128 bytes a step in the forward pass.
-template <class Step, class X0, class KeepGoing, class P, bool BetweenActions, class... Last>
-[[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, P const& plan,
+template <class Step, class X0, class KeepGoing, class Params, bool BetweenActions, class... Last>
+[[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, Params const& plan,
                                       collective<BetweenActions> with, Last&&... last) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::decay_t<Step>;
@@ -45,7 +45,7 @@ template <class Step, class X0, class KeepGoing, class P, bool BetweenActions, c
                 "capture their parameters");
   constexpr char const* operation = "cairn::checkpointed_while";
   if constexpr (!detail::check_forward<StepF, State, step_index, true>()) return detail::refuse_run<Step, X0>();
-  else if constexpr (!fixed || !detail::check_while<State, P, Asked>()) return detail::refuse_run<Step, X0>();
+  else if constexpr (!fixed || !detail::check_while<State, Params, Asked>()) return detail::refuse_run<Step, X0>();
   else {
     auto const& ranks = detail::inside::of(with);
     std::shared_ptr<bool> more;

@@ -107,7 +107,8 @@ class graph_reader {
   }
   [[nodiscard]] std::vector<step_index> numbers(json const& list, std::size_t v) const {
     if (!list.is_array())
-      refuse("inputs, outputs or states of this graph are not a list", {{"operation", v}}, "write a list, as in [0, 1]");
+      refuse("inputs, outputs or states of this graph are not a list", {{"operation", v}},
+             "write a list, as in [0, 1]");
     std::vector<step_index> made;
     for (json const& one : list) made.push_back(number_of(one, v));
     return made;

@@ -31,43 +31,43 @@ struct any_base {
 
 /// `T` can be made from N empty braces followed by the tail. Each pair of braces stands for one member, which may be an
 /// array or an aggregate.
-template <class T, std::size_t N, class... Tail>
+template <class T, std::size_t Size, class... Tail>
 [[nodiscard]] consteval bool takes_braces() {
   // clang-format off
-  if constexpr (N == 0) return requires { T{Tail{}...}; };
-  else if constexpr (N == 1) return requires { T{{}, Tail{}...}; };
-  else if constexpr (N == 2) return requires { T{{}, {}, Tail{}...}; };
-  else if constexpr (N == 3) return requires { T{{}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 4) return requires { T{{}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 5) return requires { T{{}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 6) return requires { T{{}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 7) return requires { T{{}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 8) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 9) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 10) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 11) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 12) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 13) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 14) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 15) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 16) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 17) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 18) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 19) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 20) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 21) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 22) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 23) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
-  else if constexpr (N == 24) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  if constexpr (Size == 0) return requires { T{Tail{}...}; };
+  else if constexpr (Size == 1) return requires { T{{}, Tail{}...}; };
+  else if constexpr (Size == 2) return requires { T{{}, {}, Tail{}...}; };
+  else if constexpr (Size == 3) return requires { T{{}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 4) return requires { T{{}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 5) return requires { T{{}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 6) return requires { T{{}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 7) return requires { T{{}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 8) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 9) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 10) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 11) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 12) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 13) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 14) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 15) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 16) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 17) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 18) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 19) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 20) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 21) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 22) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 23) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
+  else if constexpr (Size == 24) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tail{}...}; };
   else return false;
   // clang-format on
 }
 
 template <class T, std::size_t... Place>
 [[nodiscard]] consteval bool takes(std::index_sequence<Place...>) { return requires { T{anything<T, Place>{}...}; }; }
-template <class T, std::size_t... Place, std::size_t... J>
-[[nodiscard]] consteval bool takes_nested(std::index_sequence<Place...>, std::index_sequence<J...>) {
-  return requires { T{anything<T, Place>{}..., {anything<T>{}}, anything<T, J>{}...}; };
+template <class T, std::size_t... Place, std::size_t... To>
+[[nodiscard]] consteval bool takes_nested(std::index_sequence<Place...>, std::index_sequence<To...>) {
+  return requires { T{anything<T, Place>{}..., {anything<T>{}}, anything<T, To>{}...}; };
 }
 template <class T, class First, std::size_t... Place>
 [[nodiscard]] consteval bool takes_first(std::index_sequence<Place...>) {
@@ -76,17 +76,17 @@ template <class T, class First, std::size_t... Place>
 
 /// The number of members of `T`, counted by empty braces: the least number from N on that suffices; more than
 /// `most_members` if unknown.
-template <class T, std::size_t N = 0>
+template <class T, std::size_t Size = 0>
 [[nodiscard]] consteval std::size_t count_braces() {
-  if constexpr (N > most_members || (takes_braces<T, N>() && !takes_braces<T, N, anything<T>>())) return N;
-  else return count_braces<T, N + 1>();
+  if constexpr (Size > most_members || (takes_braces<T, Size>() && !takes_braces<T, Size, anything<T>>())) return Size;
+  else return count_braces<T, Size + 1>();
 }
 /// The most initialisers, up to N, that `T` takes: for types with a member that empty braces cannot initialise. An
 /// array takes as many initialisers as it has elements.
-template <class T, std::size_t N = most_members>
+template <class T, std::size_t Size = most_members>
 [[nodiscard]] consteval std::size_t count_initialisers() {
-  if constexpr (N == 0 || takes<T>(std::make_index_sequence<N>{})) return N;
-  else return count_initialisers<T, N - 1>();
+  if constexpr (Size == 0 || takes<T>(std::make_index_sequence<Size>{})) return Size;
+  else return count_initialisers<T, Size - 1>();
 }
 /// How many of `All` initialisers belong to the member that begins with initialiser `At`. In braces of its own, this
 /// initialiser stands for the whole member; the `After` initialisers that `T` then still takes belong to later members.
@@ -102,12 +102,12 @@ template <class T, std::size_t All, std::size_t At = 0>
   if constexpr (At >= All) return 0;
   else return 1 + count_widths<T, All, At + width<T, All, At>()>();
 }
-template <class T, std::size_t N = 0>
+template <class T, std::size_t Size = 0>
 [[nodiscard]] consteval bool has_base() {
-  using rest = std::make_index_sequence<N>;
+  using rest = std::make_index_sequence<Size>;
   if constexpr (takes_first<T, any_base<T>>(rest{})) return !takes_first<T, nothing>(rest{});
-  else if constexpr (takes_braces<T, 0>() || N == most_members) return false;
-  else return has_base<T, N + 1>();
+  else if constexpr (takes_braces<T, 0>() || Size == most_members) return false;
+  else return has_base<T, Size + 1>();
 }
 
 /// A class without bases whose members are all public.
@@ -197,9 +197,9 @@ struct any_union {
     requires std::is_union_v<U>
   operator U() const;
 };
-template <class T, class At, std::size_t... Place, std::size_t... J>
-[[nodiscard]] consteval bool takes_at(std::index_sequence<Place...>, std::index_sequence<J...>) {
-  return requires { T{anything<T, Place>{}..., At{}, anything<T, J>{}...}; };
+template <class T, class At, std::size_t... Place, std::size_t... To>
+[[nodiscard]] consteval bool takes_at(std::index_sequence<Place...>, std::index_sequence<To...>) {
+  return requires { T{anything<T, Place>{}..., At{}, anything<T, To>{}...}; };
 }
 /// Whether initialiser `At` of `All` belongs to a union. A structured binding would name the members of an anonymous
 /// union, and that error cannot be detected in a requires-expression.

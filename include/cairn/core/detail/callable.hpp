@@ -14,44 +14,48 @@
 namespace cairn::detail {
 
 /// Call syntax only: a pointer to a member is neither step nor adjoint.
-template <class F, class... A>
-concept calls = requires(F& f) { f(std::declval<A>()...); };
-template <class F, class... A>
-using call_result = decltype(std::declval<F&>()(std::declval<A>()...));
-template <class F, class... A>
-concept calls_void = calls<F, A...> && std::is_void_v<call_result<F, A...>>;
+template <class Fn, class... Args>
+concept calls = requires(Fn& f) { f(std::declval<Args>()...); };
+template <class Fn, class... Args>
+using call_result = decltype(std::declval<Fn&>()(std::declval<Args>()...));
+template <class Fn, class... Args>
+concept calls_void = calls<Fn, Args...> && std::is_void_v<call_result<Fn, Args...>>;
 
 /// The result is a T itself, not an expression, a reference or another number that happens to convert to T.
-template <class R, class T>
-concept gives = std::is_same_v<std::remove_const_t<R>, T>;
+template <class Result, class T>
+concept gives = std::is_same_v<std::remove_const_t<Result>, T>;
 
 /// A function, or an object with a single call operator that is not a template. Asking whether it can be called
 /// compiles no body.
-template <class F>
-concept one_signature = std::is_pointer_v<F> || std::is_function_v<F> || requires { &F::operator(); };
+template <class Fn>
+concept one_signature = std::is_pointer_v<Fn> || std::is_function_v<Fn> || requires { &Fn::operator(); };
 
 struct other_call { void operator()(); };
-template <class F> struct with_other_call : F, other_call {};
+template <class Fn> struct with_other_call : Fn, other_call {};
 /// A generic lambda, or an object with several call operators.
-template <class F>
-concept generic = std::is_class_v<F> && !std::is_final_v<F> && !one_signature<F> && !requires {
-  &with_other_call<F>::operator();
+template <class Fn>
+concept generic = std::is_class_v<Fn> && !std::is_final_v<Fn> && !one_signature<Fn> && !requires {
+  &with_other_call<Fn>::operator();
 };
 
 struct rival_won {};
-template <class F, class... P> struct rival : F { using F::operator(); rival_won operator()(P...); };
-template <class F, class... P> struct const_rival : F { using F::operator(); rival_won operator()(P...) const; };
+template <class Fn, class... Taken> struct rival : Fn { using Fn::operator(); rival_won operator()(Taken...); };
+template <class Fn, class... Taken>
+struct const_rival : Fn {
+  using Fn::operator();
+  rival_won operator()(Taken...) const;
+};
 
 enum class contest : std::uint8_t { rival, tie, function };
 /// Which overload `r(A...)` calls. A `rival` that is not const is preferred to a const call operator, whose body is
 /// then not compiled. The call operator of a mutable lambda can win, and then its body is compiled for `A...`. A
 /// function object that deletes all calls it does not accept, such as std::bind_front of g++ 14, also deletes a call
 /// without arguments; this counts as a win of the rival.
-template <class R, class... A>
+template <class Result, class... Args>
 [[nodiscard]] consteval contest winner() {
   using enum contest;
-  if constexpr (!calls<R, A...>) return calls<const_rival<R>> ? tie : rival;
-  else if constexpr (std::is_same_v<call_result<R, A...>, rival_won>) return rival;
+  if constexpr (!calls<Result, Args...>) return calls<const_rival<Result>> ? tie : rival;
+  else if constexpr (std::is_same_v<call_result<Result, Args...>, rival_won>) return rival;
   else return function;
 }
 
@@ -59,32 +63,32 @@ template <class R, class... A>
 template <class... T> struct arguments {};
 
 /// In `f(Before..., T, After...)` the parameter of a generic f for T is `auto&&`.
-template <class F, class T, class Before, class... After> inline constexpr bool forwards = false;
-template <class F, class T, class... Before, class... After>
-  requires generic<std::remove_cv_t<F>>
-  inline constexpr bool forwards<F, T, arguments<Before...>, After...> =
-      winner<rival<std::remove_cv_t<F>, Before..., T const&, After const&...>, Before..., T, After const&...>() !=
+template <class Fn, class T, class Before, class... After> inline constexpr bool forwards = false;
+template <class Fn, class T, class... Before, class... After>
+  requires generic<std::remove_cv_t<Fn>>
+  inline constexpr bool forwards<Fn, T, arguments<Before...>, After...> =
+      winner<rival<std::remove_cv_t<Fn>, Before..., T const&, After const&...>, Before..., T, After const&...>() !=
       contest::rival;
 
   /// `f(Before..., x, After...)` with x of type T has the result R even if x cannot be changed. The x tried is const;
   /// for generic functions it is an rvalue, because `auto& x` would bind to a const x, and the body would then not
   /// compile.
-  template <class F, class R, class T, class Before, class... After>
+  template <class Fn, class Result, class T, class Before, class... After>
   inline constexpr bool only_reads = false;
-  template <class F, class R, class T, class... Before, class... After>
-  requires calls<F, Before..., std::conditional_t<one_signature<F>, T const&, T>, After...>
-inline constexpr bool only_reads<F, R, T, arguments<Before...>, After...> =
-    std::is_same_v<call_result<F, Before..., std::conditional_t<one_signature<F>, T const&, T>, After...>, R>;
+  template <class Fn, class Result, class T, class... Before, class... After>
+  requires calls<Fn, Before..., std::conditional_t<one_signature<Fn>, T const&, T>, After...>
+inline constexpr bool only_reads<Fn, Result, T, arguments<Before...>, After...> =
+    std::is_same_v<call_result<Fn, Before..., std::conditional_t<one_signature<Fn>, T const&, T>, After...>, Result>;
 
 /// `f(First const&, Rest...)` fits the parameters. If a generic f takes its first parameter by value, its body is
 /// compiled.
-template <class F, class First, class... Rest>
+template <class Fn, class First, class... Rest>
 [[nodiscard]] consteval bool fits() {
-  if constexpr (!generic<std::remove_cv_t<F>>) return calls<F, First const&, Rest...>;
-  else if constexpr (winner<rival<std::remove_cv_t<F>, First const volatile&, Rest&&...>, First const&, Rest...>() !=
+  if constexpr (!generic<std::remove_cv_t<Fn>>) return calls<Fn, First const&, Rest...>;
+  else if constexpr (winner<rival<std::remove_cv_t<Fn>, First const volatile&, Rest&&...>, First const&, Rest...>() !=
                      contest::rival)
     return true;
-  else return calls<F, First const&, Rest...>;
+  else return calls<Fn, First const&, Rest...>;
 }
 
 /// An argument in place of an index that only a floating-point parameter accepts.
@@ -95,8 +99,8 @@ struct floating_only {
 };
 /// A function with a single signature that would convert the index, its last argument, to a floating-point number. Most
 /// likely it means something else by that parameter.
-template <class F, class... Before>
-concept floating_index = one_signature<F> && calls<F, Before..., floating_only>;
+template <class Fn, class... Before>
+concept floating_index = one_signature<Fn> && calls<Fn, Before..., floating_only>;
 
 /// An argument in place of a number of type T that only a parameter too narrow for T accepts.
 template <class T>
@@ -106,9 +110,9 @@ struct narrowed {
   operator U() const;
 };
 /// A single signature whose parameter for T in `f(Before..., T, After...)` is a number too narrow for it.
-template <class F, class T, class Before, class... After> inline constexpr bool narrows = false;
-template <class F, class T, class... Before, class... After>
-  requires(one_signature<F> && std::is_arithmetic_v<T>)
-inline constexpr bool narrows<F, T, arguments<Before...>, After...> = calls<F, Before..., narrowed<T>, After...>;
+template <class Fn, class T, class Before, class... After> inline constexpr bool narrows = false;
+template <class Fn, class T, class... Before, class... After>
+  requires(one_signature<Fn> && std::is_arithmetic_v<T>)
+inline constexpr bool narrows<Fn, T, arguments<Before...>, After...> = calls<Fn, Before..., narrowed<T>, After...>;
 
 }  // namespace cairn::detail

@@ -21,17 +21,17 @@ class byte_size;
 namespace cairn::detail {
 
 /// A budget in the place of a plan, which is planned from counted sizes; see `budget_of`.
-template <class P>
-concept counted_budget = requires(P const& p, sweep_form form, sweep_sizes const& sizes) {
+template <class PlanGiven>
+concept counted_budget = requires(PlanGiven const& p, sweep_form form, sweep_sizes const& sizes) {
   { p.plan_for(form, sizes, wide{}, replay_check::off) } -> schedule;
   { p.bytes_of_plan(slot_index{}, form, sizes, replay_check::off) } -> std::same_as<wide>;
 };
 /// The same whose sizes are measured; see `measured`.
-template <class P>
-concept measured_budget = requires { requires schedule<typename P::measures>; };
-template <class P>
-concept plan_or_steps = schedule<P> || (std::is_integral_v<P> && !std::is_same_v<P, bool>) || counted_budget<P> ||
-                        measured_budget<P>;
+template <class PlanGiven>
+concept measured_budget = requires { requires schedule<typename PlanGiven::measures>; };
+template <class PlanGiven>
+concept plan_or_steps = schedule<PlanGiven> ||(std::is_integral_v<PlanGiven> && !std::is_same_v<PlanGiven, bool>) ||
+                        counted_budget<PlanGiven> || measured_budget<PlanGiven>;
 template <class T>
 concept owning_pointer = requires {
   typename T::deleter_type;
@@ -43,75 +43,77 @@ template <class T>
 concept function_like = std::is_function_v<std::remove_pointer_t<T>> ||(std::is_class_v<T>&& one_signature<T>);
 
 /// Step and initial state are swapped.
-template <class Step, class S>
+template <class Step, class State>
 [[nodiscard]] consteval bool swapped() {
   constexpr bool fits = [] {  // asked first: a step that fits is not swapped
-    if constexpr (state<S>) return shape_of_step<Step, S>().wrong != fault::shape;
+    if constexpr (state<State>) return shape_of_step<Step, State>().wrong != fault::shape;
     else return false;
   }();
   if constexpr (fits || !state<Step>) return false;
-  else return shape_of_step<S, Step>().wrong == fault::none;
+  else return shape_of_step<State, Step>().wrong == fault::none;
 }
 /// The same for a verb with parameters, which does not ask: a generic step could be read without them.
-template <class Step, class S, class Wrt> inline constexpr bool swapped_with = swapped<Step, S>();
-template <class Step, class S, class P, class DP> inline constexpr bool swapped_with<Step, S, wrt<P, DP>> = false;
+template <class Step, class State, class Wrt> inline constexpr bool swapped_with = swapped<Step, State>();
+template <class Step, class State, class Params, class DP>
+inline constexpr bool swapped_with<Step, State, wrt<Params, DP>> = false;
 /// An adjoint in the place of a seed.
-template <class T, class S>
-concept adjoint_like = generic<T> && (calls_void<T, S const&, S&, step_index> || calls_void<T, S const&, S&>);
+template <class T, class State>
+concept adjoint_like = generic<T> &&
+    (calls_void<T, State const&, State&, step_index> || calls_void<T, State const&, State&>);
 /// An `adaptive` or a `nested` object, which is not a step itself.
-template <class F>
-concept has_step = requires(F& f) { f.step(); f.records(); };
-template <class F>
-concept has_both_ways = requires(F& f) { f.step; f.adjoint; };
+template <class Fn>
+concept has_step = requires(Fn& f) { f.step(); f.records(); };
+template <class Fn>
+concept has_both_ways = requires(Fn& f) { f.step; f.adjoint; };
 /// What planners return for a budget: an object with the schedule as a member.
-template <class P>
-concept has_schedule = requires(P const& p) { requires schedule<std::remove_cvref_t<decltype(p.schedule)>>; } ||
-                       requires(P const& p) { requires schedule<std::remove_cvref_t<decltype(p.best.schedule)>>; };
+template <class PlanGiven>
+concept has_schedule = requires(PlanGiven const& p) { requires schedule<std::remove_cvref_t<decltype(p.schedule)>>; }
+|| requires(PlanGiven const& p) { requires schedule<std::remove_cvref_t<decltype(p.best.schedule)>>; };
 
 /// A budget in the place of a plan: a text such as "16kB", or a `byte_size`.
-template <class P>
-concept budget_like = std::is_convertible_v<P const&, char const*> || std::is_same_v<P, byte_size> ||
-                      requires(P text) { text.c_str(); } || requires(P text) { text.remove_prefix(1); };
+template <class PlanGiven>
+concept budget_like = std::is_convertible_v<PlanGiven const&, char const*> || std::is_same_v<PlanGiven, byte_size> ||
+                      requires(PlanGiven text) { text.c_str(); } || requires(PlanGiven text) { text.remove_prefix(1); };
 
 /// The forms of step and adjoint as a verb calls them: without parameters, or with those of a `wrt`.
 template <class Wrt>
 struct shapes_with {
-  template <class Step, class S>
-  static consteval step_shape step() { return shape_of_step<Step, S>(); }
-  template <class Adjoint, class S, class Bar>
-  static consteval adjoint_shape adjoint() { return shape_of_adjoint<Adjoint, S, Bar>(); }
+  template <class Step, class State>
+  static consteval step_shape step() { return shape_of_step<Step, State>(); }
+  template <class Adjoint, class State, class Bar>
+  static consteval adjoint_shape adjoint() { return shape_of_adjoint<Adjoint, State, Bar>(); }
 };
-template <class P, class DP>
-struct shapes_with<wrt<P, DP>> {
-  template <class Step, class S>
-  static consteval step_shape step() { return shape_of_step_with<Step, S, P>(); }
-  template <class Adjoint, class S, class Bar>
-  static consteval adjoint_shape adjoint() { return shape_of_adjoint_with<Adjoint, S, Bar, P, DP>(); }
+template <class Params, class DP>
+struct shapes_with<wrt<Params, DP>> {
+  template <class Step, class State>
+  static consteval step_shape step() { return shape_of_step_with<Step, State, Params>(); }
+  template <class Adjoint, class State, class Bar>
+  static consteval adjoint_shape adjoint() { return shape_of_adjoint_with<Adjoint, State, Bar, Params, DP>(); }
 };
 
 /// The checks that are possible before the loop has run. One function: each function called adds lines to the
 /// compiler's error message.
-/// \tparam S  the state   \tparam Plan  the argument for it; both without const and reference   \tparam MayStop  the
+/// \tparam State  the state   \tparam Plan  the argument for it; both without const and reference   \tparam MayStop  the
 /// step may return bool   \tparam Wrt  a `wrt`, if the step takes parameters
-template <class Step, class S, class Plan, bool MayStop = false, class Wrt = no_wrt>
+template <class Step, class State, class Plan, bool MayStop = false, class Wrt = no_wrt>
 [[nodiscard]] consteval bool check_forward() {
-  if constexpr (swapped_with<std::remove_cv_t<Step>, S, Wrt>) {
-    constexpr bool turned = swapped_with<std::remove_cv_t<Step>, S, Wrt>;
+  if constexpr (swapped_with<std::remove_cv_t<Step>, State, Wrt>) {
+    constexpr bool turned = swapped_with<std::remove_cv_t<Step>, State, Wrt>;
     static_assert(
         !turned,
         "cairn: the step is in the place of the initial state; the step comes first, and then the initial state");
     return false;
-  } else if constexpr (!state<S>) {
-    constexpr auto found = copy_fault_of<S>();
-    constexpr bool copies = copyable_value<S> || traited_copy<S> || found == copy_fault::expression;
-    constexpr auto why = !shares_snapshot<S> && copies ? found : copy_fault::none;
-    constexpr bool stays = why != copy_fault::none || owning_pointer<S> || shares_snapshot<S>,
-                   pointer = owning_pointer<S>, tensor = why == copy_fault::tensor,
+  } else if constexpr (!state<State>) {
+    constexpr auto found = copy_fault_of<State>();
+    constexpr bool copies = copyable_value<State> || traited_copy<State> || found == copy_fault::expression;
+    constexpr auto why = !shares_snapshot<State> && copies ? found : copy_fault::none;
+    constexpr bool stays = why != copy_fault::none || owning_pointer<State> || shares_snapshot<State>,
+                   pointer = owning_pointer<State>, tensor = why == copy_fault::tensor,
                    expression = why == copy_fault::expression;
     constexpr bool handle = why == copy_fault::handle, many = why == copy_fault::too_many_members,
                    no_default = why == copy_fault::no_default, container = why == copy_fault::container,
                    hidden = why == copy_fault::hidden_members;
-    constexpr bool snapshot = shares_snapshot<S>;
+    constexpr bool snapshot = shares_snapshot<State>;
     static_assert(stays,
                   "cairn: the state must be copyable, or have save() and restore(snapshot), because checkpoints are "
                   "made from it");
@@ -143,8 +145,8 @@ template <class Step, class S, class Plan, bool MayStop = false, class Wrt = no_
                   "cairn: a state with state_traits::copy(from, into) needs a default constructor, because new copies "
                   "are made empty and then copied into");
     return false;
-  } else if constexpr (saves_nowhere<S>) {
-    constexpr bool writes = !saves_nowhere<S>;
+  } else if constexpr (saves_nowhere<State>) {
+    constexpr bool writes = !saves_nowhere<State>;
     static_assert(writes,
                   "cairn: save(snapshot), which saves into an old snapshot, must take it by non-const reference");
     return false;
@@ -162,14 +164,14 @@ template <class Step, class S, class Plan, bool MayStop = false, class Wrt = no_
         "cairn: the plan must be a whole number of steps, or a schedule with steps(), slots(), leaf() and walk()");
     return false;
   } else {
-    constexpr auto shape = shapes_with<Wrt>::template step<Step, S>();
+    constexpr auto shape = shapes_with<Wrt>::template step<Step, State>();
     constexpr bool with_p = is_wrt<Wrt>,
                    placed = !with_p || (shape.wrong != fault::params && shape.wrong != fault::shape &&
                                         shape.wrong != fault::floating);
     constexpr bool whole = shape.wrong == fault::shape && has_step<Step>,
                    two = shape.wrong == fault::shape && has_both_ways<Step>;
     constexpr bool stops = shape.stops && !MayStop,
-                   moves = shape.form != step_form::none && !copied_state<S> && shape.form != step_form::in_place;
+                   moves = shape.form != step_form::none && !copied_state<State> && shape.form != step_form::in_place;
     constexpr bool fits = (shape.wrong != fault::shape && shape.wrong != fault::tape) || whole || two || !placed,
                    result = shape.wrong == fault::result, unchanged = shape.wrong == fault::unchanged;
     constexpr bool both = shape.wrong == fault::both, floating = shape.wrong == fault::floating && placed,
@@ -212,28 +214,28 @@ template <class Step, class S, class Plan, bool MayStop = false, class Wrt = no_
 }
 
 /// Whether a hook around an adjoint takes what there is after it: the range of a leaf, or a tape.
-template <class F, class S, class Bar>
+template <class Fn, class State, class Bar>
 [[nodiscard]] consteval bool hook_fits() {
-  if constexpr (recorder<F>) {
-    using record = record_of<F>;
+  if constexpr (recorder<Fn>) {
+    using record = record_of<Fn>;
     constexpr auto tape = []<class... Index>(arguments<Index...>) {
-      return std::type_identity<std::remove_cvref_t<call_result<record, S&, Index...>>>{};
+      return std::type_identity<std::remove_cvref_t<call_result<record, State&, Index...>>>{};
     };
     constexpr auto fits = []<class Tape>(std::type_identity<Tape>) {
-      if constexpr (requires { reverse_of<F>::template hook_fits<Tape, Bar>(); })
-        return reverse_of<F>::template hook_fits<Tape, Bar>();
+      if constexpr (requires { reverse_of<Fn>::template hook_fits<Tape, Bar>(); })
+        return reverse_of<Fn>::template hook_fits<Tape, Bar>();
       else return true;
     };
-    if constexpr (calls_with_index<record, S&>) return fits(tape(arguments<step_index>{}));
+    if constexpr (calls_with_index<record, State&>) return fits(tape(arguments<step_index>{}));
     else return fits(tape(arguments<>{}));
-  } else if constexpr (requires { F::template hook_fits<S, Bar>(); }) return F::template hook_fits<S, Bar>();
+  } else if constexpr (requires { Fn::template hook_fits<State, Bar>(); }) return Fn::template hook_fits<State, Bar>();
   else return true;
 }
 
 /// The same, without parameters; a hook around an adjoint with parameters is for one step.
-template <class F, class S, class Bar, class Wrt> inline constexpr bool hook_fits_in = hook_fits<F, S, Bar>();
-template <class F, class S, class Bar, class P, class DP>
-inline constexpr bool hook_fits_in<F, S, Bar, wrt<P, DP>> = true;
+template <class Fn, class State, class Bar, class Wrt> inline constexpr bool hook_fits_in = hook_fits<Fn, State, Bar>();
+template <class Fn, class State, class Bar, class Params, class DP>
+inline constexpr bool hook_fits_in<Fn, State, Bar, wrt<Params, DP>> = true;
 
 /// Checks the initial state. `X0` is its type as passed, with its reference.
 template <class X0>
@@ -250,9 +252,9 @@ template <class X0>
 /// compiler's error message.
 /// \tparam Bar  the type of the seed or of its result, without const and reference   \tparam Wrt  a `wrt`, if the adjoint
 /// takes parameters
-template <class Adjoint, class S, class Bar, class Wrt = no_wrt>
+template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
 [[nodiscard]] consteval bool check_adjoint() {
-  if constexpr (std::is_void_v<Bar> || function_like<Bar> || adjoint_like<Bar, S>) {
+  if constexpr (std::is_void_v<Bar> || function_like<Bar> || adjoint_like<Bar, State>) {
     constexpr bool nothing = std::is_void_v<Bar>, function = !nothing;
     static_assert(!nothing, "cairn: seed(x) must return the adjoint of the final state");
     static_assert(!function,
@@ -265,14 +267,14 @@ template <class Adjoint, class S, class Bar, class Wrt = no_wrt>
                   "cairn: the seed must give an adjoint that owns its data and can be copied (not an expression, a "
                   "view, a pointer or a handle)");
     return false;
-  } else if constexpr (whole_for<Bar, S>) {
-    constexpr bool whole = whole_for<Bar, S>;
+  } else if constexpr (whole_for<Bar, State>) {
+    constexpr bool whole = whole_for<Bar, State>;
     static_assert(!whole,
                   "cairn: the seed is a whole number, and every adjoint would be truncated to one; write 1.0 instead "
                   "of 1, or let seed(x) return a floating-point number");
     return false;
   } else {
-    constexpr auto shape = shapes_with<Wrt>::template adjoint<Adjoint, S, Bar>();
+    constexpr auto shape = shapes_with<Wrt>::template adjoint<Adjoint, State, Bar>();
     constexpr bool with_p = is_wrt<Wrt>,
                    placed = !with_p || (shape.wrong != fault::params && shape.wrong != fault::shape &&
                                         shape.wrong != fault::tape && shape.wrong != fault::floating);
@@ -286,7 +288,7 @@ template <class Adjoint, class S, class Bar, class Wrt = no_wrt>
                    tape = shape.wrong == fault::tape && placed, refers = shape.wrong == fault::refers,
                    narrow = shape.wrong == fault::narrow;
     constexpr bool elsewhere = std::is_same_v<Bar, library_bar> && shape.wrong == fault::shape && !whole && placed;
-    constexpr bool second = !copied_state<S> && shape.form == adjoint_form::with_next;
+    constexpr bool second = !copied_state<State> && shape.form == adjoint_form::with_next;
     static_assert(placed || whole,
                   "cairn: with parameters the adjoint is `adjoint(x, bar, p, dp, i)`, `adjoint(x, x1, bar, p, dp, i)`, "
                   "`adjoint(x, bar, p, dp, first, last)` or cairn::recorded{record(x, p, i), reverse(tape, bar, p, dp, "
@@ -328,7 +330,7 @@ template <class Adjoint, class S, class Bar, class Wrt = no_wrt>
     static_assert(!second,
                   "cairn: there is only one object of a state that cannot be copied, and none for x1; use `adjoint(x, "
                   "bar, i)`, `adjoint(x, bar, first, last)` or cairn::recorded{record, reverse}");
-    constexpr bool hook = hook_fits_in<std::remove_cv_t<Adjoint>, S, Bar, Wrt>,
+    constexpr bool hook = hook_fits_in<std::remove_cv_t<Adjoint>, State, Bar, Wrt>,
                    leaf_hook = shape.form != adjoint_form::leaf || hook,
                    tape_hook = shape.form != adjoint_form::recorded || hook;
     static_assert(leaf_hook,

@@ -26,12 +26,12 @@ enum class copy_fault : std::uint8_t {
 };
 
 /// What a pointer, a fancy pointer or a reference points to, with its const; void for other types.
-template <class P> struct pointee { using type = void; };
+template <class Plan> struct pointee { using type = void; };
 template <class T> struct pointee<T*> { using type = T; };
 template <class T> struct pointee<T&> { using type = T; };
-template <class P>
-  requires requires { typename P::element_type; }
-struct pointee<P> { using type = typename P::element_type; };
+template <class Plan>
+  requires requires { typename Plan::element_type; }
+struct pointee<Plan> { using type = typename Plan::element_type; };
 
 /// Whether an object of a type gives access to data of another owner. `Mine` is what one reaches through an object,
 /// `Theirs` through a const one. If const does not extend to the content, or the content is read-only, it belongs to

@@ -30,7 +30,7 @@ template <class... T, class... Seen>
 }
 
 /// A whole number in the place of an adjoint of `T`.
-template <class R, class T>
-concept whole_for = std::is_integral_v<R> && holds_floating<T>();
+template <class Result, class T>
+concept whole_for = std::is_integral_v<Result> && holds_floating<T>();
 
 }  // namespace cairn::detail

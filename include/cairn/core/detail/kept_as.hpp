@@ -8,32 +8,32 @@ namespace cairn::detail {
 
 /// An lvalue is kept as a reference, so that whatever the callable sums or counts is the caller's; an rvalue as a
 /// value. A class without members has nothing that a copy could miss, and a function is kept as a pointer.
-template <class F>
-using kept_as =
-    std::conditional_t<std::is_function_v<std::remove_reference_t<F>>, std::decay_t<F>,
-                       std::conditional_t<std::is_lvalue_reference_v<F> && !std::is_empty_v<std::remove_reference_t<F>>,
-                                          F, std::remove_cvref_t<F>>>;
+template <class Fn>
+using kept_as = std::conditional_t<
+    std::is_function_v<std::remove_reference_t<Fn>>, std::decay_t<Fn>,
+    std::conditional_t<std::is_lvalue_reference_v<Fn> && !std::is_empty_v<std::remove_reference_t<Fn>>, Fn,
+                       std::remove_cvref_t<Fn>>>;
 
 /// A callable that is kept, to be called also through a const object: a const pair of mutable lambdas works.
-template <class F>
+template <class Fn>
 class kept_callable {
  public:
   template <class From>
-    requires std::is_same_v<std::decay_t<From>, F>
+    requires std::is_same_v<std::decay_t<From>, Fn>
   constexpr kept_callable(From&& f) : f_{std::forward<From>(f)} {}
-  [[nodiscard]] constexpr F& operator*() const noexcept { return f_; }
+  [[nodiscard]] constexpr Fn& operator*() const noexcept { return f_; }
 
  private:
-  mutable F f_;
+  mutable Fn f_;
 };
-template <class F>
-class kept_callable<F&> {
+template <class Fn>
+class kept_callable<Fn&> {
  public:
-  constexpr kept_callable(F& f) noexcept : f_{f} {}
-  [[nodiscard]] constexpr F& operator*() const noexcept { return f_; }
+  constexpr kept_callable(Fn& f) noexcept : f_{f} {}
+  [[nodiscard]] constexpr Fn& operator*() const noexcept { return f_; }
 
  private:
-  F& f_;
+  Fn& f_;
 };
 
 }  // namespace cairn::detail

@@ -38,9 +38,10 @@ inline constexpr char const* advice_to_steps =
 }
 /// The snapshots of all states up to state i are equal, and have no numbers.   \throws nondeterminism_error
 [[noreturn]] inline void refuse_equal_snapshots(step_index i) {
-  refuse_replay("the snapshots of all states are equal", {i, i, i}, {},
-                "a snapshot must hold the state or own the file that holds it: a name that all snapshots share leads to "
-                "what was saved last");
+  refuse_replay(
+      "the snapshots of all states are equal", {i, i, i}, {},
+      "a snapshot must hold the state or own the file that holds it: a name that all snapshots share leads to "
+      "what was saved last");
 }
 /// The seed, or an adjoint that only reads the object, has changed what its `save()` gives in state i.
 /// \throws nondeterminism_error

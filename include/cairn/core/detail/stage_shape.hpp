@@ -71,32 +71,32 @@ struct no_result {};
 template <class... T> struct stage_arguments {};
 
 template <class Stage, class All> inline constexpr bool runs_forward = false;
-template <class Stage, class... A>
-inline constexpr bool runs_forward<Stage, stage_arguments<A...>> = requires(Stage& s) {
-  s.forward(std::declval<A>()...);
+template <class Stage, class... Args>
+inline constexpr bool runs_forward<Stage, stage_arguments<Args...>> = requires(Stage& s) {
+  s.forward(std::declval<Args>()...);
 };
 template <class Stage, class All> inline constexpr bool runs_record = false;
-template <class Stage, class... A>
-inline constexpr bool runs_record<Stage, stage_arguments<A...>> = requires(Stage& s) {
-  s.record(std::declval<A>()...);
+template <class Stage, class... Args>
+inline constexpr bool runs_record<Stage, stage_arguments<Args...>> = requires(Stage& s) {
+  s.record(std::declval<Args>()...);
 };
 template <class Stage, class All> inline constexpr bool runs_backward = false;
-template <class Stage, class... A>
-inline constexpr bool runs_backward<Stage, stage_arguments<A...>> = requires(Stage& s) {
-  s.backward(std::declval<A>()...);
+template <class Stage, class... Args>
+inline constexpr bool runs_backward<Stage, stage_arguments<Args...>> = requires(Stage& s) {
+  s.backward(std::declval<Args>()...);
 };
 
 /// The parameter of forward is too narrow for the number it receives.
-template <class Stage, class X, class... Index>
-concept cuts_state =
-    told_forward<Stage> && std::is_arithmetic_v<X> && runs_forward<Stage, stage_arguments<narrowed<X>, Index...>>;
+template <class Stage, class State, class... Index>
+concept cuts_state = told_forward<Stage> && std::is_arithmetic_v<State> &&
+    runs_forward<Stage, stage_arguments<narrowed<State>, Index...>>;
 
-template <class Stage, class... A>
-auto forward_result(stage_arguments<A...>) -> decltype(std::declval<Stage&>().forward(std::declval<A>()...));
-template <class Stage, class... A>
-auto record_result(stage_arguments<A...>) -> decltype(std::declval<Stage&>().record(std::declval<A>()...));
-template <class Stage, class... A>
-auto backward_result(stage_arguments<A...>) -> decltype(std::declval<Stage&>().backward(std::declval<A>()...));
+template <class Stage, class... Args>
+auto forward_result(stage_arguments<Args...>) -> decltype(std::declval<Stage&>().forward(std::declval<Args>()...));
+template <class Stage, class... Args>
+auto record_result(stage_arguments<Args...>) -> decltype(std::declval<Stage&>().record(std::declval<Args>()...));
+template <class Stage, class... Args>
+auto backward_result(stage_arguments<Args...>) -> decltype(std::declval<Stage&>().backward(std::declval<Args>()...));
 
 template <class Stage, class All, bool Runs = runs_forward<Stage, All>> struct next_state { using type = no_result; };
 template <class Stage, class All>
@@ -113,11 +113,11 @@ struct tape_of_stage<Stage, All, true> {
 };
 
 /// `output(tape)` refers to a state Y.
-template <class Stage, class Tape, class Y>
+template <class Stage, class Tape, class Output>
 concept refers_to_output = requires(Stage& s, Tape const& t) {
   s.output(t);
   requires std::is_lvalue_reference_v<decltype(s.output(t))>;
-  requires std::is_same_v<std::remove_cvref_t<decltype(s.output(t))>, Y>;
+  requires std::is_same_v<std::remove_cvref_t<decltype(s.output(t))>, Output>;
 };
 
 /// What was found about a stage, with the type of the adjoint before it.
@@ -137,16 +137,16 @@ struct backward_read<Stage, Bar, stage_arguments<Before...>, stage_arguments<Ind
 
   template <class Old>
   static consteval auto as(stage_shape found) {
-    using R = decltype(backward_result<Stage>(with<Old>{}));
-    found.gives_adjoint = !std::is_void_v<R>;
+    using Result = decltype(backward_result<Stage>(with<Old>{}));
+    found.gives_adjoint = !std::is_void_v<Result>;
     found.moves_adjoint = std::is_rvalue_reference_v<Old>;
-    found.wrong = std::is_void_v<R> || standalone<R> ? stage_fault::none : stage_fault::adjoint;
+    found.wrong = std::is_void_v<Result> || standalone<Result> ? stage_fault::none : stage_fault::adjoint;
     if constexpr (cuts_one()) found.wrong = stage_fault::narrow;
-    else if constexpr (!std::is_void_v<R> && std::is_lvalue_reference_v<Old>) found.wrong = stage_fault::both;
-    else if constexpr (whole_for<R, Bar>) found.wrong = stage_fault::whole;
-    if constexpr (std::is_void_v<R> && told_backward<Stage>)
+    else if constexpr (!std::is_void_v<Result> && std::is_lvalue_reference_v<Old>) found.wrong = stage_fault::both;
+    else if constexpr (whole_for<Result, Bar>) found.wrong = stage_fault::whole;
+    if constexpr (std::is_void_v<Result> && told_backward<Stage>)
       if (by_move || runs_backward<Stage, with<Bar const&>>) found.wrong = stage_fault::unchanged;
-    return stage_read<std::conditional_t<std::is_void_v<R>, Bar, R>>{found};
+    return stage_read<std::conditional_t<std::is_void_v<Result>, Bar, Result>>{found};
   }
   /// True if backward cuts bar, or the first argument before it, to a narrower number.
   static consteval bool cuts_one() {
@@ -171,9 +171,9 @@ struct backward_read<Stage, Bar, stage_arguments<Before...>, stage_arguments<Ind
   }
 };
 
-template <class Stage, class X, class Bar, class... Index>
+template <class Stage, class State, class Bar, class... Index>
 [[nodiscard]] consteval auto read_taped() {
-  using all = stage_arguments<X const&, Index...>;
+  using all = stage_arguments<State const&, Index...>;
   using tape = typename tape_of_stage<Stage, all>::type;
   constexpr auto fault = [](stage_fault wrong) { return stage_read<Bar>{{.wrong = wrong}}; };
   if constexpr (!standalone<tape>) return fault(stage_fault::tape);
@@ -181,42 +181,43 @@ template <class Stage, class X, class Bar, class... Index>
     return fault(stage_fault::output);
   else {
     using alone = backward_read<Stage, Bar, stage_arguments<tape&>, stage_arguments<Index...>>;
-    using with_state = backward_read<Stage, Bar, stage_arguments<X const&, tape&>, stage_arguments<Index...>>;
+    using with_state = backward_read<Stage, Bar, stage_arguments<State const&, tape&>, stage_arguments<Index...>>;
     if constexpr (alone::fits) return alone::get({.taped = true, .needs_state = false});
     else if constexpr (with_state::fits) return with_state::get({.taped = true});
     else return fault(stage_fault::backward);
   }
 }
-template <class Stage, class X, class Bar, class... Index>
+template <class Stage, class State, class Bar, class... Index>
 [[nodiscard]] consteval auto read_untaped() {
-  using next = typename next_state<Stage, stage_arguments<X const&, Index...>>::type;
-  using alone = backward_read<Stage, Bar, stage_arguments<X const&>, stage_arguments<Index...>>;
-  using with_output = backward_read<Stage, Bar, stage_arguments<X const&, next const&>, stage_arguments<Index...>>;
+  using next = typename next_state<Stage, stage_arguments<State const&, Index...>>::type;
+  using alone = backward_read<Stage, Bar, stage_arguments<State const&>, stage_arguments<Index...>>;
+  using with_output = backward_read<Stage, Bar, stage_arguments<State const&, next const&>, stage_arguments<Index...>>;
   if constexpr (alone::fits) return alone::get({});
   else if constexpr (with_output::fits) return with_output::get({.needs_output = true});
   else return stage_read<Bar>{{.wrong = stage_fault::backward}};
 }
 /// Reads a whole stage. `Index...` is `step_index const&` for stages with a number.
-template <class Stage, class X, class Bar, class... Index>
+template <class Stage, class State, class Bar, class... Index>
 [[nodiscard]] consteval auto read_stage() {
   constexpr auto fault = [](stage_fault wrong) { return stage_read<Bar>{{.wrong = wrong}}; };
-  using all = stage_arguments<X const&, Index...>;
+  using all = stage_arguments<State const&, Index...>;
   using next = typename next_state<Stage, all>::type;
   if constexpr (!std::is_class_v<Stage> || std::is_same_v<next, no_result>) return fault(stage_fault::forward);
   else if constexpr (!standalone<next>) return fault(stage_fault::state);
-  else if constexpr (cuts_state<Stage, X, Index...>) return fault(stage_fault::narrow);
-  else if constexpr (runs_record<Stage, all>) return read_taped<Stage, X, Bar, Index...>();
+  else if constexpr (cuts_state<Stage, State, Index...>) return fault(stage_fault::narrow);
+  else if constexpr (runs_record<Stage, all>) return read_taped<Stage, State, Bar, Index...>();
   else if constexpr (names_record<Stage>) return fault(stage_fault::tape);
-  else return read_untaped<Stage, X, Bar, Index...>();
+  else return read_untaped<Stage, State, Bar, Index...>();
 }
 
-/// The form of a stage with states X before it and adjoints Bar after it.
-template <class Stage, class X, class Bar, class... Index>
+/// The form of a stage with states State before it and adjoints Bar after it.
+template <class Stage, class State, class Bar, class... Index>
 struct stage_reading {
-  static constexpr auto read = read_stage<Stage, X, Bar, Index...>();
+  static constexpr auto read = read_stage<Stage, State, Bar, Index...>();
   static constexpr stage_shape shape = read.shape;
-  using next = typename next_state<Stage, stage_arguments<X const&, Index...>>::type;     ///< the state that it returns
-  using tape = typename tape_of_stage<Stage, stage_arguments<X const&, Index...>>::type;  ///< the recorded tape;
+  using next =
+      typename next_state<Stage, stage_arguments<State const&, Index...>>::type;  ///< the state that it returns
+  using tape = typename tape_of_stage<Stage, stage_arguments<State const&, Index...>>::type;  ///< the recorded tape;
                                                                                           ///< without record, the state
                                                                                           ///< that it returns
   using adjoint = typename decltype(read)::adjoint;                                       ///< the adjoint of the state

@@ -13,17 +13,18 @@ struct parameter_ends {
   using first = First;
   using last = Last;
 };
-template <class... A> struct ends_of_list : parameter_ends<void, void> {};
-template <class A> struct ends_of_list<A> : parameter_ends<std::remove_cvref_t<A>, std::remove_cvref_t<A>> {};
-template <class A, class... Rest>
-struct ends_of_list<A, Rest...> : parameter_ends<std::remove_cvref_t<A>, typename ends_of_list<Rest...>::last> {};
+template <class... Args> struct ends_of_list : parameter_ends<void, void> {};
+template <class Args>
+struct ends_of_list<Args> : parameter_ends<std::remove_cvref_t<Args>, std::remove_cvref_t<Args>> {};
+template <class Args, class... Rest>
+struct ends_of_list<Args, Rest...> : parameter_ends<std::remove_cvref_t<Args>, typename ends_of_list<Rest...>::last> {};
 
 /// The same for a list from `parameters_of`.
 template <class List> struct ends_of_parameters : parameter_ends<void, void> {};
-template <class... A> struct ends_of_parameters<arguments<A...>> : ends_of_list<A...> {};
-template <class F>
+template <class... Args> struct ends_of_parameters<arguments<Args...>> : ends_of_list<Args...> {};
+template <class Fn>
 [[nodiscard]] consteval auto ends_of() {
-  return ends_of_parameters<typename decltype(parameters_of<F>())::type>{};
+  return ends_of_parameters<typename decltype(parameters_of<Fn>())::type>{};
 }
 
 /// The state that a stage takes; void if unknown.

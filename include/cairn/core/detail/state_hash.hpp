@@ -219,8 +219,8 @@ class member_hashes {
   }
 
  private:
-  template <class F>
-  static void each([[maybe_unused]] T const& x, [[maybe_unused]] F f) {
+  template <class Fn>
+  static void each([[maybe_unused]] T const& x, [[maybe_unused]] Fn f) {
     if constexpr (told)
       with_members<count>(x, [&f](auto const&... member) {
         std::size_t k = 0;

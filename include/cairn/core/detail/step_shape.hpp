@@ -13,40 +13,40 @@
 namespace cairn::detail {
 
 /// A function with a declared form.
-template <auto Form, class F>
+template <auto Form, class Fn>
 struct tagged {
-  [[no_unique_address]] F call;
-  template <class... A>
-  requires calls<F, A...>
-  constexpr decltype(auto) operator()(A&&... all) { return call(std::forward<A>(all)...); }
-  template <class... A>
-  requires calls<F const, A...>
-  constexpr decltype(auto) operator()(A&&... all) const { return call(std::forward<A>(all)...); }
+  [[no_unique_address]] Fn call;
+  template <class... Args>
+  requires calls<Fn, Args...>
+  constexpr decltype(auto) operator()(Args&&... all) { return call(std::forward<Args>(all)...); }
+  template <class... Args>
+  requires calls<Fn const, Args...>
+  constexpr decltype(auto) operator()(Args&&... all) const { return call(std::forward<Args>(all)...); }
 };
 struct untold {};
-template <class F>
+template <class Fn>
 inline constexpr auto form_said = untold{};
-template <auto Form, class F>
-inline constexpr auto form_said<tagged<Form, F>> = Form;
-template <auto Form, class F>
-inline constexpr auto form_said<tagged<Form, F> const> = Form;
-template <class F>
+template <auto Form, class Fn>
+inline constexpr auto form_said<tagged<Form, Fn>> = Form;
+template <auto Form, class Fn>
+inline constexpr auto form_said<tagged<Form, Fn> const> = Form;
+template <class Fn>
 struct untagged {
-  using type = F;
+  using type = Fn;
 };
-template <auto Form, class F>
-struct untagged<tagged<Form, F>> {
-  using type = std::remove_reference_t<F>;
+template <auto Form, class Fn>
+struct untagged<tagged<Form, Fn>> {
+  using type = std::remove_reference_t<Fn>;
 };
-template <auto Form, class F>
-struct untagged<tagged<Form, F> const> {
-  using type = std::remove_reference_t<F const>;
+template <auto Form, class Fn>
+struct untagged<tagged<Form, Fn> const> {
+  using type = std::remove_reference_t<Fn const>;
 };
 /// A std::reference_wrapper, recognised without including `<functional>`; it is read as the function it refers to.
-template <class F>
-concept reference_to = requires(F& f) {
-  requires std::is_same_v<decltype(f.get()), typename F::type&>;
-  requires std::is_convertible_v<F&, typename F::type&>;
+template <class Fn>
+concept reference_to = requires(Fn& f) {
+  requires std::is_same_v<decltype(f.get()), typename Fn::type&>;
+  requires std::is_convertible_v<Fn&, typename Fn::type&>;
 };
 /// Passed before the first step of a loop to steps that accept it: those that keep a record of the loop, as `adaptive`
 /// does, or check whether the loop is long enough, as `with_jumps` does.
@@ -60,8 +60,8 @@ constexpr void begin_loop([[maybe_unused]] Step& step, [[maybe_unused]] loop_beg
   if constexpr (!std::is_same_v<typename untagged<Step>::type, Step>) begin_loop(step.call, loop);
   else if constexpr (told_of_loops<Step>) step.begin(loop);
 }
-template <class F, class Form>
-concept said_as = std::is_same_v<std::remove_const_t<decltype(form_said<F>)>, Form>;
+template <class Fn, class Form>
+concept said_as = std::is_same_v<std::remove_const_t<decltype(form_said<Fn>)>, Form>;
 
 /// What is wrong with a step or an adjoint.
 enum class fault : std::uint8_t {
@@ -88,143 +88,146 @@ struct step_shape {
 [[nodiscard]] consteval step_shape no_step(fault wrong) { return {step_form::none, true, false, wrong}; }
 
 /// Callable with a temporary index and with a const one.
-template <class F, class... Before>
-concept calls_with_index = calls<F, Before..., step_index> && calls<F, Before..., step_index const&>;
+template <class Fn, class... Before>
+concept calls_with_index = calls<Fn, Before..., step_index> && calls<Fn, Before..., step_index const&>;
 
 /// Whether f would cut one of the parameters `P...` to a narrower number, where `Before...` come before them.
-template <class F, class... Before, class... After>
+template <class Fn, class... Before, class... After>
 [[nodiscard]] consteval bool cuts_params(arguments<Before...>, arguments<>, arguments<After...>) { return false; }
-template <class F, class... Before, class P, class... Rest, class... After>
-[[nodiscard]] consteval bool cuts_params(arguments<Before...>, arguments<P, Rest...>, arguments<After...> after) {
-  return narrows<F, std::remove_cvref_t<P>, arguments<Before...>, Rest..., After...> ||
-         cuts_params<F>(arguments<Before..., P>{}, arguments<Rest...>{}, after);
+template <class Fn, class... Before, class Params, class... Rest, class... After>
+[[nodiscard]] consteval bool cuts_params(arguments<Before...>, arguments<Params, Rest...>, arguments<After...> after) {
+  return narrows<Fn, std::remove_cvref_t<Params>, arguments<Before...>, Rest..., After...> ||
+         cuts_params<Fn>(arguments<Before..., Params>{}, arguments<Rest...>{}, after);
 }
 /// A step called as f(x, p..., i...).
-template <class F, class S, class... P, class... Index>
-[[nodiscard]] consteval step_shape step_on_one(arguments<P...>, arguments<Index...>) {
+template <class Fn, class State, class... Params, class... Index>
+[[nodiscard]] consteval step_shape step_on_one(arguments<Params...>, arguments<Index...>) {
   constexpr bool indexed = sizeof...(Index) > 0;
-  using R = call_result<F, S&, P..., Index...>;
-  constexpr bool reads = only_reads<F, R, S, arguments<>, P..., Index...>;
-  constexpr bool writes = !reads || forwards<F, S, arguments<>, P..., Index...>;
-  constexpr bool stops = std::is_same_v<R, bool> && writes && !std::is_same_v<S, bool>;
-  if constexpr (indexed && floating_index<F, S&, P...>) return no_step(fault::floating);
-  else if constexpr (narrows<F, S, arguments<>, P..., Index...>) return no_step(fault::narrow);
-  else if constexpr (cuts_params<F>(arguments<S&>{}, arguments<P...>{}, arguments<Index...>{}))
+  using Result = call_result<Fn, State&, Params..., Index...>;
+  constexpr bool reads = only_reads<Fn, Result, State, arguments<>, Params..., Index...>;
+  constexpr bool writes = !reads || forwards<Fn, State, arguments<>, Params..., Index...>;
+  constexpr bool stops = std::is_same_v<Result, bool> && writes && !std::is_same_v<State, bool>;
+  if constexpr (indexed && floating_index<Fn, State&, Params...>) return no_step(fault::floating);
+  else if constexpr (narrows<Fn, State, arguments<>, Params..., Index...>) return no_step(fault::narrow);
+  else if constexpr (cuts_params<Fn>(arguments<State&>{}, arguments<Params...>{}, arguments<Index...>{}))
     return no_step(fault::params);
-  else if constexpr (std::is_void_v<R> || stops)
+  else if constexpr (std::is_void_v<Result> || stops)
     return writes ? step_shape{step_form::in_place, indexed, stops, fault::none} : no_step(fault::unchanged);
   else if constexpr (!reads) return no_step(fault::both);
-  else return gives<R, S> ? step_shape{step_form::by_value, indexed, false, fault::none} : no_step(fault::result);
+  else
+    return gives<Result, State> ? step_shape{step_form::by_value, indexed, false, fault::none} : no_step(fault::result);
 }
 /// A step called as f(x, x1, p..., i...).
-template <class F, class S, class... P, class... Index>
-[[nodiscard]] consteval step_shape step_on_two(arguments<P...>, arguments<Index...>) {
+template <class Fn, class State, class... Params, class... Index>
+[[nodiscard]] consteval step_shape step_on_two(arguments<Params...>, arguments<Index...>) {
   constexpr bool indexed = sizeof...(Index) > 0;
-  if constexpr (!calls<F, S const&, S&, P..., Index...>) return no_step(fault::shape);
-  else if constexpr (indexed && floating_index<F, S const&, S&, P...>) return no_step(fault::floating);
-  else if constexpr (narrows<F, S, arguments<>, S&, P..., Index...>) return no_step(fault::narrow);
-  else if constexpr (cuts_params<F>(arguments<S const&, S&>{}, arguments<P...>{}, arguments<Index...>{}))
+  if constexpr (!calls<Fn, State const&, State&, Params..., Index...>) return no_step(fault::shape);
+  else if constexpr (indexed && floating_index<Fn, State const&, State&, Params...>) return no_step(fault::floating);
+  else if constexpr (narrows<Fn, State, arguments<>, State&, Params..., Index...>) return no_step(fault::narrow);
+  else if constexpr (cuts_params<Fn>(arguments<State const&, State&>{}, arguments<Params...>{}, arguments<Index...>{}))
     return no_step(fault::params);
-  else if constexpr (!calls_void<F, S const&, S&, P..., Index...>) return no_step(fault::both);
-  else if constexpr (only_reads<F, void, S, arguments<S const&>, P..., Index...> &&
-                     !forwards<F, S, arguments<S const&>, P..., Index...>)
+  else if constexpr (!calls_void<Fn, State const&, State&, Params..., Index...>) return no_step(fault::both);
+  else if constexpr (only_reads<Fn, void, State, arguments<State const&>, Params..., Index...> &&
+                     !forwards<Fn, State, arguments<State const&>, Params..., Index...>)
     return no_step(fault::unchanged);
   else return {step_form::out_of_place, indexed, false, fault::none};
 }
 
 /// Whether f can be read as f(x, p, i...), where p is const. A generic f that takes p by value most likely means the
 /// index by it, `auto i`; one that takes it by `auto&` most likely means the next state, and its body need not compile.
-template <class F, class S, class P, class... Index>
+template <class Fn, class State, class Params, class... Index>
 inline constexpr bool reads_one_with = [] {
-  if constexpr (!generic<std::remove_cv_t<F>>) return calls<F, S&, P const&, Index...>;
-  else if constexpr (generic_by_value<F, 1, S&, P const&, Index...>) return false;
-  else if constexpr (winner<rival<std::remove_cv_t<F>, S&, P const&, Index const&...>, S&, P&, Index...>() !=
-                     contest::tie)
-    return calls<F, S&, P const&, Index...>;
-  else if constexpr (!calls<F, S&, P, Index...>) return false;  // its parameter is `auto&`, and not `auto&&`
-  else return calls<F, S&, P const&, Index...>;
+  if constexpr (!generic<std::remove_cv_t<Fn>>) return calls<Fn, State&, Params const&, Index...>;
+  else if constexpr (generic_by_value<Fn, 1, State&, Params const&, Index...>) return false;
+  else if constexpr (winner<rival<std::remove_cv_t<Fn>, State&, Params const&, Index const&...>, State&, Params&,
+                            Index...>() != contest::tie)
+    return calls<Fn, State&, Params const&, Index...>;
+  else if constexpr (!calls<Fn, State&, Params, Index...>) return false;  // its parameter is `auto&`, and not `auto&&`
+  else return calls<Fn, State&, Params const&, Index...>;
 }();
 /// The same as f(x, x1, p, i...).
-template <class F, class S, class P, class... Index>
+template <class Fn, class State, class Params, class... Index>
 inline constexpr bool reads_two_with = [] {
-  if constexpr (generic_by_value<F, 2, S const&, S&, P const&, Index...>) return false;
-  else return calls<F, S const&, S&, P const&, Index...>;
+  if constexpr (generic_by_value<Fn, 2, State const&, State&, Params const&, Index...>) return false;
+  else return calls<Fn, State const&, State&, Params const&, Index...>;
 }();
 
 struct stranger {};
 /// A forwarding function object that accepts only arguments it can use, such as the result of std::bind_front.
-template <class F>
+template <class Fn>
 [[nodiscard]] consteval bool selective() {
-  return winner<rival<F, stranger&, stranger const&>, stranger&, stranger>() == contest::rival;
+  return winner<rival<Fn, stranger&, stranger const&>, stranger&, stranger>() == contest::rival;
 }
 
 enum class second_parameter : std::uint8_t { plain, next_state, anything };
 /// What the second parameter of a step is. In `[](auto const& x, auto&& y)` y can only be the next state; in `[](auto&
 /// x, auto&& y)` it may be anything. Both accept an index, and on a scalar state they would silently pass for (x, i).
 /// Selective function objects need no such distinction.
-template <class F, class S>
+template <class Fn, class State>
 [[nodiscard]] consteval second_parameter second_of() {
   using enum second_parameter;
-  if constexpr (!generic<F>) return plain;
+  if constexpr (!generic<Fn>) return plain;
   else {
-    constexpr auto who = winner<rival<F, S&, step_index const&>, S&, step_index>();
+    constexpr auto who = winner<rival<Fn, State&, step_index const&>, State&, step_index>();
     if constexpr (who == contest::rival) return plain;
     else if constexpr (who == contest::function) {  // no const call operator: a mutable lambda
-      if constexpr (winner<const_rival<F, S&, step_index const&> const, S&, step_index>() == contest::rival)
+      if constexpr (winner<const_rival<Fn, State&, step_index const&> const, State&, step_index>() == contest::rival)
         return anything;
-      else return selective<F>() ? plain : anything;
-    } else if constexpr (winner<rival<F, S&&, step_index const&>, S, step_index>() == contest::rival)
+      else return selective<Fn>() ? plain : anything;
+    } else if constexpr (winner<rival<Fn, State&&, step_index const&>, State, step_index>() == contest::rival)
       return anything;  // its parameter is `auto& x`
-    else if constexpr (!forwards<F, S, arguments<>, step_index>) return next_state;
-    else return selective<F>() ? plain : anything;
+    else if constexpr (!forwards<Fn, State, arguments<>, step_index>) return next_state;
+    else return selective<Fn>() ? plain : anything;
   }
 }
 
 /// The form that a tag declares, or the fault that prevents it.
-template <class F, class S, step_form Form, class... P>
+template <class Fn, class State, step_form Form, class... Params>
 [[nodiscard]] consteval step_shape step_said() {
   if constexpr (Form == step_form::out_of_place) {
-    if constexpr (calls_with_index<F, S const&, S&, P...>)
-      return step_on_two<F, S>(arguments<P...>{}, arguments<step_index>{});
-    else return step_on_two<F, S>(arguments<P...>{}, arguments<>{});
-  } else if constexpr (calls_with_index<F, S&, P...>) {
-    constexpr auto read = step_on_one<F, S>(arguments<P...>{}, arguments<step_index>{});
+    if constexpr (calls_with_index<Fn, State const&, State&, Params...>)
+      return step_on_two<Fn, State>(arguments<Params...>{}, arguments<step_index>{});
+    else return step_on_two<Fn, State>(arguments<Params...>{}, arguments<>{});
+  } else if constexpr (calls_with_index<Fn, State&, Params...>) {
+    constexpr auto read = step_on_one<Fn, State>(arguments<Params...>{}, arguments<step_index>{});
     return read.wrong == fault::none && read.form != Form ? no_step(fault::result) : read;
-  } else if constexpr (calls<F, S&, P...>) {
-    constexpr auto read = step_on_one<F, S>(arguments<P...>{}, arguments<>{});
+  } else if constexpr (calls<Fn, State&, Params...>) {
+    constexpr auto read = step_on_one<Fn, State>(arguments<Params...>{}, arguments<>{});
     return read.wrong == fault::none && read.form != Form ? no_step(fault::result) : read;
   } else return {};
 }
 
-/// The form of `F` as a step on states `S`; `none` if something is wrong.
-template <class F, class S>
+/// The form of `Fn` as a step on states `State`; `none` if something is wrong.
+template <class Fn, class State>
 [[nodiscard]] consteval step_shape shape_of_step() {
-  if constexpr (reference_to<F>) return shape_of_step<typename F::type, S>();
-  else if constexpr (said_as<F, step_form>) return step_said<typename untagged<F>::type, S, form_said<F>>();
-  else if constexpr (!said_as<F, untold>) return {};
+  if constexpr (reference_to<Fn>) return shape_of_step<typename Fn::type, State>();
+  else if constexpr (said_as<Fn, step_form>) return step_said<typename untagged<Fn>::type, State, form_said<Fn>>();
+  else if constexpr (!said_as<Fn, untold>) return {};
   else {
-    constexpr auto second = second_of<std::remove_cv_t<F>, S>();
+    constexpr auto second = second_of<std::remove_cv_t<Fn>, State>();
     constexpr arguments<step_index> index;
     if constexpr (second == second_parameter::anything) return no_step(fault::two_readings);
-    else if constexpr (second == second_parameter::next_state) return step_on_two<F, S>(arguments<>{}, arguments<>{});
-    else if constexpr (calls_with_index<F, S&>) return step_on_one<F, S>(arguments<>{}, index);
-    else if constexpr (calls<F, S&>) return step_on_one<F, S>(arguments<>{}, arguments<>{});
-    else if constexpr (calls_with_index<F, S const&, S&>) return step_on_two<F, S>(arguments<>{}, index);
-    else return step_on_two<F, S>(arguments<>{}, arguments<>{});
+    else if constexpr (second == second_parameter::next_state)
+      return step_on_two<Fn, State>(arguments<>{}, arguments<>{});
+    else if constexpr (calls_with_index<Fn, State&>) return step_on_one<Fn, State>(arguments<>{}, index);
+    else if constexpr (calls<Fn, State&>) return step_on_one<Fn, State>(arguments<>{}, arguments<>{});
+    else if constexpr (calls_with_index<Fn, State const&, State&>) return step_on_two<Fn, State>(arguments<>{}, index);
+    else return step_on_two<Fn, State>(arguments<>{}, arguments<>{});
   }
 }
 /// The same for a step that takes the parameters of the loop, `p`, before its index.
-template <class F, class S, class P>
+template <class Fn, class State, class Params>
 [[nodiscard]] consteval step_shape shape_of_step_with() {
-  constexpr arguments<P const&> p;
+  constexpr arguments<Params const&> p;
   constexpr arguments<step_index> index;
-  if constexpr (reference_to<F>) return shape_of_step_with<typename F::type, S, P>();
-  else if constexpr (said_as<F, step_form>) return step_said<typename untagged<F>::type, S, form_said<F>, P const&>();
-  else if constexpr (!said_as<F, untold>) return {};
-  else if constexpr (reads_one_with<F, S, P, step_index>) return step_on_one<F, S>(p, index);
-  else if constexpr (reads_one_with<F, S, P>) return step_on_one<F, S>(p, arguments<>{});
-  else if constexpr (reads_two_with<F, S, P, step_index>) return step_on_two<F, S>(p, index);
-  else if constexpr (reads_two_with<F, S, P>) return step_on_two<F, S>(p, arguments<>{});
+  if constexpr (reference_to<Fn>) return shape_of_step_with<typename Fn::type, State, Params>();
+  else if constexpr (said_as<Fn, step_form>)
+    return step_said<typename untagged<Fn>::type, State, form_said<Fn>, Params const&>();
+  else if constexpr (!said_as<Fn, untold>) return {};
+  else if constexpr (reads_one_with<Fn, State, Params, step_index>) return step_on_one<Fn, State>(p, index);
+  else if constexpr (reads_one_with<Fn, State, Params>) return step_on_one<Fn, State>(p, arguments<>{});
+  else if constexpr (reads_two_with<Fn, State, Params, step_index>) return step_on_two<Fn, State>(p, index);
+  else if constexpr (reads_two_with<Fn, State, Params>) return step_on_two<Fn, State>(p, arguments<>{});
   else return {};
 }
 

@@ -47,9 +47,9 @@ template <class T, class... All> inline constexpr bool is_one_of = (std::is_same
 
 /// The alternatives of a std::variant; recognised without including `<variant>`.
 template <class T> struct alternatives { using type = void; };
-template <template <class...> class V, class... T>
-  requires requires(V<T...> const& x) { x.valueless_by_exception(); x.index(); }
-struct alternatives<V<T...>> { using type = types<T...>; };
+template <template <class...> class Value, class... T>
+  requires requires(Value<T...> const& x) { x.valueless_by_exception(); x.index(); }
+struct alternatives<Value<T...>> { using type = types<T...>; };
 template <class T>
 concept variant_like = !std::is_void_v<typename alternatives<T>::type>;
 /// A distribution of `<random>`.

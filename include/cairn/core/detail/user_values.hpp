@@ -15,8 +15,8 @@
 namespace cairn::detail {
 
 /// An argument passed as `X&&` that may be moved from.
-template <class X>
-concept given_away = !std::is_lvalue_reference_v<X> && !std::is_const_v<std::remove_reference_t<X>>;
+template <class Input>
+concept given_away = !std::is_lvalue_reference_v<Input> && !std::is_const_v<std::remove_reference_t<Input>>;
 
 /// A copy of x by the rule above.
 template <class T>
@@ -28,10 +28,10 @@ template <class T>
   } else return T(x);
 }
 /// A new object from an argument: moved or copied by the rule above.
-template <class X>
-[[nodiscard]] constexpr std::remove_cvref_t<X> taken(X&& x) {
-  if constexpr (given_away<X>) return std::remove_cvref_t<X>(std::forward<X>(x));
-  else return copy_of<std::remove_cvref_t<X>>(x);
+template <class Input>
+[[nodiscard]] constexpr std::remove_cvref_t<Input> taken(Input&& x) {
+  if constexpr (given_away<Input>) return std::remove_cvref_t<Input>(std::forward<Input>(x));
+  else return copy_of<std::remove_cvref_t<Input>>(x);
 }
 /// A new object from the result of `make()`.
 template <class Make>
@@ -54,26 +54,27 @@ template <class State>
   return taken_out_by([&]() -> decltype(auto) { return save_state(x); });
 }
 
-/// An argument of type A is a const object of the library that only `state_traits` may copy.
-template <class A>
-concept lent = std::is_lvalue_reference_v<A> && std::is_const_v<std::remove_reference_t<A>> &&
-    traited_copy<std::remove_cvref_t<A>>;
+/// An argument of type Args is a const object of the library that only `state_traits` may copy.
+template <class Args>
+concept lent = std::is_lvalue_reference_v<Args> && std::is_const_v<std::remove_reference_t<Args>> &&
+    traited_copy<std::remove_cvref_t<Args>>;
 /// x itself; for a parameter by value, a copy by the rule above and not by the copy constructor.
-template <bool ByValue, class A>
-[[nodiscard]] constexpr decltype(auto) lend(A&& x) {
-  if constexpr (ByValue && lent<A&&>) return copy_of<std::remove_cvref_t<A>>(x);
-  else return std::forward<A>(x);
+template <bool ByValue, class Args>
+[[nodiscard]] constexpr decltype(auto) lend(Args&& x) {
+  if constexpr (ByValue && lent<Args&&>) return copy_of<std::remove_cvref_t<Args>>(x);
+  else return std::forward<Args>(x);
 }
-template <class Called, std::size_t... Place, class F, class... A>
-constexpr decltype(auto) call_lending_each(std::index_sequence<Place...>, F& f, A&&... args) {
-  return f(lend<takes_by_value<Called, Place, arguments<A&&...>>>(std::forward<A>(args))...);
+template <class Called, std::size_t... Place, class Fn, class... Args>
+constexpr decltype(auto) call_lending_each(std::index_sequence<Place...>, Fn& f, Args&&... args) {
+  return f(lend<takes_by_value<Called, Place, arguments<Args&&...>>>(std::forward<Args>(args))...);
 }
 /// Calls `f(args...)`, where f is the user's function.
-template <class F, class... A>
-constexpr decltype(auto) call_lending(F& f, A&&... args) {
-  if constexpr (!(lent<A&&> || ...)) return f(std::forward<A>(args)...);
+template <class Fn, class... Args>
+constexpr decltype(auto) call_lending(Fn& f, Args&&... args) {
+  if constexpr (!(lent<Args&&> || ...)) return f(std::forward<Args>(args)...);
   else
-    return call_lending_each<typename untagged<F>::type>(std::index_sequence_for<A...>{}, f, std::forward<A>(args)...);
+    return call_lending_each<typename untagged<Fn>::type>(std::index_sequence_for<Args...>{}, f,
+                                                          std::forward<Args>(args)...);
 }
 
 }  // namespace cairn::detail

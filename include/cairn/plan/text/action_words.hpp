@@ -18,14 +18,14 @@ inline constexpr std::array<std::string_view, 2> content_words{"state", "tape"};
 inline constexpr std::array<std::string_view, 3> phase_words{"forward", "recompute", "reverse"};
 
 /// The word for a value of an enumeration; empty for an undeclared value.
-template <class Enum, std::size_t N>
-[[nodiscard]] constexpr std::string_view word_in(std::array<std::string_view, N> const& words, Enum value) noexcept {
-  return std::size_t(value) < N ? words[std::size_t(value)] : std::string_view{};
+template <class Enum, std::size_t Size>
+[[nodiscard]] constexpr std::string_view word_in(std::array<std::string_view, Size> const& words, Enum value) noexcept {
+  return std::size_t(value) < Size ? words[std::size_t(value)] : std::string_view{};
 }
-template <class Enum, std::size_t N>
-[[nodiscard]] constexpr std::optional<Enum> value_in(std::array<std::string_view, N> const& words,
+template <class Enum, std::size_t Size>
+[[nodiscard]] constexpr std::optional<Enum> value_in(std::array<std::string_view, Size> const& words,
                                                      std::string_view word) noexcept {
-  for (std::size_t k = 0; k < N; ++k)
+  for (std::size_t k = 0; k < Size; ++k)
     if (words[k] == word) return Enum(k);
   return {};
 }

@@ -42,9 +42,9 @@ class any_stage {
     [[nodiscard]] virtual std::int64_t work_bytes() = 0;
     [[nodiscard]] virtual void* get(detail::type_mark type) noexcept = 0;
   };
-  template <class Stage, class X, class Bar>
+  template <class Stage, class State, class Bar>
   struct model_of final : model {
-    using reading = detail::stage_reading<Stage, X, Bar>;
+    using reading = detail::stage_reading<Stage, State, Bar>;
     using next = typename reading::next;
     using tape = typename reading::tape;
     using adjoint = typename reading::adjoint;
@@ -53,12 +53,12 @@ class any_stage {
     template <class From>
     explicit model_of(From&& from) : stage(std::forward<From>(from)) {}
     stage_value forward(stage_view x) override {
-      X const& state = x.get<X>();
+      State const& state = x.get<State>();
       return stage_value::made_by([&]() -> next { return detail::stage_forward(stage, state); });
     }
     stage_value record(stage_view x) override {
       if constexpr (read.taped) {
-        X const& state = x.get<X>();
+        State const& state = x.get<State>();
         return stage_value::made_by([&]() -> tape { return detail::stage_record(stage, state); });
       } else return forward(x);
     }
@@ -67,8 +67,8 @@ class any_stage {
       else return in_tape.view();
     }
     stage_value backward(stage_view x, stage_value& in_tape, stage_value& bar) override {
-      X const* state = nullptr;
-      if constexpr (read.needs_state) state = detail::address_of(x.get<X>());
+      State const* state = nullptr;
+      if constexpr (read.needs_state) state = detail::address_of(x.get<State>());
       tape& used = in_tape.get<tape>();
       Bar& old = bar.get<Bar>();
       if constexpr (read.gives_adjoint)
@@ -80,7 +80,8 @@ class any_stage {
     }
     detail::types_of_stage types() const noexcept override {
       constexpr bool sized = sized_state<next> && sized_state<tape> && sized_state<adjoint> && sized_state<Bar>;
-      return {detail::mark_of<X>(), detail::mark_of<next>(), detail::mark_of<adjoint>(), detail::mark_of<Bar>(), sized};
+      return {detail::mark_of<State>(), detail::mark_of<next>(), detail::mark_of<adjoint>(), detail::mark_of<Bar>(),
+              sized};
     }
     detail::stage_shape shape() const noexcept override { return read; }
     std::int64_t work_bytes() override {
@@ -94,15 +95,15 @@ class any_stage {
     mutable Stage stage;
   };
   /// The form of a stage that takes X; void if its signature does not say.
-  template <class Stage, class X, class Bar>
+  template <class Stage, class State, class Bar>
   struct reading_of {
-    using next = typename detail::next_state<Stage, detail::stage_arguments<X const&>>::type;
+    using next = typename detail::next_state<Stage, detail::stage_arguments<State const&>>::type;
     using bar = std::conditional_t<std::is_void_v<Bar>, next, Bar>;
     static consteval detail::stage_fault fault() {
       if constexpr (detail::fault_of_next<next>() != detail::stage_fault::none) return detail::fault_of_next<next>();
-      else return detail::stage_reading<Stage, X, bar>::shape.wrong;
+      else return detail::stage_reading<Stage, State, bar>::shape.wrong;
     }
-    using model = model_of<Stage, X, bar>;
+    using model = model_of<Stage, State, bar>;
   };
   template <class Stage, class Bar>
   struct reading_of<Stage, void, Bar> {
@@ -125,9 +126,9 @@ class any_stage {
   }
   /// The same for a stage whose parameters do not name these types: X is the state before it, Bar the adjoint of the
   /// state after it, by default of that state's own type.
-  template <class X, class Bar = void, class Stage>
+  template <class State, class Bar = void, class Stage>
   [[nodiscard]] static any_stage taking(Stage&& stage) {
-    using reading = reading_of<std::remove_cvref_t<Stage>, X, Bar>;
+    using reading = reading_of<std::remove_cvref_t<Stage>, State, Bar>;
     if constexpr (detail::check_stages<reading::fault()>())
       return any_stage{static_cast<model*>(new typename reading::model(std::forward<Stage>(stage)))};
     else return any_stage{static_cast<model*>(nullptr)};

@@ -108,12 +108,12 @@ template <class Memory, class... Rest>
 /// \throws anything   that stages, seed, store and observer throw, unchanged, after everything held is released
 template <class Stages, class X0, class Plan, class Seed, class... Rest>
 auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed, Rest&&... rest) {
-  using S = std::remove_reference_t<Stages>;
-  using sweep_types = detail::chain_sweep<S, X0, Seed>;
-  using refused = detail::refused_adjoint<S, X0>;
-  if constexpr (!detail::check_stages<detail::fault_of_chain_forward<S, X0, Plan>()>())
+  using State = std::remove_reference_t<Stages>;
+  using sweep_types = detail::chain_sweep<State, X0, Seed>;
+  using refused = detail::refused_adjoint<State, X0>;
+  if constexpr (!detail::check_stages<detail::fault_of_chain_forward<State, X0, Plan>()>())
     return detail::refuse<typename refused::type>();
-  else if constexpr (!detail::check_stages<detail::fault_of_chain_seed<S, X0, Seed>()>())
+  else if constexpr (!detail::check_stages<detail::fault_of_chain_seed<State, X0, Seed>()>())
     return detail::refuse<typename refused::type>();
   else if constexpr (!detail::check_stages<detail::fault_of_extras<Rest...>()>())
     return detail::refuse<typename refused::type>();
@@ -133,7 +133,7 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
     sweep_failure& failure = detail::one_of<detail::is_failure<Rest>...>(unasked, rest...);
     auto const& actions = detail::actions_in(plan);
     failure = {};
-    if constexpr (detail::of_any_stages<S>) detail::check_any_stages<X0, typename sweep_types::seeded>(stages, who);
+    if constexpr (detail::of_any_stages<State>) detail::check_any_stages<X0, typename sweep_types::seeded>(stages, who);
     detail::check_chain_plan<memory, detail::chain_store_in<Rest...>>(actions, stages, who);
     auto const sweep = [&](auto&& replay) {
       memory run{stages, x0};

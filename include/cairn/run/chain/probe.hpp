@@ -235,21 +235,21 @@ inline constexpr bool weighs_all<chain_list<Stages, X0, Bar>> = sized_state<Bar>
 /// \throws invalid_plan, invalid_call; what stages and seed throw
 template <class Clock, class Stages, class X0, class Seed>
 [[nodiscard]] chain chain_probe(Stages&& stages, X0 const& x0, Seed&& seed, int tried = 3) {
-  using S = std::remove_reference_t<Stages>;
+  using State = std::remove_reference_t<Stages>;
   using SeedF = std::remove_reference_t<Seed>;
-  if constexpr (!detail::check_stages<detail::fault_of_chain_forward<S, X0, std::vector<action>>()>()) return {};
+  if constexpr (!detail::check_stages<detail::fault_of_chain_forward<State, X0, std::vector<action>>()>()) return {};
   else {
-    using types = detail::chain_types<S, X0>;
+    using types = detail::chain_types<State, X0>;
     using Seeded = detail::seed_result<SeedF&, typename types::last>;
     using Bar = typename detail::bar_from<SeedF&, typename types::last>::type;
-    if constexpr (!detail::check_stages<detail::fault_of_chain_backward<S, X0, SeedF&, Seeded, Bar>()>()) return {};
+    if constexpr (!detail::check_stages<detail::fault_of_chain_backward<State, X0, SeedF&, Seeded, Bar>()>()) return {};
     else {
       using memory = typename types::template memory<Bar>;
       if constexpr (!detail::check_stages < detail::weighs_all<memory> ? detail::stage_fault::none
                                                                        : detail::stage_fault::unsized > ())
         return {};
       else {
-        if constexpr (detail::of_any_stages<S>) {
+        if constexpr (detail::of_any_stages<State>) {
           detail::check_any_stages<X0, Seeded>(stages, "cairn::chain_probe");
           for (std::size_t i = 0; i < stages.size(); ++i)
             if (!stages[i].types().sized)

@@ -29,13 +29,13 @@ with_tangent(Step, Tangent) -> with_tangent<Step, Tangent>;
 
 namespace detail {
 
-template <class F>
+template <class Fn>
 inline constexpr bool has_tangent = false;
 template <class Step, class Tangent>
 inline constexpr bool has_tangent<with_tangent<Step, Tangent>> = true;
-template <class F>
-[[nodiscard]] constexpr auto& step_within(F& f) {
-  if constexpr (has_tangent<std::remove_const_t<F>>) return f.step;
+template <class Fn>
+[[nodiscard]] constexpr auto& step_within(Fn& f) {
+  if constexpr (has_tangent<std::remove_const_t<Fn>>) return f.step;
   else return f;
 }
 

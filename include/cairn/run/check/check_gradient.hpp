@@ -35,14 +35,14 @@ struct checked_objective {
 /// \throws invalid_call   if p has no floating-point numbers, or gradient has another number of them; and what
 ///   objective throws
 /// \ingroup start
-template <class Objective, class P, class G>
-[[nodiscard]] adjoint_report check_gradient(Objective&& objective, P const& p, G const& gradient,
+template <class Objective, class Plan, class Gradient>
+[[nodiscard]] adjoint_report check_gradient(Objective&& objective, Plan const& p, Gradient const& gradient,
                                             std::uint64_t random_seed = 1) {
   using value = std::remove_cvref_t<decltype(objective(p))>;
   static_assert(std::is_floating_point_v<value>, "cairn: the objective must give a floating-point number");
   auto const at_point = [&] { return double(detail::call_lending(objective, p)); };
   auto const at_changed = [&](detail::call_ref<void(detail::numbers_view)> change) {
-    P moved = detail::copy_of(p);
+    Plan moved = detail::copy_of(p);
     change(detail::every_number_of(moved));
     return double(detail::call_lending(objective, std::as_const(moved)));
   };

@@ -42,8 +42,8 @@ namespace detail {
 /// A weighted sum of all numbers of a state, for a model without an objective.
 struct weighted_sum {
   [[nodiscard]] static double weight(std::size_t k) noexcept { return 1 + double(k % 7) / 8; }
-  template <class X, class... P>
-  [[nodiscard]] double value(X const& x, P const&...) const {
+  template <class Input, class... Params>
+  [[nodiscard]] double value(Input const& x, Params const&...) const {
     double sum = 0;
     std::size_t number = 0;
     visit_numbers(x, [&](auto* at, std::size_t count) {
@@ -51,8 +51,8 @@ struct weighted_sum {
     });
     return sum;
   }
-  template <class X, class Bar, class... P>
-  void add_gradient(X const&, Bar& bar, P&&...) const {
+  template <class Input, class Bar, class... Params>
+  void add_gradient(Input const&, Bar& bar, Params&&...) const {
     std::size_t number = 0;
     visit_numbers(bar, [&](auto* at, std::size_t count) {
       for (std::size_t k = 0; k < count; ++k) at[k] += std::remove_reference_t<decltype(*at)>(weight(number++));
@@ -90,14 +90,14 @@ void number_all(T& x, double shift) {
 }
 
 /// The states of the loop, from the last to the first.
-template <class M, class State, class P, class Visit>
-void walk_model(M& m, State const& x0, P const& p, step_index n, Visit visit) {
+template <class ModelType, class State, class Params, class Visit>
+void walk_model(ModelType& m, State const& x0, Params const& p, step_index n, Visit visit) {
   decltype(auto) step = step_in(m);
   auto const go = [&](auto run) {
     auto loop = checkpointed_loop(std::move(run), x0, store_all(n));
     for (auto [i, x] : loop.backward()) visit(i, x);
   };
-  if constexpr (no_p<P>) go(step);
+  if constexpr (no_p<Params>) go(step);
   else go(bind_step<State>(step, p));
 }
 
@@ -110,13 +110,13 @@ void walk_model(M& m, State const& x0, P const& p, step_index n, Visit visit) {
 /// Cost: as `check_adjoint` and two `check_gradient` over a loop of n steps; all states are stored.
 /// \throws what they throw
 /// \ingroup start
-template <class M, class X0, class P, class F>
-  requires(!detail::has_its_tool<M> && !std::is_same_v<F, check_options>)
-[[nodiscard]] model_report check(M&& m, X0 const& x0, P const& p, step_index n, F f, check_options const& options = {}) {
-  using Model = std::remove_reference_t<M>;
-  using Objective = detail::objective_type<F>;
+template <class ModelType, class X0, class Params, class Fn>
+requires(!detail::has_its_tool<ModelType> && !std::is_same_v<Fn, check_options>) [[nodiscard]] model_report
+    check(ModelType&& m, X0 const& x0, Params const& p, step_index n, Fn f, check_options const& options = {}) {
+  using Model = std::remove_reference_t<ModelType>;
+  using Objective = detail::objective_type<Fn>;
   model_report report;
-  if constexpr (detail::check_differentiated<Model, X0 const&, P, step_index, Objective>()) {
+  if constexpr (detail::check_differentiated<Model, X0 const&, Params, step_index, Objective>()) {
     using Bar = detail::bar_in<Model, X0>;
     auto const objective = detail::as_objective(std::move(f));
     detail::check_reached(n, objective.last_state());
@@ -130,12 +130,12 @@ template <class M, class X0, class P, class F>
         return bar;
       }
     }();
-    auto const whole = [&](X0 const& x, P const& q) {
-      if constexpr (detail::no_p<P>) return differentiate(m, x, step_index{n}, objective).value;
+    auto const whole = [&](X0 const& x, Params const& q) {
+      if constexpr (detail::no_p<Params>) return differentiate(m, x, step_index{n}, objective).value;
       else return differentiate(m, x, q, step_index{n}, objective).value;
     };
-    P scratch = detail::copy_of(p);
-    if constexpr (detail::no_p<P>) report.step = check_adjoint(step, adjoint, x0, n, zero, options);
+    Params scratch = detail::copy_of(p);
+    if constexpr (detail::no_p<Params>) report.step = check_adjoint(step, adjoint, x0, n, zero, options);
     else {
       auto bound = detail::bind_step<X0>(step, p);
       auto back = detail::bind_adjoint<X0, Bar>(adjoint, p, scratch);
@@ -144,37 +144,37 @@ template <class M, class X0, class P, class F>
     detail::walk_model(m, x0, p, n, [&](step_index i, X0 const& x) {
       constexpr double shift = 64;
       Bar bars[2] = {zero, zero};
-      P sums[2] = {detail::copy_of(p), detail::copy_of(p)};
+      Params sums[2] = {detail::copy_of(p), detail::copy_of(p)};
       for (int k = 0; k < 2; ++k) {
         detail::number_all(bars[k], k * shift);
-        if constexpr (!detail::no_p<P>) detail::number_all(sums[k], k * shift);
+        if constexpr (!detail::no_p<Params>) detail::number_all(sums[k], k * shift);
         objective.running_gradient(x, bars[k], p, sums[k], i);
         if (i == n) objective.ending_gradient(x, bars[k], p, sums[k], i);
       }
       bool adds = detail::adds_the_same(detail::numbers_in(bars[0]), detail::numbers_in(bars[1]), shift);
-      if constexpr (!detail::no_p<P>)
+      if constexpr (!detail::no_p<Params>)
         adds = adds && detail::adds_the_same(detail::numbers_in(sums[0]), detail::numbers_in(sums[1]), shift);
       if (!adds) report.sets_at = i;
     });
     auto const all = [&] {
-      if constexpr (detail::no_p<P>) return differentiate(m, x0, step_index{n}, objective);
+      if constexpr (detail::no_p<Params>) return differentiate(m, x0, step_index{n}, objective);
       else return differentiate(m, x0, p, step_index{n}, objective);
     }();
     report.state = check_gradient([&](X0 const& x) { return whole(x, p); }, x0, all.state, options.random_seed);
-    if constexpr (!detail::no_p<P>)
-      report.params = check_gradient([&](P const& q) { return whole(x0, q); }, p, all.params, options.random_seed);
+    if constexpr (!detail::no_p<Params>)
+      report.params = check_gradient([&](Params const& q) { return whole(x0, q); }, p, all.params, options.random_seed);
   }
   return report;
 }
 /// The same without an objective.
-template <class M, class X0, class P>
-[[nodiscard]] model_report check(M&& m, X0 const& x0, P const& p, step_index n) {
-  return check(std::forward<M>(m), x0, p, n, at_end{detail::weighted_sum{}});
+template <class ModelType, class X0, class Params>
+[[nodiscard]] model_report check(ModelType&& m, X0 const& x0, Params const& p, step_index n) {
+  return check(std::forward<ModelType>(m), x0, p, n, at_end{detail::weighted_sum{}});
 }
 /// The same without parameters.
-template <class M, class X0>
-[[nodiscard]] model_report check(M&& m, X0 const& x0, step_index n) {
-  return check(std::forward<M>(m), x0, no_params{}, n, at_end{detail::weighted_sum{}});
+template <class ModelType, class X0>
+[[nodiscard]] model_report check(ModelType&& m, X0 const& x0, step_index n) {
+  return check(std::forward<ModelType>(m), x0, no_params{}, n, at_end{detail::weighted_sum{}});
 }
 
 /// How two models differ, of which one may have its adjoint from a tool.
@@ -205,14 +205,14 @@ namespace detail {
 /// Compares the value and the gradients of an objective by two models of the same loop, n steps from x0:
 /// `check(by_hand, by_tool(adolc_tape{}, step), x0, p, n, objective)`. Floating-point numbers of other types are compared
 /// in the order of `visit_numbers`.
-template <class M, class Other, class X0, class P, class F>
-[[nodiscard]] model_comparison check(M&& m, Other&& other, X0 const& x0, P const& p, step_index n, F f) {
-  auto const first = differentiate(std::forward<M>(m), x0, p, step_index{n}, f);
+template <class ModelType, class Other, class X0, class Params, class Fn>
+[[nodiscard]] model_comparison check(ModelType&& m, Other&& other, X0 const& x0, Params const& p, step_index n, Fn f) {
+  auto const first = differentiate(std::forward<ModelType>(m), x0, p, step_index{n}, f);
   auto const second = differentiate(std::forward<Other>(other), x0, p, step_index{n}, f);
   model_comparison found;
   found.value = detail::difference({first.value}, {second.value});
   found.state = detail::difference(detail::numbers_in(first.state), detail::numbers_in(second.state));
-  if constexpr (!detail::no_p<P>)
+  if constexpr (!detail::no_p<Params>)
     found.params = detail::difference(detail::numbers_in(first.params), detail::numbers_in(second.params));
   return found;
 }

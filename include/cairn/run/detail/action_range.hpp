@@ -11,19 +11,19 @@
 namespace cairn::detail {
 
 /// A list of actions in memory.
-template <class P>
-concept action_range = requires(P const& list) {
+template <class Plan>
+concept action_range = requires(Plan const& list) {
   { list.data() } -> std::convertible_to<action const*>;
   { list.size() } -> std::convertible_to<std::size_t>;
 };
 /// A list of actions, or an object with a member `actions` that is one.
-template <class P>
-concept has_actions = action_range<P> || requires(P const& plan) {
+template <class Plan>
+concept has_actions = action_range<Plan> || requires(Plan const& plan) {
   requires action_range<std::remove_cvref_t<decltype(plan.actions)>>;
 };
-template <has_actions P>
-[[nodiscard]] constexpr auto const& actions_in(P const& plan) noexcept {
-  if constexpr (action_range<P>) return plan;
+template <has_actions Plan>
+[[nodiscard]] constexpr auto const& actions_in(Plan const& plan) noexcept {
+  if constexpr (action_range<Plan>) return plan;
   else return plan.actions;
 }
 

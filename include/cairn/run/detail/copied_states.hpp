@@ -149,11 +149,11 @@ class copied_states : public sweep_memory<State, Store> {
 
   // For a replay check:
   /// The result of f for the live state.
-  template <class F>
-  [[nodiscard]] auto inspect_live(F f) const { return f(live()); }
+  template <class Fn>
+  [[nodiscard]] auto inspect_live(Fn f) const { return f(live()); }
   /// Calls f(other, live) if a frame still holds state i from before; live is state i.
-  template <class F>
-  void compare_earlier(step_index i, F f) const {
+  template <class Fn>
+  void compare_earlier(step_index i, Fn f) const {
     if (frame_id const k = this->frame_holding(i, live_); k != no_frame) f(pool_.state(k), live());
   }
   /// Fills the x1 of the next out-of-place step: with a copy of x, or, if the step runs again, with values that are not

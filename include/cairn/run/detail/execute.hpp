@@ -26,8 +26,8 @@ struct sweep_status {
 };
 
 /// Calls f, user code outside the actions; notes an exception as one of `step`.
-template <class F>
-decltype(auto) annotate_failure(sweep_status& status, phase where, step_index const& step, F f) {
+template <class Fn>
+decltype(auto) annotate_failure(sweep_status& status, phase where, step_index const& step, Fn f) {
   try {
     return f();
   } catch (...) {

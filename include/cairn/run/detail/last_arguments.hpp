@@ -20,8 +20,9 @@ namespace cairn::detail {
 struct own_workspace {};
 
 /// An argument from which a sweep gets its workspace.
-template <class W, class State, class Plan>
-concept workspace_or_store = std::is_same_v<W, own_workspace> || is_workspace_for<W, State, Plan> || store_of<W, State>;
+template <class WorkGiven, class State, class Plan>
+concept workspace_or_store =
+    std::is_same_v<WorkGiven, own_workspace> || is_workspace_for<WorkGiven, State, Plan> || store_of<WorkGiven, State>;
 
 /// The kinds of arguments.
 enum class last_kind : std::uint8_t { work, observer, options, params, report, unknown };
@@ -46,9 +47,10 @@ template <class State, class Plan, class... Last>
                         count_of_last<last_kind::options, State, Plan, Last...> < 2 &&
                         count_of_last<last_kind::params, State, Plan, Last...> < 2 &&
                         count_of_last<last_kind::report, State, Plan, Last...> < 2;
-  static_assert(known,
-                "cairn: what follows may be, in any order, a workspace for this state and plan or a store, an observer, "
-                "cairn::sweep_options, cairn::wrt{p, dp} and a cairn::sweep_report; one argument is none of these");
+  static_assert(
+      known,
+      "cairn: what follows may be, in any order, a workspace for this state and plan or a store, an observer, "
+      "cairn::sweep_options, cairn::wrt{p, dp} and a cairn::sweep_report; one argument is none of these");
   static_assert(once, "cairn: two arguments of the same kind follow; give each kind once");
   return known && once;
 }

@@ -55,8 +55,8 @@ class live_object {
     } else return false;
   }
   /// The result of f for a snapshot of the present state.
-  template <class F>
-  auto look(F f) const {
+  template <class Fn>
+  auto look(Fn f) const {
     if constexpr (saves_into<State>) {
       if (!looked_at_) looked_at_.emplace(now());
       else save_state(std::as_const(*x_), *looked_at_);

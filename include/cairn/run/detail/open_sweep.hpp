@@ -35,8 +35,8 @@ class open_sweep {
  private:
   static constexpr step_index unknown = -1;
 
-  template <class X>
-  [[nodiscard]] bool goes_on(X const& x, step_index i) {
+  template <class State>
+  [[nodiscard]] bool goes_on(State const& x, step_index i) {
     return annotate_failure(status_, phase::forward, i, [&] { return user_.goes_on(x, i); });
   }
   /// Runs the step after live ahead; returns whether the loop continues.
@@ -107,15 +107,15 @@ class open_sweep {
     obey(a, [&] { states_.drop({a.slot, a.where}); });
   }
 
-  template <class F>
-  void obey(action const& a, F f) {
+  template <class Fn>
+  void obey(action const& a, Fn f) {
     tell(a, moment::before);
     perform(a, [&](step_index&) { f(); });
     tell(a, moment::after);
   }
   /// Calls f(failed); notes an exception as one of this action.
-  template <class F>
-  void perform(action const& a, F f) {
+  template <class Fn>
+  void perform(action const& a, Fn f) {
     step_index failed = -1;  // set by a step that throws
     try {
       f(failed);

@@ -31,10 +31,11 @@ template <class State, class Bar, class Seed>
   return sizes;
 }
 /// Whether all sizes can be seen before anything runs.
-template <class State, class Bar, class Seed, adjoint_form Form, class P>
+template <class State, class Bar, class Seed, adjoint_form Form, class PlanGiven>
 [[nodiscard]] consteval bool check_counted() {
-  constexpr bool counts = counted_budget<P>;
-  constexpr bool sized = !counts || (sized_state<stored_as<State>> && (std::is_same_v<Bar, library_bar> || sized_state<Bar>));
+  constexpr bool counts = counted_budget<PlanGiven>;
+  constexpr bool sized =
+      !counts || (sized_state<stored_as<State>> && (std::is_same_v<Bar, library_bar> || sized_state<Bar>));
   constexpr bool bar = !counts || !sized || std::is_same_v<Seed, Bar> || std::is_same_v<Bar, State> ||
                        std::is_same_v<Bar, library_bar> || is_flat<Bar>();
   constexpr bool tape = !counts || Form != adjoint_form::recorded;
@@ -51,12 +52,13 @@ template <class State, class Bar, class Seed, adjoint_form Form, class P>
 }
 
 /// A loop that is kept does not know its adjoint when it runs.
-template <class P>
+template <class PlanGiven>
 [[nodiscard]] consteval bool check_not_measured() {
-  constexpr bool counts = !measured_budget<P>;
-  static_assert(counts,
-                "cairn: cairn::measured needs the adjoint, which a loop that is kept gets later; give cairn::budget_of, "
-                "or use cairn::gradient");
+  constexpr bool counts = !measured_budget<PlanGiven>;
+  static_assert(
+      counts,
+      "cairn: cairn::measured needs the adjoint, which a loop that is kept gets later; give cairn::budget_of, "
+      "or use cairn::gradient");
   return counts;
 }
 
@@ -73,28 +75,29 @@ template <class Options>
 }
 
 /// The plan as given; for a bare number of steps `uniform` with floor(sqrt n) checkpoints.
-template <class P>
-[[nodiscard]] constexpr decltype(auto) as_plan(P const& plan) {
-  if constexpr (std::is_integral_v<P>) return uniform{step_index(plan)};
+template <class PlanGiven>
+[[nodiscard]] constexpr decltype(auto) as_plan(PlanGiven const& plan) {
+  if constexpr (std::is_integral_v<PlanGiven>) return uniform{step_index(plan)};
   else return (plan);
 }
 /// The type of the plan that a sweep obeys.
-template <class P>
-struct plan_obeyed { using type = std::remove_cvref_t<decltype(as_plan(std::declval<P const&>()))>; };
-template <measured_budget P>
-struct plan_obeyed<P> { using type = typename P::measures; };
-template <counted_budget P>
-struct plan_obeyed<P> {
-  using type = decltype(std::declval<P const&>().plan_for(sweep_form{}, sweep_sizes{}, wide{}, replay_check::off));
+template <class PlanGiven>
+struct plan_obeyed { using type = std::remove_cvref_t<decltype(as_plan(std::declval<PlanGiven const&>()))>; };
+template <measured_budget PlanGiven>
+struct plan_obeyed<PlanGiven> { using type = typename PlanGiven::measures; };
+template <counted_budget PlanGiven>
+struct plan_obeyed<PlanGiven> {
+  using type =
+      decltype(std::declval<PlanGiven const&>().plan_for(sweep_form{}, sweep_sizes{}, wide{}, replay_check::off));
 };
-template <class P> using plan_type = typename plan_obeyed<P>::type;
+template <class PlanGiven> using plan_type = typename plan_obeyed<PlanGiven>::type;
 
 
 /// The plan for what was given in its place.   \param params  bytes of p and dp
-template <class State, class Bar, class P, class Seed, class Options>
-[[nodiscard]] constexpr decltype(auto) plan_from(P const& plan, State const& x0, Seed const& seed, sweep_form form,
-                                                 Options const& options, wide params) {
-  if constexpr (!counted_budget<P>) return as_plan(plan);
+template <class State, class Bar, class PlanGiven, class Seed, class Options>
+[[nodiscard]] constexpr decltype(auto) plan_from(PlanGiven const& plan, State const& x0, Seed const& seed,
+                                                 sweep_form form, Options const& options, wide params) {
+  if constexpr (!counted_budget<PlanGiven>) return as_plan(plan);
   else {
     form.snapshots = !copied_state<State>;
     form.ends = end_asked(options);

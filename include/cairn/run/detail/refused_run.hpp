@@ -40,9 +40,9 @@ struct refused_run {
   auto reverse(Seed&&, Adjoint&&...) { return refuse<typename refused_bar<Seed, State>::type>(); }
   [[nodiscard]] auto at(step_index) { return refuse<typename first_returned<State>::type>(); }
   [[nodiscard]] refused_walk<State> backward() { return {}; }
-  template <std::size_t K>
+  template <std::size_t Place>
   [[nodiscard]] decltype(auto) get() const {
-    if constexpr (K == 0) return final_state();
+    if constexpr (Place == 0) return final_state();
     else return checkpoints();
   }
 };

@@ -26,7 +26,8 @@ namespace cairn::detail {
 /// \tparam Tried  the step, if states are brought back
 template <class State, class States, class Tried = void>
 class replayed_states {
-  static constexpr bool kept_in_parts = saved_state<State> || !keeps_frames<std::remove_cvref_t<decltype(std::declval<States&>().store())>>;
+  static constexpr bool kept_in_parts =
+      saved_state<State> || !keeps_frames<std::remove_cvref_t<decltype(std::declval<States&>().store())>>;
 
  public:
   replayed_states(States& states, replay_ledger& ledger, sweep_status const& status, Tried* step = nullptr) noexcept

@@ -101,17 +101,17 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
 
   // For a replay check:
   /// The result of f for a snapshot of the live state.
-  template <class F>
-  auto inspect_live(F f) const {
+  template <class Fn>
+  auto inspect_live(Fn f) const {
     if (parked_ != no_frame) return f(pool_.state(parked_));
     return look_at_object(f);
   }
   /// The same for the present state of the object.
-  template <class F>
-  auto look_at_object(F f) const { return object_.look(f); }
+  template <class Fn>
+  auto look_at_object(Fn f) const { return object_.look(f); }
   /// Calls f(other, live) with snapshots of state i from before and of live, which is state i, if the former exists.
-  template <class F>
-  void compare_earlier(step_index i, F f) const {
+  template <class Fn>
+  void compare_earlier(step_index i, Fn f) const {
     if (frame_id const k = this->frame_holding(i, parked_); k != no_frame)
       inspect_live([&](snapshot const& now) { f(pool_.state(k), now); });
   }

@@ -16,9 +16,10 @@
 namespace cairn::detail {
 
 /// One step's adjoint alone. x1 is used only by the form that takes it.
-template <class X, class Bar, class Adjoint>
-void reverse_step(Adjoint& adjoint, Bar& bar, X& x, [[maybe_unused]] X& x1, [[maybe_unused]] step_index const i) {
-  using State = std::remove_const_t<X>;
+template <class Input, class Bar, class Adjoint>
+void reverse_step(Adjoint& adjoint, Bar& bar, Input& x, [[maybe_unused]] Input& x1,
+                  [[maybe_unused]] step_index const i) {
+  using State = std::remove_const_t<Input>;
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   if constexpr (shape.form == adjoint_form::leaf) {
     step_index const last = i + 1;

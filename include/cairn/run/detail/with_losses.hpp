@@ -15,25 +15,25 @@
 namespace cairn::detail {
 
 /// The terms of one loop: values as steps run for the first time, derivatives as they are reversed.
-template <class Objective, class P, class DP>
+template <class Objective, class Params, class DP>
 class losses {
  public:
-  losses(Objective const& objective, P const& p, DP& dp) : objective_{objective}, p_{p}, dp_{dp} {}
+  losses(Objective const& objective, Params const& p, DP& dp) : objective_{objective}, p_{p}, dp_{dp} {}
 
   void begin() noexcept { value_ = 0, next_ = 0; }
   /// Adds the terms of state i, if step i is about to run for the first time.
-  template <class X>
-  void see(X const& x, step_index i) {
+  template <class Input>
+  void see(Input const& x, step_index i) {
     if (i != next_) return;
     ++next_;
     objective_.running(x, p_, i, [this](auto const& term) { value_ += double(term); });
   }
   /// Adds the derivatives of the terms of state i.
-  template <class X, class Bar>
-  void pull(X const& x, Bar& bar, step_index i) { objective_.running_gradient(x, bar, p_, dp_, i); }
+  template <class Input, class Bar>
+  void pull(Input const& x, Bar& bar, step_index i) { objective_.running_gradient(x, bar, p_, dp_, i); }
   /// Adds the terms of the last state, and their derivatives.
-  template <class X, class Bar>
-  void end(X const& x, Bar& bar) {
+  template <class Input, class Bar>
+  void end(Input const& x, Bar& bar) {
     step_index const n = next_;
     see(x, n);
     next_ = n;  // a kept run may be reversed again
@@ -51,7 +51,7 @@ class losses {
 
  private:
   Objective const& objective_;
-  P const& p_;
+  Params const& p_;
   DP& dp_;
   double value_ = 0;
   step_index next_ = 0;
@@ -222,7 +222,8 @@ struct tape_with_state {
 };
 template <class Adjoint, class State, class Losses>
 struct record_with_losses {
-  using tape = std::remove_cvref_t<decltype(record_step(std::declval<record_of<Adjoint>&>(), std::declval<State&>(), 0))>;
+  using tape =
+      std::remove_cvref_t<decltype(record_step(std::declval<record_of<Adjoint>&>(), std::declval<State&>(), 0))>;
   Adjoint& adjoint;
   Losses& losses;
   State** object;  // where the object of a loop over one is

@@ -10,176 +10,181 @@
 namespace cairn::detail {
 
 /// Calls f with p, or with p and dp, before the index, if f takes one.
-template <bool Indexed, class F, class... A>
-constexpr decltype(auto) call_indexed(F& f, [[maybe_unused]] step_index const i, A&&... args) {
-  if constexpr (Indexed) return call_lending(f, std::forward<A>(args)..., i);
-  else return call_lending(f, std::forward<A>(args)...);
+template <bool Indexed, class Fn, class... Args>
+constexpr decltype(auto) call_indexed(Fn& f, [[maybe_unused]] step_index const i, Args&&... args) {
+  if constexpr (Indexed) return call_lending(f, std::forward<Args>(args)..., i);
+  else return call_lending(f, std::forward<Args>(args)...);
 }
 
-/// What the forms of a step share: the user's step, a copy or a reference as `F` says, and its parameters.
-template <class F, class P>
+/// What the forms of a step share: the user's step, a copy or a reference as `Fn` says, and its parameters.
+template <class Fn, class Params>
 struct step_and_params {
-  [[no_unique_address]] F step;
-  P const* p;
+  [[no_unique_address]] Fn step;
+  Params const* p;
   void begin(loop_begins loop) { begin_loop(step, loop); }
 };
 /// A step that takes p, called without.   \tparam Form  each has a single signature, which the checks of steps read
-template <step_form Form, class F, class State, class P, bool Stops = false>
+template <step_form Form, class Fn, class State, class Params, bool Stops = false>
 struct step_with_params;
-template <class F, class State, class P, bool Stops>
-struct step_with_params<step_form::in_place, F, State, P, Stops> : step_and_params<F, P> {
+template <class Fn, class State, class Params, bool Stops>
+struct step_with_params<step_form::in_place, Fn, State, Params, Stops> : step_and_params<Fn, Params> {
   auto operator()(State& x, step_index const i) -> std::conditional_t<Stops, bool, void> {
-    return call_indexed<shape_of_step_with<std::remove_reference_t<F>, State, P>().indexed>(this->step, i, x, *this->p);
+    return call_indexed<shape_of_step_with<std::remove_reference_t<Fn>, State, Params>().indexed>(this->step, i, x,
+                                                                                                  *this->p);
   }
 };
-template <class F, class State, class P>
-struct step_with_params<step_form::by_value, F, State, P> : step_and_params<F, P> {
+template <class Fn, class State, class Params>
+struct step_with_params<step_form::by_value, Fn, State, Params> : step_and_params<Fn, Params> {
   State operator()(State const& x, step_index const i) {
-    return call_indexed<shape_of_step_with<std::remove_reference_t<F>, State, P>().indexed>(this->step, i, x, *this->p);
+    return call_indexed<shape_of_step_with<std::remove_reference_t<Fn>, State, Params>().indexed>(this->step, i, x,
+                                                                                                  *this->p);
   }
 };
-template <class F, class State, class P>
-struct step_with_params<step_form::out_of_place, F, State, P> : step_and_params<F, P> {
+template <class Fn, class State, class Params>
+struct step_with_params<step_form::out_of_place, Fn, State, Params> : step_and_params<Fn, Params> {
   void operator()(State const& x, State& x1, step_index const i) {
-    call_indexed<shape_of_step_with<std::remove_reference_t<F>, State, P>().indexed>(this->step, i, x, x1, *this->p);
+    call_indexed<shape_of_step_with<std::remove_reference_t<Fn>, State, Params>().indexed>(this->step, i, x, x1,
+                                                                                           *this->p);
   }
 };
 
-/// The step with its parameters.   \tparam F  a reference for a step that outlives the result
-template <class State, class F, class P>
-[[nodiscard]] auto bind_step(F&& step, P const& p) {
-  constexpr auto shape = shape_of_step_with<std::remove_reference_t<F>, State, P>();
-  return step_with_params<shape.form, F, State, P, shape.stops>{{std::forward<F>(step), &p}};
+/// The step with its parameters.   \tparam Fn  a reference for a step that outlives the result
+template <class State, class Fn, class Params>
+[[nodiscard]] auto bind_step(Fn&& step, Params const& p) {
+  constexpr auto shape = shape_of_step_with<std::remove_reference_t<Fn>, State, Params>();
+  return step_with_params<shape.form, Fn, State, Params, shape.stops>{{std::forward<Fn>(step), &p}};
 }
 
 /// What the forms of an adjoint share.
-template <class F, class P, class DP>
+template <class Fn, class Params, class DP>
 struct adjoint_and_params {
-  F& adjoint;
-  P const& p;
+  Fn& adjoint;
+  Params const& p;
   DP& dp;
   void ends_in(end_hash end) const
-    requires takes_end_hash<F>
+    requires takes_end_hash<Fn>
   {
     adjoint.ends_in(end);
   }
 };
 /// An adjoint that takes p and dp, called without.
-template <adjoint_form Form, class F, class State, class Bar, class P, class DP>
+template <adjoint_form Form, class Fn, class State, class Bar, class Params, class DP>
 struct adjoint_with_params;
-template <class F, class State, class Bar, class P, class DP>
-struct adjoint_with_params<adjoint_form::one_step, F, State, Bar, P, DP> : adjoint_and_params<F, P, DP> {
-  static constexpr bool moves_object = detail::moves_object<F, State, Bar, P const&, DP&>();
+template <class Fn, class State, class Bar, class Params, class DP>
+struct adjoint_with_params<adjoint_form::one_step, Fn, State, Bar, Params, DP> : adjoint_and_params<Fn, Params, DP> {
+  static constexpr bool moves_object = detail::moves_object<Fn, State, Bar, Params const&, DP&>();
   void operator()(lent_state<State> x, Bar& bar, step_index const i) const {
-    if constexpr (shape_of_adjoint_with<F, State, Bar, P, DP>().indexed)
+    if constexpr (shape_of_adjoint_with<Fn, State, Bar, Params, DP>().indexed)
       pull_back(this->adjoint, bar, x, bar, this->p, this->dp, i);
     else pull_back(this->adjoint, bar, x, bar, this->p, this->dp);
   }
 };
-template <class F, class State, class P, class DP>
-struct adjoint_with_params<adjoint_form::one_step, F, State, library_bar, P, DP> : adjoint_and_params<F, P, DP> {
-  static constexpr bool moves_object = detail::moves_object<F, State, library_bar, P const&, DP&>();
+template <class Fn, class State, class Params, class DP>
+struct adjoint_with_params<adjoint_form::one_step, Fn, State, library_bar, Params, DP>
+    : adjoint_and_params<Fn, Params, DP> {
+  static constexpr bool moves_object = detail::moves_object<Fn, State, library_bar, Params const&, DP&>();
   void operator()(lent_state<State> x, step_index const i) const {
-    call_indexed<shape_of_adjoint_with<F, State, library_bar, P, DP>().indexed>(this->adjoint, i, x, this->p, this->dp);
+    call_indexed<shape_of_adjoint_with<Fn, State, library_bar, Params, DP>().indexed>(this->adjoint, i, x, this->p,
+                                                                                      this->dp);
   }
 };
-template <class F, class State, class Bar, class P, class DP>
-struct adjoint_with_params<adjoint_form::with_next, F, State, Bar, P, DP> : adjoint_and_params<F, P, DP> {
+template <class Fn, class State, class Bar, class Params, class DP>
+struct adjoint_with_params<adjoint_form::with_next, Fn, State, Bar, Params, DP> : adjoint_and_params<Fn, Params, DP> {
   void operator()(State const& x, State const& x1, Bar& bar, step_index const i) const {
     pull_back(this->adjoint, bar, x, x1, bar, this->p, this->dp, i);
   }
 };
-template <class F, class State, class Bar, class P, class DP>
-struct adjoint_with_params<adjoint_form::leaf, F, State, Bar, P, DP> : adjoint_and_params<F, P, DP> {
-  static constexpr bool moves_object = detail::moves_object<F, State, Bar, P const&, DP&>();
+template <class Fn, class State, class Bar, class Params, class DP>
+struct adjoint_with_params<adjoint_form::leaf, Fn, State, Bar, Params, DP> : adjoint_and_params<Fn, Params, DP> {
+  static constexpr bool moves_object = detail::moves_object<Fn, State, Bar, Params const&, DP&>();
   void operator()(lent_state<State> x, Bar& bar, step_index const first, step_index const last) const {
     pull_back(this->adjoint, bar, x, bar, this->p, this->dp, first, last);
   }
 };
-template <class F, class State, class P, class DP>
-struct adjoint_with_params<adjoint_form::leaf, F, State, library_bar, P, DP> : adjoint_and_params<F, P, DP> {
-  static constexpr bool moves_object = detail::moves_object<F, State, library_bar, P const&, DP&>();
+template <class Fn, class State, class Params, class DP>
+struct adjoint_with_params<adjoint_form::leaf, Fn, State, library_bar, Params, DP>
+    : adjoint_and_params<Fn, Params, DP> {
+  static constexpr bool moves_object = detail::moves_object<Fn, State, library_bar, Params const&, DP&>();
   void operator()(lent_state<State> x, step_index const first, step_index const last) const {
     call_lending(this->adjoint, x, this->p, this->dp, first, last);
   }
 };
 
-
-template <class F, class State, class P>
+template <class Fn, class State, class Params>
 using tape_with_params =
-    std::remove_cvref_t<decltype(call_indexed<reads_one_with<record_of<F>, State, P, step_index>>(
-        std::declval<record_of<F>&>(), 0, std::declval<State&>(), std::declval<P const&>()))>;
-template <class F, class State, class P>
+    std::remove_cvref_t<decltype(call_indexed<reads_one_with<record_of<Fn>, State, Params, step_index>>(
+        std::declval<record_of<Fn>&>(), 0, std::declval<State&>(), std::declval<Params const&>()))>;
+template <class Fn, class State, class Params>
 struct record_with_params {
-  F& adjoint;
-  P const& p;
+  Fn& adjoint;
+  Params const& p;
   decltype(auto) operator()(State& x, step_index const i) const {
-    return call_indexed<reads_one_with<record_of<F>, State, P, step_index>>(adjoint.record, i, x, p);
+    return call_indexed<reads_one_with<record_of<Fn>, State, Params, step_index>>(adjoint.record, i, x, p);
   }
 };
-template <class F, class State, class Bar, class P, class DP>
+template <class Fn, class State, class Bar, class Params, class DP>
 struct reverse_with_params {
-  F& adjoint;
-  P const& p;
+  Fn& adjoint;
+  Params const& p;
   DP& dp;
-  static constexpr bool indexed = shape_of_adjoint_with<F, State, Bar, P, DP>().reverse_indexed;
-  void operator()(tape_with_params<F, State, P>& tape, Bar& bar, step_index const i) const {
+  static constexpr bool indexed = shape_of_adjoint_with<Fn, State, Bar, Params, DP>().reverse_indexed;
+  void operator()(tape_with_params<Fn, State, Params>& tape, Bar& bar, step_index const i) const {
     if constexpr (indexed) pull_back(adjoint.reverse, bar, tape, bar, p, dp, i);
     else pull_back(adjoint.reverse, bar, tape, bar, p, dp);
   }
 };
-template <class F, class State, class P, class DP>
-struct reverse_with_params<F, State, library_bar, P, DP> {
-  F& adjoint;
-  P const& p;
+template <class Fn, class State, class Params, class DP>
+struct reverse_with_params<Fn, State, library_bar, Params, DP> {
+  Fn& adjoint;
+  Params const& p;
   DP& dp;
-  static constexpr bool indexed = shape_of_adjoint_with<F, State, library_bar, P, DP>().reverse_indexed;
-  void operator()(tape_with_params<F, State, P>& tape, step_index const i) const {
+  static constexpr bool indexed = shape_of_adjoint_with<Fn, State, library_bar, Params, DP>().reverse_indexed;
+  void operator()(tape_with_params<Fn, State, Params>& tape, step_index const i) const {
     call_indexed<indexed>(adjoint.reverse, i, tape, p, dp);
   }
 };
-template <class F>
-concept says_restart = requires(F& f) { sizeof(f.restart); };
-template <class F>
+template <class Fn>
+concept says_restart = requires(Fn& f) { sizeof(f.restart); };
+template <class Fn>
 struct restart_of {
-  F& adjoint;
+  Fn& adjoint;
   template <class Tape>
-    requires calls<decltype((std::declval<F&>().restart)), Tape const&>
+    requires calls<decltype((std::declval<Fn&>().restart)), Tape const&>
   decltype(auto) operator()(Tape const& tape) const { return adjoint.restart(tape); }
 };
 
 /// The adjoint with p and dp, for bars of type Bar. Refers to all three.
-template <class State, class Bar, class F, class P, class DP>
-[[nodiscard]] auto bind_adjoint(F& adjoint, P const& p, DP& dp) {
-  constexpr auto shape = shape_of_adjoint_with<F, State, Bar, P, DP>();
+template <class State, class Bar, class Fn, class Params, class DP>
+[[nodiscard]] auto bind_adjoint(Fn& adjoint, Params const& p, DP& dp) {
+  constexpr auto shape = shape_of_adjoint_with<Fn, State, Bar, Params, DP>();
   if constexpr (shape.form == adjoint_form::recorded) {
-    record_with_params<F, State, P> record{adjoint, p};
-    reverse_with_params<F, State, Bar, P, DP> reverse{adjoint, p, dp};
-    if constexpr (says_restart<F>) return recorded{std::move(record), std::move(reverse), restart_of<F>{adjoint}};
+    record_with_params<Fn, State, Params> record{adjoint, p};
+    reverse_with_params<Fn, State, Bar, Params, DP> reverse{adjoint, p, dp};
+    if constexpr (says_restart<Fn>) return recorded{std::move(record), std::move(reverse), restart_of<Fn>{adjoint}};
     else return recorded{std::move(record), std::move(reverse)};
   } else {
-    adjoint_with_params<shape.form, F, State, Bar, P, DP> bound{{adjoint, p, dp}};
+    adjoint_with_params<shape.form, Fn, State, Bar, Params, DP> bound{{adjoint, p, dp}};
     if constexpr (shape.form == adjoint_form::one_step) return bound;
     else return tagged<shape.form, decltype(bound)>{bound};
   }
 }
 
 /// The seed as a function of the final state: `seed(x, p, dp)`, `seed(x, p)`, `seed(x)`, or a value as it is.
-template <class State, class Seed, class P, class DP>
-[[nodiscard]] constexpr decltype(auto) bind_seed(Seed&& seed, P const& p, DP& dp) {
-  using F = std::remove_reference_t<Seed>;
-  if constexpr (range_like<std::remove_cv_t<F>>) return std::forward<Seed>(seed);
-  else if constexpr (calls<F, lent_state<State>, P const&, DP&>)
+template <class State, class Seed, class Params, class DP>
+[[nodiscard]] constexpr decltype(auto) bind_seed(Seed&& seed, Params const& p, DP& dp) {
+  using Fn = std::remove_reference_t<Seed>;
+  if constexpr (range_like<std::remove_cv_t<Fn>>) return std::forward<Seed>(seed);
+  else if constexpr (calls<Fn, lent_state<State>, Params const&, DP&>)
     return [&](lent_state<State> x) -> decltype(auto) { return call_lending(seed, x, p, dp); };
-  else if constexpr (calls<F, lent_state<State>, P const&>)
+  else if constexpr (calls<Fn, lent_state<State>, Params const&>)
     return [&](lent_state<State> x) -> decltype(auto) { return call_lending(seed, x, p); };
   else return std::forward<Seed>(seed);
 }
 template <class Seed, class State, class Wrt>
 struct bound_seed { using type = Seed; };
-template <class Seed, class State, class P, class DP>
-struct bound_seed<Seed, State, wrt<P, DP>> {
-  using type = decltype(bind_seed<State>(std::declval<Seed>(), std::declval<P const&>(), std::declval<DP&>()));
+template <class Seed, class State, class Params, class DP>
+struct bound_seed<Seed, State, wrt<Params, DP>> {
+  using type = decltype(bind_seed<State>(std::declval<Seed>(), std::declval<Params const&>(), std::declval<DP&>()));
 };
 
 }  // namespace cairn::detail

@@ -95,10 +95,10 @@ class graph_builder {
   ///   of `sums` is a `graph_adjoint`, or a `T&` if T{} is zero, one per input
   /// \param inputs  values of this builder that it reads; one may be named more than once
   /// \tparam Bar  the type of the adjoint of its value; by default the type of the value
-  template <class Bar = void, class Reads, class F, class Adjoint, class... In, class... InBar>
-  auto add([[maybe_unused]] Reads reads, F&& forward, Adjoint&& adjoint, graph_value<In, InBar>... inputs) {
+  template <class Bar = void, class Reads, class Fn, class Adjoint, class... In, class... InBar>
+  auto add([[maybe_unused]] Reads reads, Fn&& forward, Adjoint&& adjoint, graph_value<In, InBar>... inputs) {
     using tape = typename Reads::tape_type;
-    using Forward = std::remove_cvref_t<F>;
+    using Forward = std::remove_cvref_t<Fn>;
     using called = typename detail::forward_of<Forward, tape, In...>::type;
     constexpr bool has_inputs = detail::inputs_are_there<Reads, sizeof...(In)>;
     static_assert(has_inputs,
@@ -128,7 +128,7 @@ class graph_builder {
                                            std::tuple<In...>, std::tuple<InBar...>>;
         (check(inputs.number_, detail::mark_of<In>()), ...);
         operations_.push_back({detail::owned<detail::graph_node>{
-                                   new node{std::forward<F>(forward), std::forward<Adjoint>(adjoint)}},
+                                   new node{std::forward<Fn>(forward), std::forward<Adjoint>(adjoint)}},
                                {inputs.number_...},
                                {},
                                detail::inputs_read<Reads>(sizeof...(In)),
@@ -317,8 +317,8 @@ class graph_builder {
     if (changes) states_[std::size_t(state)].changes = true;
   }
   /// Calls f with each state of which a second run of an operation needs a copy.
-  template <class F>
-  void each_state(operation const& of, F f) const {
+  template <class Fn>
+  void each_state(operation const& of, Fn f) const {
     for (step_index const state : of.states_changed) f(*states_[std::size_t(state)].call);
     for (step_index const state : of.states_read)
       if (auto const& one = states_[std::size_t(state)]; one.changes) f(*one.call);

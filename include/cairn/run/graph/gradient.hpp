@@ -30,9 +30,9 @@ namespace cairn {
 namespace detail {
 
 /// A budget that keeps the plan that is made within it, as `graph_budget` does.
-template <class P>
-concept budgets_graphs = requires(P& budget, operation_graph graph) {
-  typename P::clock;
+template <class PlanGiven>
+concept budgets_graphs = requires(PlanGiven& budget, operation_graph graph) {
+  typename PlanGiven::clock;
   { budget.has_plan_for(graph) } -> std::convertible_to<bool>;
   budget.plan_for(graph, graph);
   budget.plan().actions;

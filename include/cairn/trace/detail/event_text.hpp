@@ -18,10 +18,10 @@ class event_text {
  public:
   explicit event_text(char* at) noexcept : at_{at} {}
 
-  template <std::size_t N>
-  event_text& put(char const (&literal)[N]) noexcept {
-    std::memcpy(at_, literal, N - 1);
-    at_ += N - 1;
+  template <std::size_t Size>
+  event_text& put(char const (&literal)[Size]) noexcept {
+    std::memcpy(at_, literal, Size - 1);
+    at_ += Size - 1;
     return *this;
   }
   event_text& text(std::string_view more) noexcept {

@@ -78,15 +78,15 @@ class active_leaf {
   [[nodiscard]] active<State>& state() noexcept { return state_; }
   [[nodiscard]] active<own_params>& params() noexcept { return params_; }
   /// Calls f(scalar) for each number of the parameters and the controls.
-  template <class F>
-  void visit_params([[maybe_unused]] leaf_steps const& steps, F f) {
+  template <class Fn>
+  void visit_params([[maybe_unused]] leaf_steps const& steps, Fn f) {
     all<own_params>::visit(params_, f);
     if constexpr (controlled)
       for (step_index i = steps.first; i < steps.last; ++i) all<control>::visit(of(controls_, steps, i), f);
   }
   /// Calls f(scalar) for each number of the data of the steps.
-  template <class F>
-  void visit_data([[maybe_unused]] leaf_steps const& steps, [[maybe_unused]] F f) {
+  template <class Fn>
+  void visit_data([[maybe_unused]] leaf_steps const& steps, [[maybe_unused]] Fn f) {
     if constexpr (has_data)
       for (step_index i = steps.first; i < steps.last; ++i) all<step_data>::visit(of(data_, steps, i), f);
   }

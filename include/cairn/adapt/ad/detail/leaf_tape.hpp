@@ -265,8 +265,8 @@ class leaf_tape {
     }
   }
   /// The sizes of the parts of a value over double or over the tool's scalar.
-  template <class T, class X>
-  static std::vector<std::size_t> const& layout_of(X const& x, std::vector<std::size_t>& into) {
+  template <class T, class Input>
+  static std::vector<std::size_t> const& layout_of(Input const& x, std::vector<std::size_t>& into) {
     into.clear();
     auto const note = [&into](std::size_t size) { into.push_back(size); };
     all<T>::each_size(x, note);

@@ -30,51 +30,51 @@ struct no_index {};
 
 /// Calls the model's step in the form that its parameters require. \param i  the index, the result of `at(i)`, or
 /// `no_index`
-template <class Model, class X, class P, class U, class Index>
-decltype(auto) call_model(Model const& model, X& x, P const& p, [[maybe_unused]] U const& u,
+template <class Model, class State, class Plan, class U, class Index>
+decltype(auto) call_model(Model const& model, State& x, Plan const& p, [[maybe_unused]] U const& u,
                           [[maybe_unused]] Index const& i) {
   if constexpr (std::is_same_v<Index, no_index>) {
-    if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>) return model(x);
-    else if constexpr (std::is_same_v<P, no_params>) return model(x, u);
+    if constexpr (std::is_same_v<Plan, no_params> && std::is_same_v<U, no_params>) return model(x);
+    else if constexpr (std::is_same_v<Plan, no_params>) return model(x, u);
     else if constexpr (std::is_same_v<U, no_params>) return model(x, p);
     else return model(x, p, u);
-  } else if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>) return model(x, i);
-  else if constexpr (std::is_same_v<P, no_params>) return model(x, u, i);
+  } else if constexpr (std::is_same_v<Plan, no_params> && std::is_same_v<U, no_params>) return model(x, i);
+  else if constexpr (std::is_same_v<Plan, no_params>) return model(x, u, i);
   else if constexpr (std::is_same_v<U, no_params>) return model(x, p, i);
   else return model(x, p, u, i);
 }
 /// Whether the model can be called in this form.
-template <class Model, class X, class P, class U, class Index>
+template <class Model, class State, class Plan, class U, class Index>
 [[nodiscard]] consteval bool is_model() {
   if constexpr (std::is_same_v<Index, no_index>) {
-    if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>)
-      return requires(Model const& model, X& x) { model(x); };
-    else if constexpr (std::is_same_v<P, no_params>)
-      return requires(Model const& model, X& x, U const& u) { model(x, u); };
+    if constexpr (std::is_same_v<Plan, no_params> && std::is_same_v<U, no_params>)
+      return requires(Model const& model, State& x) { model(x); };
+    else if constexpr (std::is_same_v<Plan, no_params>)
+      return requires(Model const& model, State& x, U const& u) { model(x, u); };
     else if constexpr (std::is_same_v<U, no_params>)
-      return requires(Model const& model, X& x, P const& p) { model(x, p); };
-    else return requires(Model const& model, X& x, P const& p, U const& u) { model(x, p, u); };
-  } else if constexpr (std::is_same_v<P, no_params> && std::is_same_v<U, no_params>)
-    return requires(Model const& model, X& x, Index const& i) { model(x, i); };
-  else if constexpr (std::is_same_v<P, no_params>)
-    return requires(Model const& model, X& x, U const& u, Index const& i) { model(x, u, i); };
+      return requires(Model const& model, State& x, Plan const& p) { model(x, p); };
+    else return requires(Model const& model, State& x, Plan const& p, U const& u) { model(x, p, u); };
+  } else if constexpr (std::is_same_v<Plan, no_params> && std::is_same_v<U, no_params>)
+    return requires(Model const& model, State& x, Index const& i) { model(x, i); };
+  else if constexpr (std::is_same_v<Plan, no_params>)
+    return requires(Model const& model, State& x, U const& u, Index const& i) { model(x, u, i); };
   else if constexpr (std::is_same_v<U, no_params>)
-    return requires(Model const& model, X& x, P const& p, Index const& i) { model(x, p, i); };
-  else return requires(Model const& model, X& x, P const& p, U const& u, Index const& i) { model(x, p, u, i); };
+    return requires(Model const& model, State& x, Plan const& p, Index const& i) { model(x, p, i); };
+  else return requires(Model const& model, State& x, Plan const& p, U const& u, Index const& i) { model(x, p, u, i); };
 }
 
 /// The type that a step takes in the index's place: the result of the model's `at(i)`; the index itself; the index as a
 /// number of the model's own scalar, for a model that takes `T const& i`; or `no_index`.
-template <class Model, class X, class P, class U>
+template <class Model, class State, class Plan, class U>
 [[nodiscard]] consteval auto find_step_data() {
   if constexpr (has_step_data<Model>)
     return std::type_identity<std::remove_cvref_t<decltype(std::declval<Model const&>().at(0))>>{};
-  else if constexpr (is_model<Model, X, P, U, step_index>()) return std::type_identity<step_index>{};
-  else if constexpr (is_model<Model, X, P, U, double>()) return std::type_identity<double>{};
-  else if constexpr (is_model<Model, X, P, U, no_index>()) return std::type_identity<no_index>{};
+  else if constexpr (is_model<Model, State, Plan, U, step_index>()) return std::type_identity<step_index>{};
+  else if constexpr (is_model<Model, State, Plan, U, double>()) return std::type_identity<double>{};
+  else if constexpr (is_model<Model, State, Plan, U, no_index>()) return std::type_identity<no_index>{};
   else return std::type_identity<step_index>{};
 }
-template <class Model, class X, class P, class U>
-using step_data_of = typename decltype(find_step_data<Model, X, P, U>())::type;
+template <class Model, class State, class Plan, class U>
+using step_data_of = typename decltype(find_step_data<Model, State, Plan, U>())::type;
 
 }  // namespace cairn::detail

@@ -41,8 +41,8 @@ class primal_loop {
   [[nodiscard]] Objective const& objective() const noexcept { return objective_; }
   /// The parameters without the controls; `own_of` returns those of any parameters or gradient.
   [[nodiscard]] own_params const& own() const noexcept { return own_of(params_); }
-  template <class P>
-  [[nodiscard]] static auto& own_of(P& params) noexcept {
+  template <class Plan>
+  [[nodiscard]] static auto& own_of(Plan& params) noexcept {
     if constexpr (controlled) return params.params;
     else return params;
   }

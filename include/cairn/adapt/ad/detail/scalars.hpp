@@ -18,62 +18,62 @@ struct any_scalar_visitor {
   void operator()(T&) const;
 };
 /// A class for which the user has specialised `rebind_scalar` with `shape` and `visit`.
-template <class A, class To>
-concept visited_by_trait = requires(A const& from, A& a, rebound_scalar<A, To>& b, any_scalar_visitor& f) {
-  rebind_scalar<A, To>::shape(from, b);
-  rebind_scalar<A, To>::visit(a, f);
-  rebind_scalar<A, To>::visit(b, f);
+template <class Args, class To>
+concept visited_by_trait = requires(Args const& from, Args& a, rebound_scalar<Args, To>& b, any_scalar_visitor& f) {
+  rebind_scalar<Args, To>::shape(from, b);
+  rebind_scalar<Args, To>::visit(a, f);
+  rebind_scalar<Args, To>::visit(b, f);
 };
 /// A matrix: has rows and columns, and all coefficients at `data()`.
-template <class A>
-concept matrix_like = requires(A& x) {
+template <class Args>
+concept matrix_like = requires(Args& x) {
   x.resize(x.rows(), x.cols());
   x.data();
   x.size();
 };
-template <class A>
-concept element_range = requires(A& x) {
-  typename A::value_type;
+template <class Args>
+concept element_range = requires(Args& x) {
+  typename Args::value_type;
   x.begin();
   x.end();
   x.size();
   requires std::is_lvalue_reference_v<decltype(*x.begin())>;
-} && (tuple_like<A> || ring_like<A> || requires(A& x) { x.resize(x.size()); });
+} && (tuple_like<Args> || ring_like<Args> || requires(Args& x) { x.resize(x.size()); });
 
-/// Visits a state over double, of type A, and the same state over `To`, of type B. If A and B are the same type,
+/// Visits a state over double, of type Args, and the same state over `To`, of type BarOf. If A and B are the same type,
 /// nothing is differentiated: a member that is double for every scalar is a constant.
-template <class A, class To, class B = rebound_scalar<A, To>>
+template <class Args, class To, class BarOf = rebound_scalar<Args, To>>
 struct scalars_of {
-  static constexpr bool passive = std::is_same_v<A, B>;
-  static constexpr bool is_scalar = std::is_same_v<A, double> && !passive;
+  static constexpr bool passive = std::is_same_v<Args, BarOf>;
+  static constexpr bool is_scalar = std::is_same_v<Args, double> && !passive;
 
   /// Whether every double that is rebound can be visited.
   [[nodiscard]] static consteval bool visits_all() {
-    if constexpr (passive || is_scalar || visited_by_trait<A, To>) return true;
-    else if constexpr (std::is_array_v<A> || matrix_like<A> || element_range<A> || optional_like<A>)
+    if constexpr (passive || is_scalar || visited_by_trait<Args, To>) return true;
+    else if constexpr (std::is_array_v<Args> || matrix_like<Args> || element_range<Args> || optional_like<Args>)
       return element::visits_all();
-    else if constexpr (has_members<A>)
+    else if constexpr (has_members<Args>)
       return []<std::size_t... Place>(std::index_sequence<Place...>) {
         return (member<Place>::visits_all() && ...);
-      }(std::make_index_sequence<parts<A>()>{});
+      }(std::make_index_sequence<parts<Args>()>{});
     else return false;
   }
 
   /// Gives `into` the sizes of `from`, and copies everything that is not differentiated.
-  static void shape(A const& from, B& into) {
+  static void shape(Args const& from, BarOf& into) {
     if constexpr (passive) copy_state(from, into);
     else if constexpr (is_scalar) return;
-    else if constexpr (visited_by_trait<A, To>) rebind_scalar<A, To>::shape(from, into);
-    else if constexpr (std::is_array_v<A>)
-      for (std::size_t k = 0; k < std::extent_v<A>; ++k) element::shape(from[k], into[k]);
-    else if constexpr (matrix_like<A>) {
+    else if constexpr (visited_by_trait<Args, To>) rebind_scalar<Args, To>::shape(from, into);
+    else if constexpr (std::is_array_v<Args>)
+      for (std::size_t k = 0; k < std::extent_v<Args>; ++k) element::shape(from[k], into[k]);
+    else if constexpr (matrix_like<Args>) {
       into.resize(from.rows(), from.cols());
       for (std::size_t k = 0; k < std::size_t(from.size()); ++k) element::shape(from.data()[k], into.data()[k]);
-    } else if constexpr (element_range<A>) {
+    } else if constexpr (element_range<Args>) {
       if constexpr (requires { into.resize(from.size()); }) into.resize(from.size());
       auto to = into.begin();
       for (auto const& each : from) element::shape(each, *to++);
-    } else if constexpr (optional_like<A>) {
+    } else if constexpr (optional_like<Args>) {
       if (!from.has_value()) return into.reset();
       if (!into.has_value()) into.emplace();
       element::shape(*from, *into);
@@ -85,16 +85,16 @@ struct scalars_of {
   }
 
   /// Calls f(scalar) for each scalar that is differentiated; X is A or B, const or not.
-  template <class X, class F>
-  static void visit(X& x, F& f) {
+  template <class State, class Fn>
+  static void visit(State& x, Fn& f) {
     if constexpr (passive) return;
     else if constexpr (is_scalar) f(x);
-    else if constexpr (visited_by_trait<A, To>) rebind_scalar<A, To>::visit(x, f);
-    else if constexpr (matrix_like<A>)
+    else if constexpr (visited_by_trait<Args, To>) rebind_scalar<Args, To>::visit(x, f);
+    else if constexpr (matrix_like<Args>)
       for (std::size_t k = 0; k < std::size_t(x.size()); ++k) element::visit(x.data()[k], f);
-    else if constexpr (std::is_array_v<A> || element_range<A>)
+    else if constexpr (std::is_array_v<Args> || element_range<Args>)
       for (auto& each : x) element::visit(each, f);
-    else if constexpr (optional_like<A>) {
+    else if constexpr (optional_like<Args>) {
       if (x.has_value()) element::visit(*x, f);
     } else {
       auto const all = members_in(x);
@@ -106,44 +106,45 @@ struct scalars_of {
   /// layout.
   [[nodiscard]] static consteval bool only_scalars() {
     if constexpr (is_scalar) return true;
-    else if constexpr (passive) return std::is_empty_v<A>;
-    else if constexpr (visited_by_trait<A, To> || optional_like<A>) return false;
-    else if constexpr (std::is_array_v<A> || matrix_like<A> || element_range<A>) return element::only_scalars();
-    else if constexpr (has_members<A>)
+    else if constexpr (passive) return std::is_empty_v<Args>;
+    else if constexpr (visited_by_trait<Args, To> || optional_like<Args>) return false;
+    else if constexpr (std::is_array_v<Args> || matrix_like<Args> || element_range<Args>)
+      return element::only_scalars();
+    else if constexpr (has_members<Args>)
       return []<std::size_t... Place>(std::index_sequence<Place...>) {
         return (member<Place>::only_scalars() && ...);
-      }(std::make_index_sequence<parts<A>()>{});
+      }(std::make_index_sequence<parts<Args>()>{});
     else return false;
   }
   /// Whether two values may have scalars at different places.
   [[nodiscard]] static constexpr bool sizes_vary() {
     if constexpr (passive || is_scalar) return false;
-    else if constexpr (visited_by_trait<A, To> || optional_like<A>) return true;
-    else if constexpr (std::is_array_v<A> || (element_range<A> && tuple_like<A>)) return element::sizes_vary();
-    else if constexpr (matrix_like<A>)
-      return A::RowsAtCompileTime < 0 || A::ColsAtCompileTime < 0 || element::sizes_vary();
-    else if constexpr (element_range<A>) return true;
+    else if constexpr (visited_by_trait<Args, To> || optional_like<Args>) return true;
+    else if constexpr (std::is_array_v<Args> || (element_range<Args> && tuple_like<Args>)) return element::sizes_vary();
+    else if constexpr (matrix_like<Args>)
+      return Args::RowsAtCompileTime < 0 || Args::ColsAtCompileTime < 0 || element::sizes_vary();
+    else if constexpr (element_range<Args>) return true;
     else
       return []<std::size_t... Place>(std::index_sequence<Place...>) {
         return (member<Place>::sizes_vary() || ...);
-      }(std::make_index_sequence<parts<A>()>{});
+      }(std::make_index_sequence<parts<Args>()>{});
   }
   /// Calls f(size) for the size of each part whose size can vary, in order: the layout of the scalars. X is A or B. Of
   /// a class that the user's own `visit` goes through only the number of scalars is known.
-  template <class X, class F>
-  static void each_size(X const& x, F& f) {
+  template <class State, class Fn>
+  static void each_size(State const& x, Fn& f) {
     if constexpr (!sizes_vary()) return;
-    else if constexpr (visited_by_trait<A, To>) f(count(x));
-    else if constexpr (matrix_like<A>) {
+    else if constexpr (visited_by_trait<Args, To>) f(count(x));
+    else if constexpr (matrix_like<Args>) {
       f(std::size_t(x.rows()));
       f(std::size_t(x.cols()));
       if constexpr (element::sizes_vary())
         for (std::size_t k = 0; k < std::size_t(x.size()); ++k) element::each_size(x.data()[k], f);
-    } else if constexpr (std::is_array_v<A> || element_range<A>) {
-      if constexpr (!std::is_array_v<A> && !tuple_like<A>) f(std::size_t(x.size()));
+    } else if constexpr (std::is_array_v<Args> || element_range<Args>) {
+      if constexpr (!std::is_array_v<Args> && !tuple_like<Args>) f(std::size_t(x.size()));
       if constexpr (element::sizes_vary())
         for (auto const& each : x) element::each_size(each, f);
-    } else if constexpr (optional_like<A>) {
+    } else if constexpr (optional_like<Args>) {
       f(std::size_t(x.has_value()));
       if (x.has_value()) element::each_size(*x, f);
     } else {
@@ -152,8 +153,8 @@ struct scalars_of {
     }
   }
 
-  template <class X>
-  [[nodiscard]] static std::size_t count(X const& x) {
+  template <class State>
+  [[nodiscard]] static std::size_t count(State const& x) {
     std::size_t sum = 0;
     auto const add = [&sum](auto const&) { ++sum; };
     visit(x, add);
@@ -162,30 +163,31 @@ struct scalars_of {
 
  private:
   /// A class template has equally many members for every scalar.
-  template <class X>
-  [[nodiscard]] static auto members_in(X& x) {
-    return with_members<parts<A>()>(x, [](auto&... each) { return std::forward_as_tuple(each...); });
+  template <class State>
+  [[nodiscard]] static auto members_in(State& x) {
+    return with_members<parts<Args>()>(x, [](auto&... each) { return std::forward_as_tuple(each...); });
   }
-  template <class X, std::size_t Place>
-  using member_in = std::remove_cvref_t<std::tuple_element_t<Place, decltype(members_in(std::declval<X&>()))>>;
+  template <class State, std::size_t Place>
+  using member_in = std::remove_cvref_t<std::tuple_element_t<Place, decltype(members_in(std::declval<State&>()))>>;
   template <std::size_t Place>
-  using member = scalars_of<member_in<A, Place>, To, member_in<B, Place>>;
-  template <class F>
-  static void each_member(F f) {
+  using member = scalars_of<member_in<Args, Place>, To, member_in<BarOf, Place>>;
+  template <class Fn>
+  static void each_member(Fn f) {
     [&]<std::size_t... Place>(std::index_sequence<Place...>) {
       (f.template operator()<Place>(), ...);
-    }(std::make_index_sequence<parts<A>()>{});
+    }(std::make_index_sequence<parts<Args>()>{});
   }
-  template <class X>
+  template <class State>
   [[nodiscard]] static auto element_in() {
-    if constexpr (std::is_array_v<X>) return std::type_identity<std::remove_extent_t<X>>{};
-    else if constexpr (matrix_like<X>)
-      return std::type_identity<std::remove_cvref_t<decltype(*std::declval<X&>().data())>>{};
-    else if constexpr (element_range<X> || optional_like<X>) return std::type_identity<typename X::value_type>{};
-    else return std::type_identity<X>{};
+    if constexpr (std::is_array_v<State>) return std::type_identity<std::remove_extent_t<State>>{};
+    else if constexpr (matrix_like<State>)
+      return std::type_identity<std::remove_cvref_t<decltype(*std::declval<State&>().data())>>{};
+    else if constexpr (element_range<State> || optional_like<State>)
+      return std::type_identity<typename State::value_type>{};
+    else return std::type_identity<State>{};
   }
-  using element_of_a = typename decltype(element_in<A>())::type;
-  using element_of_b = typename decltype(element_in<B>())::type;
+  using element_of_a = typename decltype(element_in<Args>())::type;
+  using element_of_b = typename decltype(element_in<BarOf>())::type;
   /// Unused for a class that is not a container.
   using element = scalars_of<element_of_a, To, element_of_b>;
 };

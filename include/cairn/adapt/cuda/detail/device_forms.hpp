@@ -11,9 +11,10 @@ namespace cairn::detail {
 
 /// Whether `f(Before..., x, After...)` can write to x, a State. A trivially copyable state may be a handle, and a copy
 /// of it can write.
-template <class F, class State, class Before, class... After>
-inline constexpr bool writes_to = std::is_trivially_copyable_v<State> ||
-                                  !only_reads<F, void, State, Before, After...> || forwards<F, State, Before, After...>;
+template <class Fn, class State, class Before, class... After>
+inline constexpr bool writes_to =
+    std::is_trivially_copyable_v<State> || !only_reads<Fn, void, State, Before, After...> ||
+    forwards<Fn, State, Before, After...>;
 
 /// `step(in, out, i, stream)`, or `step(x, i, stream)`, which changes x. A step must return nothing, because its result
 /// would be lost.

@@ -15,10 +15,10 @@ namespace cairn::detail {
 
 /// Hashes states of a device through a scratch slot of the host, which waits for them, and compares them as the
 /// `replay_ledger` says. Does nothing for a sweep without a check.
-template <device_runtime R, class State>
+template <device_runtime Runtime, class State>
 class device_replay {
  public:
-  explicit device_replay(placed_states<R, State>& states) noexcept : states_{states} {}
+  explicit device_replay(placed_states<Runtime, State>& states) noexcept : states_{states} {}
 
   /// A sweep begins; to be called after `begin` of the states. \throws out_of_memory
   void begin(replay_check mode, step_index steps, slot_index slots) {
@@ -78,7 +78,7 @@ class device_replay {
     return hash_;
   }
 
-  placed_states<R, State>& states_;
+  placed_states<Runtime, State>& states_;
   replay_ledger ledger_;
   slot_index scratch_ = no_slot;   // the host slot through which states are read and filled
   bool scratch_is_blank_ = false;  // it contains zeros

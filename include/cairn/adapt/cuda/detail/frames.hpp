@@ -23,17 +23,18 @@ namespace cairn::detail {
 /// Steps take the newest free frame that is not held, so that a stream reuses its own frames and waits for nothing.
 /// Held frames are taken in the order in which they were freed, and first by copies to the device, which run ahead of
 /// time anyway.
-template <device_runtime R, class State>
+template <device_runtime Runtime, class State>
 class device_frames {
  public:
-  using stamp = stream_stamp<R>;
+  using stamp = stream_stamp<Runtime>;
 
   /// \param make  `make()` returns a full state; called `count` times   \param or_fewer  whether fewer than `count`
   ///   frames are acceptable, but at least 1
   /// \throws out_of_memory   with the number of frames that could be allocated, if `make` throws that or std::bad_alloc
   /// \throws whatever else `make` throws
   template <class Make>
-  device_frames(sweep_streams<R>& streams, slot_index count, bool or_fewer, Make& make) : before_freeing_{streams} {
+  device_frames(sweep_streams<Runtime>& streams, slot_index count, bool or_fewer, Make& make)
+      : before_freeing_{streams} {
     states_.reserve(std::size_t(count));
     bool memory_ran_out = false;
     try {
@@ -56,22 +57,22 @@ class device_frames {
   /// Notes a copy that uses the frame; to be called as soon as the copy's stamp has been recorded.
   void set_copy(frame_id k, stamp const& copy) noexcept { record(k).copy = {&copy, copy.where, copy.number()}; }
   /// Whether a copy on that stream may still use the frame when the next work of `compute` runs.
-  [[nodiscard]] bool is_held(frame_id k, stream_role by, sweep_streams<R> const& streams) const noexcept {
+  [[nodiscard]] bool is_held(frame_id k, stream_role by, sweep_streams<Runtime> const& streams) const noexcept {
     return record(k).copy.where == by && is_held(k, streams);
   }
   /// Orders the next work of `compute` after the copy that used the frame last.
-  void after_copy(frame_id k, sweep_streams<R>& streams) {
+  void after_copy(frame_id k, sweep_streams<Runtime>& streams) {
     if (is_held(k, streams)) streams.after(stream_role::compute, *record(k).copy.made);
   }
 
   /// The same only if that copy filled the frame. Work that reads a frame need not wait for a copy to the host.
-  void after_copy_to_device(frame_id k, sweep_streams<R>& streams) {
+  void after_copy_to_device(frame_id k, sweep_streams<Runtime>& streams) {
     if (record(k).copy.where == stream_role::to_device) after_copy(k, streams);
   }
 
   /// Allows a copy to the host to read the frame: after the steps, and after the copy that filled it. Usually the steps
   /// wait for that copy themselves, but a state that is saved directly after its load has no step in between.
-  void order_read(frame_id k, sweep_streams<R>& streams) {
+  void order_read(frame_id k, sweep_streams<Runtime>& streams) {
     streams.after_all(stream_role::to_host, stream_role::compute);
     if (auto const& copy = record(k).copy; copy.where == stream_role::to_device &&
                                            !streams.knows(stream_role::to_host, stream_role::to_device, copy.number))
@@ -89,7 +90,7 @@ class device_frames {
   }
 
   void keep(frame_id k) noexcept { ++record(k).owners; }
-  void release(frame_id k, sweep_streams<R> const& streams) noexcept {
+  void release(frame_id k, sweep_streams<Runtime> const& streams) noexcept {
     if (--record(k).owners > 0) return;
     record(k).used = streams.put_in(stream_role::compute);
     if (is_held(k, streams)) push_held(k);
@@ -97,7 +98,7 @@ class device_frames {
   }
 
   /// A frame for steps to write, or no_frame if all have owners.
-  [[nodiscard]] frame_id take(sweep_streams<R>& streams) {
+  [[nodiscard]] frame_id take(sweep_streams<Runtime>& streams) {
     frame_id const k = clean_ != no_frame ? take_clean() : take_held();
     if (k != no_frame) after_copy(k, streams);
     return k;
@@ -107,7 +108,7 @@ class device_frames {
   /// Allows a copy to the device to fill the frame from the host slot of `stored`: after that stamp, after the copy
   /// that used the frame last, and after the steps that used it. Waiting for the steps takes an event that is recorded
   /// now, unless the stamp or the copy already comes after these steps.
-  void order_copy(frame_id k, stamp const& stored, sweep_streams<R>& streams) {
+  void order_copy(frame_id k, stamp const& stored, sweep_streams<Runtime>& streams) {
     auto const& f = record(k);
     bool const read = f.copy.where == stream_role::to_host &&
                       !streams.knows(stream_role::to_device, stream_role::to_host, f.copy.number);
@@ -138,7 +139,7 @@ class device_frames {
     frame_copy copy;
   };
 
-  void settle_for_fewer(sweep_streams<R>& streams, slot_index wanted, bool or_fewer) {
+  void settle_for_fewer(sweep_streams<Runtime>& streams, slot_index wanted, bool or_fewer) {
     if (count() == 0 || !or_fewer) {
       std::size_t const bytes = count() == 0 ? 0 : state_layout{states_[0]}.device_bytes();
       throw out_of_memory{
@@ -154,7 +155,7 @@ class device_frames {
 
   [[nodiscard]] frame_record& record(frame_id k) noexcept { return records_[std::size_t(k)]; }
   [[nodiscard]] frame_record const& record(frame_id k) const noexcept { return records_[std::size_t(k)]; }
-  [[nodiscard]] bool is_held(frame_id k, sweep_streams<R> const& streams) const noexcept {
+  [[nodiscard]] bool is_held(frame_id k, sweep_streams<Runtime> const& streams) const noexcept {
     auto const& copy = record(k).copy;
     return copy.made != nullptr && !streams.knows(stream_role::compute, copy.where, copy.number);
   }
@@ -186,7 +187,7 @@ class device_frames {
   /// Waits for the streams if a frame, or later a slot, cannot be allocated, because what `make` has put into them may
   /// still run.
   struct settled_streams {
-    sweep_streams<R>& streams;
+    sweep_streams<Runtime>& streams;
     ~settled_streams() { streams.settle(); }
   };
 

@@ -16,14 +16,14 @@ namespace cairn::detail {
 
 /// Slots to which states are copied, and from which they are copied back, on streams of their own. Each takes the bytes
 /// of the state's runs in device memory; only the beginning of a run is aligned. Many small slots share an allocation.
-template <device_runtime R, class State>
+template <device_runtime Runtime, class State>
 class host_slots {
  public:
-  using stamp = stream_stamp<R>;
+  using stamp = stream_stamp<Runtime>;
 
   /// \param or_fewer  whether fewer than `count` slots are acceptable, even none
   /// \throws out_of_memory   with the number of slots that could be pinned   \throws device_error
-  host_slots(R& runtime, slot_index count, bool or_fewer, state_layout const& layout) : layout_{layout} {
+  host_slots(Runtime& runtime, slot_index count, bool or_fewer, state_layout const& layout) : layout_{layout} {
     std::size_t const size = layout_.device_bytes(), stride = layout_.stride();
     slot_index const together = stride == 0 ? count : slot_index(1 + shared_bytes / stride);
     slots_.reserve(std::size_t(count));
@@ -65,7 +65,7 @@ class host_slots {
 
   /// Copies a state from a frame. `to_host` must already be ordered after the work that filled the frame. Until the
   /// returned stamp the frame may be read, but not written.
-  stamp const& save(slot_index slot, State const& x, sweep_streams<R>& streams) {
+  stamp const& save(slot_index slot, State const& x, sweep_streams<Runtime>& streams) {
     auto& mine = slots_[std::size_t(slot)];
     streams.after(stream_role::to_host, mine.loaded);  // nothing to wait for if compute has already waited for the load
     unsigned char* const host_part = part(slot);
@@ -78,7 +78,7 @@ class host_slots {
   /// Shows a state that `compute` has made: calls visit(run, bytes) with each run copied to host memory, in this slot.
   /// The host waits.
   template <class Visit>
-  void visit_bytes(slot_index slot, State const& x, sweep_streams<R>& streams, Visit&& visit) {
+  void visit_bytes(slot_index slot, State const& x, sweep_streams<Runtime>& streams, Visit&& visit) {
     unsigned char* const bytes = slots_[std::size_t(slot)].bytes;
     copy_runs(x, bytes, stream_role::compute, streams, [](void const*, state_layout::run const&) {});
     streams.runtime().sync(streams.of(stream_role::compute));
@@ -88,7 +88,7 @@ class host_slots {
   }
   /// Fills a state with zeros on `compute`, through the memory of a scratch slot, which holds no state.
   /// \param blank  whether the slot still contains zeros from the last call; true afterwards
-  void fill(slot_index slot, State& x, sweep_streams<R>& streams, bool& blank) {
+  void fill(slot_index slot, State& x, sweep_streams<Runtime>& streams, bool& blank) {
     unsigned char* const zeros = slots_[std::size_t(slot)].bytes;
     if (!std::exchange(blank, true) && layout_.device_bytes() > 0) std::memset(zeros, 0, layout_.device_bytes());
     copy_runs(x, zeros, stream_role::compute, streams,
@@ -98,7 +98,7 @@ class host_slots {
   [[nodiscard]] stamp const& stored(slot_index slot) const noexcept { return slots_[std::size_t(slot)].stored; }
   /// Copies a state into a frame. `to_device` must already be ordered after the work that used the frame and after
   /// `stored(slot)`. The frame may be used after the returned stamp.
-  stamp const& load(slot_index slot, State& into, sweep_streams<R>& streams) {
+  stamp const& load(slot_index slot, State& into, sweep_streams<Runtime>& streams) {
     auto& mine = slots_[std::size_t(slot)];
     unsigned char const* const host_part = part(slot);
     copy_runs(into, mine.bytes, stream_role::to_device, streams, [&](void* at, state_layout::run const& run) {
@@ -117,13 +117,14 @@ class host_slots {
   };
   /// Puts copies of the runs on the device into a stream: from a const state to `pinned`, into another state from
   /// `pinned`. The runs on the host, unless empty, are given to `on_host`.
-  template <class X, class OnHost>
-  void copy_runs(X& x, unsigned char* pinned, stream_role by, sweep_streams<R>& streams, OnHost const& on_host) {
+  template <class Input, class OnHost>
+  void copy_runs(Input& x, unsigned char* pinned, stream_role by, sweep_streams<Runtime>& streams,
+                 OnHost const& on_host) {
     layout_.each(x, [&](auto* at, state_layout::run const& run) {
       if (run.bytes == 0) return;
       if (!run.on_device) return on_host(at, run);
       auto* const there = pinned + run.offset;
-      if constexpr (std::is_const_v<X>)
+      if constexpr (std::is_const_v<Input>)
         streams.runtime().copy(there, at, run.bytes, copy_kind::device_to_host, streams.of(by));
       else streams.runtime().copy(at, there, run.bytes, copy_kind::host_to_device, streams.of(by));
     });
@@ -133,7 +134,7 @@ class host_slots {
     return host_parts_.data() + std::size_t(slot) * layout_.host_bytes();
   }
   /// Returns false if there is not enough memory.
-  [[nodiscard]] bool pin(R& runtime, std::size_t bytes) {
+  [[nodiscard]] bool pin(Runtime& runtime, std::size_t bytes) {
     try {
       memory_.push_back({runtime, bytes});
       return true;
@@ -143,7 +144,7 @@ class host_slots {
   }
 
   state_layout layout_;
-  std::vector<pinned_buffer<R>> memory_;
+  std::vector<pinned_buffer<Runtime>> memory_;
   std::vector<slot_record> slots_;
   std::vector<unsigned char> host_parts_;
   std::vector<slot_index> free_;

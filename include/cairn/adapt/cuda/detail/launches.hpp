@@ -9,10 +9,10 @@ namespace cairn::detail {
 /// To be called after a user's function: throws if something that it put into a stream was refused. Does nothing if the
 /// runtime cannot tell.
 /// \param where  named values that identify the call of the function
-template <device_runtime R, class... Where>
-void check_launches([[maybe_unused]] R& runtime, [[maybe_unused]] char const* operation,
+template <device_runtime Runtime, class... Where>
+void check_launches([[maybe_unused]] Runtime& runtime, [[maybe_unused]] char const* operation,
                     [[maybe_unused]] char const* problem, [[maybe_unused]] Where... where) {
-  if constexpr (checking_runtime<R>) try {
+  if constexpr (checking_runtime<Runtime>) try {
       runtime.check();
     } catch (error const& refused) {
       if (refused.value_count() < 2) throw device_error{operation, problem, {where...}, refused.what()};
@@ -20,8 +20,8 @@ void check_launches([[maybe_unused]] R& runtime, [[maybe_unused]] char const* op
     }
 }
 /// The same, called before the user's first function, so that it is not blamed for earlier launches.
-template <device_runtime R>
-void check_earlier_launches(R& runtime, char const* operation) {
+template <device_runtime Runtime>
+void check_earlier_launches(Runtime& runtime, char const* operation) {
   check_launches(runtime, operation, "a launch before this call failed, and its error was never read");
 }
 

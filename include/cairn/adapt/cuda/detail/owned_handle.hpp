@@ -7,8 +7,8 @@
 namespace cairn::detail {
 
 /// Waits until the stream is done, and ignores errors: for clean-up.
-template <device_runtime R>
-void drain(R& runtime, typename R::stream which) noexcept {
+template <device_runtime Runtime>
+void drain(Runtime& runtime, typename Runtime::stream which) noexcept {
   try {
     runtime.sync(which);
   } catch (...) {  // the device's context is lost: nothing runs any more
@@ -17,11 +17,11 @@ void drain(R& runtime, typename R::stream which) noexcept {
 
 /// A handle of a runtime with one owner: moved, not copied. The runtime must outlive it. `End{}(runtime, handle)` gives
 /// the handle back.
-template <device_runtime R, class Handle, class End>
+template <device_runtime Runtime, class Handle, class End>
 class owned_handle {
  public:
   owned_handle() = default;
-  owned_handle(R& runtime, Handle handle) noexcept : runtime_{&runtime}, handle_{handle} {}
+  owned_handle(Runtime& runtime, Handle handle) noexcept : runtime_{&runtime}, handle_{handle} {}
   owned_handle(owned_handle&& other) noexcept
       : runtime_{std::exchange(other.runtime_, nullptr)}, handle_{std::exchange(other.handle_, Handle{})} {}
   owned_handle& operator=(owned_handle&& other) noexcept {
@@ -35,7 +35,7 @@ class owned_handle {
   }
 
  protected:
-  R* runtime_ = nullptr;
+  Runtime* runtime_ = nullptr;
   Handle handle_{};
 };
 

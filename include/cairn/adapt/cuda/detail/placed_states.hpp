@@ -23,14 +23,14 @@ namespace cairn::detail {
 /// Besides the live state and the states that the plan has saved, frames may hold the initial state, the state that is
 /// loaded next from the host, and the state loaded last from the host if it is loaded again. The last two are released
 /// if a frame is needed. Cannot be copied or moved; the destructor waits for the streams.
-template <device_runtime R, class State>
+template <device_runtime Runtime, class State>
 class placed_states {
  public:
-  using stream = typename R::stream;
+  using stream = typename Runtime::stream;
 
   /// \param or_less  whether less than the capacity is acceptable
   template <class Make>
-  placed_states(R& runtime, stream compute, device_capacity capacity, bool or_less, Make& make)
+  placed_states(Runtime& runtime, stream compute, device_capacity capacity, bool or_less, Make& make)
       : streams_{runtime, compute},
         frames_{streams_, capacity.frames, or_less, make},
         copier_{state_layout_of_all()},
@@ -44,7 +44,7 @@ class placed_states {
   /// Bytes of all frames.
   [[nodiscard]] std::size_t bytes() const noexcept { return std::size_t(frames_.count()) * frame_bytes(); }
 
-  [[nodiscard]] R& runtime() const noexcept { return streams_.runtime(); }
+  [[nodiscard]] Runtime& runtime() const noexcept { return streams_.runtime(); }
   /// The stream of steps and adjoints.
   [[nodiscard]] stream compute() const noexcept { return streams_.of(stream_role::compute); }
   /// To be called after work is put into `compute`.
@@ -220,10 +220,10 @@ class placed_states {
     frames_.set_at(into, state);
   }
 
-  sweep_streams<R> streams_;
-  device_frames<R, State> frames_;
-  state_copier<R, State> copier_;
-  host_slots<R, State> slots_;
+  sweep_streams<Runtime> streams_;
+  device_frames<Runtime, State> frames_;
+  state_copier<Runtime, State> copier_;
+  host_slots<Runtime, State> slots_;
   table<place_record> places_;
   frame_id live_ = no_frame, initial_ = no_frame;
   frame_id next_ = no_frame;     // kept for the next load from the host

@@ -38,8 +38,8 @@ class state_layout {
 
   /// Calls f(address, run) for each run of a state, as void const* if it is const.   \throws invalid_call   if its runs
   /// differ from these
-  template <class State, class F>
-  void each(State& x, F f) const {
+  template <class State, class Fn>
+  void each(State& x, Fn f) const {
     std::size_t k = 0;
     state_hash structure;
     auto const refuse = [&](std::size_t bytes) {
@@ -59,11 +59,11 @@ class state_layout {
  private:
   static constexpr std::size_t alignment = 64;
 
-  template <class State, class F>
-  static void each_raw(State& x, F f, state_hash& into) {
+  template <class State, class Fn>
+  static void each_raw(State& x, Fn f, state_hash& into) {
     using address = std::conditional_t<std::is_const_v<State>, void const, void>;
     struct visitor {
-      F& f;
+      Fn& f;
       state_hash& into;
       void structure(std::uint64_t count) { into.structure(count); }
       void operator()(device_pointer<address> at, std::size_t bytes) { f(at.get(), bytes, true); }
@@ -78,7 +78,7 @@ class state_layout {
 };
 
 /// Copies states from frame to frame.
-template <device_runtime R, class State>
+template <device_runtime Runtime, class State>
 class state_copier {
  public:
   explicit state_copier(state_layout layout)
@@ -87,7 +87,7 @@ class state_copier {
   [[nodiscard]] state_layout const& layout() const noexcept { return layout_; }
 
   /// `to` becomes a copy of `from`: device memory in the stream, the rest immediately.
-  void copy(R& runtime, State const& from, State& to, typename R::stream stream) {
+  void copy(Runtime& runtime, State const& from, State& to, typename Runtime::stream stream) {
     std::size_t k = 0;
     layout_.each(from, [&](void const* at, state_layout::run const& run) {
       source_[k++] = at;

@@ -25,11 +25,11 @@ struct stream_clock {
 };
 
 /// A position in a stream that others can wait for.
-template <device_runtime R>
+template <device_runtime Runtime>
 struct stream_stamp {
-  explicit stream_stamp(R& runtime) : event{runtime} {}
+  explicit stream_stamp(Runtime& runtime) : event{runtime} {}
 
-  owned_event<R> event;
+  owned_event<Runtime> event;
   stream_role where = stream_role::compute;
   stream_clock behind;  // what is done when this position is reached
 
@@ -38,17 +38,17 @@ struct stream_stamp {
 
 /// The user's stream and two more. A sweep requests every order that it needs between them by `after`. An order that
 /// follows from earlier waits is not requested again from the runtime, so that each wait is necessary.
-template <device_runtime R>
+template <device_runtime Runtime>
 class sweep_streams {
  public:
-  using stream = typename R::stream;
-  using stamp = stream_stamp<R>;
+  using stream = typename Runtime::stream;
+  using stamp = stream_stamp<Runtime>;
 
   /// \throws device_error
-  sweep_streams(R& runtime, stream compute)
+  sweep_streams(Runtime& runtime, stream compute)
       : runtime_{&runtime}, compute_{compute}, to_host_{runtime}, to_device_{runtime}, fork_{runtime} {}
 
-  [[nodiscard]] R& runtime() const noexcept { return *runtime_; }
+  [[nodiscard]] Runtime& runtime() const noexcept { return *runtime_; }
   [[nodiscard]] stream of(stream_role where) const noexcept {
     return where == stream_role::compute ? compute_ : where == stream_role::to_host ? to_host_.get() : to_device_.get();
   }
@@ -99,9 +99,9 @@ class sweep_streams {
   [[nodiscard]] stream_clock& clock(stream_role where) noexcept { return clocks_[std::size_t(where)]; }
   [[nodiscard]] stream_clock const& clock(stream_role where) const noexcept { return clocks_[std::size_t(where)]; }
 
-  R* runtime_;
+  Runtime* runtime_;
   stream compute_;
-  owned_stream<R> to_host_, to_device_;
+  owned_stream<Runtime> to_host_, to_device_;
   stamp fork_;
   stream_clock clocks_[stream_count];
 };

@@ -18,8 +18,8 @@ inline constexpr std::size_t page_bytes = 4096;
 /// Calls f(first, last) for parts of [0, count) of about equal size, on at most `threads` threads; on fewer if the
 /// system provides fewer.
 /// \param f  must not throw
-template <class F>
-void in_parts_of(std::size_t count, unsigned threads, F f) {
+template <class Fn>
+void in_parts_of(std::size_t count, unsigned threads, Fn f) {
   std::size_t const parts = threads < 2       ? 1
                             : threads < count ? threads
                                               : count,

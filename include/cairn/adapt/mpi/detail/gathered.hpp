@@ -75,10 +75,10 @@ class gathered {
     ranks.gather(mine.data(), all_.data(), mine.size());
   }
   /// The numbers of all parts, rank by rank: the leading ones first, then the others.
-  template <class F>
-  void visit_numbers(F&& f) { visit(*this, f); }
-  template <class F>
-  void visit_numbers(F&& f) const { visit(*this, f); }
+  template <class Fn>
+  void visit_numbers(Fn&& f) { visit(*this, f); }
+  template <class Fn>
+  void visit_numbers(Fn&& f) const { visit(*this, f); }
 
  private:
   /// The beginning of what one rank sends. For each run, a `run_head` and the numbers follow, all at multiples of 16
@@ -101,8 +101,8 @@ class gathered {
     into.resize(at + (size + alignment - 1) / alignment * alignment);
     if (size > 0) std::memcpy(into.data() + at, from, size);
   }
-  template <class Self, class F>
-  static void visit(Self& self, F& f) {
+  template <class Self, class Fn>
+  static void visit(Self& self, Fn& f) {
     for (bool const leads : {true, false})
       for (int rank = 0; rank < self.with_->ranks().size(); ++rank) {
         auto* at = self.all_.data() + self.part_size_ * std::size_t(rank);

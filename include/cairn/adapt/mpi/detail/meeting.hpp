@@ -52,27 +52,27 @@ inline constexpr std::size_t first_actions = 256;
 struct without_plan {};
 
 /// What is compared of a plan. A value that is not a plan is not compared: the verb refuses it.
-template <class P>
-[[nodiscard]] sent_plan words_of(P const& plan, [[maybe_unused]] work_limit const& limit) {
+template <class PlanGiven>
+[[nodiscard]] sent_plan words_of(PlanGiven const& plan, [[maybe_unused]] work_limit const& limit) {
   sent_plan words;
-  if constexpr (std::is_integral_v<P>) return words_of(uniform{step_index(plan)}, limit);
-  else if constexpr (schedule<P>) {
+  if constexpr (std::is_integral_v<PlanGiven>) return words_of(uniform{step_index(plan)}, limit);
+  else if constexpr (schedule<PlanGiven>) {
     words.steps = std::uint64_t(plan.steps());
     words.slots = std::uint64_t(plan.slots());
     words.leaf = std::uint64_t(plan.leaf());
     words.take(affordable(plan, limit));
-  } else if constexpr (open_schedule<P>) {
+  } else if constexpr (open_schedule<PlanGiven>) {
     words.slots = std::uint64_t(plan.slots());
     words.by = plan_comparison::numbers;
     std::vector<action> first;
     auto walk = plan.walk();
     while (first.size() < first_actions) first.push_back(walk.next());
     words.print = fingerprint(first.data(), first.size());
-  } else if constexpr (has_actions<P>) {
+  } else if constexpr (has_actions<PlanGiven>) {
     auto const& actions = actions_in(plan);
     words.print = fingerprint(actions.data(), actions.size());
     words.by = plan_comparison::fingerprint;
-  } else if constexpr (walkable<P>) {
+  } else if constexpr (walkable<PlanGiven>) {
     words.take(affordable(plan, limit));
   }
   return words;
@@ -94,11 +94,11 @@ class meeting {
 
   /// Runs f() between two rounds. An exception of f ends the sweep on all ranks.
   /// \throws collective_error   on all ranks
-  template <class Plan, class F>
-  auto around(char const* operation, Plan const& plan, F&& f) const {
+  template <class Plan, class Fn>
+  auto around(char const* operation, Plan const& plan, Fn&& f) const {
     return guarded(operation, [&] {
       begin(operation, words_of(plan, limit));
-      if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
+      if constexpr (std::is_void_v<std::invoke_result_t<Fn&>>) {
         f();
         end(operation);
       } else {
@@ -109,8 +109,8 @@ class meeting {
     });
   }
   /// Calls f; what it throws on one rank is thrown on all, at the next round.
-  template <class F>
-  auto guarded(char const* operation, F&& f) const {
+  template <class Fn>
+  auto guarded(char const* operation, Fn&& f) const {
     ranks().check_running(operation);
     try {
       return f();

@@ -19,17 +19,17 @@ namespace cairn::libtorch {
 namespace detail {
 
 /// The result type of f, or the likely one if f is refused.
-template <class F>
-struct kept_call : result_said<std::decay_t<F>> {};
-template <class F>
-  requires std::is_invocable_v<F&>
-struct kept_call<F> : std::invoke_result<F&> {};
+template <class Fn>
+struct kept_call : result_said<std::decay_t<Fn>> {};
+template <class Fn>
+  requires std::is_invocable_v<Fn&>
+struct kept_call<Fn> : std::invoke_result<Fn&> {};
 
 /// Calls the part that is to be kept.   \param is_wanted  returns whether the region keeps this part
-template <class F, class Wanted>
-auto keep_part(F&& f, Wanted const& is_wanted) {
-  using result = std::remove_cvref_t<typename kept_call<F>::type>;
-  constexpr bool is_called = std::is_invocable_v<F&>;
+template <class Fn, class Wanted>
+auto keep_part(Fn&& f, Wanted const& is_wanted) {
+  using result = std::remove_cvref_t<typename kept_call<Fn>::type>;
+  constexpr bool is_called = std::is_invocable_v<Fn&>;
   static_assert(is_called,
                 "cairn: keep takes a function without arguments that captures what it reads; a tensor has already been "
                 "computed");
@@ -81,14 +81,14 @@ auto keep_part(F&& f, Wanted const& is_wanted) {
 /// of f must not be changed in place, nor be differentiated inside the region with respect to what f reads.
 /// \param f  called without arguments; for its possible results see `tensor_state`
 /// Cost: the bytes of the result and of what f saves, and 5 KB if random numbers are to be the same
-template <class F>
-auto keep(F&& f) {
+template <class Fn>
+auto keep(Fn&& f) {
   return detail::keep_part(f, [](detail::active_region const&) { return true; });
 }
 /// The same for a named part: it is kept if `CheckpointOptions::kept_names` of the region has the name or is not set;
 /// otherwise it is a plain part of the function.
-template <class F>
-auto keep(std::string_view name, F&& f) {
+template <class Fn>
+auto keep(std::string_view name, Fn&& f) {
   return detail::keep_part(f, [name](detail::active_region const& region) { return region.keeps(name); });
 }
 

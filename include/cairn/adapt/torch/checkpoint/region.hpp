@@ -77,14 +77,14 @@ inline constexpr bool ends_in_options =
 /// The arguments before the options.
 template <class... Arguments>
 [[nodiscard]] auto all_but_last(std::tuple<Arguments const&...> const& all) {
-  return [&]<std::size_t... K>(std::index_sequence<K...>) {
-    return std::tie(std::get<K>(all)...);
+  return [&]<std::size_t... Places>(std::index_sequence<Places...>) {
+    return std::tie(std::get<Places>(all)...);
   }(std::make_index_sequence<sizeof...(Arguments) - 1>{});
 }
 
-template <class F, class... Arguments>
-auto run_region(F f, CheckpointOptions const& options, std::tuple<Arguments const&...> const& arguments) {
-  constexpr bool is_function = !std::is_base_of_v<torch::nn::Module, F>;
+template <class Fn, class... Arguments>
+auto run_region(Fn f, CheckpointOptions const& options, std::tuple<Arguments const&...> const& arguments) {
+  constexpr bool is_function = !std::is_base_of_v<torch::nn::Module, Fn>;
   static_assert(is_function,
                 "cairn: the function is a module itself, which would be copied; give its holder, such as "
                 "torch::nn::Linear, or a std::shared_ptr to it");
@@ -92,14 +92,14 @@ auto run_region(F f, CheckpointOptions const& options, std::tuple<Arguments cons
   static_assert(!is_function || are_inputs,
                 "cairn: the inputs must be tensors, tuples, vectors, dictionaries or optionals of tensors, types with "
                 "cairn::libtorch::tensor_traits, or scalars; let the function capture what else it needs");
-  if constexpr (!is_function || !are_inputs) return cairn::detail::refuse<refused_region<F, Arguments...>>();
+  if constexpr (!is_function || !are_inputs) return cairn::detail::refuse<refused_region<Fn, Arguments...>>();
   else {
-    constexpr bool is_called = is_unpacked<F, Arguments...> || calls_with<F, Arguments...>;
+    constexpr bool is_called = is_unpacked<Fn, Arguments...> || calls_with<Fn, Arguments...>;
     static_assert(is_called,
                   "cairn: the function must be callable with its inputs, or with the elements of a tuple of inputs");
-    if constexpr (!is_called) return cairn::detail::refuse<refused_region<F, Arguments...>>();
+    if constexpr (!is_called) return cairn::detail::refuse<refused_region<Fn, Arguments...>>();
     else {
-      auto const call = [&](F& function) {
+      auto const call = [&](Fn& function) {
         return std::apply([&](auto const&... one) { return call_region(function, one...); }, arguments);
       };
       if (!at::GradMode::is_enabled() || torch::jit::tracer::isTracing()) return call(f);
@@ -108,12 +108,12 @@ auto run_region(F f, CheckpointOptions const& options, std::tuple<Arguments cons
       std::apply([&](auto const&... one) { (append_argument(one, parts), ...); }, arguments);
       std::tuple<Arguments...> const all{arguments};
       // If the function can be copied, each recomputation starts with its original by-value captures.
-      constexpr bool copies = std::is_copy_constructible_v<F>;
-      std::shared_ptr<F> held;
-      if constexpr (copies) held = std::make_shared<F>(f);
-      else held = std::make_shared<F>(std::move(f));
+      constexpr bool copies = std::is_copy_constructible_v<Fn>;
+      std::shared_ptr<Fn> held;
+      if constexpr (copies) held = std::make_shared<Fn>(f);
+      else held = std::make_shared<Fn>(std::move(f));
       auto again = [held, like = read_arguments(all, tensor_list(parts.size()))](tensor_list const& leaves) {
-        auto const run = [&](F& once) {
+        auto const run = [&](Fn& once) {
           std::apply([&](auto const&... one) { (void)call_region(once, one...); }, read_arguments(like, leaves));
         };
         if constexpr (copies) {
@@ -129,7 +129,7 @@ auto run_region(F f, CheckpointOptions const& options, std::tuple<Arguments cons
                                  buffers_of_function(f), region_name, options.debug(), options.keep_leftovers(),
                                  options.kept_names(), options.policy()});
       region_frame::first_run first{frame, parts};
-      auto& function = [&]() -> F& {
+      auto& function = [&]() -> Fn& {
         if constexpr (copies) return f;
         else return *held;
       }();
@@ -163,8 +163,8 @@ auto run_region(F f, CheckpointOptions const& options, std::tuple<Arguments cons
 ///   a region or a loop that preserves them; and in backward, also if an input, a parameter or a saved tensor was
 ///   changed in place
 /// \throws recompute_mismatch   in backward, if the recomputation saves different tensors
-template <class F, class First, class... More>
-auto checkpoint(F f, First const& first, More const&... more) {
+template <class Fn, class First, class... More>
+auto checkpoint(Fn f, First const& first, More const&... more) {
   auto const all = std::tie(first, more...);
   if constexpr (sizeof...(More) == 0 || !detail::ends_in_options<First, More...>)
     return detail::run_region(std::move(f), CheckpointOptions{}, all);
@@ -172,8 +172,8 @@ auto checkpoint(F f, First const& first, More const&... more) {
     return detail::run_region(std::move(f), std::get<sizeof...(More)>(all), detail::all_but_last(all));
 }
 /// The same for `{x, z}`: f takes a std::vector.
-template <class F>
-auto checkpoint(F f, std::initializer_list<at::Tensor> inputs, CheckpointOptions const& options = {}) {
+template <class Fn>
+auto checkpoint(Fn f, std::initializer_list<at::Tensor> inputs, CheckpointOptions const& options = {}) {
   return checkpoint(std::move(f), tensor_list(inputs), options);
 }
 

@@ -28,17 +28,17 @@ template <class Module>
 struct module_inside<Module> { using type = typename Module::ContainedType; };
 
 /// A possible element of a list.
-template <class F>
-concept chain_element = callable_module<F> || std::is_invocable_r_v<at::Tensor, F&, at::Tensor const&>;
+template <class Fn>
+concept chain_element = callable_module<Fn> || std::is_invocable_r_v<at::Tensor, Fn&, at::Tensor const&>;
 
-template <chain_element F>
-[[nodiscard]] torch::nn::Sequential sequential_of(std::vector<F> list) {
+template <chain_element Fn>
+[[nodiscard]] torch::nn::Sequential sequential_of(std::vector<Fn> list) {
   torch::nn::Sequential chain;
   for (auto& one : list) {
-    if constexpr (callable_module<F>) {
+    if constexpr (callable_module<Fn>) {
       chain->push_back(one);
     } else {
-      auto const held = std::make_shared<F>(std::move(one));  // std::function needs a copyable one
+      auto const held = std::make_shared<Fn>(std::move(one));  // std::function needs a copyable one
       chain->push_back(
           torch::nn::Functional([held](at::Tensor const& x) -> at::Tensor { return std::invoke(*held, x); }));
     }
@@ -72,10 +72,10 @@ template <class... Modules>
 /// The same for a list of modules or functions that take a tensor and return one: holders, std::shared_ptr to modules,
 /// AnyModule, std::function ...
 /// \param list  is copied, or moved
-template <class F>
-[[nodiscard]] at::Tensor checkpoint_sequential(std::vector<F> list, std::int64_t segments, at::Tensor const& x,
+template <class Fn>
+[[nodiscard]] at::Tensor checkpoint_sequential(std::vector<Fn> list, std::int64_t segments, at::Tensor const& x,
                                                CheckpointedSequentialOptions const& options = {}) {
-  constexpr bool is_chain = detail::chain_element<F>;
+  constexpr bool is_chain = detail::chain_element<Fn>;
   static_assert(is_chain, "cairn: the list must be of modules or functions that take a tensor and return one");
   if constexpr (!is_chain) return {};
   else return checkpoint_sequential(detail::sequential_of(std::move(list)), segments, x, options);

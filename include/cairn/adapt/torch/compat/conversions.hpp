@@ -30,37 +30,37 @@ template <class T>
 concept tensor_number = requires { scalar_type_of<T>::value; };
 
 /// Eigen's Matrix, Array, Map and Ref and Block, and similar types: numbers in memory with two strides.
-template <class M>
-concept dense_matrix = requires(M& m) {
+template <class Matrix>
+concept dense_matrix = requires(Matrix& m) {
   *m.data();
   { m.rows() } -> std::convertible_to<std::int64_t>;
   { m.cols() } -> std::convertible_to<std::int64_t>;
   { m.innerStride() } -> std::convertible_to<std::int64_t>;
   { m.outerStride() } -> std::convertible_to<std::int64_t>;
-  { bool(std::remove_cvref_t<M>::IsRowMajor) };
-  { bool(std::remove_cvref_t<M>::IsVectorAtCompileTime) };
-} && tensor_number<std::remove_pointer_t<decltype(std::declval<M&>().data())>>;
+  { bool(std::remove_cvref_t<Matrix>::IsRowMajor) };
+  { bool(std::remove_cvref_t<Matrix>::IsVectorAtCompileTime) };
+} && tensor_number<std::remove_pointer_t<decltype(std::declval<Matrix&>().data())>>;
 
-template <class M>
-using matrix_number = std::remove_pointer_t<decltype(std::declval<M&>().data())>;
+template <class Matrix>
+using matrix_number = std::remove_pointer_t<decltype(std::declval<Matrix&>().data())>;
 /// Whether the numbers move with the object: true for a Matrix, false for a Map.
-template <class M>
-inline constexpr bool owning_matrix = std::is_same_v<typename M::PlainObject, M>;
+template <class Matrix>
+inline constexpr bool owning_matrix = std::is_same_v<typename Matrix::PlainObject, Matrix>;
 
 struct tensor_shape {
   std::vector<std::int64_t> sizes, strides;
 };
 /// One dimension if the type is a vector, otherwise rows and columns.
-template <class M>
-[[nodiscard]] tensor_shape shape_of(M const& m) {
+template <class Matrix>
+[[nodiscard]] tensor_shape shape_of(Matrix const& m) {
   std::int64_t const inner = m.innerStride(), outer = m.outerStride();
-  if (M::IsVectorAtCompileTime) return {{std::int64_t(m.rows()) * std::int64_t(m.cols())}, {inner}};
-  return {{m.rows(), m.cols()}, M::IsRowMajor ? std::vector{outer, inner} : std::vector{inner, outer}};
+  if (Matrix::IsVectorAtCompileTime) return {{std::int64_t(m.rows()) * std::int64_t(m.cols())}, {inner}};
+  return {{m.rows(), m.cols()}, Matrix::IsRowMajor ? std::vector{outer, inner} : std::vector{inner, outer}};
 }
 /// \param end  called with the address when the last tensor that uses it is destroyed
-template <class M, class End>
-[[nodiscard]] at::Tensor tensor_over(M& m, End end) {
-  using number = std::remove_const_t<matrix_number<M>>;
+template <class Matrix, class End>
+[[nodiscard]] at::Tensor tensor_over(Matrix& m, End end) {
+  using number = std::remove_const_t<matrix_number<Matrix>>;
   auto const options = at::TensorOptions().dtype(scalar_type_of<number>::value);
   auto const shape = shape_of(m);
   if (m.rows() == 0 || m.cols() == 0) return end(nullptr), at::empty(shape.sizes, options);  // no address to own
@@ -68,18 +68,18 @@ template <class M, class End>
 }
 
 /// Checks that a tensor can hold the numbers of an M.
-template <class M>
+template <class Matrix>
 [[nodiscard]] consteval bool check_matrix() {
-  constexpr bool is_matrix = dense_matrix<M>;
+  constexpr bool is_matrix = dense_matrix<Matrix>;
   static_assert(
       is_matrix,
       "cairn: a tensor can view Eigen matrices, arrays, maps, refs and blocks of numbers that tensors can hold");
   return is_matrix;
 }
 /// Checks that the numbers of an M may be written, as those of a tensor always may.
-template <class M>
+template <class Matrix>
 [[nodiscard]] consteval bool check_writable() {
-  constexpr bool writable = !std::is_const_v<matrix_number<M>>;
+  constexpr bool writable = !std::is_const_v<matrix_number<Matrix>>;
   static_assert(
       writable,
       "cairn: a tensor over const numbers could be written to; copy them with cairn::libtorch::to_tensor(matrix)");
@@ -93,13 +93,13 @@ template <class M>
 /// strides of the matrix.
 /// \param matrix  an Eigen Matrix, Array, Map, Ref or Block of float, double, an integer, bool or std::complex. Refused
 ///   at compile time: const objects, and a temporary Matrix (pass it by std::move to `to_tensor`)
-template <class M>
-[[nodiscard]] at::Tensor tensor_view(M&& matrix) {
-  using plain = std::remove_cvref_t<M>;
+template <class Matrix>
+[[nodiscard]] at::Tensor tensor_view(Matrix&& matrix) {
+  using plain = std::remove_cvref_t<Matrix>;
   if constexpr (!detail::check_matrix<plain>()) return {};
   else {
-    constexpr bool writable = detail::check_writable<std::remove_reference_t<M>>();
-    constexpr bool lasting = std::is_lvalue_reference_v<M> || !detail::owning_matrix<plain>;
+    constexpr bool writable = detail::check_writable<std::remove_reference_t<Matrix>>();
+    constexpr bool lasting = std::is_lvalue_reference_v<Matrix> || !detail::owning_matrix<plain>;
     static_assert(lasting,
                   "cairn: the matrix would be destroyed before the tensor; move it with "
                   "cairn::libtorch::to_tensor(std::move(matrix))");
@@ -109,11 +109,11 @@ template <class M>
 }
 
 /// A tensor over the numbers of a shared matrix, which it keeps alive.   \throws invalid_call  for a null pointer
-template <class M>
-[[nodiscard]] at::Tensor tensor_view(std::shared_ptr<M> matrix) {
-  if constexpr (!detail::check_matrix<M>()) return {};
+template <class Matrix>
+[[nodiscard]] at::Tensor tensor_view(std::shared_ptr<Matrix> matrix) {
+  if constexpr (!detail::check_matrix<Matrix>()) return {};
   else {
-    if constexpr (!detail::check_writable<M>()) return {};
+    if constexpr (!detail::check_writable<Matrix>()) return {};
     if (matrix == nullptr)
       throw invalid_call{"cairn::libtorch::tensor_view", "there is no matrix", {}, "give a pointer to one"};
     auto& numbers = *matrix;
@@ -123,11 +123,11 @@ template <class M>
 
 /// A tensor that owns its numbers: those of a matrix passed by std::move, without a copy if they are outside the
 /// object; otherwise a copy, in the same layout if it has no gaps.
-template <class M>
-[[nodiscard]] at::Tensor to_tensor(M&& matrix) {
-  using plain = std::remove_cvref_t<M>;
+template <class Matrix>
+[[nodiscard]] at::Tensor to_tensor(Matrix&& matrix) {
+  using plain = std::remove_cvref_t<Matrix>;
   if constexpr (!detail::check_matrix<plain>()) return {};
-  else if constexpr (!std::is_reference_v<M> && !std::is_const_v<M> && detail::owning_matrix<plain>)
+  else if constexpr (!std::is_reference_v<Matrix> && !std::is_const_v<Matrix> && detail::owning_matrix<plain>)
     return tensor_view(std::make_shared<plain>(std::move(matrix)));
   else return detail::tensor_over(matrix, [](void*) {}).clone();
 }

@@ -50,10 +50,10 @@ namespace detail {
 inline constexpr char const* checkpoint_module_name = "cairn::libtorch::checkpoint_module";
 
 /// The module, if `f` is one; null for a function.
-template <class F>
-[[nodiscard]] torch::nn::Module const* module_of(F& f) {
-  if constexpr (pointed_module<F>) return &*f;
-  else if constexpr (callable_module<F>) return f.ptr().get();
+template <class Fn>
+[[nodiscard]] torch::nn::Module const* module_of(Fn& f) {
+  if constexpr (pointed_module<Fn>) return &*f;
+  else if constexpr (callable_module<Fn>) return f.ptr().get();
   else return nullptr;
 }
 
@@ -61,11 +61,11 @@ template <class F>
 
 /// A module or a function that runs within a memory limit. It is called like the module, by `()` or `forward`, with the
 /// same inputs and the same result. Copies share their plans. Several threads may call it at the same time.
-template <class F>
+template <class Fn>
 class CheckpointedModule {
  public:
   /// \param limit  nothing for the limit of the process, if there is one
-  CheckpointedModule(F f, std::optional<byte_budget> limit, ModuleOptions options)
+  CheckpointedModule(Fn f, std::optional<byte_budget> limit, ModuleOptions options)
       : of_{std::make_shared<parts>(std::move(f), limit, std::move(options))} {}
 
   /// The result of the module. The first call of a kind is captured, measured and planned; later ones run by its plan.
@@ -79,7 +79,7 @@ class CheckpointedModule {
         "cairn: the inputs must be tensors, tuples, vectors, dictionaries or optionals of tensors, types with "
         "cairn::libtorch::tensor_traits, or scalars; let the function capture what else it needs");
     if constexpr (are_inputs) {
-      constexpr bool is_called = detail::is_unpacked<F, Inputs...> || detail::calls_with<F, Inputs...>;
+      constexpr bool is_called = detail::is_unpacked<Fn, Inputs...> || detail::calls_with<Fn, Inputs...>;
       static_assert(is_called,
                     "cairn: the function must be callable with its inputs, or with the elements of a tuple of inputs");
       if constexpr (is_called) return run(inputs...);
@@ -89,7 +89,7 @@ class CheckpointedModule {
   template <class... Inputs>
   auto forward(Inputs const&... inputs) const { return (*this)(inputs...); }
 
-  [[nodiscard]] F& module() const noexcept { return of_->f; }  ///< the module or function that was given
+  [[nodiscard]] Fn& module() const noexcept { return of_->f; }  ///< the module or function that was given
   /// Counts, and the plan of the last call. A copy.
   [[nodiscard]] ModuleReport report() const { return of_->plans.report(); }
   /// Why calls could not be planned and ran as they are; empty if all were planned.
@@ -99,12 +99,12 @@ class CheckpointedModule {
 
  private:
   struct parts {
-    parts(F function, std::optional<byte_budget> bytes, ModuleOptions how)
+    parts(Fn function, std::optional<byte_budget> bytes, ModuleOptions how)
         : f{std::move(function)},
           limit{bytes},
           options{std::move(how)},
           plans{options.rng(), detail::checkpoint_module_name} {}
-    F f;
+    Fn f;
     std::optional<byte_budget> limit;
     ModuleOptions options;
     detail::module_plans plans;
@@ -173,13 +173,13 @@ class CheckpointedModule {
 /// \param limit  bytes of values, tapes, adjoints and working memory at one time: "512MiB". Parameters, inputs and
 ///   their gradients belong to the caller and are not counted
 /// \throws infeasible_budget   in a call, if the limit is below the least possible one; the error names both
-template <class F>
-[[nodiscard]] CheckpointedModule<F> checkpoint_module(F module, byte_budget limit, ModuleOptions options = {}) {
+template <class Fn>
+[[nodiscard]] CheckpointedModule<Fn> checkpoint_module(Fn module, byte_budget limit, ModuleOptions options = {}) {
   return {std::move(module), limit, std::move(options)};
 }
 /// The same within the limit of `set_memory_limit`; without such a limit, the plain call.
-template <class F>
-[[nodiscard]] CheckpointedModule<F> checkpoint_module(F module, ModuleOptions options = {}) {
+template <class Fn>
+[[nodiscard]] CheckpointedModule<Fn> checkpoint_module(Fn module, ModuleOptions options = {}) {
   return {std::move(module), std::nullopt, std::move(options)};
 }
 

@@ -166,8 +166,8 @@ class slot_filler {
     return sums;
   }
   /// \param sums  the sums that f(k) takes   \param length  of the longest of the rows, as a fraction of all stages
-  template <class F, class Sums>
-  void each(std::size_t count, F const& f, Sums const& sums, double length) const {
+  template <class Fn, class Sums>
+  void each(std::size_t count, Fn const& f, Sums const& sums, double length) const {
     auto const share = [length] { return length * length * (3 - 2 * length); };
     bool const at_once = launch_ && count > 1;
     if (at_once) launch_(count, f);

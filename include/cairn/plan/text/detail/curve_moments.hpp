@@ -30,8 +30,8 @@ struct curve_moment {
 }
 
 /// Calls f(curve_moment const&) for each action.
-template <class F>
-void each_moment(std::vector<action> const& actions, curve_measures const& by, F f) {
+template <class Fn>
+void each_moment(std::vector<action> const& actions, curve_measures const& by, Fn f) {
   auto const& [counted, form, needs, sizes] = by;
   bool const in_bytes = has_sizes(by);
   frame_counter counter{form, counted};

@@ -95,10 +95,10 @@ CAIRN_DECL std::string batch_svg(std::vector<batch_series> const& series, std::i
   bool const timed = times.most > 0;
   std::string const what = timed ? "Peak memory and time over the size of the batch"
                                  : "Peak memory over the size of the batch";
-  std::string const note = batches.empty ? "no figure"
-                                         : detail::with_separators(detail::plural(sizes.size(), "batch size")) + " from " +
-                                               detail::grouped(batches.least) + " to " +
-                                               detail::grouped(batches.most);
+  std::string const note = batches.empty
+                               ? "no figure"
+                               : detail::with_separators(detail::plural(sizes.size(), "batch size")) + " from " +
+                                     detail::grouped(batches.least) + " to " + detail::grouped(batches.most);
   using detail::quantity;
   auto x = detail::ranging({"batch", batches.most, {}}, "batch", quantity::count, batches.least);
   for (std::int64_t const size : sizes) x.marked.push_back({wide(size), detail::grouped(wide(size))});

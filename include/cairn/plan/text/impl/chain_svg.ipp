@@ -113,7 +113,8 @@ CAIRN_DECL std::string chain_pareto_svg(std::span<chain_plan const> front, std::
       return detail::number_text(plan.slowdown()) + " times store-all's time in " +
              detail::bytes_text(memory(plan.cost.peak));
     };
-    note = detail::with_separators(detail::plural(front.size(), "plan")) + ", from " + part(front.front()) + " to " + part(front.back());
+    note = detail::with_separators(detail::plural(front.size(), "plan")) + ", from " + part(front.front()) + " to " +
+           part(front.back());
   }
   std::string const what = "Makespan over memory";
   std::vector<detail::legend_entry> const legend{

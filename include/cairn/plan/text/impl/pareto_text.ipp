@@ -51,7 +51,8 @@ CAIRN_DECL std::string pareto_svg(std::vector<planned> const& front, std::string
   for (auto const& plan : front) bytes.take(plan.cost.memory_bytes), heights.take(height(plan));
 
   std::string const what = timed ? "Predicted time over memory" : "Step calls over memory";
-  std::string const note = front.empty() ? "no plan" : detail::with_separators(plan_text(front.front()) + " ... " + plan_text(front.back()));
+  std::string const note =
+      front.empty() ? "no plan" : detail::with_separators(plan_text(front.front()) + " ... " + plan_text(front.back()));
   std::vector<detail::legend_entry> const legend{
       {"plans, of which none is both smaller and faster than another", "save", detail::dot_sample},
       {"the best within that memory", "held", detail::line_sample}};

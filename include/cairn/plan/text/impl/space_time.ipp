@@ -211,7 +211,8 @@ CAIRN_DECL std::string space_time_text_of(drawn_loop const& drawn, int columns, 
   wide const step = tick_step(count, std::max<std::size_t>(height / 4, 1));
   for (wide k = 0; k < count; k += step) chart.label(std::size_t(k) * height / count, grouped(k));
 
-  std::string words = "Schedule of " + drawn.words + ": " + with_separators(plural(count, "action")) + ", time goes down.";
+  std::string words =
+      "Schedule of " + drawn.words + ": " + with_separators(plural(count, "action")) + ", time goes down.";
   if (count > height)
     words += " Downsampled: a row stands for up to " + grouped((count + height - 1) / height) + " actions.";
   if (steps >= chart.width())

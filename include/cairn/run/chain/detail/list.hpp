@@ -39,22 +39,23 @@ concept stage_list = is_indexed<std::remove_const_t<Stages>> || stage_vector<Sta
 template <stage_list Stages, bool Indexed = is_indexed<std::remove_const_t<Stages>>>
 struct stage_access {
   using stage = std::remove_reference_t<decltype(std::declval<Stages&>()[0])>;
-  template <class X> using next = typename next_state<stage, stage_arguments<X const&>>::type;
-  template <class X, class Bar> using reading = stage_reading<stage, X, Bar>;
+  template <class State> using next = typename next_state<stage, stage_arguments<State const&>>::type;
+  template <class State, class Bar> using reading = stage_reading<stage, State, Bar>;
   static step_index count(Stages const& all) { return step_index(all.size()); }
   static stage& at(Stages& all, step_index i) { return all[std::size_t(i)]; }
-  template <class F>
-  static decltype(auto) with_index(step_index, F f) { return f(); }
+  template <class Fn>
+  static decltype(auto) with_index(step_index, Fn f) { return f(); }
 };
 template <stage_list Stages>
 struct stage_access<Stages, true> {
   using stage = std::remove_reference_t<decltype((std::declval<Stages&>().stage))>;
-  template <class X> using next = typename next_state<stage, stage_arguments<X const&, step_index const&>>::type;
-  template <class X, class Bar> using reading = stage_reading<stage, X, Bar, step_index const&>;
+  template <class State>
+  using next = typename next_state<stage, stage_arguments<State const&, step_index const&>>::type;
+  template <class State, class Bar> using reading = stage_reading<stage, State, Bar, step_index const&>;
   static step_index count(Stages const& all) { return all.count; }
   static stage& at(Stages& all, step_index) { return all.stage; }
-  template <class F>
-  static decltype(auto) with_index(step_index i, F f) { return f(i); }
+  template <class Fn>
+  static decltype(auto) with_index(step_index i, Fn f) { return f(i); }
 };
 
 /// Types of a list of stages, and of the view of a state: the state itself, or for `any_stage` a stage_view.
@@ -89,8 +90,8 @@ struct list_types<Stages, X0, Bar> {
   static constexpr stage_shape shape{.wrong = stage_fault::none, .taped = true, .gives_adjoint = true};
 
   static view of(stage_value const& x) noexcept { return x.view(); }
-  template <class X>
-  static view of(X const& x) noexcept { return stage_view{x}; }
+  template <class State>
+  static view of(State const& x) noexcept { return stage_view{x}; }
   static view in_tape(any_stage& stage, stage_value const& from) { return stage.output(from); }
   static bool needs_state(any_stage const& stage) noexcept { return stage.needs_state(); }
   static std::int64_t adjoint_work(any_stage const& stage, std::int64_t made, std::int64_t old) noexcept {

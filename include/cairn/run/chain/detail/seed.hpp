@@ -17,39 +17,39 @@ concept told_seed = !range_like<Seed> && !std::is_void_v<typename decltype(told_
                     !std::is_same_v<typename decltype(told_argument<Seed>())::type, stage_view>;
 
 /// The seed is a function of a last state X.
-template <class Seed, class X>
-concept made_by_seed = (std::is_same_v<X, stage_view> && told_seed<Seed>) || seed_function<Seed, X>;
+template <class Seed, class Input>
+concept made_by_seed = (std::is_same_v<Input, stage_view> && told_seed<Seed>) || seed_function<Seed, Input>;
 /// A copy of the caller's seed would share its data, which the reverse sweep changes.
-template <class Seed, class X>
+template <class Seed, class Input>
 concept shared_seed =
-    !made_by_seed<std::remove_reference_t<Seed>, X> && !given_away<Seed> && shallow<std::remove_cvref_t<Seed>>;
+    !made_by_seed<std::remove_reference_t<Seed>, Input> && !given_away<Seed> && shallow<std::remove_cvref_t<Seed>>;
 
 /// The result of the seed for a last state X; for X = stage_view, before the result is put into a stage_value.
-template <class Seed, class X>
-[[nodiscard]] decltype(auto) call_seed(Seed&& seed, X const& x) {
-  using S = std::remove_reference_t<Seed>;
-  if constexpr (std::is_same_v<X, stage_view> && told_seed<S>)
-    return call_lending(seed, x.template get<typename decltype(told_argument<S>())::type>());
-  else if constexpr (seed_function<S, X>) return call_lending(seed, x);
+template <class Seed, class Input>
+[[nodiscard]] decltype(auto) call_seed(Seed&& seed, Input const& x) {
+  using State = std::remove_reference_t<Seed>;
+  if constexpr (std::is_same_v<Input, stage_view> && told_seed<State>)
+    return call_lending(seed, x.template get<typename decltype(told_argument<State>())::type>());
+  else if constexpr (seed_function<State, Input>) return call_lending(seed, x);
   else return std::forward<Seed>(seed);
 }
-template <class Seed, class X>
-using seed_result = std::remove_cvref_t<decltype(call_seed(std::declval<Seed>(), std::declval<X const&>()))>;
+template <class Seed, class Input>
+using seed_result = std::remove_cvref_t<decltype(call_seed(std::declval<Seed>(), std::declval<Input const&>()))>;
 
 /// The adjoint's type: the result of the seed, or a stage_value that holds it.
-template <class Seed, class X>
-struct bar_from { using type = seed_result<Seed, X>; };
+template <class Seed, class Input>
+struct bar_from { using type = seed_result<Seed, Input>; };
 template <class Seed>
 struct bar_from<Seed, stage_view> { using type = stage_value; };
 
-template <class Bar, class Seed, class X>
-[[nodiscard]] Bar adjoint_from(Seed&& seed, X const& x) {
+template <class Bar, class Seed, class Input>
+[[nodiscard]] Bar adjoint_from(Seed&& seed, Input const& x) {
   auto const make = [&] {
-    if constexpr (made_by_seed<std::remove_reference_t<Seed>, X>)
+    if constexpr (made_by_seed<std::remove_reference_t<Seed>, Input>)
       return taken_out_by([&]() -> decltype(auto) { return call_seed(std::forward<Seed>(seed), x); });
     else return taken(std::forward<Seed>(seed));
   };
-  if constexpr (std::is_same_v<X, stage_view> && !std::is_same_v<decltype(make()), stage_value>)
+  if constexpr (std::is_same_v<Input, stage_view> && !std::is_same_v<decltype(make()), stage_value>)
     return stage_value::made_by(make);
   else return make();
 }

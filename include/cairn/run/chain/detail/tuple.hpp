@@ -39,16 +39,16 @@ template <class Stages, class X0>
 struct state_in<Stages, X0, 0> { using type = X0; };
 
 /// The form of stage Place of L, and the type of the adjoint of state Place.
-template <class Stages, class X0, class Bar, std::size_t Place, std::size_t L>
+template <class Stages, class X0, class Bar, std::size_t Place, std::size_t Length>
 struct stage_at {
-  using after = typename stage_at<Stages, X0, Bar, Place + 1, L>::adjoint;
+  using after = typename stage_at<Stages, X0, Bar, Place + 1, Length>::adjoint;
   using state = typename state_in<Stages, X0, Place>::type;
   using reading = stage_reading<stage_in<Stages, Place>, state, after>;
   using adjoint = typename reading::adjoint;
 };
-template <class Stages, class X0, class Bar, std::size_t L>
-struct stage_at<Stages, X0, Bar, L, L> {
-  using state = typename state_in<Stages, X0, L>::type;
+template <class Stages, class X0, class Bar, std::size_t Length>
+struct stage_at<Stages, X0, Bar, Length, Length> {
+  using state = typename state_in<Stages, X0, Length>::type;
   using adjoint = Bar;
 };
 
@@ -59,9 +59,9 @@ class chain_tuple;
 template <class Stages, class X0, class Bar, std::size_t... Place>
 class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
   static constexpr std::size_t size = sizeof...(Place);
-  template <std::size_t K> using at = stage_at<Stages, X0, Bar, K, size>;
-  template <std::size_t K> using tape = typename at<K>::reading::tape;
-  template <std::size_t K> static constexpr stage_shape shape = at<K>::reading::shape;
+  template <std::size_t Number> using at = stage_at<Stages, X0, Bar, Number, size>;
+  template <std::size_t Number> using tape = typename at<Number>::reading::tape;
+  template <std::size_t Number> static constexpr stage_shape shape = at<Number>::reading::shape;
 
  public:
   using adjoint_type = typename at<0>::adjoint;  ///< the adjoint of state 0
@@ -199,27 +199,27 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
 
  private:
   /// Calls f with the number i as a type.
-  template <class F>
-  static void with_stage([[maybe_unused]] step_index i, [[maybe_unused]] F f) {
+  template <class Fn>
+  static void with_stage([[maybe_unused]] step_index i, [[maybe_unused]] Fn f) {
     (void)((step_index(Place) == i ? (f(std::integral_constant<std::size_t, Place>{}), true) : false) || ...);
   }
-  template <class F>
-  static void with_state(step_index i, F f) {
+  template <class Fn>
+  static void with_state(step_index i, Fn f) {
     if (i == step_index(size)) f(std::integral_constant<std::size_t, size>{});
     else with_stage(i, f);
   }
-  template <std::size_t K>
+  template <std::size_t Number>
   [[nodiscard]] bool at_hand() const {
-    if constexpr (K == 0) return true;
-    else return std::get<K>(states_) || std::get<K - 1>(tapes_);
+    if constexpr (Number == 0) return true;
+    else return std::get<Number>(states_) || std::get<Number - 1>(tapes_);
   }
-  template <std::size_t K>
-  [[nodiscard]] typename at<K>::state const& state_at() const {
-    if constexpr (K == 0) return x0_;
+  template <std::size_t Number>
+  [[nodiscard]] typename at<Number>::state const& state_at() const {
+    if constexpr (Number == 0) return x0_;
     else {
-      if (auto const& own = std::get<K>(states_)) return *own;
-      auto const& in = *std::get<K - 1>(tapes_);
-      if constexpr (shape<K - 1>.taped) return std::get<K - 1>(stages_).output(in);
+      if (auto const& own = std::get<Number>(states_)) return *own;
+      auto const& in = *std::get<Number - 1>(tapes_);
+      if constexpr (shape<Number - 1>.taped) return std::get<Number - 1>(stages_).output(in);
       else return in;
     }
   }

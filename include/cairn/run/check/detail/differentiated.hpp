@@ -15,12 +15,12 @@
 
 namespace cairn::detail {
 
-template <class X> inline constexpr bool has_constants = false;
+template <class Input> inline constexpr bool has_constants = false;
 template <class State, class... Members> inline constexpr bool has_constants<with_constants<State, Members...>> = true;
-template <class X> inline constexpr bool names_constants = false;
+template <class Input> inline constexpr bool names_constants = false;
 template <class State, class First, class... Members>
 inline constexpr bool names_constants<with_constants<State, First, Members...>> = true;
-template <class X> struct state_within { using type = X; };
+template <class Input> struct state_within { using type = Input; };
 template <class State, class... Members> struct state_within<with_constants<State, Members...>> { using type = State; };
 
 template <class Part, class T> [[nodiscard]] consteval std::size_t count_of_parts();
@@ -36,8 +36,8 @@ template <class Part, class T>
   else return count_among<Part>(member_types<T>{});
 }
 /// Calls f with each of these members.
-template <class Part, class X, class F>
-constexpr void for_parts_of_type(X& x, F& f) {
+template <class Part, class Input, class Fn>
+constexpr void for_parts_of_type(Input& x, Fn& f) {
   for_each_part(x, [&](auto& part) {
     using T = std::remove_cvref_t<decltype(part)>;
     if constexpr (std::is_same_v<T, Part>) f(part);
@@ -51,8 +51,8 @@ concept named_in_members = has_members<T> && !range_like<T> && !traited_numbers<
 
 /// All numbers.
 struct every_number {
-  template <class X, class F>
-  void operator()(X& x, F&& f) const { visit_numbers(x, f); }
+  template <class Input, class Fn>
+  void operator()(Input& x, Fn&& f) const { visit_numbers(x, f); }
 };
 /// The numbers of a state whose adjoint is a `Bar`; if `part` is true, only those of the one member of that type.
 template <class State, class Bar>
@@ -61,21 +61,21 @@ struct numbers_by_adjoint {
   static constexpr bool constants_are_named = false;
   bool part = has_part && !numbered<State>;
 
-  template <class X, class F>
-  void operator()(X& x, F&& f) const {
+  template <class Input, class Fn>
+  void operator()(Input& x, Fn&& f) const {
     parts(x, [&](auto& found) { visit_numbers(found, f); });
   }
   /// Calls f with each part of x that holds such numbers.
-  template <class X, class F>
-  void parts(X& x, F const& f) const {
+  template <class Input, class Fn>
+  void parts(Input& x, Fn const& f) const {
     if constexpr (has_part) {
       if (part) return for_parts_of_type<Bar>(x, f);
     }
     if constexpr (numbered<State> || !has_part) f(x);
   }
 };
-template <class X>
-[[nodiscard]] void const* place_of(X const& x) noexcept { return &reinterpret_cast<unsigned char const&>(x); }
+template <class Input>
+[[nodiscard]] void const* place_of(Input const& x) noexcept { return &reinterpret_cast<unsigned char const&>(x); }
 /// All numbers except those of the named members.
 template <class State, class... Members>
 struct numbers_but {
@@ -83,8 +83,8 @@ struct numbers_but {
   explicit numbers_but(with_constants<State, Members...> const& named) : constants{named.constants} {}
   std::tuple<Members State::*...> constants;
 
-  template <class X, class F>
-  void operator()(X& x, F&& f) const {
+  template <class Input, class Fn>
+  void operator()(Input& x, Fn&& f) const {
     if constexpr (sizeof...(Members) == 0) visit_numbers(x, f);
     else for_each_part(x, [&](auto& part) {
       using T = std::remove_cvref_t<decltype(part)>;
@@ -97,25 +97,25 @@ struct numbers_but {
 };
 
 /// The floating-point numbers of x, without its type; x must outlive the result.
-template <class X>
-[[nodiscard]] auto every_number_of(X& x) noexcept {
+template <class Input>
+[[nodiscard]] auto every_number_of(Input& x) noexcept {
   return [&x](run_visitor f) { visit_runs(x, every_number{}, f); };
 }
 
 /// Calls f(count, asked) for each group of numbers of x that belong together, in their order: those of one member, or
 /// of a member's member, which may be an array. `asked` is true if a type chooses itself which numbers are
 /// differentiated.
-template <class X, class F>
-void for_each_group(X const& x, F const& f) {
-  if constexpr (traited_numbers<X const> || member_numbers<X const>) f(count_of(every_number_of(x)), true);
-  else if constexpr (named_in_members<X> && !complex_like<X>)
+template <class Input, class Fn>
+void for_each_group(Input const& x, Fn const& f) {
+  if constexpr (traited_numbers<Input const> || member_numbers<Input const>) f(count_of(every_number_of(x)), true);
+  else if constexpr (named_in_members<Input> && !complex_like<Input>)
     for_each_part(x, [&](auto const& part) { for_each_group(part, f); });
   else f(count_of(every_number_of(x)), false);
 }
 /// Which member of an aggregate holds a number; -1 if the type is not an aggregate.
-template <class X>
-[[nodiscard]] std::int64_t member_with(X const& x, std::int64_t number) {
-  if constexpr (numbered<X> && named_in_members<X>) {
+template <class Input>
+[[nodiscard]] std::int64_t member_with(Input const& x, std::int64_t number) {
+  if constexpr (numbered<Input> && named_in_members<Input>) {
     std::int64_t member = 0, found = -1, before = 0;
     for_each_part(x, [&](auto const& part) {
       before += std::int64_t(count_of(every_number_of(part)));

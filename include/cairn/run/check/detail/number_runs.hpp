@@ -14,20 +14,20 @@ namespace cairn::detail {
 /// Refers to a function, which must outlive it. Code that takes a call_ref is compiled once for all functions.
 template <class Signature>
 class call_ref;
-template <class R, class... A>
-class call_ref<R(A...)> {
+template <class Result, class... Args>
+class call_ref<Result(Args...)> {
  public:
-  template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, call_ref>)
-  call_ref(F&& f) noexcept
-      : function_{const_cast<void*>(static_cast<void const*>(&f))}, call_{[](void* function, A... args) -> R {
-          return (*static_cast<std::remove_reference_t<F>*>(function))(std::forward<A>(args)...);
+  template <class Fn>
+    requires(!std::is_same_v<std::remove_cvref_t<Fn>, call_ref>)
+  call_ref(Fn&& f) noexcept
+      : function_{const_cast<void*>(static_cast<void const*>(&f))}, call_{[](void* function, Args... args) -> Result {
+          return (*static_cast<std::remove_reference_t<Fn>*>(function))(std::forward<Args>(args)...);
         }} {}
-  R operator()(A... args) const { return call_(function_, std::forward<A>(args)...); }
+  Result operator()(Args... args) const { return call_(function_, std::forward<Args>(args)...); }
 
  private:
   void* function_;
-  R (*call_)(void*, A...);
+  Result (*call_)(void*, Args...);
 };
 
 /// The absolute error that arithmetic may have besides its relative error, however small the result is. A subnormal
@@ -80,8 +80,8 @@ using run_visitor = call_ref<void(number_run const&)>;
 using numbers_view = call_ref<void(run_visitor)>;
 
 /// Visits the numbers of x that `which` chooses.
-template <class X, class Which>
-void visit_runs(X& x, Which const& which, run_visitor f) {
+template <class State, class Which>
+void visit_runs(State& x, Which const& which, run_visitor f) {
   which(x, [f](auto* run, std::size_t count) {
     using T = std::remove_cvref_t<decltype(*run)>;
     f({reinterpret_cast<unsigned char*>(const_cast<T*>(run)), count, &number_kind_of<T>});

@@ -169,15 +169,15 @@ class typed_functions final : public checked_functions {
   static auto& state_of(unnamed_state const& x) noexcept { return with_type<State>(x); }
   static auto& bar_of(unnamed_bar& bar) noexcept { return with_type<Bar>(bar); }
   static auto& bar_of(unnamed_bar const& bar) noexcept { return with_type<Bar>(bar); }
-  template <class X>
-  void visit_state(X& x, bool all, run_visitor f) const {
+  template <class Input>
+  void visit_state(Input& x, bool all, run_visitor f) const {
     if constexpr (numbered<State>) {
       if (all) return visit_runs(x, every_number{}, f);
     }
     visit_runs(x, all_, f);
   }
-  template <class B>
-  void visit_bar(B& bar, bool all, run_visitor f) const {
+  template <class BarOf>
+  void visit_bar(BarOf& bar, bool all, run_visitor f) const {
     if constexpr (bar_is_state) visit_state(bar, all, f);
     else visit_runs(bar, every_number{}, f);
   }

@@ -37,18 +37,19 @@ namespace cairn::detail {
   auto const alone = loop.gradient_of(x0, last, n, reals(w.size()), pull);
   auto const slope = less(once, alone);
   double const rate = (sum_of_terms(once, v) + sum_of_terms(alone, v)) * power_of_two(-bits / 2) + lost_rate;
-  taylor_test(loop.report(), bits, sum_of_terms(w, final_numbers) * power_of_two(1 - bits) + lost, rate, [&](double h, double& change) {
-    held_state x = loop.copy(x0);
-    auto to = moved(from, h, v);
-    set_numbers(loop.numbers(*x), to);
-    if (loop.has_constants()) loop.run_beside(x, loop.copy(x0), n);
-    else
-      for (step_index i = 0; i < n; ++i) loop.advance(*x, i);
-    auto const moved_numbers = numbers_of(loop.numbers(*x));
-    if (moved_numbers.size() != w.size()) return 1 / (h - h);
-    change = dot(w, less(moved_numbers, final_numbers));
-    return magnitude(change - dot(slope, less(std::move(to), from)));
-  });
+  taylor_test(loop.report(), bits, sum_of_terms(w, final_numbers) * power_of_two(1 - bits) + lost, rate,
+              [&](double h, double& change) {
+                held_state x = loop.copy(x0);
+                auto to = moved(from, h, v);
+                set_numbers(loop.numbers(*x), to);
+                if (loop.has_constants()) loop.run_beside(x, loop.copy(x0), n);
+                else
+                  for (step_index i = 0; i < n; ++i) loop.advance(*x, i);
+                auto const moved_numbers = numbers_of(loop.numbers(*x));
+                if (moved_numbers.size() != w.size()) return 1 / (h - h);
+                change = dot(w, less(moved_numbers, final_numbers));
+                return magnitude(change - dot(slope, less(std::move(to), from)));
+              });
 }
 
 }  // namespace cairn::detail

@@ -52,34 +52,35 @@ struct graph_node {
   [[nodiscard]] virtual graph_sizes least_sizes() const noexcept = 0;
 };
 
-template <class F, class Tape, class... In>
-struct forward_of { using type = std::invoke_result<F&, In const&..., Tape*>; };
-template <class F, class... In>
-struct forward_of<F, void, In...> { using type = std::invoke_result<F&, In const&...>; };
+template <class Fn, class Tape, class... In>
+struct forward_of { using type = std::invoke_result<Fn&, In const&..., Tape*>; };
+template <class Fn, class... In>
+struct forward_of<Fn, void, In...> { using type = std::invoke_result<Fn&, In const&...>; };
 
-template <class... A>
+template <class... Args>
 struct argument_list {};
-template <class... A, class... B>
-argument_list<A..., B...> operator+(argument_list<A...>, argument_list<B...>);
-template <bool Is, class... A>
-using arguments_if = std::conditional_t<Is, argument_list<A...>, argument_list<>>;
-template <class F, class List> inline constexpr bool takes_list = false;
-template <class F, class... A> inline constexpr bool takes_list<F, argument_list<A...>> = std::is_invocable_v<F&, A...>;
+template <class... Args, class... BarOf>
+argument_list<Args..., BarOf...> operator+(argument_list<Args...>, argument_list<BarOf...>);
+template <bool Is, class... Args>
+using arguments_if = std::conditional_t<Is, argument_list<Args...>, argument_list<>>;
+template <class Fn, class List> inline constexpr bool takes_list = false;
+template <class Fn, class... Args>
+inline constexpr bool takes_list<Fn, argument_list<Args...>> = std::is_invocable_v<Fn&, Args...>;
 
 /// Whether the last `count` parameters are references to non-const: what is added to a copy would be lost.
 template <class List>
 [[nodiscard]] consteval bool ends_in_references(std::type_identity<List>, std::size_t) { return true; }
-template <class... A>
-[[nodiscard]] consteval bool ends_in_references(std::type_identity<arguments<A...>>, std::size_t count) {
+template <class... Args>
+[[nodiscard]] consteval bool ends_in_references(std::type_identity<arguments<Args...>>, std::size_t count) {
   bool all = true;
-  std::size_t left = sizeof...(A);
+  std::size_t left = sizeof...(Args);
   ((all = all && (left-- > count ||
-                  (std::is_lvalue_reference_v<A> && !std::is_const_v<std::remove_reference_t<A>>))), ...);
+                  (std::is_lvalue_reference_v<Args> && !std::is_const_v<std::remove_reference_t<Args>>))), ...);
   return all;
 }
 /// The same for a function of the user's; true if it is generic or overloaded, because its parameters are then unknown.
-template <class F, std::size_t Count>
-inline constexpr bool adds_in_place = ends_in_references(parameters_of<F>(), Count);
+template <class Fn, std::size_t Count>
+inline constexpr bool adds_in_place = ends_in_references(parameters_of<Fn>(), Count);
 
 /// Whether each input that an adjoint reads is one of `Count` inputs. \tparam Reads  as in `adjoint_reads`
 template <class Reads, std::size_t Count>
@@ -111,10 +112,10 @@ requires(!std::is_void_v<Value>) inline constexpr bool
             adds_in_place<Adjoint, sizeof...(InBar)>;
 
 /// \tparam Reads  as in `adjoint_reads`   \tparam Ins, Bars  tuples of the inputs' types and their adjoints'
-template <class Reads, class F, class Adjoint, class Value, class Bar, class Ins, class Bars>
+template <class Reads, class Fn, class Adjoint, class Value, class Bar, class Ins, class Bars>
 class graph_node_of;
-template <class Reads, class F, class Adjoint, class Value, class Bar, class... In, class... InBar>
-class graph_node_of<Reads, F, Adjoint, Value, Bar, std::tuple<In...>, std::tuple<InBar...>> final : public graph_node {
+template <class Reads, class Fn, class Adjoint, class Value, class Bar, class... In, class... InBar>
+class graph_node_of<Reads, Fn, Adjoint, Value, Bar, std::tuple<In...>, std::tuple<InBar...>> final : public graph_node {
   using tape_type = typename Reads::tape_type;
   static constexpr bool is_taped = !std::is_void_v<tape_type>;
   using places = std::index_sequence_for<In...>;
@@ -179,7 +180,7 @@ class graph_node_of<Reads, F, Adjoint, Value, Bar, std::tuple<In...>, std::tuple
     else return std::tuple<>{};
   }
 
-  F forward_;
+  Fn forward_;
   Adjoint adjoint_;
 };
 

@@ -25,43 +25,44 @@
 namespace cairn::libtorch::detail {
 
 /// A module whose forward is called: a holder such as `torch::nn::Linear`, or a std::shared_ptr to a module.
-template <class F>
-concept pointed_module = torch::detail::is_module_holder<F>::value || requires {
-  requires std::same_as<F, std::shared_ptr<typename F::element_type>>;
-  requires std::derived_from<typename F::element_type, torch::nn::Module>;
+template <class Fn>
+concept pointed_module = torch::detail::is_module_holder<Fn>::value || requires {
+  requires std::same_as<Fn, std::shared_ptr<typename Fn::element_type>>;
+  requires std::derived_from<typename Fn::element_type, torch::nn::Module>;
 };
-template <class F>
-concept callable_module = pointed_module<F> || std::same_as<F, torch::nn::AnyModule>;
+template <class Fn>
+concept callable_module = pointed_module<Fn> || std::same_as<Fn, torch::nn::AnyModule>;
 
-template <class F, class... Arguments>
-concept calls_with = (pointed_module<F> &&
-                      requires(F & f, Arguments const&... arguments) { f->forward(arguments...); }) ||
-                     std::same_as<F, torch::nn::AnyModule> ||
-                     (!callable_module<F> && std::is_invocable_v<F&, Arguments const&...>);
-template <class F, class... Arguments>
-decltype(auto) call_with(F& f, Arguments const&... arguments) {
-  if constexpr (pointed_module<F>) return f->forward(arguments...);
-  else if constexpr (callable_module<F>) return f.forward(arguments...);
+template <class Fn, class... Arguments>
+concept calls_with = (pointed_module<Fn> &&
+                      requires(Fn & f, Arguments const&... arguments) { f->forward(arguments...); }) ||
+                     std::same_as<Fn, torch::nn::AnyModule> ||
+                     (!callable_module<Fn> && std::is_invocable_v<Fn&, Arguments const&...>);
+template <class Fn, class... Arguments>
+decltype(auto) call_with(Fn& f, Arguments const&... arguments) {
+  if constexpr (pointed_module<Fn>) return f->forward(arguments...);
+  else if constexpr (callable_module<Fn>) return f.forward(arguments...);
   else return std::invoke(f, arguments...);
 }
 /// Whether f takes the elements of a tuple as separate arguments.
-template <class F, class Tuple>
+template <class Fn, class Tuple>
 inline constexpr bool takes_elements = false;
-template <class F, class Tuple>
+template <class Fn, class Tuple>
   requires requires { std::tuple_size<Tuple>::value; }
-inline constexpr bool takes_elements<F, Tuple> = []<std::size_t... K>(std::index_sequence<K...>) {
-  return calls_with<F, std::tuple_element_t<K, Tuple>...>;
+inline constexpr bool takes_elements<Fn, Tuple> = []<std::size_t... Places>(std::index_sequence<Places...>) {
+  return calls_with<Fn, std::tuple_element_t<Places, Tuple>...>;
 }(std::make_index_sequence<std::tuple_size_v<Tuple>>{});
 /// Whether a single tuple is taken apart: a function gets its elements if it takes them; a module gets the tuple if it
 /// takes that.
-template <class F, class... Arguments>
+template <class Fn, class... Arguments>
 inline constexpr bool is_unpacked = false;
-template <class F, class Tuple>
-inline constexpr bool is_unpacked<F, Tuple> = takes_elements<F, Tuple> && !(callable_module<F> && calls_with<F, Tuple>);
+template <class Fn, class Tuple>
+inline constexpr bool is_unpacked<Fn, Tuple> =
+    takes_elements<Fn, Tuple> && !(callable_module<Fn> && calls_with<Fn, Tuple>);
 
-template <class F, class... Arguments>
-decltype(auto) call_region(F& f, Arguments const&... arguments) {
-  if constexpr (is_unpacked<F, Arguments...>)
+template <class Fn, class... Arguments>
+decltype(auto) call_region(Fn& f, Arguments const&... arguments) {
+  if constexpr (is_unpacked<Fn, Arguments...>)
     return std::apply([&](auto const&... element) -> decltype(auto) { return call_with(f, element...); }, arguments...);
   else return call_with(f, arguments...);
 }
@@ -93,43 +94,43 @@ template <class... T>
                     like);  // braces evaluate from left to right
 }
 
-template <class Result, class... P>
-std::type_identity<Result> declared_result(Result (*)(P...));
-template <class Result, class Of, class... P>
-std::type_identity<Result> declared_result(Result (Of::*)(P...));
-template <class Result, class Of, class... P>
-std::type_identity<Result> declared_result(Result (Of::*)(P...) const);
+template <class Result, class... Plan>
+std::type_identity<Result> declared_result(Result (*)(Plan...));
+template <class Result, class Of, class... Plan>
+std::type_identity<Result> declared_result(Result (Of::*)(Plan...));
+template <class Result, class Of, class... Plan>
+std::type_identity<Result> declared_result(Result (Of::*)(Plan...) const);
 /// The declared result of a function, or of a module's forward, independent of its arguments; void if it has more than
 /// one signature.
-template <class F>
+template <class Fn>
 struct result_said { using type = void; };
-template <class F>
-  requires requires(F f) { declared_result(f); }
-struct result_said<F> : decltype(declared_result(std::declval<F>())) {};
-template <class F>
-  requires(!std::derived_from<F, torch::nn::Module> && !pointed_module<F> &&
-           requires { declared_result(&F::operator()); })
-struct result_said<F> : decltype(declared_result(&F::operator())) {};
-template <class F>
-  requires(std::derived_from<F, torch::nn::Module> && requires { declared_result(&F::forward); })
-struct result_said<F> : decltype(declared_result(&F::forward)) {};
-template <class F>
-  requires(pointed_module<F> && requires(F& f) { typename result_said<std::remove_cvref_t<decltype(*f)>>::type; })
-struct result_said<F> : result_said<std::remove_cvref_t<decltype(*std::declval<F&>())>> {};
+template <class Fn>
+  requires requires(Fn f) { declared_result(f); }
+struct result_said<Fn> : decltype(declared_result(std::declval<Fn>())) {};
+template <class Fn>
+  requires(!std::derived_from<Fn, torch::nn::Module> && !pointed_module<Fn> &&
+           requires { declared_result(&Fn::operator()); })
+struct result_said<Fn> : decltype(declared_result(&Fn::operator())) {};
+template <class Fn>
+  requires(std::derived_from<Fn, torch::nn::Module> && requires { declared_result(&Fn::forward); })
+struct result_said<Fn> : decltype(declared_result(&Fn::forward)) {};
+template <class Fn>
+  requires(pointed_module<Fn> && requires(Fn& f) { typename result_said<std::remove_cvref_t<decltype(*f)>>::type; })
+struct result_said<Fn> : result_said<std::remove_cvref_t<decltype(*std::declval<Fn&>())>> {};
 
 /// The likely result type of a refused region: the declared result of f, or the type of the first argument with
 /// tensors, or a tensor.
-  template <class F, class... Arguments>
+  template <class Fn, class... Arguments>
   using refused_region =
-      typename cairn::detail::first_returned<std::remove_cvref_t<typename result_said<F>::type>,
+      typename cairn::detail::first_returned<std::remove_cvref_t<typename result_said<Fn>::type>,
                                              std::conditional_t<tensor_state<Arguments>, Arguments, void>...,
                                              at::Tensor>::type;
 
   /// The buffers that a recomputation of f does not change, if f is a module.
-  template <class F>
-  [[nodiscard]] std::vector<at::Tensor> buffers_of_function(F& f) {
-    if constexpr (pointed_module<F>) return f->buffers();
-    else if constexpr (callable_module<F>) return f.ptr()->buffers();
+  template <class Fn>
+  [[nodiscard]] std::vector<at::Tensor> buffers_of_function(Fn& f) {
+    if constexpr (pointed_module<Fn>) return f->buffers();
+    else if constexpr (callable_module<Fn>) return f.ptr()->buffers();
     else return {};
 }
 

@@ -57,8 +57,8 @@ struct captured_arguments {
     (note(inputs), ...);
   }
   /// Calls `f` with other tensors in place of those of the arguments. Returns the tensors of its result.
-  template <class F>
-  [[nodiscard]] tensor_list call(F const& f, tensor_list const& leaves) {
+  template <class Fn>
+  [[nodiscard]] tensor_list call(Fn const& f, tensor_list const& leaves) {
     auto const made = std::apply(f, read_arguments(given, leaves));
     auto parts = tensors_of(made);
     tensor_list const empty(parts.size());

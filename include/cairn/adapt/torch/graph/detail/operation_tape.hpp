@@ -233,9 +233,9 @@ class operation_tape {
     look(results, saved_place::kind::result, asks_results_, [&](std::size_t) { return refers.results; });
   }
   [[nodiscard]] static bool lies_in(at::Tensor const& part, at::Tensor const& t) {
-    return part.defined() && t.defined() && part.layout() == at::kStrided && t.layout() == at::kStrided && part.is_alias_of(t) &&
-           part.scalar_type() == t.scalar_type() && part.is_conj() == t.is_conj() && part.is_neg() == t.is_neg() &&
-           !t.is_conj() && !t.is_neg();
+    return part.defined() && t.defined() && part.layout() == at::kStrided && t.layout() == at::kStrided &&
+           part.is_alias_of(t) && part.scalar_type() == t.scalar_type() && part.is_conj() == t.is_conj() &&
+           part.is_neg() == t.is_neg() && !t.is_conj() && !t.is_neg();
   }
   void count_uses() {
     uses_.resize(gathers_.size());
