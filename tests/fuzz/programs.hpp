@@ -487,7 +487,7 @@ void loops_over(program& p) {
 inline void structures(program& p) {
   using K = of_structure;
   loop<K> const l{p};
-  auto const plan = plan_for(p, l.n, fits<of_leaf>).plan;
+  any_schedule const plan = in_memory{plan_for(p, l.n, fits<of_leaf>).plan};
   if (!fits<of_leaf>(plan)) return;
   step_index const bad = p.from.in(0, l.n / 2);
   unsigned const how = unsigned(p.from.in(0, 5));
