@@ -45,6 +45,13 @@ namespace cairn::detail {
                      "give a store for that tier after the plan or the adjoint, or plan for memory alone; "
                      "cairn::in_memory{plan} keeps all of these states in memory"};
 }
+/// The counts in closed form if the plan knows them, because a walk of 2^63 steps does not end; else by a walk.
+template <class Plan>
+[[nodiscard]] schedule_counts counts_where_known(Plan const& plan) {
+  if constexpr (counted_schedule<Plan>)
+    if (knows_counts(plan)) return plan.counts();
+  return walked_counts(plan);
+}
 /// Refuses a plan that names tiers which its store does not have. A plan that has slots elsewhere may not use them.
 /// \throws invalid_plan
 template <class Store, class Plan, class State>
@@ -52,7 +59,7 @@ void check_tiers([[maybe_unused]] char const* who, [[maybe_unused]] Plan const& 
                  [[maybe_unused]] State const& x0) {
   if constexpr (std::is_same_v<Store, memory_store>) {
     if (!leaves_memory(plan)) return;
-    schedule_counts const counts = walked_counts(plan);
+    schedule_counts const counts = counts_where_known(plan);
     bool elsewhere = false;
     for (std::size_t k = 1; k < tier_count; ++k) elsewhere = elsewhere || counts.tiers[k].peak > 0;
     if (!elsewhere) return;
