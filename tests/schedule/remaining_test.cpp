@@ -167,7 +167,7 @@ TEST_CASE("the rest of a loop of 2^63-1 steps is exact", "[schedule][remaining]"
     for (int k = 0; k < 100'000; ++k)
       if (auto const bad = machine.obey(cursor.next()); bad != flaw::none) FAIL(describe(bad));
   }
-  CHECK_THROWS_AS((remaining{{longest, longest, true, longest}, nullptr, 0}), std::bad_alloc);
+  CHECK_THROWS_AS((remaining{{longest, longest, true, longest}, nullptr, 0}), out_of_memory);
 }
 
 TEST_CASE("a sweep cannot have stopped just anywhere", "[schedule][remaining]") {

@@ -86,6 +86,7 @@ Bar rest_of_sweep(Step& step, X0& x0, PlanGiven const& given, resume_point<Bar, 
   run.begin_again(x0, plan, {steps, position.open, true}, {shape_of_step<Step, State>().form, shape.form});
   reversal<State, Step, Adjoint, Bar, false> user{step, adjoint, run.tapes(), 0};
   emplace_by(user.bar, [&] { return taken_out_by([&]() -> Bar&& { return std::move(position.bar); }); });
+  run.bring_live(step);
   run.run_rest(step, user, observer);
   run.ended();
   return std::move(*user.bar);
@@ -101,6 +102,7 @@ Bar sweep_from_the_way(Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoin
   sweep run{work, "cairn::resume", options};
   run.begin_again(x0, plan, {step_index(plan.steps()), 0, false}, {shape_of_step<Step, State>().form, shape.form});
   reversal<State, Step, Adjoint, Bar, true> user{step, adjoint, run.tapes(), 0};
+  run.bring_live(step);
   run.run_rest(step, user, observer);
   run.seed(user.bar, std::forward<Seed>(seed));
   if constexpr (shape.form == adjoint_form::with_next) run.states().final_becomes_next();
@@ -128,8 +130,10 @@ template <class Workspace, class PlanGiven>
 /// The adjoint of the initial state for a sweep of `plan` that stopped at `position`, by an exception or with its
 /// process.
 ///
-/// Replans the rest around the states that the workspace's store still holds, recomputes what is missing, and gives the
-/// same bits as a sweep that was never stopped. If the store lost everything, this costs the steps of a new sweep over
+/// Goes on where the plan was, with the states that the workspace's store still holds, and gives the same bits as a sweep
+/// that was never stopped. A store that outlives its sweeps, or may lose states, goes on with the plan itself, and what
+/// is missing is made again when the plan asks for it; otherwise, and for plans with tapes, the rest is planned anew
+/// around the states that are held. If the store lost everything, this costs the steps of a new sweep over
 /// [0, open). Before any step runs it checks that x0 is the initial state: by a hash that the workspace stores when a
 /// sweep stops, or else by the slot of state 0 of a store that outlives its sweeps. The check is not possible if
 /// neither has state 0, if not all bytes of the state's type are visible to `visit_buffers`, or after the `reverse` of

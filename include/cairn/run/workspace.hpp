@@ -26,14 +26,20 @@ namespace detail {
 template <class Plan, bool Tiers = requires(Plan const& plan) { plan.slot_tier(slot_index{}); }>
 struct plan_tiers {
   void keep(Plan const&) noexcept {}
+  /// Whether the plan says where each slot is.
+  [[nodiscard]] static constexpr bool known() noexcept { return false; }
   [[nodiscard]] tier operator()(slot_index) const noexcept { return tier::memory; }
 };
 template <class Plan>
 struct plan_tiers<Plan, true> {
   void keep(Plan const& adopted) { plan = adopted; }
+  [[nodiscard]] bool known() const { return has_slot_tiers(*plan); }
   [[nodiscard]] tier operator()(slot_index slot) const { return slot_tier(*plan, slot); }
   maybe<Plan> plan;
 };
+
+/// Whether the plan is that of a loop of unknown length, which has no steps yet.
+template <class Plan> inline constexpr bool is_open_plan = requires { requires bool(Plan::is_open); };
 
 /// The ledger of a sweep without replay check.
 struct no_ledger {};

@@ -22,7 +22,11 @@ struct stopped_sweep {
   bool turned = false;   ///< whether the final state has been reached
   slot_index slots = 0;  ///< all slots, full or empty
   step_index leaf = 1;  ///< the most steps of one `reverse`
+  /// Slots of other tiers are read, but not written any more: where a transfer costs more than a few steps.
+  bool saves_in_memory = false;
 };
+/// In place of the state of a slot that cannot be written.
+inline constexpr step_index unusable_slot = -2;
 
 /// A sweep between two actions, without live state and stored tapes. Does not own `stored`.
 struct sweep_position {

@@ -31,7 +31,8 @@ class remaining {
  public:
   class cursor;
 
-  /// \param state_in  state_in(slot) returns the state that a slot holds, negative for none; called for 0 .. slots - 1
+  /// \param state_in  state_in(slot) returns the state that a slot holds, negative for none, `unusable_slot` for a slot
+  ///   that cannot be written; called for 0 .. slots - 1
   /// \param tier_of   tier_of(slot) returns the tier of a slot; memory by default
   /// \throws invalid_plan   unless 0 <= open <= steps, open = steps before the turn and a multiple of leaf or steps
   /// after it, slots >= 0, leaf >= 1, and every stored state is one of the loop
@@ -53,14 +54,20 @@ class remaining {
   constexpr void assign(stopped_sweep const& sweep, StateIn state_in, TierOf tier_of = {}) {
     detail::check_stop(sweep);
     std::size_t count = 0;
-    for (slot_index slot = 0; slot < sweep.slots; ++slot)
+    auto const can_write = [&](slot_index slot) {
+      return step_index(state_in(slot)) != unusable_slot && (!sweep.saves_in_memory || tier_of(slot) == tier::memory);
+    };
+    slot_index unwritable = 0;
+    for (slot_index slot = 0; slot < sweep.slots; ++slot) {
       if (step_index(state_in(slot)) >= 0) ++count;
+      if (!can_write(slot)) ++unwritable;
+    }
     start_.stored_.assign(count, {});
     count = 0;
     for (slot_index slot = 0; slot < sweep.slots && count < start_.stored_.size(); ++slot)
       if (step_index const state = step_index(state_in(slot)); state >= 0)
         start_.stored_[count++] = {slot, state, tier_of(slot)};
-    arrange(sweep, tier_of);
+    arrange(sweep, tier_of, unwritable, can_write);
   }
   /// \throws invalid_plan
   template <class TierOf = detail::all_in_memory>
@@ -69,7 +76,11 @@ class remaining {
     detail::check_stop(sweep);
     start_.stored_.assign(stored_count, {});
     for (std::size_t k = 0; k < stored_count; ++k) start_.stored_[k] = stored[k];
-    arrange(sweep, tier_of);
+    auto const can_write = [&](slot_index slot) { return !sweep.saves_in_memory || tier_of(slot) == tier::memory; };
+    slot_index unwritable = 0;
+    if (sweep.saves_in_memory)
+      for (slot_index slot = 0; slot < sweep.slots; ++slot) unwritable += can_write(slot) ? 0 : 1;
+    arrange(sweep, tier_of, unwritable, can_write);
   }
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return start_.steps_; }  ///< length of the whole loop
@@ -173,8 +184,11 @@ class remaining {
     /// Whether there is another gap; frees the slot of this gap's first state.
     constexpr bool leave() noexcept {
       finished_ = gap_ == 0;
-      if (!finished_) free_[free_count_++] = stored_[--gap_];
+      if (!finished_ && can_write(stored_[--gap_])) free_[free_count_++] = stored_[gap_];
       return !finished_;
+    }
+    [[nodiscard]] constexpr bool can_write(stored_state const& freed) const noexcept {
+      return !saves_in_memory_ || freed.where == tier::memory;
     }
 
     detail::table<stored_state> stored_;  // first states of gaps in order; then those that are dropped at once
@@ -187,16 +201,16 @@ class remaining {
     step_index inside_leaves_ = 0;
     step_index end_ = 0;                 // the end of the gap
     revolve::cursor inside_ = revolve{0, 1}.walk();
-    bool turned_ = false, enter_ = true, drop_start_ = false, finished_ = false;
+    bool turned_ = false, enter_ = true, drop_start_ = false, finished_ = false, saves_in_memory_ = false;
   };
 
  private:
-  template <class TierOf>
-  constexpr void arrange(stopped_sweep const& sweep, TierOf& tier_of) {
+  template <class TierOf, class CanWrite>
+  constexpr void arrange(stopped_sweep const& sweep, TierOf& tier_of, slot_index unwritable, CanWrite can_write) {
     std::size_t const useful = detail::put_useful_first(start_.stored_, sweep);
     slots_ = sweep.slots;
     start_.gap_ = start_.next_useless_ = useful;
-    start_.free_count_ = detail::list_empty_slots(start_.stored_, useful, sweep, start_.free_);
+    start_.free_count_ = detail::list_empty_slots(start_.stored_, useful, sweep, start_.free_, unwritable, can_write);
     one_tier_ = true;
     for (std::size_t k = 0; k < start_.free_count_; ++k) {
       start_.free_[k].where = tier_of(start_.free_[k].slot);
@@ -207,6 +221,7 @@ class remaining {
     start_.leaf_ = sweep.leaf;
     start_.open_ = sweep.open;
     start_.turned_ = sweep.turned;
+    start_.saves_in_memory_ = sweep.saves_in_memory;
     start_.finished_ = sweep.turned && sweep.open == 0;
     start_.enter_ = !start_.finished_;
   }
@@ -216,10 +231,11 @@ class remaining {
   constexpr void each_gap(Fn f) const noexcept {
     step_index open = start_.open_;
     std::size_t empty = start_.free_count_;
-    for (std::size_t gap = start_.gap_ + 1; gap-- > 0 && !start_.finished_; ++empty) {
+    for (std::size_t gap = start_.gap_ + 1; gap-- > 0 && !start_.finished_;) {
       step_index const base = gap > 0 ? start_.stored_[gap - 1].state : 0;
       f(gap, base, open, cursor::over(open - base, start_.leaf_, empty));
       open = base;
+      if (gap > 0 && start_.can_write(start_.stored_[gap - 1])) ++empty;
     }
   }
 

@@ -37,14 +37,16 @@ struct frames_of {
 /// Keeps states by slot. A store may keep a frame itself (`keep`: nothing is copied), or copy or serialise the state in
 /// it, at once or later; until the copy is finished, the store owns the frame by `keep`. A store never sees an action.
 /// - begin(slots): forget everything; slots are numbered 0..slots-1
-/// - save(frames, place, i, frame): store state i, which is in `frame`
+/// - save(frames, place, i, frame): store state i, which is in `frame`. May return bool, with `may_lose`: false if the
+///   slot cannot be written; this sweep does not use it again
 /// - load(frames, place, i) -> frame: a frame with state i that the caller owns once and releases; no_frame if the
 ///   state is lost
 /// - drop(frames, place): free the slot
 /// Optional members:
 /// - static constexpr bool keeps_frames = true: every slot holds a frame of the sweep, so the sweep reserves frames for
 ///   all slots; `frame(slot) -> frame_id` returns the slot's frame or no_frame
-/// - static constexpr bool may_lose = true: a load may return no_frame; the sweep then replans the rest and continues
+/// - static constexpr bool may_lose = true: a load may return no_frame; the sweep then runs to that state again from the
+///   nearest one before it, saves it again, and goes on with its plan
 /// - extra_frames() -> slot_index: most frames that it owns besides its slots while saves complete late; 0 by default
 /// - settle(frames): finish pending saves and release their frames, also when it throws; called when the sweep runs out
 ///   of frames, when it ends or throws, and before its workspace dies or runs another sweep. What it throws passes to
@@ -67,10 +69,19 @@ template <class Store> inline constexpr bool keeps_frames = requires { requires 
 /// A store of the library, which loads every state of a valid plan; its loads are not checked.
 template <class Store> inline constexpr bool loses_nothing = false;
 template <class Store> inline constexpr bool may_lose = requires { requires bool(Store::may_lose); };
+/// Whether a save may say that it failed.
+template <class Store, class Frames>
+concept fails_to_save = requires(Store& store, Frames& frames, place where, step_index i, frame_id frame) {
+  { store.save(frames, where, i, frame) } -> std::same_as<bool>;
+};
 template <class Store>
 concept outliving_store = requires(Store const& store) {
   { store.at(slot_index{}) } -> std::same_as<step_index>;
 };
+
+/// Whether sweeps make states again that this store does not have: states that it lost, or that were not in it when the
+/// sweep was resumed.
+template <class Store> inline constexpr bool mends_states = may_lose<Store> || outliving_store<Store>;
 
 /// Most frames that a store may own at once.
 template <class Store>

@@ -9,6 +9,7 @@
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/numbers.hpp>
 #include <cairn/run/detail/frames.hpp>
+#include <cairn/run/detail/lost_states.hpp>
 #include <cairn/run/detail/sweep_memory.hpp>
 
 namespace cairn::detail {
@@ -52,17 +53,23 @@ class copied_states : public sweep_memory<State, Store> {
   void advance(Step& step, step_index from, step_index to, step_index& failed) {
     pool_.run(step, live_, from, to, failed);
   }
-  void save(place where, step_index i) { this->save_frame(where, i, live_); }
+  /// Returns false if the slot cannot be written.
+  [[nodiscard]] bool save(place where, step_index i) { return this->save_frame(where, i, live_); }
   /// Returns false if the store has lost that state; there is no live state then.
   [[nodiscard]] bool load(place where, step_index i) {
-    if constexpr (keeps_frames<store_type> && !may_lose<store_type>) {  // needs no free frame: the slot holds one
+    if constexpr (keeps_frames<store_type> && !memory::makes_again) {  // needs no free frame: the slot holds one
       frame_id const before = std::exchange(live_, this->load_frame(where, i));
       if (before != no_frame) pool_.release(before);
       return true;
     }
     pool_.forget(live_);
     live_ = this->load_frame(where, i);
-    return !may_lose<store_type> || live_ != no_frame;
+    return !memory::makes_again || live_ != no_frame;
+  }
+  /// Makes state i, which the store lacks, live, and saves it in its slot again. Returns how many steps it ran.
+  template <class Step>
+  std::uint64_t make_again(Step& step, place where, step_index i, step_index& failed, bool& saved) {
+    return remake(*this, *this, step, where, i, failed, saved);
   }
   void load_initial() {
     pool_.forget(live_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file execute.hpp  Obeys the actions of a cursor: the one loop of every sweep.
+#include <concepts>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -10,11 +11,12 @@
 #include <cairn/core/event.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/sweep_failure.hpp>
+#include <cairn/store/store.hpp>
 
 namespace cairn::detail {
 
-/// Why `execute` returned: the turn is made, a reverse asked to pause, the plan is done, or a checkpoint is lost.
-enum class stop_reason : std::uint8_t { turned, paused, done, lost };
+/// Why `execute` returned: the turn is made, a reverse asked to pause, the plan is done, or a slot could not be written.
+enum class stop_reason : std::uint8_t { turned, paused, done, unwritten };
 
 /// The progress of a sweep.
 struct sweep_status {
@@ -120,11 +122,20 @@ struct no_hooks {
   [[nodiscard]] static constexpr bool pauses() noexcept { return false; }
 };
 
-/// Obeys actions until the turn has been made, `user` wants to pause at a reverse, a load finds nothing, or the plan is
-/// done.
-/// - `states` define what states and places are: advance(step, from, to, failed), save(place, i), load(place, i), which
-///   returns false if state i is lost, load_initial(), drop(place); for observers bytes(), and seen(after_turn) or
-///   visit(a, moment, sink, context).
+/// States that a store may lose, and that can be made again.
+template <class States> inline constexpr bool makes_again = requires { requires bool(States::makes_again); };
+/// Whether a save of these states tells whether it succeeded.
+template <class States>
+concept tells_saved = requires(States& states, place where, step_index i) {
+  { states.save(where, i) } -> std::same_as<bool>;
+};
+
+/// Obeys actions until the turn has been made, `user` wants to pause at a reverse, a slot cannot be written, or the plan
+/// is done.
+/// - `states` define what states and places are: advance(step, from, to, failed), save(place, i), which may return
+///   whether it succeeded, load(place, i), load_initial(), drop(place); for observers bytes(), and seen(after_turn) or
+///   visit(a, moment, sink, context). If `load` returns false, state i is lost; make_again(step, place, i, failed, saved)
+///   makes it live, saves it again if it can, and returns how many steps it ran.
 /// - `user` supplies what depends on the adjoint: turn(states, a, failed) and record(states, a), which return how many
 ///   steps they ran, restart(states, a) if can_restart, drop_tape(states, slot), pauses(), reverse(states, a).
 template <class Cursor, class States, class Step, class User, class Observer>
@@ -149,15 +160,27 @@ stop_reason execute(Cursor& cursor, States& states, Step& step, User& user, Obse
           states.advance(step, a.from, a.to, failed);
           ran.sum += std::uint64_t(a.to - a.from);
           break;
-        case action_kind::save: states.save({a.slot, a.where}, a.from); break;
+        case action_kind::save:
+          if constexpr (!tells_saved<States>) states.save({a.slot, a.where}, a.from);
+          else if (!states.save({a.slot, a.where}, a.from)) {
+            tell(moment::after);
+            return stop_reason::unwritten;
+          }
+          break;
         case action_kind::load:
           if (User::can_restart && a.what == content::tape) {
             user.restart(states, a);
           } else if (a.slot == no_slot) {
             states.load_initial();
+          } else if constexpr (!makes_again<States>) {
+            (void)states.load({a.slot, a.where}, a.from);
           } else if (!states.load({a.slot, a.where}, a.from)) {
-            tell(moment::after);
-            return stop_reason::lost;
+            bool saved = true;
+            ran.sum += states.make_again(step, {a.slot, a.where}, a.from, failed, saved);
+            if (!saved) {
+              tell(moment::after);
+              return stop_reason::unwritten;
+            }
           }
           break;
         case action_kind::drop:

@@ -14,6 +14,7 @@ namespace cairn::detail {
 template <class Plan>
 struct open_plan : Plan {
   explicit open_plan(Plan const& plan) : Plan{plan} {}
+  static constexpr bool is_open = true;
   [[nodiscard]] static constexpr step_index steps() noexcept { return 0; }
   [[nodiscard]] static constexpr step_index leaf() noexcept { return 1; }
 };

@@ -14,6 +14,7 @@
 #include <cairn/core/numbers.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/run/detail/execute.hpp>
+#include <cairn/run/detail/lost_states.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::detail {
@@ -38,12 +39,18 @@ class replayed_states {
     if (!ledger_.on()) return states_.advance(step, from, to, failed);
     along(from, to, [&](step_index at, step_index next) { run(step, at, next, failed); });
   }
-  void save(place where, step_index i) {
-    states_.save(where, i);
+  [[nodiscard]] bool save(place where, step_index i) {
+    bool const saved = states_.save(where, i);
     if (ledger_.on() && !ledger_.saved(where.slot, i, hash_of_live(i))) fail(i);
+    return saved;
   }
   [[nodiscard]] bool load(place where, step_index i) {
     return brought_back(where.slot, i, [&] { return states_.load(where, i); });
+  }
+  static constexpr bool makes_again = States::makes_again;
+  template <class Step>
+  std::uint64_t make_again(Step& step, place where, step_index i, step_index& failed, bool& saved) {
+    return remake(*this, states_, step, where, i, failed, saved);
   }
   void load_initial() {
     (void)brought_back(ledger_.initial_place(), 0, [&] { return states_.load_initial(), true; });

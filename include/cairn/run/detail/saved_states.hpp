@@ -9,6 +9,7 @@
 #include <cairn/core/event.hpp>
 #include <cairn/run/detail/frames.hpp>
 #include <cairn/run/detail/live_object.hpp>
+#include <cairn/run/detail/lost_states.hpp>
 #include <cairn/run/detail/sweep_memory.hpp>
 
 namespace cairn::detail {
@@ -47,20 +48,26 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
     unpark();
     run_in_place(step, object_.changed(), from, to, failed);
   }
-  void save(place where, step_index i) {
+  /// Returns false if the slot cannot be written.
+  [[nodiscard]] bool save(place where, step_index i) {
     bool const is_parked = parked_ != no_frame;
     frame_id const k = is_parked ? parked_ : frame_with(i);
     if (is_parked) pool_.keep(k);
     typename frames<snapshot>::holder guard{pool_, k};
-    this->save_frame(where, i, k);
+    return this->save_frame(where, i, k);
   }
   [[nodiscard]] bool load(place where, step_index i) {
     pool_.forget(parked_);
     frame_id const k = this->load_frame(where, i);
-    if (may_lose<store_type> && k == no_frame) return false;
+    if (memory::makes_again && k == no_frame) return false;
     typename frames<snapshot>::holder guard{pool_, k};
     put_back(k);
     return true;
+  }
+  /// Makes state i, which the store lacks, live, and saves it in its slot again. Returns how many steps it ran.
+  template <class Step>
+  std::uint64_t make_again(Step& step, place where, step_index i, step_index& failed, bool& saved) {
+    return remake(*this, *this, step, where, i, failed, saved);
   }
   void load_initial() {
     pool_.forget(parked_);

@@ -13,6 +13,7 @@
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/detail/copied_states.hpp>
 #include <cairn/run/detail/execute.hpp>
+#include <cairn/run/detail/lost_states.hpp>
 #include <cairn/run/detail/maybe.hpp>
 #include <cairn/run/detail/replayed_states.hpp>
 #include <cairn/run/workspace.hpp>
@@ -96,8 +97,8 @@ struct resumed_at {
 };
 
 /// One sweep in a workspace; while it exists no other sweep can begin there. The workspace holds what outlives the
-/// sweep: states, cursor and progress. After a lost checkpoint, or in a resumed sweep, a cursor over the rest replaces
-/// the plan's.
+/// sweep: states, cursor and progress. Where the plan cannot go on, after its resources are gone or in a resumed sweep, a
+/// cursor over the rest replaces the plan's.
 /// \tparam Options  whether a replay check is possible; which one is chosen at run time
 template <class State, class Plan, class Store, class Options>
 class sweep {
@@ -161,14 +162,30 @@ class sweep {
       check_initial_state(given);
     }
     sweep_setup setup = setup_for(plan, form);
-    if (saved_state<State> && !at.turned) ++setup.working;  // the initial state is kept while the turn keeps live
+    constexpr bool mends = states_type::makes_again;
+    // The initial state of an object is kept in addition to the states of the plan.
+    if (saved_state<State> && (!at.turned || (mends && !may_lose<store_type>))) ++setup.working;
     states().begin_again(x0, setup);
     states().note_held(work_.tier_of_);
-    replan([this](slot_index slot) { return states().state_in(slot); },
-           [this](slot_index slot) { return work_.tier_of_(slot); });
     if constexpr (outliving_store<store_type>)
       if (noted == 0 && given != 0) check_stored_initial_state(given);
     notes_stop_ = true;
+    if constexpr (mends && !is_open_plan<Plan>)
+      if (goes_on_in(plan, at)) return;
+    replan([this](slot_index slot) { return states().state_in(slot); },
+           [this](slot_index slot) { return work_.tier_of_(slot); });
+  }
+  /// Brings the state back that a resumed sweep needs first.
+  template <class Step>
+  void bring_live([[maybe_unused]] Step& step) {
+    if constexpr (states_type::makes_again) {
+      if (live_wanted_ < 0) return;
+      step_index failed = live_wanted_;
+      auto&& running = watched(&step);
+      status().ran += annotate_failure(status(), status().turned ? phase::recompute : phase::forward, failed,
+                                       [&] { return make_live(running, states(), step, live_wanted_, failed); });
+      live_wanted_ = -1;
+    }
   }
   /// Called between the turn and the first reverse.
   template <class Bar, class Seed>
@@ -190,36 +207,30 @@ class sweep {
   /// This part ended normally and another follows: saves may still be pending then.
   void goes_on() noexcept { goes_on_ = true; }
 
-  /// Obeys actions until something other than a lost checkpoint stops the sweep. Compiled for speed wherever it is
-  /// called: g++ treats a function that calls a cold one, as `estimate` does, as cold itself, together with all that it
-  /// calls.
+  /// Obeys actions until something other than a slot that cannot be written stops the sweep. Compiled for speed wherever
+  /// it is called: g++ treats a function that calls a cold one, as `estimate` does, as cold itself, together with all
+  /// that it calls.
   template <class Step, class User, class Observer>
   [[gnu::noinline, gnu::hot]] stop_reason run_plan(Step& step, User& user, Observer& observer) {
-    if constexpr (may_lose<store_type>) {
-      if (work_.on_rest_) return run_rest(step, user, observer);
-      auto&& running = watched(&step);
-      stop_reason const answer = execute(*work_.walk_, running, step, user, observer, status());
-      if (answer != stop_reason::lost) return answer;
-      replan_after_loss(user);
-      return run_rest(step, user, observer);
-    } else {
+    if constexpr (states_type::makes_again) return run_rest(step, user, observer);
+    else {
       auto&& running = watched(&step);
       return execute(*work_.walk_, running, step, user, observer, status());
     }
   }
-  /// The same for a sweep that was replanned.
+  /// The same for a sweep that may have been replanned.
   template <class Step, class User, class Observer>
   stop_reason run_rest(Step& step, User& user, Observer& observer) {
     auto&& running = watched(&step);
     for (;;) {
-      stop_reason const answer = execute(*work_.rest_, running, step, user, observer, status());
-      if constexpr (may_lose<store_type>) {
-        if (answer == stop_reason::lost) {
-          replan_after_loss(user);
-          continue;
+      stop_reason const answer = work_.on_rest_ ? execute(*work_.rest_, running, step, user, observer, status())
+                                                : execute(*work_.walk_, running, step, user, observer, status());
+      if (answer != stop_reason::unwritten) return answer;
+      if constexpr (may_lose<store_type>)
+        if (!another_slot_works()) {
+          user.drop_all_tapes();
+          replan_around_held();
         }
-      }
-      return answer;
     }
   }
 
@@ -330,26 +341,53 @@ class sweep {
             stored != 0 && stored != given)
           refuse_initial_state();
   }
-  /// Replans the rest around the states that still exist: `state_in(slot)` is the state in a slot, -1 for none;
-  /// `tier_in(slot)` its tier.
+  /// Goes on with the plan itself, at the place that fits best to what the store still holds; what is missing there is
+  /// made again when the plan asks for it. Returns false if the plan has no such place.
+  bool goes_on_in(Plan const& plan, resumed_at const& at) {
+    place_in_plan const place = find_place(plan.walk(), at.steps, at.open, at.turned, plan.slots(),
+                                           [this](slot_index slot) { return states().held()[std::size_t(slot)].at; });
+    if (!place.found) return false;
+    work_.walk_ = plan.walk();
+    for (std::uint64_t k = 0; k < place.actions; ++k)
+      if (action const a = (*work_.walk_).next(); a.kind == action_kind::save) states().note_tier({a.slot, a.where});
+    live_wanted_ = place.live;
+    return true;
+  }
+  /// Replans the rest around the states that still exist: `state_in(slot)` is the state in a slot, negative for none;
+  /// `tier_in(slot)` its tier. The costs of transfers are not known here: slots in other tiers than memory are written
+  /// only if memory alone would take four times as many steps.
   template <class StateIn, class TierIn>
   void replan(StateIn state_in, TierIn tier_in) {
-    remaining const left{
-        {work_.steps_, status().open, status().turned, work_.slots_, work_.leaf_}, state_in, tier_in};
-    work_.rest_ = left.walk();
+    stopped_sweep at{work_.steps_, status().open, status().turned, work_.slots_, work_.leaf_};
+    remaining const all{at, state_in, tier_in};
+    work_.rest_ = all.walk();
+    if (!all.is_counted()) {
+      at.saves_in_memory = true;
+      remaining const near{at, state_in, tier_in};
+      if (near.counts().advances <= 4 * all.counts().advances) work_.rest_ = near.walk();
+    }
     work_.on_rest_ = true;
+  }
+  /// Whether a save to some other empty slot of the tier works, where one has just failed. Slots that fail, too, are not
+  /// tried again. The state that was to be saved is live, and is not kept: it is made again when it is needed.
+  [[nodiscard]] bool another_slot_works() {
+    auto const failed = states().unwritten();
+    if (!work_.tier_of_.known() && failed.where != tier::memory) return true;  // not known which slots are there
+    for (slot_index slot = 0; slot < work_.slots_; ++slot) {
+      auto const& held = states().held()[std::size_t(slot)];
+      if (held.at >= 0 || held.unwritable || work_.tier_of_(slot) != failed.where) continue;
+      if (!states().save({slot, failed.where}, failed.at)) continue;
+      states().drop({slot, failed.where});
+      return true;
+    }
+    return false;
   }
   /// The same around the states that this sweep has noted, with their tiers: a plan may use tiers without saying which
   /// slot is where.
   void replan_around_held() {
     auto const held = [this](slot_index slot) -> auto const& { return states().held()[std::size_t(slot)]; };
-    replan([&](slot_index slot) { return held(slot).at; },
+    replan([&](slot_index slot) { return held(slot).unwritable ? unusable_slot : held(slot).at; },
            [&](slot_index slot) { return held(slot).at < 0 ? work_.tier_of_(slot) : held(slot).where; });
-  }
-  template <class User>
-  void replan_after_loss(User& user) {
-    user.drop_all_tapes();
-    replan_around_held();
   }
   /// Notes the hash of the initial state, for `resume` to check. Called only when a sweep stops, so that other sweeps
   /// cost nothing.
@@ -364,6 +402,7 @@ class sweep {
   char const* operation_;
   in_use mark_;
   object_ends ends_ = object_ends::anywhere;
+  step_index live_wanted_ = -1;  // a resumed sweep begins with this state
   bool notes_stop_ = false, goes_on_ = false;
 };
 

@@ -32,6 +32,7 @@ struct alignas(8) checkpoint_record {
   frame_id frame = no_frame;
   tier where = tier::memory;
   bool checkpoint = false;  ///< a place to restart from, according to the plan
+  bool unwritable = false;  ///< a save to the slot failed
 };
 
 static_assert(wide{2} * sizeof(checkpoint_record) == bytes_a_remembered_slot);
@@ -61,18 +62,34 @@ template <class Value, class Store>
 class sweep_memory {
  public:
   using store_type = std::remove_reference_t<Store>;
+  /// Whether states that the store lacks can be made again.
+  static constexpr bool makes_again = mends_states<store_type>;
 
-  /// Notes the content of the slots before a sweep continues, so that after a later loss all of it can be used.
+  /// Notes the content of the slots before a sweep continues.
   void note_held([[maybe_unused]] auto const& tier_in) {
-    if constexpr (may_lose<store_type>)
+    if constexpr (makes_again)
       for (slot_index slot = 0; slot < slots_; ++slot)
         held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, tier_in(slot)};
   }
+  /// What a slot holds lies on this tier.
+  void note_tier(place where) noexcept { held_[std::size_t(where.slot)].where = where.where; }
   void drop(place where) {
+    if constexpr (makes_again)
+      if (held_[std::size_t(where.slot)].at < 0) return;  // lost, or never written
     note_call();
     store_->drop(pool_, where);
     if (tracked()) held_[std::size_t(where.slot)].at = -1;
   }
+  /// The latest state at or before i that a slot holds, null if there is none but the initial one.
+  /// \pre the store may lack states
+  [[nodiscard]] checkpoint_record const* nearest(step_index i) const noexcept {
+    checkpoint_record const* best = nullptr;
+    for (auto const& held : held_)
+      if (held.at > (best == nullptr ? 0 : best->at) && held.at <= i) best = &held;
+    return best;
+  }
+  /// The state that the last failed save was to write, and where.
+  [[nodiscard]] checkpoint_record const& unwritten() const noexcept { return unwritten_; }
 
   /// Called when a sweep, or a part of one, begins: a store that is part of the workspace moves with it.
   void meet_store() noexcept {
@@ -148,6 +165,8 @@ class sweep_memory {
     turn_live_ = other.turn_live_;
     initial_ = other.initial_;
     keeps_run_ = other.keeps_run_;
+    resumed_ = other.resumed_;
+    unwritten_ = other.unwritten_;
     slots_ = other.slots_;
     called_ = std::move(other.called_);
     return *this;
@@ -158,6 +177,7 @@ class sweep_memory {
   void begin(sweep_setup const& setup, slot_index held_back) {
     finish_saves();
     keeps_run_ = setup.keeps_run;
+    resumed_ = false;
     initial_ = no_frame;
     store_->begin(setup.slots);
     make_frames(setup, held_back);
@@ -166,6 +186,7 @@ class sweep_memory {
   void begin_again(sweep_setup const& setup, slot_index held_back) {
     finish_saves();
     keeps_run_ = false;
+    resumed_ = true;
     initial_ = no_frame;
     bool const anew = pool_.limit() != limit(setup) || slots_ != setup.slots;
     if constexpr (!keeps_frames<store_type> && !outliving_store<store_type>) store_->begin(setup.slots);
@@ -188,14 +209,32 @@ class sweep_memory {
     initial_ = no_frame;
   }
 
-  void save_frame(place where, step_index i, frame_id k) {
-    note_call();
-    store_->save(pool_, where, i, k);
-    if (tracked()) held_[std::size_t(where.slot)] = {i, where.slot, no_frame, where.where};
+  /// Returns false if the slot turns out not to be writable. Such a slot is not used again: its states are made again
+  /// when they are needed.
+  [[nodiscard]] bool save_frame(place where, step_index i, frame_id k) {
+    bool saved = true;
+    if constexpr (makes_again)
+      if (resumed_) drop(where);  // a state that the plan does not expect there
+    if constexpr (fails_to_save<store_type, frames<Value>>) {
+      static_assert(may_lose<store_type>,
+                    "cairn: a store whose save returns whether it succeeded loses states; give it "
+                    "`static constexpr bool may_lose = true`");
+      if (held_[std::size_t(where.slot)].unwritable) return true;
+      note_call();
+      saved = store_->save(pool_, where, i, k);
+    } else {
+      note_call();
+      store_->save(pool_, where, i, k);
+    }
+    if (tracked()) held_[std::size_t(where.slot)] = {saved ? i : -1, where.slot, no_frame, where.where, false, !saved};
     else if (keeps_run_) held_[std::size_t(where.slot)].where = where.where;  // `rewind` saves to the same tier again
+    if (!saved) unwritten_ = {i, where.slot, no_frame, where.where};
+    return saved;
   }
   /// A frame with state i, owned once more; no_frame if the store has lost that state.
   [[nodiscard]] frame_id load_frame(place where, step_index i) {
+    if constexpr (makes_again)
+      if (held_[std::size_t(where.slot)].at != i && (may_lose<store_type> || resumed_)) return no_frame;
     note_call();
     frame_id const k = store_->load(pool_, where, i);
     if constexpr (may_lose<store_type>) {
@@ -249,7 +288,7 @@ class sweep_memory {
   /// Saves the state of an anchor, which is live, in its slot again.
   template <class Through>
   void save_again(Through& through, checkpoint_record const& anchor) {
-    through.save({anchor.slot, anchor.where}, anchor.at);
+    (void)through.save({anchor.slot, anchor.where}, anchor.at);
     held_[std::size_t(anchor.slot)].checkpoint = anchor.checkpoint;
   }
 
@@ -266,14 +305,14 @@ class sweep_memory {
   std::size_t anchor_count_ = 0;
   checkpoint_record turn_live_;
   frame_id initial_ = no_frame;  ///< the initial state, if it is kept to the end
-  bool keeps_run_ = false;
+  bool keeps_run_ = false, resumed_ = false;
 
  private:
   /// Whether the slots' content is noted as it changes. This is not needed for a store of frames, whose slots can be
   /// inspected at any time.
   [[nodiscard]] bool tracked() const noexcept {
-    if constexpr (keeps_frames<store_type> && !may_lose<store_type>) return false;
-    else return may_lose<store_type> || keeps_run_;
+    if constexpr (keeps_frames<store_type> && !makes_again) return false;
+    else return makes_again || keeps_run_;
   }
   [[nodiscard]] slot_index limit(sweep_setup const& setup) const {
     return frames_in(*store_, setup.slots) + setup.working;
@@ -308,6 +347,7 @@ class sweep_memory {
   }
 
   table<checkpoint_record> held_;
+  checkpoint_record unwritten_;
   slot_index slots_ = -1;
   moving_mark called_{false};  // since its saves were finished last, the store was called
 };

@@ -64,16 +64,23 @@ constexpr std::size_t put_useful_first(table<stored_state>& stored, stopped_swee
   return useful;
 }
 
-/// Lists the lowest slots that hold no useful state, no more than the open leaves can fill, and returns their number.
-/// `empty` has room for the slots of the useful states after them.
+/// Lists the lowest slots that hold no useful state and can be written, no more than the open leaves can fill, and
+/// returns their number. `empty` has room for the slots of the useful states after them.
+/// \param unwritable  how many slots can_write(slot) refuses; with 0 it is not called
+template <class CanWrite>
 constexpr std::size_t list_empty_slots(table<stored_state> const& stored, std::size_t useful,
-                                       stopped_sweep const& sweep, table<stored_state>& empty) {
-  auto const there = std::uint64_t(sweep.slots) - useful;
+                                       stopped_sweep const& sweep, table<stored_state>& empty, slot_index unwritable,
+                                       CanWrite can_write) {
+  auto there = std::uint64_t(sweep.slots) - std::uint64_t(unwritable);
+  for (std::size_t k = 0; k < useful; ++k) there -= unwritable == 0 || can_write(stored[k].slot) ? 1 : 0;
   auto const leaves = std::uint64_t(sweep.open / sweep.leaf) + 1;
   auto const count = std::size_t(there < leaves ? there : leaves);
-  empty.assign(count + useful, {});
+  empty.assign(count + useful + std::size_t(unwritable), {});
   for (std::size_t k = 0; k < useful; ++k)
     if (auto const slot = std::size_t(stored[k].slot); slot < empty.size()) empty[slot].state = 1;
+  if (unwritable > 0)
+    for (std::size_t slot = 0; slot < empty.size() && slot < std::size_t(sweep.slots); ++slot)
+      if (!can_write(slot_index(slot))) empty[slot].state = 1;
   std::size_t found = 0;
   for (std::size_t slot = 0; found < count; ++slot)  // each mark is read before its place is written
     if (empty[slot].state == 0) empty[found++].slot = slot_index(slot);

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file lost_states.hpp  What a sweep does about states that its store does not have any more: it makes them again, and
+/// goes on with its plan.
+#include <cstddef>
+#include <cstdint>
+#include <cairn/core/action.hpp>
+#include <cairn/core/detail/table.hpp>
+#include <cairn/store/store.hpp>
+
+namespace cairn::detail {
+
+/// State i becomes live, from the nearest state at or before it that is still held, or from the initial state. Returns
+/// the number of steps that this took.
+/// \param through  the states of the sweep, or an object that checks them   \param memory  knows what the slots hold
+template <class Through, class Memory, class Step>
+std::uint64_t make_live(Through& through, Memory& memory, Step& step, step_index i, step_index& failed) {
+  for (;;) {
+    auto const* const from = memory.nearest(i);
+    step_index const at = from == nullptr ? 0 : from->at;
+    if (from == nullptr) through.load_initial();
+    else if (!through.load({from->slot, from->where}, at)) continue;  // this one is lost, too: it is not found again
+    failed = at;
+    if (at < i) through.advance(step, at, i, failed);
+    failed = -1;
+    return std::uint64_t(i - at);
+  }
+}
+
+/// The same for a state that slot `where` lacks, which is saved there again.   \param saved  whether that succeeded
+template <class Through, class Memory, class Step>
+std::uint64_t remake(Through& through, Memory& memory, Step& step, place where, step_index i, step_index& failed,
+                     bool& saved) {
+  std::uint64_t const ran = make_live(through, memory, step, i, failed);
+  saved = through.save(where, i);
+  return ran;
+}
+
+/// Where a stopped sweep goes on in its own plan.
+struct place_in_plan {
+  bool found = false;
+  std::uint64_t actions = 0;  ///< after so many actions of its cursor
+  step_index live = -1;       ///< the state that is live there; -1 if the next action loads one
+};
+
+/// Finds the place in a plan that fits best to what the slots still hold: before the turn anywhere on the way forward;
+/// after it anywhere between the reverse that left `open` steps and the next one. There the most slots hold what the
+/// plan expects, and the fewest anything else; of several such places the first. A plan with tapes is not searched,
+/// because the tapes of a stopped sweep are gone.
+/// Cost: a walk up to there.
+/// \param held_in  held_in(slot) returns the state in a slot, negative for none
+template <class Cursor, class HeldIn>
+[[nodiscard]] place_in_plan find_place(Cursor cursor, step_index steps, step_index open, bool turned, slot_index slots,
+                                       HeldIn held_in) {
+  table<step_index> expected(entries_for(slots));
+  for (step_index& state : expected) state = -1;
+  std::int64_t fit = 0, best = 0;
+  auto const counts = [&](slot_index slot, step_index state) -> int {  // what one slot adds to the fit
+    step_index const held = held_in(slot);
+    if (held < 0) return 0;
+    return held == state ? 1 : -1;
+  };
+  for (slot_index slot = 0; slot < slots; ++slot) fit += counts(slot, -1);
+  place_in_plan place;
+  bool inside = !turned;
+  std::uint64_t actions = 0;
+  step_index live = 0;
+  auto const note = [&] {
+    if (place.found && fit <= best) return;
+    place = {true, actions, live};
+    best = fit;
+  };
+  if (inside) note();
+  for (;;) {
+    action const a = cursor.next();
+    ++actions;
+    if (a.what == content::tape || a.kind == action_kind::record) return {};
+    switch (a.kind) {
+      case action_kind::advance: live = a.to; break;
+      case action_kind::load: live = a.slot == no_slot ? 0 : a.from; break;
+      case action_kind::save:
+      case action_kind::drop: {
+        step_index& state = expected[std::size_t(a.slot)];
+        fit -= counts(a.slot, state);
+        state = a.kind == action_kind::save ? a.from : -1;
+        fit += counts(a.slot, state);
+        break;
+      }
+      case action_kind::turn:
+        if (inside) return place;
+        live = a.from;
+        inside = open == steps;
+        break;
+      case action_kind::reverse:
+        if (inside) return place;
+        live = -1;
+        inside = a.from == open;
+        break;
+      default: return place;  // done
+    }
+    if (inside) note();
+  }
+}
+
+}  // namespace cairn::detail
