@@ -51,6 +51,8 @@ class event {
     bool (*visit_live)(void const* sweep, sink, void* context) = nullptr;  ///< implements `event::each_buffer`
     clock now = nullptr;  ///< the observer's clock, or null
     bool (*add_work_left)(void const* sweep, sweep_work& left) = nullptr;  ///< implements `event::work_left`; or null
+    /// Implements `event::bytes_held(tier)`; or null if all is in memory.
+    std::size_t (*bytes_on)(void const* sweep, tier where) = nullptr;
   };
 
   /// Made by executors; keeps references to `what` and `from`.
@@ -63,6 +65,11 @@ class event {
   [[nodiscard]] constexpr cairn::moment moment() const noexcept { return moment_; }  ///< before or after the action
   /// Bytes of all states that the sweep holds now, checkpoints and states in use. Cost: one `bytes_of` per state.
   [[nodiscard]] std::size_t bytes_held() const { return source_->bytes_held(source_->sweep); }
+  /// The same on one tier, as far as the store says what it holds there.
+  [[nodiscard]] std::size_t bytes_held(tier where) const {
+    if (source_->bytes_on != nullptr) return source_->bytes_on(source_->sweep, where);
+    return where == tier::memory ? bytes_held() : 0;
+  }
   /// Calls f(void const*, std::size_t) for each run of bytes of the live state (after `turn`: of the final state).
   /// Returns false and calls nothing if there is no live state or its bytes are not known; see `visit_buffers`.
   template <class Fn>

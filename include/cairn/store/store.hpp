@@ -2,6 +2,7 @@
 #pragma once
 /// \file store.hpp  What a sweep requires of the store that holds its checkpoints.
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
 
@@ -17,6 +18,18 @@ struct place {
   tier where = tier::memory;  ///< on which tier
 };
 
+/// What a sweep tells its store when it begins, or goes on where another one stopped.
+struct sweep_shape {
+  slot_index slots = 0;         ///< numbered 0 .. slots - 1
+  step_index steps = -1;        ///< the length of the loop, -1 if it is not known
+  std::size_t state_bytes = 0;  ///< of the initial state, or 0 if they are not known
+  bool resumed = false;         ///< what the slots hold is to be kept
+  tier (*tier_in)(void const* plan, slot_index) = nullptr;  ///< implements `tier_of`
+  void const* plan = nullptr;                               ///< passed to `tier_in`; valid while the sweep runs
+  /// The tier of a slot; memory if the plan does not say.
+  [[nodiscard]] tier tier_of(slot_index slot) const { return tier_in == nullptr ? tier::memory : tier_in(plan, slot); }
+};
+
 namespace detail {
 
 /// The frames of a sweep as a store sees them. This declaration documents them; stores receive the real type as a
@@ -30,6 +43,8 @@ struct frames_of {
   frame_id take();                     // a free frame, owned once by the caller, who must write its contents
   Value* reusable(frame_id);           // the old state in a frame from take(), to be overwritten; may be null
   void emplace(frame_id, Value&&);     // puts a new state into a frame from take()
+  template <class Fn>
+  void coming_loads(Fn f) const;       // f(place, i) for each state that the plan loads next, until f returns false
 };
 
 }  // namespace detail
@@ -43,8 +58,14 @@ struct frames_of {
 ///   state is lost
 /// - drop(frames, place): free the slot
 /// Optional members:
+/// - begin(sweep_shape const&) in place of begin(slots): is told the tiers, the length and the size of a state, and is
+///   called for resumed sweeps, too
 /// - static constexpr bool keeps_frames = true: every slot holds a frame of the sweep, so the sweep reserves frames for
 ///   all slots; `frame(slot) -> frame_id` returns the slot's frame or no_frame
+/// - frame(slot) without it: a store that keeps some slots as frames, and others elsewhere; `extra_frames()` counts them
+/// - bytes(tier) -> std::size_t: what it holds on a tier besides frames, for `event::bytes_held`
+/// - static constexpr bool looks_ahead = true: its `save`, `load` and `drop` may ask `frames.coming_loads(f)`; each call
+///   copies the plan's cursor and walks it as far as f wants
 /// - static constexpr bool may_lose = true: a load may return no_frame; the sweep then runs to that state again from the
 ///   nearest one before it, saves it again, and goes on with its plan
 /// - extra_frames() -> slot_index: most frames that it owns besides its slots while saves complete late; 0 by default
@@ -56,8 +77,9 @@ struct frames_of {
 /// All calls come from the thread of the sweep, and the store may call `frames` only from that thread. Threads of the
 /// store may read a state of a frame that the store owns.
 template <class Store, class Value>
-concept store_of = requires(Store& store, detail::frames_of<Value>& frames, place where, step_index i, frame_id frame) {
-  store.begin(slot_index{});
+concept store_of = (requires(Store& store) { store.begin(slot_index{}); } ||
+                    requires(Store& store, sweep_shape const& shape) { store.begin(shape); }) &&
+                   requires(Store& store, detail::frames_of<Value>& frames, place where, step_index i, frame_id frame) {
   store.save(frames, where, i, frame);
   { store.load(frames, where, i) } -> std::same_as<frame_id>;
   store.drop(frames, where);
@@ -69,6 +91,15 @@ template <class Store> inline constexpr bool keeps_frames = requires { requires 
 /// A store of the library, which loads every state of a valid plan; its loads are not checked.
 template <class Store> inline constexpr bool loses_nothing = false;
 template <class Store> inline constexpr bool may_lose = requires { requires bool(Store::may_lose); };
+/// A store that is told the shape of its sweeps.
+template <class Store>
+concept takes_shape = requires(Store& store, sweep_shape const& shape) { store.begin(shape); };
+/// A store in which slots may hold frames, all of them or some.
+template <class Store>
+concept shows_frames = requires(Store const& store) {
+  { store.frame(slot_index{}) } -> std::same_as<frame_id>;
+};
+template <class Store> inline constexpr bool looks_ahead = requires { requires bool(Store::looks_ahead); };
 /// Whether a save may say that it failed.
 template <class Store, class Frames>
 concept fails_to_save = requires(Store& store, Frames& frames, place where, step_index i, frame_id frame) {

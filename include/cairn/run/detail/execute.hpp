@@ -92,6 +92,13 @@ bool add_work_left(void const* shown, sweep_work& left) {
     return true;
   } else return false;
 }
+/// What tells the bytes on a tier, if the states know them.
+template <class Shown, class States>
+[[nodiscard]] constexpr auto bytes_on_tiers() -> std::size_t (*)(void const*, tier) {
+  if constexpr (requires(States const& states) { states.bytes(tier::memory); })
+    return [](void const* of, tier where) { return static_cast<Shown const*>(of)->states.bytes(where); };
+  else return nullptr;
+}
 /// Shows an observer one action before or after it; compiles to nothing without an observer.
 template <class States, class Cursor, class Observer>
 void show([[maybe_unused]] States const& states, [[maybe_unused]] Cursor const& rest, [[maybe_unused]] action const& a,
@@ -101,7 +108,8 @@ void show([[maybe_unused]] States const& states, [[maybe_unused]] Cursor const& 
     shown_type const shown{states, rest, a, when};
     event::source const source{&shown,
                                [](void const* of) { return static_cast<shown_type const*>(of)->states.bytes(); },
-                               &visit_shown<shown_type>, clock_of<Observer>(), &add_work_left<shown_type>};
+                               &visit_shown<shown_type>, clock_of<Observer>(), &add_work_left<shown_type>,
+                               bytes_on_tiers<shown_type, States>()};
     observer(event{a, where, when, source});
   }
 }
@@ -130,6 +138,13 @@ concept tells_saved = requires(States& states, place where, step_index i) {
   { states.save(where, i) } -> std::same_as<bool>;
 };
 
+/// Lets a store look ahead from the cursor while it exists.
+template <class States, class Cursor>
+[[nodiscard]] constexpr auto looking_from([[maybe_unused]] States& states, [[maybe_unused]] Cursor& from) {
+  if constexpr (requires { states.look_from(from); }) return states.look_from(from);
+  else return false;
+}
+
 /// Obeys actions until the turn has been made, `user` wants to pause at a reverse, a slot cannot be written, or the plan
 /// is done.
 /// - `states` define what states and places are: advance(step, from, to, failed), save(place, i), which may return
@@ -146,6 +161,7 @@ stop_reason execute(Cursor& cursor, States& states, Step& step, User& user, Obse
     ~counter() { total += sum; }
   } ran{status.ran};
   walked_cursor<Cursor> walk{cursor};
+  [[maybe_unused]] auto const looks = looking_from(states, walk.now);
   step_index failed = -1;  // set by a step that throws
   for (;;) {
     action a = walk.now.next();  // not const: g++ would keep it in memory

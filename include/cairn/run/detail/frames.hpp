@@ -40,6 +40,8 @@ class frames {
  public:
   using value_type = T;
   using settle_fn = void (*)(void* store, frames&);
+  using load_sink = bool (*)(void* context, place, step_index);
+  using look_fn = void (*)(void const* cursor, void* context, load_sink);
 
   /// Owns a frame during its lifetime, or until the frame is taken from it.
   struct holder {
@@ -89,7 +91,22 @@ class frames {
     store_ = store;
   }
 
+  /// Which cursor says what is loaded next; null if none does.
+  void look_from(void const* from, look_fn look) noexcept {
+    cursor_ = from;
+    look_ = look;
+  }
+
   // used by stores
+  /// Calls f(place, i) for each state that the plan loads next, in order, until f returns false. Before the turn of a
+  /// loop of unknown length nothing is known.
+  template <class Fn>
+  void coming_loads(Fn f) const {
+    if (cursor_ != nullptr)
+      look_(cursor_, &f, [](void* context, place where, step_index i) {
+        return static_cast<bool>((*static_cast<Fn*>(context))(where, i));
+      });
+  }
   [[nodiscard]] T const& state(frame_id k) const noexcept { return states_.get()[k]; }
   void keep(frame_id k) noexcept { ++record(k).owners; }
   void release(frame_id k) noexcept {
@@ -317,6 +334,8 @@ class frames {
     std::swap(in_play_, other.in_play_);
     std::swap(settle_, other.settle_);
     std::swap(store_, other.store_);
+    std::swap(cursor_, other.cursor_);
+    std::swap(look_, other.look_);
   }
 
   raw_array<T> states_;
@@ -325,6 +344,8 @@ class frames {
   slot_index in_play_ = 0;
   settle_fn settle_ = nullptr;
   void* store_ = nullptr;
+  void const* cursor_ = nullptr;
+  look_fn look_ = nullptr;
 };
 
 }  // namespace cairn::detail

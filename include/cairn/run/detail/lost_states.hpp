@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/table.hpp>
+#include <cairn/run/detail/sweep_memory.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::detail {
 
-/// State i becomes live, from the nearest state at or before it that is still held, or from the initial state. Returns
-/// the number of steps that this took.
+/// State i becomes live, from the nearest state at or before it that is still held, or from the initial state. What other
+/// slots lack and is met on the way is saved in them. Returns the number of steps that this took.
 /// \param through  the states of the sweep, or an object that checks them   \param memory  knows what the slots hold
 template <class Through, class Memory, class Step>
 std::uint64_t make_live(Through& through, Memory& memory, Step& step, step_index i, step_index& failed) {
@@ -20,8 +21,14 @@ std::uint64_t make_live(Through& through, Memory& memory, Step& step, step_index
     step_index const at = from == nullptr ? 0 : from->at;
     if (from == nullptr) through.load_initial();
     else if (!through.load({from->slot, from->where}, at)) continue;  // this one is lost, too: it is not found again
-    failed = at;
-    if (at < i) through.advance(step, at, i, failed);
+    for (step_index here = at; here < i;) {
+      auto const* const met = memory.next_missing(here, i);
+      step_index const reach = met == nullptr ? i : missing(met->at);
+      failed = here;
+      through.advance(step, here, reach, failed);
+      here = reach;
+      if (met != nullptr) (void)through.save({met->slot, met->where}, here);
+    }
     failed = -1;
     return std::uint64_t(i - at);
   }
@@ -76,8 +83,12 @@ template <class Cursor, class HeldIn>
     ++actions;
     if (a.what == content::tape || a.kind == action_kind::record) return {};
     switch (a.kind) {
-      case action_kind::advance: live = a.to; break;
-      case action_kind::load: live = a.slot == no_slot ? 0 : a.from; break;
+      case action_kind::advance:
+        live = a.to;
+        break;
+      case action_kind::load:
+        live = a.slot == no_slot ? 0 : a.from;
+        break;
       case action_kind::save:
       case action_kind::drop: {
         step_index& state = expected[std::size_t(a.slot)];
@@ -96,7 +107,8 @@ template <class Cursor, class HeldIn>
         live = -1;
         inside = a.from == open;
         break;
-      default: return place;  // done
+      default:
+        return place;  // done
     }
     if (inside) note();
   }

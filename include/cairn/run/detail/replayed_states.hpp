@@ -100,6 +100,11 @@ class replayed_states {
 
   [[nodiscard]] State const* seen(bool after_turn) const noexcept { return states_.seen(after_turn); }
   [[nodiscard]] std::size_t bytes() const { return states_.bytes(); }
+  [[nodiscard]] std::size_t bytes(tier where) const { return states_.bytes(where); }
+  template <class Cursor>
+  [[nodiscard]] auto look_from(Cursor const& from) noexcept
+    requires requires(States& all) { all.look_from(from); }
+  { return states_.look_from(from); }
   /// As the states inside, if they visit their bytes themselves, as those of objects do.
   bool visit(action const& a, moment when, event::sink sink, void* context) const
     requires requires(States const& states) { states.visit(a, when, sink, context); }

@@ -132,7 +132,9 @@ class sweep {
     adopt(plan);
     work_.walk_ = plan.walk();
     if constexpr (checked) ledger().begin(check_setup(plan, form.keeps_run, knows_length));
-    annotate_failure(status(), phase::forward, 0, [&] { states().begin(std::forward<X0>(x0), setup_for(plan, form)); });
+    sweep_setup setup = setup_for(plan, form);
+    setup.shape = shape(x0, knows_length);
+    annotate_failure(status(), phase::forward, 0, [&] { states().begin(std::forward<X0>(x0), setup); });
     notes_stop_ = !form.keeps_run;
     if constexpr (checked)
       if (ledger().on()) check_initial_state(states().inspect_live([](auto const& x) { return hash_of(x); }));
@@ -165,6 +167,7 @@ class sweep {
     constexpr bool mends = states_type::makes_again;
     // The initial state of an object is kept in addition to the states of the plan.
     if (saved_state<State> && (!at.turned || (mends && !may_lose<store_type>))) ++setup.working;
+    setup.shape = shape(x0, true);
     states().begin_again(x0, setup);
     states().note_held(work_.tier_of_);
     if constexpr (outliving_store<store_type>)
@@ -248,6 +251,7 @@ class sweep {
     step_index failed = 0;
     status().open = work_.steps_;
     states().finish_saves();
+    if constexpr (takes_shape<store_type>) states().note_shape(shape(states().final_state(), true));
     if constexpr (checked) ledger().rewind();
     auto&& through = watched();
     status().ran += annotate_failure(status(), phase::recompute, failed, [&] {
@@ -312,6 +316,19 @@ class sweep {
                          {{"open", at.open}, {"steps", at.steps}},
                          "open is the number of steps still to be reversed"};
   }
+  /// What the store is told.
+  template <class X0>
+  [[nodiscard]] sweep_shape shape([[maybe_unused]] X0 const& x0, [[maybe_unused]] bool knows_length) const {
+    sweep_shape told{.slots = work_.slots_};
+    if constexpr (takes_shape<store_type>) {
+      told.steps = knows_length ? work_.steps_ : -1;
+      if constexpr (copied_state<State> && sized_state<State>) told.state_bytes = bytes_of(x0);
+      using tiers = decltype(work_.tier_of_);
+      told.tier_in = [](void const* plan, slot_index slot) { return (*static_cast<tiers const*>(plan))(slot); };
+      told.plan = &work_.tier_of_;
+    }
+    return told;
+  }
   /// The frames that a sweep needs; the initial state has a frame of its own if the slots may not hold it to the end.
   [[nodiscard]] sweep_setup setup_for(Plan const& plan, sweep_form form) const {
     form.snapshots = !copied_state<State>;
@@ -348,8 +365,15 @@ class sweep {
                                            [this](slot_index slot) { return states().held()[std::size_t(slot)].at; });
     if (!place.found) return false;
     work_.walk_ = plan.walk();
-    for (std::uint64_t k = 0; k < place.actions; ++k)
-      if (action const a = (*work_.walk_).next(); a.kind == action_kind::save) states().note_tier({a.slot, a.where});
+    table<stored_state> expected(entries_for(plan.slots()));
+    for (stored_state& one : expected) one = {no_slot, -1};
+    for (std::uint64_t k = 0; k < place.actions; ++k) {
+      action const a = (*work_.walk_).next();
+      if (a.kind == action_kind::save) expected[std::size_t(a.slot)] = {a.slot, a.from, a.where};
+      else if (a.kind == action_kind::drop) expected[std::size_t(a.slot)].state = -1;
+    }
+    for (stored_state const& one : expected)
+      if (one.slot != no_slot) states().expect({one.slot, one.where}, one.state);
     live_wanted_ = place.live;
     return true;
   }
@@ -386,7 +410,7 @@ class sweep {
   /// slot is where.
   void replan_around_held() {
     auto const held = [this](slot_index slot) -> auto const& { return states().held()[std::size_t(slot)]; };
-    replan([&](slot_index slot) { return held(slot).unwritable ? unusable_slot : held(slot).at; },
+    replan([&](slot_index slot) { return held(slot).unwritable ? unusable_slot : held(slot).at < 0 ? -1 : held(slot).at; },
            [&](slot_index slot) { return held(slot).at < 0 ? work_.tier_of_(slot) : held(slot).where; });
   }
   /// Notes the hash of the initial state, for `resume` to check. Called only when a sweep stops, so that other sweeps

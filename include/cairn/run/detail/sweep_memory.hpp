@@ -23,11 +23,15 @@ struct sweep_setup {
   bool keeps_run = false;  ///< initial and final state are kept to the end, and the states of the turn can be restored
   bool initial_is_free = false;  ///< the plan may load the initial state, which is in none of its slots
   object_ends ends = object_ends::anywhere;  ///< where an object is after the sweep
+  sweep_shape shape = {};                    ///< what a store is told; without `plan` if it does not ask
 };
+
+/// In place of the number of a state that a slot should hold and lacks.
+[[nodiscard]] constexpr step_index missing(step_index i) noexcept { return -2 - i; }
 
 /// A checkpoint at some moment; of the same size on machines that align wide integers to 4 bytes.
 struct alignas(8) checkpoint_record {
-  step_index at = -1;
+  step_index at = -1;  ///< negative if the slot is empty; `missing(i)` if the plan expects state i there
   slot_index slot = no_slot;
   frame_id frame = no_frame;
   tier where = tier::memory;
@@ -55,6 +59,9 @@ void need_frame(frame_id found, place where, step_index i) {
                          "give it `static constexpr bool may_lose = true`: then the sweep runs the state again"};
 }
 
+/// The shape of a sweep whose store does not ask for it.
+struct no_shape {};
+
 /// The memory for the states of a sweep, whether these are values or snapshots of an object: frames, the store, and
 /// what the slots hold, at present and at the turn of a kept run.
 /// \tparam Value  the state or the snapshot   \tparam Store  may be a reference to the user's own
@@ -71,11 +78,25 @@ class sweep_memory {
       for (slot_index slot = 0; slot < slots_; ++slot)
         held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, tier_in(slot)};
   }
-  /// What a slot holds lies on this tier.
-  void note_tier(place where) noexcept { held_[std::size_t(where.slot)].where = where.where; }
+  /// The plan expects state i in this slot; -1: none.
+  void expect(place where, step_index i) noexcept {
+    auto& held = held_[std::size_t(where.slot)];
+    if (held.at < 0) held = {i < 0 ? -1 : missing(i), where.slot, no_frame, where.where};
+    else if (held.at == i) held.where = where.where;
+  }
+  /// The first state between `from` and `to` that a slot should hold and lacks; null if there is none.
+  [[nodiscard]] checkpoint_record const* next_missing(step_index from, step_index to) const noexcept {
+    checkpoint_record const* first = nullptr;
+    for (auto const& held : held_)
+      if (held.at < missing(from) && held.at > (first == nullptr ? missing(to) : first->at)) first = &held;
+    return first;
+  }
   void drop(place where) {
     if constexpr (makes_again)
-      if (held_[std::size_t(where.slot)].at < 0) return;  // lost, or never written
+      if (auto& at = held_[std::size_t(where.slot)].at; at < 0) {  // lost, or never written
+        at = -1;
+        return;
+      }
     note_call();
     store_->drop(pool_, where);
     if (tracked()) held_[std::size_t(where.slot)].at = -1;
@@ -91,6 +112,10 @@ class sweep_memory {
   /// The state that the last failed save was to write, and where.
   [[nodiscard]] checkpoint_record const& unwritten() const noexcept { return unwritten_; }
 
+  /// What the store is told if the slots are emptied.
+  void note_shape([[maybe_unused]] sweep_shape const& shape) noexcept {
+    if constexpr (takes_shape<store_type>) shape_ = shape;
+  }
   /// Called when a sweep, or a part of one, begins: a store that is part of the workspace moves with it.
   void meet_store() noexcept {
     if constexpr (settles) pool_.settle_with(&settle, address_of(*store_));
@@ -109,7 +134,21 @@ class sweep_memory {
     }
   }
 
-  [[nodiscard]] std::size_t bytes() const { return pool_.bytes(); }
+  /// Of the frames, and of what the store holds besides them in memory.
+  [[nodiscard]] std::size_t bytes() const { return pool_.bytes() + stored_bytes(tier::memory); }
+  [[nodiscard]] std::size_t bytes(tier where) const { return where == tier::memory ? bytes() : stored_bytes(where); }
+  /// Lets the store look ahead from the cursor as long as the result exists.
+  template <class Cursor>
+    requires looks_ahead<store_type>
+  [[nodiscard]] auto look_from(Cursor const& from) noexcept {
+    struct look {
+      frames<Value>& pool;
+      look(frames<Value>& all, Cursor const& cursor) noexcept : pool{all} { pool.look_from(&cursor, &list_loads<Cursor>); }
+      look(look const&) = delete;
+      ~look() { pool.look_from(nullptr, nullptr); }
+    };
+    return look{pool_, from};
+  }
   [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
   [[nodiscard]] frames<Value> const& pool() const noexcept { return pool_; }
   [[nodiscard]] store_type& store() noexcept { return *store_; }
@@ -117,8 +156,9 @@ class sweep_memory {
   [[nodiscard]] table<checkpoint_record> const& held() const noexcept { return held_; }
   /// The state that a slot still holds after a sweep, or -1; for stores that know it.
   [[nodiscard]] step_index state_in(slot_index slot) const {
-    if constexpr (keeps_frames<store_type>) return store_->frame(slot) == no_frame ? -1 : pool_.at(store_->frame(slot));
-    else if constexpr (outliving_store<store_type>) return store_->at(slot);
+    if constexpr (shows_frames<store_type>)
+      if (frame_id const k = store_->frame(slot); k != no_frame) return pool_.at(k);
+    if constexpr (outliving_store<store_type>) return store_->at(slot);
     else return -1;
   }
   /// The frame of a kept state, or no_frame if the store keeps no frames.
@@ -179,7 +219,7 @@ class sweep_memory {
     keeps_run_ = setup.keeps_run;
     resumed_ = false;
     initial_ = no_frame;
-    store_->begin(setup.slots);
+    tell_store(setup.shape, false);
     make_frames(setup, held_back);
   }
   /// Continues with the content of the slots; all other owners lose their frames.
@@ -188,11 +228,18 @@ class sweep_memory {
     keeps_run_ = false;
     resumed_ = true;
     initial_ = no_frame;
+    if constexpr (takes_shape<store_type>) tell_store(setup.shape, true);
     bool const anew = pool_.limit() != limit(setup) || slots_ != setup.slots;
-    if constexpr (!keeps_frames<store_type> && !outliving_store<store_type>) store_->begin(setup.slots);
-    else if constexpr (keeps_frames<store_type>)
-      if (anew) store_->begin(setup.slots);
-    if (anew) return make_frames(setup, held_back);
+    if constexpr (!takes_shape<store_type>) {
+      if (!shows_frames<store_type> ? !outliving_store<store_type> : anew && keeps_frames<store_type>)
+        tell_store(setup.shape, false);
+    }
+    if (anew) {
+      if constexpr (shows_frames<store_type> && !keeps_frames<store_type>)  // these frames end here
+        for (slot_index slot = 0; slot < setup.slots; ++slot)
+          if (store_->frame(slot) != no_frame) store_->drop(pool_, {slot, setup.shape.tier_of(slot)});
+      return make_frames(setup, held_back);
+    }
     reclaim_slots(setup.slots);
     clear_records(setup.slots);
   }
@@ -200,7 +247,7 @@ class sweep_memory {
   void clear() {
     finish_saves();
     if constexpr (loses_nothing<store_type>) *store_ = store_type{};
-    else if constexpr (!outliving_store<store_type>) store_->begin(0);
+    else if constexpr (!outliving_store<store_type>) tell_store({}, false);
     pool_ = frames<Value>{};
     held_ = table<checkpoint_record>{};
     anchors_ = table<checkpoint_record>{};
@@ -239,7 +286,7 @@ class sweep_memory {
     frame_id const k = store_->load(pool_, where, i);
     if constexpr (may_lose<store_type>) {
       if (k == no_frame) {
-        held_[std::size_t(where.slot)].at = -1;
+        held_[std::size_t(where.slot)].at = missing(i);
         return no_frame;
       }
     } else need_frame<store_type>(k, where, i);
@@ -281,7 +328,8 @@ class sweep_memory {
   }
   /// The slots are empty, before `save_again` fills them.
   void empty_slots() {
-    store_->begin(slot_index(held_.size()));
+    if constexpr (takes_shape<store_type>) tell_store(shape_, false);
+    else store_->begin(slot_index(held_.size()));
     if (tracked())
       for (auto& held : held_) held.at = -1;
   }
@@ -318,8 +366,27 @@ class sweep_memory {
     return frames_in(*store_, setup.slots) + setup.working;
   }
   [[nodiscard]] frame_id frame_in([[maybe_unused]] slot_index slot) const noexcept {
-    if constexpr (keeps_frames<store_type>) return store_->frame(slot);
+    if constexpr (shows_frames<store_type>) return store_->frame(slot);
     else return no_frame;
+  }
+  void tell_store(sweep_shape shape, [[maybe_unused]] bool resumed) {
+    if constexpr (takes_shape<store_type>) {
+      shape.resumed = resumed;
+      store_->begin(shape);
+    } else store_->begin(shape.slots);
+  }
+  [[nodiscard]] std::size_t stored_bytes([[maybe_unused]] tier where) const {
+    if constexpr (requires { { store_->bytes(where) } -> std::convertible_to<std::size_t>; })
+      return std::size_t(store_->bytes(where));
+    else return 0;
+  }
+  template <class Cursor>
+  static void list_loads(void const* from, void* context, typename frames<Value>::load_sink sink) {
+    Cursor ahead = *static_cast<Cursor const*>(from);
+    for (action a = ahead.next(); a.kind != action_kind::done; a = ahead.next())
+      if (a.kind == action_kind::load && a.what == content::state && a.slot != no_slot &&
+          !sink(context, {a.slot, a.where}, a.from))
+        return;
   }
   static constexpr bool settles = requires(store_type& store, frames<Value>& pool) { store.settle(pool); };
   static void settle(void* store, frames<Value>& pool) { static_cast<store_type*>(store)->settle(pool); }
@@ -340,7 +407,7 @@ class sweep_memory {
   /// Returns frames to the slots of a store that keeps frames; all other owners lose theirs.
   void reclaim_slots(slot_index slots) noexcept {
     pool_.reclaim([&](auto claim) {
-      if constexpr (keeps_frames<store_type>)
+      if constexpr (shows_frames<store_type>)
         for (slot_index slot = 0; slot < slots; ++slot)
           if (frame_id const k = store_->frame(slot); k != no_frame) claim(k);
     });
@@ -348,6 +415,7 @@ class sweep_memory {
 
   table<checkpoint_record> held_;
   checkpoint_record unwritten_;
+  [[no_unique_address]] std::conditional_t<takes_shape<store_type>, sweep_shape, no_shape> shape_;
   slot_index slots_ = -1;
   moving_mark called_{false};  // since its saves were finished last, the store was called
 };
