@@ -21,6 +21,7 @@
 #include <cairn/run/loop.hpp>
 #include <cairn/run/nested.hpp>
 #include <cairn/run/resume.hpp>
+#include <cairn/run/resume_while.hpp>
 #include <cairn/run/value_and_gradient.hpp>
 #include <cairn/run/while.hpp>
 #include <cairn/schedule/action_list.hpp>

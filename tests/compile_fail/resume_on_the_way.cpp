@@ -1,4 +1,4 @@
-// error: a loop of unknown length that stopped on its way forward cannot go on
+// error: a loop of unknown length that stopped on its way forward needs its condition to go on
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 

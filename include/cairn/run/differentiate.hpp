@@ -15,6 +15,7 @@
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/model.hpp>
 #include <cairn/run/objective.hpp>
+#include <cairn/run/run_while.hpp>
 #include <cairn/run/while.hpp>
 
 namespace cairn {
@@ -33,19 +34,8 @@ struct derivatives<State, no_params> {
   State state{};     ///< its gradient with respect to the initial state; parts that are not differentiated are copies
 };
 
-/// In the place of a plan, for a loop whose length is known only when it ends: see `checkpointed_while`.
-template <class KeepGoing, class Plan>
-struct run_while {
-  KeepGoing keep_going;  ///< `keep_going(x)`, `keep_going(x, i)`, and with parameters also `(x, p)` and `(x, p, i)`
-  Plan plan;             ///< `online{slots}`
-};
-/// The types are those of the arguments.
-template <class KeepGoing, class Plan> run_while(KeepGoing, Plan) -> run_while<KeepGoing, Plan>;
-
 namespace detail {
 
-template <class T> inline constexpr bool is_run_while = false;
-template <class KeepGoing, class Plan> inline constexpr bool is_run_while<run_while<KeepGoing, Plan>> = true;
 /// What may stand in the place of a plan.
 template <class T>
 concept plan_place = plan_or_steps<T> || is_run_while<T>;

@@ -213,8 +213,9 @@ template <class Step, class X0, class PlanGiven, class Seed, class Adjoint, clas
   constexpr bool known = schedule<PlanGiven>;
   static_assert(
       known,
-      "cairn: a loop of unknown length that stopped on its way forward cannot go on; run it again from x0, or "
-      "give resume the position that a hook noted on its way back, cairn::resume_point{open, bar, steps}");
+      "cairn: a loop of unknown length that stopped on its way forward needs its condition to go on; give resume "
+      "cairn::run_while{keep_going, plan} in the plan's place, or the position that a hook noted on its way back, "
+      "cairn::resume_point{open, bar, steps}");
   if constexpr (!known) return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_forward<StepF, State, PlanGiven, false, Wrt>())
     return detail::refuse_gradient<Step, X0, Seed>();

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/table.hpp>
-#include <cairn/run/detail/sweep_memory.hpp>
+#include <cairn/schedule/position.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::detail {
@@ -17,17 +17,16 @@ namespace cairn::detail {
 template <class Through, class Memory, class Step>
 std::uint64_t make_live(Through& through, Memory& memory, Step& step, step_index i, step_index& failed) {
   for (;;) {
-    auto const* const from = memory.nearest(i);
-    step_index const at = from == nullptr ? 0 : from->at;
-    if (from == nullptr) through.load_initial();
-    else if (!through.load({from->slot, from->where}, at)) continue;  // this one is lost, too: it is not found again
+    stored_state const from = memory.nearest(i);
+    step_index const at = from.state;
+    if (from.slot == no_slot) through.load_initial();
+    else if (!through.load({from.slot, from.where}, at)) continue;  // this one is lost, too: it is not found again
     for (step_index here = at; here < i;) {
-      auto const* const met = memory.next_missing(here, i);
-      step_index const reach = met == nullptr ? i : missing(met->at);
+      stored_state const met = memory.next_missing(here, i);
       failed = here;
-      through.advance(step, here, reach, failed);
-      here = reach;
-      if (met != nullptr) (void)through.save({met->slot, met->where}, here);
+      through.advance(step, here, met.state, failed);
+      here = met.state;
+      if (met.slot != no_slot) (void)through.save({met.slot, met.where}, here);
     }
     failed = -1;
     return std::uint64_t(i - at);
@@ -50,51 +49,58 @@ struct place_in_plan {
   step_index live = -1;       ///< the state that is live there; -1 if the next action loads one
 };
 
+/// How many slots hold what a plan expects there, less those that hold something else; and how many lack it.
+struct slot_fit {
+  std::int64_t fits = 0, lacks = 0;
+  void count(step_index held, step_index expected, int times) noexcept {
+    if (held >= 0) fits += held == expected ? times : -times;
+    if (expected >= 0 && held != expected) lacks += times;
+  }
+  [[nodiscard]] bool is_better_than(slot_fit const& other) const noexcept {
+    return fits > other.fits || (fits == other.fits && lacks < other.lacks);
+  }
+};
+
 /// Finds the place in a plan that fits best to what the slots still hold: before the turn anywhere on the way forward;
-/// after it anywhere between the reverse that left `open` steps and the next one. There the most slots hold what the
-/// plan expects, and the fewest anything else; of several such places the first. A plan with tapes is not searched,
-/// because the tapes of a stopped sweep are gone.
+/// after it anywhere between the reverse that left `open` steps and the next one. Of several such places the first. A
+/// plan with tapes is not searched, because the tapes of a stopped sweep are gone.
 /// Cost: a walk up to there.
+/// \param cursor  of the plan; before the turn also that of a loop of unknown length
 /// \param held_in  held_in(slot) returns the state in a slot, negative for none
 template <class Cursor, class HeldIn>
 [[nodiscard]] place_in_plan find_place(Cursor cursor, step_index steps, step_index open, bool turned, slot_index slots,
                                        HeldIn held_in) {
   table<step_index> expected(entries_for(slots));
-  for (step_index& state : expected) state = -1;
-  std::int64_t fit = 0, best = 0;
-  auto const counts = [&](slot_index slot, step_index state) -> int {  // what one slot adds to the fit
-    step_index const held = held_in(slot);
-    if (held < 0) return 0;
-    return held == state ? 1 : -1;
-  };
-  for (slot_index slot = 0; slot < slots; ++slot) fit += counts(slot, -1);
+  slot_fit now, best;
+  step_index last = 0;
+  for (slot_index slot = 0; slot < slots; ++slot) {
+    expected[std::size_t(slot)] = -1;
+    now.count(held_in(slot), -1, 1);
+    if (held_in(slot) > last) last = held_in(slot);
+  }
   place_in_plan place;
-  bool inside = !turned;
   std::uint64_t actions = 0;
   step_index live = 0;
   auto const note = [&] {
-    if (place.found && fit <= best) return;
+    if (place.found && !now.is_better_than(best)) return;
     place = {true, actions, live};
-    best = fit;
+    best = now;
   };
+  bool inside = !turned;
   if (inside) note();
   for (;;) {
     action const a = cursor.next();
     ++actions;
     if (a.what == content::tape || a.kind == action_kind::record) return {};
     switch (a.kind) {
-      case action_kind::advance:
-        live = a.to;
-        break;
-      case action_kind::load:
-        live = a.slot == no_slot ? 0 : a.from;
-        break;
+      case action_kind::advance: live = a.to; break;
+      case action_kind::load: live = a.slot == no_slot ? 0 : a.from; break;
       case action_kind::save:
       case action_kind::drop: {
         step_index& state = expected[std::size_t(a.slot)];
-        fit -= counts(a.slot, state);
+        now.count(held_in(a.slot), state, -1);
         state = a.kind == action_kind::save ? a.from : -1;
-        fit += counts(a.slot, state);
+        now.count(held_in(a.slot), state, 1);
         break;
       }
       case action_kind::turn:
@@ -107,9 +113,9 @@ template <class Cursor, class HeldIn>
         live = -1;
         inside = a.from == open;
         break;
-      default:
-        return place;  // done
+      default: return place;  // done
     }
+    if (inside && !turned && live > last) return place;  // nothing fits better further on
     if (inside) note();
   }
 }

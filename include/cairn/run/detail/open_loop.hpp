@@ -10,6 +10,7 @@
 
 namespace cairn::detail {
 
+
 /// An open schedule as a schedule that has no steps yet.
 template <class Plan>
 struct open_plan : Plan {
@@ -72,10 +73,10 @@ struct forward_until {
     [[nodiscard]] action const& as_shown(action const& a) const noexcept { return a; }
   };
   template <class State, class Sweep, class Step, class Observer>
-  void run(Sweep& sweep, Step& step, Observer& observer) const {
+  void run(Sweep& sweep, Step& step, Observer& observer, step_index from = 0) const {
     asked_loop<State, Sweep, Step> user{sweep, step, keep_going};
     auto&& states = sweep.watched();
-    open_sweep{sweep.cursor(), states, step, user, observer, sweep.status()}.go();
+    open_sweep{sweep.cursor(), states, step, user, observer, sweep.status()}.go(from);
   }
 };
 

@@ -23,8 +23,10 @@ class open_sweep {
   open_sweep(Cursor& cursor, States& states, Step& step, User& user, Observer& observer, sweep_status& status)
       : cursor_{cursor}, states_{states}, step_{step}, user_{user}, observer_{observer}, status_{status} {}
 
-  void go() {
-    if (!goes_on(std::as_const(states_.live()), 0)) return stop(0);
+  /// \param from  the number of live: 0, or that of a state from which the loop goes on, and is known to
+  void go(step_index from = 0) {
+    at_ = from;
+    if (from == 0 && !goes_on(std::as_const(states_.live()), 0)) return stop(0);
     for (;;) {
       if (cursor_.lags() && !runs_ahead()) return stop(at_ + 1);
       step_index const end = advance(to_next_advance());

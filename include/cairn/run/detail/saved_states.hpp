@@ -21,9 +21,9 @@ template <class State, class Store>
 class saved_states : public sweep_memory<stored_as<State>, Store> {
   using snapshot = stored_as<State>;
   using memory = sweep_memory<snapshot, Store>;
-  using typename memory::store_type;
   using memory::pool_, memory::anchors_, memory::anchor_count_, memory::turn_live_, memory::initial_,
       memory::keeps_run_;
+  using typename memory::store_type;
 
  public:
   saved_states() = default;
@@ -40,7 +40,10 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
   void begin_again(State& x0, sweep_setup const& setup) {
     memory::begin_again(setup, 0);
     stand_at(x0, setup.ends);
-    keep_initial();
+    initial_ = this->frame_holding(0);
+    if (initial_ != no_frame && std::as_const(pool_).record(initial_).owners > 0)
+      pool_.keep(initial_);  // a slot has it
+    else keep_initial();
   }
 
   template <class Step>
@@ -115,7 +118,9 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
   }
   /// The same for the present state of the object.
   template <class Fn>
-  auto look_at_object(Fn f) const { return object_.look(f); }
+  auto look_at_object(Fn f) const {
+    return object_.look(f);
+  }
   /// Calls f(other, live) with snapshots of state i from before and of live, which is state i, if the former exists.
   template <class Fn>
   void compare_earlier(step_index i, Fn f) const {
@@ -242,7 +247,7 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
   }
   /// A frame with a snapshot of the object, which is in state i, and one more owner.
   [[nodiscard]] frame_id frame_with(step_index i) {
-    if (i == 0 && shares_initial()) {
+    if (i == 0 && initial_ != no_frame) {
       pool_.keep(initial_);
       return initial_;
     }

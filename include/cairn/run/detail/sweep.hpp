@@ -144,7 +144,9 @@ class sweep {
   template <class X0>
   void begin_again(X0& x0, Plan const& plan, resumed_at at, sweep_form form) {
     check_tiers<store_type>(operation_, plan, x0);
-    check_same_plan(plan, at);
+    if constexpr (is_open_plan<Plan>) {
+      if (at.turned) check_same_plan(plan, at);
+    } else check_same_plan(plan, at);
     if (at.turned && ends_ == object_ends::at_final)
       throw invalid_call{"cairn::resume",
                          "a resumed sweep does not pass through the final state, and cannot leave the object there",
@@ -160,28 +162,29 @@ class sweep {
     if constexpr (checked) {
       // This workspace hashed the states in frames; a store that outlives them may hold anything.
       if (at.turned) ledger().begin_again(check_setup(plan, false, true), at.open, keeps_frames<store_type>);
-      else ledger().begin(check_setup(plan, false, true));
+      else ledger().begin(check_setup(plan, false, !is_open_plan<Plan>));
       check_initial_state(given);
     }
     sweep_setup setup = setup_for(plan, form);
     constexpr bool mends = states_type::makes_again;
-    // The initial state of an object is kept in addition to the states of the plan.
-    if (saved_state<State> && (!at.turned || (mends && !may_lose<store_type>))) ++setup.working;
-    setup.shape = shape(x0, true);
+    // The initial state of an object is kept, even if the store keeps no frames.
+    if (saved_state<State> && !keeps_frames<store_type> && !may_lose<store_type>) ++setup.working;
+    setup.shape = shape(x0, at.steps >= 0);
     states().begin_again(x0, setup);
     states().note_held(work_.tier_of_);
     if constexpr (outliving_store<store_type>)
       if (noted == 0 && given != 0) check_stored_initial_state(given);
     notes_stop_ = true;
-    if constexpr (mends && !is_open_plan<Plan>)
+    if (is_open_plan<Plan> ? !at.turned : mends)
       if (goes_on_in(plan, at)) return;
-    replan([this](slot_index slot) { return states().state_in(slot); },
+    slot_index const shared = !at.turned ? slot_of_initial(plan, form) : no_slot;
+    replan([&](slot_index slot) { return slot == shared ? unusable_slot : states().state_in(slot); },
            [this](slot_index slot) { return work_.tier_of_(slot); });
   }
   /// Brings the state back that a resumed sweep needs first.
   template <class Step>
   void bring_live([[maybe_unused]] Step& step) {
-    if constexpr (states_type::makes_again) {
+    if constexpr (states_type::makes_again || is_open_plan<Plan>) {
       if (live_wanted_ < 0) return;
       step_index failed = live_wanted_;
       auto&& running = watched(&step);
@@ -275,6 +278,14 @@ class sweep {
   [[nodiscard]] auto& cursor() noexcept { return *work_.walk_; }
   [[nodiscard]] cached_object& tapes() noexcept { return work_.tapes_; }
   [[nodiscard]] sweep_status& status() noexcept { return work_.status_; }
+  /// The state with which a resumed sweep begins.
+  [[nodiscard]] step_index begins_at() const noexcept { return live_wanted_; }
+  /// The turn of a loop that went on on its way forward: a store whose states cannot be made again is planned around.
+  void turned_again() {
+    if constexpr (!states_type::makes_again)
+      replan([this](slot_index slot) { return states().state_in(slot); },
+             [this](slot_index slot) { return work_.tier_of_(slot); });
+  }
   /// Sets the length of a loop that was unknown when it began.
   void ends_at(step_index steps) noexcept { work_.steps_ = status().open = steps; }
 
@@ -362,7 +373,7 @@ class sweep {
   /// made again when the plan asks for it. Returns false if the plan has no such place.
   bool goes_on_in(Plan const& plan, resumed_at const& at) {
     place_in_plan const place = find_place(plan.walk(), at.steps, at.open, at.turned, plan.slots(),
-                                           [this](slot_index slot) { return states().held()[std::size_t(slot)].at; });
+                                           [this](slot_index slot) { return states().now_in(slot); });
     if (!place.found) return false;
     work_.walk_ = plan.walk();
     table<stored_state> expected(entries_for(plan.slots()));
@@ -372,9 +383,35 @@ class sweep {
       if (a.kind == action_kind::save) expected[std::size_t(a.slot)] = {a.slot, a.from, a.where};
       else if (a.kind == action_kind::drop) expected[std::size_t(a.slot)].state = -1;
     }
-    for (stored_state const& one : expected)
-      if (one.slot != no_slot) states().expect({one.slot, one.where}, one.state);
+    if constexpr (states_type::makes_again) {
+      for (stored_state const& one : expected)
+        if (one.slot != no_slot) states().expect({one.slot, one.where}, one.state);
+    } else {  // all or nothing
+      bool whole = true;
+      for (slot_index slot = 0; slot < slot_index(plan.slots()); ++slot)
+        whole = whole && states().now_in(slot) == expected[std::size_t(slot)].state;
+      if (!whole) return begins_anew(plan);
+    }
     live_wanted_ = place.live;
+    return true;
+  }
+  /// The slot whose frame the initial state of an object takes, which is kept beside the other slots of a new plan for the
+  /// rest; no_slot if the sweep has a frame for it.
+  [[nodiscard]] slot_index slot_of_initial(Plan const& plan, sweep_form const& form) {
+    if (!saved_state<State> || !keeps_frames<store_type> || initial_stands_apart(plan, form)) return no_slot;
+    slot_index empty = no_slot;
+    for (slot_index slot = slot_index(plan.slots()); slot-- > 0;) {
+      if (states().state_in(slot) == 0) return slot;
+      if (states().state_in(slot) < 0) empty = slot;
+    }
+    return empty;
+  }
+  /// The loop begins with its initial state, and with empty slots.
+  bool begins_anew(Plan const& plan) {
+    for (slot_index slot = 0; slot < slot_index(plan.slots()); ++slot)
+      if (states().now_in(slot) >= 0) states().drop({slot, work_.tier_of_(slot)});
+    work_.walk_ = plan.walk();
+    live_wanted_ = 0;
     return true;
   }
   /// Replans the rest around the states that still exist: `state_in(slot)` is the state in a slot, negative for none;

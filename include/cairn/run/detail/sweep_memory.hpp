@@ -11,6 +11,7 @@
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/run/detail/frames.hpp>
 #include <cairn/run/detail/reseated.hpp>
+#include <cairn/schedule/position.hpp>
 
 namespace cairn::detail {
 
@@ -79,16 +80,18 @@ class sweep_memory {
         held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, tier_in(slot)};
   }
   /// The plan expects state i in this slot; -1: none.
-  void expect(place where, step_index i) noexcept {
+  void expect([[maybe_unused]] place where, [[maybe_unused]] step_index i) noexcept {
+    if constexpr (!makes_again) return;
     auto& held = held_[std::size_t(where.slot)];
     if (held.at < 0) held = {i < 0 ? -1 : missing(i), where.slot, no_frame, where.where};
     else if (held.at == i) held.where = where.where;
   }
-  /// The first state between `from` and `to` that a slot should hold and lacks; null if there is none.
-  [[nodiscard]] checkpoint_record const* next_missing(step_index from, step_index to) const noexcept {
-    checkpoint_record const* first = nullptr;
-    for (auto const& held : held_)
-      if (held.at < missing(from) && held.at > (first == nullptr ? missing(to) : first->at)) first = &held;
+  /// The first state between `from` and `to` that a slot should hold and lacks; in no slot state `to` if there is none.
+  [[nodiscard]] stored_state next_missing([[maybe_unused]] step_index from, step_index to) const noexcept {
+    stored_state first{no_slot, to, tier::memory};
+    if constexpr (makes_again)
+      for (auto const& held : held_)
+        if (held.at < missing(from) && held.at > missing(first.state)) first = {held.slot, missing(held.at), held.where};
     return first;
   }
   void drop(place where) {
@@ -101,13 +104,18 @@ class sweep_memory {
     store_->drop(pool_, where);
     if (tracked()) held_[std::size_t(where.slot)].at = -1;
   }
-  /// The latest state at or before i that a slot holds, null if there is none but the initial one.
-  /// \pre the store may lack states
-  [[nodiscard]] checkpoint_record const* nearest(step_index i) const noexcept {
-    checkpoint_record const* best = nullptr;
-    for (auto const& held : held_)
-      if (held.at > (best == nullptr ? 0 : best->at) && held.at <= i) best = &held;
+  /// The latest state at or before i that a slot holds; the initial one in no slot.
+  [[nodiscard]] stored_state nearest(step_index i) const {
+    stored_state best;
+    for (slot_index slot = 0; slot < slots_; ++slot)
+      if (step_index const at = now_in(slot); at > best.state && at <= i)
+        best = {slot, at, makes_again ? held_[std::size_t(slot)].where : tier::memory};
     return best;
+  }
+  /// The state in a slot at present, negative if there is none.
+  [[nodiscard]] step_index now_in(slot_index slot) const {
+    if constexpr (makes_again) return held_[std::size_t(slot)].at;
+    else return state_in(slot);
   }
   /// The state that the last failed save was to write, and where.
   [[nodiscard]] checkpoint_record const& unwritten() const noexcept { return unwritten_; }

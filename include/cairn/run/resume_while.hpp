@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file resume_while.hpp  Resumes a loop of unknown length that was stopped on its way forward.
+#include <type_traits>
+#include <utility>
+#include <cairn/run/resume.hpp>
+#include <cairn/run/run_while.hpp>
+#include <cairn/run/while.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// A loop of unknown length that goes on from the last state of its plan that is still held.
+template <class Bar, class State, class Step, class X0, class KeepGoing, class Plan, class Seed, class Adjoint,
+          class Work, class Observer, class Options>
+Bar open_sweep_from_the_way(Step& step, X0& x0, KeepGoing& keep_going, Plan const& plan, Seed&& seed, Adjoint& adjoint,
+                            Work& work, Observer& observer, Options options) {
+  static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
+  check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
+  sweep run{work, "cairn::resume", options};
+  run.begin_again(x0, plan, {-1, 0, false}, {shape_of_step<Step, State>().form, shape.form});
+  step_index const from = run.begins_at();
+  run.bring_live(step);
+  forward_until{keep_going}.template run<State>(run, step, observer, from);
+  run.turned_again();
+  reversal<State, Step, Adjoint, Bar, false> user{step, adjoint, run.tapes(), 0};
+  run.seed(user.bar, std::forward<Seed>(seed));
+  if constexpr (shape.form == adjoint_form::with_next) run.states().final_becomes_next();
+  run.states().forget_final();
+  run.run_rest(step, user, observer);
+  run.ended();
+  return std::move(*user.bar);
+}
+
+}  // namespace detail
+
+/// The same for a loop of unknown length that stopped anywhere: goes on from the last state that is still held, asks
+/// `keep_going` for the states after it, and reverses the loop. A loop that is stopped again and again ends if a state is
+/// kept between two stops.
+/// \param loop  `run_while{keep_going, online{slots}}`, with the plan with which the loop began
+template <class Step, class X0, class KeepGoing, class Params, class Seed, class Adjoint, class Workspace,
+          class... Last>
+[[nodiscard]] auto resume(Step&& step, X0&& x0, run_while<KeepGoing, Params> const& loop, Seed&& seed,
+                          Adjoint&& adjoint, Workspace& work, Last&&... last) {
+  using State = std::remove_cvref_t<X0>;
+  using Plan = detail::open_plan<Params>;
+  using StepF = std::decay_t<Step>;
+  using AdjointF = std::remove_reference_t<Adjoint>;
+  using Settings = detail::options_asked<State, Plan, Workspace&, Last...>;
+  using Wrt = detail::wrt_in<State, Plan, Last...>;
+  using Bar = detail::bar_type_with<Seed, State, Wrt>;
+  using Asked = detail::asked_with<KeepGoing const, State, Wrt>;
+  if constexpr (!detail::check_forward<StepF, State, step_index, true, Wrt>())
+    return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_while<State, Params, Asked>()) return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_adjoint<AdjointF, State, Bar, Wrt>())
+    return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_last_arguments<State, Plan, Last...>())
+    return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_stopped_workspace<Workspace, State, Plan>())
+    return detail::refuse_gradient<Step, X0, Seed>();
+  else {
+    Plan const plan{loop.plan};
+    auto by = detail::last_of<detail::last_kind::params, State, Plan>(detail::no_wrt{}, last...);
+    auto const rest = [&](auto& run_step, auto& asked, auto&& from, auto& run_back) {
+      auto const run = [&](Workspace& used, auto&& watching, auto options) {
+        return detail::open_sweep_from_the_way<Bar, State>(run_step, x0, asked, plan,
+                                                           std::forward<decltype(from)>(from), run_back, used, watching,
+                                                           options);
+      };
+      return detail::in_their_places<State, Plan>(run, work, std::forward<Last>(last)...);
+    };
+    if constexpr (!detail::is_wrt<Wrt>) {
+      auto&& kept = detail::as_kept<detail::kept_step<StepF, State>>(std::forward<Step>(step));
+      return rest(kept, loop.keep_going, std::forward<Seed>(seed), adjoint);
+    } else {
+      detail::watched_params const watch = detail::params_to_resume(work, by.p);
+      detail::set_zero(by.p, by.dp);
+      auto bound = detail::bind_step<State>(StepF(std::forward<Step>(step)), by.p);
+      auto&& kept = detail::as_kept<detail::kept_step<decltype(bound), State>>(std::move(bound));
+      Asked asked{loop.keep_going, by.p};
+      auto run_back = detail::bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
+      Bar bar = rest(kept, asked, detail::bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp), run_back);
+      watch.check("cairn::resume");
+      return bar;
+    }
+  }
+}
+
+}  // namespace cairn
