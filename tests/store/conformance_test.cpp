@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One suite for every store: toys that could not differ more, one of them with a thread, the store in memory, and some
 // of them losing checkpoints.
+#include <algorithm>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 #include <cairn/cairn.hpp>
 #include "support/catch.hpp"
 #include "support/toy_stores.hpp"
@@ -29,7 +32,8 @@ struct full : toys::late {
 #define STORES                                                                                          \
   cairn::memory_store, toys::keeping, toys::serialising, toys::late, toys::threaded,                    \
       toys::losing<cairn::memory_store>, toys::losing<toys::keeping>, toys::losing<toys::serialising>,  \
-      toys::losing<toys::threaded>
+      toys::losing<toys::threaded>, toys::slow, toys::failing<toys::serialising>,                       \
+      toys::losing<toys::failing<toys::serialising>>
 
 TEMPLATE_TEST_CASE("a gradient has the bits of storing everything with any store", "[store]", STORES) {
   STATIC_REQUIRE(cairn::store_of<TestType, pendulum::state>);
@@ -203,4 +207,115 @@ TEST_CASE("checkpoints that are lost at random do not change a bit") {
     lost += store.lost;
   }
   CHECK(lost > 1000);
+}
+
+namespace {
+
+/// Notes what it is told, and what it sees coming.
+struct attentive : toys::serialising {
+  static constexpr bool looks_ahead = true;
+  cairn::sweep_shape told;
+  std::vector<step_index> loaded, seen;        // states that were loaded, and those that were to be loaded next
+  std::vector<std::pair<step_index, pendulum::numbers>> open;
+
+  void begin(cairn::sweep_shape const& shape) {
+    told = shape;
+    if (!shape.resumed) toys::serialising::begin(shape.slots);
+  }
+  cairn::frame_id load(auto& frames, cairn::place where, step_index i) {
+    loaded.push_back(i);
+    step_index next = -1;
+    frames.coming_loads([&](cairn::place, step_index coming) {
+      next = coming;
+      return false;
+    });
+    seen.push_back(next);
+    return toys::serialising::load(frames, where, i);
+  }
+  void reversed(step_index left, pendulum::numbers const& bar) { open.emplace_back(left, bar); }
+  std::size_t bytes(cairn::tier where) const {
+    std::size_t sum = 0;
+    for (auto const& [slot, one] : slots) sum += one.bytes.size() * sizeof(double);
+    return where == cairn::tier::disk ? sum : 0;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a store is told the tiers, the length and the size of a state", "[store]") {
+  attentive store;
+  cairn::two_level const plan{40, 10, 3};
+  (void)cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}, store);
+  CHECK(store.told.steps == 40);
+  CHECK(store.told.slots == plan.slots());
+  CHECK(store.told.state_bytes == cairn::bytes_of(pendulum::start()));
+  CHECK(!store.told.resumed);
+  auto work = cairn::workspace_for<pendulum::state>(cairn::online{3}, store);
+  auto const goes_on = [](pendulum::state const&, step_index i) { return i < 9; };
+  (void)cairn::checkpointed_while(pendulum::in_place{}, pendulum::start(), goes_on, cairn::online{3}, work);
+  CHECK(store.told.steps == -1);
+  std::vector<cairn::tier> tiers;
+  auto told_by = cairn::workspace_for<pendulum::state>(plan, store);
+  (void)cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}, told_by,
+                        [&](cairn::event const& e) {
+                          if (e.what().kind != cairn::action_kind::save || e.moment() != cairn::moment::after) return;
+                          CHECK(store.told.tier_of(e.what().slot) == e.what().where);
+                          tiers.push_back(e.what().where);
+                        });
+  CHECK(std::count(tiers.begin(), tiers.end(), cairn::tier::disk) == 4);
+}
+
+TEST_CASE("a store sees which state is loaded next", "[store]") {
+  attentive store;
+  (void)cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::revolve{60, 5}, pendulum::seed,
+                        pendulum::one_step{}, store);
+  REQUIRE(store.loaded.size() > 20);
+  std::vector<step_index> const after{store.loaded.begin() + 1, store.loaded.end()};
+  CHECK(store.seen == [&] {
+    auto expected = after;
+    expected.push_back(-1);
+    return expected;
+  }());
+}
+
+TEST_CASE("a store is told after every reverse, for every form of adjoint", "[store]") {
+  step_index const n = 30;
+  pendulum::stored const all{n};
+  std::vector<std::pair<step_index, pendulum::numbers>> expected{{n, all.states.back()}};
+  for (step_index i = n; i-- > 0;) {
+    expected.push_back({i, expected.back().second});
+    pendulum::swing_back(all.states[std::size_t(i)], expected.back().second);
+  }
+  auto const told = [&](auto step, auto adjoint, auto const& plan) {
+    attentive store;
+    (void)cairn::gradient(step, pendulum::start(), plan, pendulum::seed, adjoint, store);
+    return store.open;
+  };
+  cairn::revolve const plan{n, 3};
+  CHECK(told(pendulum::in_place{}, pendulum::one_step{}, plan) == expected);
+  CHECK(told(pendulum::by_value{}, pendulum::with_next{}, plan) == expected);
+  CHECK(told(pendulum::in_place{}, pendulum::one_step_by_value{}, plan) == expected);
+  CHECK(told(pendulum::out_of_place{}, pendulum::recorded(), plan) == expected);
+  auto const leaves = told(pendulum::in_place{}, pendulum::leaf{}, cairn::leaves{n, 4, cairn::revolve{8, 2}});
+  CHECK(leaves.size() == 9);
+  for (auto const& [open, bar] : leaves) CHECK(bar == expected[std::size_t(n - open)].second);
+
+  attentive store;
+  auto run = cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan, store);
+  (void)run.reverse(pendulum::seed, pendulum::one_step{});
+  CHECK(store.open == expected);
+}
+
+TEST_CASE("observers see what a store holds on each tier", "[store]") {
+  attentive store;
+  std::size_t on_disk = 0, in_memory = 0;
+  (void)cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::revolve{60, 5}, pendulum::seed,
+                        pendulum::one_step{}, store, [&](cairn::event const& e) {
+                          on_disk = std::max(on_disk, e.bytes_held(cairn::tier::disk));
+                          in_memory = std::max(in_memory, e.bytes_held(cairn::tier::memory));
+                          CHECK(e.bytes_held() == e.bytes_held(cairn::tier::memory));
+                        });
+  CHECK(on_disk == 5 * 2 * sizeof(double));
+  CHECK(in_memory >= cairn::bytes_of(pendulum::start()));
+  CHECK(in_memory <= 2 * cairn::bytes_of(pendulum::start()));
 }

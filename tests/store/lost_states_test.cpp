@@ -85,6 +85,26 @@ TEST_CASE("a disk that fails costs one failed write a slot, and hardly more step
   });
 }
 
+TEST_CASE("a slot that cannot be written is tried once, and the plan goes on without it", "[store]") {
+  each_planner(120, 33, 10, [](auto const& plan, cairn::slot_index) {
+    toys::failing_disk::disk on;
+    toys::failing_disk whole{on};
+    totals const expected = sweep(plan, whole);
+    for (cairn::slot_index slot = 0; slot < plan.slots(); ++slot) {
+      toys::failing_disk::disk other;
+      other.bad = slot;
+      toys::failing_disk store{other};
+      totals const found = sweep(plan, store);
+      if (slot_tier(plan, slot) == cairn::tier::memory || other.failed.empty()) CHECK(found.calls == expected.calls);
+      else {
+        CHECK(other.failed.at(slot) == 1);
+        CHECK(other.saves > 0);
+        CHECK(found.calls <= 2 * expected.calls);
+      }
+    }
+  });
+}
+
 namespace {
 
 struct stop {};

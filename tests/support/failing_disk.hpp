@@ -28,6 +28,7 @@ struct failing_disk {
   struct disk {
     std::map<slot_index, file> files;
     long writes_left = std::numeric_limits<long>::max();  // then no write succeeds
+    slot_index bad = cairn::no_slot;      // cannot be written at all
     std::map<slot_index, int> failed;                     // writes, by slot
     long saves = 0, loads = 0;
   };
@@ -62,7 +63,7 @@ struct failing_disk {
       kept[where.slot] = {frame, i};
       return true;
     }
-    if (on.writes_left-- <= 0) {
+    if (on.writes_left-- <= 0 || where.slot == on.bad) {
       ++on.failed[where.slot];
       on.files.erase(where.slot);  // torn
       return false;

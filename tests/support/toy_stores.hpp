@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stores that behave as differently as stores may: the conformance suite and the executors' tests run on all of them.
 #pragma once
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -197,6 +198,47 @@ class threaded {
   std::thread writer_;
 };
 
+/// As `threaded`, with a thread that takes its time.
+class slow : public threaded {
+ public:
+  void save(auto& frames, place where, step_index i, frame_id frame) {
+    threaded::save(frames, where, i, frame);
+    if (i % 5 == 0) std::this_thread::sleep_for(std::chrono::microseconds{50});
+  }
+  frame_id load(auto& frames, place where, step_index i) {
+    std::this_thread::sleep_for(std::chrono::microseconds{20});
+    return threaded::load(frames, where, i);
+  }
+};
+
+/// Cannot write some slots of another store, and says so; each slot is bad with probability p.
+template <class Inner>
+struct failing {
+  static constexpr bool may_lose = true;
+  Inner inner{};
+  std::mt19937 random{5};
+  double p = 0.6;
+  std::map<slot_index, bool> bad;
+  int failed = 0;
+
+  void begin(slot_index slots) {
+    inner.begin(slots);
+    bad.clear();
+  }
+  bool save(auto& frames, place where, step_index i, frame_id frame) {
+    if (!bad.count(where.slot)) bad[where.slot] = std::uniform_real_distribution<>{}(random) < p;
+    if (bad[where.slot]) {
+      ++failed;
+      return false;
+    }
+    inner.save(frames, where, i, frame);
+    return true;
+  }
+  frame_id load(auto& frames, place where, step_index i) { return inner.load(frames, where, i); }
+  void drop(auto& frames, place where) { inner.drop(frames, where); }
+  step_index at(slot_index slot) const { return inner.at(slot); }
+};
+
 /// Loses what another store holds: each load fails with probability p.
 template <class Inner>
 struct losing {
@@ -208,7 +250,7 @@ struct losing {
   int lost = 0;
 
   void begin(slot_index slots) { inner.begin(slots); }
-  void save(auto& frames, place where, step_index i, frame_id frame) { inner.save(frames, where, i, frame); }
+  auto save(auto& frames, place where, step_index i, frame_id frame) { return inner.save(frames, where, i, frame); }
   frame_id load(auto& frames, place where, step_index i) {
     if (std::uniform_real_distribution<>{}(random) < p) {
       ++lost;

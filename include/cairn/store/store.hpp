@@ -64,6 +64,8 @@ struct frames_of {
 ///   all slots; `frame(slot) -> frame_id` returns the slot's frame or no_frame
 /// - frame(slot) without it: a store that keeps some slots as frames, and others elsewhere; `extra_frames()` counts them
 /// - bytes(tier) -> std::size_t: what it holds on a tier besides frames, for `event::bytes_held`
+/// - reversed(open, bar): called after the seed, and at the end of each action that reverses steps, whatever the form of
+///   the adjoint: bar is that of state `open`, and steps [0, open) are left; `library_bar` if the library has it
 /// - static constexpr bool looks_ahead = true: its `save`, `load` and `drop` may ask `frames.coming_loads(f)`; each call
 ///   copies the plan's cursor and walks it as far as f wants
 /// - static constexpr bool may_lose = true: a load may return no_frame; the sweep then runs to that state again from the

@@ -101,6 +101,10 @@ class replayed_states {
   [[nodiscard]] State const* seen(bool after_turn) const noexcept { return states_.seen(after_turn); }
   [[nodiscard]] std::size_t bytes() const { return states_.bytes(); }
   [[nodiscard]] std::size_t bytes(tier where) const { return states_.bytes(where); }
+  template <class Bar>
+  void reversed(step_index open, Bar const& bar)
+    requires requires(States& all) { all.reversed(open, bar); }
+  { states_.reversed(open, bar); }
   template <class Cursor>
   [[nodiscard]] auto look_from(Cursor const& from) noexcept
     requires requires(States& all) { all.look_from(from); }

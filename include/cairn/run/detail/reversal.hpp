@@ -158,9 +158,18 @@ class reversal {
   }
   [[nodiscard]] static constexpr bool pauses() noexcept { return false; }
 
-  /// The adjoint of steps [a.from, a.to); returns how many steps it ran again.
+  /// The adjoint of steps [a.from, a.to); returns how many steps it ran again. A store that asks is told that it is done.
   template <class States>
   std::uint64_t reverse(States& states, action const& a) {
+    std::uint64_t const ran = reverse_steps(states, a);
+    if constexpr (requires { states.reversed(a.from, std::as_const(*bar)); })
+      states.reversed(a.from, std::as_const(*bar));
+    return ran;
+  }
+
+ private:
+  template <class States>
+  std::uint64_t reverse_steps(States& states, action const& a) {
     if constexpr (records) {
       if (a.what == content::tape) {
         apply((*tapes_)[a.slot], a.from);
@@ -200,7 +209,6 @@ class reversal {
     }
   }
 
- private:
   /// An object itself, which an adjoint may change, because the next action restores it. Other states are const.
   template <class States>
   [[nodiscard]] static auto& live_of(States& states) {

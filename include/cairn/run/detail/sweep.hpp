@@ -201,6 +201,8 @@ class sweep {
       if constexpr (checked && saved_state<State> && std::is_same_v<Bar, library_bar>)
         watched().seed(work_.steps_, fill);
       else fill();
+      if constexpr (requires { states().reversed(work_.steps_, std::as_const(*bar)); })
+        states().reversed(work_.steps_, std::as_const(*bar));
     });
   }
   /// The sweep ended normally: it will not be resumed.

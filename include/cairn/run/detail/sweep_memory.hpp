@@ -144,6 +144,14 @@ class sweep_memory {
 
   /// Of the frames, and of what the store holds besides them in memory.
   [[nodiscard]] std::size_t bytes() const { return pool_.bytes() + stored_bytes(tier::memory); }
+  /// Tells the store how far the reverse sweep is.
+  template <class Bar>
+  void reversed(step_index open, Bar const& bar)
+    requires requires(store_type& store) { store.reversed(open, bar); }
+  {
+    note_call();
+    store_->reversed(open, bar);
+  }
   [[nodiscard]] std::size_t bytes(tier where) const { return where == tier::memory ? bytes() : stored_bytes(where); }
   /// Lets the store look ahead from the cursor as long as the result exists.
   template <class Cursor>
