@@ -89,6 +89,12 @@ concept store_of = (requires(Store& store) { store.begin(slot_index{}); } ||
 
 namespace detail {
 
+/// A state and where it is kept; in `no_slot` if it is in none.
+struct placed_state {
+  step_index state = 0;
+  place in = {};
+};
+
 template <class Store> inline constexpr bool keeps_frames = requires { requires bool(Store::keeps_frames); };
 /// A store of the library, which loads every state of a valid plan; its loads are not checked.
 template <class Store> inline constexpr bool loses_nothing = false;

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/table.hpp>
-#include <cairn/schedule/position.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::detail {
@@ -17,16 +16,16 @@ namespace cairn::detail {
 template <class Through, class Memory, class Step>
 std::uint64_t make_live(Through& through, Memory& memory, Step& step, step_index i, step_index& failed) {
   for (;;) {
-    stored_state const from = memory.nearest(i);
+    placed_state const from = memory.nearest(i);
     step_index const at = from.state;
-    if (from.slot == no_slot) through.load_initial();
-    else if (!through.load({from.slot, from.where}, at)) continue;  // this one is lost, too: it is not found again
+    if (from.in.slot == no_slot) through.load_initial();
+    else if (!through.load(from.in, at)) continue;  // this one is lost, too: it is not found again
     for (step_index here = at; here < i;) {
-      stored_state const met = memory.next_missing(here, i);
+      placed_state const met = memory.next_missing(here, i);
       failed = here;
       through.advance(step, here, met.state, failed);
       here = met.state;
-      if (met.slot != no_slot) (void)through.save({met.slot, met.where}, here);
+      if (met.in.slot != no_slot) (void)through.save(met.in, here);
     }
     failed = -1;
     return std::uint64_t(i - at);

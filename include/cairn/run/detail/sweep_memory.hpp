@@ -11,7 +11,6 @@
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/run/detail/frames.hpp>
 #include <cairn/run/detail/reseated.hpp>
-#include <cairn/schedule/position.hpp>
 
 namespace cairn::detail {
 
@@ -87,11 +86,11 @@ class sweep_memory {
     else if (held.at == i) held.where = where.where;
   }
   /// The first state between `from` and `to` that a slot should hold and lacks; in no slot state `to` if there is none.
-  [[nodiscard]] stored_state next_missing([[maybe_unused]] step_index from, step_index to) const noexcept {
-    stored_state first{no_slot, to, tier::memory};
+  [[nodiscard]] placed_state next_missing([[maybe_unused]] step_index from, step_index to) const noexcept {
+    placed_state first{to};
     if constexpr (makes_again)
       for (auto const& held : held_)
-        if (held.at < missing(from) && held.at > missing(first.state)) first = {held.slot, missing(held.at), held.where};
+        if (held.at < missing(from) && held.at > missing(first.state)) first = {missing(held.at), {held.slot, held.where}};
     return first;
   }
   void drop(place where) {
@@ -105,11 +104,11 @@ class sweep_memory {
     if (tracked()) held_[std::size_t(where.slot)].at = -1;
   }
   /// The latest state at or before i that a slot holds; the initial one in no slot.
-  [[nodiscard]] stored_state nearest(step_index i) const {
-    stored_state best;
+  [[nodiscard]] placed_state nearest(step_index i) const {
+    placed_state best;
     for (slot_index slot = 0; slot < slots_; ++slot)
       if (step_index const at = now_in(slot); at > best.state && at <= i)
-        best = {slot, at, makes_again ? held_[std::size_t(slot)].where : tier::memory};
+        best = {at, {slot, makes_again ? held_[std::size_t(slot)].where : tier::memory}};
     return best;
   }
   /// The state in a slot at present, negative if there is none.
