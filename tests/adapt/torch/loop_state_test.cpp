@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/torch.hpp"
 #include <cairn/adapt/torch/loop/loop.hpp>
+#include <cairn/adapt/torch/loop/scan.hpp>
+#include <cairn/adapt/torch/loop/while.hpp>
 #include <array>
 #include <string>
 #include <tuple>
@@ -18,6 +20,14 @@ struct particle {
   Tensor place;
   std::pair<Tensor, Tensor> rest;
   std::string name;
+};
+
+/// What its traits may leave out.
+enum class lacks { nothing, tensor, number };
+template <lacks What>
+struct oscillator {
+  Tensor place, speed;
+  double age = 0;
 };
 
 /// The gradients of `inputs` by the plain loop and by ours, for several plans; `total` makes a number of the last
@@ -50,6 +60,19 @@ struct cairn::libtorch::tensor_traits<loop_state_tests::particle> {
   static loop_state_tests::particle unflatten(loop_state_tests::particle const& like, tensor_reader& from) {
     auto place = from.next();
     return {place, read_tensors(like.rest, from), like.name};
+  }
+};
+template <loop_state_tests::lacks What>
+struct cairn::libtorch::tensor_traits<loop_state_tests::oscillator<What>> {
+  using state = loop_state_tests::oscillator<What>;
+  static constexpr bool complete = What != loop_state_tests::lacks::tensor;
+  static void flatten(state const& x, tensor_list& parts) {
+    append_tensors(x.place, parts);
+    if (complete) append_tensors(x.speed, parts);
+  }
+  static state unflatten(state const& like, tensor_reader& from) {
+    auto place = from.next();
+    return {place, complete ? from.next() : like.speed, like.age};
   }
 };
 
@@ -201,6 +224,93 @@ TEST_CASE("the last state may be changed in place", "[torch]") {
   auto y = cl::checkpointed_loop(step, a, 3, LoopOptions().checkpoints(2));
   y.add_(1);
   CHECK(same_bits(want, torch::autograd::grad({y.sum()}, {a})[0]));
+}
+
+/// A step of it, which draws numbers and changes buffers.
+template <lacks What>
+struct oscillating {
+  torch::nn::BatchNorm1d norm;
+  oscillator<What> operator()(oscillator<What> const& x, cairn::step_index) const {
+    auto holder = norm;
+    auto const noise = torch::dropout(x.speed, 0.1, true);
+    auto const seen = holder(noise.expand({2, 3}) * torch::tensor({{1.0}, {2.0}}, torch::kDouble)).sum(0);
+    auto const age = What == lacks::number ? x.age + 1 : x.age;
+    return {x.place + noise * 0.1 + age, x.speed - x.place.sin() * 0.2 + seen * 0.1, age};
+  }
+};
+template <lacks What>
+oscillator<What> run_under(int verb, oscillating<What> const& step, oscillator<What> const& x,
+                           LoopOptions const& options) {
+  if (verb == 0) return cl::checkpointed_loop(step, x, 6, options);
+  if (verb == 1)
+    return cl::checkpointed_while(step, x, [](oscillator<What> const&, cairn::step_index i) { return i < 6; }, options);
+  return cl::checkpointed_scan([step](oscillator<What> const& s, Tensor const& input, cairn::step_index i) {
+           auto next = step(s, i);
+           return std::pair{next, input};
+         }, x, torch::zeros({6, 1}), options).first;
+}
+template <lacks What>
+void check_lacking(LoopOptions const& options) {
+  torch::nn::BatchNorm1d norm(3);
+  norm->to(torch::kDouble);
+  auto const norm_before = norm->running_mean.clone();
+  auto const ones = torch::ones({3}, torch::dtype(torch::kDouble).requires_grad(true));
+  oscillator<What> const x{ones, ones * 0.3};
+  auto const all = LoopOptions(options).module(norm);
+  for (int const verb : {0, 1, 2}) {
+    CAPTURE(verb);
+    norm->running_mean.copy_(norm_before);
+    torch::manual_seed(7);
+    auto const run = [&] { return run_under<What>(verb, {norm}, x, all); };
+    if constexpr (What == lacks::nothing) {
+      auto plain = x;
+      for (cairn::step_index i = 0; i < 6; ++i) plain = oscillating<What>{norm}(plain, i);
+      auto const want = torch::autograd::grad({plain.place.sum()}, {ones})[0];
+      auto const mean = norm->running_mean.clone(), number = torch::rand({1});
+      norm->running_mean.copy_(norm_before);
+      torch::manual_seed(7);
+      auto const got = run();
+      CHECK(same_bits(norm->running_mean, mean));
+      CHECK(same_bits(torch::rand({1}), number));
+      CHECK(same_bits(got.place, plain.place));
+      CHECK(same_bits(torch::autograd::grad({got.place.sum()}, {ones})[0], want));
+    } else {
+      CHECK_THAT(support::said<cl::recompute_mismatch>([&] { (void)run(); }),
+                 Catch::Matchers::ContainsSubstring("rebuilt from its tensors and run on is not what the step made") &&
+                     Catch::Matchers::ContainsSubstring("(step = 1, part = 0)"));
+    }
+  }
+}
+
+TEST_CASE("a check of bits finds what tensor_traits leave out, where nothing runs again, too", "[torch]") {
+  auto const checked = {LoopOptions().determinism(cl::Check::Bits),
+                        LoopOptions().verify(cairn::replay_check::checkpoints),
+                        LoopOptions().verify(cairn::replay_check::every_step)};
+  for (auto const& options : checked)
+    for (int const slots : {1, 6}) {
+      check_lacking<lacks::tensor>(LoopOptions(options).checkpoints(slots));
+      check_lacking<lacks::number>(LoopOptions(options).checkpoints(slots));
+      check_lacking<lacks::nothing>(LoopOptions(options).checkpoints(slots));
+    }
+}
+
+TEST_CASE("a loop that ends after one step is not run further by a check of its states", "[torch]") {
+  int calls = 0;
+  using state = oscillator<lacks::number>;
+  auto const step = [&](state const& x, cairn::step_index i) {
+    REQUIRE(i == 0);
+    ++calls;
+    return state{x.place * 2, x.speed, x.age + 1};
+  };
+  auto const ones = torch::ones({3}).requires_grad_(true);
+  auto const checked = LoopOptions().verify(cairn::replay_check::checkpoints);
+  auto const once = [](state const&, cairn::step_index i) { return i < 1; };
+  (void)cl::checkpointed_while(step, state{ones, ones}, once, checked);
+  (void)cl::checkpointed_loop(step, state{ones, ones}, 1, checked);
+  CHECK(calls == 3);  // and one that is tried
+  CHECK_THROWS_AS(cl::checkpointed_loop(step, state{ones, ones}, 5, LoopOptions(checked).checkpoints(-1)),
+                  cairn::invalid_plan);
+  CHECK(calls == 3);
 }
 
 }  // namespace loop_state_tests

@@ -13,6 +13,7 @@
 #include <cairn/adapt/torch/loop/detail/loop_limit.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_node.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
+#include <cairn/adapt/torch/loop/detail/rebuilt_states.hpp>
 #include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
 #include <cairn/adapt/torch/loop/detail/step_identity.hpp>
 #include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
@@ -72,6 +73,13 @@ template <class State, class Step>
                          {{"step", i}, {"parts returned", list.size()}, {"parts", parts.size()}},
                          "return as many tensors under the same keys; leave some undefined if need be"};
     return list;
+  };
+}
+/// A copy of the step, on whole states.
+template <class State, class Step>
+[[nodiscard]] auto whole_step(Step& step) {
+  return [step = std::decay_t<Step>(step)](State const& x, step_index i) mutable {
+    return State(run_tensor_step(step, x, i));
   };
 }
 /// The results of a loop: the last state, and the outputs of its steps.
@@ -141,6 +149,11 @@ template <class Step, class X0, class Count>
       auto const count = step_index(steps);
       if (count > 0 && at::GradMode::is_enabled()) {
         auto of = detail::identity_of(step);
+        if (count > 1 && detail::checks_rebuilt<State>(options)) {
+          (void)detail::loop_schedule(detail::loop_name, count, options);
+          detail::check_rebuilt(detail::loop_name, detail::whole_step<State>(step), x0, options,
+                                [](at::TensorList) { return true; });
+        }
         auto flat = detail::flattened(std::forward<Step>(step), x0);
         return detail::state_of(x0, detail::run_loop(detail::loop_name, std::move(flat), std::move(of), count,
                                                      detail::tensors_of(x0), {}, std::move(options)).last);

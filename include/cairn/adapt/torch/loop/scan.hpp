@@ -196,6 +196,18 @@ template <class Step, class X0, class Xs>
       detail::loop_results results;
       if (steps > 0) {
         auto of = detail::identity_of(step);
+        if (steps > 1 && at::GradMode::is_enabled() && detail::checks_rebuilt<State>(options)) {
+          (void)detail::loop_schedule(detail::scan_name, steps, options);
+          auto const input = [&](step_index i) {
+            return detail::state_of(sequence::like(xs), detail::slices_at(data.inputs, i));
+          };
+          detail::check_rebuilt(
+              detail::scan_name,
+              [&, step = std::decay_t<Step>(step)](State const& s, step_index i) mutable -> State {
+                return std::get<0>(detail::run_scan_step(step, s, input(i), i));
+              },
+              x0, options, [](at::TensorList) { return true; });
+        }
         auto step_of_lists = detail::flattened_scan(std::forward<Step>(step), x0, sequence::like(xs), output);
         results = detail::run_scan(std::move(step_of_lists), std::move(of), steps, initial, data,
                                    std::move(options));

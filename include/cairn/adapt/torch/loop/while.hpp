@@ -125,6 +125,9 @@ template <class Step, class X0, class KeepGoing>
         auto of = detail::identity_of(step);
         of.template add_type<Third>();
         of.is_known = false;  // the memory of keep_going counts, too, and what it refers to is unknown
+        if (detail::checks_rebuilt<State>(options))
+          detail::check_rebuilt(detail::while_name, detail::whole_step<State>(step), x0, options,
+                                [&](at::TensorList parts) { return asked(parts, 1); });
         auto flat = detail::flattened(std::forward<Step>(step), x0, detail::while_name);
         options = detail::while_within_limit(flat, std::move(of), initial, std::move(options), std::ref(asked));
         auto const plan = detail::plan_of_while(options);
