@@ -150,8 +150,8 @@ bool thrown(program& p, Run run) {
   bool reached = false;
   try {
     run();
-  } catch (planned const& made) {
-    p.check(&made == planned::made, "the exception is the one that was thrown");
+  } catch (::planned const& made) {
+    p.check(&made == ::planned::made, "the exception is the one that was thrown");
     reached = true;
     ++seen.stops;
   }
@@ -550,7 +550,7 @@ inline std::string faults_of(unsigned long number, std::initializer_list<any_pro
     wrong = found.text;
   } catch (std::exception const& other) {
     wrong = std::string{"an exception that no rule predicts: "} + other.what();
-  } catch (planned const&) {
+  } catch (::planned const&) {
     wrong = "an exception of a user's function at a place where none was planned";
   }
   the_fuse.disarm();
