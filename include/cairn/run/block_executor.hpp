@@ -13,7 +13,7 @@
 #include <cairn/plan/block/block_planner.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/run/detail/execute.hpp>
-#include <cairn/run/detail/in_use.hpp>
+#include <cairn/core/detail/in_use.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn {
@@ -200,11 +200,12 @@ class block_executor {
     }
   }
 
+  detail::busy_mark running_;  // first: a move that is refused has moved nothing
   char const* who_ = default_name;
   workload work_;
   block_options options_;
   block_plan plan_;
-  bool planned_ = false, running_ = false;
+  bool planned_ = false;
   std::string notice_;
   block_failure failure_;
   std::uint64_t plans_made_ = 0;

@@ -7,6 +7,7 @@
 #include <cairn/core/detail/checks.hpp>
 #include <cairn/run/detail/last_arguments.hpp>
 #include <cairn/run/detail/plan_place.hpp>
+#include <cairn/run/detail/plans_inside.hpp>
 #include <cairn/run/detail/reversal.hpp>
 #include <cairn/run/detail/sweep.hpp>
 #include <cairn/run/detail/with_params.hpp>
@@ -73,6 +74,7 @@ Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoi
   using way_back = reversal<State, Step, Adjoint, Bar, true>;
   check_adjoint_fits("cairn::gradient", plan.leaf(), tapes_of(plan), shape.form, tapes_restart(plan),
                      way_back::can_restart);
+  check_plans_inside<State, Bar>(adjoint);
   sweep run{work, "cairn::gradient", options};
   run.begin(step, std::forward<X0>(x0), plan, {shape_of_step<Step, State>().form, shape.form});
   way_back user{step, adjoint, run.tapes(), tapes_of(plan)};

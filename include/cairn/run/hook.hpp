@@ -9,6 +9,7 @@
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/come_back.hpp>
+#include <cairn/run/detail/plans_inside.hpp>
 
 namespace cairn {
 namespace detail {
@@ -93,6 +94,8 @@ struct hooked_adjoint {
     reverse_with<State>(x, bar, p, dp, i);
     after(x, bar, p, dp, i);
   }
+  template <class State, class Bar>
+  void check_plans() const { check_plans_inside<State, Bar>(*adjoint); }
   void ends_in(end_hash end) const
     requires takes_end_hash<called>
   {

@@ -15,6 +15,7 @@
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/detail/cached_object.hpp>
+#include <cairn/run/detail/plans_inside.hpp>
 #include <cairn/run/detail/reversal.hpp>
 
 namespace cairn {
@@ -303,6 +304,7 @@ struct jump_tape {
 /// `tape = record(x, i)` with the jumps of step i.
 template <class Kept, class... Jump>
 struct jumps_record {
+  static constexpr bool copies = true;  // states
   using Record = std::remove_reference_t<Kept>;
   kept_callable<Kept> inner;
   std::tuple<Jump...> jumps;
@@ -519,6 +521,8 @@ class with_jumps {
       library_bar bar;
       reverse(x, bar, first, last);
     }
+    template <class State, class Bar>
+    void check_plans() const { detail::check_plans_inside<State, Bar>(*back); }
 
    private:
     /// \param next  the state after the last step and its jumps, for adjoints that take x1

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/detail/compiler.hpp>
+#include <cairn/core/detail/in_use.hpp>
 #include <cairn/run/checkpoint_view.hpp>
+#include <cairn/run/detail/plans_inside.hpp>
 #include <cairn/run/detail/reseated.hpp>
 #include <cairn/run/detail/refused_run.hpp>
 #include <cairn/run/gradient.hpp>
@@ -67,6 +69,7 @@ class checkpointed_run {
   checkpointed_run& operator=(checkpointed_run&& other)
     requires(std::is_move_assignable_v<detail::reseated<Step>> && std::is_move_assignable_v<detail::reseated<Observer>>)
   {
+    in_sweep_ = std::move(other.in_sweep_);
     bool const kept = other.user_ == other.work_->users_.value;
     by_ = other.by_;
     step_ = std::move(other.step_);
@@ -220,6 +223,8 @@ class checkpointed_run {
   Bar reversed(Seed&& seed, Adjoint& adjoint) {
     static constexpr auto shape = detail::shape_of_adjoint<Adjoint, State, Bar>();
     detail::check_adjoint_fits("cairn::reverse", work_->leaf_, 0, shape.form);
+    detail::check_plans_inside<State, Bar>(adjoint);
+    detail::in_use const here{in_sweep_, "cairn::reverse"};
     detail::sweep run{mine("cairn::reverse"), "cairn::reverse"};
     to_the_turn(run);
     detail::reversal<State, Step, Adjoint, Bar, false> user{*step_, adjoint, run.tapes(), 0};
@@ -258,6 +263,7 @@ class checkpointed_run {
     if (i < 0 || i > steps())
       throw invalid_call{
           "cairn::at", "there is no such state", {{"i", i}, {"steps", steps()}}, "states are numbered 0 to steps()"};
+    detail::in_use const here{in_sweep_, "cairn::at"};
     detail::sweep run{mine("cairn::at"), "cairn::at"};
     auto const& pool = run.states().pool();
     frame_id const nearest = run.states().before(i);
@@ -322,11 +328,11 @@ class checkpointed_run {
     if (!here_)
       throw invalid_call{
           operation, "this run has been moved to another object", {}, "use the object that it was moved to"};
-    if (work_->users_.value != user_)
+    if (work_->users_.value != user_ || work_->lost_its_store())
       throw invalid_call{operation,
-                         "another sweep has begun in the workspace of this run",
+                         "another sweep has begun in the workspace or in the store of this run",
                          {},
-                         "give a run that is kept a workspace of its own"};
+                         "give a run that is kept a workspace and a store of its own"};
   }
   [[nodiscard]] work_type& walked(std::uint64_t pass) {
     if (pass != pass_)
@@ -344,6 +350,7 @@ class checkpointed_run {
     if (!std::exchange(fresh_, false)) run.rewind(*step_);
   }
   [[nodiscard]] walk_back start_backward() {
+    detail::in_use const here{in_sweep_, "cairn::backward"};
     detail::sweep run{mine("cairn::backward"), "cairn::backward"};
     to_the_turn(run);
     return walk_back{*this};
@@ -353,12 +360,14 @@ class checkpointed_run {
     return i == steps() ? states.final_state() : states.live();
   }
   void to_next_reverse(std::uint64_t pass) {
+    detail::in_use const here{in_sweep_, "cairn::backward"};
     detail::sweep run{walked(pass), "cairn::backward"};
     detail::turn_only<Step> user{*step_};
     run.run_plan(*step_, user, *observer_);
     run.goes_on();
   }
 
+  detail::busy_mark in_sweep_;  // first: a move that is refused has moved nothing
   [[no_unique_address]] detail::kept_wrt<Wrt> by_;
   detail::reseated<Step> step_;
   detail::reseated<Observer> observer_;

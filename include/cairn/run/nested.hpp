@@ -10,6 +10,9 @@
 #include <cairn/core/replay_check.hpp>
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/frames.hpp>
+#include <cairn/run/detail/plans_inside.hpp>
+#include <cairn/run/detail/reversal.hpp>
+#include <cairn/run/detail/sweep.hpp>
 #include <cairn/run/gradient.hpp>
 
 namespace cairn {
@@ -195,6 +198,15 @@ class nested {
       requires(saved_state<State> && takes<State, library_bar>)
     void operator()(State& x, step_index i) const {
       (void)reverse<State>(x, library_bar{}, i);
+    }
+    /// As the inner sweeps would check it, before any step runs.
+    template <class State, class Bar>
+    void check_plans() const {
+      detail::check_tiers<memory_store>("cairn::nested", plan);
+      detail::check_adjoint_fits("cairn::nested", plan.leaf(), tapes_of(plan),
+                                 detail::shape_of_adjoint<inner_back, State, Bar>().form, tapes_restart(plan),
+                                 requires(inner_back & given) { given.restart; });
+      detail::check_plans_inside<State, Bar>(*back);
     }
     /// Called before each adjoint call of a sweep with a replay check.
     void ends_in(detail::end_hash outer) const

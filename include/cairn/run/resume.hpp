@@ -82,6 +82,7 @@ Bar rest_of_sweep(Step& step, X0& x0, PlanGiven const& given, resume_point<Bar, 
   resumed_plan<PlanGiven> const plan{given};
   step_index const steps = schedule<PlanGiven> ? step_index(plan.steps()) : position.steps;
   check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
+  check_plans_inside<State, Bar>(adjoint);
   sweep run{work, "cairn::resume", options};
   run.begin_again(x0, plan, {steps, position.open, true}, {shape_of_step<Step, State>().form, shape.form});
   reversal<State, Step, Adjoint, Bar, false> user{step, adjoint, run.tapes(), 0};
@@ -99,6 +100,7 @@ Bar sweep_from_the_way(Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoin
                        Observer& observer, Options options) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
+  check_plans_inside<State, Bar>(adjoint);
   sweep run{work, "cairn::resume", options};
   run.begin_again(x0, plan, {step_index(plan.steps()), 0, false}, {shape_of_step<Step, State>().form, shape.form});
   reversal<State, Step, Adjoint, Bar, true> user{step, adjoint, run.tapes(), 0};

@@ -12,7 +12,7 @@
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/copied_states.hpp>
 #include <cairn/run/detail/execute.hpp>
-#include <cairn/run/detail/in_use.hpp>
+#include <cairn/core/detail/in_use.hpp>
 #include <cairn/run/detail/maybe.hpp>
 #include <cairn/run/detail/replayed_states.hpp>
 #include <cairn/run/detail/saved_states.hpp>
@@ -102,6 +102,12 @@ class workspace {
   }
 
  private:
+  /// Whether another sweep has begun in the caller's store since the last one here, whose states are gone then.
+  [[nodiscard]] bool lost_its_store() const noexcept {
+    if constexpr (!std::is_reference_v<Store>) return false;
+    else return detail::store_marks::begun(states_.store()) != begun_in_store_;
+  }
+
   template <class, class, class, class> friend class detail::sweep;
   friend detail::params_in;
   template <class, class, schedule, class, class, class> friend class checkpointed_run;
@@ -111,6 +117,7 @@ class workspace {
   using states_type =
       std::conditional_t<copied_state<State>, detail::copied_states<State, Store>, detail::saved_states<State, Store>>;
 
+  detail::busy_mark busy_;  // first: a move that is refused has moved nothing
   states_type states_;
   detail::maybe<cursor_of<Plan>> walk_, at_turn_;  // at present, and at the turn of a kept run
   detail::maybe<cursor_of<remaining>> rest_;       // replaces the cursor once a sweep was replanned
@@ -121,8 +128,8 @@ class workspace {
   slot_index slots_ = 0;
   detail::sweep_count users_;  // a kept run ends when another sweep begins here
   bool on_rest_ = false, turned_on_rest_ = false;  // whether `rest_` is in use, now and at the turn
-  bool busy_ = false;
   bool unfinished_ = false;  // the last sweep has not ended: `steps_`, `slots_` and `leaf_` are its plan's
+  std::uint64_t begun_in_store_ = 0;  // when the last sweep had begun there, if the store is the caller's
   std::uint64_t initial_hash_ = 0;  // of the initial state of a stopped sweep, 0 if unknown
   std::uint64_t params_hash_ = 0;   // of the parameters of the last sweep, 0 if it had none
   [[no_unique_address]] Options options_;

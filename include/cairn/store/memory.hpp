@@ -3,6 +3,7 @@
 /// \file memory.hpp  The store in memory. A checkpoint is a frame with one more owner, so saving and loading copy
 /// nothing.
 #include <utility>
+#include <cairn/core/detail/in_use.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/store/store.hpp>
 
@@ -16,7 +17,10 @@ class memory_store {
   static constexpr bool keeps_frames = true;
 
   /// Forgets everything; see `store_of`.
-  void begin(slot_index slots) { frames_.assign(detail::entries_for(slots), no_frame); }
+  void begin(slot_index slots) {
+    ++begun_.value;
+    frames_.assign(detail::entries_for(slots), no_frame);
+  }
 
   /// Keeps the frame itself.
   template <class Frames>
@@ -41,6 +45,9 @@ class memory_store {
   [[nodiscard]] frame_id frame(slot_index slot) const noexcept { return frames_[std::size_t(slot)]; }
 
  private:
+  friend detail::store_marks;
+  detail::busy_mark busy_;  // first: a move that is refused has moved nothing
+  detail::sweep_count begun_;
   detail::table<frame_id> frames_;
 };
 

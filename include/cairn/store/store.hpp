@@ -122,6 +122,18 @@ concept outliving_store = requires(Store const& store) {
 /// sweep was resumed.
 template <class Store> inline constexpr bool mends_states = may_lose<Store> || outliving_store<Store>;
 
+/// The marks of stores of the library.
+struct store_marks {
+  template <class Store>
+  [[nodiscard]] static auto of(Store& store) noexcept -> decltype((store.busy_)) { return store.busy_; }
+  /// How many sweeps have begun in a store; 0 if that is not known.
+  template <class Store>
+  [[nodiscard]] static std::uint64_t begun(Store const& store) noexcept {
+    if constexpr (requires { store.begun_; }) return store.begun_.value;
+    else return 0;
+  }
+};
+
 /// Most frames that a store may own at once.
 template <class Store>
 [[nodiscard]] constexpr slot_index frames_in(Store const& store, slot_index slots) {

@@ -311,11 +311,12 @@ class device_sweep {
     states_.release(last);
   }
 
+  detail::busy_mark busy_;  // first: a move that is refused has moved nothing
   detail::placed_states<Runtime, State> states_;
   detail::device_replay<Runtime, State> replay_{states_};
   detail::table<unsigned char> filled_;
   sweep_options options_;
-  bool busy_ = false, turned_ = false;
+  bool turned_ = false;
 };
 
 }  // namespace cairn

@@ -232,6 +232,12 @@ template <class Fn, class State, class Bar>
   else return true;
 }
 
+/// Whether a recording adjoint copies states into its tapes, as jumps do.
+template <class Adjoint>
+inline constexpr bool copies_into_tape = requires(Adjoint & given) {
+  std::remove_cvref_t<decltype(given.record)>::copies;
+};
+
 /// The same, without parameters; a hook around an adjoint with parameters is for one step.
 template <class Fn, class State, class Bar, class Wrt> inline constexpr bool hook_fits_in = hook_fits<Fn, State, Bar>();
 template <class Fn, class State, class Bar, class Params, class DP>
@@ -285,7 +291,8 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
                    unchanged = shape.wrong == fault::unchanged, both = shape.wrong == fault::both;
     constexpr bool floating = shape.wrong == fault::floating && placed,
                    two_readings = shape.wrong == fault::two_readings,
-                   tape = shape.wrong == fault::tape && placed, refers = shape.wrong == fault::refers,
+                   jumps = shape.wrong == fault::tape && saved_state<State> && copies_into_tape<Adjoint>,
+                   tape = shape.wrong == fault::tape && placed && !jumps, refers = shape.wrong == fault::refers,
                    narrow = shape.wrong == fault::narrow;
     constexpr bool elsewhere = std::is_same_v<Bar, library_bar> && shape.wrong == fault::shape && !whole && placed;
     constexpr bool second = !copied_state<State> && shape.form == adjoint_form::with_next;
@@ -321,6 +328,9 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
     static_assert(!two_readings,
                   "cairn: this adjoint can be read as (x, bar, first, last) and as (x, x1, bar, i); wrap it in "
                   "cairn::leaf(...) or cairn::with_next(...)");
+    static_assert(!jumps,
+                  "cairn: jumps around a recording adjoint need a state that can be copied, because tapes keep the "
+                  "states before the jumps; give this object `adjoint(x, bar, i)` or `adjoint(x, bar, first, last)`");
     static_assert(!tape,
                   "cairn: cairn::recorded needs `tape = record(x, i)` that moves x one step on, and `reverse(tape, "
                   "bar, i)`; i may be left out of both");

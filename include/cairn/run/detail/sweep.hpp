@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/detail/in_use.hpp>
 #include <cairn/core/detail/refused_replay.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/error.hpp>
@@ -55,9 +56,10 @@ template <class Plan>
 }
 /// Refuses a plan that names tiers which its store does not have. A plan that has slots elsewhere may not use them.
 /// \throws invalid_plan
-template <class Store, class Plan, class State>
+/// \param x0  the initial state, if it is known
+template <class Store, class Plan, class... State>
 void check_tiers([[maybe_unused]] char const* who, [[maybe_unused]] Plan const& plan,
-                 [[maybe_unused]] State const& x0) {
+                 [[maybe_unused]] State const&... x0) {
   if constexpr (std::is_same_v<Store, memory_store>) {
     if (!leaves_memory(plan)) return;
     schedule_counts const counts = counts_where_known(plan);
@@ -65,7 +67,7 @@ void check_tiers([[maybe_unused]] char const* who, [[maybe_unused]] Plan const& 
     for (std::size_t k = 1; k < tier_count; ++k) elsewhere = elsewhere || counts.tiers[k].peak > 0;
     if (!elsewhere) return;
     std::size_t bytes = 0;
-    if constexpr (sized_state<State>) bytes = bytes_of(x0);
+    if constexpr ((sized_state<State> && ...)) ((bytes = bytes_of(x0)), ...);
     refuse_tiers(who, counts, bytes);
   }
 }
@@ -89,6 +91,17 @@ void fill_bar(Held<Bar>& bar, Seed&& seed, Final& final_state) {
     emplace_by(bar, [&] { return taken_out_by([&]() -> decltype(auto) { return call_lending(seed, final_state); }); });
 }
 
+/// The use of the caller's store by one sweep, if the store can be marked.
+template <class Store>
+struct store_use {
+  store_use(auto&, char const*) noexcept {}
+};
+template <class Store>
+  requires requires(Store& store) { store_marks::of(store); }
+struct store_use<Store&> : in_use {
+  store_use(Store& store, char const* who) : in_use{store_marks::of(store), who} {}
+};
+
 /// Where a sweep goes on.
 struct resumed_at {
   step_index steps = -1;  ///< length of the loop; -1: that of the sweep which stopped in this workspace
@@ -111,7 +124,7 @@ class sweep {
   /// \param asked  options that replace those of the workspace, if any   \throws reentrancy_error
   template <class Asked = no_options>
   sweep(work_type& work, char const* operation, [[maybe_unused]] Asked asked = {})
-      : work_{work}, operation_{operation}, mark_{work.busy_, operation} {
+      : work_{work}, operation_{operation}, mark_{work.busy_, operation}, store_mark_{work.store(), operation} {
     if constexpr (is_options<Asked>) work.options_ = asked;
     if constexpr (is_object_end<Asked>) ends_ = asked;
     else if constexpr (checked) ends_ = work.options_.object;
@@ -135,6 +148,7 @@ class sweep {
     sweep_setup setup = setup_for(plan, form);
     setup.shape = shape(x0, knows_length);
     annotate_failure(status(), phase::forward, 0, [&] { states().begin(std::forward<X0>(x0), setup); });
+    work_.begun_in_store_ = store_marks::begun(work_.store());
     notes_stop_ = !form.keeps_run;
     if constexpr (checked)
       if (ledger().on()) check_initial_state(states().inspect_live([](auto const& x) { return hash_of(x); }));
@@ -152,6 +166,11 @@ class sweep {
                          "a resumed sweep does not pass through the final state, and cannot leave the object there",
                          {},
                          "ask for cairn::object_ends::at_initial, or for nothing"};
+    if (work_.unfinished_ && work_.lost_its_store())
+      throw invalid_call{operation_,
+                         "another sweep has begun in the store of the sweep that stopped",
+                         {},
+                         "give a sweep that is to go on a store of its own"};
     std::uint64_t const given = hash_of_given<State>(x0), noted = work_.initial_hash_;
     if (noted != 0 && noted != given) refuse_initial_state();
     adopt(plan);
@@ -464,6 +483,7 @@ class sweep {
   work_type& work_;
   char const* operation_;
   in_use mark_;
+  [[no_unique_address]] store_use<Store> store_mark_;
   object_ends ends_ = object_ends::anywhere;
   step_index live_wanted_ = -1;  // a resumed sweep begins with this state
   bool notes_stop_ = false, goes_on_ = false;

@@ -167,6 +167,7 @@ class sweep_memory {
   [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
   [[nodiscard]] frames<Value> const& pool() const noexcept { return pool_; }
   [[nodiscard]] store_type& store() noexcept { return *store_; }
+  [[nodiscard]] store_type const& store() const noexcept { return *store_; }
   /// The content of the slots, if it is tracked; otherwise their content at the turn.
   [[nodiscard]] table<checkpoint_record> const& held() const noexcept { return held_; }
   /// The state that a slot still holds after a sweep, or -1; for stores that know it.

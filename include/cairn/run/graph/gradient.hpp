@@ -15,7 +15,7 @@
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/stage_value.hpp>
 #include <cairn/run/detail/action_range.hpp>
-#include <cairn/run/detail/in_use.hpp>
+#include <cairn/core/detail/in_use.hpp>
 #include <cairn/run/detail/one_of.hpp>
 #include <cairn/run/graph/builder.hpp>
 #include <cairn/run/graph/detail/given.hpp>

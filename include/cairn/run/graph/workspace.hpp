@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <cairn/run/detail/in_use.hpp>
+#include <cairn/core/detail/in_use.hpp>
 #include <cairn/run/graph/detail/known.hpp>
 #include <cairn/run/graph/detail/replay.hpp>
 #include <cairn/run/graph/detail/storage.hpp>
@@ -51,7 +51,7 @@ class graph_workspace {
 
   std::optional<memory> memory_;
   std::uint64_t users_ = 0;  // counts sweeps that began here: adjoints end when another sweep begins
-  bool busy_ = false;
+  detail::busy_mark busy_;
 };
 
 }  // namespace cairn
