@@ -99,8 +99,11 @@ class codipack_tape {
     Real::getTape().resetHard();
     recording_.drop(record_of_tape());
   }
-  /// The memory that the tape uses, according to CoDiPack.
-  [[nodiscard]] wide bytes() const { return wide(Real::getTape().getTapeValues().getUsedMemorySize()); }
+  /// The memory that the tape uses, according to CoDiPack, and that of lists of inputs and results.
+  [[nodiscard]] wide bytes() const {
+    return wide(Real::getTape().getTapeValues().getUsedMemorySize()) + wide(inputs_.capacity()) * sizeof(identifier) +
+           results_.bytes();
+  }
 
  private:
   [[nodiscard]] static detail::shared_record& record_of_tape() {

@@ -32,6 +32,7 @@ template struct sacado_blocks<&sacado_context::Busy>;
 class sacado_tape {
  public:
   using scalar = Sacado::Rad::ADvar<double>;  ///< Sacado's number
+  static constexpr bool keeps_memory = true;  ///< `clear` does not free what a longer recording has taken
 
   sacado_tape() = default;
   /// The new tape has the recording.
@@ -88,11 +89,12 @@ class sacado_tape {
     inputs_ = std::vector<node*>{};
     results_.clear();
   }
-  /// The blocks of memory that the last recording has filled.
+  /// The blocks of memory that the last recording has filled, and lists of inputs and results.
   [[nodiscard]] wide bytes() const noexcept {
     wide blocks = 0;
     for (auto const* each = detail::sacado_busy(node::adc); each != nullptr; each = each->next) ++blocks;
-    return blocks * sizeof(Sacado::Rad::ADmemblock<double>);
+    return blocks * sizeof(Sacado::Rad::ADmemblock<double>) + wide(inputs_.capacity()) * sizeof(node*) +
+           results_.bytes();
   }
 
  private:

@@ -80,8 +80,11 @@ class xad_tape {
     results_.clear();
     tape_ = mode::tape_type{false};
   }
-  /// The memory that the tape uses, according to XAD.
-  [[nodiscard]] wide bytes() const { return wide(tape_.getMemory()); }
+  /// The memory that the tape uses, according to XAD, and that of lists of inputs and results.
+  [[nodiscard]] wide bytes() const {
+    return wide(tape_.getMemory()) + wide(inputs_.capacity() + outputs_.capacity()) * sizeof(*inputs_.data()) +
+           results_.bytes();
+  }
 
  private:
   mode::tape_type tape_{false};

@@ -71,6 +71,10 @@ namespace detail {
 /// which no step call that they save makes up for.
 inline constexpr wide most_leaf_bytes = 16 << 20;
 
+/// Whether the memory of a tape's longest recording stays, even when it is cleared.
+template <class Tape>
+inline constexpr bool keeps_memory = requires { requires bool(Tape::keeps_memory); };
+
 /// The workload of a loop over `taped` without its tape, measured with one state and one adjoint at a time, so that a
 /// budget for the loop covers it: `probe` copies states by the megabyte, to time them.
 /// \pre the bytes of State are known
@@ -127,7 +131,10 @@ template <class Tool, class Model, class Params, class Objective, class State>
       if (best) {  // twice the steps take at most twice the tape
         work.tape_bytes *= 2;
         if (work.tape_bytes > detail::most_leaf_bytes) break;
-        (void)plan_within(budget.bytes, work, options);
+        planned const foreseen = plan_within(budget.bytes, work, options);
+        // A leaf that would not be taken leaves its memory beside the plan's.
+        if (detail::keeps_memory<std::remove_reference_t<Tool>> && !is_cheaper(foreseen.cost, best->cost, work))
+          continue;
       }
       if (budget.steps > 0) weighed = weigh_leaf(loop, x0, length);
       work.tape_bytes = weighed.bytes;

@@ -22,7 +22,8 @@ namespace cairn {
 ///   the derivative of result j with respect to variable k. The seed of a result is added before the contributions of
 ///   the recording
 /// - `abandon()`: ends a recording that an exception has interrupted, at any point after `begin`; does not throw
-/// - `clear()`: frees the memory that the tool can free
+/// - `clear()`: frees the memory that the tool can free; a tool that keeps the memory of its longest recording says so
+///   by `static constexpr bool keeps_memory = true`
 /// - `bytes()`: bytes that the last recording and its reverse took, as the tool counts them
 /// Tapes of one tool may be used in turns: `begin` throws while another recording of the tool is open, and `reverse` if
 /// the recording is gone, because another tape has recorded since. A tool that threads cannot use at the same time also
