@@ -7,9 +7,11 @@
 #include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <Eigen/Core>
 #include <cairn/core/buffers.hpp>
+#include <cairn/core/state_bytes.hpp>
 #include <cairn/core/state_traits.hpp>
 
 namespace cairn {
@@ -44,6 +46,40 @@ struct dense_eigen {
     if constexpr (is_dense<scalar>()) visit_run(x.data(), std::size_t(x.size()) * sizeof(scalar), f);
     else
       for (Eigen::Index k = 0; k < x.size(); ++k) cairn::visit_buffers(x.data()[k], f);
+  }
+
+  static constexpr bool in_one_run = is_dense<scalar>() && !std::is_same_v<scalar, bool>;
+  template <class Sink>
+    requires written_state<scalar>
+  static void write(Dense const& x, Sink& sink) {
+    write_state(std::uint64_t(x.rows()), sink);
+    write_state(std::uint64_t(x.cols()), sink);
+    if constexpr (in_one_run) sink(static_cast<void const*>(x.data()), std::size_t(x.size()) * sizeof(scalar));
+    else
+      for (Eigen::Index k = 0; k < x.size(); ++k) write_state(x.data()[k], sink);
+  }
+  template <class Source>
+    requires written_state<scalar>
+  static void read(Dense& x, Source& source) {
+    Eigen::Index const rows = read_length(source, x.rows(), Dense::RowsAtCompileTime, Dense::MaxRowsAtCompileTime),
+                       columns = read_length(source, x.cols(), Dense::ColsAtCompileTime, Dense::MaxColsAtCompileTime);
+    std::uint64_t const most = source.left() / least_bytes<scalar>();
+    if (columns > 0 && std::uint64_t(rows) > most / std::uint64_t(columns)) refuse_cut(std::uint64_t(rows), most);
+    x.resize(rows, columns);
+    if constexpr (in_one_run) source(static_cast<void*>(x.data()), std::size_t(x.size()) * sizeof(scalar));
+    else
+      for (Eigen::Index k = 0; k < x.size(); ++k) read_state(x.data()[k], source);
+  }
+
+ private:
+  template <class Source>
+  [[nodiscard]] static Eigen::Index read_length(Source& source, Eigen::Index has, int fixed, int most) {
+    std::uint64_t length = 0;
+    read_state(length, source);
+    if ((fixed != Eigen::Dynamic && length != std::uint64_t(fixed)) || length > (~std::uint64_t{0} >> 1) ||
+        (most != Eigen::Dynamic && length > std::uint64_t(most)))
+      refuse_shape(std::uint64_t(has), length);
+    return Eigen::Index(length);
   }
 };
 

@@ -57,6 +57,18 @@ concept plain_range = range_like<T> && requires(T& x) {
   x.end();
 };
 
+template <class T>
+concept unordered_like = range_like<T> && requires(T const& x) { x.hash_function(); };
+/// std::filesystem::path, a range of itself.
+template <class T>
+concept path_like = requires(T const& x) { x.native(); x.lexically_normal(); };
+/// A range whose elements are all of it.
+template <class T>
+concept whole_range = contiguous<T> || requires(T const& x) {
+  { *x.begin() } -> std::convertible_to<typename T::value_type const&>;
+  x.end();
+};
+
 template <class T, class... Seen> [[nodiscard]] consteval bool can_visit();
 template <class... T, class... Seen>
 [[nodiscard]] consteval bool can_visit_all(types<T...>, types<Seen...>) { return (can_visit<T, Seen...>() && ...); }
@@ -149,7 +161,7 @@ template <contiguous T> inline constexpr bool dense_elements<T> = is_dense<typen
 
 /// A type made of elements or members.
 template <class T>
-concept in_parts = std::is_array_v<T> || contiguous<T> || plain_range<T> || has_members<T>;
+concept in_parts = std::is_array_v<T> || whole_range<T> || plain_range<T> || has_members<T>;
 /// How many elements a range has; a list that does not know is walked.
 template <class State>
 [[nodiscard]] constexpr std::size_t length_of(State const& x) {
@@ -167,18 +179,20 @@ constexpr void for_each_part(State& x, Fn f) {
     for (auto& element : x) f(element);
   else if constexpr (contiguous<T>)
     for (std::size_t k = 0; k < std::size_t(x.size()); ++k) f(x.data()[k]);
-  else if constexpr (plain_range<T>)
+  else if constexpr (plain_range<T> || whole_range<T>)
     for (auto& element : x) f(element);
   else
     with_members<parts<T>()>(x, [&](auto&... member) { (f(member), ...); });
 }
 
+/// The one walk over a state: `visit_buffers`, hashes and `write_state` are visitors of it. A visitor with `whole(x)`
+/// takes what it does not want taken apart.
 template <class State, class Fn>
 constexpr void visit_parts(State& x, Fn& f) {
   using T = std::remove_const_t<State>;
-  if constexpr (traited_buffers<State>) state_traits<T>::visit_buffers(x, f);
+  if constexpr (requires { f.whole(x); }) f.whole(x);
+  else if constexpr (traited_buffers<State>) state_traits<T>::visit_buffers(x, f);
   else if constexpr (member_buffers<State>) x.visit_buffers(f);
-  else if constexpr (requires { f.whole(x); }) f.whole(x);
   else if constexpr (number<T>) visit_run(address_of(x), value_bytes<T>(), f);
   else if constexpr (device_range<T>) visit_device_range(x, f);
   else if constexpr (is_bit_vector<T>) {
@@ -199,11 +213,21 @@ constexpr void visit_parts(State& x, Fn& f) {
     if (x.has_value()) visit_parts(*x, f);
     else visit_run(static_cast<std::conditional_t<std::is_const_v<State>, char const, char>*>(nullptr), 0, f);
   }
+  else if constexpr (variant_like<T>) visit_alternative(x, f, typename alternatives<T>::type{});
+  else if constexpr (path_like<T>) visit_parts(x.native(), f);
   else if constexpr (in_parts<T>) {
     if constexpr (takes_structure<Fn> && range_like<T> && !tuple_like<T>) tell_structure(f, length_of(x));
     for_each_part(x, [&](auto& part) { visit_parts(part, f); });
   }
   else visit_run(address_of(x), sizeof(T), f);
+}
+/// The number of a variant's alternative, and its value.
+template <std::size_t At = 0, class State, class Fn, class... T>
+constexpr void visit_alternative(State& x, Fn& f, types<T...> all) {
+  if constexpr (At < sizeof...(T))
+    if (x.index() != At) return visit_alternative<At + 1>(x, f, all);
+  tell_structure(f, At);
+  if constexpr (At < sizeof...(T)) visit_parts(*get_if<At>(&x), f);  // else it holds nothing after an exception
 }
 
 }  // namespace detail

@@ -88,6 +88,9 @@ struct too_much_work : error { using error::error; };
 struct invalid_size : error { using error::error; };
 /// A text that cannot be parsed; the first value says where.
 struct parse_error : error { using error::error; };
+/// Bytes that a state cannot be read from: cut off, of another shape where the state cannot change its own, or not made
+/// by `write_state`; the values say what was asked for.
+struct invalid_bytes : error { using error::error; };
 /// A file that cannot be opened, read or written; the first value is the system's number of the error, and the advice
 /// names the file.
 struct file_error : error { using error::error; };

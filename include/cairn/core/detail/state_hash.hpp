@@ -11,17 +11,6 @@
 
 namespace cairn::detail {
 
-template <class T>
-concept unordered_like = range_like<T> && requires(T const& x) { x.hash_function(); };
-/// std::filesystem::path, a range of itself.
-template <class T>
-concept path_like = requires(T const& x) { x.native(); x.lexically_normal(); };
-/// A range whose elements are all of it.
-template <class T>
-concept whole_range = contiguous<T> || requires(T const& x) {
-  { *x.begin() } -> std::convertible_to<typename T::value_type const&>;
-  x.end();
-};
 /// A type that `visit_buffers` cannot write back, or only with its padding, but whose value can be read.
 template <class T>
 concept read_whole = variant_like<T> || distribution_like<T> || path_like<T> || unordered_like<T> ||
@@ -43,24 +32,20 @@ class state_hash {
   }
   /// Adds the length of a container, whether an optional holds a value, or the number of an alternative.
   void structure(std::uint64_t count) noexcept { mix(sum_, count); }
-  /// Adds a value that is not all runs of bytes.
-  template <read_whole T>
+  /// Adds a value that is not all runs of bytes, or has no order.
+  template <class T>
+    requires((unordered_like<T> || distribution_like<T>)&&!traited_buffers<T> && !member_buffers<T>)
   void whole(T const& x) {
-    if constexpr (variant_like<T>) add_alternative<0>(x, typename alternatives<T>::type{});
-    else if constexpr (distribution_like<T>) add_distribution(x);
-    else if constexpr (path_like<T>) visit_parts(x.native(), *this);
-    else {
-      structure(length_of(x));
-      if constexpr (unordered_like<T>) {  // equal containers may list their elements in another order
-        std::uint64_t sum = 0;
-        for (auto const& element : x) {
-          state_hash one;
-          visit_parts(element, one);
-          sum += one.value();
-        }
-        structure(sum);
-      } else
-        for (auto const& element : x) visit_parts(element, *this);
+    if constexpr (distribution_like<T>) add_distribution(x);
+    else {  // equal containers may list their elements in another order
+      std::uint64_t sum = 0;
+      for (auto const& element : x) {
+        state_hash one;
+        visit_parts(element, one);
+        sum += one.value();
+      }
+      structure(x.size());
+      structure(sum);
     }
   }
   /// The hash; never 0.
@@ -80,14 +65,6 @@ class state_hash {
     result_type operator()() noexcept { return (next = (next << 29 | next >> 35) * factor + 1); }
     result_type next = factor;
   };
-  template <std::size_t At, class T, class First, class... Rest>
-  void add_alternative(T const& x, types<First, Rest...>) {
-    if (x.index() != At) return add_alternative<At + 1>(x, types<Rest...>{});
-    structure(At);
-    visit_parts(*get_if<At>(&x), *this);
-  }
-  template <std::size_t, class T>
-  void add_alternative(T const&, types<>) noexcept { structure(UINT64_MAX); }  // holds nothing after an exception
   /// Its parameters, by their names in the standard, and numbers that a copy draws: they show what it keeps from one
   /// call to the next, which has no name.
   template <class T>
