@@ -9,6 +9,7 @@
 #include <Eigen/Geometry>
 #include <Eigen/Sparse>
 #include "support/catch.hpp"
+#include "support/memory_bytes.hpp"
 
 using cairn::bytes_of;
 using cairn::step_index;
@@ -192,6 +193,57 @@ TEST_CASE("the shape of a matrix counts for a replay check, where its coefficien
   sparse wide(4, 3), tall(5, 3);
   CHECK(hash_of(wide) != hash_of(tall));
   CHECK(hash_of(sparse(wide)) == hash_of(wide));
+}
+
+TEST_CASE("matrices are written with their shape, and read into any", "[eigen]") {
+  struct shapes {
+    body b;
+    matrix m;
+    bounded few;
+    std::vector<fixed> points;
+    Eigen::Array<bool, -1, 1> flags;
+    Eigen::Matrix<std::vector<int>, 1, -1> lists;
+  };
+  shapes const x{{Eigen::Quaterniond::UnitRandom(), fixed::Random(), vector::Random(100), 2},
+                 matrix::Random(2, 3),
+                 bounded::Random(5),
+                 {fixed::Ones()},
+                 Eigen::Array<bool, -1, 1>::Constant(3, true),
+                 {}};
+  std::string const bytes = memory_bytes::written(x);
+  shapes same = x, other{{}, matrix::Zero(3, 2), bounded::Zero(1), {}, {}, {}};
+  other.lists.resize(2);
+  for (shapes* into : {&same, &other}) {
+    CHECK(memory_bytes::read(*into, bytes) == 0);
+    CHECK(into->b.turned.coeffs() == x.b.turned.coeffs());
+    CHECK(into->b.joints == x.b.joints);
+    CHECK(into->m == x.m);
+    CHECK(into->few == x.few);
+    CHECK(into->points == x.points);
+    CHECK((into->flags == x.flags).all());
+    CHECK(into->lists.size() == 0);
+  }
+  CHECK(memory_bytes::written(fixed::Ones().eval()).size() == 24);
+  auto const refuses = [](auto into, std::initializer_list<std::uint64_t> lengths) {
+    std::string given;
+    for (std::uint64_t const length : lengths) given += memory_bytes::written(length);
+    CHECK_THROWS_AS(memory_bytes::read(into, given), cairn::invalid_bytes);
+  };
+  refuses(matrix{}, {3, 1, 0});
+  refuses(matrix{}, {std::uint64_t{1} << 62, 8, 0});
+  refuses(matrix{}, {~std::uint64_t{0}, 0});
+  refuses(bounded{}, {9, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  refuses(vector{}, {1, 2, 0, 0});
+  sparse const tight = [] {
+    sparse s = some_sparse();
+    s.makeCompressed();
+    return s;
+  }();
+  sparse alike = 2 * tight, empty;
+  memory_bytes::read(alike, memory_bytes::written(tight));
+  CHECK(alike.coeff(1, 2) == 3.0);
+  CHECK_THROWS_AS(memory_bytes::read(empty, memory_bytes::written(tight)), cairn::invalid_bytes);
+  CHECK_FALSE(cairn::written_state<Eigen::Map<vector>>);
 }
 
 TEST_CASE("a loop over matrices has the gradient of the product of its steps", "[eigen]") {

@@ -49,11 +49,14 @@ struct dense_eigen {
   }
 
   static constexpr bool in_one_run = is_dense<scalar>() && !std::is_same_v<scalar, bool>;
+  static constexpr bool resizes = Dense::SizeAtCompileTime == Eigen::Dynamic;
   template <class Sink>
     requires written_state<scalar>
   static void write(Dense const& x, Sink& sink) {
-    write_state(std::uint64_t(x.rows()), sink);
-    write_state(std::uint64_t(x.cols()), sink);
+    if constexpr (resizes) {
+      write_state(std::uint64_t(x.rows()), sink);
+      write_state(std::uint64_t(x.cols()), sink);
+    }
     if constexpr (in_one_run) sink(static_cast<void const*>(x.data()), std::size_t(x.size()) * sizeof(scalar));
     else
       for (Eigen::Index k = 0; k < x.size(); ++k) write_state(x.data()[k], sink);
@@ -61,11 +64,13 @@ struct dense_eigen {
   template <class Source>
     requires written_state<scalar>
   static void read(Dense& x, Source& source) {
-    Eigen::Index const rows = read_length(source, x.rows(), Dense::RowsAtCompileTime, Dense::MaxRowsAtCompileTime),
-                       columns = read_length(source, x.cols(), Dense::ColsAtCompileTime, Dense::MaxColsAtCompileTime);
-    std::uint64_t const most = source.left() / least_bytes<scalar>();
-    if (columns > 0 && std::uint64_t(rows) > most / std::uint64_t(columns)) refuse_cut(std::uint64_t(rows), most);
-    x.resize(rows, columns);
+    if constexpr (resizes) {
+      Eigen::Index const rows = read_length(source, x.rows(), Dense::RowsAtCompileTime, Dense::MaxRowsAtCompileTime),
+                         columns = read_length(source, x.cols(), Dense::ColsAtCompileTime, Dense::MaxColsAtCompileTime);
+      std::uint64_t const most = source.left() / least_bytes<scalar>();
+      if (columns > 0 && std::uint64_t(rows) > most / std::uint64_t(columns)) refuse_cut(std::uint64_t(rows), most);
+      x.resize(rows, columns);
+    }
     if constexpr (in_one_run) source(static_cast<void*>(x.data()), std::size_t(x.size()) * sizeof(scalar));
     else
       for (Eigen::Index k = 0; k < x.size(); ++k) read_state(x.data()[k], source);

@@ -213,7 +213,7 @@ constexpr void visit_parts(State& x, Fn& f) {
     if (x.has_value()) visit_parts(*x, f);
     else visit_run(static_cast<std::conditional_t<std::is_const_v<State>, char const, char>*>(nullptr), 0, f);
   }
-  else if constexpr (variant_like<T>) visit_alternative(x, f, typename alternatives<T>::type{});
+  else if constexpr (variant_like<T>) visit_held(x, f, typename alternatives<T>::type{});
   else if constexpr (path_like<T>) visit_parts(x.native(), f);
   else if constexpr (in_parts<T>) {
     if constexpr (takes_structure<Fn> && range_like<T> && !tuple_like<T>) tell_structure(f, length_of(x));
@@ -223,9 +223,9 @@ constexpr void visit_parts(State& x, Fn& f) {
 }
 /// The number of a variant's alternative, and its value.
 template <std::size_t At = 0, class State, class Fn, class... T>
-constexpr void visit_alternative(State& x, Fn& f, types<T...> all) {
+constexpr void visit_held(State& x, Fn& f, types<T...> all) {
   if constexpr (At < sizeof...(T))
-    if (x.index() != At) return visit_alternative<At + 1>(x, f, all);
+    if (x.index() != At) return visit_held<At + 1>(x, f, all);
   tell_structure(f, At);
   if constexpr (At < sizeof...(T)) visit_parts(*get_if<At>(&x), f);  // else it holds nothing after an exception
 }

@@ -24,8 +24,8 @@ template <class T>
 concept byte_sink = requires(T& sink, void const* run, std::size_t bytes) {
   { sink(run, bytes) } -> std::same_as<void>;
 };
-/// Fills runs of bytes by `source(void*, std::size_t)`, all of them or it throws, and says by `left()` how many it still
-/// has: no length is believed beyond that.
+/// Fills runs of bytes by `source(void*, std::size_t)`, each of them whole, or throws. `left()` is how many bytes it
+/// still has: no length is believed beyond that.
 template <class T>
 concept byte_source = requires(T& source, void* run, std::size_t bytes) {
   { source(run, bytes) } -> std::same_as<void>;

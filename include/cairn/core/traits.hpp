@@ -16,10 +16,15 @@ namespace cairn {
 ///   see `visit_buffers`
 /// - `in_device_memory = true`: some runs lie in device memory; for these `visit_buffers` calls f(device_pointer<void>,
 ///   std::size_t), void const for a const state
+/// - `write(state, sink)` with `read(state, source)`: all bytes of the state, its shape included, to `sink(void const*,
+///   std::size_t)`, and from `source(void*, std::size_t)` into a state of any shape; `write_state(part, sink)` and
+///   `read_state(part, source)` do it for parts. `source.left()` is how many bytes there still are: check each length
+///   that was read before memory is taken for it
 /// - `visit_numbers(state, f)`: calls f(T*, std::size_t) for each run of floating-point numbers; see `visit_numbers`
 /// Structs with bit-fields, packed members or unions cannot be taken apart: specialise `copy`, `bytes` and
 /// `visit_buffers` for them. A type you own has `save()`, `save(snapshot)`, `restore(snapshot)`, `bytes()`,
-/// `visit_buffers(f)`, `in_device_memory` and `visit_numbers(f)` as members instead, and is copied by `=`.
+/// `visit_buffers(f)`, `in_device_memory`, `write_state(sink)`, `read_state(source)` and `visit_numbers(f)` as members
+/// instead, and is copied by `=`.
 template <class T>
 struct state_traits {};
 
