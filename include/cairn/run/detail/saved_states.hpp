@@ -247,7 +247,7 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
   }
   /// A frame with a snapshot of the object, which is in state i, and one more owner.
   [[nodiscard]] frame_id frame_with(step_index i) {
-    if (i == 0 && initial_ != no_frame) {
+    if (i == 0 && (shares_initial() || (this->resumed_ && initial_ != no_frame))) {
       pool_.keep(initial_);
       return initial_;
     }

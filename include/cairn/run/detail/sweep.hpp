@@ -190,6 +190,7 @@ class sweep {
     if (saved_state<State> && !keeps_frames<store_type> && !may_lose<store_type>) ++setup.working;
     setup.shape = shape(x0, at.steps >= 0);
     states().begin_again(x0, setup);
+    work_.begun_in_store_ = store_marks::begun(work_.store());
     states().note_held(work_.tier_of_);
     if constexpr (outliving_store<store_type>)
       if (noted == 0 && given != 0) check_stored_initial_state(given);
@@ -278,6 +279,10 @@ class sweep {
     if constexpr (takes_shape<store_type>) states().note_shape(shape(states().final_state(), true));
     if constexpr (checked) ledger().rewind();
     auto&& through = watched();
+    struct noted {  // the slots are emptied and filled again, also if a step throws
+      work_type& work;
+      ~noted() { work.begun_in_store_ = store_marks::begun(work.store()); }
+    } const begun{work_};
     status().ran += annotate_failure(status(), phase::recompute, failed, [&] {
       if constexpr (saved_state<State>) return wide(states().rewind(through, step, work_.steps_, failed));
       else return wide(states().rewind(through, step, failed));
