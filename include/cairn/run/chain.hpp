@@ -7,5 +7,6 @@
 #include <cairn/core/stage_value.hpp>
 #include <cairn/run/chain/any_stage.hpp>
 #include <cairn/run/chain/gradient.hpp>
+#include <cairn/run/chain/loop_store.hpp>
 #include <cairn/run/chain/probe.hpp>
 #include <cairn/run/chain/store.hpp>

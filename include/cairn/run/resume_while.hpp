@@ -67,9 +67,8 @@ template <class Step, class X0, class KeepGoing, class Params, class Seed, class
     auto by = detail::last_of<detail::last_kind::params, State, Plan>(detail::no_wrt{}, last...);
     auto const rest = [&](auto& run_step, auto& asked, auto&& from, auto& run_back) {
       auto const run = [&](Workspace& used, auto&& watching, auto options) {
-        return detail::open_sweep_from_the_way<Bar, State>(run_step, x0, asked, plan,
-                                                           std::forward<decltype(from)>(from), run_back, used, watching,
-                                                           options);
+        return detail::open_sweep_from_the_way<Bar, State>(
+            run_step, x0, asked, plan, std::forward<decltype(from)>(from), run_back, used, watching, options);
       };
       return detail::in_their_places<State, Plan>(run, work, std::forward<Last>(last)...);
     };
