@@ -33,7 +33,7 @@ struct step_law {
     if (models_left > 0 && --models_left == 0) throw ::planned{0};
     std::size_t const m = x.size();
     switch (kind) {
-      case 0: for (auto& v : x) v = v + a * v * v; break;
+      case 0: for (auto& v : x) v = v + a * v * (0.9 - v); break;
       case 1: for (auto& v : x) v = v - a * v * v * v; break;
       case 2: for (auto& v : x) v = v + a * size * v; break;
       case 3:
@@ -113,6 +113,7 @@ class loop_by_tape {
     auto const anew = made(true);
     gradient = seed(states.back());
     for (step_index i = n; i-- > 0;) anew->reverse(states[std::size_t(i)], gradient, i, i + 1);
+    p.check(std::isfinite(gradient.params), "the oracle's gradient is finite");
     make();
   }
   /// A tape of its own, from here on.
@@ -275,6 +276,7 @@ void as_jumps(program& p, loop_by_tape const& a, loop_by_tape const& b) {
     b.functions().clear();
     if (due(i)) jump_back(known_sum)(before[std::size_t(i)], known, i);
   }
+  if (!std::isfinite(known.params) || !std::isfinite(known_sum)) return;  // two laws together may grow without bound
   perhaps_stopped(p, [&] {
     sum = 0;
     a.functions().begin();
