@@ -227,7 +227,8 @@ template <class Fn, class State, class Bar>
       else return true;
     };
     if constexpr (calls_with_index<record, State&>) return fits(tape(arguments<step_index>{}));
-    else return fits(tape(arguments<>{}));
+    else if constexpr (calls<record, State&>) return fits(tape(arguments<>{}));
+    else return true;  // it is refused for that
   } else if constexpr (requires { Fn::template hook_fits<State, Bar>(); }) return Fn::template hook_fits<State, Bar>();
   else return true;
 }
