@@ -45,7 +45,8 @@ template <class T>
   else if constexpr (std::is_array_v<T>) return is_dense<std::remove_cv_t<std::remove_all_extents_t<T>>>();
   else if constexpr (!std::is_class_v<T>) return false;
   else if constexpr (complex_like<T>) return is_dense<typename T::value_type>();
-  else if constexpr (contiguous<T> && tuple_like<T>) return is_dense<typename T::value_type>();  // std::array
+  else if constexpr (contiguous<T> && tuple_like<T>)  // std::array; an empty one has a byte of nothing
+    return std::tuple_size<T>::value > 0 && is_dense<typename T::value_type>();
   else if constexpr (has_members<T> && !tuple_like<T>) return are_dense(member_types<T>{}, sizeof(T));
   else return false;
 }
@@ -175,11 +176,9 @@ template <class State>
 template <class State, class Fn>
 constexpr void for_each_part(State& x, Fn f) {
   using T = std::remove_const_t<State>;
-  if constexpr (std::is_array_v<T>)
-    for (auto& element : x) f(element);
-  else if constexpr (contiguous<T>)
+  if constexpr (contiguous<T>)
     for (std::size_t k = 0; k < std::size_t(x.size()); ++k) f(x.data()[k]);
-  else if constexpr (plain_range<T> || whole_range<T>)
+  else if constexpr (std::is_array_v<T> || plain_range<T> || whole_range<T>)
     for (auto& element : x) f(element);
   else
     with_members<parts<T>()>(x, [&](auto&... member) { (f(member), ...); });

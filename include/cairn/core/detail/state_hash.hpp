@@ -38,13 +38,13 @@ class state_hash {
   void whole(T const& x) {
     if constexpr (distribution_like<T>) add_distribution(x);
     else {  // equal containers may list their elements in another order
+      structure(x.size());
       std::uint64_t sum = 0;
       for (auto const& element : x) {
         state_hash one;
         visit_parts(element, one);
         sum += one.value();
       }
-      structure(x.size());
       structure(sum);
     }
   }
