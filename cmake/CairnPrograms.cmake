@@ -171,7 +171,7 @@ endfunction()
 # cairn_needs_of(<result> <source>): what its name says it needs: *_eigen.cpp, *_eigen_test.cpp, *_eigen_bench.cpp and
 # adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/zlib* zlib, adapt/cuda/cuda_*
 # and what runs on a real device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc, ad/adolc*, ad/cppad* and ad/sacado*
-# these tools, ad/codipack* and ad/xad* stand-ins for them, petsc_peer* PETSc.
+# these tools, *and_cppad* CppAD, too, ad/codipack* and ad/xad* stand-ins for them, petsc_peer* PETSc.
 function(cairn_needs_of result source)
   set(needs "")
   if(source MATCHES "_eigen(_test|_bench)?\\.(cpp|cu)$|/adapt/eigen")
@@ -191,6 +191,9 @@ function(cairn_needs_of result source)
   endif()
   if(source MATCHES "/ad/(adolc|cppad|sacado)[^/]*$")
     list(APPEND needs cairn::${CMAKE_MATCH_1})
+    if(source MATCHES "/adolc_and_cppad")
+      list(APPEND needs cairn::cppad)
+    endif()
   elseif(source MATCHES "/adapt/ad/[^/]*$")
     list(APPEND needs cairn_ad_stand_ins)
   endif()
