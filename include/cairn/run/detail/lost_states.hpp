@@ -49,13 +49,13 @@ struct place_in_plan {
 };
 
 /// How many slots hold what a plan expects there, less those that hold something else; and how many lack it.
-struct slot_fit {
+struct place_fit {
   std::int64_t fits = 0, lacks = 0;
   void count(step_index held, step_index expected, int times) noexcept {
     if (held >= 0) fits += held == expected ? times : -times;
     if (expected >= 0 && held != expected) lacks += times;
   }
-  [[nodiscard]] bool is_better_than(slot_fit const& other) const noexcept {
+  [[nodiscard]] bool is_better_than(place_fit const& other) const noexcept {
     return fits > other.fits || (fits == other.fits && lacks < other.lacks);
   }
 };
@@ -70,7 +70,7 @@ template <class Cursor, class HeldIn>
 [[nodiscard]] place_in_plan find_place(Cursor cursor, step_index steps, step_index open, bool turned, slot_index slots,
                                        HeldIn held_in) {
   table<step_index> expected(entries_for(slots));
-  slot_fit now, best;
+  place_fit now, best;
   step_index last = 0;
   for (slot_index slot = 0; slot < slots; ++slot) {
     expected[std::size_t(slot)] = -1;
