@@ -403,6 +403,8 @@ TEST_CASE("what is not true or false is refused, and nobody reads it", "[state_b
   CHECK_THROWS_AS(read(x, word(1) + std::string{"\1\7\1\2"}), cairn::invalid_bytes);
   CHECK(x[0].first);
   CHECK_FALSE(x[0].more[1]);
+  enum class open : bool {} o{};
+  CHECK_THROWS_AS(read(o, "\x2"), cairn::invalid_bytes);
   bool b = true;
   CHECK_THROWS_AS(read(b, "\xff"), cairn::invalid_bytes);
   CHECK_FALSE(b);

@@ -53,6 +53,8 @@ struct shown_reader {
   void whole(T& x) { in.read(x); }
 };
 
+template <class T>
+concept two_valued = std::is_same_v<T, bool> || (std::is_enum_v<T> && std::is_same_v<std::underlying_type_t<T>, bool>);
 /// Whether a run of a dense type holds bytes that may have two values only.
 template <class T>
 [[nodiscard]] consteval bool holds_bool();
@@ -60,7 +62,7 @@ template <class... T>
 [[nodiscard]] consteval bool hold_bool(types<T...>) { return (holds_bool<std::remove_cv_t<T>>() || ...); }
 template <class T>
 [[nodiscard]] consteval bool holds_bool() {
-  if constexpr (number<T>) return std::is_same_v<T, bool>;
+  if constexpr (number<T>) return two_valued<T>;
   else if constexpr (std::is_array_v<T>) return holds_bool<std::remove_all_extents_t<T>>();
   else if constexpr (complex_like<T> || contiguous<T>) return holds_bool<typename T::value_type>();
   else return hold_bool(member_types<T>{});
@@ -69,10 +71,10 @@ template <class T>
 template <class T>
 [[nodiscard]] unsigned char mend_bools(T& x) {
   unsigned char found = 0;
-  if constexpr (std::is_same_v<T, bool>) {
+  if constexpr (two_valued<T>) {
     std::memcpy(&found, &x, 1);
     if (found <= 1) return 0;
-    x = false;
+    x = T{};
   } else if constexpr (!number<T> && !complex_like<T>)
     for_each_part(x, [&found](auto& part) {
       if (unsigned char const one = mend_bools(part); one != 0) found = one;
