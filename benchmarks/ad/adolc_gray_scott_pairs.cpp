@@ -58,6 +58,9 @@ int main() {
     return cairn::differentiate(cairn::model{gray_scott::step{}, gray_scott::step_back{}}, x0, gray_scott::at, budget,
                                 objective, report);
   });
+  // its code and tables are in memory then
+  (void)cairn::differentiate(cairn::by_tool(cairn::adolc_tape{}, gray_scott::step{}), gray_scott::start(8),
+                             gray_scott::at, cairn::budget_of{20, "4MB"}, objective);
   auto const tool = measured("ADOL-C", [&](auto& report) {
     return cairn::differentiate(cairn::by_tool(cairn::adolc_tape{}, gray_scott::step{}), x0, gray_scott::at, budget,
                                 objective, report);
