@@ -13,13 +13,14 @@ import os
 import pathlib
 import random
 import re
+import resource
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import xml.etree.ElementTree
 
+from running import told
 from sweeps import expect, play_loop
 
 TOOL, ROOT = "", pathlib.Path()
@@ -31,8 +32,16 @@ TINY_CHAIN = {"x": [4, 4, 4, 4], "s": [10, 10, 10], "f": [0, 1, 0], "b": [2, 2, 
 GOOD = {"plan": {"steps": 10, "slots": 3}, "chain": {"chain": TINY_CHAIN, "memory": 1000}}
 
 
-def run(*words, text=None):
-    return subprocess.run([TOOL, *map(str, words)], input=text, text=True, capture_output=True)
+def run(*words, text=None, program=None, **settings):
+    """A command in the scratch folder, in which all of this works."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("CAIRN_")}
+    return subprocess.run([program or TOOL, *map(str, words)], input=text, text=True, capture_output=True, env=plain | settings)
+
+
+def written(name, text):
+    """A file of the scratch folder, line ends as they are."""
+    pathlib.Path(name).write_text(text, newline="")
+    return name
 
 
 def complaints(text):
@@ -63,6 +72,10 @@ def rows_of(text):
 
 def is_svg(text):
     return xml.etree.ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def are_svg(*names):
+    return all(is_svg(pathlib.Path(name).read_text()) for name in names)
 
 
 def whole(value):
@@ -369,50 +382,27 @@ def check_memory():
 
 def check_readers():
     """What is read takes memory by what it says, not by how deeply it is nested or what is passed over."""
-    if not hasattr(os, "wait4"):
-        print("no wait4: passed over")
-        return
-
-    def most(words, text, name):
-        with tempfile.TemporaryDirectory() as scratch:
-            pathlib.Path(scratch, name).write_text(text)
-            with open(os.devnull, "w") as none:
-                child = subprocess.Popen([TOOL, *words], cwd=scratch, stdout=none, stderr=none)
-                _, status, used = os.wait4(child.pid, 0)
-            child.returncode = os.waitstatus_to_exitcode(status)
-            expect(child.returncode in (0, 2), words, child.returncode)
-            return used.ru_maxrss
+    def most(words, text):
+        written("x.json", text)
+        child = subprocess.Popen([TOOL, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        expect(child.returncode in (0, 2), words, child.returncode)
+        return used.ru_maxrss
 
     readers = ((["graph", "plan", "x.json"], '{"operations":[{"bytes":8}],"more":%s}'), (["chain", "x.json"], '{"x":[1],"s":[],"uf":[],"more":%s}'),
                (["profile", "x.json"], '{"more":%s,"operations":[]}'), (["plan", "--actions", "x.json"], '{"steps":0,"slots":0,"actions":%s}'),
                (["report", "x.json"], '{"more":%s}'))
     deep, size = 2_000_000, 1_000_000
     for words, form in readers:
-        little = most(words, form % "[]", "x.json")
+        little = most(words, form % "[]")
         texts = ["[" * deep, form % ("[" * size + "]" * size), form % ('{"a":' * 400_000)]
         if words[0] != "report":  # which shows what it reads
             texts.append(form % ("[" + "[]," * 600_000 + "[]]"))
         for text in texts:
-            found = most(words, text, "x.json")
+            found = most(words, text)
             print(*words, f"{found - little} kB for {len(text)} bytes of {text[:30]}...")
             expect(found - little < 24_000, words, text[:40], little, found)
-
-
-def check_streams():
-    """An answer that cannot be written is status 1, and input that cannot be read one sentence with status 2."""
-    words = (["--help"], ["--version"], ["plan", "--help"], ["version"], ["env"], ["plan", "--steps", "9", "--slots", "2"],
-             ["plan", "--steps", "99999", "--slots", "9", "--csv"])
-    for each in words if os.path.exists("/dev/full") else ():
-        with open("/dev/full", "w") as full:
-            done = subprocess.run([TOOL, *each], stdout=full, stderr=subprocess.PIPE, text=True, env=plain_environment())
-        expect((done.returncode, done.stderr) == (1, "cairn: the answer could not be written to standard output\n"), each, done)
-    for each in (["plan", "--batch"], ["chain", "--batch"], ["chain", "-"], ["graph", "plan", "-"], ["report", "-"], ["profile", "-"]):
-        folder = os.open("/", os.O_RDONLY)
-        done = subprocess.run([TOOL, *each], stdin=folder, text=True, capture_output=True)
-        os.close(folder)
-        expect_refusal(done, "cannot be read")
-        closed = subprocess.run(["sh", "-c", '"$@" <&-', "sh", TOOL, *each], text=True, capture_output=True)
-        expect_refusal(closed, "cannot be read")
 
 
 def check_random():
@@ -427,38 +417,38 @@ def check_random():
     # what takes a while is asked for less often
     starts = {"plan": ["--steps", "20"], "explain": ["--steps", "20"], "advise": ["--steps", "20", "--state", "8", "--memory", "1kB"],
               "pareto": ["--steps", "20", "--state", "8"], "slots": ["--steps", "20", "--slowdown", "2"], "chain": ["chain.json"]}
-    with tempfile.TemporaryDirectory() as scratch:
-        os.mkdir(os.path.join(scratch, "folder"))
-        os.mkdir(os.path.join(scratch, "folder.csv"))
-        files = {"chain.json": json.dumps(TINY_CHAIN), "graph.json": '{"operations":[{"bytes":8,"time":3},{"inputs":[0],"bytes":4}]}',
-                 "plan.csv": output("plan", "--steps", 5, "--slots", 2, "--csv"), "empty.csv": "", "torn.json": '{"operations":[{',
-                 "plan.json": output("plan", "--steps", 5, "--slots", 2, "--json-actions")}
-        for name, text in files.items():
-            pathlib.Path(scratch, name).write_text(text)
-        said, refusals = set(), 0
-        for _ in range(int(os.environ.get("CAIRN_FUZZ_PROGRAMS", 600))):
-            command = rng.choice([command for command in commands() if command])
-            words = list(command)
-            if rng.random() < 0.7:
-                words += starts.get(command[0], [])
-            options = list(options_of(command).items())
-            for name, takes in rng.sample(options, min(len(options), rng.randrange(5))):
-                if name != "--help" and name not in words:
-                    words += [name] + [rng.choice(values)] * (takes and rng.random() < 0.95)
-            if rng.random() < 0.4:
-                words.insert(rng.randrange(len(command), len(words) + 1), rng.choice(values))
-            done = subprocess.run([TOOL, *(word.replace("\0", "") for word in words), *["--time-limit=2"] * ("--time-limit" in dict(options) and "--time-limit" not in words)],
-                                  cwd=scratch, env=plain_environment(), input=rng.choice(["", "x", "[1]", json.dumps(TINY_CHAIN)]),
-                                  text=True, capture_output=True)
-            complaint = complaints(done.stderr)
-            if done.returncode == 0:
-                expect(complaint == "", words, complaint)
-                continue
-            expect(done.returncode == 2 and done.stdout == "" and re.fullmatch(r"cairn: [^\n]{12,700}\n", complaint), words, done)
-            expect_known_names(complaint)
-            refusals += 1
-            said.add(re.sub(r'"[^"]*"|\d+', "", complaint))
-        print(f"{refusals} refusals, {len(said)} different ones")
+    for name in ("folder", "folder.csv"):
+        os.makedirs(name, exist_ok=True)
+    files = {"chain.json": json.dumps(TINY_CHAIN), "empty.csv": "", "torn.json": '{"operations":[{',
+             "graph.json": '{"operations":[{"bytes":8,"time":3},{"inputs":[0],"bytes":4}]}',
+             "plan.csv": output("plan", "--steps", 5, "--slots", 2, "--csv"),
+             "plan.json": output("plan", "--steps", 5, "--slots", 2, "--json-actions")}
+    for name, text in files.items():
+        written(name, text)
+    said, refusals = set(), 0
+    for _ in range(int(os.environ.get("CAIRN_FUZZ_PROGRAMS", 600))):
+        command = rng.choice([command for command in commands() if command])
+        words = list(command)
+        if rng.random() < 0.7:
+            words += starts.get(command[0], [])
+        options = options_of(command)
+        for name in rng.sample(list(options), min(len(options), rng.randrange(5))):
+            if name != "--help" and name not in words:
+                words += [name] + [rng.choice(values)] * (options[name] and rng.random() < 0.95)
+        if rng.random() < 0.4:
+            words.insert(rng.randrange(len(command), len(words) + 1), rng.choice(values))
+        if "--time-limit" in options and "--time-limit" not in words:
+            words.append("--time-limit=2")
+        done = run(*words, text=rng.choice(["", "x", "[1]", json.dumps(TINY_CHAIN)]))
+        complaint = complaints(done.stderr)
+        if done.returncode == 0:
+            expect(complaint == "", words, complaint)
+            continue
+        expect(done.returncode == 2 and done.stdout == "" and re.fullmatch(r"cairn: [^\n]{12,700}\n", complaint), words, done)
+        expect_known_names(complaint)
+        refusals += 1
+        said.add(re.sub(r'"[^"]*"|\d+', "", complaint))
+    print(f"{refusals} refusals, {len(said)} different ones")
 
 
 def check_budgets():
@@ -545,23 +535,20 @@ def check_actions():
     """--csv is a plan that an interpreter of another make can obey, with the totals of --json, which is the answer of
     --batch. As a file, in either form, it is a schedule with the same totals."""
     requests = plans_to_replay()
-    with tempfile.TemporaryDirectory() as scratch:
-        for at, (request, answer) in enumerate(zip(requests, answered(requests))):
-            words = words_for(request)
-            expect_totals(answer)
-            text = output("plan", *words, "--csv")
-            expect_same(request, answer, play_loop(text))
-            if at % 7:
-                continue
-            expect(output("plan", *words, "--json") == json.dumps(answer, separators=(",", ":")) + "\n", words, answer)
-            for form, content in (("csv", text), ("json", output("plan", *words, "--json-actions"))):
-                name = pathlib.Path(scratch, "plan." + form)
-                name.write_text(content)
-                expect(output("plan", "--actions", name, "--csv") == text, "another list came back", words)
-                again = as_json("plan", "--schedule", "action_list", "--actions", name)
-                for key in ("steps", "advances", "recorded", "forward_steps", "saves", "loads", "disk_reads",
-                            "peak_slots", "repetition_number", "first_split"):
-                    expect(again[key] == answer[key], key, answer, again)
+    for at, (request, answer) in enumerate(zip(requests, answered(requests))):
+        words = words_for(request)
+        expect_totals(answer)
+        text = output("plan", *words, "--csv")
+        expect_same(request, answer, play_loop(text))
+        if at % 7:
+            continue
+        expect(output("plan", *words, "--json") == json.dumps(answer, separators=(",", ":")) + "\n", words, answer)
+        for file in (written("plan.csv", text), written("plan.json", output("plan", *words, "--json-actions"))):
+            expect(output("plan", "--actions", file, "--csv") == text, "another list came back", words)
+            again = as_json("plan", "--schedule", "action_list", "--actions", file)
+            for key in ("steps", "advances", "recorded", "forward_steps", "saves", "loads", "disk_reads",
+                        "peak_slots", "repetition_number", "first_split"):
+                expect(again[key] == answer[key], key, answer, again)
 
 
 def chain_oracles():
@@ -640,10 +627,8 @@ def check_chain_command():
         (answer,) = answered([{"chain": chain, "memory": row["M"]}], "chain")
         expect(as_json(*words) == answer, file.name, answer)
         expect(output(*words, "--actions") == answer["plan"] + "\n", file.name)
-        with tempfile.TemporaryDirectory() as scratch:
-            pictures = [pathlib.Path(scratch, name) for name in ("memory.svg", "pareto.svg")]
-            table = output(*words, "--svg", pictures[0], "--pareto-svg", pictures[1])
-            expect(all(is_svg(picture.read_text()) for picture in pictures), pictures)
+        table = output(*words, "--svg", "memory.svg", "--pareto-svg", "pareto.svg")
+        expect(are_svg("memory.svg", "pareto.svg"), file)
         expect(f"{whole(answer['makespan']):,}" in table and f"{whole(answer['peak']) + initial:,} B" in table,
                file.name, table)
         short, tiny = result["lb_peak_any_schedule"] - 1 + initial, initial - 1
@@ -667,43 +652,39 @@ def check_graphs():
     """Tables, lists of actions and pictures of a graph belong to one plan, which is within its budget; curves rise."""
     operations = [{"bytes": 8 + v, "time": 10 + v, "adjoint_time": 20, "inputs": sorted({v - 1, v // 3} if v else {})}
                   for v in range(9)]
-    with tempfile.TemporaryDirectory() as scratch:
-        file, picture = pathlib.Path(scratch, "graph.json"), pathlib.Path(scratch, "memory.svg")
-        file.write_text(json.dumps({"graph": {"operations": operations, "loss_time": 3}}))
-        words = ["graph", "plan", file]
-        front = as_json(*words, "--points", 5)
-        for small, large in zip(front, front[1:]):
-            expect(small["budget"] < large["budget"] and small["makespan"] > large["makespan"], small, large)
-        budget = (front[0]["budget"] + front[-1]["budget"]) // 2
-        words += ["--memory", budget]
-        plan = as_json(*words)
-        expect(plan["lower_bound_peak"] <= plan["peak"] <= plan["budget"] == budget
-               and plan["lower_bound_time"] <= plan["makespan"], plan)
-        expect(output(*words, "--actions") == plan["plan"] + "\n", plan)
-        table = output(*words, "--svg", picture)
-        expect(f"{plan['makespan']:,}" in table and f"{plan['peak']:,} B" in table, table)
-        expect(is_svg(picture.read_text()) and is_svg(output("graph", "svg", file)), picture)
-        expect("9 operations" in output("graph", "explain", file), file)
+    file = written("graph.json", json.dumps({"graph": {"operations": operations, "loss_time": 3}}))
+    words = ["graph", "plan", file]
+    front = as_json(*words, "--points", 5)
+    for small, large in zip(front, front[1:]):
+        expect(small["budget"] < large["budget"] and small["makespan"] > large["makespan"], small, large)
+    budget = (front[0]["budget"] + front[-1]["budget"]) // 2
+    words += ["--memory", budget]
+    plan = as_json(*words)
+    expect(plan["lower_bound_peak"] <= plan["peak"] <= plan["budget"] == budget
+           and plan["lower_bound_time"] <= plan["makespan"], plan)
+    expect(output(*words, "--actions") == plan["plan"] + "\n", plan)
+    table = output(*words, "--svg", "memory.svg")
+    expect(f"{plan['makespan']:,}" in table and f"{plan['peak']:,} B" in table, table)
+    expect(are_svg("memory.svg") and is_svg(output("graph", "svg", file)), table)
+    expect("9 operations" in output("graph", "explain", file), file)
 
 
 def check_pictures():
     """Every schedule can be drawn, behind its table and as SVG, and explained with the figures of its answer."""
-    with tempfile.TemporaryDirectory() as scratch:
-        pictures = [pathlib.Path(scratch, name) for name in ("schedule.svg", "memory.svg")]
-        for request in SMALL_PLANS:
-            request = request | {"steps": 20, "state": "10kB"}
-            if request["schedule"] in TAPED:
-                request["tape"] = "20kB"
-            words, answer = words_for(request), plan_of(**request)
-            plain = output("plan", *words)
-            drawn = output("plan", *words, "--svg", pictures[0], "--memory-svg", pictures[1], "--picture")
-            expect(plain.startswith(request["schedule"] + ", ") and drawn.startswith(plain)
-                   and drawn.count("\n") > plain.count("\n") + 10 and "action\n" in drawn, drawn)
-            expect(all(is_svg(picture.read_text()) for picture in pictures), request)
-            text = output("explain", *words)
-            for said in (request["schedule"], "The fewest ", f"{whole(answer['step_calls']):,} step calls",
-                         f"{whole(answer['memory_bytes']):,} bytes"):
-                expect(said in text, request, said, text)
+    for request in SMALL_PLANS:
+        request = request | {"steps": 20, "state": "10kB"}
+        if request["schedule"] in TAPED:
+            request["tape"] = "20kB"
+        words, answer = words_for(request), plan_of(**request)
+        plain = output("plan", *words)
+        drawn = output("plan", *words, "--svg", "schedule.svg", "--memory-svg", "memory.svg", "--picture")
+        expect(plain.startswith(request["schedule"] + ", ") and drawn.startswith(plain)
+               and drawn.count("\n") > plain.count("\n") + 10 and "action\n" in drawn, drawn)
+        expect(are_svg("schedule.svg", "memory.svg"), request)
+        text = output("explain", *words)
+        for said in (request["schedule"], "The fewest ", f"{whole(answer['step_calls']):,} step calls",
+                     f"{whole(answer['memory_bytes']):,} bytes"):
+            expect(said in text, request, said, text)
 
 
 def check_planning():
@@ -755,6 +736,11 @@ ENDLESS = (
     {"schedule": "online", "steps": MOST_WALKED, "memory": "100MB", "state": "1kB"})
 
 
+def children_seconds():
+    """What all commands took until now, of processors: it does not grow with what else the machine does."""
+    return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+
+
 def check_time():
     """No request is worked on for longer than its limit, the next line is answered, and long work says how far it is.
     Of a long chain some planners have the best plan that is found, with its gap."""
@@ -762,7 +748,6 @@ def check_time():
     request = {"chain": chain, "memory": sum(chain["s"]) * 3 // 10, "time_limit": 0.3}
     refusals = {"plan": [request | {"time_limit": 0.3} for request in ENDLESS],
                 "chain": [request | {"planner": planner} for planner in ("single_level", "slots", "non_persistent")]}
-    start = time.monotonic()
     for command, good in GOOD.items():
         lines = [line for request in refusals[command] for line in (request, good | {"time_limit": "unlimited"})]
         for k, answer in enumerate(batch(lines, command)):
@@ -772,51 +757,29 @@ def check_time():
             refused(good | {"time_limit": wrong}, "time_limit", command=command)
     (answer,) = answered([request], "chain")
     expect(whole(answer["peak"]) <= request["memory"] and 0 <= answer["gap"] < 0.6, answer)
-    spent = time.monotonic() - start
-    expect(spent < 60, "the limits of all lines took", spent)
     # a limit of all lines together: what comes later is refused, and a line's own limit is kept where it is shorter
     for command, good in GOOD.items():
         slow = refusals[command][0] | {"time_limit": 50}
         lines = [good, slow | {"time_limit": 0.2}, slow, slow, good]
-        start = time.monotonic()
-        done = run(command, "--batch", "--time-limit", 1.5, text="".join(json.dumps(line) + "\n" for line in lines))
-        spent = time.monotonic() - start
+        done = run(command, "--batch", "--time-limit", 3, text="".join(json.dumps(line) + "\n" for line in lines))
         errors = [strictly(line).get("error", "") for line in done.stdout.splitlines()]
         expect(done.returncode == 0 and errors[0] == "" and "time_limit is 0.200 s" in errors[1], done)
-        expect(all("time_limit is 1.500 s" in error for error in errors[2:]) and len(errors) == 5 and spent < 6, spent, errors)
-
-    with tempfile.TemporaryDirectory() as folder:
-        file = pathlib.Path(folder, "chain.json")
-        file.write_text(json.dumps(chain_that_differs(1000)))
-        for words, said in ((["plan", *words_for(ENDLESS[0])], r"cairn: \d s, [\d.]+ % of the table\n"),
-                            (["chain", file, "--memory", "300MB", "--planner", "single_level"], r"cairn: \d s")):
-            done = run(*words, "--time-limit", 3)
-            expect_refusal(done, "cairn: --time-limit is 3")
-            expect(re.match(said, done.stderr), "does not say how far it is", done)
-        expect(re.search(r"\n\d+ more budgets have no plan here: the limit of work was passed\n$",
-                         output("chain", file, "--time-limit", 0.5)), file)
-    # The plans that are compared share one limit: that of twice the units takes longer than what the others leave.
-    words = words_for({"schedule": "mixed", "steps": 6000, "units": 200, "tape_units": 2})
-    start = time.monotonic()
-    output("plan", *words)
-    text = output("explain", *words, "--time-limit", 2 * (time.monotonic() - start))
-    expect(re.search(r"\nTwice the units: mixed with 400 units: not planned, --time-limit is [\d.]+ s for all plans\.\n",
-                     text), text)
+        expect(all("time_limit is 3.000 s" in error for error in errors[2:]) and len(errors) == 5, errors)
+    file = written("chain.json", json.dumps(chain_that_differs(1000)))
+    for words, said in ((["plan", *words_for(ENDLESS[0])], r"cairn: \d s, [\d.]+ % of the table\n"),
+                        (["chain", file, "--memory", "300MB", "--planner", "single_level"], r"cairn: \d s")):
+        done = run(*words, "--time-limit", 5)
+        expect_refusal(done, "cairn: --time-limit is 5")
+        expect(re.match(said, done.stderr), "does not say how far it is", done)
+    expect(re.search(r"\n\d+ more budgets have no plan here: the limit of work was passed\n$",
+                     output("chain", file, "--time-limit", 0.5)), file)
+    spent = children_seconds()
+    expect(spent < 60, "the limits of all lines took", spent)
 
 
 def check_numbers():
-    """Counts of 128 bits are printed whole, wherever they are, and JSON has no inf and no nan, whatever the times."""
-    advances = fewest(MOST, 1)[1]
-    calls = advances + 1
-    expect(calls > 2**124, calls)
+    """There is no inf and no nan in JSON, whatever the times."""
     loop = ["--steps", MOST, "--state", 8]
-    for words, said in ((["plan", *loop, "--slots", 1], f"{calls:,}"), (["explain", *loop, "--slots", 1], f"{calls:,}"),
-                        (["slots", "--steps", MOST, "--slowdown", 2**62], f"{calls:,}"),
-                        (["plan", *loop, "--slots", 1, "--json"], f'"step_calls":"{calls}"'),
-                        (["pareto", *loop, "--points", 3, "--csv"], f",{calls},"),
-                        (["pareto", *loop, "--points", 3, "--json"], f'"step_calls":"{calls}"'),
-                        (["advise", *loop, "--memory", 216, "--json"], f'"advances":"{advances}"')):
-        expect(said in output(*words), said, "is not in what is printed by", words)
     for words in (["advise", *loop, "--memory", "100kB"], ["pareto", *loop, "--points", 3]):
         for times in (["--step-seconds", 1e308], ["--step-seconds", 1e-320],
                       ["--step-seconds", 1e300, "--disk-write", 1e308, "--disk", "unlimited"]):
@@ -831,74 +794,46 @@ def check_numbers():
         expect("larger unit" in answer["error"] if "error" in answer else answer["cost"] is not None, request, answer)
 
 
-def check_convention():
-    """A slot is the same everywhere: that of the initial state counts, and each output says so at its foot."""
-    foot = "Slots count the initial state.\n"
-    loop = ["--steps", 1000, "--state", "64KiB"]
-    for words in (["plan", *loop, "--slots", 10], ["explain", *loop, "--slots", 10], ["pareto", *loop, "--points", 8],
-                  ["advise", *loop, "--memory", "4MiB"], ["slots", "--steps", 1000, "--slowdown", 3]):
-        text = output(*words)
-        expect(text.endswith(foot) and text.count(foot) == 1, words, text)
-    separate = "Units do not count the initial state, which is kept separately."
-    for words, said in ((["mixed"], "Units count the initial state."), (["bptt"], separate),
-                        (["mixed", "--initial", "pinned_free"], separate)):
-        text = output("plan", "--steps", 50, "--units", 9, "--schedule", *words)
-        expect(text.splitlines()[-1] == said, words)
-    expect("swapped?" in plan_of(steps=20, slots=10**6)["remark"], "no remark")
-    expect("remark" not in plan_of(steps=20, slots=20), "a remark")
-
-
-def plain_environment():
-    return {name: value for name, value in os.environ.items() if not name.startswith("CAIRN_")}
-
-
 def check_environment():
     """`env` tells what docs/observing.md says, and refuses no variable that a script of the checkout reads."""
-    def told(*words, **settings):
-        return subprocess.run([TOOL, *words], env=plain_environment() | settings, text=True, capture_output=True)
-    lines = told("env").stdout.splitlines()[1:]
+    lines = run("env").stdout.splitlines()[1:]
     expect(len(lines) > 5 and all("not set: " in line for line in lines), lines)
     page = (ROOT / "docs/observing.md").read_text()
     for line in lines:
         name, rest = line.split(None, 1)
         fallback, value, effect = re.split(r"  +", rest.removeprefix("not set: "))
         expect(f"| `{name}` | {value} | {fallback} | {effect} |" in page, "docs/observing.md lacks", line)
-    expect(told("version", CAIRN_SLOTS="0").returncode == 0, "another command reads the environment")
+    expect(run("version", CAIRN_SLOTS="0").returncode == 0, "another command reads the environment")
     reads = re.compile(r"""(?:getenv\("|environ(?:\.get\(|\[)["']|number_in\("|\$\{)(CAIRN_\w+)[:"']""")
     files = [path for folder in ("tests", "benchmarks", "examples", "tools") for path in (ROOT / folder).rglob("*")]
     read = {name: file for file in [ROOT / "run", *files] if file.suffix in ("", ".sh", ".py", ".cpp", ".hpp")
             and file.is_file() for name in reads.findall(file.read_text(errors="replace"))}
     expect({"CAIRN_APT_WAIT", "CAIRN_FUZZ_PROGRAM"} <= set(read), "this check finds nothing:", sorted(read))
     for name, file in read.items():
-        expect(told("env", **{name: "1"}).returncode == 0, file, "reads", name,
+        expect(run("env", **{name: "1"}).returncode == 0, file, "reads", name,
                "and cairn refuses it: see is_of_the_checkout in trace/impl/environment.ipp")
 
 
 def check_reports():
     """`report` shows each number of a file, whatever ends its lines; all files of a profile are there."""
-    with tempfile.TemporaryDirectory() as scratch:
-        def report(text, name="plans.csv"):
-            file = pathlib.Path(scratch, name)
-            file.write_text(text, newline="")
-            return output("report", file)
-        points = output("pareto", "--steps", 500, "--state", "64KiB", "--points", 6, "--csv", "--step-seconds", 1e-3)
-        said, rows = report(points).splitlines(), rows_of(points)
-        expect(said[0] == f"{len(rows)} rows" and said[1].split() == list(rows[0]), said)
-        for row, line in zip(rows, said[2:]):
-            expect(f" {int(row['step_calls']):,} " in line and f" {row['schedule']} " in line, row, line)
-        expect(report(points.replace("\n", "\r\n")).splitlines() == said, "line ends of Windows")
-        for form, name in (("--csv", "plan.csv"), ("--json-actions", "plan.json")):
-            told = report(output("plan", "--steps", 9, "--slots", 3, form), name)
-            expect(told == output("plan", "--actions", pathlib.Path(scratch, name)), told)
-        chain, folder = pathlib.Path(scratch, "chain.json"), pathlib.Path(scratch, "profile")
-        chain.write_text('{"x":[8,16,4],"s":[40,20],"uf":[1000,3000],"ub":[2000,5000,7]}')
-        expect(output("profile", chain, "--out", folder).startswith("a profile of 6 nodes, "), chain)
-        found = subprocess.run([sys.executable, ROOT / "tests/scripts/profile_files.py", folder], capture_output=True,
-                               text=True)
-        expect(found.returncode == 0, found.stdout)
-        nodes = rows_of((folder / "profiler_stats_node_stats.csv").read_text())
-        seconds = sum(float(row["median_run_time_s"]) for row in nodes if row["gtype"] == "forward")
-        expect(round(seconds * 1e9) == 4000, nodes)
+    def report(text, name="plans.csv"):
+        return output("report", written(name, text))
+    points = output("pareto", "--steps", 500, "--state", "64KiB", "--points", 6, "--csv", "--step-seconds", 1e-3)
+    said, rows = report(points).splitlines(), rows_of(points)
+    expect(said[0] == f"{len(rows)} rows" and said[1].split() == list(rows[0]), said)
+    for row, line in zip(rows, said[2:]):
+        expect(f" {int(row['step_calls']):,} " in line and f" {row['schedule']} " in line, row, line)
+    expect(report(points.replace("\n", "\r\n")).splitlines() == said, "line ends of Windows")
+    for form, name in (("--csv", "plan.csv"), ("--json-actions", "plan.json")):
+        shown = report(output("plan", "--steps", 9, "--slots", 3, form), name)
+        expect(shown == output("plan", "--actions", name), shown)
+    chain = written("chain.json", '{"x":[8,16,4],"s":[40,20],"uf":[1000,3000],"ub":[2000,5000,7]}')
+    expect(output("profile", chain, "--out", "profile").startswith("a profile of 6 nodes, "), chain)
+    status, wrong = told(sys.executable, ROOT / "tests/scripts/profile_files.py", "profile")
+    expect(status == 0, wrong)
+    nodes = rows_of(pathlib.Path("profile/profiler_stats_node_stats.csv").read_text())
+    seconds = sum(float(row["median_run_time_s"]) for row in nodes if row["gtype"] == "forward")
+    expect(round(seconds * 1e9) == 4000, nodes)
 
 
 def check_transcripts():
@@ -907,22 +842,20 @@ def check_transcripts():
     texts = re.findall(r"^```console\n(.*?)^```$", (ROOT / "docs/tool.md").read_text(), re.M | re.S)
     expect(len(texts) > 4, "docs/tool.md has too few examples")
     texts += [(ROOT / "tests/tool/commands.txt").read_text()]
-    with tempfile.TemporaryDirectory() as scratch:
-        os.symlink(os.path.abspath(TOOL), os.path.join(scratch, "cairn"))
-        environment = plain_environment() | {"PATH": scratch + os.pathsep + os.environ["PATH"]}
-        for text in texts:
-            shown_commands = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M)
-            expect(shown_commands, "no command in", text)
-            for command, shown in shown_commands:
-                done = subprocess.run(command, shell=True, cwd=scratch, text=True, capture_output=True, env=environment)
-                is_refusal = re.match(r"cairn: .*\n$", shown)
-                wanted = (2, "", shown) if is_refusal else (0, shown, "")
-                found = (done.returncode, done.stdout, complaints(done.stderr))
-                holds = all(re.fullmatch(pattern(str(a)), str(b), re.S) for a, b in zip(wanted, found))
-                expect(holds and not (is_refusal and done.stderr.count("\n") > 1),
-                       f"$ {command}\n{found}, but what is written is\n{shown}")
-                if is_refusal:
-                    expect_known_names(done.stderr)
+    os.symlink(TOOL, "cairn")
+    for text in texts:
+        shown_commands = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M)
+        expect(shown_commands, "no command in", text)
+        for command, shown in shown_commands:
+            done = run("-c", command, program="sh", PATH="." + os.pathsep + os.environ["PATH"])
+            is_refusal = re.match(r"cairn: .*\n$", shown)
+            wanted = (2, "", shown) if is_refusal else (0, shown, "")
+            found = (done.returncode, done.stdout, complaints(done.stderr))
+            holds = all(re.fullmatch(pattern(str(a)), str(b), re.S) for a, b in zip(wanted, found))
+            expect(holds and not (is_refusal and done.stderr.count("\n") > 1),
+                   f"$ {command}\n{found}, but what is written is\n{shown}")
+            if is_refusal:
+                expect_known_names(done.stderr)
     for words in commands():
         expect("Usage" in output(*words, "--help"), words)
     version = re.search(r'CAIRN_VERSION_STRING "([^"]+)"', (ROOT / "include/cairn/version.hpp").read_text())[1]
@@ -933,9 +866,11 @@ def main():
     global TOOL, ROOT
     TOOL, ROOT, part = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve(), sys.argv[3]
     checks = [name for name in globals() if name.startswith("check_")]
-    for name in checks if part == "all" else ["check_" + part]:
-        globals()[name]()
-        print(name.removeprefix("check_"), "ok")
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chdir(scratch)
+        for name in checks if part == "all" else ["check_" + part]:
+            globals()[name]()
+            print(name.removeprefix("check_"), "ok")
 
 
 main()
