@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules read from a file.
-#include <fstream>
-#include <iterator>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -10,10 +9,14 @@
 #include <cairn/plan/text/actions_csv.hpp>
 
 #include "figures.hpp"
+#include "files.hpp"
 #include "make_plan.hpp"
 
 namespace tool {
 namespace {
+
+/// The most bytes of a list that is read: five lines for each of the most steps whose actions the tool writes.
+constexpr std::size_t longest_list = std::size_t{256} << 20;
 
 /// The place of action `number` in a list, as a message names it.
 std::string place_of(std::string_view text, bool csv, cairn::wide number) {
@@ -30,13 +33,6 @@ std::string place_of(std::string_view text, bool csv, cairn::wide number) {
   return "action " + digits(number) + " on line " + digits(line);
 }
 
-std::string content_of(std::string const& name) {
-  std::ifstream file{name, std::ios::binary};
-  std::string text{std::istreambuf_iterator<char>{file}, std::istreambuf_iterator<char>{}};
-  if (!file) throw wrong_request{"\"" + name + "\" cannot be read; give a file that is there and may be read"};
-  return text;
-}
-
 }  // namespace
 
 planned action_list_plan(request const& asked) {
@@ -45,7 +41,7 @@ planned action_list_plan(request const& asked) {
   if (!csv && !name.ends_with(".json"))
     throw wrong_request{"\"" + asked.actions +
                         "\" is neither .csv nor .json; give a list of actions in one of these forms"};
-  std::string const text = content_of(asked.actions);
+  std::string const text = read_file(asked.actions, longest_list, "a file that is there and may be read");
   cairn::action_list const read = csv ? cairn::read_actions_csv(text) : cairn::read_actions_json(text);
   if (asked.steps && *asked.steps != read.steps())
     throw wrong_request{worded("$steps is ") + std::to_string(*asked.steps) + ", but the actions in \"" + asked.actions +

@@ -8,10 +8,13 @@
 
 namespace cairn::detail {
 
-/// A number with at most `digits` significant digits: "0.0123", "1.5e+09".
+/// A number with at most `digits` significant digits, but with all of those before the point up to 10^15: "0.0123",
+/// "50000", "1.5e+18".
 [[nodiscard]] inline std::string number_text(double value, int digits = 4) {
   char text[64];
-  auto const end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, digits);
+  bool const whole = value >= 1e3 && value < 1e15;
+  auto const end = std::to_chars(text, text + sizeof text, value,
+                                 whole ? std::chars_format::fixed : std::chars_format::general, whole ? 0 : digits);
   return {text, end.ptr};
 }
 /// The fewest digits that read back as the same number.
