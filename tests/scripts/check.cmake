@@ -139,7 +139,7 @@ else()
   cairn_left_out(consumer.deb_tool layout "the command-line tool is not built (Debian: libcli11-dev, nlohmann-json3-dev)")
 endif()
 # What docs/install.md says, done.
-cairn_check_script(install_page install_page.py "${PROJECT_SOURCE_DIR}" --compiler "${CMAKE_CXX_COMPILER}" --generator "${CMAKE_GENERATOR}")
+cairn_check_script(install_page install_page.py "${PROJECT_SOURCE_DIR}" "${CMAKE_CXX_COMPILER}" "${CMAKE_GENERATOR}")
 
 # The library as one file.
 foreach(kind IN ITEMS gcc clang)

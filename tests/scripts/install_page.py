@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does what docs/install.md tells its readers, in a scratch folder and without a network.
 
-    install_page.py ROOT --compiler COMPILER --generator GENERATOR
+    install_page.py ROOT COMPILER GENERATOR
 
 A ```sh fence is run as it stands, where the checkout is called cairn; a program app that it makes must run. A ```cmake
 fence stands in a project that is configured, built and run. The repository at example.org is one made of this checkout,
 with the tag of its version. Stand-ins take the place of the compiler's name, of `sudo apt-get install`, which unpacks
 instead, and of CPM.cmake. A fence that needs a program which is not here is passed over.
 """
-import argparse
 import os
 import pathlib
 import re
@@ -42,8 +41,8 @@ PROJECT = "cmake_minimum_required(VERSION 3.25)\nproject(app LANGUAGES CXX)\nadd
 class Reader:
     """A folder in which the page is followed, and what the commands in it see of the machine."""
 
-    def __init__(self, scratch, asked):
-        self.folder, self.asked, self.root = scratch / "work", asked, asked.root.resolve()
+    def __init__(self, scratch, root, compiler, generator):
+        self.folder, self.root = scratch / "work", root
         programs, home, unpacked = scratch / "bin", scratch / "home", scratch / "unpacked"
         for folder in (self.folder, programs, home):
             folder.mkdir()
@@ -52,12 +51,12 @@ class Reader:
         (self.folder / "app.cpp").write_text(main)
         (self.folder / "app_single.cpp").write_text(main.replace("<cairn/cairn.hpp>", '"cairn_single.hpp"'))
         (self.folder / "CPM.cmake").write_text(CPM)
-        for name, does in (("g++", f'exec "{asked.compiler}" -idirafter "{unpacked}/usr/include" "$@"'),
+        for name, does in (("g++", f'exec "{compiler}" -idirafter "{unpacked}/usr/include" "$@"'),
                            ("sudo", f'[ "$1 $2" = "apt-get install" ] && exec dpkg-deb -x "$3" "{unpacked}"')):
             (programs / name).write_text(f"#!/bin/sh\n{does}\n")
             (programs / name).chmod(0o755)
-        self.environment = {**os.environ, "LC_ALL": "C", "HOME": str(home), "CXX": asked.compiler,
-                            "CMAKE_GENERATOR": asked.generator, "CMAKE_PREFIX_PATH": str(home / ".local"),
+        self.environment = {**os.environ, "LC_ALL": "C", "HOME": str(home), "CXX": compiler,
+                            "CMAKE_GENERATOR": generator, "CMAKE_PREFIX_PATH": str(home / ".local"),
                             "CONAN_HOME": str(home / "conan"),
                             "PATH": f"{programs}:{os.environ['PATH']}:{self.root / 'build/conan/bin'}"}
         self.environment.pop("PKG_CONFIG_PATH", None)
@@ -109,15 +108,11 @@ class Reader:
 
 
 def main():
-    reader = argparse.ArgumentParser()
-    reader.add_argument("root", type=pathlib.Path)
-    reader.add_argument("--compiler", required=True)
-    reader.add_argument("--generator", required=True)
-    asked = reader.parse_args()
-    page = asked.root / "docs/install.md"
+    root, compiler, generator = sys.argv[1:]
+    page = pathlib.Path(root, "docs/install.md")
     text, followed, wrong = page.read_text(), 0, 0
     with tempfile.TemporaryDirectory() as scratch:
-        person = Reader(pathlib.Path(scratch), asked)
+        person = Reader(pathlib.Path(scratch), pathlib.Path(root).resolve(), compiler, generator)
         for fence in FENCE.finditer(text):
             where = f"docs/install.md:{text.count(chr(10), 0, fence.start()) + 1}"
             if why := person.lacks(fence[2]):

@@ -8,7 +8,7 @@
 PROGRAM is examples/draw_schedule, GALLERY is examples/gallery; what they write by default is, byte for byte, what lies
 in DIRECTORY. After a wanted change `PROGRAM DIRECTORY` and `GALLERY DIRECTORY` write that anew. CHAINS is
 examples/chains; of what `CHAINS --out` writes DIRECTORY keeps two under other names. versus.svg is what
-benchmarks/versus/report.py draws of docs/evidence/versus.json, where there is one.
+benchmarks/versus/report.py draws of docs/evidence/versus.json.
 
 With --commands, the pictures are those of examples/README.md, whose lines `cairn ... docs/pictures/FILE` draw them;
 CAIRN is the command. Other pictures of examples, example_*.svg, are what a program measured, and only looked at.
@@ -37,24 +37,19 @@ MOST = str(2**63 - 1)
 NUMBER = r"-?\d+(?:\.\d+)?"
 
 
+# Which numbers behind a letter of a path are its end, across and down; small letters are relative.
+ENDS = {"m": (0, 1), "l": (0, 1), "h": (0, None), "v": (None, 0), "a": (5, 6), "z": (None, None)}
+
+
 def path_points(data):
     """The absolute points of a path; what is relative is walked through, a ring by its ends."""
-    x = y = 0.0
+    at = [0.0, 0.0]
     for letter, rest in re.findall(r"([MLHVZmhavz])([^MLHVZmhavz]*)", data):
-        numbers = [float(n) for n in re.findall(NUMBER, rest)]
-        if letter in "ML":
-            x, y = numbers
-        elif letter == "H":
-            x, = numbers
-        elif letter == "V":
-            y, = numbers
-        elif letter == "m":
-            x, y = x + numbers[0], y + numbers[1]
-        elif letter == "h":
-            x += numbers[0]
-        elif letter == "a":
-            x, y = x + numbers[5], y + numbers[6]
-        yield x, y
+        numbers = re.findall(NUMBER, rest)
+        for axis, number in enumerate(ENDS[letter.lower()]):
+            if number is not None:
+                at[axis] = float(numbers[number]) + at[axis] * letter.islower()
+        yield tuple(at)
 
 
 def faults(path, title):
@@ -127,11 +122,10 @@ def of_programs(scratch, program, kept, gallery, chains=None):
     root = kept.resolve().parents[1]
     sys.path.insert(0, str(root / "benchmarks" / "versus"))
     import report
-    if (root / report.evidence).exists():
-        drawn = scratch / "versus.svg"
-        drawn.write_text(report.picture(json.loads((root / report.evidence).read_text()), root))
-        yield from faults(drawn, None)
-        yield from unlike(root / report.drawing, drawn, "./run versus --write")
+    drawn = scratch / "versus.svg"
+    drawn.write_text(report.picture(json.loads((root / report.evidence).read_text()), root))
+    yield from faults(drawn, None)
+    yield from unlike(root / report.drawing, drawn, "./run versus --write")
     known = {path.name for path in default.glob("*.svg")} | {pathlib.Path(report.drawing).name, *OF_CHAINS}
     yield from (f"{path}: nothing draws it" for path in sorted(kept.glob("*.svg"))
                 if path.name not in known and not path.name.startswith("example_"))
