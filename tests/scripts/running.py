@@ -47,9 +47,7 @@ def instructions(program, *words, folder):
 def served(folder):
     """The address of a server of a folder."""
     class quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *words):
-            pass
-
+        log_message = staticmethod(lambda *_: None)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(quiet, directory=folder)) as server:
         server.handle_error = lambda *_: None  # a browser that goes on to the next page leaves answers half read
         threading.Thread(target=server.serve_forever, daemon=True).start()

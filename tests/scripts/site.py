@@ -23,9 +23,10 @@ import shutil
 import sys
 import urllib.parse
 
-from running import told
+from running import skip, told
 
 NEEDED = "./run docs installs them; Debian: doxygen, python3-sphinx, python3-myst-parser, furo"
+LACKING = f"no doxygen, or no Sphinx with MyST and Furo ({NEEDED})"
 LINKS = {"a": ["href"], "img": ["src", "srcset"], "source": ["src", "srcset"], "object": ["data"], "link": ["href"],
          "script": ["src"], "iframe": ["src"]}
 FENCE = re.compile(r"^( *)(```+|~~~+)[^\n]*\n(.*?)^ *\2[ \t]*$", re.M | re.S)
@@ -163,12 +164,12 @@ class Walk:
 
 
 def built(root, out, doxygen, sphinx):
-    """What the programs say that build the site; None where one is missing."""
+    """What the programs say that build the site."""
     if not shutil.which(doxygen) or not shutil.which(sphinx):
-        return None
+        skip(LACKING)
     status, said = told(sys.executable, root / "docs/site/build.py", root, out, "--doxygen", doxygen, "--sphinx", sphinx)
     if status and re.search(r"Could not import extension myst_parser|no theme named 'furo'", said):
-        return None
+        skip(LACKING)
     return f"{said}build.py: ended with {status}\n" if status else ""
 
 
@@ -204,12 +205,8 @@ def main():
     said = ""
     if rest[:1] == ["--build"]:
         said = built(root, out, *rest[1:])
-        if said is None:
-            print(f"cairn: skipped: no doxygen, or no Sphinx with MyST and Furo ({NEEDED})")
-            return 77
     elif not (out / "html/index.html").is_file():
-        print(f"cairn: skipped: the site is not built ({NEEDED})")
-        return 77
+        skip(f"the site is not built ({NEEDED})")
     if rest == ["--self"]:
         return self_test(root, out)
     if not (out / "html/index.html").is_file():
@@ -222,5 +219,4 @@ def main():
     return bool(faults)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+sys.exit(main())

@@ -57,13 +57,8 @@ def self_test():
     return wrong
 
 
-def of_build(build):
-    log = pathlib.Path(build, "Testing", "Temporary", "LastTest.log")
-    return report(log.read_text(errors="replace")) if log.exists() else ""
-
-
 if sys.argv[1:] == ["--self"]:
     sys.exit(self_test())
-told = of_build(*sys.argv[1:])
-if told:
-    print(told)
+last = pathlib.Path(sys.argv[1], "Testing", "Temporary", "LastTest.log")
+if last.exists() and (said := report(last.read_text(errors="replace"))):
+    print(said)

@@ -280,7 +280,8 @@ class Campaign:
                 if named:
                     break
             else:
-                sys.exit(f"{done.stdout[-4000:]}\nmutants.py: {command[0]} failed, and names no change")
+                errors = re.findall(r"^.*(?:error|FAILED|stopped).*$", done.stdout, re.M) or [done.stdout[-4000:]]
+                sys.exit("\n".join([*errors[:20], f"mutants.py: {command[0]} failed, and names no change"]))
             say("\n".join(f"{self.name_of(number)}: does not compile" for number in named))
             self.state["refused"] += named
 

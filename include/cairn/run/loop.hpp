@@ -63,7 +63,7 @@ class checkpointed_run {
     by_.check(Forward::operation);
   }
 
-  checkpointed_run(checkpointed_run&&) = default;
+  checkpointed_run(checkpointed_run&&) = default;  ///< takes over another run
   /// Takes over another run; the old one is forgotten. For steps and observers whose own moves do not throw, lambdas
   /// among them.
   checkpointed_run& operator=(checkpointed_run&& other)

@@ -11,7 +11,6 @@ import importlib.util
 import pathlib
 import sys
 
-
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / "scripts"))
 from running import needed, skip, told  # noqa: E402
 
@@ -71,5 +70,4 @@ def main():
     return not 0 < scale < 100 or not apart <= 1e-13 * scale
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+sys.exit(main())
