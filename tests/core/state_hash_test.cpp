@@ -282,9 +282,9 @@ TEST_CASE("a distribution counts by its parameters and by what it keeps between 
 
 TEST_CASE("padding does not count") {
   using none = std::array<double, 0>;
-  for (unsigned char fill : {0x00, 0xff}) {
+  for (unsigned const fill : {0x00u, 0xffu}) {
     alignas(none) unsigned char memory[sizeof(none)];
-    std::memset(memory, fill, sizeof memory);
+    std::memset(memory, int(fill), sizeof memory);
     CHECK(hash_of(*::new (static_cast<void*>(memory)) none) == hash_of(none{}));
   }
   for (unsigned const fill : {0x00u, 0xffu, 0x5au}) {
