@@ -4,6 +4,7 @@
 #include <compare>
 #include <complex>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <forward_list>
@@ -414,12 +415,12 @@ TEST_CASE("what is not true or false is refused, and nobody reads it", "[state_b
   std::vector<switches> x(1);
   CHECK_THROWS_AS(read(x, word(1) + std::string{"\1\7\1\2"}), cairn::invalid_bytes);
   CHECK(x[0].first);
-  CHECK_FALSE(x[0].more[1]);
+  CHECK(std::memcmp(x[0].more, "\1", 2) == 0);
   enum class open : bool {} o{};
   CHECK_THROWS_AS(read(o, "\x2"), cairn::invalid_bytes);
   bool b = true;
   CHECK_THROWS_AS(read(b, "\xff"), cairn::invalid_bytes);
-  CHECK_FALSE(b);
+  CHECK(std::memcmp(&b, "", 1) == 0);
 }
 
 TEST_CASE("two elements of one key, and levels without end, are refused", "[state_bytes]") {
