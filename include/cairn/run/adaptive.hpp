@@ -9,12 +9,14 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/adjoint_shape.hpp>
 #include <cairn/core/detail/callable.hpp>
 #include <cairn/core/detail/copy_fault.hpp>
 #include <cairn/core/detail/kept_as.hpp>
 #include <cairn/core/detail/step_shape.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
 
 namespace cairn {
@@ -75,6 +77,40 @@ decltype(auto) call_with_record(Fn& f, step_index const i, Record const& record,
   else return call_lending(f, std::forward<Input>(x)..., record);
 }
 
+/// Whether f takes the parameters of a loop, p or p and dp, before what follows: f(before..., p..., after...).
+template <class Fn, class Before, class Params, class... After> inline constexpr bool takes_params = false;
+template <class Fn, class... Before, class... Params, class... After>
+inline constexpr bool takes_params<Fn, arguments<Before...>, arguments<Params...>, After...> = [] {
+  if constexpr (!reads_before<Fn, arguments<Before...>, Params...>::template before<After...>) return false;
+  else return !cuts_params<Fn>(arguments<Before...>{}, arguments<Params...>{}, arguments<After...>{});
+}();
+/// What is wrong with an adjoint that takes them before `After...`.
+template <class Fn, class Bar, class... After, class... States, class... Params>
+[[nodiscard]] consteval adjoint_shape adjoint_after(arguments<States...>, arguments<Params...>) {
+  return adjoint_read<adjoint_form::one_step, Fn, Bar, arguments<States...>, arguments<Params...>, After...>::get();
+}
+/// How f takes them: with the index after them, or without.
+template <class Fn, class Before, class... Params> struct at_step_with;
+template <class Fn, class... Before, class... Params>
+struct at_step_with<Fn, arguments<Before...>, Params...> {
+  using before = arguments<Before...>;
+  using params = arguments<Params...>;
+  static constexpr bool indexed = takes_params<Fn, before, params, step_index const&> &&
+                                  !floating_index<Fn, Before..., Params...>,
+                        fits = indexed || takes_params<Fn, before, params>;
+};
+/// The same with a record at the end.
+template <class Fn, class Record, class Before, class... Params> struct recalled_with;
+template <class Fn, class Record, class... Before, class... Params>
+struct recalled_with<Fn, Record, arguments<Before...>, Params...> {
+  using before = arguments<Before...>;
+  using params = arguments<Params...>;
+  static constexpr bool indexed = takes_params<Fn, before, params, step_index const&, Record const&> &&
+                                  !(one_signature<Fn> && calls<Fn, Before..., Params..., floating_only, Record const&>),
+                        fits = indexed || (takes_params<Fn, before, params, Record const&> &&
+                                           !narrows<Fn, Record, arguments<Before..., Params...>>);
+};
+
 /// The records of a loop; reused for the next loop.
 template <class Record>
 struct step_records {
@@ -91,6 +127,38 @@ struct step_records {
   }
 };
 
+/// `record(x, p[, i], record of the step)`, called as record(x, i).
+template <class Fn, class State, class Record, class Params>
+struct recalled_record {
+  Fn& f;
+  step_records<Record> const& records;
+  Params const& p;
+  decltype(auto) operator()(State& x, step_index const i) const {
+    if constexpr (recalled_with<Fn, Record, arguments<State&>, Params const&>::indexed)
+      return call_lending(f, x, p, i, records.at(i));
+    else return call_lending(f, x, p, records.at(i));
+  }
+};
+/// `adjoint(x[, x1], bar, p, dp[, i], record of the step)`, called as adjoint(x[, x1], bar, i).
+template <class Fn, class Record, class Params, class DP>
+struct recalled_adjoint {
+  Fn& f;
+  step_records<Record> const& records;
+  Params const& p;
+  DP& dp;
+  template <class Input, class Bar>
+  void operator()(Input& x, Bar& bar, step_index const i) const { call(bar, i, x); }
+  template <class State, class Bar>
+  void operator()(State const& x, State const& x1, Bar& bar, step_index const i) const { call(bar, i, x, x1); }
+
+ private:
+  template <class Bar, class... States>
+  void call(Bar& bar, step_index const i, States&... x) const {
+    if constexpr (recalled_with<Fn, Record, arguments<States&..., Bar&>, Params const&, DP&>::indexed)
+      pull_back(f, bar, x..., bar, p, dp, i, records.at(i));
+    else pull_back(f, bar, x..., bar, p, dp, records.at(i));
+  }
+};
 /// A user's callable that also receives the record of its step: an adjoint with one or two states, or the `record` of a
 /// recording adjoint.
 template <class Fn, class Record>
@@ -98,6 +166,30 @@ struct recalling {
   using called = std::remove_reference_t<Fn>;
   kept_callable<Fn> kept;
   step_records<Record> const* records;
+
+  template <class State, class Params>
+  static consteval bool record_with() { return recalled_with<called, Record, arguments<State&>, Params const&>::fits; }
+  template <class State, class Params>
+  auto with_params(Params const& p) const { return recalled_record<called, State, Record, Params>{*kept, *records, p}; }
+  template <class State, class Bar, class Params, class DP>
+  static consteval adjoint_shape adjoint_with() {
+    constexpr auto read = []<class... States>(adjoint_form form, arguments<States...> before) -> adjoint_shape {
+      using with = recalled_with<called, Record, arguments<States..., Bar&>, Params const&, DP&>;
+      constexpr arguments<Params const&, DP&> params;
+      adjoint_shape found;
+      if constexpr (with::indexed) found = adjoint_after<called, Bar, step_index const&, Record const&>(before, params);
+      else if constexpr (with::fits) found = adjoint_after<called, Bar, Record const&>(before, params);
+      if (found.form != adjoint_form::none) found = {form, true, false, false, false, fault::none};
+      return found;
+    };
+    constexpr auto one = read(adjoint_form::one_step, arguments<lent_state<State>>{});
+    if constexpr (one.wrong != fault::shape || saved_state<State>) return one;
+    else return read(adjoint_form::with_next, arguments<State const&, State const&>{});
+  }
+  template <class State, class Bar, class Params, class DP>
+  auto with_params(Params const& p, DP& dp) const {
+    return recalled_adjoint<called, Record, Params, DP>{*kept, *records, p, dp};
+  }
 
   template <class State>
     requires calls_with_record<called, Record, State&>
@@ -133,6 +225,9 @@ struct recalling {
 /// This runs each step once more, but then no two pieces of code can differ in bits. Otherwise both must give the same
 /// bits: let both call one function for the arithmetic; `check_adjoint(loop.step(), ...)` compares them.
 ///
+/// In a verb with `wrt` both take its p: `first(x, p[, i])`, `again(x, p[, i], record)`; adjoints of `with_record` take p
+/// and dp, its `record` p, before the index.
+///
 /// Both must have one signature: `first` cannot have an `auto` parameter. One object serves one loop at a time, must
 /// outlive the loop's run, and cannot be moved. Memory: one record per step, in an array that grows by doubling and is
 /// kept for the next loop.
@@ -149,15 +244,86 @@ class adaptive {
   static_assert(chooses,
                 "cairn: adaptive{first, again} needs `record = first(x, i)` that returns a value to keep, and whose "
                 "parameters are types, not auto");
-  static_assert(!chooses || !owns || detail::calls_with_record<Again, Record, State&>,
+  /// Whether `first` is called without parameters of a loop; one that takes p is checked where p is known.
+  static constexpr bool plain = detail::calls_at_step<First, State&> && !detail::floating_index<First, State&>;
+  static_assert(!chooses || !owns || !plain || detail::calls_with_record<Again, Record, State&>,
                 "cairn: adaptive{first, again} needs `again(x, i, record)`, which repeats the step that `first` "
                 "recorded; i may be left out");
 
+  /// How first and again take p.
+  template <class Params>
+  struct with_p {
+    using chosen = detail::at_step_with<First, detail::arguments<State&>, Params const&>;
+    using only_chosen = detail::at_step_with<First, detail::arguments<State const&>, Params const&>;
+    using repeated = detail::recalled_with<Again, Record, detail::arguments<State&>, Params const&>;
+    static constexpr bool only_chooses = only_chosen::fits, fits = chosen::fits && repeated::fits;
+  };
+  /// The functions with p.
+  template <class Params>
+  struct bound_functions {
+    using with = with_p<Params>;
+    static constexpr bool only_chooses = with::only_chooses;
+    adaptive& owner;
+    Params const& p;
+    template <class Input>
+    decltype(auto) first(Input& x, step_index i) const {
+      using asked = std::conditional_t<std::is_const_v<Input>, typename with::only_chosen, typename with::chosen>;
+      if constexpr (asked::indexed) return detail::call_lending(owner.first_, x, p, std::as_const(i));
+      else return detail::call_lending(owner.first_, x, p);
+    }
+    void again(State& x, step_index const i, Record const& made) const {
+      if constexpr (with::repeated::indexed) detail::call_lending(owner.again_, x, p, i, made);
+      else detail::call_lending(owner.again_, x, p, made);
+    }
+  };
+  /// The functions without parameters.
+  struct plain_functions {
+    static constexpr bool only_chooses = detail::calls_at_step<First, State const&>;
+    adaptive& owner;
+    template <class Input>
+    decltype(auto) first(Input& x, step_index i) const { return detail::call_at_step(owner.first_, i, x); }
+    void again(State& x, step_index i, Record const& made) const {
+      detail::call_with_record<Again, Record>(owner.again_, i, made, x);
+    }
+  };
+
+  template <class Params>
+  class repeatable_with {
+   public:
+    void operator()(State& x, step_index i) const { functions_.owner.run(functions_, x, i, loop_); }
+    void choose(detail::chosen_anew, State& x, step_index i) const { functions_.owner.run_anew(functions_, x, i); }
+
+   private:
+    friend adaptive;
+    repeatable_with(adaptive& owner, std::uint64_t loop, Params const& p) noexcept
+        : functions_{owner, p}, loop_{loop} {}
+    bound_functions<Params> functions_;
+    std::uint64_t loop_;
+  };
   class repeatable {
    public:
-    void operator()(State& x, step_index i) const { owner_->run(x, i, loop_); }
+    void operator()(State& x, step_index i) const {
+      static_assert(plain,
+                    "cairn: the `first` of this cairn::adaptive takes parameters; give the verb cairn::wrt{p, dp}");
+      if constexpr (plain) owner_->run(plain_functions{*owner_}, x, i, loop_);
+    }
+    template <class, class Params>
+    static consteval detail::step_shape step_with() {
+      constexpr bool fits = with_p<Params>::fits;
+      static_assert(fits,
+                    "cairn: with parameters adaptive{first, again} needs `record = first(x, p, i)` and `again(x, p, i, "
+                    "record)`: p comes before i, which may be left out; a generic function takes p by reference");
+      if constexpr (fits) return {step_form::in_place, true, false, detail::fault::none};
+      else return detail::no_step(detail::fault::refers);  // reported above
+    }
+    template <class, class Params>
+    [[nodiscard]] auto with_params(Params const& p) const { return repeatable_with<Params>{*owner_, loop_, p}; }
     /// For a check: makes step i on x with a new choice, which is not recorded.
-    void choose(detail::chosen_anew, State& x, step_index i) const { owner_->run_anew(x, i); }
+    void choose(detail::chosen_anew, State& x, step_index i) const
+      requires plain
+    {
+      owner_->run_anew(plain_functions{*owner_}, x, i);
+    }
     /// Called by executors, once before each loop.
     void begin(detail::loop_begins) const { owner_->begin(loop_); }
 
@@ -218,27 +384,26 @@ class adaptive {
                          {{"records", records_.all.size()}},
                          "call step() for each loop"};
   }
-  void run(State& x, step_index i, std::uint64_t loop) {
-    constexpr bool only_chooses = detail::calls_at_step<First, State const&>;
+  template <class Functions>
+  void run(Functions const& f, State& x, step_index i, std::uint64_t loop) {
     check_loop(loop, i);
-    if (std::size_t(i) < records_.all.size()) return repeat(x, i);
+    if (std::size_t(i) < records_.all.size()) return repeat(f, x, i);
     if (std::size_t(i) > records_.all.size()) (void)records_.at(i);
-    if constexpr (only_chooses) {
-      records_.all.push_back(
-          detail::taken_from([&]() -> decltype(auto) { return detail::call_at_step(first_, i, std::as_const(x)); }));
-      repeat(x, i);
+    if constexpr (Functions::only_chooses) {
+      records_.all.push_back(detail::taken_from([&]() -> decltype(auto) { return f.first(std::as_const(x), i); }));
+      repeat(f, x, i);
     } else {
-      records_.all.push_back(
-          detail::taken_from([&]() -> decltype(auto) { return detail::call_at_step(first_, i, x); }));
+      records_.all.push_back(detail::taken_from([&]() -> decltype(auto) { return f.first(x, i); }));
     }
   }
-  void run_anew(State& x, step_index i) {
-    auto const made = detail::taken_from([&]() -> decltype(auto) { return detail::call_at_step(first_, i, x); });
-    if constexpr (detail::calls_at_step<First, State const&>)
-      detail::call_with_record<Again, Record>(again_, i, made, x);
+  template <class Functions>
+  void run_anew(Functions const& f, State& x, step_index i) {
+    auto const made = detail::taken_from([&]() -> decltype(auto) { return f.first(x, i); });
+    if constexpr (Functions::only_chooses) f.again(x, i, made);
   }
-  void repeat(State& x, step_index i) {
-    detail::call_with_record<Again, Record>(again_, i, std::as_const(records_.all[std::size_t(i)]), x);
+  template <class Functions>
+  void repeat(Functions const& f, State& x, step_index i) {
+    f.again(x, i, std::as_const(records_.all[std::size_t(i)]));
   }
 
   First first_;

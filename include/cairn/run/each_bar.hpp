@@ -9,6 +9,7 @@
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/come_back.hpp>
+#include <cairn/run/detail/with_params.hpp>
 
 namespace cairn {
 namespace detail {
@@ -26,7 +27,7 @@ template <class Given>
 struct adjoint_of_each {
   using Adjoint = std::remove_reference_t<Given>;
   kept_callable<Given> adjoint;
-  mutable cached_object memory;  // for a snapshot of an object that the adjoint changes
+  mutable lent_object memory;  // for a snapshot of an object that the adjoint changes
 
   template <class State, class Bars>
     requires(!saved_state<State> && form_on_each<Adjoint, State, Bars> == adjoint_form::one_step)
@@ -54,6 +55,20 @@ struct adjoint_of_each {
   {
     (*adjoint).ends_in(end);
   }
+  template <class State, class Bars, class Params, class DP>
+  static consteval adjoint_shape adjoint_with() {
+    if constexpr (!range_like<Bars>) return {};
+    else {
+      constexpr auto read = shape_of_adjoint_with<Adjoint, State, typename Bars::value_type, Params, DP>();
+      if constexpr (read.form == adjoint_form::none) return read;
+      else return {read.form, true, false, false, false, fault::none};
+    }
+  }
+  template <class State, class Bars, class Params, class DP>
+  auto with_params(Params const& p, DP& dp) const {
+    auto bound = bind_adjoint<State, typename Bars::value_type>(*adjoint, p, dp);
+    return adjoint_of_each<decltype(bound)>{bound, lent_object{&memory}};
+  }
 
  private:
   template <class State, class Input, class Bars>
@@ -71,7 +86,7 @@ struct adjoint_of_each {
     if constexpr (!detail::moves_object<Adjoint, State, typename Bars::value_type>()) {
       for (auto& bar : bars) f(bar);
     } else {
-      auto const& before = kept_state_of(std::as_const(x), memory);
+      auto const& before = kept_state_of(std::as_const(x), memory.object());
       bool moved = false;
       for (auto& bar : bars) {
         if (std::exchange(moved, true)) restore_state(x, before);
@@ -87,6 +102,16 @@ struct reverse_of_each {
   using Reverse = std::remove_reference_t<Given>;
   kept_callable<Given> reverse;
 
+  template <class Tape, class Bars, class Params, class DP>
+  static consteval bool reverse_with() {
+    if constexpr (!range_like<Bars>) return false;
+    else return reverse_takes<Reverse, Tape, typename Bars::value_type, Params, DP>();
+  }
+  template <class Tape, class Bars, class Params, class DP>
+  auto with_params(Params const& p, DP& dp) const {
+    auto bound = bind_reverse<Tape, typename Bars::value_type>(*reverse, p, dp);
+    return reverse_of_each<decltype(bound)>{bound};
+  }
   template <class Tape, class Bars>
     requires(!std::is_const_v<Bars> && range_like<Bars>)
   void operator()(Tape& tape, Bars& bars, step_index const i) const {
@@ -103,8 +128,8 @@ struct reverse_of_each {
 ///
 /// \param adjoint  `(x, bar[, i])`, `(x, x1, bar, i)` or `(x, bar, first, last)`, in place or by value; called once for
 ///   each bar, in order. Of `recorded`, each step is recorded once, and its tape is reversed for each bar. Whatever the
-///   adjoint accumulates elsewhere, such as a gradient with respect to parameters, is the sum over all bars; to have
-///   one for each, make it a part of the bar. An lvalue is kept by reference, see `hooked`. Keeps one snapshot of an object
+///   adjoint accumulates elsewhere, such as the dp of a `wrt`, is the sum over all bars; to have one for each, make it a
+///   part of the bar. An lvalue is kept by reference, see `hooked`. Keeps one snapshot of an object
 ///   that the adjoint may change, which is restored for the next bar
 template <class Adjoint>
 [[nodiscard]] constexpr auto each_bar(Adjoint&& adjoint) {

@@ -84,40 +84,16 @@ Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoi
   run.states().forget_final();
   run.run_plan(step, user, observer);
   run.ended();
+  end_report(observer, plan.steps(), plan.slots(), work.step_calls());
   return std::move(*user.bar);
 }
-
-/// Notes the most bytes of states that an observer is shown.
-template <class Observer>
-struct byte_counter {
-  Observer& observer;
-  std::size_t& most;
-  void operator()(event const& e) {
-    if (e.moment() == moment::after)
-      if (std::size_t const held = e.bytes_held(); held > most) most = held;
-    if constexpr (!std::is_same_v<std::remove_const_t<Observer>, no_observer>) observer(e);
-  }
-};
 
 /// A sweep with its last arguments, whose parameters are bound.   \param plan  a schedule
 template <class Bar, class State, class Plan, class Step, class X0, class Seed, class Adjoint, class... Last>
 Bar sweep_with(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Last&&... last) {
   auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching, Asked asked) -> Bar {
-    auto&& work = workspace_from<State, Plan, Asked>(used);
-    if constexpr (count_of_last<last_kind::report, State, Plan, Last...> == 0)
-      return one_sweep<Bar, State, Plan>(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint, work,
-                                         watching, asked);
-    else {
-      sweep_report& report = last_of<last_kind::report, State, Plan>(own_workspace{}, last...);
-      std::size_t most = 0;
-      byte_counter<std::remove_reference_t<Watching>> counts{watching, most};
-      Bar bar = one_sweep<Bar, State, Plan>(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint, work,
-                                            counts, asked);
-      report.steps = plan.steps(), report.slots = plan.slots();
-      report.step_calls = work.step_calls();
-      report.state_bytes = most;
-      return bar;
-    }
+    return one_sweep<Bar, State, Plan>(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
+                                       workspace_from<State, Plan, Asked>(used), watching, asked);
   };
   return in_their_places<State, Plan>(run, std::forward<Last>(last)...);
 }
@@ -130,6 +106,13 @@ void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] State const& x0
   if constexpr (count_of_last<last_kind::report, State, Plan, Last&...> > 0)
     last_of<last_kind::report, State, Plan>(own_workspace{}, last...).predicted_bytes =
         predicted_bytes<State, Bar>(plan, x0, seed, form, options, params);
+}
+
+/// The same where nothing can be predicted.
+template <class State, class Plan, class... Last>
+void predict_nothing([[maybe_unused]] Last&... last) {
+  if constexpr (count_of_last<last_kind::report, State, Plan, Last&...> > 0)
+    last_of<last_kind::report, State, Plan>(own_workspace{}, last...).predicted_bytes = 0;
 }
 
 /// Notes the parameters of a sweep in its workspace, if it was given one, for `resume`.

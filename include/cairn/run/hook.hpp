@@ -10,22 +10,71 @@
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/come_back.hpp>
 #include <cairn/run/detail/plans_inside.hpp>
+#include <cairn/run/detail/with_params.hpp>
 
 namespace cairn {
 namespace detail {
+
+/// A hook of a loop with parameters, called without: it may take p and dp before its index.
+template <class Hook, class Params, class DP>
+struct hook_with_params {
+  Hook& hook;
+  Params const& p;
+  DP& dp;
+
+  template <class... Before>
+  struct of {
+    template <class... Index>
+    static constexpr bool with = calls<Hook, Before..., Params const&, DP&, Index...>;
+    template <class... Index>
+    static constexpr bool takes = with<Index...> || calls<Hook, Before..., Index...>;
+  };
+  template <class... Before>
+    requires(of<Before&...>::template takes<step_index const&>)
+  void after(arguments<Before...>, step_index const& i, Before&... before) const {
+    if constexpr (of<Before&...>::template with<step_index const&>) hook(before..., p, dp, i);
+    else hook(before..., i);
+  }
+  // Of one step: x and bar, a tape and bar, or one of them.
+  template <class First, class Second>
+    requires(of<First&, Second&>::template takes<step_index const&>)
+  void operator()(First& first, Second& second, step_index const& i) const {
+    after(arguments<First, Second>{}, i, first, second);
+  }
+  template <class First>
+    requires(of<First&>::template takes<step_index const&>)
+  void operator()(First& first, step_index const& i) const { after(arguments<First>{}, i, first); }
+  void operator()(step_index const& i) const
+    requires(of<>::template takes<step_index const&>)
+  {
+    after(arguments<>{}, i);
+  }
+  // Of a leaf.
+  template <class State, class Bar>
+    requires(of<State&, Bar&>::template takes<step_index const&, step_index const&>)
+  void operator()(State& x, Bar& bar, step_index const& first, step_index const& last) const {
+    if constexpr (of<State&, Bar&>::template with<step_index const&, step_index const&>)
+      hook(x, bar, p, dp, first, last);
+    else hook(x, bar, first, last);
+  }
+  template <class State>
+    requires(of<State&>::template takes<step_index const&, step_index const&>)
+  void operator()(State& x, step_index const& first, step_index const& last) const {
+    if constexpr (of<State&>::template with<step_index const&, step_index const&>) hook(x, p, dp, first, last);
+    else hook(x, first, last);
+  }
+};
 
 template <class Adjoint, class Hook>
 struct hooked_adjoint {
   kept_callable<Adjoint> adjoint;
   kept_callable<Hook> hook;
-  mutable cached_object memory;  // for a snapshot of an object that the adjoint changes
+  mutable lent_object memory;  // for a snapshot of an object that the adjoint changes
 
   static constexpr bool moves_object = false;
   using called = std::remove_reference_t<Adjoint>;
   template <class State, class Bar>
   static constexpr adjoint_form form = shape_of_adjoint<called, State, Bar>().form;
-  template <class State, class Bar, class Params, class DP>
-  static constexpr adjoint_form form_with = shape_of_adjoint_with<called, State, Bar, Params, DP>().form;
 
   /// After the adjoint of a leaf the hook gets its range: it is never called as if a leaf were one step.
   template <class State, class Bar>
@@ -81,18 +130,17 @@ struct hooked_adjoint {
     reverse<State>(x, bar, first, last);
     (*hook)(x, std::as_const(first), std::as_const(last));
   }
-  // With the parameters of a `wrt`.
   template <class State, class Bar, class Params, class DP>
-    requires(!saved_state<State> && form_with<State, Bar, Params, DP> == adjoint_form::one_step)
-  void operator()(State const& x, Bar& bar, Params const& p, DP& dp, step_index i) const {
-    reverse_with<State>(x, bar, p, dp, i);
-    after(x, bar, p, dp, i);
+  static consteval adjoint_shape adjoint_with() {
+    constexpr auto read = shape_of_adjoint_with<called, State, Bar, Params, DP>();
+    if constexpr (read.form == adjoint_form::none) return read;
+    else return {read.form, true, false, false, false, fault::none};
   }
   template <class State, class Bar, class Params, class DP>
-    requires(saved_state<State> && form_with<State, Bar, Params, DP> == adjoint_form::one_step)
-  void operator()(State& x, Bar& bar, Params const& p, DP& dp, step_index i) const {
-    reverse_with<State>(x, bar, p, dp, i);
-    after(x, bar, p, dp, i);
+  auto with_params(Params const& p, DP& dp) const {
+    auto bound = bind_adjoint<State, Bar>(*adjoint, p, dp);
+    hook_with_params<std::remove_reference_t<Hook>, Params, DP> last{*hook, p, dp};
+    return hooked_adjoint<decltype(bound), decltype(last)>{bound, last, lent_object{&memory}};
   }
   template <class State, class Bar>
   void check_plans() const { check_plans_inside<State, Bar>(*adjoint); }
@@ -103,26 +151,6 @@ struct hooked_adjoint {
   }
 
  private:
-  template <class Input, class Bar, class Params, class DP>
-  void after(Input& x, Bar& bar, Params const& p, DP& dp, step_index const i) const {
-    if constexpr (calls<std::remove_reference_t<Hook>, Input&, Bar&, Params const&, DP&, step_index const&>)
-      (*hook)(x, bar, p, dp, i);
-    else (*hook)(x, bar, i);
-  }
-  template <class State, class Input, class Bar, class Params, class DP>
-  void reverse_with(Input& x, Bar& bar, Params const& p, DP& dp, step_index const i) const {
-    auto const call = [&] {
-      if constexpr (shape_of_adjoint_with<called, State, Bar, Params, DP>().indexed)
-        pull_back(*adjoint, bar, x, bar, p, dp, i);
-      else pull_back(*adjoint, bar, x, bar, p, dp);
-    };
-    if constexpr (!detail::moves_object<called, State, Bar, Params const&, DP&>()) call();
-    else {
-      auto const& before = kept_state_of(std::as_const(x), memory);
-      call();
-      restore_state(x, before);
-    }
-  }
   /// Restores an object that the adjoint may change, because the hook is to see the state before the steps.
   template <class State, class Input, class Bar, class... Index>
   void reverse(Input& x, Bar& bar, Index... index) const {
@@ -132,7 +160,7 @@ struct hooked_adjoint {
     };
     if constexpr (!detail::moves_object<called, State, Bar>()) call();
     else {
-      auto const& before = kept_state_of(std::as_const(x), memory);
+      auto const& before = kept_state_of(std::as_const(x), memory.object());
       call();
       restore_state(x, before);
     }
@@ -153,6 +181,16 @@ struct hooked_reverse {
     else return calls<after, Tape&, Bar&, step_index const&> || calls<after, Bar&, step_index const&>;
   }
 
+  template <class Tape, class Bar, class Params, class DP>
+  static consteval bool reverse_with() {
+    return reverse_takes<std::remove_reference_t<Reverse>, Tape, Bar, Params, DP>();
+  }
+  template <class Tape, class Bar, class Params, class DP>
+  auto with_params(Params const& p, DP& dp) const {
+    auto bound = bind_reverse<Tape, Bar>(*reverse, p, dp);
+    hook_with_params<std::remove_reference_t<Hook>, Params, DP> last{*hook, p, dp};
+    return hooked_reverse<decltype(bound), decltype(last)>{bound, last};
+  }
   template <class Tape, class Bar>
     requires(calls_with_index<std::remove_reference_t<Reverse>, Tape&, Bar&> ||
              calls<std::remove_reference_t<Reverse>, Tape&, Bar&>)
@@ -185,7 +223,8 @@ struct hooked_reverse {
 /// - `(x, bar, first, last)`: `hook(x, bar, first, last)`, x being state `first`. The states after it are the adjoint's:
 ///   what each step of a leaf adds belongs there
 /// - `recorded`: `hook(tape, bar, i)`, the tape as `reverse` leaves it, or `hook(bar, i)`
-/// - `(x, bar, p, dp[, i])` of a verb with `wrt`: `hook(x, bar, p, dp, i)` or `hook(x, bar, i)`
+///
+/// In a verb with `wrt` a hook may take p and dp, too, before the index or the range.
 ///
 /// If the library stores bar, the hook is called without it. The hook sees an object in state i: if the adjoint may
 /// change the object, that is, takes x by non-const reference, a snapshot is taken before the adjoint and restored

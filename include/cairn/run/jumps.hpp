@@ -17,6 +17,7 @@
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/plans_inside.hpp>
 #include <cairn/run/detail/reversal.hpp>
+#include <cairn/run/detail/with_params.hpp>
 
 namespace cairn {
 namespace detail {
@@ -64,7 +65,7 @@ template <class Step, class Adjoint>
 using told_by = told_types<Step, Adjoint, typename decltype(parameters_of<Step>())::type,
                            typename decltype(parameters_of<Adjoint>())::type>;
 
-/// What all jumps have: the map of the state, and its adjoint.
+/// What all jumps have: the map of the state, and its adjoint. In a loop with parameters each may take them.
 template <class KeptJump, class KeptAdjoint>
 struct jump_maps {
   using Jump = std::remove_reference_t<KeptJump>;
@@ -77,7 +78,9 @@ struct jump_maps {
     constexpr auto shape = shape_of_step<Jump, State>();
     constexpr bool jumps =
         (shape.form == step_form::in_place || shape.form == step_form::by_value) && !shape.stops;
-    static_assert(jumps, "cairn: a jump must be `jump(x)` or `jump(x, i)`, which changes x or returns the new state");
+    static_assert(jumps,
+                  "cairn: a jump must be `jump(x)` or `jump(x, i)`, which changes x or returns the new state; with "
+                  "cairn::wrt it may take p before i");
     return jumps;
   }
   template <class State, class Bar>
@@ -85,7 +88,7 @@ struct jump_maps {
     constexpr bool reverses = shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step;
     static_assert(reverses,
                   "cairn: the adjoint of a jump must be `adjoint(x, bar)` or `adjoint(x, bar, i)`, where x is the "
-                  "state before the jump");
+                  "state before the jump; with cairn::wrt it may take p and dp before i");
     return reverses;
   }
 
@@ -100,6 +103,19 @@ struct jump_maps {
     if constexpr (!check_adjoint<State, Bar>()) return;
     else pull_back_step<shape_of_adjoint<Adjoint, State, Bar>().indexed>(*adjoint, bar, x, i);
   }
+
+ protected:
+  template <class State, class Params>
+  [[nodiscard]] decltype(auto) bound_jump([[maybe_unused]] Params const& p) const {
+    if constexpr (shape_of_step_with<Jump, State, Params>().wrong == fault::none) return bind_step<State>(*jump, p);
+    else return *jump;
+  }
+  template <class State, class Bar, class Params, class DP>
+  [[nodiscard]] decltype(auto) bound_adjoint([[maybe_unused]] Params const& p, [[maybe_unused]] DP& dp) const {
+    if constexpr (shape_of_adjoint_with<Adjoint, State, Bar, Params, DP>().wrong == fault::none)
+      return bind_adjoint<State, Bar>(*adjoint, p, dp);
+    else return *adjoint;
+  }
 };
 
 /// A jump before or after one step.
@@ -107,6 +123,22 @@ template <class Jump, class Adjoint>
 struct jump_of_step : jump_maps<Jump, Adjoint> {
   step_index step = 0;
   bool after = false;
+
+  /// For the step of a loop with parameters.
+  template <class State, class Params>
+  [[nodiscard]] auto with_params(Params const& p) const {
+    using bound = decltype(this->template bound_jump<State>(p));
+    return jump_of_step<bound, std::remove_reference_t<Adjoint>&>{
+        {this->template bound_jump<State>(p), *this->adjoint}, step, after};
+  }
+  /// For its adjoint.
+  template <class State, class Bar, class Params, class DP>
+  [[nodiscard]] auto with_params(Params const& p, DP& dp) const {
+    using bound = decltype(this->template bound_jump<State>(p));
+    using back = decltype(this->template bound_adjoint<State, Bar>(p, dp));
+    return jump_of_step<bound, back>{
+        {this->template bound_jump<State>(p), this->template bound_adjoint<State, Bar>(p, dp)}, step, after};
+  }
 
   template <class State>
   [[nodiscard]] bool due_before(State const&, step_index i) const noexcept { return !after && i == step; }
@@ -129,11 +161,48 @@ struct jump_of_step : jump_maps<Jump, Adjoint> {
   }
 };
 
+/// A condition `condition(x, p[, i])`, called without p.
+template <class Fn, class Params>
+struct condition_with_params {
+  Fn& condition;
+  Params const& p;
+
+  template <class State>
+  using reads = reads_before<Fn, arguments<State const&>, Params const&>;
+  template <class State>
+  static constexpr bool indexed = reads<State>::template before<step_index const&> &&
+                                  !narrows<Fn, Params, arguments<State const&>, step_index>;
+  template <class State>
+  static constexpr bool takes = indexed<State> || (reads<State>::template before<> &&
+                                                   !narrows<Fn, Params, arguments<State const&>>);
+  template <class State>
+  decltype(auto) operator()(State const& x, step_index const& i) const {
+    if constexpr (indexed<State>) return call_lending(condition, x, p, i);
+    else return call_lending(condition, x, p);
+  }
+};
 /// A jump before every step at which a condition holds.
 template <class KeptCondition, class Jump, class Adjoint>
 struct jump_on_condition : jump_maps<Jump, Adjoint> {
   using Condition = std::remove_reference_t<KeptCondition>;
   kept_callable<KeptCondition> condition;
+
+  template <class State, class Params>
+  [[nodiscard]] auto with_params(Params const& p) const {
+    using bound = decltype(this->template bound_jump<State>(p));
+    using asked = decltype(bound_condition<State>(p));
+    return jump_on_condition<asked, bound, std::remove_reference_t<Adjoint>&>{
+        {this->template bound_jump<State>(p), *this->adjoint}, bound_condition<State>(p)};
+  }
+  template <class State, class Bar, class Params, class DP>
+  [[nodiscard]] auto with_params(Params const& p, DP& dp) const {
+    using bound = decltype(this->template bound_jump<State>(p));
+    using back = decltype(this->template bound_adjoint<State, Bar>(p, dp));
+    using asked = decltype(bound_condition<State>(p));
+    return jump_on_condition<asked, bound, back>{
+        {this->template bound_jump<State>(p), this->template bound_adjoint<State, Bar>(p, dp)},
+        bound_condition<State>(p)};
+  }
 
   template <class State>
   static constexpr bool indexed = calls<Condition, State const&, step_index const&>;
@@ -148,7 +217,7 @@ struct jump_on_condition : jump_maps<Jump, Adjoint> {
     }();
     static_assert(answers,
                   "cairn: the condition of a jump must be `condition(x)` or `condition(x, i)`, with x const&, and "
-                  "return bool");
+                  "return bool; with cairn::wrt it may take p before i");
     return answers;
   }
 
@@ -161,7 +230,34 @@ struct jump_on_condition : jump_maps<Jump, Adjoint> {
   [[nodiscard]] static constexpr bool due_after(step_index) noexcept { return false; }
   [[nodiscard]] static constexpr step_index next(step_index i, step_index) noexcept { return i + 1; }
   static constexpr void check_loop(step_index) noexcept {}
+
+ private:
+  template <class State, class Params>
+  [[nodiscard]] decltype(auto) bound_condition([[maybe_unused]] Params const& p) const {
+    using with = condition_with_params<Condition, Params>;
+    if constexpr (with::template takes<State>) return with{*condition, p};
+    else return *condition;
+  }
 };
+
+template <class State, class Params, class... Jump>
+[[nodiscard]] auto jumps_with_params(std::tuple<Jump...> const& jumps, Params const& p) {
+  return std::apply(
+      [&](auto const&... jump) { return std::tuple<decltype(jump.template with_params<State>(p))...>{
+                                     jump.template with_params<State>(p)...}; },
+      jumps);
+}
+template <class State, class Bar, class Params, class DP, class... Jump>
+[[nodiscard]] auto jumps_with_params(std::tuple<Jump...> const& jumps, Params const& p, DP& dp) {
+  return std::apply(
+      [&](auto const&... jump) { return std::tuple<decltype(jump.template with_params<State, Bar>(p, dp))...>{
+                                     jump.template with_params<State, Bar>(p, dp)...}; },
+      jumps);
+}
+/// A class with the types of jumps in a tuple: `Of<First..., Jump...>`.
+template <template <class...> class Of, class Jumps, class... First> struct over_jumps;
+template <template <class...> class Of, class... Jump, class... First>
+struct over_jumps<Of, std::tuple<Jump...>, First...> { using type = Of<First..., Jump...>; };
 
 /// Checked when a loop with jumps is made, if the signatures of its step and adjoint name their types; otherwise in the
 /// sweep.
@@ -297,6 +393,8 @@ struct jump_of_tape {
 /// The tape of a step with its jumps.
 template <class State, class Tape>
 struct jump_tape {
+  using state = State;
+  using inner_tape = Tape;
   Tape of_step;
   std::vector<jump_of_tape<State>> made;
   step_index step = 0;
@@ -308,6 +406,16 @@ struct jumps_record {
   using Record = std::remove_reference_t<Kept>;
   kept_callable<Kept> inner;
   std::tuple<Jump...> jumps;
+
+  template <class State, class Params>
+  static consteval bool record_with() { return copied_state<State> && record_takes<Record, State, Params>(); }
+  template <class State, class Params>
+  auto with_params(Params const& p) const {
+    auto bound = bind_record<State>(*inner, p);
+    auto all = jumps_with_params<State>(jumps, p);
+    return typename over_jumps<cairn::detail::jumps_record, decltype(all), decltype(bound)>::type{
+        bound, std::move(all)};
+  }
 
   template <class State>
     requires(copied_state<State> && (calls<Record, State&, step_index> || calls<Record, State&>))
@@ -340,6 +448,19 @@ struct jumps_reverse {
   kept_callable<Kept> inner;
   std::tuple<Jump...> jumps;
 
+  template <class Tape, class Bar, class Params, class DP>
+  static consteval bool reverse_with() {
+    if constexpr (!requires { typename Tape::inner_tape; }) return false;
+    else return reverse_takes<Reverse, typename Tape::inner_tape, Bar, Params, DP>();
+  }
+  template <class Tape, class Bar, class Params, class DP>
+  auto with_params(Params const& p, DP& dp) const {
+    auto bound = bind_reverse<typename Tape::inner_tape, Bar>(*inner, p, dp);
+    auto all = jumps_with_params<typename Tape::state, Bar>(jumps, p, dp);
+    return typename over_jumps<cairn::detail::jumps_reverse, decltype(all), decltype(bound)>::type{
+        bound, std::move(all)};
+  }
+
   template <class State, class Tape, class Bar>
     requires(calls_with_index<Reverse, Tape&, Bar&> || calls<Reverse, Tape&, Bar&>)
   void operator()(jump_tape<State, Tape>& tape, Bar& bar, step_index const i) const {
@@ -365,6 +486,15 @@ struct jumps_restart {
   kept_callable<Kept> inner;
   std::tuple<Jump...> jumps;
 
+  template <class State, class Params>
+  static consteval bool record_with() { return true; }
+  template <class State, class Params>
+  auto with_params(Params const& p) const {
+    auto all = jumps_with_params<State>(jumps, p);
+    return typename over_jumps<cairn::detail::jumps_restart, decltype(all), std::remove_reference_t<Kept>&>::type{
+        *inner, std::move(all)};
+  }
+
   template <class State, class Tape>
   State operator()(jump_tape<State, Tape> const& tape) const {
     State x = copy_of(static_cast<State const&>((*inner)(tape.of_step)));
@@ -373,6 +503,209 @@ struct jumps_restart {
     };
     std::apply([&](auto const&... jump) { (one(jump), ...); }, jumps);
     return x;
+  }
+};
+
+/// The step of a loop with jumps.
+template <class Step, class... Jump>
+struct jumps_step {
+  using inner_step = std::remove_reference_t<Step>;
+  using jumps_type = std::tuple<Jump...>;
+  template <class State>
+  static constexpr step_shape shape_on = shape_of_step<inner_step, State>();
+  kept_callable<Step> inner;
+  jumps_type jumps;
+  mutable lent_object memory;
+
+  /// The same with the parameters of the loop; see `binds_step`.
+  template <class State, class Params>
+  static consteval step_shape step_with() {
+    constexpr auto read = shape_of_step_with<inner_step, State, Params>();
+    if constexpr (read.wrong != fault::none) return read;
+    else
+      return {read.form == step_form::out_of_place ? read.form : step_form::in_place, true, read.stops, fault::none};
+  }
+  template <class State, class Params>
+  auto with_params(Params const& p) const {
+    auto bound = bind_step<State>(*inner, p);
+    auto all = jumps_with_params<State>(jumps, p);
+    return typename over_jumps<cairn::detail::jumps_step, decltype(all), decltype(bound)>::type{
+        bound, std::move(all), lent_object{&memory}};
+  }
+
+  template <class State>
+    requires(shape_on<State>.form == step_form::in_place || shape_on<State>.form == step_form::by_value)
+  auto operator()(State& x, step_index i) const -> std::conditional_t<shape_on<State>.stops, bool, void> {
+    before(x, i);
+    [[maybe_unused]] bool const more = move_on(*inner, x, i);
+    after(x, i);
+    if constexpr (shape_on<State>.stops) return more;
+  }
+  template <class State>
+    requires(shape_on<State>.form == step_form::out_of_place)
+  void operator()(State const& x, State& x1, step_index i) const {
+    bool due = false;
+    each([&](auto const& jump) { due = due || jump.due_before(x, i); });
+    if (!due) move_to(*inner, x, x1, i);
+    else {
+      auto& jumped = memory.object().get<std::optional<State>>();
+      if (jumped) copy_state(x, *jumped);
+      else emplace_by(jumped, [&] { return copy_of(x); });
+      before(*jumped, i);
+      move_to(*inner, std::as_const(*jumped), x1, i);
+    }
+    after(x1, i);
+  }
+  /// Called by executors, once before each loop.
+  void begin(loop_begins loop) const {
+    if (loop.steps >= 0) each([&](auto const& jump) { jump.check_loop(loop.steps); });
+    begin_loop(*inner, loop);
+  }
+
+ private:
+  template <class State>
+  void before(State& x, step_index i) const {
+    each([&](auto const& jump) { if (jump.due_before(std::as_const(x), i)) jump.run(x, i); });
+  }
+  template <class State>
+  void after(State& x, step_index i) const {
+    each([&](auto const& jump) { if (jump.due_after(i)) jump.run(x, i); });
+  }
+  template <class Fn>
+  void each(Fn f) const {
+    std::apply([&](auto const&... jump) { (f(jump), ...); }, jumps);
+  }
+};
+
+/// The adjoint of that step, unless it records.
+template <class Step, class Adjoint, class... Jump>
+struct jumps_adjoint {
+  using inner_step = std::remove_reference_t<Step>;
+  using inner_back = std::remove_reference_t<Adjoint>;
+  using jumps_type = std::tuple<Jump...>;
+  kept_callable<Step> inner;
+  kept_callable<Adjoint> back;
+  jumps_type jumps;
+  mutable lent_object memory;
+
+  template <class State, class Bar, class Params, class DP>
+  static consteval adjoint_shape adjoint_with() {
+    constexpr auto read = shape_of_adjoint_with<inner_back, State, Bar, Params, DP>();
+    if constexpr (read.form == adjoint_form::none) return read;
+    else return {read.form, true, false, false, false, fault::none};
+  }
+  template <class State, class Bar, class Params, class DP>
+  auto with_params(Params const& p, DP& dp) const {
+    auto step = bind_step<State>(*inner, p);
+    auto bound = bind_adjoint<State, Bar>(*back, p, dp);
+    auto all = jumps_with_params<State, Bar>(jumps, p, dp);
+    return typename over_jumps<cairn::detail::jumps_adjoint, decltype(all), decltype(step), decltype(bound)>::type{
+        step, bound, std::move(all), lent_object{&memory}};
+  }
+
+  template <class State, class Bar>
+  void check_plans() const { check_plans_inside<State, Bar>(*back); }
+
+  template <class State, class Bar>
+  static constexpr adjoint_form form = shape_of_adjoint<inner_back, State, Bar>().form;
+  template <class State, class Bar>
+    requires(copied_state<State> && form<State, Bar> == adjoint_form::one_step)
+  void operator()(State const& x, Bar& bar, step_index i) const { reverse(x, bar, i, i + 1); }
+  template <class State, class Bar>
+    requires(copied_state<State> && form<State, Bar> == adjoint_form::leaf)
+  void operator()(State const& x, Bar& bar, step_index first, step_index last) const { reverse(x, bar, first, last); }
+  template <class State, class Bar>
+    requires(copied_state<State> && form<State, Bar> == adjoint_form::with_next)
+  void operator()(State const& x, State const& x1, Bar& bar, step_index i) const { reverse(x, bar, i, i + 1, x1); }
+  template <class State, class Bar>
+    requires(saved_state<State> && form<State, Bar> == adjoint_form::one_step)
+  void operator()(State& x, Bar& bar, step_index i) const { reverse(x, bar, i, i + 1); }
+  template <class State, class Bar>
+    requires(saved_state<State> && form<State, Bar> == adjoint_form::leaf)
+  void operator()(State& x, Bar& bar, step_index first, step_index last) const { reverse(x, bar, first, last); }
+  template <class State>
+    requires(saved_state<State> && form<State, library_bar> == adjoint_form::one_step)
+  void operator()(State& x, step_index i) const {
+    library_bar bar;
+    reverse(x, bar, i, i + 1);
+  }
+  template <class State>
+    requires(saved_state<State> && form<State, library_bar> == adjoint_form::leaf)
+  void operator()(State& x, step_index first, step_index last) const {
+    library_bar bar;
+    reverse(x, bar, first, last);
+  }
+
+ private:
+  /// \param next  the state after the last step and its jumps, for adjoints that take x1
+  template <class Input, class Bar, class... Next>
+  void reverse(Input& x, Bar& bar, step_index first, step_index last, Next const&... next) const {
+    using State = std::remove_const_t<Input>;
+    auto& trail = memory.object().get<jump_trail<State>>();
+    trail.begin(x);
+    walk(trail, first, last);
+    State const* x1 = nullptr;
+    if constexpr (sizeof...(Next) > 0) (x1 = ... = address_of(next));
+    for (std::size_t k = trail.size(); k-- > 0;) {
+      auto const& mark = trail[k];
+      auto& at = trail.back_at(mark);
+      if (mark.jump == trail.of_steps) reverse_steps(at, bar, mark.from, mark.to, x1);
+      else pick(mark.jump, [&](auto const& jump) { jump.reverse(at, bar, mark.from); });
+      x1 = address_of(std::as_const(at));
+    }
+  }
+  /// Notes the jumps and runs of steps from `first` to `last`; runs no step after the last jump.
+  template <class State>
+  void walk(jump_trail<State>& trail, step_index first, step_index last) const {
+    bool open = false;  // a run of steps is in progress: the last entry is its start
+    step_index i = first;
+    for (;;) {
+      each([&](auto const& jump, std::size_t k) {
+        if (!jump.due_before(trail.here(), i)) return;
+        trail.note(k, i);
+        jump.run(trail.live(), i);
+        open = false;
+      });
+      step_index const end = next_check(i, last);
+      if (!std::exchange(open, true)) trail.note(trail.of_steps, i, end > last);
+      trail[trail.size() - 1].to = end <= last ? end : last;
+      if (end > last) return;
+      for (; i < end; ++i) trail.run(*inner, i);
+      each([&](auto const& jump, std::size_t k) {
+        if (!jump.due_after(end - 1)) return;
+        trail.note(k, end - 1);
+        jump.run(trail.live(), end - 1);
+        open = false;
+      });
+      if (end == last) return;
+    }
+  }
+  /// The next state in (i, last) before whose step a jump may be due, or in (i, last] after whose step one is due;
+  /// more than `last` if there is none.
+  [[nodiscard]] step_index next_check(step_index i, step_index last) const {
+    step_index found = last + 1;
+    each([&](auto const& jump, std::size_t) {
+      step_index const next = jump.next(i, last + 1);
+      if (next < found && (next < last || (next == last && jump.due_after(last - 1)))) found = next;
+    });
+    return found;
+  }
+  template <class Input, class Bar>
+  void reverse_steps(Input& x, Bar& bar, step_index const from, step_index const to,
+                     [[maybe_unused]] std::remove_const_t<Input> const* x1) const {
+    constexpr auto shape = shape_of_adjoint<inner_back, std::remove_const_t<Input>, Bar>();
+    if constexpr (shape.form == adjoint_form::leaf) pull_back(*back, bar, x, bar, from, to);
+    else if constexpr (shape.form == adjoint_form::with_next) pull_back(*back, bar, x, *x1, bar, from);
+    else pull_back_step<shape.indexed>(*back, bar, x, from);
+  }
+  template <class Fn>
+  void each(Fn f) const {
+    std::size_t k = 0;
+    std::apply([&](auto const&... jump) { (f(jump, k++), ...); }, jumps);
+  }
+  template <class Fn>
+  void pick(std::size_t which, Fn f) const {
+    each([&](auto const& jump, std::size_t k) { if (k == which) f(jump); });
   }
 };
 
@@ -423,6 +756,9 @@ template <class Condition, class Jump, class Adjoint>
 /// adjoint needs it. In a leaf the steps before its last jump run once more (with `jump_when` all but the last), and so
 /// do the jumps. Plans do not count these copies, snapshots and runs.
 ///
+/// In a verb with `wrt` the inner step and adjoint take p and dp before the index, and a jump, its adjoint and its
+/// condition may take them.
+///
 /// Jumps at fixed steps are differentiated exactly. For a condition on the state the derivative is that of the branch
 /// taken: the step at which the condition becomes true is a whole number and has no derivative. To differentiate the
 /// time of an event, too (saltation), find that time as a root inside the step, as a part of it.
@@ -434,168 +770,8 @@ class with_jumps {
   using inner_back = std::remove_reference_t<Adjoint>;
   using told = detail::told_by<std::remove_const_t<inner_step>, std::remove_const_t<inner_back>>;
   using checked = std::bool_constant<(detail::fits_jump<Jump, typename told::state, typename told::bar>() && ...)>;
-  template <class State>
-  static constexpr detail::step_shape shape_on = detail::shape_of_step<inner_step, State>();
-
-  struct forward {
-    detail::kept_callable<Step> inner;
-    jumps_type jumps;
-    mutable detail::cached_object memory;
-
-    template <class State>
-      requires(shape_on<State>.form == step_form::in_place || shape_on<State>.form == step_form::by_value)
-    auto operator()(State& x, step_index i) const -> std::conditional_t<shape_on<State>.stops, bool, void> {
-      before(x, i);
-      [[maybe_unused]] bool const more = detail::move_on(*inner, x, i);
-      after(x, i);
-      if constexpr (shape_on<State>.stops) return more;
-    }
-    template <class State>
-      requires(shape_on<State>.form == step_form::out_of_place)
-    void operator()(State const& x, State& x1, step_index i) const {
-      bool due = false;
-      each([&](auto const& jump) { due = due || jump.due_before(x, i); });
-      if (!due) detail::move_to(*inner, x, x1, i);
-      else {
-        auto& jumped = memory.get<std::optional<State>>();
-        if (jumped) copy_state(x, *jumped);
-        else detail::emplace_by(jumped, [&] { return detail::copy_of(x); });
-        before(*jumped, i);
-        detail::move_to(*inner, std::as_const(*jumped), x1, i);
-      }
-      after(x1, i);
-    }
-    /// Called by executors, once before each loop.
-    void begin(detail::loop_begins loop) const {
-      if (loop.steps >= 0) each([&](auto const& jump) { jump.check_loop(loop.steps); });
-      detail::begin_loop(*inner, loop);
-    }
-
-   private:
-    template <class State>
-    void before(State& x, step_index i) const {
-      each([&](auto const& jump) { if (jump.due_before(std::as_const(x), i)) jump.run(x, i); });
-    }
-    template <class State>
-    void after(State& x, step_index i) const {
-      each([&](auto const& jump) { if (jump.due_after(i)) jump.run(x, i); });
-    }
-    template <class Fn>
-    void each(Fn f) const {
-      std::apply([&](auto const&... jump) { (f(jump), ...); }, jumps);
-    }
-  };
-
-  struct backward {
-    detail::kept_callable<Step> inner;
-    detail::kept_callable<Adjoint> back;
-    jumps_type jumps;
-    mutable detail::cached_object memory;
-
-    template <class State, class Bar>
-    static constexpr adjoint_form form = detail::shape_of_adjoint<inner_back, State, Bar>().form;
-    template <class State, class Bar>
-      requires(copied_state<State> && form<State, Bar> == adjoint_form::one_step)
-    void operator()(State const& x, Bar& bar, step_index i) const { reverse(x, bar, i, i + 1); }
-    template <class State, class Bar>
-      requires(copied_state<State> && form<State, Bar> == adjoint_form::leaf)
-    void operator()(State const& x, Bar& bar, step_index first, step_index last) const { reverse(x, bar, first, last); }
-    template <class State, class Bar>
-      requires(copied_state<State> && form<State, Bar> == adjoint_form::with_next)
-    void operator()(State const& x, State const& x1, Bar& bar, step_index i) const { reverse(x, bar, i, i + 1, x1); }
-    template <class State, class Bar>
-      requires(saved_state<State> && form<State, Bar> == adjoint_form::one_step)
-    void operator()(State& x, Bar& bar, step_index i) const { reverse(x, bar, i, i + 1); }
-    template <class State, class Bar>
-      requires(saved_state<State> && form<State, Bar> == adjoint_form::leaf)
-    void operator()(State& x, Bar& bar, step_index first, step_index last) const { reverse(x, bar, first, last); }
-    template <class State>
-      requires(saved_state<State> && form<State, library_bar> == adjoint_form::one_step)
-    void operator()(State& x, step_index i) const {
-      library_bar bar;
-      reverse(x, bar, i, i + 1);
-    }
-    template <class State>
-      requires(saved_state<State> && form<State, library_bar> == adjoint_form::leaf)
-    void operator()(State& x, step_index first, step_index last) const {
-      library_bar bar;
-      reverse(x, bar, first, last);
-    }
-    template <class State, class Bar>
-    void check_plans() const { detail::check_plans_inside<State, Bar>(*back); }
-
-   private:
-    /// \param next  the state after the last step and its jumps, for adjoints that take x1
-    template <class Input, class Bar, class... Next>
-    void reverse(Input& x, Bar& bar, step_index first, step_index last, Next const&... next) const {
-      using State = std::remove_const_t<Input>;
-      auto& trail = memory.get<detail::jump_trail<State>>();
-      trail.begin(x);
-      walk(trail, first, last);
-      State const* x1 = nullptr;
-      if constexpr (sizeof...(Next) > 0) (x1 = ... = detail::address_of(next));
-      for (std::size_t k = trail.size(); k-- > 0;) {
-        auto const& mark = trail[k];
-        auto& at = trail.back_at(mark);
-        if (mark.jump == trail.of_steps) reverse_steps(at, bar, mark.from, mark.to, x1);
-        else pick(mark.jump, [&](auto const& jump) { jump.reverse(at, bar, mark.from); });
-        x1 = detail::address_of(std::as_const(at));
-      }
-    }
-    /// Notes the jumps and runs of steps from `first` to `last`; runs no step after the last jump.
-    template <class State>
-    void walk(detail::jump_trail<State>& trail, step_index first, step_index last) const {
-      bool open = false;  // a run of steps is in progress: the last entry is its start
-      step_index i = first;
-      for (;;) {
-        each([&](auto const& jump, std::size_t k) {
-          if (!jump.due_before(trail.here(), i)) return;
-          trail.note(k, i);
-          jump.run(trail.live(), i);
-          open = false;
-        });
-        step_index const end = next_check(i, last);
-        if (!std::exchange(open, true)) trail.note(trail.of_steps, i, end > last);
-        trail[trail.size() - 1].to = end <= last ? end : last;
-        if (end > last) return;
-        for (; i < end; ++i) trail.run(*inner, i);
-        each([&](auto const& jump, std::size_t k) {
-          if (!jump.due_after(end - 1)) return;
-          trail.note(k, end - 1);
-          jump.run(trail.live(), end - 1);
-          open = false;
-        });
-        if (end == last) return;
-      }
-    }
-    /// The next state in (i, last) before whose step a jump may be due, or in (i, last] after whose step one is due;
-    /// more than `last` if there is none.
-    [[nodiscard]] step_index next_check(step_index i, step_index last) const {
-      step_index found = last + 1;
-      each([&](auto const& jump, std::size_t) {
-        step_index const next = jump.next(i, last + 1);
-        if (next < found && (next < last || (next == last && jump.due_after(last - 1)))) found = next;
-      });
-      return found;
-    }
-    template <class Input, class Bar>
-    void reverse_steps(Input& x, Bar& bar, step_index const from, step_index const to,
-                       [[maybe_unused]] std::remove_const_t<Input> const* x1) const {
-      constexpr auto shape = detail::shape_of_adjoint<inner_back, std::remove_const_t<Input>, Bar>();
-      if constexpr (shape.form == adjoint_form::leaf) detail::pull_back(*back, bar, x, bar, from, to);
-      else if constexpr (shape.form == adjoint_form::with_next) detail::pull_back(*back, bar, x, *x1, bar, from);
-      else detail::pull_back_step<shape.indexed>(*back, bar, x, from);
-    }
-    template <class Fn>
-    void each(Fn f) const {
-      std::size_t k = 0;
-      std::apply([&](auto const&... jump) { (f(jump, k++), ...); }, jumps);
-    }
-    template <class Fn>
-    void pick(std::size_t which, Fn f) const {
-      each([&](auto const& jump, std::size_t k) { if (k == which) f(jump); });
-    }
-  };
+  using forward = detail::jumps_step<Step, Jump...>;
+  using backward = detail::jumps_adjoint<Step, Adjoint, Jump...>;
 
   /// The adjoint if the inner one records.
   struct taped {

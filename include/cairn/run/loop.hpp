@@ -61,6 +61,7 @@ class checkpointed_run {
     forward.template run<State>(run, *step_, *observer_);
     run.remember_turn(plan);
     by_.check(Forward::operation);
+    detail::end_report(*observer_, steps(), work_->slots_, step_calls());
   }
 
   checkpointed_run(checkpointed_run&&) = default;  ///< takes over another run
@@ -237,6 +238,7 @@ class checkpointed_run {
     if constexpr (saved_state<State>) run.states().forget_final();
     run.run_plan(*step_, user, *observer_);
     run.ended();
+    detail::end_report(*observer_, steps(), work_->slots_, step_calls());
     return std::move(*user.bar);
   }
   /// The same with parameters.
@@ -430,7 +432,7 @@ template <class Count>
 /// \param last  in any order, each kind at most once: a `workspace` or a store to be reused, which must outlive the run,
 ///   except a workspace passed as an rvalue, which moves into the run; an observer as for `gradient`, an lvalue must
 ///   outlive the run; `sweep_options`, also used in the reverse sweep; `wrt{p, dp}`: the step takes p, and the adjoints
-///   that `reverse` is given p and dp
+///   that `reverse` is given p and dp; a `sweep_report`, which must outlive the run
 /// Memory: `estimate` with `keeps_run`; initial and final state are kept as long as the run.
 /// \ingroup start
 template <class Step, class X0, class PlanGiven, class... Last>
@@ -456,6 +458,7 @@ template <class Step, class X0, class PlanGiven, class... Last>
     auto const options = detail::last_of<detail::last_kind::options, State, Plan>(no_options{}, last...);
     constexpr sweep_form form{.step = detail::shapes_with<Wrt>::template step<StepF, State>().form, .keeps_run = true};
     Plan const& found = detail::plan_from<State, State>(plan, x0, x0, form, options, detail::bytes_of_params(by));
+    detail::predict<State, State>(found, std::as_const(x0), x0, form, options, detail::bytes_of_params(by), last...);
     detail::forward_by_plan const forward;
     if constexpr (!detail::is_wrt<Wrt>)
       return detail::run_in_workspace<StepF, State, Plan>(forward, std::forward<Step>(step), std::forward<X0>(x0),

@@ -13,6 +13,7 @@
 #include <cairn/run/detail/plans_inside.hpp>
 #include <cairn/run/detail/reversal.hpp>
 #include <cairn/run/detail/sweep.hpp>
+#include <cairn/run/detail/with_params.hpp>
 #include <cairn/run/gradient.hpp>
 
 namespace cairn {
@@ -129,6 +130,133 @@ struct inner_reverse {
   }
 };
 
+/// The outer step.
+template <class Step>
+struct nested_step {
+  using inner_step = std::remove_reference_t<Step>;
+  kept_callable<Step> inner;
+  step_index steps;
+  mutable lent_object memory;
+  /// The same over an inner step with parameters; see `binds_step`.
+  template <class State, class Params>
+  static consteval step_shape step_with() {
+    constexpr auto read = shape_of_step_with<inner_step, State, Params>();
+    if constexpr (read.wrong != fault::none) return read;
+    else if constexpr (read.stops) return no_step(fault::result);
+    else return {step_form::in_place, true, false, fault::none};
+  }
+  template <class State, class Params>
+  auto with_params(Params const& p) const {
+    auto bound = bind_step<State>(*inner, p);
+    return nested_step<decltype(bound)>{bound, steps, lent_object{&memory}};
+  }
+
+  template <class State>
+    requires(shape_of_step<inner_step, State>().form != step_form::none &&
+             !shape_of_step<inner_step, State>().stops)
+  void operator()(State& x, step_index i) const {
+    using counted_inner = counted_step<inner_step, State>;
+    counted_inner from{counted_from<inner_step>{address_of(*inner), i * steps}};
+    step_index failed = -1;
+    if constexpr (shape_of_step<inner_step, State>().form == step_form::in_place)
+      run_in_place(from, x, 0, steps, failed);
+    else if (steps > 0) {
+      auto& states = memory.object().get<frames<State>>();
+      states.begin(2);
+      frame_id live = states.take();
+      states.copy_in(std::as_const(x), live);
+      states.run(from, live, 0, steps, failed);
+      copy_state(std::as_const(states).state(live), x);
+    }
+  }
+};
+/// Its adjoint.
+template <class Plan, class Step, class Adjoint, class Options>
+struct nested_adjoint {
+  using inner_step = std::remove_reference_t<Step>;
+  using inner_back = std::remove_reference_t<Adjoint>;
+  static constexpr bool compares = is_options<Options>;
+  Plan plan;
+  kept_callable<Step> inner;
+  kept_callable<Adjoint> back;
+  [[no_unique_address]] Options options;
+  mutable lent_object memory;
+  mutable end_hash end;
+
+  template <class State, class Bar, class Params, class DP>
+  static consteval adjoint_shape adjoint_with() {
+    constexpr auto read = shape_of_adjoint_with<inner_back, State, Bar, Params, DP>();
+    if constexpr (read.form == adjoint_form::none) return read;
+    else return {adjoint_form::one_step, true, false, false, false, fault::none};
+  }
+  template <class State, class Bar, class Params, class DP>
+  auto with_params(Params const& p, DP& dp) const {
+    auto step = bind_step<State>(*inner, p);
+    auto bound = bind_adjoint<State, Bar>(*back, p, dp);
+    return nested_adjoint<Plan, decltype(step), decltype(bound), Options>{
+        plan, step, bound, options, lent_object{&memory}, std::exchange(end, {})};
+  }
+
+  template <class State, class Bar>
+  static constexpr bool takes = shape_of_adjoint<inner_back, State, Bar>().form != adjoint_form::none;
+
+  template <class State, class Bar>
+    requires(!saved_state<State> && takes<State, Bar>)
+  void operator()(State const& x, Bar& bar, step_index i) const {
+    bar = reverse<State>(x, std::move(bar), i);
+  }
+  /// The inner loop runs on the object itself, and leaves it somewhere within the outer step.
+  template <class State, class Bar>
+    requires(saved_state<State> && takes<State, Bar>)
+  void operator()(State& x, Bar& bar, step_index i) const {
+    bar = reverse<State>(x, std::move(bar), i);
+  }
+  template <class State>
+    requires(saved_state<State> && takes<State, library_bar>)
+  void operator()(State& x, step_index i) const {
+    (void)reverse<State>(x, library_bar{}, i);
+  }
+  /// As the inner sweeps would check it, before any step runs.
+  template <class State, class Bar>
+  void check_plans() const {
+    check_tiers<memory_store>("cairn::nested", plan);
+    check_adjoint_fits("cairn::nested", plan.leaf(), tapes_of(plan), shape_of_adjoint<inner_back, State, Bar>().form,
+                       tapes_restart(plan), requires(inner_back & given) { given.restart; });
+    check_plans_inside<State, Bar>(*back);
+  }
+  /// Called before each adjoint call of a sweep with a replay check.
+  void ends_in(end_hash outer) const
+    requires(compares && !recorder<inner_back>)
+  {
+    end = outer;
+  }
+
+ private:
+  template <class State, class Input, class Bar>
+  [[nodiscard]] Bar reverse(Input& x, Bar bar, step_index i) const {
+    step_index const base = i * step_index(plan.steps());
+    auto& work = memory.object().get<workspace<State, Plan, memory_store, Options>>();
+    work.options() = options;
+    counted_step<inner_step, State> from{
+        counted_from<inner_step>{address_of(*inner), base}};
+    return gradient(from, x, plan, std::move(bar), counted_adjoint(base, i), work);
+  }
+  [[nodiscard]] auto counted_adjoint(step_index base, [[maybe_unused]] step_index i) const {
+    if constexpr (recorder<inner_back>) {
+      auto& parts = *back;
+      using record = std::remove_reference_t<decltype((parts.record))>;
+      using reverse = std::remove_reference_t<decltype((parts.reverse))>;
+      counted_from<record> numbered{address_of(parts.record), base};
+      inner_reverse<reverse> reversed{address_of(parts.reverse), base};
+      if constexpr (requires { parts.restart; })
+        return recorded<decltype(numbered), decltype(reversed), decltype((parts.restart))>{numbered, reversed,
+                                                                                          parts.restart};
+      else return recorded<decltype(numbered), decltype(reversed)>{numbered, reversed};
+    } else
+      return inner_adjoint<inner_back, compares>{address_of(*back), base, i, std::exchange(end, {})};
+  }
+};
+
 }  // namespace detail
 
 /// An outer step made of `plan.steps()` inner steps, and its adjoint. While an outer step is reversed, its inner loop
@@ -139,108 +267,15 @@ struct inner_reverse {
 /// rvalue step both members have a copy. A second sweep over them allocates nothing.
 /// With `sweep_options` every inner sweep compares the states that it recomputes. If the outer sweep has a replay
 /// check, too, the last state of the inner loop is compared with the outer state, for inner adjoints of one step; for
-/// that the outer sweep must receive `adjoint` itself, or `hooked(adjoint, hook)`.
+/// that the outer sweep must receive `adjoint` itself, or `hooked(adjoint, hook)`. In a verb with `wrt` inner steps and
+/// adjoints take p and dp before the index.
 /// If the state is an object, the inner loop runs on the object itself, and the adjoint of an outer step leaves it
 /// somewhere within that step; an inner sweep holds snapshots of `plan.slots() + 1` further states. An inner step that
 /// is not in place runs on two states besides the outer ones.
 template <schedule Plan, class Step, class Adjoint, class Options = no_options>
 class nested {
-  using inner_step = std::remove_reference_t<Step>;
-  using inner_back = std::remove_reference_t<Adjoint>;
-
-  struct forward {
-    detail::kept_callable<Step> inner;
-    step_index steps;
-    mutable detail::cached_object memory;
-    template <class State>
-      requires(detail::shape_of_step<inner_step, State>().form != step_form::none &&
-               !detail::shape_of_step<inner_step, State>().stops)
-    void operator()(State& x, step_index i) const {
-      using counted_inner = detail::counted_step<inner_step, State>;
-      counted_inner from{detail::counted_from<inner_step>{detail::address_of(*inner), i * steps}};
-      step_index failed = -1;
-      if constexpr (detail::shape_of_step<inner_step, State>().form == step_form::in_place)
-        detail::run_in_place(from, x, 0, steps, failed);
-      else if (steps > 0) {
-        auto& states = memory.get<detail::frames<State>>();
-        states.begin(2);
-        frame_id live = states.take();
-        states.copy_in(std::as_const(x), live);
-        states.run(from, live, 0, steps, failed);
-        copy_state(std::as_const(states).state(live), x);
-      }
-    }
-  };
-  struct backward {
-    static constexpr bool compares = detail::is_options<Options>;
-    Plan plan;
-    detail::kept_callable<Step> inner;
-    detail::kept_callable<Adjoint> back;
-    [[no_unique_address]] Options options;
-    mutable detail::cached_object memory;
-    mutable detail::end_hash end;
-
-    template <class State, class Bar>
-    static constexpr bool takes = detail::shape_of_adjoint<inner_back, State, Bar>().form != adjoint_form::none;
-
-    template <class State, class Bar>
-      requires(!saved_state<State> && takes<State, Bar>)
-    void operator()(State const& x, Bar& bar, step_index i) const {
-      bar = reverse<State>(x, std::move(bar), i);
-    }
-    /// The inner loop runs on the object itself, and leaves it somewhere within the outer step.
-    template <class State, class Bar>
-      requires(saved_state<State> && takes<State, Bar>)
-    void operator()(State& x, Bar& bar, step_index i) const {
-      bar = reverse<State>(x, std::move(bar), i);
-    }
-    template <class State>
-      requires(saved_state<State> && takes<State, library_bar>)
-    void operator()(State& x, step_index i) const {
-      (void)reverse<State>(x, library_bar{}, i);
-    }
-    /// As the inner sweeps would check it, before any step runs.
-    template <class State, class Bar>
-    void check_plans() const {
-      detail::check_tiers<memory_store>("cairn::nested", plan);
-      detail::check_adjoint_fits("cairn::nested", plan.leaf(), tapes_of(plan),
-                                 detail::shape_of_adjoint<inner_back, State, Bar>().form, tapes_restart(plan),
-                                 requires(inner_back & given) { given.restart; });
-      detail::check_plans_inside<State, Bar>(*back);
-    }
-    /// Called before each adjoint call of a sweep with a replay check.
-    void ends_in(detail::end_hash outer) const
-      requires(compares && !detail::recorder<inner_back>)
-    {
-      end = outer;
-    }
-
-   private:
-    friend nested;
-    template <class State, class Input, class Bar>
-    [[nodiscard]] Bar reverse(Input& x, Bar bar, step_index i) const {
-      step_index const base = i * step_index(plan.steps());
-      auto& work = memory.get<workspace<State, Plan, memory_store, Options>>();
-      work.options() = options;
-      detail::counted_step<inner_step, State> from{
-          detail::counted_from<inner_step>{detail::address_of(*inner), base}};
-      return gradient(from, x, plan, std::move(bar), counted_adjoint(base, i), work);
-    }
-    [[nodiscard]] auto counted_adjoint(step_index base, [[maybe_unused]] step_index i) const {
-      if constexpr (detail::recorder<inner_back>) {
-        auto& parts = *back;
-        using record = std::remove_reference_t<decltype((parts.record))>;
-        using reverse = std::remove_reference_t<decltype((parts.reverse))>;
-        detail::counted_from<record> numbered{detail::address_of(parts.record), base};
-        detail::inner_reverse<reverse> reversed{detail::address_of(parts.reverse), base};
-        if constexpr (requires { parts.restart; })
-          return recorded<decltype(numbered), decltype(reversed), decltype((parts.restart))>{numbered, reversed,
-                                                                                            parts.restart};
-        else return recorded<decltype(numbered), decltype(reversed)>{numbered, reversed};
-      } else
-        return detail::inner_adjoint<inner_back, compares>{detail::address_of(*back), base, i, std::exchange(end, {})};
-    }
-  };
+  using forward = detail::nested_step<Step>;
+  using backward = detail::nested_adjoint<Plan, Step, Adjoint, Options>;
 
  public:
   /// \param plan  the plan of the inner loop   \param inner  its step   \param back  the adjoint of its steps

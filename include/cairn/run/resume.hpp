@@ -90,6 +90,7 @@ Bar rest_of_sweep(Step& step, X0& x0, PlanGiven const& given, resume_point<Bar, 
   run.bring_live(step);
   run.run_rest(step, user, observer);
   run.ended();
+  end_report(observer, steps, plan.slots(), work.step_calls());
   return std::move(*user.bar);
 }
 
@@ -111,6 +112,7 @@ Bar sweep_from_the_way(Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoin
   run.states().forget_final();
   run.run_rest(step, user, observer);
   run.ended();
+  end_report(observer, plan.steps(), plan.slots(), work.step_calls());
   return std::move(*user.bar);
 }
 

@@ -106,7 +106,7 @@ template <class State, class Params, class KeepGoing>
 ///   a candidate runs before the candidate's own actions, and an advance that the end of the loop cuts short is shown
 ///   with the steps that ran; `sweep_options`: a replay check hashes every state of the forward run, because each may
 ///   be the last but one, and takes a snapshot of each state of an object; `wrt{p, dp}`, and then also
-///   `keep_going(x, p)` or `keep_going(x, p, i)`
+///   `keep_going(x, p)` or `keep_going(x, p, i)`; a `sweep_report`, which must outlive the run
 /// Step calls: each step once in the forward run, and with the first reverse `estimate(online.stopping_at(n,
 /// last_is_at_hand)).step_calls`, in which the last state but one is at hand unless the step is in place. Memory:
 /// `peak_states` and `peak_bytes` of that estimate, with `form.keeps_run`; before the length is known, at most
@@ -130,6 +130,7 @@ template <class Step, class X0, class KeepGoing, class Params, class... Last>
   else if constexpr (!detail::check_last_arguments<State, Open, Last...>()) return detail::refuse_run<Refused, X0>();
   else {
     auto const by = detail::last_of<detail::last_kind::params, State, Open>(detail::no_wrt{}, last...);
+    detail::predict_nothing<State, Open>(last...);
     if constexpr (!detail::is_wrt<Wrt>) {
       using Kept = detail::kept_step<StepF, State>;
       return detail::run_in_workspace<Kept, State, Open>(detail::forward_until{keep_going},

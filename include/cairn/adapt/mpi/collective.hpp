@@ -13,12 +13,24 @@ namespace cairn {
 
 namespace detail {
 
-/// A choice that one rank makes for all.
+/// A choice that one rank makes for all; it takes what the caller's function takes.
+template <class Choose> struct taken_by { using type = typename decltype(parameters_of<Choose>())::type; };
 template <class Choose>
-class agreed_choice {
+  requires std::is_void_v<typename decltype(parameters_of<Choose>())::type>
+struct taken_by<Choose> { using type = arguments<>; };
+template <class Choose, class Taken = typename taken_by<Choose>::type>
+class agreed_choice;
+template <class Choose, class... Args>
+class agreed_choice<Choose, arguments<Args...>> {
   using State = typename chosen_by<Choose>::type::state;
   using Record = typename chosen_by<Choose>::type::record;
-  static constexpr bool only_chooses = !std::is_same_v<Record, no_record> && calls_at_step<Choose, State const&>;
+  static constexpr bool only_chooses = [] {  // its first argument is a const state
+    if constexpr (std::is_same_v<Record, no_record>) return false;
+    else {
+      using first = typename type_at<0, arguments<Args...>>::type;
+      return !std::is_lvalue_reference_v<first> || std::is_const_v<std::remove_reference_t<first>>;
+    }
+  }();
   static_assert(only_chooses,
                 "cairn: ranks agree on a choice before the step is made; give `record = choose(x, i)`, whose x is "
                 "const and whose parameters are types, not auto; `again` of cairn::adaptive makes the step");
@@ -28,8 +40,8 @@ class agreed_choice {
 
  public:
   agreed_choice(meeting with, Choose choose) : with_{std::move(with)}, choose_{std::move(choose)} {}
-  Record operator()(State const& x, step_index i) {
-    return with_.chosen("cairn::adaptive", Record(call_at_step(choose_, i, x)));
+  Record operator()(Args... args) {
+    return with_.chosen("cairn::adaptive", Record(call_lending(choose_, std::forward<Args>(args)...)));
   }
 
  private:

@@ -22,6 +22,18 @@ struct noted_step {
     if constexpr (shape_of_step<Step, State>().indexed) *more = step(x, i);
     else *more = step(x);
   }
+  /// The same with parameters; see `binds_step`.
+  template <class, class Given>
+  static consteval step_shape step_with() {
+    constexpr auto read = shape_of_step_with<Step, State, Given>();
+    if constexpr (read.wrong != fault::none) return read;
+    else return {step_form::in_place, true, false, fault::none};
+  }
+  template <class, class Given>
+  [[nodiscard]] auto with_params(Given const& p) {
+    auto bound = bind_step<State>(step, p);
+    return noted_step<decltype(bound), State>{bound, more};
+  }
 };
 
 }  // namespace detail

@@ -207,15 +207,56 @@ template <class Record, class Reverse, class State, class Bar>
   else if constexpr (calls<Record, State&>) return reverse_after<Record, Reverse, State, Bar>(none, none, none);
   else return no_adjoint(fault::tape);
 }
+/// Functions made of others bind the parameters of a loop to their parts, as `binds_step` says: with_params<State>(p)
+/// of a record, with_params<Tape, Bar>(p, dp) of a reverse, with_params<State, Bar>(p, dp) of other adjoints.
+template <class Fn, class State, class ParamsGiven>
+concept binds_record = requires { Fn::template record_with<State, ParamsGiven>(); };
+template <class Fn, class Tape, class Bar, class ParamsGiven, class Sum>
+concept binds_reverse = requires { Fn::template reverse_with<Tape, Bar, ParamsGiven, Sum>(); };
+template <class Fn, class State, class Bar, class ParamsGiven, class Sum>
+concept binds_adjoint = requires { Fn::template adjoint_with<State, Bar, ParamsGiven, Sum>(); };
+template <class Fn, class State, class ParamsGiven>
+using record_bound =
+    decltype(std::declval<Fn&>().template with_params<State>(std::declval<ParamsGiven const&>()));
+template <class Fn, class Tape, class Bar, class ParamsGiven, class Sum>
+using reverse_bound = decltype(std::declval<Fn&>().template with_params<Tape, Bar>(std::declval<ParamsGiven const&>(),
+                                                                                 std::declval<Sum&>()));
+
+/// Whether f can be read as tape = f(x, p[, i]).
+template <class Fn, class State, class ParamsGiven>
+[[nodiscard]] consteval bool record_takes() {
+  if constexpr (binds_record<Fn, State, ParamsGiven>) return Fn::template record_with<State, ParamsGiven>();
+  else return reads_one_with<Fn, State, ParamsGiven, step_index> || reads_one_with<Fn, State, ParamsGiven>;
+}
+/// Whether f can be read as f(tape, bar, p, dp[, i]).
+template <class Fn, class Tape, class Bar, class ParamsGiven, class Sum>
+[[nodiscard]] consteval bool reverse_takes() {
+  using before = std::conditional_t<std::is_same_v<Bar, library_bar>, arguments<Tape&>, arguments<Tape&, Bar&>>;
+  using reads = reads_before<Fn, before, ParamsGiven const&, Sum&>;
+  if constexpr (binds_reverse<Fn, Tape, Bar, ParamsGiven, Sum>)
+    return Fn::template reverse_with<Tape, Bar, ParamsGiven, Sum>();
+  else return reads_index<Fn, before, ParamsGiven const&, Sum&> || reads::template before<>;
+}
 template <class Record, class Reverse, class State, class Bar, class ParamsGiven, class Sum>
 [[nodiscard]] consteval adjoint_shape recorded_adjoint_with() {
-  constexpr arguments<ParamsGiven const&> given;
-  constexpr arguments<ParamsGiven const&, Sum&> both;
-  if constexpr (reads_one_with<Record, State, ParamsGiven, step_index>)
-    return reverse_after<Record, Reverse, State, Bar>(given, both, arguments<step_index>{});
-  else if constexpr (reads_one_with<Record, State, ParamsGiven>)
-    return reverse_after<Record, Reverse, State, Bar>(given, both, arguments<>{});
-  else return no_adjoint(fault::tape);
+  constexpr auto reversed = []<class Recorded, class... Given, class... Index>(
+                                std::type_identity<Recorded>, arguments<Given...> given, arguments<Index...> index) {
+    using tape = std::remove_cvref_t<call_result<Recorded, State&, Given..., Index...>>;
+    if constexpr (!binds_reverse<Reverse, tape, Bar, ParamsGiven, Sum>)
+      return reverse_after<Recorded, Reverse, State, Bar>(given, arguments<ParamsGiven const&, Sum&>{}, index);
+    else if constexpr (!reverse_takes<Reverse, tape, Bar, ParamsGiven, Sum>()) return no_adjoint(fault::tape);
+    else
+      return reverse_after<Recorded, reverse_bound<Reverse, tape, Bar, ParamsGiven, Sum>, State, Bar>(
+          given, arguments<>{}, index);
+  };
+  constexpr arguments<ParamsGiven const&> p;
+  if constexpr (!record_takes<Record, State, ParamsGiven>()) return no_adjoint(fault::tape);
+  else if constexpr (binds_record<Record, State, ParamsGiven>)
+    return reversed(std::type_identity<record_bound<Record, State, ParamsGiven>>{}, arguments<>{},
+                    arguments<step_index>{});
+  else if constexpr (reads_one_with<Record, State, ParamsGiven, step_index>)
+    return reversed(std::type_identity<Record>{}, p, arguments<step_index>{});
+  else return reversed(std::type_identity<Record>{}, p, arguments<>{});
 }
 
 /// Whether an adjoint call may leave an object in another state. For a function with one signature, the parameter x
@@ -226,7 +267,7 @@ template <class Fn, class State, class Bar, class... ParamsGiven>
 [[nodiscard]] consteval bool moves_object() {
   if constexpr (!saved_state<State>) return false;
   else if constexpr (reference_to_adjoint<Fn>) return moves_object<typename Fn::type, State, Bar, ParamsGiven...>();
-  else if constexpr (requires { Fn::moves_object; }) return Fn::moves_object;
+  else if constexpr (requires { untagged<Fn>::type::moves_object; }) return untagged<Fn>::type::moves_object;
   else {
     using called = typename untagged<Fn>::type;
     if constexpr (!one_signature<called>) return true;
@@ -267,6 +308,8 @@ template <class Fn, class State, class Bar, class ParamsGiven, class Sum>
   using reads = reads_before<Fn, before, ParamsGiven const&, Sum&>;
   if constexpr (reference_to_adjoint<Fn>)
     return shape_of_adjoint_with<typename Fn::type, State, Bar, ParamsGiven, Sum>();
+  else if constexpr (binds_adjoint<Fn, State, Bar, ParamsGiven, Sum>)
+    return Fn::template adjoint_with<State, Bar, ParamsGiven, Sum>();
   else if constexpr (said_as<Fn, adjoint_form>) {
     using called = typename untagged<Fn>::type;
     if constexpr (std::is_same_v<Bar, library_bar>) {

@@ -239,10 +239,36 @@ inline constexpr bool copies_into_tape = requires(Adjoint & given) {
   std::remove_cvref_t<decltype(given.record)>::copies;
 };
 
-/// The same, without parameters; a hook around an adjoint with parameters is for one step.
-template <class Fn, class State, class Bar, class Wrt> inline constexpr bool hook_fits_in = hook_fits<Fn, State, Bar>();
+/// The same for a verb with parameters, if the adjoint has a form: the hook is asked once it is bound to them.
 template <class Fn, class State, class Bar, class Params, class DP>
-inline constexpr bool hook_fits_in<Fn, State, Bar, wrt<Params, DP>> = true;
+[[nodiscard]] consteval bool hook_fits_with() {
+  if constexpr (requires { Fn::template hook_fits<State, Bar>(); })
+    return decltype(std::declval<Fn&>().template with_params<State, Bar>(
+        std::declval<Params const&>(), std::declval<DP&>()))::template hook_fits<State, Bar>();
+  else if constexpr (!recorder<Fn>) return true;
+  else {
+    using record = record_of<Fn>;
+    using reverse = reverse_of<Fn>;
+    constexpr auto fits = []<class Tape>(std::type_identity<Tape>) {
+      if constexpr (requires { reverse::template hook_fits<Tape, Bar>(); })
+        return reverse_bound<reverse, Tape, Bar, Params, DP>::template hook_fits<Tape, Bar>();
+      else return true;
+    };
+    if constexpr (binds_record<record, State, Params>)
+      return fits(std::type_identity<
+                  std::remove_cvref_t<call_result<record_bound<record, State, Params>, State&, step_index>>>{});
+    else if constexpr (reads_one_with<record, State, Params, step_index>)
+      return fits(std::type_identity<std::remove_cvref_t<call_result<record, State&, Params const&, step_index>>>{});
+    else return fits(std::type_identity<std::remove_cvref_t<call_result<record, State&, Params const&>>>{});
+  }
+}
+template <class Fn, class State, class Bar, class Wrt, bool Has>
+inline constexpr bool hook_fits_in = hook_fits<Fn, State, Bar>();
+template <class Fn, class State, class Bar, class Params, class DP, bool Has>
+inline constexpr bool hook_fits_in<Fn, State, Bar, wrt<Params, DP>, Has> = [] {
+  if constexpr (!Has) return true;
+  else return hook_fits_with<Fn, State, Bar, Params, DP>();
+}();
 
 /// Checks the initial state. `X0` is its type as passed, with its reference.
 template <class X0>
@@ -341,15 +367,16 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
     static_assert(!second,
                   "cairn: there is only one object of a state that cannot be copied, and none for x1; use `adjoint(x, "
                   "bar, i)`, `adjoint(x, bar, first, last)` or cairn::recorded{record, reverse}");
-    constexpr bool hook = hook_fits_in<std::remove_cv_t<Adjoint>, State, Bar, Wrt>,
+    constexpr bool hook =
+                       hook_fits_in<std::remove_cv_t<Adjoint>, State, Bar, Wrt, shape.form != adjoint_form::none>,
                    leaf_hook = shape.form != adjoint_form::leaf || hook,
                    tape_hook = shape.form != adjoint_form::recorded || hook;
     static_assert(leaf_hook,
                   "cairn: the hook of an adjoint of leaves must be `hook(x, bar, first, last)`, without bar if the "
-                  "library has it: x is state `first`");
+                  "library has it: x is state `first`; with cairn::wrt it may take p and dp before the range");
     static_assert(tape_hook,
                   "cairn: after the adjoint of a tape there is no state, and the hook must be `hook(tape, bar, i)` or "
-                  "`hook(bar, i)`, without bar if the library has it");
+                  "`hook(bar, i)`, without bar if the library has it; with cairn::wrt it may take p and dp before i");
     return shape.wrong == fault::none && !second && leaf_hook && tape_hook;
   }
 }

@@ -20,7 +20,7 @@ template <stage_fault Found>
   using enum stage_fault;
   static_assert(Found != forward,
                 "cairn: a stage needs `y = forward(x)` that takes what the stage before it gives, the first one x0, by "
-                "const reference; of indexed_stages `forward(x, i)`");
+                "const reference; of indexed_stages `forward(x, i)`; with cairn::wrt it may take p after x");
   static_assert(
       Found != state,
       "cairn: forward must return a state that owns its data, by value: no reference, no view and no expression");
@@ -34,7 +34,7 @@ template <stage_fault Found>
       Found != backward,
       "cairn: the backward of a stage must be `backward(x, bar)` or `backward(x, y, bar)`, of one that records "
       "`backward(tape, bar)` or `backward(x, tape, bar)`, of indexed_stages with i at the end; bar is the adjoint of "
-      "what forward returns");
+      "what forward returns; with cairn::wrt it may take p and `auto& dp` after bar");
   static_assert(
       Found != adjoint,
       "cairn: backward must change bar and return nothing, or return the new bar, which owns its data, by value");
@@ -77,11 +77,13 @@ template <stage_fault Found>
                 "cairn: a copy of this seed would share its data with the caller's, which the backward sweep changes; "
                 "pass it by std::move, or pass `seed(x)` that makes it");
   static_assert(Found != extra,
-                "cairn: what follows the seed is an observer, a store with save, load and drop, a cairn::sweep_failure "
-                "variable, or cairn::sweep_options");
-  static_assert(
-      Found != twice,
-      "cairn: at most one observer, one store, one cairn::sweep_failure and one cairn::sweep_options follow the seed");
+                "cairn: what follows the seed may be, in any order, an observer, a store with save, load and drop, a "
+                "cairn::sweep_failure variable, cairn::sweep_options, cairn::wrt{p, dp} and a cairn::sweep_report "
+                "variable; one argument is none of these");
+  static_assert(Found != twice, "cairn: two arguments of the same kind follow the seed; give each kind once");
+  static_assert(Found != any_params,
+                "cairn: a cairn::any_stage takes no parameters of cairn::wrt; use a std::tuple or a std::vector of "
+                "stages, or let the stages inside keep their parameters");
   static_assert(Found != store,
                 "cairn: this store cannot load the states of these stages: it needs `load(where, i)`, or "
                 "`load<State>(where, i)` if they are of several types");

@@ -34,7 +34,8 @@ enum class stage_fault : std::uint8_t {
   seed_view,     ///< the seed returns something that does not own its data
   seed_whole,    ///< the seed returns a whole number for a state of floating-point numbers
   seed_shares,   ///< a copy of the seed's result would share data with it
-  extra,         ///< an argument that is not an observer, a store, a failure or options
+  any_params,    ///< any_stage with parameters
+  extra,         ///< an argument that is not an observer, a store, a failure, options, parameters or a report
   twice,         ///< two arguments of the same kind
   store,         ///< the store cannot load these states
   unhashed,      ///< the bytes of states are unknown or include padding

@@ -215,12 +215,18 @@ template <class Fn, class State>
     else return step_on_two<Fn, State>(arguments<>{}, arguments<>{});
   }
 }
+/// A step made of other functions, as `nested` makes one: `with_params<State>(p)` is the same step over its parts with
+/// p, called without it. What fits its parts is known only to itself.
+template <class Fn, class State, class Params>
+concept binds_step = requires { Fn::template step_with<State, Params>(); };
+
 /// The same for a step that takes the parameters of the loop, `p`, before its index.
 template <class Fn, class State, class Params>
 [[nodiscard]] consteval step_shape shape_of_step_with() {
   constexpr arguments<Params const&> p;
   constexpr arguments<step_index> index;
   if constexpr (reference_to<Fn>) return shape_of_step_with<typename Fn::type, State, Params>();
+  else if constexpr (binds_step<Fn, State, Params>) return Fn::template step_with<State, Params>();
   else if constexpr (said_as<Fn, step_form>)
     return step_said<typename untagged<Fn>::type, State, form_said<Fn>, Params const&>();
   else if constexpr (!said_as<Fn, untold>) return {};

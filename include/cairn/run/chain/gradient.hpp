@@ -13,9 +13,12 @@
 #include <cairn/run/chain/detail/replay.hpp>
 #include <cairn/run/chain/detail/store_guard.hpp>
 #include <cairn/run/chain/detail/sweep.hpp>
+#include <cairn/run/chain/detail/with_params.hpp>
 #include <cairn/run/chain/store.hpp>
 #include <cairn/run/detail/action_range.hpp>
 #include <cairn/run/detail/one_of.hpp>
+#include <cairn/run/detail/with_params.hpp>
+#include <cairn/run/sweep_report.hpp>
 
 namespace cairn {
 namespace detail {
@@ -24,17 +27,40 @@ namespace detail {
 template <class T>
 inline constexpr bool is_chain_store = keeps_chain_states<std::remove_reference_t<T>>;
 template <class T>
-inline constexpr bool is_observer = !is_failure<T> && !is_chain_store<T> && !is_options<T> && observes<T>;
+inline constexpr bool is_observer =
+    !is_failure<T> && !is_chain_store<T> && !is_options<T> && !is_wrt<T> && !is_report<T> && observes<T>;
 
 template <class... Rest>
 [[nodiscard]] consteval stage_fault fault_of_extras() {
-  constexpr bool known = ((is_failure<Rest> || is_chain_store<Rest> || is_observer<Rest> || is_options<Rest>)&&...);
+  constexpr bool known = ((is_failure<Rest> || is_chain_store<Rest> || is_observer<Rest> || is_options<Rest> ||
+                           is_wrt<Rest> || is_report<Rest>)&&...);
   if constexpr (!known) return stage_fault::extra;
   else {
     constexpr bool once = at_most_one<is_failure<Rest>...> && at_most_one<is_chain_store<Rest>...> &&
-                          at_most_one<is_observer<Rest>...> && at_most_one<is_options<Rest>...>;
+                          at_most_one<is_observer<Rest>...> && at_most_one<is_options<Rest>...> &&
+                          at_most_one<is_wrt<Rest>...> && at_most_one<is_report<Rest>...>;
     return once ? stage_fault::none : stage_fault::twice;
   }
+}
+/// The parameters among the arguments that follow the seed, and the seed as the sweep calls it.
+template <class... Rest>
+using chain_wrt = std::remove_cvref_t<decltype(one_of<is_wrt<Rest>...>(std::declval<no_wrt&>(),
+                                                                       std::declval<Rest&>()...))>;
+template <class Stages, class X0, class Seed, class Wrt> struct chain_seed_for { using type = Seed; };
+template <class Stages, class X0, class Seed, class Params, class DP>
+struct chain_seed_for<Stages, X0, Seed, wrt<Params, DP>> {
+  using type = decltype(chain_seed_with<typename chain_types<Stages, X0>::last>(
+      std::declval<Seed>(), std::declval<wrt<Params, DP> const&>(), std::declval<watched_params<Params> const&>()));
+};
+template <class Stages, class Wrt>
+[[nodiscard]] consteval stage_fault fault_of_params() {
+  return is_wrt<Wrt> && of_any_stages<Stages> ? stage_fault::any_params : stage_fault::none;
+}
+/// The bytes that a plan says its sweep holds at its peak; 0 if it does not say.
+template <class Plan>
+[[nodiscard]] wide predicted_peak(Plan const& plan) {
+  if constexpr (requires { wide(plan.cost.peak); }) return wide(plan.cost.peak);
+  else return 0;
 }
 
 /// The likely result type of a refused call.
@@ -80,6 +106,48 @@ template <class Memory, class... Rest>
   else return Memory::states_may_be_hashed ? stage_fault::none : stage_fault::unhashed;
 }
 
+/// One sweep, whose arguments have been checked.
+template <class Stages, class X0, class Seed, class Plan, class... Rest>
+auto obey_chain(Stages& stages, X0 const& x0, Plan const& plan, Seed&& seed, Rest&... rest) {
+  using sweep_types = chain_sweep<Stages, X0, Seed>;
+  using memory = typename sweep_types::memory;
+  constexpr char const* who = "cairn::chain_gradient";
+  no_chain_store nowhere;
+  no_observer nobody;
+  sweep_failure unasked;
+  auto& store = one_of<is_chain_store<Rest>...>(nowhere, rest...);
+  auto& observer = one_of<is_observer<Rest>...>(nobody, rest...);
+  sweep_failure& failure = one_of<is_failure<Rest>...>(unasked, rest...);
+  auto const& actions = actions_in(plan);
+  failure = {};
+  if constexpr (of_any_stages<Stages>) check_any_stages<X0, typename sweep_types::seeded>(stages, who);
+  check_chain_plan<memory, chain_store_in<Rest...>>(actions, stages, who);
+  auto const sweep = [&](auto&& replay, auto& watching) {
+    memory run{stages, x0};
+    obey_chain_plan(run, stages, actions, std::forward<Seed>(seed), store, watching, failure, replay);
+    return run.take_adjoint();
+  };
+  auto const with_replay = [&](auto& watching) {
+    if constexpr (!asks_for_checks<Rest...>) return sweep(no_chain_replay{}, watching);
+    else {
+      sweep_options none;
+      return sweep(chain_replay{one_of<is_options<Rest>...>(none, rest...).verify, actions, memory::count_of(stages),
+                                who},
+                   watching);
+    }
+  };
+  if constexpr (!(is_report<Rest> || ... || false)) return with_replay(observer);
+  else {
+    sweep_report none;
+    sweep_report& report = one_of<is_report<Rest>...>(none, rest...);
+    report = {.predicted_bytes = predicted_peak(plan)};
+    reporting<decltype(observer)> counts{observer, report};
+    auto result = with_replay(counts);
+    counts.ends(memory::count_of(stages), 0, counts.runs());
+    return result;
+  }
+}
+
 }  // namespace detail
 
 /// The adjoint of the initial state of a chain of stages.
@@ -88,7 +156,8 @@ template <class Memory, class... Rest>
 /// plan's chain has the sizes of these states, tapes and adjoints (see `chain_probe`). In addition a vector of stages
 /// takes 8 (2 L + 1) bytes of pointers, and a store L + 1 bytes of notes. States are made in place and never copied or
 /// moved; x0 stays where it is. The result has the same bits for every plan if record gives the same bits as forward.
-/// Stages sum up gradients with respect to parameters in objects of their own; each adjoint runs exactly once.
+/// Gradients with respect to parameters are summed into the dp of a `wrt`, or by stages into objects of their own; each
+/// adjoint runs exactly once.
 /// \param stages  a std::tuple of stages, each with types of its own, or of references to them; a std::vector of
 ///   stages, for example of `any_stage`; or `indexed_stages{count, stage}`. For what a stage is see `stage` and
 ///   `taped_stage`
@@ -101,50 +170,51 @@ template <class Memory, class... Rest>
 ///   lvalue `sweep_failure`, which receives the position of an exception; `sweep_options`: with a `replay_check`,
 ///   states that are made again or loaded are compared with their first value, with `checkpoints` at the end of each
 ///   recomputation, with `every_step` all of them; 8 to 9 bytes per state. The first state that a store brings back is
-///   run on by its stage once more; for that moment one more state exists
+///   run on by its stage once more; for that moment one more state exists; `wrt{p, dp}`: forward and record may take p,
+///   and backward p and dp, after the values and before the stage's number, and the seed p and dp; for a vector of stages
+///   24 bytes per stage; a `sweep_report`
 /// \returns the adjoint of x0; for `any_stage` in a stage_value
 /// \throws invalid_schedule, invalid_plan   before any stage runs, for a plan that these stages cannot obey
 /// \throws nondeterminism_error   from a replay check, in which stages are steps
+/// \throws invalid_call   if the parameters of a `wrt` change
 /// \throws anything   that stages, seed, store and observer throw, unchanged, after everything held is released
 template <class Stages, class X0, class Plan, class Seed, class... Rest>
 auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed, Rest&&... rest) {
-  using State = std::remove_reference_t<Stages>;
-  using sweep_types = detail::chain_sweep<State, X0, Seed>;
-  using refused = detail::refused_adjoint<State, X0>;
-  if constexpr (!detail::check_stages<detail::fault_of_chain_forward<State, X0, Plan>()>())
+  using Given = std::remove_reference_t<Stages>;
+  using Wrt = detail::chain_wrt<Rest...>;
+  using State = typename detail::bound_stages<Given, Wrt>::type;
+  using refused = detail::refused_adjoint<Given, X0>;
+  if constexpr (!detail::check_stages<detail::fault_of_extras<Rest...>()>())
     return detail::refuse<typename refused::type>();
-  else if constexpr (!detail::check_stages<detail::fault_of_chain_seed<State, X0, Seed>()>())
+  else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse<typename refused::type>();
+  else if constexpr (!detail::check_stages<detail::fault_of_params<Given, Wrt>()>())
     return detail::refuse<typename refused::type>();
-  else if constexpr (!detail::check_stages<detail::fault_of_extras<Rest...>()>())
-    return detail::refuse<typename refused::type>();
-  else if constexpr (!detail::check_stages<detail::fault_of_chain_store<typename sweep_types::memory,
-                                                                        detail::chain_store_in<Rest...>>()>())
-    return detail::refuse<typename refused::type>();
-  else if constexpr (!detail::check_stages<detail::fault_of_chain_checks<typename sweep_types::memory, Rest...>()>())
+  else if constexpr (!detail::check_stages<detail::fault_of_chain_forward<State, X0, Plan>()>())
     return detail::refuse<typename refused::type>();
   else {
-    using memory = typename sweep_types::memory;
-    constexpr char const* who = "cairn::chain_gradient";
-    detail::no_chain_store nowhere;
-    no_observer nobody;
-    sweep_failure unasked;
-    auto& store = detail::one_of<detail::is_chain_store<Rest>...>(nowhere, rest...);
-    auto& observer = detail::one_of<detail::is_observer<Rest>...>(nobody, rest...);
-    sweep_failure& failure = detail::one_of<detail::is_failure<Rest>...>(unasked, rest...);
-    auto const& actions = detail::actions_in(plan);
-    failure = {};
-    if constexpr (detail::of_any_stages<State>) detail::check_any_stages<X0, typename sweep_types::seeded>(stages, who);
-    detail::check_chain_plan<memory, detail::chain_store_in<Rest...>>(actions, stages, who);
-    auto const sweep = [&](auto&& replay) {
-      memory run{stages, x0};
-      detail::obey_chain_plan(run, stages, actions, std::forward<Seed>(seed), store, observer, failure, replay);
-      return run.take_adjoint();
-    };
-    if constexpr (!detail::asks_for_checks<Rest...>) return sweep(detail::no_chain_replay{});
+    using SeedF = typename detail::chain_seed_for<State, X0, Seed, Wrt>::type;
+    using sweep_types = detail::chain_sweep<State, X0, SeedF>;
+    if constexpr (!detail::check_stages<detail::fault_of_chain_seed<State, X0, SeedF>()>())
+      return detail::refuse<typename refused::type>();
+    else if constexpr (!detail::check_stages<detail::fault_of_chain_store<typename sweep_types::memory,
+                                                                          detail::chain_store_in<Rest...>>()>())
+      return detail::refuse<typename refused::type>();
+    else if constexpr (!detail::check_stages<detail::fault_of_chain_checks<typename sweep_types::memory, Rest...>()>())
+      return detail::refuse<typename refused::type>();
+    else if constexpr (!detail::is_wrt<Wrt>)
+      return detail::obey_chain<State, X0, Seed>(stages, x0, plan, std::forward<Seed>(seed), rest...);
     else {
-      sweep_options none;
-      return sweep(detail::chain_replay{detail::one_of<detail::is_options<Rest>...>(none, rest...).verify, actions,
-                                        memory::count_of(stages), who});
+      detail::no_wrt none;
+      auto& by = detail::one_of<detail::is_wrt<Rest>...>(none, rest...);
+      detail::watched_params const watch{by.p};
+      auto bound = detail::stages_with_params(stages, by);
+      detail::set_zero(by.p, by.dp);
+      auto result = detail::obey_chain<State, X0, SeedF>(
+          bound, x0, plan,
+          detail::chain_seed_with<typename detail::chain_types<State, X0>::last>(std::forward<Seed>(seed), by, watch),
+          rest...);
+      watch.check("cairn::chain_gradient");
+      return result;
     }
   }
 }

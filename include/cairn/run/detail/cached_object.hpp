@@ -35,4 +35,18 @@ class cached_object {
   void (*destroy_)(void*) noexcept = nullptr;
 };
 
+/// Such memory, or that of another one, which outlives it; a copy starts empty.
+class lent_object {
+ public:
+  lent_object() = default;
+  constexpr explicit lent_object(lent_object* lender) noexcept : lender_{lender} {}
+  constexpr lent_object(lent_object const&) noexcept {}
+  constexpr lent_object& operator=(lent_object const&) noexcept { return *this; }
+  [[nodiscard]] constexpr cached_object& object() noexcept { return lender_ != nullptr ? lender_->object() : own_; }
+
+ private:
+  cached_object own_;
+  lent_object* lender_ = nullptr;
+};
+
 }  // namespace cairn::detail

@@ -101,12 +101,24 @@ template <class State, class Plan, class Options, class Work>
   else return type{work};
 }
 
-/// Calls `then(work, observer, options)` with the arguments of these kinds, or what stands for none.
+/// Calls `then(work, observer, options)` with the arguments of these kinds, or what stands for none. The observer also
+/// fills in a report, if there is one.
 template <class State, class Plan, class Then, class... Last>
 decltype(auto) in_their_places(Then const& then, Last&&... last) {
-  return then(last_of<last_kind::work, State, Plan>(own_workspace{}, std::forward<Last>(last)...),
-              last_of<last_kind::observer, State, Plan>(no_observer{}, std::forward<Last>(last)...),
-              last_of<last_kind::options, State, Plan>(no_options{}, std::forward<Last>(last)...));
+  if constexpr (count_of_last<last_kind::report, State, Plan, Last...> == 0)
+    return then(last_of<last_kind::work, State, Plan>(own_workspace{}, std::forward<Last>(last)...),
+                last_of<last_kind::observer, State, Plan>(no_observer{}, std::forward<Last>(last)...),
+                last_of<last_kind::options, State, Plan>(no_options{}, std::forward<Last>(last)...));
+  else {
+    using given = last_type<last_kind::observer, State, Plan, no_observer, Last...>;
+    using kept = std::conditional_t<std::is_lvalue_reference_v<given>, given, std::remove_cvref_t<given>>;
+    sweep_report& report = last_of<last_kind::report, State, Plan>(own_workspace{}, last...);
+    report.state_bytes = 0;
+    return then(last_of<last_kind::work, State, Plan>(own_workspace{}, std::forward<Last>(last)...),
+                reporting<kept>{last_of<last_kind::observer, State, Plan>(no_observer{}, std::forward<Last>(last)...),
+                                report},
+                last_of<last_kind::options, State, Plan>(no_options{}, std::forward<Last>(last)...));
+  }
 }
 
 }  // namespace cairn::detail

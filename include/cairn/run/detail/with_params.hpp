@@ -16,6 +16,21 @@ constexpr decltype(auto) call_indexed(Fn& f, [[maybe_unused]] step_index const i
   else return call_lending(f, std::forward<Args>(args)...);
 }
 
+/// What a std::reference_wrapper refers to; anything else itself.
+template <class Fn>
+[[nodiscard]] constexpr auto& referred_to(Fn& f) noexcept {
+  if constexpr (reference_to<Fn>) return f.get();
+  else return f;
+}
+/// Calls a step with p. One that is made of others is bound anew for each call: this copies a few pointers.
+template <class State, class Fn, class Params, class... States>
+constexpr decltype(auto) call_step_with(Fn& given, Params const& p, step_index const i, States&... x) {
+  auto& f = referred_to(given);
+  using called = std::remove_reference_t<decltype(f)>;
+  if constexpr (binds_step<called, State, Params>) return f.template with_params<State>(p)(x..., i);
+  else return call_indexed<shape_of_step_with<called, State, Params>().indexed>(f, i, x..., p);
+}
+
 /// What the forms of a step share: the user's step, a copy or a reference as `Fn` says, and its parameters.
 template <class Fn, class Params>
 struct step_and_params {
@@ -29,22 +44,19 @@ struct step_with_params;
 template <class Fn, class State, class Params, bool Stops>
 struct step_with_params<step_form::in_place, Fn, State, Params, Stops> : step_and_params<Fn, Params> {
   auto operator()(State& x, step_index const i) -> std::conditional_t<Stops, bool, void> {
-    return call_indexed<shape_of_step_with<std::remove_reference_t<Fn>, State, Params>().indexed>(this->step, i, x,
-                                                                                                  *this->p);
+    return call_step_with<State>(this->step, *this->p, i, x);
   }
 };
 template <class Fn, class State, class Params>
 struct step_with_params<step_form::by_value, Fn, State, Params> : step_and_params<Fn, Params> {
   State operator()(State const& x, step_index const i) {
-    return call_indexed<shape_of_step_with<std::remove_reference_t<Fn>, State, Params>().indexed>(this->step, i, x,
-                                                                                                  *this->p);
+    return call_step_with<State>(this->step, *this->p, i, x);
   }
 };
 template <class Fn, class State, class Params>
 struct step_with_params<step_form::out_of_place, Fn, State, Params> : step_and_params<Fn, Params> {
   void operator()(State const& x, State& x1, step_index const i) {
-    call_indexed<shape_of_step_with<std::remove_reference_t<Fn>, State, Params>().indexed>(this->step, i, x, x1,
-                                                                                           *this->p);
+    call_step_with<State>(this->step, *this->p, i, x, x1);
   }
 };
 
@@ -67,6 +79,20 @@ struct adjoint_and_params {
     adjoint.ends_in(end);
   }
 };
+/// Calls an adjoint with p and dp; one that is made of others is bound anew, as by `call_step_with`.
+/// \param index  one of a step, two of a leaf
+template <class State, class Bar, class Fn, class Params, class DP, class Input, class... Index>
+constexpr void call_adjoint_with(Fn& given, Bar& bar, Params const& p, DP& dp, Input& x, Index const&... index) {
+  auto& f = referred_to(given);
+  using called = std::remove_reference_t<decltype(f)>;
+  if constexpr (binds_adjoint<called, State, Bar, Params, DP>) {
+    auto const bound = f.template with_params<State, Bar>(p, dp);
+    if constexpr (std::is_same_v<Bar, library_bar>) bound(x, index...);
+    else bound(x, bar, index...);
+  } else if constexpr (sizeof...(Index) == 2 || shape_of_adjoint_with<called, State, Bar, Params, DP>().indexed)
+    pull_back(f, bar, x, bar, p, dp, index...);
+  else pull_back(f, bar, x, bar, p, dp);
+}
 /// An adjoint that takes p and dp, called without.
 template <adjoint_form Form, class Fn, class State, class Bar, class Params, class DP>
 struct adjoint_with_params;
@@ -74,9 +100,7 @@ template <class Fn, class State, class Bar, class Params, class DP>
 struct adjoint_with_params<adjoint_form::one_step, Fn, State, Bar, Params, DP> : adjoint_and_params<Fn, Params, DP> {
   static constexpr bool moves_object = detail::moves_object<Fn, State, Bar, Params const&, DP&>();
   void operator()(lent_state<State> x, Bar& bar, step_index const i) const {
-    if constexpr (shape_of_adjoint_with<Fn, State, Bar, Params, DP>().indexed)
-      pull_back(this->adjoint, bar, x, bar, this->p, this->dp, i);
-    else pull_back(this->adjoint, bar, x, bar, this->p, this->dp);
+    call_adjoint_with<State>(this->adjoint, bar, this->p, this->dp, x, i);
   }
 };
 template <class Fn, class State, class Params, class DP>
@@ -84,21 +108,24 @@ struct adjoint_with_params<adjoint_form::one_step, Fn, State, library_bar, Param
     : adjoint_and_params<Fn, Params, DP> {
   static constexpr bool moves_object = detail::moves_object<Fn, State, library_bar, Params const&, DP&>();
   void operator()(lent_state<State> x, step_index const i) const {
-    call_indexed<shape_of_adjoint_with<Fn, State, library_bar, Params, DP>().indexed>(this->adjoint, i, x, this->p,
-                                                                                      this->dp);
+    library_bar bar;
+    call_adjoint_with<State>(this->adjoint, bar, this->p, this->dp, x, i);
   }
 };
 template <class Fn, class State, class Bar, class Params, class DP>
 struct adjoint_with_params<adjoint_form::with_next, Fn, State, Bar, Params, DP> : adjoint_and_params<Fn, Params, DP> {
   void operator()(State const& x, State const& x1, Bar& bar, step_index const i) const {
-    pull_back(this->adjoint, bar, x, x1, bar, this->p, this->dp, i);
+    auto& f = referred_to(this->adjoint);
+    if constexpr (binds_adjoint<std::remove_reference_t<decltype(f)>, State, Bar, Params, DP>)
+      f.template with_params<State, Bar>(this->p, this->dp)(x, x1, bar, i);
+    else pull_back(f, bar, x, x1, bar, this->p, this->dp, i);
   }
 };
 template <class Fn, class State, class Bar, class Params, class DP>
 struct adjoint_with_params<adjoint_form::leaf, Fn, State, Bar, Params, DP> : adjoint_and_params<Fn, Params, DP> {
   static constexpr bool moves_object = detail::moves_object<Fn, State, Bar, Params const&, DP&>();
   void operator()(lent_state<State> x, Bar& bar, step_index const first, step_index const last) const {
-    pull_back(this->adjoint, bar, x, bar, this->p, this->dp, first, last);
+    call_adjoint_with<State>(this->adjoint, bar, this->p, this->dp, x, first, last);
   }
 };
 template <class Fn, class State, class Params, class DP>
@@ -106,51 +133,68 @@ struct adjoint_with_params<adjoint_form::leaf, Fn, State, library_bar, Params, D
     : adjoint_and_params<Fn, Params, DP> {
   static constexpr bool moves_object = detail::moves_object<Fn, State, library_bar, Params const&, DP&>();
   void operator()(lent_state<State> x, step_index const first, step_index const last) const {
-    call_lending(this->adjoint, x, this->p, this->dp, first, last);
+    library_bar bar;
+    call_adjoint_with<State>(this->adjoint, bar, this->p, this->dp, x, first, last);
   }
 };
 
-template <class Fn, class State, class Params>
-using tape_with_params =
-    std::remove_cvref_t<decltype(call_indexed<reads_one_with<record_of<Fn>, State, Params, step_index>>(
-        std::declval<record_of<Fn>&>(), 0, std::declval<State&>(), std::declval<Params const&>()))>;
-template <class Fn, class State, class Params>
+/// `tape = record(x, p[, i])`, called without p.
+template <class Record, class State, class Params>
 struct record_with_params {
-  Fn& adjoint;
+  Record& record;
   Params const& p;
   decltype(auto) operator()(State& x, step_index const i) const {
-    return call_indexed<reads_one_with<record_of<Fn>, State, Params, step_index>>(adjoint.record, i, x, p);
+    if constexpr (binds_record<Record, State, Params>) return record.template with_params<State>(p)(x, i);
+    else return call_indexed<reads_one_with<Record, State, Params, step_index>>(record, i, x, p);
   }
 };
-template <class Fn, class State, class Bar, class Params, class DP>
+template <class State, class Record, class Params>
+[[nodiscard]] auto bind_record(Record& record, Params const& p) {
+  return record_with_params<Record, State, Params>{record, p};
+}
+/// `reverse(tape, bar, p, dp[, i])`, called without p and dp.
+template <class Reverse, class Tape, class Bar, class Params, class DP>
 struct reverse_with_params {
-  Fn& adjoint;
+  Reverse& reverse;
   Params const& p;
   DP& dp;
-  static constexpr bool indexed = shape_of_adjoint_with<Fn, State, Bar, Params, DP>().reverse_indexed;
-  void operator()(tape_with_params<Fn, State, Params>& tape, Bar& bar, step_index const i) const {
-    if constexpr (indexed) pull_back(adjoint.reverse, bar, tape, bar, p, dp, i);
-    else pull_back(adjoint.reverse, bar, tape, bar, p, dp);
+  void operator()(Tape& tape, Bar& bar, step_index const i) const {
+    if constexpr (binds_reverse<Reverse, Tape, Bar, Params, DP>)
+      reverse.template with_params<Tape, Bar>(p, dp)(tape, bar, i);
+    else if constexpr (reads_index<Reverse, arguments<Tape&, Bar&>, Params const&, DP&>)
+      pull_back(reverse, bar, tape, bar, p, dp, i);
+    else pull_back(reverse, bar, tape, bar, p, dp);
   }
 };
-template <class Fn, class State, class Params, class DP>
-struct reverse_with_params<Fn, State, library_bar, Params, DP> {
-  Fn& adjoint;
+template <class Reverse, class Tape, class Params, class DP>
+struct reverse_with_params<Reverse, Tape, library_bar, Params, DP> {
+  Reverse& reverse;
   Params const& p;
   DP& dp;
-  static constexpr bool indexed = shape_of_adjoint_with<Fn, State, library_bar, Params, DP>().reverse_indexed;
-  void operator()(tape_with_params<Fn, State, Params>& tape, step_index const i) const {
-    call_indexed<indexed>(adjoint.reverse, i, tape, p, dp);
+  void operator()(Tape& tape, step_index const i) const {
+    if constexpr (binds_reverse<Reverse, Tape, library_bar, Params, DP>)
+      reverse.template with_params<Tape, library_bar>(p, dp)(tape, i);
+    else call_indexed<reads_index<Reverse, arguments<Tape&>, Params const&, DP&>>(reverse, i, tape, p, dp);
   }
 };
+template <class Tape, class Bar, class Reverse, class Params, class DP>
+[[nodiscard]] auto bind_reverse(Reverse& reverse, Params const& p, DP& dp) {
+  return reverse_with_params<Reverse, Tape, Bar, Params, DP>{reverse, p, dp};
+}
 template <class Fn>
 concept says_restart = requires(Fn& f) { sizeof(f.restart); };
-template <class Fn>
+/// `x1 = restart(tape)`; one that is made of others gets p.
+template <class Fn, class State, class Params>
 struct restart_of {
   Fn& adjoint;
+  Params const& p;
+  using called = std::remove_reference_t<decltype((std::declval<Fn&>().restart))>;
   template <class Tape>
-    requires calls<decltype((std::declval<Fn&>().restart)), Tape const&>
-  decltype(auto) operator()(Tape const& tape) const { return adjoint.restart(tape); }
+    requires calls<called, Tape const&>
+  decltype(auto) operator()(Tape const& tape) const {
+    if constexpr (binds_record<called, State, Params>) return adjoint.restart.template with_params<State>(p)(tape);
+    else return adjoint.restart(tape);
+  }
 };
 
 /// The adjoint with p and dp, for bars of type Bar. Refers to all three.
@@ -158,9 +202,11 @@ template <class State, class Bar, class Fn, class Params, class DP>
 [[nodiscard]] auto bind_adjoint(Fn& adjoint, Params const& p, DP& dp) {
   constexpr auto shape = shape_of_adjoint_with<Fn, State, Bar, Params, DP>();
   if constexpr (shape.form == adjoint_form::recorded) {
-    record_with_params<Fn, State, Params> record{adjoint, p};
-    reverse_with_params<Fn, State, Bar, Params, DP> reverse{adjoint, p, dp};
-    if constexpr (says_restart<Fn>) return recorded{std::move(record), std::move(reverse), restart_of<Fn>{adjoint}};
+    auto record = bind_record<State>(adjoint.record, p);
+    using tape = std::remove_cvref_t<decltype(record(std::declval<State&>(), step_index{}))>;
+    auto reverse = bind_reverse<tape, Bar>(adjoint.reverse, p, dp);
+    if constexpr (says_restart<Fn>)
+      return recorded{std::move(record), std::move(reverse), restart_of<Fn, State, Params>{adjoint, p}};
     else return recorded{std::move(record), std::move(reverse)};
   } else {
     adjoint_with_params<shape.form, Fn, State, Bar, Params, DP> bound{{adjoint, p, dp}};
