@@ -238,3 +238,91 @@ TEST_CASE("a sweep that stops anywhere goes on with its dp, and refuses another 
     CHECK(found == right);
   }
 }
+
+TEST_CASE("the position of a stopped sweep carries its parameters to another workspace") {
+  step_index const n = 40;
+  cairn::revolve const plan{n, 4};
+  auto work = cairn::workspace_for<double>(plan);
+  double p = p0, dp = 0, noted_dp = 0;
+  cairn::resume_point<double> noted{-1, 0.0};
+  auto const note = [&](double, double& bar, double, double& sum, step_index i) {
+    noted = {i, bar, n, {}, work.params_hash()};
+    noted_dp = sum;
+    if (i == 17) throw std::string{"stop"};
+  };
+  auto const reverse = cairn::hooked(back, note);
+  CHECK_THROWS_AS(cairn::gradient(step, 2.1, plan, 1.0, reverse, work, wrt{p, dp}), std::string);
+  CHECK(noted.params != 0);
+  auto const position = noted;
+  auto other = cairn::workspace_for<double>(plan);
+  dp = noted_dp;
+  p = 0.8;
+  CHECK_THROWS_WITH(cairn::resume(step, 2.1, plan, position, back, other, wrt{p, dp}), ContainsSubstring("not those"));
+  p = p0;
+  auto const captured = [&](double& x) { step(x, p); };
+  auto const captured_back = [&](double x, double& bar) { back(x, bar, p, dp); };
+  CHECK_THROWS_WITH(cairn::resume(captured, 2.1, plan, position, captured_back, other), ContainsSubstring("had parameters"));
+  CHECK_THROWS_WITH(cairn::resume(captured, 2.1, plan, 1.0, captured_back, work), ContainsSubstring("had parameters"));
+  cairn::sweep_report report;
+  CHECK(both{cairn::resume(step, 2.1, plan, position, back, other, report, wrt{p, dp}), dp} == by_hand(n));
+  CHECK(report.steps == n);
+  CHECK(report.slots == 4);
+  CHECK(report.step_calls == other.step_calls());
+  CHECK(report.state_bytes > 0);
+  // A sweep that has ended says nothing about the next one.
+  p = 0.8;
+  double const g = cairn::gradient(step, 2.1, plan, 1.0, back, work, wrt{p, dp});
+  p = p0, dp = noted_dp;
+  CHECK(both{cairn::resume(step, 2.1, plan, position, back, work, wrt{p, dp}), dp} == by_hand(n));
+  CHECK(g != 0);
+}
+
+TEST_CASE("a kept run whose reverse stopped is resumed with its parameters only") {
+  step_index const n = 20;
+  cairn::revolve const plan{n, 3};
+  auto work = cairn::workspace_for<double>(plan);
+  double p = p0, dp = 0;
+  cairn::resume_point<double> noted{-1, 0.0};
+  double noted_dp = 0;
+  auto run = cairn::checkpointed_loop(step, 2.1, plan, work, wrt{p, dp});
+  auto const reverse = cairn::hooked(back, [&](double, double& bar, double, double& sum, step_index i) {
+    noted = {i, bar};
+    noted_dp = sum;
+    if (i == 9) throw std::string{"stop"};
+  });
+  CHECK_THROWS_AS(run.reverse(1.0, reverse), std::string);
+  dp = noted_dp;
+  p = 0.8;
+  CHECK_THROWS_WITH(cairn::resume(step, 2.1, plan, noted, back, work, wrt{p, dp}), ContainsSubstring("not those"));
+  p = p0;
+  CHECK(both{cairn::resume(step, 2.1, plan, noted, back, work, wrt{p, dp}), dp} == by_hand(n));
+}
+
+TEST_CASE("every verb of loops fills in a report") {
+  step_index const n = 30;
+  cairn::revolve const plan{n, 3};
+  double dp = 0;
+  cairn::sweep_report once, kept, open, unplanned;
+  long seen = 0;
+  auto const watch = [&](cairn::event const&) { ++seen; };
+  cairn::gradient(step, 2.1, plan, 1.0, back, wrt{p0, dp}, once);
+  auto run = cairn::checkpointed_loop(step, 2.1, plan, kept, wrt{p0, dp}, watch);
+  CHECK(kept.steps == n);
+  CHECK(kept.slots == 3);
+  CHECK(kept.step_calls == n);
+  CHECK(kept.predicted_bytes > 0);
+  run.reverse(1.0, back);
+  CHECK(kept.step_calls == run.step_calls());
+  CHECK(kept.step_calls == once.step_calls);
+  CHECK(kept.state_bytes >= once.state_bytes);
+  CHECK(kept.state_bytes <= kept.predicted_bytes);
+  CHECK(seen > 0);
+  auto const more = [](double, step_index i) { return i < 30; };
+  auto loop = cairn::checkpointed_while(step, 2.1, more, cairn::online{3}, wrt{p0, dp}, open);
+  loop.reverse(1.0, back);
+  CHECK(open.steps == n);
+  CHECK(open.slots == 3);
+  CHECK(open.step_calls == loop.step_calls());
+  CHECK(open.predicted_bytes == 0);
+  CHECK(open.state_bytes > 0);
+}

@@ -7,7 +7,6 @@
 #include <cairn/adapt/mpi/check_adjoint.hpp>
 #include <cairn/adapt/mpi/collective.hpp>
 #include <cairn/adapt/mpi/collective_error.hpp>
-#include <cairn/adapt/mpi/gradient.hpp>
 #include <cairn/adapt/mpi/loop.hpp>
 #include <cairn/adapt/mpi/mpi_plan.hpp>
 #include <cairn/adapt/mpi/node.hpp>

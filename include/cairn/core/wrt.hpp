@@ -146,6 +146,7 @@ template <class Wrt>
 struct kept_wrt {
   explicit constexpr kept_wrt(Wrt const&) noexcept {}
   static constexpr void check(char const*) noexcept {}
+  [[nodiscard]] static constexpr std::uint64_t hash() noexcept { return 0; }
 };
 template <class Params, class DP>
 class kept_wrt<wrt<Params, DP>> {
@@ -153,6 +154,7 @@ class kept_wrt<wrt<Params, DP>> {
   explicit kept_wrt(wrt<Params, DP> const& by) : watch_{by.p}, dp_{&by.dp} {}
   void check(char const* operation) const { watch_.check(operation); }
   [[nodiscard]] Params const& params() const noexcept { return watch_.params(); }
+  [[nodiscard]] std::uint64_t hash() const noexcept { return watch_.hash(); }
   [[nodiscard]] DP& gradient() const noexcept { return *dp_; }
 
  private:

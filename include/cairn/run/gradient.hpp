@@ -201,7 +201,8 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
 ///   belongs to state i+1 before the call and to state i after it
 /// \param last  in any order, each kind at most once: a `workspace` to be reused or a store, by default the sweep
 ///   allocates its own memory; an observer, called with an `event` before and after every action; `sweep_options`; a
-///   `sweep_report`; `wrt{p, dp}`: then step and adjoint take p, and adjoint and seed dp, too, before the index
+///   `sweep_report`; `wrt{p, dp}`: then step and adjoint take p, and adjoint and seed dp, too, before the index; a
+///   `collective` of the adapter for MPI: then all ranks run the sweep together
 /// \throws invalid_plan, infeasible_budget   before any step runs
 /// \throws invalid_call   if the parameters of a `wrt` change
 /// \throws nondeterminism_error   if options ask for a replay check and a state differs
@@ -217,7 +218,17 @@ auto gradient(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&
   using Wrt = detail::wrt_in<State, Plan, Last...>;
   using Asked = detail::step_refused<Step, Wrt>;
   using Settings = detail::options_asked<State, Plan, Last...>;
-  if constexpr (!detail::check_forward<StepF, State, PlanGiven, false, Wrt>())
+  if constexpr (detail::together<Last...>) {
+    if constexpr (!detail::check_together<!detail::any_budget<PlanGiven>, Last...>())
+      return detail::refuse_gradient<Asked, X0, Seed>();
+    else {
+      auto const run = [&](auto const&, auto&&... given) {
+        return gradient(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
+                        std::forward<decltype(given)>(given)...);
+      };
+      return detail::by_ranks("cairn::gradient", plan, run, std::forward<Last>(last)...);
+    }
+  } else if constexpr (!detail::check_forward<StepF, State, PlanGiven, false, Wrt>())
     return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_gradient<Asked, X0, Seed>();

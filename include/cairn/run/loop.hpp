@@ -58,6 +58,7 @@ class checkpointed_run {
     detail::sweep run{*work_, Forward::operation, options};
     run.begin(*step_, std::forward<X0>(x0), plan, {.step = form, .keeps_run = true}, Forward::knows_length);
     user_ = work_->users_.value;
+    detail::params_in::hash(*work_) = by_.hash();
     forward.template run<State>(run, *step_, *observer_);
     run.remember_turn(plan);
     by_.check(Forward::operation);
@@ -432,7 +433,8 @@ template <class Count>
 /// \param last  in any order, each kind at most once: a `workspace` or a store to be reused, which must outlive the run,
 ///   except a workspace passed as an rvalue, which moves into the run; an observer as for `gradient`, an lvalue must
 ///   outlive the run; `sweep_options`, also used in the reverse sweep; `wrt{p, dp}`: the step takes p, and the adjoints
-///   that `reverse` is given p and dp; a `sweep_report`, which must outlive the run
+///   that `reverse` is given p and dp; a `sweep_report`, which must outlive the run; a `collective`
+///   as for `gradient`
 /// Memory: `estimate` with `keeps_run`; initial and final state are kept as long as the run.
 /// \ingroup start
 template <class Step, class X0, class PlanGiven, class... Last>
@@ -443,7 +445,18 @@ template <class Step, class X0, class PlanGiven, class... Last>
   using Wrt = detail::wrt_in<State, Plan, Last...>;
   using Asked = detail::step_refused<Step, Wrt>;
   using Settings = detail::options_asked<State, Plan, Last...>;
-  if constexpr (!detail::check_forward<StepF, State, PlanGiven, false, Wrt>()) return detail::refuse_run<Asked, X0>();
+  if constexpr (detail::together<Last...>) {
+    if constexpr (!detail::check_together<!detail::any_budget<PlanGiven>, Last...>())
+      return detail::refuse_run<Asked, X0>();
+    else {
+      auto const run = [&]<class Ranks>(Ranks const& ranks, auto&&... given) {
+        return Ranks::together::keep(ranks, checkpointed_loop(std::forward<Step>(step), std::forward<X0>(x0), plan,
+                                                              std::forward<decltype(given)>(given)...));
+      };
+      return detail::by_ranks("cairn::checkpointed_loop", plan, run, std::forward<Last>(last)...);
+    }
+  } else if constexpr (!detail::check_forward<StepF, State, PlanGiven, false, Wrt>())
+    return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_no_fourth_number<detail::first_of_last<Last...>>())

@@ -14,14 +14,15 @@ namespace cairn {
 struct no_fingerprint {};
 
 /// Where a stopped sweep is to continue: steps [0, open) are still to be reversed, and `bar` belongs to state `open`.
-/// What a new process cannot know is noted beside it: the number of steps, and the `fingerprint` of the plan. A resume
-/// with another one is refused.
+/// What a new process cannot know is noted beside it: the number of steps, the `fingerprint` of the plan, and the hash
+/// of the parameters of a `wrt`. A resume with another one is refused.
 template <class Bar, class Fingerprint = no_fingerprint>
 struct resume_point {
   step_index open;  ///< steps [0, open) are still to be reversed
   Bar bar;  ///< the adjoint of state `open`
   step_index steps = -1;  ///< of the whole loop; -1 if it was not noted
   [[no_unique_address]] Fingerprint plan = {};  ///< `cairn::fingerprint(plan)`, of `<cairn/schedule/fingerprint.hpp>`
+  std::uint64_t params = 0;  ///< `work.params_hash()` of the sweep that stopped; 0 if it was not noted
 };
 /// Deduces the type of the adjoint.
 template <class Bar> resume_point(step_index, Bar) -> resume_point<Bar>;
@@ -30,6 +31,9 @@ template <class Bar> resume_point(step_index, Bar, step_index) -> resume_point<B
 /// With the fingerprint of the plan.
 template <class Bar, class Fingerprint>
 resume_point(step_index, Bar, step_index, Fingerprint) -> resume_point<Bar, Fingerprint>;
+/// With the hash of the parameters.
+template <class Bar, class Fingerprint>
+resume_point(step_index, Bar, step_index, Fingerprint, std::uint64_t) -> resume_point<Bar, Fingerprint>;
 
 namespace detail {
 
@@ -116,17 +120,30 @@ Bar sweep_from_the_way(Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoin
   return std::move(*user.bar);
 }
 
-/// \throws invalid_call   if p is not that of the sweep that stopped in the workspace
-template <class Workspace, class PlanGiven>
-[[nodiscard]] watched_params<PlanGiven> params_to_resume(Workspace& work, PlanGiven const& p) {
-  watched_params<PlanGiven> const watch{p};
-  if (std::uint64_t const noted = params_in::hash(work); noted != 0 && noted != watch.hash())
-    throw invalid_call{"cairn::resume",
-                       "the parameters p of cairn::wrt are not those of the sweep that stopped",
-                       {},
-                       "resume it with the parameters with which it began"};
-  params_in::hash(work) = watch.hash();
-  return watch;
+/// The parameters with which a stopped sweep goes on; without a `wrt` none.
+/// \param noted  their hash, as the position has it
+/// \throws invalid_call   if they are not those of the sweep that stopped, as far as its workspace or the position knows
+template <class Workspace, class Wrt>
+[[nodiscard]] auto params_to_resume(Workspace& work, [[maybe_unused]] Wrt const& by, std::uint64_t noted) {
+  bool const stopped = params_in::stopped(work);
+  std::uint64_t const known = stopped ? params_in::hash(work) : 0;
+  if constexpr (!is_wrt<Wrt>) {
+    if (noted != 0 || known != 0)
+      throw invalid_call{"cairn::resume",
+                         "the sweep that stopped had parameters, and this one has none",
+                         {},
+                         "give it cairn::wrt{p, dp} with those parameters"};
+    return kept_wrt<Wrt>{by};
+  } else {
+    watched_params const watch{by.p};
+    if ((noted != 0 && noted != watch.hash()) || (known != 0 && known != watch.hash()))
+      throw invalid_call{"cairn::resume",
+                         "the parameters p of cairn::wrt are not those of the sweep that stopped",
+                         {},
+                         "resume it with the parameters with which it began"};
+    params_in::hash(work) = watch.hash();
+    return watch;
+  }
 }
 
 }  // namespace detail
@@ -147,12 +164,12 @@ template <class Workspace, class PlanGiven>
 /// \param plan  the plan of the sweep that stopped, also an open one of `checkpointed_while`: then the number of steps
 ///   comes from the workspace of its run, or from the position
 /// \param work  the workspace of the stopped sweep, or one whose store still holds its states
-/// \param last  an observer, `sweep_options` and `wrt{p, dp}` as for `gradient`, in any order; options need a workspace
+/// \param last  an observer, `sweep_options`, `wrt{p, dp}` and a `sweep_report` as for `gradient`, in any order; options need a workspace
 ///   with options. dp holds the sum that was noted with the position, and goes on from it: adding the sums of two halves
 ///   would give other bits
 /// \throws invalid_call   unless 0 <= open <= n, x0 is the initial state, and the plan has the steps, slots and leaf of
-///   the sweep that stopped in the workspace, and the steps and the fingerprint that were noted; and if p
-///   is not that of the sweep that stopped in the workspace; otherwise as `gradient`
+///   the sweep that stopped in the workspace, and the steps and the fingerprint that were noted; and if p is not that of
+///   the sweep that stopped, as far as the workspace or the position knows its hash; otherwise as `gradient`
 template <class Step, class X0, class PlanGiven, class Bar, class Fingerprint, class Adjoint, class Workspace,
           class... Last>
 requires(schedule<PlanGiven> || open_schedule<PlanGiven>)
@@ -175,6 +192,8 @@ requires(schedule<PlanGiven> || open_schedule<PlanGiven>)
     return detail::refuse_rest<Bar, State>();
   else {
     auto by = detail::last_of<detail::last_kind::params, State, Plan>(detail::no_wrt{}, last...);
+    auto const watch = detail::params_to_resume(work, by, position.params);
+    detail::predict_nothing<State, Plan>(last...);
     auto const rest = [&](auto& run_step, auto& run_back) {
       auto const run = [&](Workspace& used, auto&& watching, auto asked) {
         return detail::rest_of_sweep<State>(run_step, x0, plan, std::move(position), run_back, used, watching, asked);
@@ -182,7 +201,6 @@ requires(schedule<PlanGiven> || open_schedule<PlanGiven>)
       return detail::in_their_places<State, Plan>(run, work, std::forward<Last>(last)...);
     };
     if constexpr (detail::is_wrt<Wrt>) {
-      detail::watched_params const watch = detail::params_to_resume(work, by.p);
       auto run_step = detail::bind_step<State>(step, by.p);
       auto run_back = detail::bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
       Bar bar = [&] {
@@ -234,6 +252,8 @@ template <class Step, class X0, class PlanGiven, class Seed, class Adjoint, clas
     return detail::refuse_gradient<Step, X0, Seed>();
   else {
     auto by = detail::last_of<detail::last_kind::params, State, PlanGiven>(detail::no_wrt{}, last...);
+    auto const watch = detail::params_to_resume(work, by, 0);
+    detail::predict_nothing<State, PlanGiven>(last...);
     auto const rest = [&](auto& run_step, auto&& from, auto& run_back) {
       auto const run = [&](Workspace& used, auto&& watching, auto asked) {
         return detail::sweep_from_the_way<Bar, State>(run_step, x0, plan, std::forward<decltype(from)>(from), run_back,
@@ -243,7 +263,6 @@ template <class Step, class X0, class PlanGiven, class Seed, class Adjoint, clas
     };
     if constexpr (!detail::is_wrt<Wrt>) return rest(step, std::forward<Seed>(seed), adjoint);
     else {
-      detail::watched_params const watch = detail::params_to_resume(work, by.p);
       detail::set_zero(by.p, by.dp);
       auto run_step = detail::bind_step<State>(step, by.p);
       auto run_back = detail::bind_adjoint<State, Bar>(adjoint, by.p, by.dp);

@@ -15,12 +15,12 @@ namespace cairn {
 /// One of the last arguments of a verb, filled in when its sweep ends: the plan that a budget chose, and its bytes. That
 /// of a run that is kept must outlive it, and is filled in again by each reverse.
 struct sweep_report {
-  step_index steps = 0;      ///< loop length n; for a chain its stages
-  slot_index slots = 0;      ///< slots of the plan; 0 for a chain
+  step_index steps = 0;      ///< loop length n; for a chain its stages, for a graph its operations
+  slot_index slots = 0;      ///< slots of the plan; 0 for chains and graphs
   wide step_calls = 0;       ///< calls of the step, or of `record`
   wide predicted_bytes = 0;  ///< most bytes at once, as counted before any step ran; 0 if they cannot be
-  wide state_bytes = 0;      ///< most bytes of states at once, as counted during the sweep; for a chain those of tapes
-                             ///< and adjoints, too
+  wide state_bytes = 0;      ///< most bytes of states at once, as counted during the sweep; for chains and graphs
+                             ///< those of tapes and adjoints, too
 };
 
 namespace detail {
@@ -56,6 +56,12 @@ class reporting {
   sweep_report* report_;
   sweep_work work_{};
 };
+/// The bytes that a plan says its sweep holds at its peak; 0 if it does not say.
+template <class Plan>
+[[nodiscard]] wide predicted_peak(Plan const& plan) {
+  if constexpr (requires { wide(plan.cost.peak); }) return wide(plan.cost.peak);
+  else return 0;
+}
 /// Notes the end of a sweep, if its observer fills in a report.
 template <class Observer>
 void end_report([[maybe_unused]] Observer& observer, [[maybe_unused]] step_index steps,

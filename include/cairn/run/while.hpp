@@ -106,7 +106,8 @@ template <class State, class Params, class KeepGoing>
 ///   a candidate runs before the candidate's own actions, and an advance that the end of the loop cuts short is shown
 ///   with the steps that ran; `sweep_options`: a replay check hashes every state of the forward run, because each may
 ///   be the last but one, and takes a snapshot of each state of an object; `wrt{p, dp}`, and then also
-///   `keep_going(x, p)` or `keep_going(x, p, i)`; a `sweep_report`, which must outlive the run
+///   `keep_going(x, p)` or `keep_going(x, p, i)`; a `sweep_report`, which must outlive the run; a `collective`
+///   of the adapter for MPI: then all ranks run the loop together, and the answer of one of them counts
 /// Step calls: each step once in the forward run, and with the first reverse `estimate(online.stopping_at(n,
 /// last_is_at_hand)).step_calls`, in which the last state but one is at hand unless the step is in place. Memory:
 /// `peak_states` and `peak_bytes` of that estimate, with `form.keeps_run`; before the length is known, at most
@@ -127,7 +128,16 @@ template <class Step, class X0, class KeepGoing, class Params, class... Last>
   else if constexpr (!detail::check_while<State, Params, Asked>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_run<Refused, X0>();
-  else if constexpr (!detail::check_last_arguments<State, Open, Last...>()) return detail::refuse_run<Refused, X0>();
+  else if constexpr (detail::together<Last...>) {
+    if constexpr (!detail::check_together<true, Last...>()) return detail::refuse_run<Refused, X0>();
+    else {
+      auto const run = [&]<class Ranks>(Ranks const& ranks, auto&&... others) {
+        return Ranks::together::until(ranks, std::forward<Step>(step), std::forward<X0>(x0), keep_going, plan,
+                                      std::forward<decltype(others)>(others)...);
+      };
+      return detail::ranks_first(run, std::forward<Last>(last)...);
+    }
+  } else if constexpr (!detail::check_last_arguments<State, Open, Last...>()) return detail::refuse_run<Refused, X0>();
   else {
     auto const by = detail::last_of<detail::last_kind::params, State, Open>(detail::no_wrt{}, last...);
     detail::predict_nothing<State, Open>(last...);

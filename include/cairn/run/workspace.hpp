@@ -51,6 +51,9 @@ class sweep;
 struct params_in {
   template <class Workspace>
   [[nodiscard]] static std::uint64_t& hash(Workspace& work) noexcept { return work.params_hash_; }
+  /// Whether that sweep has stopped before its end.
+  template <class Workspace>
+  [[nodiscard]] static bool stopped(Workspace const& work) noexcept { return work.unfinished_; }
 };
 
 }  // namespace detail
@@ -72,6 +75,8 @@ class workspace {
   [[nodiscard]] sweep_failure const& failure() const noexcept { return status_.failure; }
   /// Calls of the step (or of `record`) in the last sweep.
   [[nodiscard]] wide step_calls() const noexcept { return status_.ran; }
+  /// The hash of the p of a `wrt` of the last sweep, for `resume_point::params`; 0 if it had none.
+  [[nodiscard]] std::uint64_t params_hash() const noexcept { return params_hash_; }
   /// Frames available to the last sweep.
   [[nodiscard]] slot_index frame_count() const noexcept { return states_.frame_count(); }
   /// Frees the memory of frames, tapes, tables and hashes; the next sweep allocates it again. Ends a run that was kept
@@ -87,7 +92,7 @@ class workspace {
     tapes_.clear();
     tier_of_ = {};
     status_ = {};
-    initial_hash_ = 0;
+    initial_hash_ = params_hash_ = 0;
     unfinished_ = false;
     if constexpr (checked) ledger_ = {};
   }

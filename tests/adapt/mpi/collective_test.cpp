@@ -76,6 +76,11 @@ void parameters_are_arguments() {
   claim(run.reverse(h.seed, adjoint) == all && other == dp && dp != 0 && seen > 0);
   dp = 0;
   claim(run.reverse(h.seed, adjoint, dp) == all && other == dp);
+  // In any order.
+  dp = 0;
+  cairn::sweep_report report;
+  claim(cairn::gradient(step, h.x0, plan, h.seed, adjoint, cairn::wrt{p, dp}, report, with) == all && other == dp);
+  claim(report.steps == steps && report.state_bytes > 0);
 }
 
 void runs_are_reversed_together() {
@@ -114,6 +119,37 @@ void one_rank_decides_how_long_a_loop_is() {
                                            with.decided_by(decider).every(4));
     claim(other.steps() == length);
     claim(other.reverse(h.seed, h.backward()) == all);
+    // With parameters: step, adjoint and the functions that end the loop take them.
+    double const p = 0.5;
+    double dp = 9, right = 9;
+    auto const run_p = [&](state& x, double q, step_index i) {
+      h.step(x, i);
+      for (double& v : x) v *= q;
+    };
+    auto const stops_p = [&](state& x, double q, step_index i) {
+      run_p(x, q, i);
+      return i + 1 < 10 + 3 * h.rank;
+    };
+    auto const back_p = [&](state const& x, state& bar, double q, double& dq, step_index i) {
+      state y = x;
+      h.step(y, i);
+      for (std::size_t k = 0; k < x.size(); ++k) dq += bar[k] * y[k];
+      for (double& v : bar) v *= q;
+      h.adjoint(x, bar, i);
+    };
+    auto const expected =
+        cairn::gradient(run_p, h.x0, cairn::store_all(length), h.seed, back_p, cairn::wrt{p, right});
+    auto const own_p = [&](state const&, double q, step_index i) { return q > 0 && i < 10 + 3 * h.rank; };
+    cairn::sweep_report report;
+    auto by_asking = cairn::checkpointed_while(run_p, h.x0, own_p, cairn::online{3}, cairn::wrt{p, dp},
+                                               with.decided_by(decider), report);
+    claim(by_asking.steps() == length && report.steps == length);
+    claim(by_asking.reverse(h.seed, back_p) == expected && dp == right);
+    dp = 9;
+    auto by_step = cairn::checkpointed_while(stops_p, h.x0, [](state const&) { return true; }, cairn::online{3},
+                                             cairn::wrt{p, dp}, with.decided_by(decider).every(4));
+    claim(by_step.steps() == length);
+    claim(by_step.reverse(h.seed, back_p) == expected && dp == right);
   }
   auto const wrong = thrown_by([&] {
     auto const own = [&](state const&, step_index i) {
@@ -177,6 +213,26 @@ void one_rank_chooses_the_steps_of_all(int decider) {
   struct large {
     std::array<double, 12> all;
   };
+  // With parameters.
+  double const p = 0.5;
+  double dp = 9, right = 9;
+  auto const choose_p = [&](state const& x, double, step_index i) { return choose(x, i); };
+  auto const again_p = [&](state& x, double q, step_index i, choice const& made) {
+    again(x, i, made);
+    for (double& v : x) v *= q;
+  };
+  auto const back_p = [&](state const& x, state& bar, double q, double& dq, step_index i, choice const& made) {
+    state y = x;
+    again(y, i, made);
+    for (std::size_t k = 0; k < x.size(); ++k) dq += bar[k] * y[k];
+    for (double& v : bar) v *= q;
+    adjoint(x, bar, i, made);
+  };
+  cairn::adaptive with_p{led.agreed(choose_p), again_p};
+  auto const expected = cairn::gradient(with_p.step(), h.x0, cairn::store_all(steps), h.seed,
+                                        with_p.with_record(back_p), led, cairn::wrt{p, right});
+  claim(cairn::gradient(with_p.step(), h.x0, cairn::revolve{steps, 2}, h.seed, with_p.with_record(back_p),
+                        cairn::wrt{p, dp}, led) == expected && dp == right);
   cairn::adaptive wide{led.agreed([&](state const&, step_index) -> large {
                          large made{};
                          made.all[11] = h.rank;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chains and graphs that ranks run together: the bits of the verbs without ranks, one plan on all, and one error on
 // all.
-#include <cairn/adapt/mpi/chain_gradient.hpp>
-#include <cairn/adapt/mpi/graph_gradient.hpp>
+#include <cairn/adapt/mpi.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -93,6 +92,9 @@ void a_chain_has_the_bits_of_the_chain_alone() {
   claim(cairn::chain_gradient(net, h.x0, plan, h.seed, with.every(2), failure,
                               [&](cairn::event const&) { ++watched; }, checked) == all);
   claim(seen > 0 && seen == watched);
+  cairn::sweep_report report;  // in any order
+  claim(cairn::chain_gradient(net, h.x0, plan, h.seed, checked, report, with) == all);
+  claim(report.steps == stages && report.state_bytes > 0);
   claim(cairn::chain_gradient(net, h.x0, plan, h.seed, with.every(2), cairn::no_observer{}) == all);
 }
 
@@ -109,6 +111,9 @@ void a_graph_has_the_bits_of_the_graph_alone() {
   claim(of(cairn::graph_gradient(g.net, {g.x.is(h.x0)}, plan, {g.last.seed(h.seed)}, with.every(3),
                                  [&](cairn::event const&) { ++seen; })) == all);
   claim(seen > 0);
+  cairn::sweep_report report;
+  claim(of(cairn::graph_gradient(g.net, {g.x.is(h.x0)}, plan, {g.last.seed(h.seed)}, report, with)) == all);
+  claim(report.step_calls == cairn::wide(plan.cost.runs) && report.state_bytes > 0);
 }
 
 void plans_that_differ_run_nothing() {

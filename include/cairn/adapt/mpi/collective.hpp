@@ -50,11 +50,13 @@ class agreed_choice<Choose, arguments<Args...>> {
 };
 
 struct inside;
+struct ranks_together;
 
 }  // namespace detail
 
-/// The ranks of a communicator that run a sweep together: an argument of verbs, directly after the arguments that every
-/// call has, as in `gradient(step, x0, plan, seed, adjoint, collective{comm})`. All ranks make the call. Then
+/// The ranks of a communicator that run a sweep together: one of the last arguments of `gradient`, `checkpointed_loop`,
+/// `checkpointed_while`, `chain_gradient` and `graph_gradient`, as in `gradient(step, x0, plan, seed, adjoint,
+/// collective{comm})`. All ranks make the call. Then
 /// - plans are compared before the first step,
 /// - an exception on one rank ends the sweep on all ranks, with a `collective_error` that names rank and cause.
 ///
@@ -72,6 +74,7 @@ struct inside;
 template <bool BetweenActions = false>
 class collective {
  public:
+  using together = detail::ranks_together;  ///< for the verbs
   /// \param comm  a communicator whose ranks all make the same calls
   /// \throws invalid_call   if MPI is not running
   explicit collective(MPI_Comm comm) : meeting_{comm} {}

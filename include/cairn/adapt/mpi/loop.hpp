@@ -6,7 +6,6 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/mpi/collective.hpp>
-#include <cairn/adapt/mpi/gradient.hpp>
 #include <cairn/run/loop.hpp>
 
 namespace cairn {
@@ -42,24 +41,6 @@ class collective_run : public Run {
  private:
   detail::meeting with_;
 };
-
-/// The same as `checkpointed_loop` without `collective`, by all ranks together.
-/// \param plan  as without `collective`, but not a budget   \param with  the ranks; see `collective`   \param last  as
-///   without `collective`
-/// \throws collective_error   on all ranks, if one of them cannot go on: before any step runs if plans differ
-template <class Step, class X0, class Plan, bool BetweenActions, class... Last>
-[[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x0, Plan const& plan, collective<BetweenActions> with,
-                                     Last&&... last) {
-  if constexpr (!detail::check_plan_of_ranks<Plan>()) return detail::refuse_run<Step, X0>();
-  else {
-    auto const run = [&](auto&&... given) {
-      return collective_run{checkpointed_loop(std::forward<Step>(step), std::forward<X0>(x0), plan,
-                                              std::forward<decltype(given)>(given)...),
-                            detail::inside::of(with)};
-    };
-    return detail::run_with_extras(with, "cairn::checkpointed_loop", plan, run, std::forward<Last>(last)...);
-  }
-}
 
 }  // namespace cairn
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file while.hpp  A loop whose length all ranks learn together, when it ends.
+/// \file while.hpp  How ranks run verbs together, and a loop whose length they learn together, when it ends.
 #include <memory>
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/mpi/collective.hpp>
-#include <cairn/adapt/mpi/gradient.hpp>
+#include <cairn/adapt/mpi/detail/extras.hpp>
 #include <cairn/adapt/mpi/loop.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/run/while.hpp>
@@ -36,49 +36,46 @@ struct noted_step {
   }
 };
 
-}  // namespace detail
-
-/// The same as `checkpointed_while` without `collective`, by all ranks together: the loop has one length on all ranks.
-/// \param keep_going  called on all ranks, exactly once for each state; the answer of the rank that decides counts, see
-///   `collective::decided_by`. The same holds for a step that returns bool
-/// \param with  the ranks; see `collective`   \param last  as without `collective`, without `wrt`
-/// \throws collective_error   on all ranks, if one of them cannot go on: before any step runs if plans differ, as far
-///   as their slots and first actions show
-/// Cost: one reduction of 128 bytes a step in the forward pass.
-template <class Step, class X0, class KeepGoing, class Params, bool BetweenActions, class... Last>
-[[nodiscard]] auto checkpointed_while(Step&& step, X0&& x0, KeepGoing&& keep_going, Params const& plan,
-                                      collective<BetweenActions> with, Last&&... last) {
-  using State = std::remove_cvref_t<X0>;
-  using StepF = std::decay_t<Step>;
-  using Asked = std::remove_reference_t<KeepGoing>;
-  constexpr bool fixed = !(detail::is_wrt<Last> || ... || false);
-  static_assert(fixed,
-                "cairn: a loop of unknown length that ranks run together takes no cairn::wrt; let step and adjoint "
-                "capture their parameters");
-  constexpr char const* operation = "cairn::checkpointed_while";
-  if constexpr (!detail::check_forward<StepF, State, step_index, true>()) return detail::refuse_run<Step, X0>();
-  else if constexpr (!fixed || !detail::check_while<State, Params, Asked>()) return detail::refuse_run<Step, X0>();
-  else {
-    auto const& ranks = detail::inside::of(with);
+/// How verbs are run by all ranks together; see `joins_ranks`.
+struct ranks_together {
+  template <class Ranks, class Plan, class Run, class... Last>
+  static auto run(Ranks const& with, char const* operation, Plan const& plan, Run const& run, Last&&... last) {
+    return run_with_extras(with, operation, plan, run, std::forward<Last>(last)...);
+  }
+  template <class Ranks, class Run>
+  static auto keep(Ranks const& with, Run&& run) { return collective_run{std::move(run), inside::of(with)}; }
+  /// The answer of the rank that decides counts, and so does its answer where a step returns one.
+  template <class Ranks, class Step, class X0, class KeepGoing, class Plan, class... Last>
+  static auto until(Ranks const& with, Step&& step, X0&& x0, KeepGoing& keep_going, Plan const& plan, Last&&... last) {
+    using State = std::remove_cvref_t<X0>;
+    using StepF = std::decay_t<Step>;
+    using Wrt = wrt_in<State, open_plan<Plan>, Last...>;
+    constexpr char const* operation = "cairn::checkpointed_while";
+    auto const& ranks = inside::of(with);
+    auto const by = last_of<last_kind::params, State, open_plan<Plan>>(no_wrt{}, last...);
     std::shared_ptr<bool> more;
     auto const all_keep_going = [&](State const& x, step_index const i) {
-      bool const own = detail::ask(keep_going, x, i);
+      bool own = false;
+      if constexpr (!is_wrt<Wrt>) own = ask(keep_going, x, i);
+      else {
+        asked_with<KeepGoing, State, Wrt> asked{keep_going, by.p};
+        own = ask(asked, x, i);
+      }
       return ranks.agreed(operation, own && *more);
     };
-    auto const run = [&](auto&&... given) {
+    auto const loop = [&](auto&&... given) {
       more = std::make_shared<bool>(true);
-      auto const loop = [&]<class Own>(Own&& own_step) {
-        return collective_run{
-            checkpointed_while(std::forward<Own>(own_step), std::forward<X0>(x0), all_keep_going, plan,
-                               std::forward<decltype(given)>(given)...),
-            ranks};
+      auto const run = [&]<class Own>(Own&& own_step) {
+        return keep(with, checkpointed_while(std::forward<Own>(own_step), std::forward<X0>(x0), all_keep_going, plan,
+                                             std::forward<decltype(given)>(given)...));
       };
-      if constexpr (detail::shape_of_step<StepF, State>().stops)
-        return loop(detail::noted_step<StepF, State>{std::forward<Step>(step), more});
-      else return loop(std::forward<Step>(step));
+      if constexpr (shapes_with<Wrt>::template step<StepF, State>().stops)
+        return run(noted_step<StepF, State>{std::forward<Step>(step), more});
+      else return run(std::forward<Step>(step));
     };
-    return detail::run_with_extras(with, operation, plan, run, std::forward<Last>(last)...);
+    return run_with_extras(with, operation, plan, loop, std::forward<Last>(last)...);
   }
-}
+};
 
+}  // namespace detail
 }  // namespace cairn

@@ -30,8 +30,10 @@ concept counted_budget = requires(PlanGiven const& p, sweep_form form, sweep_siz
 template <class PlanGiven>
 concept measured_budget = requires { requires schedule<typename PlanGiven::measures>; };
 template <class PlanGiven>
+concept any_budget = counted_budget<PlanGiven> || measured_budget<PlanGiven>;
+template <class PlanGiven>
 concept plan_or_steps = schedule<PlanGiven> ||(std::is_integral_v<PlanGiven> && !std::is_same_v<PlanGiven, bool>) ||
-                        counted_budget<PlanGiven> || measured_budget<PlanGiven>;
+                        any_budget<PlanGiven>;
 template <class T>
 concept owning_pointer = requires {
   typename T::deleter_type;

@@ -52,17 +52,6 @@ struct chain_seed_for<Stages, X0, Seed, wrt<Params, DP>> {
   using type = decltype(chain_seed_with<typename chain_types<Stages, X0>::last>(
       std::declval<Seed>(), std::declval<wrt<Params, DP> const&>(), std::declval<watched_params<Params> const&>()));
 };
-template <class Stages, class Wrt>
-[[nodiscard]] consteval stage_fault fault_of_params() {
-  return is_wrt<Wrt> && of_any_stages<Stages> ? stage_fault::any_params : stage_fault::none;
-}
-/// The bytes that a plan says its sweep holds at its peak; 0 if it does not say.
-template <class Plan>
-[[nodiscard]] wide predicted_peak(Plan const& plan) {
-  if constexpr (requires { wide(plan.cost.peak); }) return wide(plan.cost.peak);
-  else return 0;
-}
-
 /// The likely result type of a refused call.
 template <class Stages, class X0>
 struct refused_adjoint : first_returned<std::conditional_t<of_any_stages<Stages>, stage_value, X0>> {};
@@ -172,7 +161,7 @@ auto obey_chain(Stages& stages, X0 const& x0, Plan const& plan, Seed&& seed, Res
 ///   recomputation, with `every_step` all of them; 8 to 9 bytes per state. The first state that a store brings back is
 ///   run on by its stage once more; for that moment one more state exists; `wrt{p, dp}`: forward and record may take p,
 ///   and backward p and dp, after the values and before the stage's number, and the seed p and dp; for a vector of stages
-///   24 bytes per stage; a `sweep_report`
+///   24 bytes per stage; a `sweep_report`; a `collective` of the adapter for MPI: then all ranks run the chain together
 /// \returns the adjoint of x0; for `any_stage` in a stage_value
 /// \throws invalid_schedule, invalid_plan   before any stage runs, for a plan that these stages cannot obey
 /// \throws nondeterminism_error   from a replay check, in which stages are steps
@@ -184,7 +173,15 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
   using Wrt = detail::chain_wrt<Rest...>;
   using State = typename detail::bound_stages<Given, Wrt>::type;
   using refused = detail::refused_adjoint<Given, X0>;
-  if constexpr (!detail::check_stages<detail::fault_of_extras<Rest...>()>())
+  if constexpr (detail::together<Rest...>) {
+    if constexpr (!detail::check_together<true, Rest...>()) return detail::refuse<typename refused::type>();
+    else {
+      auto const run = [&](auto const&, auto&&... given) {
+        return chain_gradient(stages, x0, plan, std::forward<Seed>(seed), std::forward<decltype(given)>(given)...);
+      };
+      return detail::by_ranks("cairn::chain_gradient", plan, run, std::forward<Rest>(rest)...);
+    }
+  } else if constexpr (!detail::check_stages<detail::fault_of_extras<Rest...>()>())
     return detail::refuse<typename refused::type>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse<typename refused::type>();
   else if constexpr (!detail::check_stages<detail::fault_of_params<Given, Wrt>()>())

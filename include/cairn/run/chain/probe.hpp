@@ -13,6 +13,7 @@
 #include <cairn/core/detail/stage_checks.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
+#include <cairn/run/chain/detail/with_params.hpp>
 #include <cairn/run/chain/detail/sweep.hpp>
 #include <cairn/run/detail/short_calls.hpp>
 #include <cairn/run/detail/timings.hpp>
@@ -261,6 +262,26 @@ template <class Clock, class Stages, class X0, class Seed>
         return detail::probed_chain<Clock, memory>(stages, x0, seed, tried);
       }
     }
+  }
+}
+/// The same for a chain with parameters, given as to `chain_gradient`. It adds to a copy of dp, never to dp itself.
+template <class Clock, class Stages, class X0, class Seed, class Params, class DP>
+[[nodiscard]] chain chain_probe(Stages&& stages, X0 const& x0, Seed&& seed, wrt<Params, DP> by, int tried = 3) {
+  using Given = std::remove_reference_t<Stages>;
+  using Wrt = wrt<Params, DP>;
+  using State = typename detail::bound_stages<Given, Wrt>::type;
+  if constexpr (!detail::check_wrt<Wrt>()) return {};
+  else if constexpr (!detail::check_stages<detail::fault_of_params<Given, Wrt>()>()) return {};
+  else if constexpr (!detail::check_stages<detail::fault_of_chain_forward<State, X0, std::vector<action>>()>())
+    return {};
+  else {
+    auto scratch = detail::copy_of(by.dp);
+    detail::set_zero(by.p, scratch);
+    Wrt const with{by.p, scratch};
+    detail::watched_params const watch{by.p};
+    auto bound = detail::stages_with_params(stages, with);
+    auto&& from = detail::chain_seed_with<typename detail::chain_types<State, X0>::last>(seed, with, watch);
+    return chain_probe<Clock>(bound, x0, from, tried);
   }
 }
 

@@ -3,6 +3,7 @@
 /// \file one_of.hpp  Arguments after the fixed ones of a call, in any order.
 #include <cstddef>
 #include <type_traits>
+#include <utility>
 #include <cairn/core/event.hpp>
 #include <cairn/run/sweep_failure.hpp>
 
@@ -41,6 +42,45 @@ template <bool... Is, class Otherwise, class... Rest>
     }();
     return argument_at<place>(rest...);
   }
+}
+
+/// An argument with which several processes run a sweep together, such as `collective` of the adapter for MPI. Its
+/// member type `together` has run(ranks, operation, plan, run, last...), which calls run(last...) in their way;
+/// keep(ranks, run) for a run that is kept; and until(ranks, step, x0, keep_going, plan, last...) for a loop of unknown
+/// length.
+template <class T>
+concept joins_ranks = requires { typename std::remove_cvref_t<T>::together; };
+template <class... Last> inline constexpr bool together = (joins_ranks<Last> || ... || false);
+
+/// Calls then(ranks, others...).
+template <class Then, class First, class... Rest>
+decltype(auto) ranks_first(Then const& then, First&& first, Rest&&... rest) {
+  if constexpr (joins_ranks<First>) return then(first, std::forward<Rest>(rest)...);
+  else
+    return ranks_first(
+        [&](auto const& ranks, auto&&... others) -> decltype(auto) {
+          return then(ranks, std::forward<First>(first), std::forward<decltype(others)>(others)...);
+        },
+        std::forward<Rest>(rest)...);
+}
+/// Calls run(ranks, others...) as one sweep of all ranks.
+template <class Plan, class Run, class... Last>
+auto by_ranks(char const* operation, Plan const& plan, Run const& run, Last&&... last) {
+  auto const then = [&]<class Ranks>(Ranks const& ranks, auto&&... others) {
+    auto const one = [&](auto&&... given) { return run(ranks, std::forward<decltype(given)>(given)...); };
+    return Ranks::together::run(ranks, operation, plan, one, std::forward<decltype(others)>(others)...);
+  };
+  return ranks_first(then, std::forward<Last>(last)...);
+}
+/// \tparam Planned  there is a plan, from which all ranks run the same steps
+template <bool Planned, class... Last>
+[[nodiscard]] consteval bool check_together() {
+  constexpr bool once = at_most_one<joins_ranks<Last>...>;
+  static_assert(once, "cairn: two arguments of the same kind follow; give each kind once");
+  static_assert(Planned,
+                "cairn: ranks that run a sweep together need one plan, not a budget, from which each rank would make "
+                "or measure its own; let all of them agree on one, a loop by cairn::mpi_plan(comm, budget, work)");
+  return once && Planned;
 }
 
 }  // namespace cairn::detail

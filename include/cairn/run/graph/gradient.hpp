@@ -14,6 +14,7 @@
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/stage_value.hpp>
+#include <cairn/core/wrt.hpp>
 #include <cairn/run/detail/action_range.hpp>
 #include <cairn/core/detail/in_use.hpp>
 #include <cairn/run/detail/one_of.hpp>
@@ -24,7 +25,10 @@
 #include <cairn/run/graph/probe.hpp>
 #include <cairn/run/graph/value.hpp>
 #include <cairn/run/graph/workspace.hpp>
+#include <cairn/core/wrt.hpp>
 #include <cairn/run/sweep_failure.hpp>
+#include <cairn/run/sweep_report.hpp>
+#include <cairn/run/sweep_report.hpp>
 
 namespace cairn {
 namespace detail {
@@ -160,7 +164,8 @@ class graph_use {
 ///   an exception came from; `sweep_options`: with a `replay_check`, values that are made again are compared with their
 ///   first value, with `checkpoints` those that no further repeated run reads, with `every_step` all of them; 18 bytes
 ///   per operation; a `graph_workspace` variable to be reused, which then holds the adjoints; by default the run
-///   allocates its own memory
+///   allocates its own memory; a `sweep_report`; a `collective` of the adapter for MPI: then all ranks run the graph
+///   together, by a plan and not by a budget
 /// \throws invalid_schedule, invalid_call, invalid_plan  before any operation runs, for a plan that the graph cannot
 ///   obey, and for inputs and seeds of another graph; exceptions of operations, adjoints, seeds and the observer pass
 ///   through unchanged after everything held is released
@@ -175,19 +180,33 @@ template <class Plan, class... Rest>
   static_assert(lists,
                 "cairn: the plan of a graph must be a list of actions, or have a member actions that is one, or be a "
                 "cairn::graph_budget variable");
-  constexpr bool known = ((detail::is_failure<Rest> || detail::is_options<Rest> || detail::is_graph_workspace<Rest> ||
-                           detail::observes<Rest>)&&...);
+  constexpr bool on_inputs = !(detail::is_wrt<Rest> || ... || false);
+  static_assert(on_inputs,
+                "cairn: the parameters of a graph are inputs, whose adjoints it gives; cairn::wrt is for loops and "
+                "chains");
+  constexpr bool known =
+      !on_inputs || ((detail::is_failure<Rest> || detail::is_options<Rest> || detail::is_graph_workspace<Rest> ||
+                      detail::is_report<Rest> || detail::joins_ranks<Rest> || detail::observes<Rest>)&&...);
   static_assert(known,
-                "cairn: after the seeds of a graph may come an observer, a sweep_failure, cairn::sweep_options and a "
-                "cairn::graph_workspace variable");
+                "cairn: what follows the seeds of a graph may be, in any order, an observer, cairn::sweep_options, and "
+                "variables of type cairn::sweep_failure, cairn::graph_workspace and cairn::sweep_report; one argument "
+                "is none of these");
   constexpr bool once = !known || (detail::at_most_one<detail::is_failure<Rest>...> &&
                                    detail::at_most_one<detail::is_options<Rest>...> &&
                                    detail::at_most_one<detail::is_graph_workspace<Rest>...> &&
+                                   detail::at_most_one<detail::is_report<Rest>...> &&
                                    detail::at_most_one<detail::observes<Rest>...>);
-  static_assert(once,
-                "cairn: at most one observer, one cairn::sweep_failure, one cairn::sweep_options and one "
-                "cairn::graph_workspace follow the seeds of a graph");
-  if constexpr (lists && known && once) {
+  static_assert(once, "cairn: two arguments of the same kind follow the seeds of a graph; give each kind once");
+  if constexpr (!lists || !on_inputs || !known || !once) return {net, {}, 0};
+  else if constexpr (detail::together<Rest...>) {
+    if constexpr (!detail::check_together<!budgets, Rest...>()) return {net, {}, 0};
+    else {
+      auto const run = [&](auto const&, auto&&... given) {
+        return graph_gradient(net, inputs, plan, seeds, std::forward<decltype(given)>(given)...);
+      };
+      return detail::by_ranks("cairn::graph_gradient", plan, run, std::forward<Rest>(rest)...);
+    }
+  } else {
     constexpr char const* who = "cairn::graph_gradient";
     constexpr bool checks = (detail::is_options<Rest> || ... || false);
     constexpr bool in_workspace = (detail::is_graph_workspace<Rest> || ... || false);
@@ -201,21 +220,32 @@ template <class Plan, class... Rest>
     graph_workspace& work = detail::one_of<detail::is_graph_workspace<Rest>...>(own, rest...);
     failure = {};
     detail::graph_use use{work, who};
-    auto const run = [&](auto const& actions) {
-      return use.run<checks>(net, actions, inputs, seeds, observer, failure, asked.verify, in_workspace);
+    auto const run = [&](auto const& actions, [[maybe_unused]] auto const& of) {
+      auto const watched = [&](auto& watching) {
+        return use.run<checks>(net, actions, inputs, seeds, watching, failure, asked.verify, in_workspace);
+      };
+      if constexpr (!(detail::is_report<Rest> || ... || false)) return watched(observer);
+      else {
+        sweep_report none;
+        sweep_report& report = detail::one_of<detail::is_report<Rest>...>(none, rest...);
+        detail::reporting<decltype(observer)> counts{observer, report};
+        std::int64_t const most = watched(counts);
+        report = {net.size(), 0, counts.runs(), detail::predicted_peak(of), wide(most)};
+        return most;
+      }
     };
     std::int64_t peak = 0;
-    if constexpr (!budgets) peak = run(detail::actions_in(plan));
+    if constexpr (!budgets) peak = run(detail::actions_in(plan), plan);
     else {
       using clock = typename std::remove_reference_t<Plan>::clock;
       if (operation_graph const& told = use.told(net); !plan.has_plan_for(told))
         plan.plan_for(told, graph_probe<clock>(net, inputs, seeds));
-      peak = run(plan.plan().actions);
+      peak = run(plan.plan().actions, plan.plan());
       plan.ran(peak);
     }
     if constexpr (in_workspace) return {net, work, peak};
     else return {net, use.take_adjoints(), peak};
-  } else return {net, {}, 0};
+  }
 }
 
 }  // namespace cairn

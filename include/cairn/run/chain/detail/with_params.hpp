@@ -172,6 +172,10 @@ template <class Params, class DP, stage_tuple Stages>
       },
       stages);
 }
+template <class Stages, class Wrt>
+[[nodiscard]] consteval stage_fault fault_of_params() {
+  return is_wrt<Wrt> && of_any_stages<Stages> ? stage_fault::any_params : stage_fault::none;
+}
 /// The type of the stages that a sweep runs.
 template <class Stages, class Wrt> struct bound_stages { using type = Stages; };
 template <class Stages, class Params, class DP>
