@@ -1,4 +1,4 @@
-// error: what follows the seed is an observer
+// error: what follows the seed may be, in any order, an observer
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>

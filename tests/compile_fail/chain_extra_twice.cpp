@@ -1,4 +1,4 @@
-// error: at most one observer, one store
+// error: two arguments of the same kind follow the seed; give each kind once
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <vector>

@@ -1,4 +1,4 @@
-// error: at most one observer, one cairn::sweep_failure, one cairn::sweep_options and one cairn::graph_workspace follow the seeds of a graph
+// error: two arguments of the same kind follow the seeds of a graph; give each kind once
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/graph.hpp>
 #include <vector>

@@ -245,7 +245,10 @@ class adaptive {
                 "cairn: adaptive{first, again} needs `record = first(x, i)` that returns a value to keep, and whose "
                 "parameters are types, not auto");
   /// Whether `first` is called without parameters of a loop; one that takes p is checked where p is known.
-  static constexpr bool plain = detail::calls_at_step<First, State&> && !detail::floating_index<First, State&>;
+  static constexpr bool plain = [] {
+    if constexpr (!chooses || !owns) return true;
+    else return detail::calls_at_step<First, State&> && !detail::floating_index<First, State&>;
+  }();
   static_assert(!chooses || !owns || !plain || detail::calls_with_record<Again, Record, State&>,
                 "cairn: adaptive{first, again} needs `again(x, i, record)`, which repeats the step that `first` "
                 "recorded; i may be left out");
@@ -302,19 +305,16 @@ class adaptive {
   };
   class repeatable {
    public:
-    void operator()(State& x, step_index i) const {
-      static_assert(plain,
-                    "cairn: the `first` of this cairn::adaptive takes parameters; give the verb cairn::wrt{p, dp}");
-      if constexpr (plain) owner_->run(plain_functions{*owner_}, x, i, loop_);
+    static constexpr bool needs_params = !plain;
+    void operator()(State& x, step_index i) const
+      requires plain
+    {
+      owner_->run(plain_functions{*owner_}, x, i, loop_);
     }
     template <class, class Params>
     static consteval detail::step_shape step_with() {
-      constexpr bool fits = with_p<Params>::fits;
-      static_assert(fits,
-                    "cairn: with parameters adaptive{first, again} needs `record = first(x, p, i)` and `again(x, p, i, "
-                    "record)`: p comes before i, which may be left out; a generic function takes p by reference");
-      if constexpr (fits) return {step_form::in_place, true, false, detail::fault::none};
-      else return detail::no_step(detail::fault::refers);  // reported above
+      if constexpr (!with_p<Params>::fits) return detail::no_step(detail::fault::part);
+      else return {step_form::in_place, true, false, detail::fault::none};
     }
     template <class, class Params>
     [[nodiscard]] auto with_params(Params const& p) const { return repeatable_with<Params>{*owner_, loop_, p}; }

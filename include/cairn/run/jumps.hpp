@@ -92,6 +92,21 @@ struct jump_maps {
     return reverses;
   }
 
+  /// Whether the map can be called in a loop with parameters, and its adjoint.
+  template <class State, class Params>
+  static consteval bool jump_fits() {
+    constexpr auto with = shape_of_step_with<Jump, State, Params>(), without = shape_of_step<Jump, State>();
+    if constexpr (with.wrong == fault::none) return with.form != step_form::out_of_place && !with.stops;
+    else return without.wrong == fault::none && without.form != step_form::out_of_place && !without.stops;
+  }
+  template <class State, class Bar, class Params, class DP>
+  static consteval bool adjoint_fits() {
+    if constexpr (constexpr auto with = shape_of_adjoint_with<Adjoint, State, Bar, Params, DP>();
+                  with.wrong == fault::none)
+      return with.form == adjoint_form::one_step;
+    else return shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step;
+  }
+
   template <class State>
   void run(State& x, step_index i) const {
     if constexpr (check_jump<State>()) move_on(*jump, x, i);
@@ -124,6 +139,8 @@ struct jump_of_step : jump_maps<Jump, Adjoint> {
   step_index step = 0;
   bool after = false;
 
+  template <class State, class Params>
+  static consteval bool fits() { return jump_of_step::template jump_fits<State, Params>(); }
   /// For the step of a loop with parameters.
   template <class State, class Params>
   [[nodiscard]] auto with_params(Params const& p) const {
@@ -176,6 +193,13 @@ struct condition_with_params {
   static constexpr bool takes = indexed<State> || (reads<State>::template before<> &&
                                                    !narrows<Fn, Params, arguments<State const&>>);
   template <class State>
+  static consteval bool fits() {
+    if constexpr (takes<State>) {
+      using answer = decltype(std::declval<condition_with_params const&>()(std::declval<State const&>(), step_index{}));
+      return std::is_same_v<std::remove_cvref_t<answer>, bool>;
+    } else return calls<Fn, State const&, step_index const&> || calls<Fn, State const&>;
+  }
+  template <class State>
   decltype(auto) operator()(State const& x, step_index const& i) const {
     if constexpr (indexed<State>) return call_lending(condition, x, p, i);
     else return call_lending(condition, x, p);
@@ -187,6 +211,11 @@ struct jump_on_condition : jump_maps<Jump, Adjoint> {
   using Condition = std::remove_reference_t<KeptCondition>;
   kept_callable<KeptCondition> condition;
 
+  template <class State, class Params>
+  static consteval bool fits() {
+    return jump_on_condition::template jump_fits<State, Params>() &&
+           condition_with_params<Condition, Params>::template fits<State>();
+  }
   template <class State, class Params>
   [[nodiscard]] auto with_params(Params const& p) const {
     using bound = decltype(this->template bound_jump<State>(p));
@@ -522,6 +551,7 @@ struct jumps_step {
   static consteval step_shape step_with() {
     constexpr auto read = shape_of_step_with<inner_step, State, Params>();
     if constexpr (read.wrong != fault::none) return read;
+    else if constexpr (!(Jump::template fits<State, Params>() && ...)) return no_step(fault::part);
     else
       return {read.form == step_form::out_of_place ? read.form : step_form::in_place, true, read.stops, fault::none};
   }
@@ -592,6 +622,7 @@ struct jumps_adjoint {
   static consteval adjoint_shape adjoint_with() {
     constexpr auto read = shape_of_adjoint_with<inner_back, State, Bar, Params, DP>();
     if constexpr (read.form == adjoint_form::none) return read;
+    else if constexpr (!(Jump::template adjoint_fits<State, Bar, Params, DP>() && ...)) return no_adjoint(fault::part);
     else return {read.form, true, false, false, false, fault::none};
   }
   template <class State, class Bar, class Params, class DP>

@@ -174,13 +174,22 @@ template <class Step, class State, class Plan, bool MayStop = false, class Wrt =
                    two = shape.wrong == fault::shape && has_both_ways<Step>;
     constexpr bool stops = shape.stops && !MayStop,
                    moves = shape.form != step_form::none && !copied_state<State> && shape.form != step_form::in_place;
-    constexpr bool fits = (shape.wrong != fault::shape && shape.wrong != fault::tape) || whole || two || !placed,
+    constexpr bool part = shape.wrong == fault::part,
+                   without = !with_p && shape.wrong == fault::shape && needs_params<std::remove_cv_t<Step>>;
+    constexpr bool fits =
+                       (shape.wrong != fault::shape && shape.wrong != fault::tape) || whole || two || !placed || without,
                    result = shape.wrong == fault::result, unchanged = shape.wrong == fault::unchanged;
     constexpr bool both = shape.wrong == fault::both, floating = shape.wrong == fault::floating && placed,
                    two_readings = shape.wrong == fault::two_readings, narrow = shape.wrong == fault::narrow;
     static_assert(placed || whole || two,
                   "cairn: with parameters the step is `step(x, p, i)`, `x1 = step(x, p, i)` or `step(x, x1, p, i)`: p "
                   "comes before i, which may be left out; a generic step takes p by reference, `auto const& p`");
+    static_assert(!part,
+                  "cairn: with parameters cairn::adaptive needs `record = first(x, p, i)` and `again(x, p, i, record)`, "
+                  "and a jump or its condition takes x, or x and p, and then i: p comes before i, which may be left out; "
+                  "a generic function takes p by reference");
+    static_assert(!without,
+                  "cairn: the `first` of this cairn::adaptive takes parameters; give the verb cairn::wrt{p, dp}");
     static_assert(!whole,
                   "cairn: this object has a member step() but is not a step itself; pass `loop.step()`");
     static_assert(!two,
@@ -313,7 +322,7 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
     constexpr bool with_p = is_wrt<Wrt>,
                    placed = !with_p || (shape.wrong != fault::params && shape.wrong != fault::shape &&
                                         shape.wrong != fault::tape && shape.wrong != fault::floating);
-    constexpr bool adds = shape.wrong != fault::sum;
+    constexpr bool adds = shape.wrong != fault::sum, part = shape.wrong == fault::part;
     constexpr bool whole = shape.wrong == fault::shape && has_both_ways<Adjoint>;
     constexpr bool fits = shape.wrong != fault::shape || whole || std::is_same_v<Bar, library_bar> || !placed,
                    result = shape.wrong == fault::result,
@@ -329,6 +338,9 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
                   "cairn: with parameters the adjoint is `adjoint(x, bar, p, dp, i)`, `adjoint(x, x1, bar, p, dp, i)`, "
                   "`adjoint(x, bar, p, dp, first, last)` or cairn::recorded{record(x, p, i), reverse(tape, bar, p, dp, "
                   "i)}: p and dp come before i; a generic adjoint takes them by reference, `auto& dp`");
+    static_assert(!part,
+                  "cairn: the adjoint of a jump must be `adjoint(x, bar)` or `adjoint(x, bar, i)`, where x is the state "
+                  "before the jump; with cairn::wrt it may take p and `auto& dp` before i");
     static_assert(adds, "cairn: the adjoint adds to dp, so it takes dp by a reference that is not const");
     static_assert(!whole,
                   "cairn: this object has a step and an adjoint but is neither itself; pass its members, `loop.step` "
