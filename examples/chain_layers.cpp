@@ -4,15 +4,17 @@
 // the same in every bit. `chain_layers FILE.svg` draws the memory of each plan.
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
+#include <cairn/core/wrt.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
 #include <cairn/plan/text/chain_svg.hpp>
 #include <cairn/plan/text/memory_lines.hpp>
@@ -29,15 +31,16 @@ struct image {
   vector cells;
 };
 
+/// What is learned: the filters of the convolutions, and the scale of the dense layer.
+struct weights {
+  std::array<vector, 9> filters;
+  double scale = 0.1;
+};
+
 /// 3 x 3 weights for each pair of channels, then a ramp: what is negative becomes 0. Its own output says where.
 struct convolution {
-  std::size_t from, to;
-  vector w, w_bar;
+  std::size_t number, from, to;  // number: of its filters
 
-  convolution(std::size_t channels_in, std::size_t channels_out)
-      : from{channels_in}, to{channels_out}, w(9 * channels_in * channels_out), w_bar(w.size()) {
-    for (std::size_t k = 0; k < w.size(); ++k) w[k] = 0.5 * std::sin(double(7 * k + 3)) / std::sqrt(double(from));
-  }
   /// Calls f(weight, cell of x, cell of y).
   template <class F>
   void each(std::size_t side, F f) const {
@@ -48,13 +51,16 @@ struct convolution {
             for (std::size_t c = 1; c + 1 < side; ++c)
               f(9 * (b * from + a) + k, (a * side + r + k / 3 - 1) * side + c + k % 3 - 1, (b * side + r) * side + c);
   }
-  [[nodiscard]] image forward(image const& x) const {
+  [[nodiscard]] image forward(image const& x, weights const& p) const {
+    vector const& w = p.filters[number];
     image y{to, x.side, vector(to * x.side * x.side)};
     each(x.side, [&](std::size_t k, std::size_t in, std::size_t out) { y.cells[out] += w[k] * x.cells[in]; });
     for (double& cell : y.cells) cell = std::max(cell, 0.0);
     return y;
   }
-  [[nodiscard]] image backward(image const& x, image const& y, image&& bar) {
+  [[nodiscard]] image backward(image const& x, image const& y, image&& bar, weights const& p, weights& by_p) const {
+    vector const& w = p.filters[number];
+    vector& w_bar = by_p.filters[number];
     for (std::size_t k = 0; k < bar.cells.size(); ++k)
       if (y.cells[k] == 0) bar.cells[k] = 0;
     image x_bar{from, x.side, vector(x.cells.size())};
@@ -102,17 +108,16 @@ struct pooling {
 /// Sums of all cells with weights of their own: from here on the state is a vector.
 struct dense {
   std::size_t out;
-  double w = 0.1, w_bar = 0;
-  [[nodiscard]] vector forward(image const& x) const {
+  [[nodiscard]] vector forward(image const& x, weights const& p) const {
     vector y(out);
-    for (std::size_t k = 0; k < x.cells.size(); ++k) y[k % out] += w * std::cos(double(k)) * x.cells[k];
+    for (std::size_t k = 0; k < x.cells.size(); ++k) y[k % out] += p.scale * std::cos(double(k)) * x.cells[k];
     return y;
   }
-  [[nodiscard]] image backward(image const& x, vector const& bar) {
+  [[nodiscard]] image backward(image const& x, vector const& bar, weights const& p, weights& by_p) const {
     image x_bar{x.channels, x.side, vector(x.cells.size())};
     for (std::size_t k = 0; k < x.cells.size(); ++k) {
-      x_bar.cells[k] = w * std::cos(double(k)) * bar[k % out];
-      w_bar += std::cos(double(k)) * x.cells[k] * bar[k % out];
+      x_bar.cells[k] = p.scale * std::cos(double(k)) * bar[k % out];
+      by_p.scale += std::cos(double(k)) * x.cells[k] * bar[k % out];
     }
     return x_bar;
   }
@@ -134,31 +139,42 @@ struct cross_entropy {
   }
 };
 
-std::vector<cairn::any_stage> network() {
-  std::vector<cairn::any_stage> layers;
-  std::size_t channels = 1;
-  for (std::size_t const width : {std::size_t{8}, std::size_t{16}, std::size_t{32}}) {
-    for (int k = 0; k < 3; ++k) layers.emplace_back(convolution{std::exchange(channels, width), width});
-    layers.emplace_back(pooling{});
+/// Three groups of three convolutions and a pooling, then the two layers that end in a number.
+auto network() {
+  using conv = convolution;
+  return std::tuple{conv{0, 1, 8},   conv{1, 8, 8},   conv{2, 8, 8},   pooling{},
+                    conv{3, 8, 16},  conv{4, 16, 16}, conv{5, 16, 16}, pooling{},
+                    conv{6, 16, 32}, conv{7, 32, 32}, conv{8, 32, 32}, pooling{},
+                    dense{10},       cross_entropy{}};
+}
+weights first_weights() {
+  weights made;
+  std::size_t const channels[] = {1, 8, 8, 8, 16, 16, 16, 32, 32, 32};
+  for (std::size_t layer = 0; layer < 9; ++layer) {
+    vector& w = made.filters[layer];
+    w.resize(9 * channels[layer] * channels[layer + 1]);
+    for (std::size_t k = 0; k < w.size(); ++k)
+      w[k] = 0.5 * std::sin(double(7 * k + 3)) / std::sqrt(double(channels[layer]));
   }
-  layers.emplace_back(dense{10});
-  layers.emplace_back(cross_entropy{});
-  return layers;
+  return made;
 }
 
 int main(int count, char** words) {
   image digit{1, 32, vector(1024)};
   for (std::size_t k = 0; k < digit.cells.size(); ++k) digit.cells[k] = std::sin(0.37 * double(k)) + 0.5;
 
-  auto weighed = network();
-  cairn::chain const work = cairn::chain_probe<std::chrono::steady_clock>(weighed, digit, 1.0);
+  auto const layers = network();
+  weights const w = first_weights();
+  weights by_w = w;  // a copy, so that it has its memory
+  cairn::chain const work =
+      cairn::chain_probe<std::chrono::steady_clock>(layers, digit, 1.0, cairn::wrt{w, by_w});
   cairn::chain_planner planner{work};
   std::int64_t const all = planner.store_all_peak();
   std::printf("%lld layers, everything stored: %lld bytes\n", static_cast<long long>(work.stages()),
               static_cast<long long>(all));
 
   bool right = true;
-  vector first, first_w;
+  vector first, first_w;  // the gradient by the image, and by the second layer's filters
   std::vector<cairn::action> fastest;
   std::vector<cairn::memory_line> lines;
   for (int const percent : {100, 80, 65, 50}) {
@@ -169,20 +185,17 @@ int main(int count, char** words) {
       std::printf("%3d %%  %s\n", percent, why.what());
       continue;
     }
-    auto layers = network();
     heap::mark const mark;
-    auto const bar = cairn::chain_gradient(layers, digit, plan, 1.0);
-    auto const counted =
-        static_cast<long long>(mark.rise()) - 8 * (2 * work.stages() + 1);  // a pointer to each state and tape
-    auto const& by_w = layers[1].get<convolution>().w_bar;
+    image const bar = cairn::chain_gradient(layers, digit, plan, 1.0, cairn::wrt{w, by_w});
+    auto const counted = static_cast<long long>(mark.rise());
     std::printf("%3d %%  %3lld runs of layers, %5.1f %% more time, peak %lld bytes planned, %lld counted\n", percent,
                 static_cast<long long>(plan.cost.stage_runs),
                 100.0 * double(plan.cost.extra_forward) / double(plan.cost.makespan - plan.cost.extra_forward),
                 static_cast<long long>(plan.cost.peak), counted);
-    if (first.empty()) first = bar.get<image>().cells, first_w = by_w, fastest = plan.actions;
+    if (first.empty()) first = bar.cells, first_w = by_w.filters[1], fastest = plan.actions;
     lines.push_back({std::to_string(percent) + " %", samples_of(cairn::chain_memory_over(work, plan.actions))});
-    right = right && counted == plan.cost.peak && plan.cost.peak <= plan.budget && bar.get<image>().cells == first &&
-            by_w == first_w;
+    right = right && counted == plan.cost.peak && plan.cost.peak <= plan.budget && bar.cells == first &&
+            by_w.filters[1] == first_w;
   }
 
   if (support::wants_picture(count))
@@ -190,10 +203,11 @@ int main(int count, char** words) {
 
   // By differences: the loss is state 14.
   auto const loss = [&](double change) {
-    auto layers = network();
-    layers[1].get<convolution>().w[5] += change;
+    weights moved = w;
+    moved.filters[1][5] += change;
     double value = 0;
-    (void)cairn::chain_gradient(layers, digit, fastest, [&](double last) { return value = last, 1.0; });
+    (void)cairn::chain_gradient(
+        layers, digit, fastest, [&](double last) { return value = last, 1.0; }, cairn::wrt{moved, by_w});
     return value;
   };
   double const by_differences = (loss(1e-5) - loss(-1e-5)) / 2e-5;

@@ -44,11 +44,10 @@ int main() {
                            [&](pendulum const& x, pendulum& x_bar) { swing_adjoint(x, x_bar, drag, ignored); }, x0, n);
   std::printf("%s\n", report.text().c_str());
 
-  // The derivative by a parameter is a sum over all steps, so it is collected outside the state.
+  // The derivative by a parameter is a sum over all steps: the call is given the parameter and a place for the sum.
   double drag_bar = 0;
   auto const bar =
-      cairn::gradient([&](pendulum& x) { swing(x, drag); }, x0, cairn::revolve{n, 10}, seed,
-                      [&](pendulum const& x, pendulum& x_bar) { swing_adjoint(x, x_bar, drag, drag_bar); });
+      cairn::gradient(swing, x0, cairn::revolve{n, 10}, seed, swing_adjoint, cairn::wrt{drag, drag_bar});
   std::printf("by the first angle %.12f, by the first speed %.12f, by the drag %.12f\n", bar.angle, bar.speed,
               drag_bar);
 
