@@ -195,9 +195,13 @@ TEST_CASE("an adjoint gets what it says that it reads, and a view has no bytes b
   CHECK(measured.operations[1].adjoint_time > 0);
   for (plan const& by : {store_all(graph), plan{advance(0), advance(1), drop(0), turn(2), drop(1), advance(0),
                                                 record(1), reverse(1), reverse(0)}}) {
-    auto bars = graph_gradient(net, {x.is(x0)}, by, {mean.seed(1)});
+    cairn::sweep_report report;
+    auto bars = graph_gradient(net, {x.is(x0)}, by, {mean.seed(1)}, report);
     CHECK(bars.of(x) == field{1, 1, 0, 0});
     CHECK(bars.peak_bytes() == replay(measured, by).peak);
+    CHECK(report.steps == 2);
+    CHECK(report.state_bytes == cairn::wide(bars.peak_bytes()));
+    CHECK(report.step_calls == cairn::wide(replay(measured, by).runs));
   }
   CHECK_THROWS_AS(
       graph_gradient(net, {x.is(x0)}, plan{advance(0), advance(1), turn(2), reverse(1), reverse(0)}, {mean.seed(1)}),

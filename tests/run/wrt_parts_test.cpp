@@ -298,7 +298,8 @@ TEST_CASE("hooks take parameters after adjoints of every form") {
     auto const of_leaf = [&](double, double& bar, params const& p, params& dp, step_index first, step_index last) {
       if (last - first == 1) add(bar, p, dp, first);
     };
-    CHECK(swept(step, cairn::leaves{n, 1, cairn::revolve{n, 2}}, cairn::hooked(cairn::leaf(back_leaf), of_leaf)) == right);
+    CHECK(swept(step, cairn::leaves{n, 1, cairn::revolve{n, 2}}, cairn::hooked(cairn::leaf(back_leaf), of_leaf)) ==
+          right);
     auto const plain_leaf = [](double, double&, step_index, step_index) {};
     CHECK(swept(step, cairn::leaves{n, 4, cairn::store_all((n + 3) / 4)},
                 cairn::hooked(cairn::leaf(back_leaf), plain_leaf)) == by_hand(n));
@@ -424,7 +425,8 @@ TEST_CASE("parameters that change inside parts are an error in every verb, and a
   verbs([&] { return jumps.step; }, jumps.adjoint);
   verbs([&] { return chosen.step(); }, chosen.with_record([&](double x, double& bar, params const& q, params& dq,
                                                               step_index i, int) { pulls(x, bar, q, dq, i); }));
-  verbs([&] { return run; }, cairn::hooked(pulls, [&](double, double&, params const&, params&, step_index) { tick(); }));
+  auto const hook = [&](double, double&, params const&, params&, step_index) { tick(); };
+  verbs([&] { return run; }, cairn::hooked(pulls, hook));
 }
 
 TEST_CASE("check of a model whose parts take parameters sees a sum that is forgotten") {

@@ -261,7 +261,8 @@ TEST_CASE("the position of a stopped sweep carries its parameters to another wor
   p = p0;
   auto const captured = [&](double& x) { step(x, p); };
   auto const captured_back = [&](double x, double& bar) { back(x, bar, p, dp); };
-  CHECK_THROWS_WITH(cairn::resume(captured, 2.1, plan, position, captured_back, other), ContainsSubstring("had parameters"));
+  CHECK_THROWS_WITH(cairn::resume(captured, 2.1, plan, position, captured_back, other),
+                    ContainsSubstring("had parameters"));
   CHECK_THROWS_WITH(cairn::resume(captured, 2.1, plan, 1.0, captured_back, work), ContainsSubstring("had parameters"));
   cairn::sweep_report report;
   CHECK(both{cairn::resume(step, 2.1, plan, position, back, other, report, wrt{p, dp}), dp} == by_hand(n));

@@ -225,8 +225,8 @@ struct recalling {
 /// This runs each step once more, but then no two pieces of code can differ in bits. Otherwise both must give the same
 /// bits: let both call one function for the arithmetic; `check_adjoint(loop.step(), ...)` compares them.
 ///
-/// In a verb with `wrt` both take its p: `first(x, p[, i])`, `again(x, p[, i], record)`; adjoints of `with_record` take p
-/// and dp, its `record` p, before the index.
+/// In a verb with `wrt` both take its p: `first(x, p[, i])`, `again(x, p[, i], record)`; adjoints of `with_record` take
+/// p and dp, its `record` p, before the index.
 ///
 /// Both must have one signature: `first` cannot have an `auto` parameter. One object serves one loop at a time, must
 /// outlive the loop's run, and cannot be moved. Memory: one record per step, in an array that grows by doubling and is

@@ -128,8 +128,8 @@ struct reverse_of_each {
 ///
 /// \param adjoint  `(x, bar[, i])`, `(x, x1, bar, i)` or `(x, bar, first, last)`, in place or by value; called once for
 ///   each bar, in order. Of `recorded`, each step is recorded once, and its tape is reversed for each bar. Whatever the
-///   adjoint accumulates elsewhere, such as the dp of a `wrt`, is the sum over all bars; to have one for each, make it a
-///   part of the bar. An lvalue is kept by reference, see `hooked`. Keeps one snapshot of an object
+///   adjoint accumulates elsewhere, such as the dp of a `wrt`, is the sum over all bars; to have one for each, make it
+///   a part of the bar. An lvalue is kept by reference, see `hooked`. Keeps one snapshot of an object
 ///   that the adjoint may change, which is restored for the next bar
 template <class Adjoint>
 [[nodiscard]] constexpr auto each_bar(Adjoint&& adjoint) {

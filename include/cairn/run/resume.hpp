@@ -122,7 +122,7 @@ Bar sweep_from_the_way(Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoin
 
 /// The parameters with which a stopped sweep goes on; without a `wrt` none.
 /// \param noted  their hash, as the position has it
-/// \throws invalid_call   if they are not those of the sweep that stopped, as far as its workspace or the position knows
+/// \throws invalid_call   if they are not those of the sweep that stopped, as far as workspace or position know
 template <class Workspace, class Wrt>
 [[nodiscard]] auto params_to_resume(Workspace& work, [[maybe_unused]] Wrt const& by, std::uint64_t noted) {
   bool const stopped = params_in::stopped(work);
@@ -164,12 +164,13 @@ template <class Workspace, class Wrt>
 /// \param plan  the plan of the sweep that stopped, also an open one of `checkpointed_while`: then the number of steps
 ///   comes from the workspace of its run, or from the position
 /// \param work  the workspace of the stopped sweep, or one whose store still holds its states
-/// \param last  an observer, `sweep_options`, `wrt{p, dp}` and a `sweep_report` as for `gradient`, in any order; options need a workspace
+/// \param last  an observer, `sweep_options`, `wrt{p, dp}` and a `sweep_report` as for `gradient`, in any order; the
+///   report predicts nothing; options need a workspace
 ///   with options. dp holds the sum that was noted with the position, and goes on from it: adding the sums of two halves
 ///   would give other bits
 /// \throws invalid_call   unless 0 <= open <= n, x0 is the initial state, and the plan has the steps, slots and leaf of
-///   the sweep that stopped in the workspace, and the steps and the fingerprint that were noted; and if p is not that of
-///   the sweep that stopped, as far as the workspace or the position knows its hash; otherwise as `gradient`
+///   the sweep that stopped in the workspace, and the steps and the fingerprint that were noted; and if p is not that
+///   of the sweep that stopped, as far as the workspace or the position knows its hash; otherwise as `gradient`
 template <class Step, class X0, class PlanGiven, class Bar, class Fingerprint, class Adjoint, class Workspace,
           class... Last>
 requires(schedule<PlanGiven> || open_schedule<PlanGiven>)

@@ -12,8 +12,8 @@
 
 namespace cairn {
 
-/// One of the last arguments of a verb, filled in when its sweep ends: the plan that a budget chose, and its bytes. That
-/// of a run that is kept must outlive it, and is filled in again by each reverse.
+/// One of the last arguments of a verb, filled in when its sweep ends: the plan that a budget chose, and its bytes.
+/// That of a run that is kept must outlive it, and is filled in again by each reverse.
 struct sweep_report {
   step_index steps = 0;      ///< loop length n; for a chain its stages, for a graph its operations
   slot_index slots = 0;      ///< slots of the plan; 0 for chains and graphs
@@ -26,7 +26,7 @@ struct sweep_report {
 namespace detail {
 template <class T> inline constexpr bool is_report = std::is_same_v<std::remove_cvref_t<T>, sweep_report>;
 
-/// An observer that fills in a report, around the caller's observer.   \tparam Given  a reference if the caller keeps it
+/// An observer that fills in a report, around the caller's.   \tparam Given  a reference if the caller keeps it
 template <class Given>
 class reporting {
  public:

@@ -23,6 +23,7 @@
 #include <cairn/core/event.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/run/detail/execute.hpp>
+#include <cairn/run/detail/one_of.hpp>
 #include <cairn/run/workspace.hpp>
 #include <cairn/store/store.hpp>
 
@@ -91,21 +92,27 @@ class device_sweep {
   ///   the final state x
   /// \param adjoint  `adjoint(x, bar, i, stream)`: bar belongs to state i+1 before the call and to state i after it
   ///   \param bar  of any type
-  /// \param observer  called with an `event` around every action when it is put into streams; it sees no bytes of
+  /// \param last  an observer, called with an `event` around every action when it is put into streams; it sees no bytes of
   ///   states
   /// \throws invalid_plan, invalid_schedule   before any step   \throws reentrancy_error   \throws nondeterminism_error
   ///   by a replay check
   /// \throws device_error and whatever the functions throw, unchanged, after all streams are done; the sweep can be
   ///   used again. If the runtime is a `checking_runtime`, a failed launch in a function is a device_error, too, which
   ///   names function and step
-  template <class Step, class Start, class Plan, class Seed, class Adjoint, class Bar, class Observer = no_observer>
+  template <class Step, class Start, class Plan, class Seed, class Adjoint, class Bar, class... Last>
   void gradient(Step&& step, Start&& start, Plan const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar,
-                Observer&& observer = {}) {
+                Last&&... last) {
+    constexpr bool known = sizeof...(Last) < 2 && (detail::observes<Last> && ...);
+    static_assert(known,
+                  "cairn: what follows the bar of a device sweep may be one observer; options are given to the sweep "
+                  "when it is made, and parameters are captured by its functions");
+    no_observer nobody;
+    auto& observer = detail::one_of<(detail::observes<Last>)...>(nobody, last...);
     using StepF = std::remove_reference_t<Step>;
     using SeedF = std::remove_reference_t<Seed>;
     using AdjointF = std::remove_reference_t<Adjoint>;
-    if constexpr (detail::check_device_sweep<State, stream, StepF, std::remove_reference_t<Start>, Plan, SeedF,
-                                             AdjointF, Bar>()) {
+    if constexpr (known && detail::check_device_sweep<State, stream, StepF, std::remove_reference_t<Start>, Plan, SeedF,
+                                                      AdjointF, Bar>()) {
       static constexpr step_form form = detail::device_step_form<StepF, State, stream>();
       detail::in_use const mark{busy_, who};
       check_capacity(plan, form);

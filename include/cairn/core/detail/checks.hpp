@@ -176,8 +176,8 @@ template <class Step, class State, class Plan, bool MayStop = false, class Wrt =
                    moves = shape.form != step_form::none && !copied_state<State> && shape.form != step_form::in_place;
     constexpr bool part = shape.wrong == fault::part,
                    without = !with_p && shape.wrong == fault::shape && needs_params<std::remove_cv_t<Step>>;
-    constexpr bool fits =
-                       (shape.wrong != fault::shape && shape.wrong != fault::tape) || whole || two || !placed || without,
+    constexpr bool fits = (shape.wrong != fault::shape && shape.wrong != fault::tape) || whole || two || !placed ||
+                          without,
                    result = shape.wrong == fault::result, unchanged = shape.wrong == fault::unchanged;
     constexpr bool both = shape.wrong == fault::both, floating = shape.wrong == fault::floating && placed,
                    two_readings = shape.wrong == fault::two_readings, narrow = shape.wrong == fault::narrow;
@@ -185,9 +185,9 @@ template <class Step, class State, class Plan, bool MayStop = false, class Wrt =
                   "cairn: with parameters the step is `step(x, p, i)`, `x1 = step(x, p, i)` or `step(x, x1, p, i)`: p "
                   "comes before i, which may be left out; a generic step takes p by reference, `auto const& p`");
     static_assert(!part,
-                  "cairn: with parameters cairn::adaptive needs `record = first(x, p, i)` and `again(x, p, i, record)`, "
-                  "and a jump or its condition takes x, or x and p, and then i: p comes before i, which may be left out; "
-                  "a generic function takes p by reference");
+                  "cairn: with parameters cairn::adaptive needs `record = first(x, p, i)` and `again(x, p, i, "
+                  "record)`, and a jump or its condition takes x, or x and p, and then i: p comes before i, which may "
+                  "be left out; a generic function takes p by reference");
     static_assert(!without,
                   "cairn: the `first` of this cairn::adaptive takes parameters; give the verb cairn::wrt{p, dp}");
     static_assert(!whole,
@@ -339,8 +339,8 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
                   "`adjoint(x, bar, p, dp, first, last)` or cairn::recorded{record(x, p, i), reverse(tape, bar, p, dp, "
                   "i)}: p and dp come before i; a generic adjoint takes them by reference, `auto& dp`");
     static_assert(!part,
-                  "cairn: the adjoint of a jump must be `adjoint(x, bar)` or `adjoint(x, bar, i)`, where x is the state "
-                  "before the jump; with cairn::wrt it may take p and `auto& dp` before i");
+                  "cairn: the adjoint of a jump must be `adjoint(x, bar)` or `adjoint(x, bar, i)`, where x is the "
+                  "state before the jump; with cairn::wrt it may take p and `auto& dp` before i");
     static_assert(adds, "cairn: the adjoint adds to dp, so it takes dp by a reference that is not const");
     static_assert(!whole,
                   "cairn: this object has a step and an adjoint but is neither itself; pass its members, `loop.step` "

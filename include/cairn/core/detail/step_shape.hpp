@@ -134,8 +134,8 @@ template <class Fn, class State, class... Params, class... Index>
   else return {step_form::out_of_place, indexed, false, fault::none};
 }
 
-/// Rivals of a mutable lambda, which is no worse than a rival in any argument. Each is a template that ties with an f of
-/// the same shape: x, or x and the index, of their own types or generic, and a parameter by value, of any type, where p
+/// Rivals of a mutable lambda, which is no worse than a rival in any argument. Each is a template that ties with an f
+/// of the same shape: x, or x and the index, of their own types or generic, and a parameter by value, of any type, where p
 /// comes. The last parameter tells their signatures apart; g++ needs them in a base of their own.
 struct unnamed {};
 template <class State> struct rival_of_x {

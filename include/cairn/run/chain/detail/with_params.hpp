@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file with_params.hpp  Stages that take the parameters of their chain, as the executors call them, without parameters.
+/// \file with_params.hpp  Stages that take the parameters of their chain: as the executors call them, without.
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -160,7 +160,8 @@ template <class Params, class DP, stage_vector Stages>
   using bound = stage_with_params<std::remove_reference_t<decltype(stages[0])>, Params, DP, false>;
   std::vector<bound> all;
   all.reserve(std::size_t(stages.size()));
-  for (std::size_t i = 0; i < std::size_t(stages.size()); ++i) all.push_back(bound{address_of(stages[i]), &by.p, &by.dp});
+  for (std::size_t i = 0; i < std::size_t(stages.size()); ++i)
+    all.push_back(bound{address_of(stages[i]), &by.p, &by.dp});
   return all;
 }
 template <class Params, class DP, stage_tuple Stages>

@@ -1,0 +1,23 @@
+// error: what follows the bar of a device sweep may be one observer
+// SPDX-License-Identifier: Apache-2.0
+#include <cairn/adapt/cuda/sweep.hpp>
+#include <cairn/adapt/cuda/virtual_device.hpp>
+#include <cairn/schedule/revolve.hpp>
+
+using device = cairn::detail::virtual_device;
+struct field : cairn::detail::virtual_state {
+  ~field() {}
+};
+using stream = device::stream;
+void step(field const&, field&, cairn::step_index, stream);
+void start(field&, stream);
+void seed(field const&, field&, stream);
+void adjoint(field const&, field&, cairn::step_index, stream);
+#ifdef CAIRN_FIXED
+auto const last = [](cairn::event const&) {};
+#else
+cairn::sweep_options const last;
+#endif
+void gradient(cairn::device_sweep<device, field>& sweep, field& bar) {
+  sweep.gradient(step, start, cairn::revolve{9, 3}, seed, adjoint, bar, last);
+}
