@@ -61,7 +61,7 @@ EXTENDS = {
     "adapt/cuda": ["core/detail/callable", "core/detail/read_size", "core/detail/refused_replay",
                    "core/detail/replay_ledger", "core/detail/state_hash",
                    "core/detail/table", "core/detail/text", "plan/loop/detail/workload", "run/detail/execute",
-                   "run/detail/timings"],
+                   "run/detail/one_of", "run/detail/timings"],
     "adapt/mpi": ["core/detail/text", "run/check/detail/user_loop", "run/detail/action_range",
                   "run/detail/one_of"],
     "adapt/nlohmann_json": ["plan/text/detail/read_actions", "plan/text/detail/words",

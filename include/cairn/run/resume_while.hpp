@@ -17,6 +17,7 @@ Bar open_sweep_from_the_way(Step& step, X0& x0, KeepGoing& keep_going, Plan cons
                             Work& work, Observer& observer, Options options) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
+  check_plans_inside<State, Bar>(adjoint);
   sweep run{work, "cairn::resume", options};
   run.begin_again(x0, plan, {-1, 0, false}, {shape_of_step<Step, State>().form, shape.form});
   step_index const from = run.begins_at();
@@ -29,6 +30,7 @@ Bar open_sweep_from_the_way(Step& step, X0& x0, KeepGoing& keep_going, Plan cons
   run.states().forget_final();
   run.run_rest(step, user, observer);
   run.ended();
+  end_report(observer, run.steps(), plan.slots(), work.step_calls());
   return std::move(*user.bar);
 }
 
@@ -65,6 +67,8 @@ template <class Step, class X0, class KeepGoing, class Params, class Seed, class
   else {
     Plan const plan{loop.plan};
     auto by = detail::last_of<detail::last_kind::params, State, Plan>(detail::no_wrt{}, last...);
+    auto const watch = detail::params_to_resume(work, by, 0);
+    detail::predict_nothing<State, Plan>(last...);
     auto const rest = [&](auto& run_step, auto& asked, auto&& from, auto& run_back) {
       auto const run = [&](Workspace& used, auto&& watching, auto options) {
         return detail::open_sweep_from_the_way<Bar, State>(
@@ -76,7 +80,6 @@ template <class Step, class X0, class KeepGoing, class Params, class Seed, class
       auto&& kept = detail::as_kept<detail::kept_step<StepF, State>>(std::forward<Step>(step));
       return rest(kept, loop.keep_going, std::forward<Seed>(seed), adjoint);
     } else {
-      detail::watched_params const watch = detail::params_to_resume(work, by.p);
       detail::set_zero(by.p, by.dp);
       auto bound = detail::bind_step<State>(StepF(std::forward<Step>(step)), by.p);
       auto&& kept = detail::as_kept<detail::kept_step<decltype(bound), State>>(std::move(bound));

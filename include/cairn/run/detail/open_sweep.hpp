@@ -55,7 +55,7 @@ class open_sweep {
       action const a = cursor_.next();
       bool const from_here = a.from == at_ && a.what == content::state;
       if (a.kind == action_kind::advance && from_here && a.to > at_) return a;
-      if (a.kind == action_kind::save && from_here) obey(a, [&] { states_.save({a.slot, a.where}, a.from); });
+      if (a.kind == action_kind::save && from_here) obey(a, [&] { (void)states_.save({a.slot, a.where}, a.from); });
       else drop(a);
     }
   }

@@ -304,6 +304,7 @@ class sweep {
   [[nodiscard]] auto& cursor() noexcept { return *work_.walk_; }
   [[nodiscard]] cached_object& tapes() noexcept { return work_.tapes_; }
   [[nodiscard]] sweep_status& status() noexcept { return work_.status_; }
+  [[nodiscard]] step_index steps() const noexcept { return work_.steps_; }
   /// The state with which a resumed sweep begins.
   [[nodiscard]] step_index begins_at() const noexcept { return live_wanted_; }
   /// The turn of a loop that went on on its way forward: a store whose states cannot be made again is planned around.
