@@ -274,6 +274,9 @@ TEST_CASE("a state that is read has the memory of a fresh copy, and there are ne
     CHECK(into->capacity() == x.size());
     CHECK(mark.rise() <= (into == &large || into == &exact ? 0 : x.size() * sizeof(double)));
   }
+  std::vector<bool> bits(5'000);
+  read(bits, written(std::vector<bool>(100)));
+  CHECK(cairn::detail::has_exact_capacity(bits));
   for (std::size_t const size : {30u, 1'000u}) {
     std::string text(size, 'x');
     read(text, written(std::string{"short"}));
