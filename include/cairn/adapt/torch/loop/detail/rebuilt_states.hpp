@@ -62,7 +62,7 @@ void check_rebuilt([[maybe_unused]] char const* who, [[maybe_unused]] Step step,
     };
     auto const generators = generator_states::now(tensors_of(x0));
     undone_writes at_first;
-    State const x1 = run(x0, 0, at_first.log);
+    State const x1 = run(own_state(x0), 0, at_first.log);  // as in the loop: x0 may share what the step changes
     auto const parts = tensors_of(x1);
     if (goes_on(parts)) {
       auto const second = generator_states::now(parts);
