@@ -303,7 +303,7 @@ TEST_CASE("every verb of loops fills in a report") {
   step_index const n = 30;
   cairn::revolve const plan{n, 3};
   double dp = 0;
-  cairn::sweep_report once, kept, open, unplanned;
+  cairn::sweep_report once, kept, open;
   long seen = 0;
   auto const watch = [&](cairn::event const&) { ++seen; };
   cairn::gradient(step, 2.1, plan, 1.0, back, wrt{p0, dp}, once);

@@ -84,11 +84,6 @@ inline constexpr bool takes_params<Fn, arguments<Before...>, arguments<Params...
   if constexpr (!reads_before<Fn, arguments<Before...>, Params...>::template before<After...>) return false;
   else return !cuts_params<Fn>(arguments<Before...>{}, arguments<Params...>{}, arguments<After...>{});
 }();
-/// What is wrong with an adjoint that takes them before `After...`.
-template <class Fn, class Bar, class... After, class... States, class... Params>
-[[nodiscard]] consteval adjoint_shape adjoint_after(arguments<States...>, arguments<Params...>) {
-  return adjoint_read<adjoint_form::one_step, Fn, Bar, arguments<States...>, arguments<Params...>, After...>::get();
-}
 /// How f takes them: with the index after them, or without.
 template <class Fn, class Before, class... Params> struct at_step_with;
 template <class Fn, class... Before, class... Params>
@@ -173,18 +168,9 @@ struct recalling {
   auto with_params(Params const& p) const { return recalled_record<called, State, Record, Params>{*kept, *records, p}; }
   template <class State, class Bar, class Params, class DP>
   static consteval adjoint_shape adjoint_with() {
-    constexpr auto read = []<class... States>(adjoint_form form, arguments<States...> before) -> adjoint_shape {
-      using with = recalled_with<called, Record, arguments<States..., Bar&>, Params const&, DP&>;
-      constexpr arguments<Params const&, DP&> params;
-      adjoint_shape found;
-      if constexpr (with::indexed) found = adjoint_after<called, Bar, step_index const&, Record const&>(before, params);
-      else if constexpr (with::fits) found = adjoint_after<called, Bar, Record const&>(before, params);
-      if (found.form != adjoint_form::none) found = {form, true, false, false, false, fault::none};
-      return found;
-    };
-    constexpr auto one = read(adjoint_form::one_step, arguments<lent_state<State>>{});
+    constexpr auto one = shape_as<adjoint_form::one_step, Bar, Params, DP, lent_state<State>>();
     if constexpr (one.wrong != fault::shape || saved_state<State>) return one;
-    else return read(adjoint_form::with_next, arguments<State const&, State const&>{});
+    else return shape_as<adjoint_form::with_next, Bar, Params, DP, State const&, State const&>();
   }
   template <class State, class Bar, class Params, class DP>
   auto with_params(Params const& p, DP& dp) const {
@@ -212,6 +198,20 @@ struct recalling {
     requires(!std::is_same_v<Bar, step_index> && calls_with_record<called, Record, State const&, State const&, Bar>)
   decltype(auto) operator()(State const& x, State const& x1, Bar&& bar, step_index i) const {
     return call_with_record<called, Record>(*kept, i, records->at(i), x, x1, std::forward<Bar>(bar));
+  }
+
+ private:
+  template <adjoint_form Form, class Bar, class Params, class DP, class... States>
+  static consteval adjoint_shape shape_as() {
+    using with = recalled_with<called, Record, arguments<States..., Bar&>, Params const&, DP&>;
+    using before = arguments<States...>;
+    using params = arguments<Params const&, DP&>;
+    adjoint_shape found;
+    if constexpr (with::indexed)
+      found = adjoint_read<Form, called, Bar, before, params, step_index const&, Record const&>::get();
+    else if constexpr (with::fits) found = adjoint_read<Form, called, Bar, before, params, Record const&>::get();
+    if (found.form != adjoint_form::none) found = {Form, true, false, false, false, fault::none};
+    return found;
   }
 };
 

@@ -237,26 +237,29 @@ template <class Fn, class Tape, class Bar, class ParamsGiven, class Sum>
     return Fn::template reverse_with<Tape, Bar, ParamsGiven, Sum>();
   else return reads_index<Fn, before, ParamsGiven const&, Sum&> || reads::template before<>;
 }
+/// The form of a recorder whose record is called as record(x, given..., index...).
+template <class Record, class Reverse, class State, class Bar, class ParamsGiven, class Sum, class... Given,
+          class... Index>
+[[nodiscard]] consteval adjoint_shape reversed_with(arguments<Given...> given, arguments<Index...> index) {
+  using tape = std::remove_cvref_t<call_result<Record, State&, Given..., Index...>>;
+  if constexpr (!binds_reverse<Reverse, tape, Bar, ParamsGiven, Sum>)
+    return reverse_after<Record, Reverse, State, Bar>(given, arguments<ParamsGiven const&, Sum&>{}, index);
+  else if constexpr (!reverse_takes<Reverse, tape, Bar, ParamsGiven, Sum>()) return no_adjoint(fault::tape);
+  else
+    return reverse_after<Record, reverse_bound<Reverse, tape, Bar, ParamsGiven, Sum>, State, Bar>(given, arguments<>{},
+                                                                                                  index);
+}
 template <class Record, class Reverse, class State, class Bar, class ParamsGiven, class Sum>
 [[nodiscard]] consteval adjoint_shape recorded_adjoint_with() {
-  constexpr auto reversed = []<class Recorded, class... Given, class... Index>(
-                                std::type_identity<Recorded>, arguments<Given...> given, arguments<Index...> index) {
-    using tape = std::remove_cvref_t<call_result<Recorded, State&, Given..., Index...>>;
-    if constexpr (!binds_reverse<Reverse, tape, Bar, ParamsGiven, Sum>)
-      return reverse_after<Recorded, Reverse, State, Bar>(given, arguments<ParamsGiven const&, Sum&>{}, index);
-    else if constexpr (!reverse_takes<Reverse, tape, Bar, ParamsGiven, Sum>()) return no_adjoint(fault::tape);
-    else
-      return reverse_after<Recorded, reverse_bound<Reverse, tape, Bar, ParamsGiven, Sum>, State, Bar>(
-          given, arguments<>{}, index);
-  };
   constexpr arguments<ParamsGiven const&> p;
+  constexpr arguments<step_index> index;
+  constexpr arguments<> none;
   if constexpr (!record_takes<Record, State, ParamsGiven>()) return no_adjoint(fault::tape);
   else if constexpr (binds_record<Record, State, ParamsGiven>)
-    return reversed(std::type_identity<record_bound<Record, State, ParamsGiven>>{}, arguments<>{},
-                    arguments<step_index>{});
+    return reversed_with<record_bound<Record, State, ParamsGiven>, Reverse, State, Bar, ParamsGiven, Sum>(none, index);
   else if constexpr (reads_one_with<Record, State, ParamsGiven, step_index>)
-    return reversed(std::type_identity<Record>{}, p, arguments<step_index>{});
-  else return reversed(std::type_identity<Record>{}, p, arguments<>{});
+    return reversed_with<Record, Reverse, State, Bar, ParamsGiven, Sum>(p, index);
+  else return reversed_with<Record, Reverse, State, Bar, ParamsGiven, Sum>(p, none);
 }
 
 /// Whether an adjoint call may leave an object in another state. For a function with one signature, the parameter x

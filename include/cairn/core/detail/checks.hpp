@@ -251,6 +251,12 @@ inline constexpr bool copies_into_tape = requires(Adjoint & given) {
 };
 
 /// The same for a verb with parameters, if the adjoint has a form: the hook is asked once it is bound to them.
+template <class Reverse, class Tape, class Bar, class Params, class DP>
+[[nodiscard]] consteval bool reverse_hook_fits_with() {
+  if constexpr (requires { Reverse::template hook_fits<Tape, Bar>(); })
+    return reverse_bound<Reverse, Tape, Bar, Params, DP>::template hook_fits<Tape, Bar>();
+  else return true;
+}
 template <class Fn, class State, class Bar, class Params, class DP>
 [[nodiscard]] consteval bool hook_fits_with() {
   if constexpr (requires { Fn::template hook_fits<State, Bar>(); })
@@ -259,18 +265,14 @@ template <class Fn, class State, class Bar, class Params, class DP>
   else if constexpr (!recorder<Fn>) return true;
   else {
     using record = record_of<Fn>;
-    using reverse = reverse_of<Fn>;
     constexpr auto fits = []<class Tape>(std::type_identity<Tape>) {
-      if constexpr (requires { reverse::template hook_fits<Tape, Bar>(); })
-        return reverse_bound<reverse, Tape, Bar, Params, DP>::template hook_fits<Tape, Bar>();
-      else return true;
+      return reverse_hook_fits_with<reverse_of<Fn>, std::remove_cvref_t<Tape>, Bar, Params, DP>();
     };
     if constexpr (binds_record<record, State, Params>)
-      return fits(std::type_identity<
-                  std::remove_cvref_t<call_result<record_bound<record, State, Params>, State&, step_index>>>{});
+      return fits(std::type_identity<call_result<record_bound<record, State, Params>, State&, step_index>>{});
     else if constexpr (reads_one_with<record, State, Params, step_index>)
-      return fits(std::type_identity<std::remove_cvref_t<call_result<record, State&, Params const&, step_index>>>{});
-    else return fits(std::type_identity<std::remove_cvref_t<call_result<record, State&, Params const&>>>{});
+      return fits(std::type_identity<call_result<record, State&, Params const&, step_index>>{});
+    else return fits(std::type_identity<call_result<record, State&, Params const&>>{});
   }
 }
 template <class Fn, class State, class Bar, class Wrt, bool Has>
