@@ -36,7 +36,7 @@ endif()
 cairn_check_misuses(gcc)
 
 # The command.
-foreach(part IN ITEMS oracles chains memory readers random time limits lines budgets one_choice actions chain_command graphs pictures planning numbers environment reports transcripts)
+foreach(part IN ITEMS oracles chains memory readers random time limits lines budgets one_choice actions chain_command graphs pictures planning numbers environment reports profiles transcripts)
   if(TARGET cairn_tool)
     cairn_check_script(tool.${part} tool.py $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}" ${part})
   else()

@@ -13,7 +13,6 @@ cairn_check_misuses(nvcc --refused)  # only as they are, because it takes 3 s fo
 # What a check must find, it finds where it is planted.
 cairn_check_script(headers.behind_c.finds_planted_names c_macros.py "${compiler_of_gcc}" --self)
 cairn_check_script(layering.finds_planted_faults layering.py --self)
-cairn_check_script(profile_files.finds_planted_faults profile_files.py --self)
 cairn_check_script(compile_fail.tells_misuses_apart misuses.py --self gcc "${compiler_of_gcc}")
 cairn_check_script(docs.every_public_name.finds_planted_faults public_names.py "${CAIRN_DOXYGEN}" "${PROJECT_SOURCE_DIR}" --self)
 cairn_check_script(docs.pages.finds_planted_faults pages.py --self)

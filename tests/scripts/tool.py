@@ -20,7 +20,7 @@ import tempfile
 import threading
 import xml.etree.ElementTree
 
-from running import told
+import planted
 from sweeps import expect, play_loop
 
 TOOL, ROOT = "", pathlib.Path()
@@ -758,7 +758,7 @@ def check_environment():
 
 
 def check_reports():
-    """`report` shows each number of a file, whatever ends its lines; all files of a profile are there."""
+    """`report` shows each number of a file, whatever ends its lines."""
     def report(text, name="plans.csv"):
         return output("report", written(name, text))
     points = output("pareto", "--steps", 500, "--state", "64KiB", "--points", 6, "--csv", "--step-seconds", 1e-3)
@@ -770,13 +770,34 @@ def check_reports():
     for form, name in (("--csv", "plan.csv"), ("--json-actions", "plan.json")):
         shown = report(output("plan", "--steps", 9, "--slots", 3, form), name)
         expect(shown == output("plan", "--actions", name), shown)
+
+
+def check_profiles():
+    """`profile` has the times that it is given and `profile --check` passes it; in a sound profile it names the file of
+    each fault that is planted there."""
+    def said(folder):
+        done = run("profile", "--check", folder)
+        expect(done.returncode == (2 if done.stderr else 0) and bool(done.stderr) != bool(done.stdout), done)
+        return done.stderr.splitlines()
     chain = written("chain.json", '{"x":[8,16,4],"s":[40,20],"uf":[1000,3000],"ub":[2000,5000,7]}')
     expect(output("profile", chain, "--out", "profile").startswith("a profile of 6 nodes, "), chain)
-    status, wrong = told(sys.executable, ROOT / "tests/scripts/profile_files.py", "profile")
-    expect(status == 0, wrong)
     nodes = rows_of(pathlib.Path("profile/profiler_stats_node_stats.csv").read_text())
     seconds = sum(float(row["median_run_time_s"]) for row in nodes if row["gtype"] == "forward")
     expect(round(seconds * 1e9) == 4000, nodes)
+    sound = {file.name.replace("profiler_stats", "x"): file.read_text() for file in pathlib.Path("profile").iterdir()}
+    sound |= {f"y_batch_{name}.svg": sound["x_memory.svg"] for name in ("peak_and_time", "breakdown", "memory")}
+    sound["y_batches.csv"] = ("batch,counted_peak_bytes,param_bytes,act_bytes,grad_bytes,opt_state_bytes,other_bytes\n"
+                              "4,16,0,8,8,0,0\n")
+    expect(planted.found_in(said, sound) == [] and len(planted.found_in(said, {})) == 1, "a sound profile, and none")
+    uses, at_end = sound["x_activation_stats.csv"].splitlines()[1].split(",", 5)[1:5], "x_activation_stats.csv"
+    for path, old, new in (
+            ("x_node_stats.csv", "rank,", "number,"), ("x_node_stats.csv", "1e-06", "nan"), ("x_node_stats.csv", "ACT", "ACTS"),
+            ("x_node_stats.csv", "1e-06", "soon"), ("x_node_stats.csv", "\n0,", "\n1,"), ("x_node_stats.csv", "forward", "ward"),
+            (at_end, "," + ",".join(uses), "," + ",".join(reversed(uses))), (at_end, "", None),
+            ("y_batches.csv", ",8,8,", ",8,9,"), ("y_batches.csv", "param", "parameter"), ("y_batches.csv", ",8,8,", ",8,,"),
+            ("x_memory.svg", "</svg>", ""), ("x_run_time.svg", "", None), ("y_batch_memory.svg", "<svg", "<gvs")):
+        found = planted.found_in(said, planted.changed(sound, path, old, new))
+        expect(len(found) == 1 and path in found[0], path, old, new, found)
 
 
 def check_transcripts():

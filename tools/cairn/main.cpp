@@ -39,6 +39,7 @@
 #include "loop.hpp"
 #include "pictures.hpp"
 #include "planning.hpp"
+#include "profile_check.hpp"
 #include "profile_command.hpp"
 #include "report.hpp"
 #include "request.hpp"
@@ -390,10 +391,18 @@ class commands {
   }
   void add_files() {
     auto& profiling = add("profile", "Tables and pictures of a measured graph or chain: time and memory of each node",
-                          [this] { std::cout << profile_files_of(profiled_, profile_folder_); });
-    profiling.add_option("FILE", profiled_,
-                         "the graph or the chain as JSON, times in nanoseconds; - for standard input");
-    profiling.add_option("--out", profile_folder_, "where they go (the present folder)")->type_name("FOLDER");
+                          [this] {
+                            std::cout << (checked_folder_.empty() ? profile_files_of(profiled_, profile_folder_)
+                                                                  : checked_profiles(checked_folder_, message_of));
+                          });
+    auto* const file = profiling.add_option(
+        "FILE", profiled_, "the graph or the chain as JSON, times in nanoseconds; - for standard input");
+    auto* const out = profiling.add_option("--out", profile_folder_, "where they go (the present folder)");
+    out->type_name("FOLDER");
+    profiling.add_option("--check", checked_folder_, "only check that all files of the profiles in a folder are sound")
+        ->type_name("FOLDER")
+        ->excludes(file)
+        ->excludes(out);
     traced_.add_to(add("trace", "Traces of programs: what is in them, and those that are torn",
                        [this] { std::cout << traced_.answer(*app_.get_subcommand("trace")); }));
     add("report", "What is in a CSV or JSON of plans or of a profile, with units",
@@ -415,7 +424,7 @@ class commands {
   chain_words chained_;
   graph_words graphed_;
   trace_words traced_;
-  std::string profiled_, profile_folder_, reported_;
+  std::string profiled_, profile_folder_, checked_folder_, reported_;
 };
 
 int run(int count, char** words) {
