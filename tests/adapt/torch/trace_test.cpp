@@ -146,3 +146,35 @@ TEST_CASE("what a backward pass runs again has a category of its own", "[torch][
   CHECK(counted.at("args").integer("forward") == steps);
   CHECK(counted.at("args").integer("reverse") == steps);
 }
+
+TEST_CASE("a trace shows composite operators, or what they are made of, in one category if asked for",
+          "[torch][trace]") {
+  using cl::TraceLevel;
+  auto const x = torch::randn({1, 1, 6, 6}), w = torch::randn({2, 1, 3, 3}).requires_grad_();
+  auto const names = [&](cl::TraceOptions const& options) {
+    traces::scratch_file const file;
+    {
+      trace_writer log{file.name()};
+      cairn::libtorch::operator_trace const operators{log, options};
+      torch::max_pool2d(torch::relu(torch::conv2d(x, w)), 2);
+    }
+    auto const all = file.events();
+    traces::check(all);
+    std::vector<std::string> found;
+    for (auto const& e : all)
+      if (named(e, "function.") && (options.category().empty() || e.text("cat") == options.category()))
+        found.push_back(e.text("name"));
+    return found;
+  };
+  using words = std::vector<std::string>;
+  auto const all = names({});
+  auto const count = [&](std::string const& name) { return std::count(all.begin(), all.end(), name); };
+  CHECK(count("function.conv2d.default") == 1);
+  CHECK(count("function.convolution.default") == 1);
+  CHECK(count("function._convolution.default") == 1);
+  auto outer = names(cl::TraceOptions().level(TraceLevel::Outermost));
+  CHECK(outer == words{"function.conv2d.default", "function.relu.default", "function.max_pool2d.default"});
+  auto const parts = names(cl::TraceOptions().level(TraceLevel::Aten).category("dynamo").getitem(true));
+  CHECK(parts == words{"function.convolution.default", "function.relu.default",
+                       "function.max_pool2d_with_indices.default", "function.getitem", "function.getitem"});
+}

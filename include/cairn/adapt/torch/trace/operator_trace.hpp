@@ -15,8 +15,11 @@
 #include <vector>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/record_function.h>
+#include <c10/core/DispatchKey.h>
 #include <c10/core/TensorImpl.h>
+#include <torch/arg.h>
 #include <torch/nn/module.h>
 #include <cairn/adapt/torch/state/detail/operation_arguments.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
@@ -25,18 +28,37 @@
 #include <cairn/trace/trace_writer.hpp>
 
 namespace cairn::libtorch {
+
+/// Which operators an `operator_trace` writes: many call others.
+enum class TraceLevel : char {
+  All,        ///< every one, those inside others too: a convolution is `conv2d`, `convolution`, `_convolution` ...
+  Outermost,  ///< those that the program or a node of autograd calls: `conv2d`
+  Aten        ///< those with derivatives or kernels of their own, as a compiler of graphs sees them: `convolution`, but
+              ///< not `conv2d`, which only calls others, nor what is inside
+};
+/// Options of an `operator_trace`.
+struct TraceOptions {
+  TORCH_ARG(TraceLevel, level) = TraceLevel::All;
+  /// The category of all operators, such as "dynamo", which traces of torch.compile have; empty for that of the phase.
+  TORCH_ARG(std::string, category) = {};
+  /// Whether an event `function.getitem` follows an operator for each of its results, if there are several.
+  TORCH_ARG(bool, getitem) = false;
+};
+
 namespace detail {
 
 /// What operators of this thread need to know about the code around them.
 struct around_operators {
   std::string const* layer = nullptr;  ///< of the enclosing operator; null for none
   bool recomputing = false;  ///< whether a loop runs steps again
+  bool inside = false;       ///< whether the enclosing operator covers those that it calls
 };
 inline constinit thread_local around_operators operators_around{};
 
 /// An operator that is open.
 struct open_operator final : at::ObserverContext {
   around_operators before = operators_around;
+  char const* category = nullptr;
   std::unique_ptr<cairn::detail::open_region> event;
 };
 
@@ -55,16 +77,20 @@ struct open_operator final : at::ObserverContext {
 /// category is that of the region or action around the operator, by default "forward"; "reverse" in a backward pass,
 /// and "recompute" for what runs there with gradients enabled, or is run again by a loop with `trace_steps`. If a
 /// module is given, an operator that reads one of its parameters has the argument `layer`, the path of the submodule
-/// that owns the parameter; the operators inside it and its node in the backward pass have it, too.
+/// that owns the parameter; the operators inside it and its node in the backward pass have it, too. `TraceOptions` say
+/// which of the operators inside others are written, and give all of them one category.
 ///
 /// One at a time in a process; it ends in the thread that made it, when the work that it watches is done. Cost: about a
 /// microsecond an operator; nothing without one.
 class operator_trace {
  public:
   /// \param log  must outlive this object   \throws invalid_call   if there is another one
-  explicit operator_trace(trace_writer& log) : log_{&log} { begin(); }
+  explicit operator_trace(trace_writer& log, TraceOptions options = {}) : log_{&log}, options_{std::move(options)} {
+    begin();
+  }
   /// \param net  its parameters are kept alive as long as this object
-  operator_trace(trace_writer& log, torch::nn::Module const& net) : log_{&log} {
+  operator_trace(trace_writer& log, torch::nn::Module const& net, TraceOptions options = {})
+      : log_{&log}, options_{std::move(options)} {
     for (auto const& one : net.named_parameters()) {
       auto const dot = one.key().rfind('.');
       layers_.emplace(one.value().unsafeGetTensorImpl(),
@@ -102,11 +128,32 @@ class operator_trace {
     auto* const self = active().load();
     return self != nullptr && self->log_->enabled() ? self->open(f) : nullptr;
   }
-  static void at_end(at::RecordFunction const&, at::ObserverContext* context) {
+  static void at_end(at::RecordFunction const& f, at::ObserverContext* context) {
     if (context == nullptr) return;
     auto& one = static_cast<detail::open_operator&>(*context);
+    auto* const self = active().load();
+    bool const was_written = one.event != nullptr;
     one.event.reset();
     detail::operators_around = one.before;
+    if (was_written && self != nullptr && self->options_.getitem() && f.operator_name())
+      self->write_results(f, one.category);
+  }
+  /// An event for each result of an operator that has several.
+  void write_results(at::RecordFunction const& f, char const* category) const {
+    if (f.num_outputs() < 2) return;
+    for (std::size_t k = 0; k < std::size_t(f.num_outputs()); ++k)
+      cairn::detail::open_region const one{*log_, "function.getitem", {{"index", std::int64_t(k)}},
+                                           {.category = category, .type = "function", .target = "getitem",
+                                            .grad_enabled = at::GradMode::is_enabled()}};
+  }
+  /// Whether an operator is written at this level.
+  [[nodiscard]] bool is_shown(at::RecordFunction const& f) const {
+    auto const name = f.operator_name();
+    if (!name || options_.level() == TraceLevel::All) return true;
+    if (detail::operators_around.inside) return false;
+    if (options_.level() == TraceLevel::Outermost) return true;
+    auto const found = c10::Dispatcher::singleton().findSchema(*name);
+    return !found || !found->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
   }
 
   std::unique_ptr<at::ObserverContext> open(at::RecordFunction const& f) {
@@ -115,8 +162,13 @@ class operator_trace {
     auto made = std::make_unique<detail::open_operator>();
     if (backward) detail::operators_around = {};
     if (auto const* const layer = layer_of(f, backward)) detail::operators_around.layer = layer;
-    char const* const category = backward ? "reverse" : detail::phase_of_operators(*log_);
-    if (!log_->wants(category)) return made;
+    bool const shown = is_shown(f);
+    if (shown && f.operator_name() && options_.level() != TraceLevel::All) detail::operators_around.inside = true;
+    char const* const category = !options_.category().empty() ? options_.category().c_str()
+                                 : backward                   ? "reverse"
+                                                              : detail::phase_of_operators(*log_);
+    made->category = category;
+    if (!shown || !log_->wants(category)) return made;
     auto const [name, target] = names_of(f);
     trace_region_options const options{
         .category = category,
@@ -164,6 +216,7 @@ class operator_trace {
   }
 
   trace_writer* log_;
+  TraceOptions options_;
   std::unordered_map<c10::TensorImpl const*, std::string> layers_;
   std::vector<at::Tensor> parameters_;
   std::mutex access_;
