@@ -371,6 +371,62 @@ TEST_CASE("what a module throws comes through, captured or not", "[torch][graph]
   CHECK(f.notice().empty());
 }
 
+TEST_CASE("hooks see the outputs of layers by name, once a call, whatever runs again", "[torch][graph]") {
+  seeded const seed{8};
+  models::ResNet net(3);
+  auto const x = torch::randn({2, 3, 16, 16});
+  auto const least = least_of([&](std::int64_t limit) { return cl::checkpoint_module(net, limit)(x); });
+  auto const block = net->body->ptr<models::BasicBlockImpl>(1);
+  std::vector<std::pair<std::string, Tensor>> wanted;
+  {
+    torch::NoGradGuard const off;
+    auto const buffers = tensors{net->buffers()};
+    auto const before = copies(buffers);
+    auto const y = net->norm(net->stem(x));
+    wanted.emplace_back("norm", y);
+    auto const in = net->body->ptr<models::BasicBlockImpl>(0)->forward(torch::max_pool2d(torch::relu(y), 2));
+    wanted.emplace_back("body.1.first", block->first(in));
+    wanted.emplace_back("body.1.norm2", block->norm2(block->second(block->norm1(block->first(in)).relu_())));
+    for (std::size_t k = 0; k < buffers.size(); ++k) buffers[k].copy_(before[k]);
+  }
+  wanted.insert(wanted.begin() + 2, {"head", net->forward(x).detach()});
+  std::sort(wanted.begin(), wanted.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+  for (auto const limit : {least, std::int64_t{1} << 40}) {
+    auto const run = cl::checkpoint_module(net, limit);
+    auto const plain = step(net, {}, copies(net->buffers()), [&] { return tensors{run(x)}; });
+    std::vector<std::pair<std::string, Tensor>> seen;
+    auto const see = [&](std::string const& layer, Tensor const& y) {
+      CHECK_FALSE(y.requires_grad());
+      seen.emplace_back(layer, y.clone());
+    };
+    {
+      std::vector<cl::output_hook_handle> hooks;
+      for (auto const* const name : {"norm", "head", "body.1.first", "*.1.norm2"})
+        hooks.push_back(run.register_hook(name, see));
+      auto const y = run(x);
+      y.sum().backward();
+      hooks.clear();
+    }
+    (void)take_grads(net->parameters());
+    (void)run(x);  // the hooks are gone
+    std::sort(seen.begin(), seen.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    REQUIRE(seen.size() == wanted.size());
+    for (std::size_t k = 0; k < seen.size(); ++k) {
+      INFO(wanted[k].first);
+      CHECK(seen[k].first == wanted[k].first);
+      CHECK(same_bits(seen[k].second, wanted[k].second));
+    }
+  }
+  auto const run = cl::checkpoint_module(net, "1MiB");
+  auto const nothing = [](std::string const&, Tensor const&) {};
+  CHECK(support::said<cairn::invalid_call>([&] { (void)run.register_hook("hidden", nothing); }).find("no layer") !=
+        std::string::npos);
+  auto const by_value = cl::checkpoint_module([&](Tensor const& t) { return net(t * t.sum().item<float>()); }, "1MiB",
+                                              cl::ModuleOptions().module(net.ptr()));
+  auto const hook = by_value.register_hook("norm", nothing);
+  CHECK_THROWS_AS(by_value(x), cairn::invalid_call);
+}
+
 TEST_CASE("several threads train one checkpointed module", "[torch][graph]") {
   seeded const seed{7};
   models::LanguageModel net(20, 16, 2, 12, 1, 0.0);

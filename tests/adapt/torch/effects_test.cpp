@@ -12,6 +12,7 @@
 #include <vector>
 #include <cairn/adapt/torch.hpp>
 #include <cairn/adapt/torch/compat/hc_module.hpp>
+#include <cairn/adapt/torch/graph/checkpoint_module.hpp>
 
 namespace effects_tests {
 
@@ -68,8 +69,8 @@ struct chain {
   nn::Sequential net;
   std::vector<Tensor> before;
 
-  explicit chain(effect_model const& model) {
-    for (int k = 0; k < 4; ++k) net->push_back(model.block());
+  explicit chain(effect_model const& model, int blocks = 4) {
+    for (int k = 0; k < blocks; ++k) net->push_back(model.block());
     for (auto const& b : net->buffers()) before.push_back(b.clone());
   }
   [[nodiscard]] called run(std::function<Tensor(Tensor const&)> const& forward, bool twice = false) {
@@ -135,6 +136,32 @@ TEST_CASE("effects: Sequentials within limits leave what the plain call leaves, 
       auto const found = of.run([&](Tensor const& x) { return within(x, limit); });
       CHECK(same_bits(plain.left, found.left));
       CHECK(found.held <= limit);
+    }
+  }
+}
+
+TEST_CASE("effects: captured calls within limits leave what the plain call leaves", "[torch][graph][effects]") {
+  seeded const seed{4};
+  for (auto const& model : support::effect_models()) {
+    chain of{model, 2};  // small enough for plans to be quick
+    auto const all = [&](Tensor const& x) { return of.net->forward(x); };
+    auto const within = [&](std::int64_t limit) {
+      return cl::checkpoint_module(all, limit, cl::ModuleOptions().module(of.net.ptr()).strict(true));
+    };
+    auto const plain = of.run(all);
+    auto const tried =
+        limits([&](std::int64_t limit) { (void)within(limit)(torch::zeros({12, 8}).requires_grad_()); }, plain.held);
+    INFO(model.name);
+    REQUIRE_FALSE(tried.empty());
+    for (auto const limit : tried) {
+      INFO(limit << " bytes");
+      auto const run = within(limit);
+      CHECK(same_bits(plain.left, of.run(run).left));  // captures, measures and plans
+      auto const found = of.run(run);
+      CHECK(same_bits(plain.left, found.left));
+      CHECK(found.held <= limit);
+      CHECK(run.report().predicted_peak <= limit);
+      CHECK(same_bits(of.run(all, true).left, of.run(run, true).left));
     }
   }
 }
@@ -228,9 +255,16 @@ TEST_CASE("operators that write to what they have saved finish before a region s
       {"rrelu, a tanh after it", [](Tensor x) { return torch::rrelu(x, 0.1, 0.3, true).tanh(); }},
       {"rrelu in evaluation", [](Tensor x) { return torch::rrelu(x, 0.1, 0.3, false); }},
       {"rrelu in place", [](Tensor x) { return x = x * 2, torch::rrelu_(x, 0.1, 0.3, true); }},
-      {"rrelu with noise", [&](Tensor x) { return at::rrelu_with_noise(x, noise(x), 0.1, 0.3, true); }},
+      {"rrelu with noise",
+       [&](Tensor x) {
+         auto taken = noise(x);
+         return at::rrelu_with_noise(x, taken, 0.1, 0.3, true);
+       }},
       {"rrelu with noise in place",
-       [&](Tensor x) { return x = x * 2, at::rrelu_with_noise_(x, noise(x), 0.1, 0.3, true); }},
+       [&](Tensor x) {
+         auto taken = noise(x);
+         return x = x * 2, at::rrelu_with_noise_(x, taken, 0.1, 0.3, true);
+       }},
       {"the module", [](Tensor x) { return torch::nn::RReLU()(x); }},
       {"dropout in place", [](Tensor x) { return x = x * 2, torch::dropout_(x, 0.3, true); }},
       {"native dropout", [](Tensor x) { return std::get<0>(at::native_dropout(x, 0.3, true)); }},

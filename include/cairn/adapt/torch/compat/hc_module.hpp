@@ -227,7 +227,9 @@ class HCModuleImpl : public torch::nn::Module {
     };
     auto const bytes = limit();
     auto kind = std::make_shared<HCExecutor::captured_kind>();
-    auto const plan = [&](operation_graph const& measured) { return plan_call(measured, bytes, *kind); };
+    auto const plan = [&](operation_graph const& measured, detail::call_counter const& count) {
+      return plan_call(measured, bytes, *kind, count);
+    };
     std::int64_t const number = bytes ? byte_budget{*bytes}.count() : -1;
     kind->planned =
         executor_.graphs_->of(run, arguments.tensors, arguments.constants, arguments.like, this, number, plan);
@@ -259,11 +261,11 @@ class HCModuleImpl : public torch::nn::Module {
     executor_.kinds_.push_back(std::move(kind));
   }
   [[nodiscard]] detail::call_plan plan_call(operation_graph const& measured, std::optional<byte_size> bytes,
-                                            HCExecutor::captured_kind& kind) {
+                                            HCExecutor::captured_kind& kind, detail::call_counter const& count) {
     kind.work = detail::chain_of(measured);
     if (bytes) {
       ++executor_.limits_planned_;
-      return {detail::plan_call(measured, byte_budget{*bytes}.count(), who)};
+      return detail::plan_call(measured, byte_budget{*bytes}.count(), who, count);
     }
     block_options options{.block_size = config_.block_size(), .planner = config_.planner(),
                           .notice = [this](char const* text) { tell_notice(text); }};

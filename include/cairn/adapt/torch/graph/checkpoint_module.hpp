@@ -24,8 +24,11 @@
 #include <cairn/adapt/torch/graph/detail/captured_arguments.hpp>
 #include <cairn/adapt/torch/graph/detail/graph_node.hpp>
 #include <cairn/adapt/torch/graph/detail/module_plans.hpp>
+#include <cairn/adapt/torch/graph/detail/operator_listener.hpp>
 #include <cairn/adapt/torch/graph/module_report.hpp>
+#include <cairn/adapt/torch/graph/output_hooks.hpp>
 #include <cairn/adapt/torch/memory/memory_limit.hpp>
+#include <cairn/adapt/torch/state/detail/name_matches.hpp>
 #include <cairn/adapt/torch/state/rng.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/byte_budget.hpp>
@@ -94,6 +97,22 @@ class CheckpointedModule {
   [[nodiscard]] ModuleReport report() const { return of_->plans.report(); }
   /// Why calls could not be planned and ran as they are; empty if all were planned.
   [[nodiscard]] std::string notice() const { return report().notice; }
+  /// Calls `callback(layer, output)` in each call that runs by a plan, when layers with a matching name have computed
+  /// their outputs. The output of a layer is what the last operator makes that reads one of its parameters or buffers,
+  /// or those of its parts. What runs again in backward is not shown again. The hook lasts as long as the handle.
+  /// \param pattern  for the names of layers: "hidden", "encoder.*"; `*` matches any characters
+  /// \throws invalid_call   if no layer with parameters or buffers has such a name, and in a call that is not captured
+  [[nodiscard]] output_hook_handle register_hook(std::string pattern, output_callback callback) const {
+    constexpr char const* who = "cairn::libtorch::CheckpointedModule::register_hook";
+    if (!callback)
+      throw invalid_call{who, "there is no function to call", {}, "give one that takes (layer, output)"};
+    auto const* const module = of_->module();
+    if (module == nullptr || !detail::has_layer(*module, pattern))
+      throw invalid_call{who, module == nullptr ? "the module is not known" : "no layer has such a name", {},
+                         module == nullptr ? "name it with ModuleOptions().module(net)"
+                                           : "named_parameters() lists the names; * stands for any characters"};
+    return {of_->hooks, of_->hooks->add(std::move(pattern), std::move(callback))};
+  }
   /// Discards captures and plans: the next call makes new ones.
   void replan() const { of_->plans.clear(); }
 
@@ -108,6 +127,10 @@ class CheckpointedModule {
     std::optional<byte_budget> limit;
     ModuleOptions options;
     detail::module_plans plans;
+    [[nodiscard]] torch::nn::Module const* module() {
+      return options.module() ? options.module().get() : detail::module_of(f);
+    }
+    std::shared_ptr<detail::output_hooks> hooks = std::make_shared<detail::output_hooks>();
     std::mutex telling;
     std::string told;  ///< the last notice that was reported
   };
@@ -126,20 +149,32 @@ class CheckpointedModule {
     auto const call = [&](tensor_list const& leaves) {
       return arguments.call([&](auto const&... one) { return result(detail::call_region(f, one...)); }, leaves);
     };
-    auto const* const module = of_->options.module() ? of_->options.module().get() : detail::module_of(f);
+    auto const* const module = of_->module();
     auto const bytes = limit->count();
     auto& all = arguments.tensors;
-    auto const plan = [&](operation_graph const& measured) {
-      return detail::call_plan{detail::plan_call(measured, bytes, detail::checkpoint_module_name)};
+    auto const plan = [&](operation_graph const& measured, detail::call_counter const& count) {
+      return detail::plan_call(measured, bytes, detail::checkpoint_module_name, count);
     };
     auto const planned = of_->plans.of(call, all, arguments.constants, arguments.like, module, bytes, plan);
+    auto const hooks = of_->hooks->all();
     if (!planned->program) {
+      if (!hooks.empty())
+        throw invalid_call{detail::checkpoint_module_name,
+                           ("the call cannot be captured, so hooks see no layer: " + planned->report.notice).c_str(),
+                           {},
+                           "remove the hooks, or let the module call functions of its own"};
       tell(planned->report.notice);
       return result(detail::call_region(f, inputs...));
     }
     auto const& graph = planned->program->graph;
     all.insert(all.end(), graph.leaves.begin() + std::ptrdiff_t(graph.inputs), graph.leaves.end());
-    auto const results = detail::graph_node::call(planned->program, all);
+    auto const results = [&] {
+      if (hooks.empty()) return detail::graph_node::call(planned->program, all);
+      detail::operator_listener const listening{[&](std::string const& layer, at::Tensor const& output) {
+        for (auto const& one : hooks) if (detail::name_matches(one.pattern, layer)) one.callback(layer, output);
+      }};
+      return detail::graph_node::call(planned->program, all);
+    }();
     tensor_reader from{results};
     return read_tensors(std::any_cast<result const&>(planned->like), from);
   }
@@ -164,14 +199,15 @@ class CheckpointedModule {
 /// Values, and what autograd saves, are kept or made again by the fastest plan within the limit. The module is not
 /// changed. Results, gradients, buffers and random numbers have the bits of the plain call. The first call of a kind
 /// (shapes, types, modes, parameters, automatic casts) takes a few extra runs, which keep no more than the values of
-/// one forward run. A call that cannot be captured, for example because its operations depend on values, runs as
-/// it is, and a notice says why; with `strict` it throws. Hooks on parameters, inputs and results run as in the plain
-/// call; hooks do not see the module's own tensors in between. `create_graph` keeps everything at once.
+/// one forward run; where the limit is tight, it is also run by the plan, and as it is if that may fit. A call that
+/// cannot be captured, for example because its operations depend on values, runs as it is, and a notice says why; with
+/// `strict` it throws. Hooks on parameters, inputs and results run as in the plain call; `register_hook` shows outputs
+/// of layers in between. `create_graph` keeps everything at once.
 /// \param module  a holder such as `torch::nn::Linear` or one of your own, a std::shared_ptr to a module, an AnyModule,
 ///   or a function of its inputs alone; with a function, `ModuleOptions().module(net)` names the module with its
 ///   parameters and modes
-/// \param limit  bytes of values, tapes, adjoints and working memory at one time: "512MiB". Parameters, inputs and
-///   their gradients belong to the caller and are not counted
+/// \param limit  bytes of values, tapes, adjoints and working memory at one time: "512MiB". Parameters, inputs, their
+///   gradients and those with which backward begins belong to the caller and are not counted
 /// \throws infeasible_budget   in a call, if the limit is below the least possible one; the error names both
 template <class Fn>
 [[nodiscard]] CheckpointedModule<Fn> checkpoint_module(Fn module, byte_budget limit, ModuleOptions options = {}) {

@@ -9,18 +9,48 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/tensor_stage.hpp>
+#include <cairn/adapt/torch/graph/detail/captured_graph.hpp>
 #include <cairn/adapt/torch/graph/detail/graph_sweep.hpp>
 #include <cairn/adapt/torch/state/detail/captures.hpp>
 #include <cairn/adapt/torch/state/detail/sweep_node.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 
 namespace cairn::libtorch::detail {
+
+/// Runs a captured call with the history of its leaves: autograd keeps what it saves. A value is dropped after the last
+/// operation that reads it.
+[[nodiscard]] inline tensor_list run_as_it_is(captured_graph const& graph, tensor_list const& leaves) {
+  std::vector<std::size_t> readers(graph.operations.size());
+  auto const visit = [](std::vector<tensor_source> const& list, auto const& each) {
+    for (auto const& from : list) if (from.operation >= 0) each(std::size_t(from.operation));
+  };
+  for (auto const& one : graph.operations) visit(one.inputs, [&](std::size_t u) { ++readers[u]; });
+  visit(graph.results, [&](std::size_t u) { ++readers[u]; });
+  std::vector<tensor_list> values(graph.operations.size());
+  auto const tensor_at = [&](tensor_source const& from) {
+    return from.operation < 0 ? leaves[std::size_t(from.output)]
+                              : values[std::size_t(from.operation)][std::size_t(from.output)];
+  };
+  c10::impl::ExcludeDispatchKeyGuard const no_casts{c10::autocast_dispatch_keyset};
+  for (std::size_t v = 0; v < values.size(); ++v) {
+    auto const& one = graph.operations[v];
+    tensor_list inputs;
+    for (auto const& from : one.inputs) inputs.push_back(tensor_at(from));
+    values[v] = one.run(inputs);
+    visit(one.inputs, [&](std::size_t u) { if (--readers[u] == 0) values[u].clear(); });
+  }
+  tensor_list results;
+  for (auto const& from : graph.results) results.push_back(tensor_at(from));
+  return results;
+}
 
 /// The autograd node of one call. Its inputs are the gradients of the results; its outputs are the gradients of those
 /// leaves that require one.
@@ -29,6 +59,7 @@ class graph_node final : public sweep_node<graph_sweep> {
   /// Runs a call forward by its plan, and returns the results with this node as their history.
   /// \param leaves  the inputs of the call, then the other leaves of the graph, with their history
   [[nodiscard]] static tensor_list call(std::shared_ptr<graph_program const> program, tensor_list const& leaves) {
+    if (program->as_it_is) return run_as_it_is(program->graph, leaves);
     need_saved_hooks(program->who);
     std::shared_ptr<graph_node> const node{new graph_node{program, leaves}, torch::autograd::deleteNode};
     auto results = node->sweep_->forward();

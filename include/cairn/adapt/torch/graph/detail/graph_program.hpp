@@ -23,6 +23,7 @@ struct graph_program {
   std::vector<bool> changing_leaf;      ///< for each leaf: whether an operation changes it in place
   Rng rng = Rng::Preserve;
   char const* who = "";
+  bool as_it_is = false;  ///< whether autograd runs the graph as it is, without the actions
   std::function<void(action const&)> told;  ///< called before each run and adjoint after the loss; may be empty
 
   /// \param measured  the same operations

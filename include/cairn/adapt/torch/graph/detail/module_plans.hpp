@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 #include <torch/nn/module.h>
+#include <cairn/adapt/torch/graph/detail/call_trial.hpp>
 #include <cairn/adapt/torch/graph/detail/capture_cache.hpp>
 #include <cairn/adapt/torch/graph/detail/graph_measures.hpp>
 #include <cairn/adapt/torch/graph/detail/graph_sweep.hpp>
@@ -42,30 +43,72 @@ struct planned_call {
 struct call_plan {
   graph_plan plan;
   std::function<void(action const&)> told = {};
+  std::int64_t peak = plan.cost.peak;  ///< bytes, as the plan has them or as a whole call was counted
+  bool as_it_is = false;               ///< whether autograd runs the call without the plan
 };
+/// Counts the bytes of a whole call by a plan, or as it is; empty if bytes cannot be counted now.
+using call_counter = std::function<std::int64_t(graph_plan const& plan, bool as_it_is)>;
 /// Makes the plan of a call from the measured bytes and times of its operations.
-using call_planner = std::function<call_plan(operation_graph const& measured)>;
+using call_planner = std::function<call_plan(operation_graph const& measured, call_counter const& count)>;
 
-/// The fastest plan for a call within a limit in bytes.
+/// Bytes that the plain call keeps between its forward run and its backward pass.
+[[nodiscard]] inline std::int64_t kept_bytes(operation_graph const& graph) {
+  std::vector<bool> kept(graph.operations.size());
+  std::int64_t bytes = 0;
+  for (auto const v : graph.outputs) kept[std::size_t(v)] = true;
+  for (std::size_t v = 0; v < kept.size(); ++v) {
+    auto const& one = graph.operations[v];
+    bytes += one.tape_bytes;
+    if (one.adjoint_needs_output) kept[v] = true;
+    for (std::size_t k = 0; k < one.inputs.size(); ++k)
+      if (one.adjoint_needs_inputs[k]) kept[std::size_t(one.inputs[k])] = true;
+  }
+  for (std::size_t v = 0; v < kept.size(); ++v) if (kept[v]) bytes += graph.operations[v].bytes;
+  return bytes;
+}
+
+/// The fastest plan for a call within a limit in bytes. The bytes of whole calls are counted only where they may
+/// decide: where operations would run again although the plain call may fit, and where the limit would be refused.
 /// \throws infeasible_budget   with the least feasible limit
-[[nodiscard]] inline graph_plan plan_call(operation_graph const& measured, std::int64_t limit, char const* who) {
+[[nodiscard]] inline call_plan plan_call(operation_graph const& measured, std::int64_t limit, char const* who,
+                                         call_counter const& count) {
+  graph_planner planner{measured};
+  std::optional<graph_plan> found;
   try {
-    return graph_planner{measured}.plan(limit);
+    found = planner.plan(limit);
   } catch (infeasible_budget const&) {  // the limit is below the least that was found with these times
   }
-  auto alike = measured;  // times differ from one measurement to the next; the least limit must not
-  for (auto& one : alike.operations) one.time = one.adjoint_time = 1;
-  graph_planner planner{alike};
-  if (auto const least = planner.least_budget(); limit < least)
+  if (found && found->cost.runs == measured.size()) return {std::move(*found)};
+  std::int64_t least = limit;
+  if (!found) {
+    auto alike = measured;  // times differ from one measurement to the next; the least limit must not
+    for (auto& one : alike.operations) one.time = one.adjoint_time = 1;
+    graph_planner even{alike};
+    least = even.least_budget();
+    found = even.plan((std::max)(limit, least));
+    found->cost = replay(measured, found->actions);
+    found->lower_bound_time = found->cost.makespan - found->cost.extra_forward;
+    found->is_exact = false;
+    if (limit < least && count) least = (std::min)(least, count(*found, false));
+  }
+  if (count && kept_bytes(measured) <= (std::max)(limit, least)) {
+    auto const live = live_bytes(measured);
+    call_plan plain{planner.plan(live.empty() ? 0 : *std::max_element(live.begin(), live.end()))};
+    for (bool const as_it_is : {false, true}) {
+      plain.peak = count(plain.plan, as_it_is);
+      plain.as_it_is = as_it_is;
+      if (plain.peak <= limit) return plain;
+      least = (std::min)(least, plain.peak);
+    }
+  }
+  if (limit < least)
     throw infeasible_budget{who,
                             "the call does not fit the memory limit",
                             {{"limit", limit}, {"least", least}, {"operations", measured.size()}},
                             "give the least, or more; parameters, inputs and their gradients are not counted"};
-  auto plan = planner.plan(limit);
-  plan.cost = replay(measured, plan.actions);
-  plan.lower_bound_time = plan.cost.makespan - plan.cost.extra_forward;
-  plan.is_exact = false;
-  return plan;
+  call_plan lean{std::move(*found)};
+  if (lean.peak > limit) lean.peak = least;
+  return lean;
 }
 
 /// The plans of one module or function. Threads may share it; only one plans at a time.
@@ -107,14 +150,23 @@ class module_plans {
         if (other->captured == captured) made->like = other->like, made->report.graph = other->report.graph;
       auto& measured = made->report.graph;
       if (measured.operations.empty()) measured = measured_graph(*captured->graph, inputs);
-      auto planned = plan(measured);
+      std::optional<call_trial> trial;
+      call_counter count;
+      if (byte_meter::possible())
+        count = [&](graph_plan const& by, bool as_it_is) {
+          if (!trial) trial.emplace(*captured->graph, inputs);
+          graph_program one{*captured->graph, measured, by.actions, Rng::Ignore, who_};  // its numbers are not used
+          one.as_it_is = as_it_is;
+          return trial->peak(std::make_shared<graph_program const>(std::move(one)));
+        };
+      auto planned = plan(measured, count);
       made->report.plan = std::move(planned.plan);
       auto const live = live_bytes(measured);
       made->report.plain_peak = live.empty() ? 0 : *std::max_element(live.begin(), live.end());
-      made->report.predicted_peak = made->report.plan.cost.peak;
-      made->program =
-          std::make_shared<graph_program const>(*captured->graph, measured, made->report.plan.actions, rng_, who_,
-                                                std::move(planned.told));
+      made->report.predicted_peak = planned.peak;
+      graph_program program{*captured->graph, measured, made->report.plan.actions, rng_, who_, std::move(planned.told)};
+      program.as_it_is = planned.as_it_is;
+      made->program = std::make_shared<graph_program const>(std::move(program));
       ++plans_made_;
     }
     if (meter) made->report.planning_peak = meter->peak();

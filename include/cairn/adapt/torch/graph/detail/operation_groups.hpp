@@ -94,12 +94,13 @@ class operation_groups {
       else joined.push_back(groups_[g]);
       silent = results_of(g, readers).empty();
     }
-    if (silent && joined.size() > 1) {
-      auto const last = std::move(joined.back());
-      joined.pop_back();
-      append(joined.back(), last);
-    }
     groups_ = std::move(joined);
+    while (silent && groups_.size() > 1) {  // the one before may have had no other reader than the last
+      auto const last = std::move(groups_.back());
+      groups_.pop_back();
+      append(groups_.back(), last);
+      silent = results_of(groups_.size() - 1, this->readers()).empty();
+    }
   }
   /// Joins neighbouring operations if no more bytes are kept then. Only the second may read the value of the first, and
   /// no adjoint may read that value, which must be tiny or no smaller than the result of the second. Everything else
