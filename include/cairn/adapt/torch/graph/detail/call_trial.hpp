@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/ones.h>
+#include <c10/util/Exception.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <cairn/adapt/torch/graph/detail/captured_graph.hpp>
@@ -18,6 +22,7 @@
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/adapt/torch/state/rng.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/core/action.hpp>
 
 namespace cairn::libtorch::detail {
 
@@ -44,19 +49,42 @@ class call_trial {
 
   /// The most bytes at one time of a call by this program and its backward pass, beside the gradients of its leaves and
   /// those of its results, which are the caller's. Generators are restored.
-  /// \pre byte_meter::possible()
-  [[nodiscard]] std::int64_t peak(std::shared_ptr<graph_program const> const& program) const {
+  /// \param most  the call is stopped where it takes more, and the largest number returned; so it is if memory runs out
+  /// \param result_bytes  of the results   \pre byte_meter::possible()
+  [[nodiscard]] std::int64_t peak(graph_program program, std::int64_t most, std::int64_t result_bytes) const {
     at::AutoGradMode const records{true};
     generator_use const drawing{Rng::Preserve};
     auto const generators = generator_states::now(leaves_);
     generator_guard const at_end{drawing, generators};
-    return (std::max)(peak(program, true), peak(program, false));
+    auto const bytes = std::make_shared<std::shared_ptr<byte_reporter>>();
+    std::int64_t of_caller = 0;
+    for (auto const& t : leaves_) if (t.defined() && t.requires_grad()) of_caller += std::int64_t(t.nbytes());
+    of_caller += result_bytes;
+    program.tells_forward = true;
+    program.told = [bytes, most = most + of_caller](action const&) {
+      if ((*bytes)->allocated() > most) throw too_much{};
+    };
+    auto const shared = std::make_shared<graph_program const>(std::move(program));
+    try {
+      std::int64_t found = 0;
+      for (bool const spread : {true, false}) {
+        *bytes = reporter_for(device_);
+        found = (std::max)(found, peak(shared, *bytes, spread));
+      }
+      return found;
+    } catch (too_much const&) {
+    } catch (c10::Error const&) {
+    }
+    for (auto const& t : leaves_) if (t.defined() && t.requires_grad()) t.mutable_grad() = at::Tensor{};
+    return (std::numeric_limits<std::int64_t>::max)();
   }
 
  private:
+  struct too_much : std::exception {};
+
   /// \param spread  whether the gradients of results take the memory of one number, as those of a sum do
-  [[nodiscard]] std::int64_t peak(std::shared_ptr<graph_program const> const& program, bool spread) const {
-    auto const bytes = reporter_for(device_);
+  [[nodiscard]] std::int64_t peak(std::shared_ptr<graph_program const> const& program,
+                                  std::shared_ptr<byte_reporter> const& bytes, bool spread) const {
     c10::DebugInfoGuard const guard{c10::DebugInfoKind::PROFILER_STATE, bytes};
     bytes->remember();
     auto const results = graph_node::call(program, leaves_);

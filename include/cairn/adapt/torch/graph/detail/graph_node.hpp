@@ -18,16 +18,20 @@
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/tensor_stage.hpp>
 #include <cairn/adapt/torch/graph/detail/captured_graph.hpp>
+#include <cairn/adapt/torch/graph/detail/graph_program.hpp>
 #include <cairn/adapt/torch/graph/detail/graph_sweep.hpp>
 #include <cairn/adapt/torch/state/detail/captures.hpp>
 #include <cairn/adapt/torch/state/detail/sweep_node.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/operation_graph.hpp>
 
 namespace cairn::libtorch::detail {
 
 /// Runs a captured call with the history of its leaves: autograd keeps what it saves. A value is dropped after the last
 /// operation that reads it.
-[[nodiscard]] inline tensor_list run_as_it_is(captured_graph const& graph, tensor_list const& leaves) {
+[[nodiscard]] inline tensor_list run_as_it_is(graph_program const& program, tensor_list const& leaves) {
+  auto const& graph = program.graph;
   std::vector<std::size_t> readers(graph.operations.size());
   auto const visit = [](std::vector<tensor_source> const& list, auto const& each) {
     for (auto const& from : list) if (from.operation >= 0) each(std::size_t(from.operation));
@@ -44,6 +48,7 @@ namespace cairn::libtorch::detail {
     auto const& one = graph.operations[v];
     tensor_list inputs;
     for (auto const& from : one.inputs) inputs.push_back(tensor_at(from));
+    if (program.told && program.tells_forward) program.told(graph_actions::advance(step_index(v)));
     values[v] = one.run(inputs);
     visit(one.inputs, [&](std::size_t u) { if (--readers[u] == 0) values[u].clear(); });
   }
@@ -59,7 +64,7 @@ class graph_node final : public sweep_node<graph_sweep> {
   /// Runs a call forward by its plan, and returns the results with this node as their history.
   /// \param leaves  the inputs of the call, then the other leaves of the graph, with their history
   [[nodiscard]] static tensor_list call(std::shared_ptr<graph_program const> program, tensor_list const& leaves) {
-    if (program->as_it_is) return run_as_it_is(program->graph, leaves);
+    if (program->as_it_is) return run_as_it_is(*program, leaves);
     need_saved_hooks(program->who);
     std::shared_ptr<graph_node> const node{new graph_node{program, leaves}, torch::autograd::deleteNode};
     auto results = node->sweep_->forward();

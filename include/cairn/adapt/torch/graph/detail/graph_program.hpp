@@ -25,6 +25,7 @@ struct graph_program {
   char const* who = "";
   bool as_it_is = false;  ///< whether autograd runs the graph as it is, without the actions
   std::function<void(action const&)> told;  ///< called before each run and adjoint after the loss; may be empty
+  bool tells_forward = false;               ///< whether it is called before the loss, too
 
   /// \param measured  the same operations
   graph_program(captured_graph of, operation_graph const& measured, std::vector<action> plan, Rng numbers,

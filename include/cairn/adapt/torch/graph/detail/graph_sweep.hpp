@@ -163,7 +163,9 @@ class graph_sweep : private cairn::detail::no_hooks {
     return 0;
   }
 
-  void tell(action const& a) const { if (is_behind_loss_ && program_->told) program_->told(a); }
+  void tell(action const& a) const {
+    if (program_->told && (is_behind_loss_ || program_->tells_forward)) program_->told(a);
+  }
   void run(std::size_t v, bool keeps_tape) {
     auto const& what = program_->graph.operations[v];
     auto& first = (*first_)[v];

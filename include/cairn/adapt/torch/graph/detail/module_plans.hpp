@@ -46,8 +46,9 @@ struct call_plan {
   std::int64_t peak = plan.cost.peak;  ///< bytes, as the plan has them or as a whole call was counted
   bool as_it_is = false;               ///< whether autograd runs the call without the plan
 };
-/// Counts the bytes of a whole call by a plan, or as it is; empty if bytes cannot be counted now.
-using call_counter = std::function<std::int64_t(graph_plan const& plan, bool as_it_is)>;
+/// Counts the bytes of a whole call by a plan, or as it is; the largest number if it takes more than `most`. Empty if
+/// bytes cannot be counted now.
+using call_counter = std::function<std::int64_t(graph_plan const& plan, bool as_it_is, std::int64_t most)>;
 /// Makes the plan of a call from the measured bytes and times of its operations.
 using call_planner = std::function<call_plan(operation_graph const& measured, call_counter const& count)>;
 
@@ -89,13 +90,13 @@ using call_planner = std::function<call_plan(operation_graph const& measured, ca
     found->cost = replay(measured, found->actions);
     found->lower_bound_time = found->cost.makespan - found->cost.extra_forward;
     found->is_exact = false;
-    if (limit < least && count) least = (std::min)(least, count(*found, false));
+    if (limit < least && count) least = (std::min)(least, count(*found, false, least));
   }
   if (count && kept_bytes(measured) <= (std::max)(limit, least)) {
     auto const live = live_bytes(measured);
     call_plan plain{planner.plan(live.empty() ? 0 : *std::max_element(live.begin(), live.end()))};
     for (bool const as_it_is : {false, true}) {
-      plain.peak = count(plain.plan, as_it_is);
+      plain.peak = count(plain.plan, as_it_is, (std::max)(limit, least));
       plain.as_it_is = as_it_is;
       if (plain.peak <= limit) return plain;
       least = (std::min)(least, plain.peak);
@@ -153,11 +154,13 @@ class module_plans {
       std::optional<call_trial> trial;
       call_counter count;
       if (byte_meter::possible())
-        count = [&](graph_plan const& by, bool as_it_is) {
+        count = [&](graph_plan const& by, bool as_it_is, std::int64_t most) {
           if (!trial) trial.emplace(*captured->graph, inputs);
           graph_program one{*captured->graph, measured, by.actions, Rng::Ignore, who_};  // its numbers are not used
           one.as_it_is = as_it_is;
-          return trial->peak(std::make_shared<graph_program const>(std::move(one)));
+          std::int64_t result_bytes = 0;
+          for (auto const v : measured.outputs) result_bytes += measured.operations[std::size_t(v)].bytes;
+          return trial->peak(std::move(one), most, result_bytes);
         };
       auto planned = plan(measured, count);
       made->report.plan = std::move(planned.plan);
