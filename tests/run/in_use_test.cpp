@@ -131,7 +131,7 @@ TEST_CASE("a run and a stopped sweep whose store has served another sweep refuse
     return gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}, store);
   };
   auto run = checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan, store);
-  CHECK(run.reverse(pendulum::seed, pendulum::one_step{}) == expected());
+  for (int again = 0; again < 2; ++again) CHECK(run.reverse(pendulum::seed, pendulum::one_step{}) == expected());
   CHECK(whole() == expected());
   CHECK_THROWS_AS(run.reverse(pendulum::seed, pendulum::one_step{}), invalid_call);
 

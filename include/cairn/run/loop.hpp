@@ -300,7 +300,7 @@ class checkpointed_run {
   static void run_compared([[maybe_unused]] Sweep& sweep, step_index from, step_index to, Run run,
                            [[maybe_unused]] Hash hash, [[maybe_unused]] Input const& x) {
     if constexpr (!checked) {
-      if (from < to) run(from, to);
+      run(from, to);
     } else {
       auto& ledger = sweep.ledger();
       step_index const stride = ledger.mode() == replay_check::every_step ? 1 : to - from;
@@ -331,7 +331,7 @@ class checkpointed_run {
     if (!here_)
       throw invalid_call{
           operation, "this run has been moved to another object", {}, "use the object that it was moved to"};
-    if (work_->users_.value != user_ || work_->lost_its_store())
+    if (work_->users_.value != user_ || work_->states_.lost_its_store())
       throw invalid_call{operation,
                          "another sweep has begun in the workspace or in the store of this run",
                          {},

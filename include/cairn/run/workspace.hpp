@@ -59,8 +59,8 @@ struct params_in {
 }  // namespace detail
 
 /// The memory of a sweep: frames, tables and cursor. Pass the same workspace to every sweep, and a warm sweep allocates
-/// nothing. One workspace serves one sweep at a time, and is not moved meanwhile. It keeps the memory of its states until it is destroyed, a plan
-/// of another size is run, or `clear()` is called. `Store` holds the checkpoints; with a reference type the caller owns
+/// nothing. One workspace serves one sweep at a time, and is not moved meanwhile. It keeps the memory of its states
+/// until it is destroyed, a plan of another size is run, or `clear()` is called. `Store` holds the checkpoints; with a reference type the caller owns
 /// the store. With `Options` = `sweep_options` its sweeps can compare what they recompute, and it keeps the hashes,
 /// too.
 /// \ingroup start
@@ -107,12 +107,6 @@ class workspace {
   }
 
  private:
-  /// Whether another sweep has begun in the caller's store since the last one here, whose states are gone then.
-  [[nodiscard]] bool lost_its_store() const noexcept {
-    if constexpr (!std::is_reference_v<Store>) return false;
-    else return detail::store_marks::begun(states_.store()) != begun_in_store_;
-  }
-
   template <class, class, class, class> friend class detail::sweep;
   friend detail::params_in;
   template <class, class, schedule, class, class, class> friend class checkpointed_run;
@@ -134,7 +128,6 @@ class workspace {
   detail::sweep_count users_;  // a kept run ends when another sweep begins here
   bool on_rest_ = false, turned_on_rest_ = false;  // whether `rest_` is in use, now and at the turn
   bool unfinished_ = false;  // the last sweep has not ended: `steps_`, `slots_` and `leaf_` are its plan's
-  std::uint64_t begun_in_store_ = 0;  // when the last sweep had begun there, if the store is the caller's
   std::uint64_t initial_hash_ = 0;  // of the initial state of a stopped sweep, 0 if unknown
   std::uint64_t params_hash_ = 0;   // of the parameters of the last sweep, 0 if it had none
   [[no_unique_address]] Options options_;

@@ -148,7 +148,6 @@ class sweep {
     sweep_setup setup = setup_for(plan, form);
     setup.shape = shape(x0, knows_length);
     annotate_failure(status(), phase::forward, 0, [&] { states().begin(std::forward<X0>(x0), setup); });
-    work_.begun_in_store_ = store_marks::begun(work_.store());
     notes_stop_ = !form.keeps_run;
     if constexpr (checked)
       if (ledger().on()) check_initial_state(states().inspect_live([](auto const& x) { return hash_of(x); }));
@@ -166,7 +165,7 @@ class sweep {
                          "a resumed sweep does not pass through the final state, and cannot leave the object there",
                          {},
                          "ask for cairn::object_ends::at_initial, or for nothing"};
-    if (work_.unfinished_ && work_.lost_its_store())
+    if (work_.unfinished_ && states().lost_its_store())
       throw invalid_call{operation_,
                          "another sweep has begun in the store of the sweep that stopped",
                          {},
@@ -190,7 +189,6 @@ class sweep {
     if (saved_state<State> && !keeps_frames<store_type> && !may_lose<store_type>) ++setup.working;
     setup.shape = shape(x0, at.steps >= 0);
     states().begin_again(x0, setup);
-    work_.begun_in_store_ = store_marks::begun(work_.store());
     states().note_held(work_.tier_of_);
     if constexpr (outliving_store<store_type>)
       if (noted == 0 && given != 0) check_stored_initial_state(given);
@@ -279,10 +277,6 @@ class sweep {
     if constexpr (takes_shape<store_type>) states().note_shape(shape(states().final_state(), true));
     if constexpr (checked) ledger().rewind();
     auto&& through = watched();
-    struct noted {  // the slots are emptied and filled again, also if a step throws
-      work_type& work;
-      ~noted() { work.begun_in_store_ = store_marks::begun(work.store()); }
-    } const begun{work_};
     status().ran += annotate_failure(status(), phase::recompute, failed, [&] {
       if constexpr (saved_state<State>) return wide(states().rewind(through, step, work_.steps_, failed));
       else return wide(states().rewind(through, step, failed));

@@ -11,6 +11,7 @@
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/run/detail/frames.hpp>
 #include <cairn/run/detail/reseated.hpp>
+#include <cairn/store/store.hpp>
 
 namespace cairn::detail {
 
@@ -43,7 +44,7 @@ static_assert(wide{2} * sizeof(checkpoint_record) == bytes_a_remembered_slot);
 
 /// Sorts by state (Shell's sort: needs no standard header; checkpoints mostly come in order).
 inline void sort_by_state(table<checkpoint_record>& all, std::size_t count) noexcept {
-  for (std::size_t gap = count / 2 + 1; gap > 0; gap = gap == 1 ? 0 : gap / 2)
+  for (std::size_t gap = count / 2; gap > 0; gap /= 2)
     for (std::size_t k = gap; k < count; ++k)
       for (std::size_t j = k; j >= gap && all[j].at < all[j - gap].at; j -= gap) std::swap(all[j], all[j - gap]);
 }
@@ -167,7 +168,11 @@ class sweep_memory {
   [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
   [[nodiscard]] frames<Value> const& pool() const noexcept { return pool_; }
   [[nodiscard]] store_type& store() noexcept { return *store_; }
-  [[nodiscard]] store_type const& store() const noexcept { return *store_; }
+  /// Whether another sweep has begun in the caller's store since the last one here, whose states are gone then.
+  [[nodiscard]] bool lost_its_store() const noexcept {
+    if constexpr (!std::is_reference_v<Store>) return false;
+    else return store_marks::begun(*store_) != begun_;
+  }
   /// The content of the slots, if it is tracked; otherwise their content at the turn.
   [[nodiscard]] table<checkpoint_record> const& held() const noexcept { return held_; }
   /// The state that a slot still holds after a sweep, or -1; for stores that know it.
@@ -345,7 +350,7 @@ class sweep_memory {
   /// The slots are empty, before `save_again` fills them.
   void empty_slots() {
     if constexpr (takes_shape<store_type>) tell_store(shape_, false);
-    else store_->begin(slot_index(held_.size()));
+    else tell_store({.slots = slot_index(held_.size())}, false);
     if (tracked())
       for (auto& held : held_) held.at = -1;
   }
@@ -364,6 +369,7 @@ class sweep_memory {
   }
 
   reseated<Store> store_{std::in_place};
+  std::uint64_t begun_ = 0;  ///< sweeps in the store, when the last one here had begun there
   frames<Value> pool_;
   table<checkpoint_record> anchors_;  ///< the first `anchor_count_`: the states in slots at the turn, by number
   std::size_t anchor_count_ = 0;
@@ -390,6 +396,7 @@ class sweep_memory {
       shape.resumed = resumed;
       store_->begin(shape);
     } else store_->begin(shape.slots);
+    begun_ = store_marks::begun(*store_);
   }
   [[nodiscard]] std::size_t stored_bytes([[maybe_unused]] tier where) const {
     if constexpr (requires { { store_->bytes(where) } -> std::convertible_to<std::size_t>; })

@@ -21,7 +21,7 @@ CAIRN_DECL disk_revolve::parts disk_revolve::made(step_index steps, slot_index r
   for (double const cost : {options.disk_write, options.disk_read, options.advance_cost, options.turn_cost})
     if (!detail::is_cost(cost)) throw invalid_plan{who, "a cost is a finite number that is not negative", {}, ""};
   ram = useful_slots(steps, ram);
-  bool const chosen = steps > 1 && ram < steps - 1;
+  bool const chosen = ram < steps - 1;
   detail::check_choices(who, steps, chosen ? 1 : 0, chosen ? work : 0, options.most_table_bytes);
   parts all;
   auto& table = all.table;

@@ -147,7 +147,7 @@ CAIRN_DECL void adjoint_report::say_fault() {
       else {
         say(": they are good to ", resolution < 1 ? resolution : 1);
         text_.add(" relative only");
-        if (digits > 0 && digits <= 24)
+        if (digits <= 24)
           text_.add(", as numbers of ").add(wide(digits)).add(" bits allow; check the same code in double");
         else text_.add("; check at another state");
       }
