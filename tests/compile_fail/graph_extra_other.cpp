@@ -1,4 +1,4 @@
-// error: after the seeds of a graph may come an observer, a sweep_failure, cairn::sweep_options and a cairn::graph_workspace variable
+// error: what follows the seeds of a graph may be, in any order, an observer, cairn::sweep_options, and variables of type cairn::sweep_failure, cairn::graph_workspace and cairn::sweep_report; one argument is none of these
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/graph.hpp>
 #include <vector>
