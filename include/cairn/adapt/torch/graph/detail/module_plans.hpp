@@ -154,13 +154,13 @@ class module_plans {
       std::optional<call_trial> trial;
       call_counter count;
       if (byte_meter::possible())
-        count = [&](graph_plan const& by, bool as_it_is, std::int64_t most) {
+        count = [&](graph_plan const& by, bool as_it_is, std::int64_t allowed) {
           if (!trial) trial.emplace(*captured->graph, inputs);
           graph_program one{*captured->graph, measured, by.actions, Rng::Ignore, who_};  // its numbers are not used
           one.as_it_is = as_it_is;
           std::int64_t result_bytes = 0;
           for (auto const v : measured.outputs) result_bytes += measured.operations[std::size_t(v)].bytes;
-          return trial->peak(std::move(one), most, result_bytes);
+          return trial->peak(std::move(one), allowed, result_bytes);
         };
       auto planned = plan(measured, count);
       made->report.plan = std::move(planned.plan);
