@@ -230,6 +230,7 @@ class sweep_memory {
     unwritten_ = other.unwritten_;
     slots_ = other.slots_;
     called_ = std::move(other.called_);
+    begun_ = other.begun_;
     return *this;
   }
   ~sweep_memory() { finish_saves_quietly(); }

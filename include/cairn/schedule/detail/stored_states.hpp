@@ -72,7 +72,8 @@ constexpr std::size_t list_empty_slots(table<stored_state> const& stored, std::s
                                        stopped_sweep const& sweep, table<stored_state>& empty, slot_index unwritable,
                                        CanWrite can_write) {
   auto there = std::uint64_t(sweep.slots) - std::uint64_t(unwritable);
-  for (std::size_t k = 0; k < useful; ++k) there -= unwritable == 0 || can_write(stored[k].slot) ? 1 : 0;
+  for (std::size_t k = 0; k < useful; ++k)
+    if (unwritable == 0 || can_write(stored[k].slot)) --there;
   auto const leaves = std::uint64_t(sweep.open / sweep.leaf) + 1;
   auto const count = std::size_t(there < leaves ? there : leaves);
   empty.assign(count + useful + std::size_t(unwritable), {});
