@@ -208,8 +208,10 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
         }
       }();
       predict<State, Bar>(plan, std::as_const(x0), sized(), form, options, params, last...);
+      sweep_parts<ModelType, ModelType, Objective, ParamsGiven, ParamsGiven, Objective,
+                  typename decltype(sweep)::losses_type> const parts{&objective, &p, &dp, &objective, &sweep.terms()};
       memory.result.state =
-          sweep_with<Bar, State, Plan>(step, x0, plan, at_seed, adjoint, std::forward<Last>(last)...);
+          sweep_with<Bar, State, Plan>(parts, step, x0, plan, at_seed, adjoint, std::forward<Last>(last)...);
     }
     check();
   };
@@ -244,7 +246,7 @@ template <class ModelType, class X0, class ParamsGiven, class Place, class Objec
     else if constexpr (!check_sweep_options<State, options_asked<State, Plan, Last...>>()) return false;
     else if constexpr (!check_wrt<Wrt>()) return false;
     else if constexpr (!check_adjoint<AdjointF, State, Bar, Wrt>()) return false;
-    else if constexpr (!check_last_arguments<State, Plan, Last...>()) return false;
+    else if constexpr (!check_last_or_disk<State, Plan, Last...>()) return false;
     else
       return check_counted<State, Bar, Bar, shapes_with<Wrt>::template adjoint<AdjointF, State, Bar>().form, Place>();
   }

@@ -88,14 +88,36 @@ Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoi
   return std::move(*user.bar);
 }
 
+struct no_terms {};
+/// What the caller of a verb gave, beside the functions into which it is bound: for a sweep that another process may go
+/// on with.
+template <class StepGiven, class AdjointGiven, class SeedGiven, class Params = no_params, class DP = no_params,
+          class Objective = no_terms, class Terms = no_terms>
+struct sweep_parts {
+  SeedGiven const* seed;
+  Params const* p = nullptr;
+  DP* dp = nullptr;
+  Objective const* objective = nullptr;
+  Terms* terms = nullptr;
+};
+
 /// A sweep with its last arguments, whose parameters are bound.   \param plan  a schedule
-template <class Bar, class State, class Plan, class Step, class X0, class Seed, class Adjoint, class... Last>
-Bar sweep_with(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Last&&... last) {
+template <class Bar, class State, class Plan, class Parts, class Step, class X0, class Seed, class Adjoint,
+          class... Last>
+Bar sweep_with([[maybe_unused]] Parts const& parts, Step& step, X0&& x0, Plan const& plan, Seed&& seed,
+               Adjoint& adjoint, Last&&... last) {
+  if constexpr (kept_on_disk<Last...>) {
+    auto const& keeper = last_of<last_kind::work, State, Plan>(own_workspace{}, last...);
+    using keeping = typename std::remove_cvref_t<decltype(keeper)>::keeps_runs;
+    return keeping::template sweep<Bar, State>(keeper, parts, step, x0, plan, std::forward<Seed>(seed), adjoint,
+                                               std::forward<Last>(last)...);
+  } else {
   auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching, Asked asked) -> Bar {
     return one_sweep<Bar, State, Plan>(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
                                        workspace_from<State, Plan, Asked>(used), watching, asked);
   };
   return in_their_places<State, Plan>(run, std::forward<Last>(last)...);
+  }
 }
 
 /// Notes the prediction in a report, if one is asked for.
@@ -141,7 +163,8 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
     }();
     predict<State, Bar>(plan, std::as_const(x0), seed, form, options, 0, last...);
     note_params<State, Plan>(0, last...);
-    return sweep_with<Bar, State, Plan>(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
+    sweep_parts<Step, Adjoint, std::remove_reference_t<Seed>> const parts{__builtin_addressof(seed)};
+    return sweep_with<Bar, State, Plan>(parts, step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
                                         std::forward<Last>(last)...);
   } else {
     wide const params = bytes_of_params(by);
@@ -162,6 +185,9 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
     note_params<State, Plan>(watch.hash(), last...);
     set_zero(by.p, by.dp);
     auto run_back = bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
+    sweep_parts<Step, Adjoint, std::remove_reference_t<Seed>, typename params_types<std::remove_const_t<Wrt>>::p,
+                typename params_types<std::remove_const_t<Wrt>>::dp> const
+        parts{__builtin_addressof(seed), &by.p, &by.dp};
     auto&& from = bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp);
     auto const at_seed = [&](lent_state<State> x) -> decltype(auto) {
       watch.check("cairn::gradient");
@@ -169,12 +195,12 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
       else return Bar(std::forward<Seed>(seed));
     };
     if constexpr (std::is_same_v<Bar, library_bar>) {
-      sweep_with<Bar, State, Plan>(run_step, std::forward<X0>(x0), plan, at_seed, run_back,
+      sweep_with<Bar, State, Plan>(parts, run_step, std::forward<X0>(x0), plan, at_seed, run_back,
                                    std::forward<Last>(last)...);
       watch.check("cairn::gradient");
       return Bar{};
     } else {
-      Bar bar = sweep_with<Bar, State, Plan>(run_step, std::forward<X0>(x0), plan, at_seed, run_back,
+      Bar bar = sweep_with<Bar, State, Plan>(parts, run_step, std::forward<X0>(x0), plan, at_seed, run_back,
                                              std::forward<Last>(last)...);
       watch.check("cairn::gradient");
       return bar;
@@ -238,7 +264,7 @@ auto gradient(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_adjoint<AdjointF, State, detail::bar_type_with<Seed, State, Wrt>, Wrt>())
     return detail::refuse_gradient<Asked, X0, Seed>();
-  else if constexpr (!detail::check_last_arguments<State, Plan, Last...>())
+  else if constexpr (!detail::check_last_or_disk<State, Plan, Last...>())
     return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_counted<State, detail::bar_type_with<Seed, State, Wrt>, std::remove_cvref_t<Seed>,
                                             detail::shapes_with<Wrt>::template adjoint<

@@ -66,6 +66,8 @@ struct frames_of {
 /// - bytes(tier) -> std::size_t: what it holds on a tier besides frames, for `event::bytes_held`
 /// - reversed(open, bar): called after the seed, and at the end of each action that reverses steps, whatever the form of
 ///   the adjoint: bar is that of state `open`, and steps [0, open) are left; `library_bar` if the library has it
+/// - reversing(open, look): called before such an action, if state `open` is live then; look(f) returns f of that state,
+///   or of a snapshot of the object
 /// - static constexpr bool looks_ahead = true: its `save`, `load` and `drop` may ask `frames.coming_loads(f)`; each call
 ///   copies the plan's cursor and walks it as far as f wants
 /// - static constexpr bool may_lose = true: a load may return no_frame; the sweep then runs to that state again from the
@@ -107,6 +109,12 @@ template <class Store>
 concept shows_frames = requires(Store const& store) {
   { store.frame(slot_index{}) } -> std::same_as<frame_id>;
 };
+/// A store that is told before a reverse action.
+struct any_look {
+  template <class Fn> void operator()(Fn const&) const;
+};
+template <class Store>
+concept is_told_before = requires(Store& store) { store.reversing(step_index{}, any_look{}); };
 template <class Store> inline constexpr bool looks_ahead = requires { requires bool(Store::looks_ahead); };
 /// Whether a save may say that it failed.
 template <class Store, class Frames>

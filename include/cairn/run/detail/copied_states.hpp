@@ -154,6 +154,13 @@ class copied_states : public sweep_memory<State, Store> {
     next_ = std::exchange(live_, no_frame);
   }
 
+  /// Tells the store that an adjoint begins which leads to state `open`, which is live.
+  void reversing(step_index open)
+    requires is_told_before<store_type>
+  {
+    this->store().reversing(open, [this](auto const& f) { return this->inspect_live(f); });
+  }
+
   // For a replay check:
   /// The result of f for the live state.
   template <class Fn>

@@ -32,15 +32,19 @@ inline constexpr last_kind kind_of_last =
     is_wrt<T> ? last_kind::params
     : is_report<T> ? last_kind::report
     : is_setting<T> || std::is_same_v<std::remove_cvref_t<T>, no_options> ? last_kind::options
-    : workspace_or_store<std::remove_cvref_t<T>, State, Plan> ? last_kind::work
+    : workspace_or_store<std::remove_cvref_t<T>, State, Plan> || keeps_runs<T> ? last_kind::work
     : observes<std::remove_reference_t<T>> ? last_kind::observer
                                            : last_kind::unknown;
 template <last_kind Kind, class State, class Plan, class... Last>
 inline constexpr int count_of_last = (0 + ... + int(kind_of_last<Last, State, Plan> == Kind));
 
-/// Whether each argument is known, and none given twice.
-template <class State, class Plan, class... Last>
-[[nodiscard]] consteval bool check_last_arguments() {
+/// Whether each argument is known, and none given twice.   \tparam OnDisk  whether the verb can be run on disk
+template <bool OnDisk, class State, class Plan, class... Last>
+[[nodiscard]] consteval bool check_last() {
+  constexpr bool here = OnDisk || !kept_on_disk<Last...>;
+  static_assert(here,
+                "cairn: cairn::disk stands in gradient and differentiate with a plan of known length; elsewhere give a "
+                "store of your own");
   constexpr bool known = count_of_last<last_kind::unknown, State, Plan, Last...> == 0;
   constexpr bool once = count_of_last<last_kind::work, State, Plan, Last...> < 2 &&
                         count_of_last<last_kind::observer, State, Plan, Last...> < 2 &&
@@ -52,8 +56,12 @@ template <class State, class Plan, class... Last>
       "cairn: what follows may be, in any order, a workspace for this state and plan or a store, an observer, "
       "cairn::sweep_options, cairn::wrt{p, dp} and a cairn::sweep_report; one argument is none of these");
   static_assert(once, "cairn: two arguments of the same kind follow; give each kind once");
-  return known && once;
+  return here && known && once;
 }
+template <class State, class Plan, class... Last>
+[[nodiscard]] consteval bool check_last_arguments() { return check_last<false, State, Plan, Last...>(); }
+template <class State, class Plan, class... Last>
+[[nodiscard]] consteval bool check_last_or_disk() { return check_last<true, State, Plan, Last...>(); }
 
 /// The argument of a kind, or `otherwise`.
 template <last_kind Kind, class State, class Plan, class Otherwise>

@@ -44,6 +44,12 @@ template <bool... Is, class Otherwise, class... Rest>
   }
 }
 
+/// An argument in a store's place that runs whole sweeps so that they outlive their process, such as `disk` of the
+/// adapter. Its member type `keeps_runs` has sweep<Bar, State>(keeper, parts, step, x0, plan, seed, adjoint, last...).
+template <class T>
+concept keeps_runs = requires { typename std::remove_cvref_t<T>::keeps_runs; };
+template <class... Last> inline constexpr bool kept_on_disk = (keeps_runs<Last> || ... || false);
+
 /// An argument with which several processes run a sweep together, such as `collective` of the adapter for MPI. Its
 /// member type `together` has run(ranks, operation, plan, run, last...), which calls run(last...) in their way;
 /// keep(ranks, run) for a run that is kept; and until(ranks, step, x0, keep_going, plan, last...) for a loop of unknown

@@ -101,6 +101,9 @@ class replayed_states {
   [[nodiscard]] State const* seen(bool after_turn) const noexcept { return states_.seen(after_turn); }
   [[nodiscard]] std::size_t bytes() const { return states_.bytes(); }
   [[nodiscard]] std::size_t bytes(tier where) const { return states_.bytes(where); }
+  void reversing(step_index open)
+    requires requires(States& all) { all.reversing(open); }
+  { states_.reversing(open); }
   template <class Bar>
   void reversed(step_index open, Bar const& bar)
     requires requires(States& all) { all.reversed(open, bar); }

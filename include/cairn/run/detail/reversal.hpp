@@ -161,6 +161,8 @@ class reversal {
   /// The adjoint of steps [a.from, a.to); returns how many steps it ran again. A store that asks is told that it is done.
   template <class States>
   std::uint64_t reverse(States& states, action const& a) {
+    if constexpr (requires { states.reversing(a.from); })
+      if (!records || a.what != content::tape) states.reversing(a.from);
     std::uint64_t const ran = reverse_steps(states, a);
     if constexpr (requires { states.reversed(a.from, std::as_const(*bar)); })
       states.reversed(a.from, std::as_const(*bar));

@@ -109,6 +109,13 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
     object_.reaches_final();
   }
 
+  /// Tells the store that an adjoint begins which leads to state `open`, which is live.
+  void reversing(step_index open)
+    requires is_told_before<store_type>
+  {
+    this->store().reversing(open, [this](auto const& f) { return this->inspect_live(f); });
+  }
+
   // For a replay check:
   /// The result of f for a snapshot of the live state.
   template <class Fn>

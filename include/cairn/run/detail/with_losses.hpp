@@ -46,6 +46,8 @@ class losses {
     objective_.each_count(i, [&](std::size_t count) { sum += count; });
     return sum > 0;
   }
+  /// Another process has seen the states before `next`, whose terms have this sum.
+  void go_on(double sum, step_index next) noexcept { value_ = sum, next_ = next; }
   [[nodiscard]] double value() const noexcept { return value_; }
   [[nodiscard]] step_index steps() const noexcept { return next_; }  ///< that have run
 

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file checkpoint_files.hpp  The store of a run on disk: slots in memory are frames, all others are files.
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/disk/detail/run_folder.hpp>
+#include <cairn/core/detail/state_hash.hpp>
+#include <cairn/core/state_bytes.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/store/store.hpp>
+
+namespace cairn::detail {
+
+/// \tparam Value  a state, or the snapshot of an object
+/// \tparam Journal  knows what stands beside a state in its file, and what is committed
+template <class Value, class Journal>
+class checkpoint_files {
+ public:
+  static constexpr bool may_lose = true;
+
+  /// \param first  a state from which others are made that have no default constructor; may be null otherwise
+  /// \param state_bytes  of its file, without the head
+  checkpoint_files(run_folder& folder, Journal& journal, Value const* first, std::uint64_t state_bytes)
+      : folder_{folder}, journal_{journal}, first_{first}, state_bytes_{state_bytes} {}
+  checkpoint_files(checkpoint_files const&) = delete;
+
+  void begin(sweep_shape const& shape) {
+    bool const anew = slots_.size() != std::size_t(shape.slots);
+    if (!shape.resumed || anew) slots_.assign(std::size_t(shape.slots), {});
+    in_memory_ = 0;
+    for (slot_index slot = 0; slot < shape.slots; ++slot) {
+      if (shape.tier_of(slot) == tier::memory) ++in_memory_;  // a plan may not know which, and then counts all of them
+      if (!shape.resumed || !anew) continue;
+      file_head const head = folder_.slot_head(slot);
+      if (head.sound()) record(slot) = {step_index(head.step), no_frame, head.stored + sizeof head};
+    }
+    if (anew && in_memory_ < shape.slots)
+      folder_.reserve(shape.slots, state_bytes_, [&](slot_index slot) { return shape.tier_of(slot) != tier::memory; });
+  }
+  [[nodiscard]] slot_index extra_frames() const noexcept { return in_memory_; }
+  [[nodiscard]] frame_id frame(slot_index slot) const noexcept { return record(slot).frame; }
+  [[nodiscard]] step_index at(slot_index slot) const noexcept { return record(slot).at; }
+  [[nodiscard]] std::size_t bytes(tier where) const noexcept {
+    if (where == tier::memory) return io_memory::size;
+    std::size_t sum = 0;
+    if (where == tier::disk)
+      for (auto const& one : slots_)
+        if (one.at >= 0) sum += std::size_t(one.bytes);
+    return sum;
+  }
+
+  template <class Frames>
+  [[nodiscard]] bool save(Frames& frames, place where, step_index i, frame_id k) {
+    auto& slot = record(where.slot);
+    if (where.where == tier::memory) {
+      frames.keep(k);
+      slot.frame = k;
+      return true;
+    }
+    slot.at = -1;
+    Value const& state = std::as_const(frames).state(k);
+    std::uint64_t hash = 0;
+    if constexpr (hashable<Value>) hash = hash_of(state);
+    slot.bytes = sizeof(file_head);
+    int const error = folder_.write_slot(where.slot, i, hash, [&](auto& sink) {
+      write_state(state, sink);
+      journal_.write_beside(sink);
+      slot.bytes += sink.written();
+    });
+    if (error != 0) return false;
+    slot.at = i;
+    return true;
+  }
+  template <class Frames>
+  [[nodiscard]] frame_id load(Frames& frames, place where, step_index i) {
+    auto& slot = record(where.slot);
+    if (where.where == tier::memory) {
+      if (slot.frame != no_frame) frames.keep(slot.frame);
+      return slot.frame;
+    }
+    if (slot.at != i) return no_frame;
+    struct holder {
+      Frames& all;
+      frame_id held;
+      ~holder() {
+        if (held != no_frame) all.release(held);
+      }
+    } frame{frames, frames.take()};
+    if (frames.reusable(frame.held) == nullptr) {
+      if constexpr (std::is_default_constructible_v<Value>) frames.emplace(frame.held, Value{});
+      else frames.emplace(frame.held, copy_of(*first_));
+    }
+    Value& into = *frames.reusable(frame.held);
+    auto beside = journal_.beside();
+    bool const right = folder_.read_slot(where.slot, i, [&](auto& source) {
+      read_state(into, source);
+      journal_.read_beside(source, beside);
+    });
+    if (!right) {
+      slot.at = -1;
+      return no_frame;
+    }
+    journal_.adopt(beside);
+    return std::exchange(frame.held, no_frame);
+  }
+  template <class Frames>
+  void drop(Frames& frames, place where) {
+    auto& slot = record(where.slot);
+    slot.at = -1;
+    if (slot.frame != no_frame) frames.release(std::exchange(slot.frame, no_frame));
+  }
+
+  template <class Look>
+  void reversing(step_index open, Look const& look) { journal_.reversing(open, look); }
+  template <class Bar>
+  void reversed(step_index open, Bar const& bar) { journal_.reversed(open, bar); }
+
+  /// Whether a file of an earlier process can be used.
+  [[nodiscard]] bool any_left(slot_index slots) const {
+    for (slot_index slot = 0; slot < slots; ++slot)
+      if (folder_.slot_head(slot).sound()) return true;
+    return false;
+  }
+
+ private:
+  struct slot_record {
+    step_index at = -1;  // the state in the file
+    frame_id frame = no_frame;
+    std::uint64_t bytes = 0;
+  };
+  [[nodiscard]] slot_record& record(slot_index slot) noexcept { return slots_[std::size_t(slot)]; }
+  [[nodiscard]] slot_record const& record(slot_index slot) const noexcept { return slots_[std::size_t(slot)]; }
+
+  run_folder& folder_;
+  Journal& journal_;
+  Value const* first_;
+  std::uint64_t state_bytes_;
+  std::vector<slot_record> slots_;
+  slot_index in_memory_ = 0;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file file_head.hpp  The first 128 bytes of a file with a checkpoint or a record: what it is, and the hashes of what
+/// follows.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <xxhash.h>
+#include <cairn/core/action.hpp>
+
+namespace cairn::detail {
+
+/// XXH64 of runs of bytes.
+class running_hash {
+ public:
+  running_hash() : state_{XXH64_createState()} {
+    if (!state_) throw std::bad_alloc{};
+  }
+  void begin(std::uint64_t seed) noexcept { (void)XXH64_reset(state_.get(), seed); }
+  void add(void const* run, std::size_t bytes) noexcept { (void)XXH64_update(state_.get(), run, bytes); }
+  [[nodiscard]] std::uint64_t value() const noexcept { return XXH64_digest(state_.get()); }
+
+ private:
+  struct frees {
+    void operator()(XXH64_state_t* state) const noexcept { (void)XXH64_freeState(state); }
+  };
+  std::unique_ptr<XXH64_state_t, frees> state_;
+};
+
+/// By which a loop is known in every process: a hash of all that decides its gradient, as far as that can be seen.
+struct run_id {
+  std::uint64_t words[2] = {};
+  [[nodiscard]] friend bool operator==(run_id const& a, run_id const& b) noexcept {
+    return a.words[0] == b.words[0] && a.words[1] == b.words[1];
+  }
+};
+
+enum class file_kind : std::uint8_t { checkpoint = 1, record = 2 };
+
+/// All numbers as in this kind of machine; `endian` tells others apart.
+struct file_head {
+  unsigned char magic[8] = {0x89, 'C', 'R', 'N', '\r', '\n', 0x1a, '\n'};  // shows damage by transfers as text
+  std::uint16_t major = 1, minor = 0;
+  std::uint32_t endian = 0x01020304;
+  file_kind kind = file_kind::checkpoint;
+  std::uint8_t codec = 0;
+  std::uint16_t flags = 0;
+  std::uint32_t slot = 0;           ///< low 32 bits: a file in another one's place is refused
+  std::uint64_t state_hash = 0;     ///< of the state `step`, by cairn's own hash; 0 if it is not known
+  run_id run;
+  std::uint64_t steps = 0;          ///< of the loop
+  std::uint64_t step = 0;           ///< number of the state; of a record: steps [0, step) are left
+  std::uint64_t sequence = 0;       ///< of records: the later one counts
+  std::uint64_t raw = 0;            ///< bytes of content
+  std::uint64_t stored = 0;         ///< bytes in the file behind this head
+  std::uint64_t raw_hash = 0;       ///< XXH64 of the content, with the number of the state as its seed
+  std::uint64_t stored_hash = 0;    ///< the same of the bytes in the file
+  std::uint64_t owner = 0;          ///< the process that wrote it
+  std::uint64_t build = 0;          ///< of the program that wrote it
+  std::uint64_t self = 0;           ///< XXH64 of all of the above
+
+  void seal() noexcept { self = XXH64(this, offsetof(file_head, self), 0); }
+  /// Whether these are the bytes of a head that this version wrote on this kind of machine.
+  [[nodiscard]] bool sound() const noexcept {
+    file_head const fresh;
+    return std::memcmp(magic, fresh.magic, sizeof magic) == 0 && major == fresh.major && endian == fresh.endian &&
+           codec == 0 && self == XXH64(this, offsetof(file_head, self), 0);
+  }
+};
+static_assert(sizeof(file_head) == 128 && offsetof(file_head, self) == 120);
+
+}  // namespace cairn::detail

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file run_folder.hpp  The folder of one run: its lock, its checkpoints, its two records.
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <optional>
+#include <string>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include <cairn/adapt/disk/detail/descriptor.hpp>
+#include <cairn/adapt/disk/detail/file_head.hpp>
+#include <cairn/adapt/disk/detail/state_file.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::detail {
+
+/// This process: host, start of the machine, process, and the moment.
+[[nodiscard]] inline std::uint64_t new_owner() noexcept {
+  std::array<char, 512> text{};
+  (void)::gethostname(text.data(), 256);
+  descriptor const boot{::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)};
+  if (boot) (void)read_at(boot.get(), text.data() + 256, 36, 0);
+  std::int64_t const more[] = {::getpid(), std::chrono::steady_clock::now().time_since_epoch().count()};
+  std::memcpy(text.data() + 300, more, sizeof more);
+  return XXH64(text.data(), text.size(), 0) | 1;
+}
+
+/// A hash of the program that runs; 0 where it cannot be read. Libraries that it loads are not in it.
+[[nodiscard]] inline std::uint64_t build_id() noexcept {
+  static std::uint64_t const id = [] {
+    descriptor const program{::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)};
+    running_hash hash;
+    hash.begin(0);
+    std::array<char, 16'384> part;
+    for (;;) {
+      ssize_t const got = program ? ::read(program.get(), part.data(), part.size()) : 0;
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return program ? hash.value() : 0;
+      hash.add(part.data(), std::size_t(got));
+    }
+  }();
+  return id;
+}
+
+/// The name of a run's folder.
+[[nodiscard]] inline std::string name_of(run_id const& run) {
+  char text[33];
+  (void)std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(run.words[0]),
+                      static_cast<unsigned long long>(run.words[1]));
+  return text;
+}
+
+/// Who may write to a run: holds the lock of its folder.
+class run_folder {
+ public:
+  io_memory memory;
+
+  /// Opens or makes the folder of a run in `path`, and locks it.
+  /// \throws file_error   \throws directory_busy   if another process has it
+  run_folder(std::string const& path, run_id const& run, std::int64_t steps)
+      : path_{path + '/' + name_of(run)}, run_{run}, steps_{std::uint64_t(steps)}, owner_{new_owner()} {
+    descriptor const outer = open_folder(AT_FDCWD, path);
+    folder_ = open_folder(outer.get(), name_of(run));
+    lock_ = open_in(folder_, "lock", O_RDWR | O_CREAT);
+    if (!lock_) refuse_file("the lock of a run cannot be opened", errno, path_ + "/lock");
+    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) refuse_file("the lock of a run cannot be taken", errno, path_ + "/lock");
+      busy();
+    }
+    char text[320] = {};
+    (void)::gethostname(text, 256);
+    std::size_t const name = std::strlen(text);
+    int const more = std::snprintf(text + name, sizeof text - name, " %ld\n", long(::getpid()));
+    if (::ftruncate(lock_.get(), 0) == 0) (void)write_at(lock_.get(), text, name + std::size_t(more), 0);
+  }
+  run_folder(run_folder const&) = delete;
+
+  [[nodiscard]] std::string const& path() const noexcept { return path_; }
+
+  /// \throws storage_full   if the disk has no room for `bytes` in each of these slots, beside what is there
+  template <class Wanted>
+  void reserve(slot_index slots, std::uint64_t bytes, Wanted const& wanted) {
+    std::uint64_t need = 0;
+    std::uint64_t const each = bytes + sizeof(file_head);
+    for (slot_index slot = 0; slot < slots; ++slot) {
+      if (!wanted(slot)) continue;
+      struct stat now {};
+      bool const there = ::fstatat(folder_.get(), slot_name(slot).data(), &now, AT_SYMLINK_NOFOLLOW) == 0;
+      std::uint64_t const has = there ? std::uint64_t(now.st_blocks) * 512 : 0;
+      if (has < each) need += each - has;
+    }
+    struct statvfs disk {};
+    if (::fstatvfs(folder_.get(), &disk) != 0) refuse_file("the free space of a disk cannot be read", errno, path_);
+    std::uint64_t const free = std::uint64_t(disk.f_bavail) * disk.f_frsize;
+    if (free < need) full(need, free);
+    for (slot_index slot = 0; slot < slots; ++slot) {
+      if (!wanted(slot)) continue;
+      descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR | O_CREAT);
+      if (!file) refuse_file("a file for a checkpoint cannot be made", errno, path_);
+      int const number = ::posix_fallocate(file.get(), 0, off_t(each));
+      if (number == ENOSPC || number == EDQUOT || number == EFBIG) full(need, free);
+    }
+  }
+
+  [[nodiscard]] file_head fresh_head(file_kind kind, std::uint32_t slot, std::int64_t step) const noexcept {
+    file_head head;
+    head.kind = kind;
+    head.slot = slot;
+    head.run = run_;
+    head.steps = steps_;
+    head.step = std::uint64_t(step);
+    head.owner = owner_;
+    head.build = build_id();
+    return head;
+  }
+  /// Writes values by write(sink) into the file of a slot. Returns 0, or the number of the system's error.
+  template <class Write>
+  [[nodiscard]] int write_slot(slot_index slot, std::int64_t step, std::uint64_t state_hash, Write const& write) {
+    descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR | O_CREAT);
+    if (!file) return errno;
+    file_head head = fresh_head(file_kind::checkpoint, std::uint32_t(slot), step);
+    head.state_hash = state_hash;
+    file_writer sink{file.get(), memory, head.step};
+    write(sink);
+    return sink.finish(head);
+  }
+  /// The head of a slot's file, not sound if there is no checkpoint of this run in it.
+  [[nodiscard]] file_head slot_head(slot_index slot) const noexcept {
+    return head_of(open_in(folder_, slot_name(slot).data(), O_RDONLY), file_kind::checkpoint, std::uint32_t(slot), run_,
+                   steps_);
+  }
+  /// Reads values by read(source). Returns whether the file holds them, whole and unchanged.
+  template <class Read>
+  [[nodiscard]] bool read_slot(slot_index slot, std::int64_t step, Read const& read) {
+    descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDONLY);
+    file_head const head = head_of(file, file_kind::checkpoint, std::uint32_t(slot), run_, steps_);
+    return head.sound() && head.step == std::uint64_t(step) && read_values(file, head, read);
+  }
+
+  /// The later of the two records that can be read; `read(source)` reads its values. Empty if there is none.
+  template <class Read>
+  [[nodiscard]] std::optional<file_head> read_record(Read const& read) {
+    file_head heads[2];
+    descriptor files[2];
+    for (int k = 0; k < 2; ++k) {
+      files[k] = open_in(folder_, record_names[k], O_RDONLY);
+      heads[k] = head_of(files[k], file_kind::record, std::uint32_t(k), run_, steps_);
+    }
+    int const later = heads[1].sound() && (!heads[0].sound() || heads[1].sequence > heads[0].sequence) ? 1 : 0;
+    for (int const k : {later, 1 - later}) {
+      if (!heads[k].sound() || !read_values(files[k], heads[k], read)) continue;
+      sequence_ = heads[k].sequence;
+      return heads[k];
+    }
+    return {};
+  }
+  /// Writes a record beside the last one, and waits until the disk has it.
+  /// \throws directory_busy   if another process has written one meanwhile
+  /// \throws file_error   if it cannot be written; the last one stays
+  template <class Write>
+  void commit(std::int64_t step, std::uint64_t state_hash, Write const& write) {
+    std::uint64_t const next = sequence_ + 1;
+    int const k = int(next & 1);
+    if (others_record()) busy();
+    if (!try_commit(k, next, step, state_hash, write)) {
+      (void)::unlinkat(folder_.get(), record_names[k], 0);  // a failed fdatasync is never repeated on the same file
+      if (!try_commit(k, next, step, state_hash, write))
+        refuse_file("the record of a run cannot be written", failed_, path_ + '/' + record_names[k]);
+    }
+    if (next == 1) (void)::fsync(folder_.get());  // the names, too
+    sequence_ = next;
+  }
+  /// Removes the checkpoints: the run is finished, and its record is enough.
+  void remove_slots(slot_index slots) noexcept {
+    for (slot_index slot = 0; slot < slots; ++slot) (void)::unlinkat(folder_.get(), slot_name(slot).data(), 0);
+  }
+  /// Bytes of the files of this run, as their heads say.
+  [[nodiscard]] std::uint64_t record_bytes() const noexcept {
+    std::uint64_t sum = 0;
+    for (auto const* const name : record_names) {
+      struct stat now {};
+      if (::fstatat(folder_.get(), name, &now, AT_SYMLINK_NOFOLLOW) == 0) sum += std::uint64_t(now.st_size);
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr char const* record_names[2] = {"record0", "record1"};
+
+  [[nodiscard]] static std::array<char, 24> slot_name(slot_index slot) noexcept {
+    std::array<char, 24> text{};
+    (void)std::snprintf(text.data(), text.size(), "s%04lld", static_cast<long long>(slot));
+    return text;
+  }
+  template <class Read>
+  [[nodiscard]] bool read_values(descriptor const& file, file_head const& head, Read const& read) {
+    file_reader source{file.get(), memory, head};
+    try {
+      read(source);
+    } catch (invalid_bytes const&) {
+      return false;
+    }
+    return source.right(head);
+  }
+  template <class Write>
+  [[nodiscard]] bool try_commit(int k, std::uint64_t next, std::int64_t step, std::uint64_t state_hash,
+                                Write const& write) {
+    descriptor const file = open_in(folder_, record_names[k], O_RDWR | O_CREAT);
+    if (!file) return failed_ = errno, false;
+    file_head head = fresh_head(file_kind::record, std::uint32_t(k), step);
+    head.sequence = next;
+    head.state_hash = state_hash;
+    file_writer sink{file.get(), memory, head.step};
+    write(sink);
+    failed_ = sink.finish(head);
+    if (failed_ == 0 && ::fdatasync(file.get()) != 0) failed_ = errno;
+    return failed_ == 0;
+  }
+  /// Whether there is a record that this process did not write, later than the one with which it began.
+  [[nodiscard]] bool others_record() const noexcept {
+    for (std::uint32_t k = 0; k < 2; ++k) {
+      file_head const head = head_of(open_in(folder_, record_names[k], O_RDONLY), file_kind::record, k, run_, steps_);
+      if (head.sound() && head.owner != owner_ && head.sequence > sequence_) return true;
+    }
+    return false;
+  }
+  [[noreturn]] void busy() const {
+    throw directory_busy{"cairn::disk", "another process works on this run", {}, path_.c_str()};
+  }
+  [[noreturn]] void full(std::uint64_t need, std::uint64_t free) const {
+    throw storage_full{"cairn::disk", "the disk has no room for the checkpoints of the plan",
+                       {{"need", need}, {"free", free}}, path_.c_str()};
+  }
+
+  std::string path_;
+  run_id run_;
+  std::uint64_t steps_, owner_, sequence_ = 0;
+  descriptor folder_, lock_;
+  int failed_ = 0;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file run_on_disk.hpp  One sweep whose states and sums outlive its process.
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <cairn/adapt/disk/detail/checkpoint_files.hpp>
+#include <cairn/adapt/disk/detail/run_folder.hpp>
+#include <cairn/adapt/disk/detail/run_journal.hpp>
+#include <cairn/adapt/disk/detail/trust.hpp>
+#include <cairn/adapt/disk/disk_options.hpp>
+#include <cairn/core/detail/checks.hpp>
+#include <cairn/core/state_bytes.hpp>
+#include <cairn/run/detail/frames.hpp>
+#include <cairn/run/gradient.hpp>
+#include <cairn/run/resume.hpp>
+#include <cairn/schedule/fingerprint.hpp>
+
+namespace cairn::detail {
+
+/// A sink of `write_state` that hashes to 128 bits.
+class id_sum {
+ public:
+  id_sum() {
+    first_.begin(0);
+    second_.begin(0x9e3779b97f4a7c15u);
+  }
+  void operator()(void const* run, std::size_t bytes) noexcept {
+    first_.add(run, bytes);
+    second_.add(run, bytes);
+  }
+  template <class T>
+  void number(T value) noexcept { (*this)(&value, sizeof value); }
+  [[nodiscard]] run_id value() const noexcept { return {{first_.value(), second_.value()}}; }
+
+ private:
+  running_hash first_, second_;
+};
+
+/// Adds the state after step 0, from x0, which stays as it is.
+template <class State, class Step, class X0>
+void add_first_step(id_sum& sum, Step& step, X0& x0) {
+  step_index failed = 0;
+  if constexpr (copied_state<State>) {
+    frames<State> own;
+    own.begin(shape_of_step<Step, State>().form == step_form::in_place ? 1 : 2);
+    frame_id live = own.take();
+    own.copy_in(std::as_const(x0), live);
+    own.run(step, live, 0, 1, failed);
+    write_state(std::as_const(own).state(live), sum);
+  } else {
+    auto const before = taken_snapshot(std::as_const(x0));
+    run_in_place(step, x0, 0, 1, failed);
+    write_state(taken_snapshot(std::as_const(x0)), sum);
+    restore_state(x0, before);
+  }
+}
+
+/// By which the run is known: n, plan, x0, parameters, key, a seed that is a value, the objective's states, and what
+/// step 0 makes of x0.
+/// The parts of a sweep as a run on disk sees them.
+template <class State, class Parts> struct parts_of;
+template <class State, class Step, class Adjoint, class Seed, class Params, class DP, class Objective, class Terms>
+struct parts_of<State, sweep_parts<Step, Adjoint, Seed, Params, DP, Objective, Terms>> {
+  using params = Params;
+  using dp = DP;
+  using terms = Terms;
+  static constexpr bool has_params = !std::is_same_v<Params, no_params>;
+  static constexpr bool has_objective = !std::is_same_v<Objective, no_terms>;
+  /// A seed that is a value is a part of the run's name.
+  static constexpr bool seed_is_known = !has_objective && !seed_function<Seed, State> && written_state<std::remove_cv_t<Seed>>;
+  static constexpr bool seed_captures = !seed_is_known && !captures<Seed>::nothing;
+  [[nodiscard]] static constexpr trust known(bool keyed) noexcept {
+    return trust_in<Step, Adjoint, seed_captures, has_params>(keyed);
+  }
+};
+template <class State, class Parts, class Plan, class Step, class X0>
+[[nodiscard]] run_id id_of_run(std::string const& key, Parts const& parts, Plan const& plan, Step& step, X0& x0) {
+  id_sum sum;
+  step_index const n = plan.steps();
+  sum.number(std::uint64_t{1});  // the format
+  sum.number(n);
+  auto const print = fingerprint(plan);
+  sum.number(print.high);
+  sum.number(print.low);
+  if constexpr (copied_state<State>) write_state(std::as_const(x0), sum);
+  else write_state(taken_snapshot(std::as_const(x0)), sum);
+  using of = parts_of<State, Parts>;
+  if constexpr (of::seed_is_known) write_state(*parts.seed, sum);
+  if constexpr (of::has_params) {
+    static_assert(written_state<typename of::params>,
+                  "cairn: a run on disk is known by its parameters, whose bytes must all be known; give them members "
+                  "write_state(sink) const and read_state(source)");
+    write_state(*parts.p, sum);
+  }
+  if constexpr (of::has_objective)
+    for (step_index i = 0; i <= n; ++i)
+      parts.objective->each_count(i, [&](std::size_t count) { sum.number(std::uint64_t(count)); });
+  write_state(key, sum);
+  if (n > 0) add_first_step<State>(sum, step, x0);
+  return sum.value();
+}
+
+/// A bar into which a record is read.
+template <class Bar>
+inline constexpr bool reads_bar = std::is_default_constructible_v<Bar> && written_state<Bar> &&
+                                  !std::is_same_v<Bar, library_bar>;
+
+/// \param parts  what the caller gave: `parts.p`, `parts.dp`, `parts.terms`, and the types of its functions
+template <class Bar, class State, class Plan, class Parts, class Step, class X0, class Seed, class Adjoint, class... Last>
+Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_report& report, Parts const& parts, Step& step,
+                  X0& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Last&&... last) {
+  using value_type = stored_as<State>;
+  using of = parts_of<State, Parts>;
+  using sums = run_sums<typename of::dp, typename of::terms>;
+  using object = std::conditional_t<copied_state<State>, void, std::remove_const_t<X0>>;
+  using journal_type = run_journal<State, Step, sums, object>;
+  using store_type = checkpoint_files<value_type, journal_type>;
+  static_assert(written_state<value_type>,
+                "cairn: checkpoints on disk need states whose bytes can all be written and read back; give the state "
+                "members write_state(sink) const and read_state(source)");
+  check_disk_options(asked);
+  report = {};
+  step_index const n = plan.steps();
+  trust known = of::known(!asked.key.empty());
+  if constexpr (!reads_bar<Bar>)
+    if (known.record) known = {known.states, false, "the adjoint's type cannot be read back: it needs a default constructor and bytes"};
+  if constexpr (of::has_objective && of::seed_captures)  // nor are the terms that it has summed along the way
+    if (known.states && !known.record) known.states = false;
+
+  run_folder folder{path, id_of_run<State>(asked.key, parts, plan, step, x0), n};
+  report.folder = folder.path();
+  report.why = known.why;
+  object* where = nullptr;
+  value_type const* first = nullptr;
+  std::uint64_t bytes = 0;
+  if constexpr (copied_state<State>) {
+    first = &x0;
+    bytes = written_bytes(x0);
+  } else {
+    where = &x0;
+    bytes = written_bytes(taken_snapshot(std::as_const(x0)));
+    static_assert(std::is_default_constructible_v<value_type>,
+                  "cairn: snapshots on disk need a default constructor, so that they can be read back");
+  }
+  journal_type journal{folder, step, sums{parts.dp, parts.terms}, where, asked.seconds_between_failures,
+                       asked.commit_every};
+  store_type store{folder, journal, first, bytes};
+  if (known.record) journal.commits();
+  bool const looks = asked.resume != resume_rule::never;
+
+  auto const go = [&](auto const& how) -> Bar {
+    auto const run = [&]<class Watching, class Asked>(auto&&, Watching&& watching, Asked options) -> Bar {
+      workspace<State, Plan, store_type&, workspace_options<Asked>> work{store};
+      Bar bar = how(work, watching, options);
+      report.step_calls = work.step_calls();
+      return bar;
+    };
+    Bar bar = in_their_places<State, Plan>(run, std::forward<Last>(last)...);
+    report.commits = journal.committed();
+    report.record_bytes = folder.record_bytes();
+    folder.remove_slots(plan.slots());
+    return bar;
+  };
+
+  if constexpr (reads_bar<Bar>) {
+    if (looks && known.record) {
+      Bar bar{};
+      typename journal_type::partial_sum all;
+      auto const found = folder.read_record([&](auto& source) {
+        all = {};
+        journal.read_record(bar, source, all);
+      });
+      if (found && found->build != build_id() && asked.key.empty()) {
+        report.why = "the program was built anew since; give a key to say that its functions are the same";
+      } else if (found) {
+        journal.adopt(all);
+        report.used = disk_use::record;
+        report.resumed_at = step_index(found->step);
+        if (found->step == 0) return bar;
+        journal.seam(step_index(found->step), found->state_hash);
+        return go([&](auto& work, auto& watching, auto options) {
+          return rest_of_sweep<State>(step, x0, plan, resume_point<Bar>{step_index(found->step), std::move(bar), n},
+                                      adjoint, work, watching, options);
+        });
+      }
+      if constexpr (of::has_params) set_zero(*parts.p, *parts.dp);  // a record that is not whole may have changed it
+    }
+  }
+  if (looks && known.states) {
+    if (store.any_left(plan.slots())) {
+      report.used = disk_use::states;
+      return go([&](auto& work, auto& watching, auto options) {
+        return sweep_from_the_way<Bar, State>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options);
+      });
+    }
+  }
+  if (asked.resume == resume_rule::require)
+    throw invalid_call{"cairn::disk", "there is nothing of an earlier process that can be used",
+                       {{"steps", n}}, report.why[0] != '\0' ? report.why : "begin with cairn::resume_rule::if_found"};
+  return go([&](auto& work, auto& watching, auto options) {
+    return one_sweep<Bar, State, Plan>(step, std::as_const(x0), plan, std::forward<Seed>(seed), adjoint, work, watching,
+                                       options);
+  });
+}
+
+}  // namespace cairn::detail

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file state_file.hpp  A head and the bytes of values, in one file: written in one pass, and believed only if all
+/// hashes are right.
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <sys/stat.h>
+#include <cairn/adapt/disk/detail/descriptor.hpp>
+#include <cairn/adapt/disk/detail/file_head.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/state_bytes.hpp>
+
+namespace cairn::detail {
+
+/// Memory through which short runs of bytes go, one for each folder; long runs go as they are. One file uses it at a
+/// time.
+struct io_memory {
+  static constexpr std::size_t size = 65'536;
+  running_hash hash;
+  std::unique_ptr<char[]> bytes{new char[size]};
+};
+
+/// A sink of `write_state`: bytes go into a file behind its head, and are hashed. The first error is kept; what comes
+/// after it is passed over.
+class file_writer {
+ public:
+  file_writer(int file, io_memory& memory, std::uint64_t seed) noexcept : file_{file}, memory_{memory} {
+    memory.hash.begin(seed);
+  }
+  void operator()(void const* run, std::size_t bytes) {
+    raw_ += bytes;
+    if (error_ != 0) return;
+    memory_.hash.add(run, bytes);
+    if (bytes > io_memory::size - used_) flush();
+    if (bytes >= io_memory::size) return put(run, bytes);
+    std::memcpy(memory_.bytes.get() + used_, run, bytes);
+    used_ += bytes;
+  }
+  [[nodiscard]] std::uint64_t written() const noexcept { return raw_; }
+  /// Writes what is left, and then the head. Returns 0, or the number of the system's error.
+  [[nodiscard]] int finish(file_head head) {
+    flush();
+    head.raw = head.stored = raw_;
+    head.raw_hash = head.stored_hash = memory_.hash.value();
+    head.seal();
+    if (error_ == 0) error_ = write_at(file_, &head, sizeof head, 0);
+    return error_;
+  }
+
+ private:
+  void put(void const* from, std::size_t bytes) noexcept {
+    if (error_ == 0) error_ = write_at(file_, from, bytes, at_);
+    at_ += bytes;
+  }
+  void flush() noexcept {
+    put(memory_.bytes.get(), used_);
+    used_ = 0;
+  }
+  int file_;
+  io_memory& memory_;
+  std::size_t used_ = 0;
+  std::uint64_t at_ = sizeof(file_head), raw_ = 0;
+  int error_ = 0;
+};
+
+/// A source for `read_state`: the bytes of a file behind its head.
+class file_reader {
+ public:
+  /// \param head  of this file, sound, and no longer than the file
+  file_reader(int file, io_memory& memory, file_head const& head) noexcept
+      : file_{file}, memory_{memory}, left_{head.raw}, unread_{head.raw} {
+    memory.hash.begin(head.step);
+  }
+  /// \throws invalid_bytes   if the file ends, or cannot be read
+  void operator()(void* run, std::size_t bytes) {
+    if (bytes > left_) fail(EIO);
+    auto* into = static_cast<char*>(run);
+    std::size_t const ready = (std::min)(bytes, have_ - next_);
+    std::memcpy(into, memory_.bytes.get() + next_, ready);
+    next_ += ready;
+    if (std::size_t const rest = bytes - ready; rest >= io_memory::size) {
+      check(read_at(file_, into + ready, rest, at_));
+      at_ += rest, unread_ -= rest;
+    } else if (rest > 0) {
+      next_ = 0;
+      have_ = std::size_t((std::min)(std::uint64_t{io_memory::size}, unread_));
+      check(read_at(file_, memory_.bytes.get(), have_, at_));
+      at_ += have_, unread_ -= have_;
+      std::memcpy(into + ready, memory_.bytes.get(), rest);
+      next_ = rest;
+    }
+    left_ -= bytes;
+    memory_.hash.add(run, bytes);
+  }
+  [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
+  /// Whether all bytes were read, and are those that were written.
+  [[nodiscard]] bool right(file_head const& head) const noexcept {
+    return left_ == 0 && memory_.hash.value() == head.raw_hash;
+  }
+
+ private:
+  [[noreturn]] static void fail(int number) {
+    throw invalid_bytes{"cairn::disk", "a file of a checkpoint cannot be read to its end", {{"error", number}}, ""};
+  }
+  static void check(int number) {
+    if (number != 0) fail(number);
+  }
+  int file_;
+  io_memory& memory_;
+  std::uint64_t left_, unread_, at_ = sizeof(file_head);
+  std::size_t have_ = 0, next_ = 0;
+};
+
+/// What a file says that it is; not sound if it is not one of ours, is another kind or another run's, stands in the
+/// place of another slot, or is shorter than it says.
+[[nodiscard]] inline file_head head_of(descriptor const& file, file_kind kind, std::uint32_t slot, run_id const& run,
+                                       std::uint64_t steps) noexcept {
+  file_head head, none;  // not sound
+  struct stat now {};
+  if (!file || ::fstat(file.get(), &now) != 0 || now.st_size < off_t(sizeof head)) return none;
+  if (read_at(file.get(), &head, sizeof head, 0) != 0 || !head.sound()) return none;
+  bool const ours = head.kind == kind && head.slot == slot && head.run == run && head.steps == steps &&
+                    head.raw == head.stored && head.stored <= std::uint64_t(now.st_size) - sizeof head &&
+                    head.step <= steps;
+  return ours ? head : none;
+}
+
+}  // namespace cairn::detail

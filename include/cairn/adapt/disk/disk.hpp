@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file disk.hpp  Checkpoints on disk, and sweeps that go on after their process was killed.
+#include <string>
+#include <utility>
+#include <cairn/adapt/disk/detail/run_on_disk.hpp>
+#include <cairn/adapt/disk/disk_options.hpp>
+
+namespace cairn {
+
+/// Where a store may stand: the slots of the plan that are on disk are files in a folder, and the run goes on where a
+/// process before it was killed. The result has the bits of a run that was never stopped.
+///
+/// Each run has a folder of its own in `path`, whose name is a hash of n, plan, x0, the parameters of a `wrt`, the key,
+/// and of what step 0 makes of x0: another x0 is another run. Nothing of another process is used that is not known.
+/// A step that captures variables, without `wrt` and without a key, uses nothing; an adjoint that captures, without
+/// `wrt`, goes on from the states but begins its reverse sweep again; all others go on in the middle of the reverse
+/// sweep, from a record of bar, dp and the objective's value. `report()` says what was used, and why not more. Static
+/// variables cannot be seen.
+/// Cost: a record takes the bytes of bar and dp twice; it is committed, by one fdatasync, every sqrt(2 C MTBF) seconds,
+/// where C is what a commit takes. A process that goes on runs one step more, and compares its state with the hash that
+/// the record has. Memory: 64 KiB, and a state or two for a moment when it goes on.
+/// \ingroup start
+class disk {
+ public:
+  /// \param path  of a folder, made if it is not there, whose parent exists
+  explicit disk(std::string path, disk_options options = {}) : path_{std::move(path)}, options_{std::move(options)} {}
+  /// About the last run.
+  [[nodiscard]] disk_report const& report() const noexcept { return report_; }
+
+  /// Runs a sweep; called by the verbs.
+  struct keeps_runs {
+    template <class Bar, class State, class Plan, class Parts, class Step, class X0, class... Rest>
+    static Bar sweep(disk const& on, Parts const& parts, Step& step, X0& x0, Plan const& plan, Rest&&... rest) {
+      return detail::sweep_on_disk<Bar, State>(on.path_, on.options_, on.report_, parts, step, x0, plan,
+                                               std::forward<Rest>(rest)...);
+    }
+  };
+
+ private:
+  std::string path_;
+  disk_options options_;
+  mutable disk_report report_;
+};
+
+}  // namespace cairn
