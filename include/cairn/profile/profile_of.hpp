@@ -52,7 +52,8 @@ struct profiled_graph {
 [[nodiscard]] CAIRN_DECL profile_stats profile_of(chain const& measured, std::span<step_index const> evicted = {});
 
 /// The graph that a profile describes: `graph_of(profile_of({graph}))` equals `graph` with `adjoint_bytes` and inputs
-/// written out. The profile of a chain does not distinguish some of the work from adjoints; that work is left out.
+/// written out, and without the states outside it that operations use: tables do not hold these. The profile of a chain
+/// does not distinguish some of the work from adjoints; that work is left out.
 /// \throws parse_error   for nodes other than those of such a sweep, in the order of the sweep
 /// \throws invalid_plan, overflow_error   as `graph_planner`, and if all nodes together exceed 2^60 bytes
 [[nodiscard]] CAIRN_DECL operation_graph graph_of(profile_stats const& stats);

@@ -39,7 +39,10 @@ TEST_CASE("the profile of a training step has its parameters, its optimiser and 
   auto const graph = profiler.run(*of.net, [&](tensor_list const& in) { return of.loss(in); }, of.batch, of.optimizer);
   auto const& stats = profiler.stats();
   auto const& report = profiler.report();
-  CHECK(cairn::graph_of(stats) == graph);
+  auto tabled = graph;  // tables hold no buffers that operations change
+  for (auto& one : tabled.operations) one.states_changed.clear(), one.states_read.clear(), one.copy_bytes = 0;
+  CHECK(tabled != graph);
+  CHECK(cairn::graph_of(stats) == tabled);
   CHECK(cairn::read_profile_csv(cairn::node_stats_csv(stats), cairn::activation_stats_csv(stats)) == stats);
   std::int64_t params = 0, states = 0, forward = 0, backward = 0;
   for (auto const& node : stats.nodes) {

@@ -60,8 +60,8 @@ class state_hash {
   /// Draws the same numbers for every distribution.
   struct fixed_draws {
     using result_type = std::uint64_t;
-    static constexpr result_type min() noexcept { return 0; }
-    static constexpr result_type max() noexcept { return UINT64_MAX; }
+    static constexpr result_type(min)() noexcept { return 0; }
+    static constexpr result_type(max)() noexcept { return UINT64_MAX; }
     result_type operator()() noexcept { return (next = (next << 29 | next >> 35) * factor + 1); }
     result_type next = factor;
   };
