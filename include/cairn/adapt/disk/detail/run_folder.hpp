@@ -63,11 +63,10 @@ class run_folder {
  public:
   io_memory memory;
 
-  /// Opens or makes the folder of a run in `path`, and locks it.
+  /// Opens or makes the folder of a run in `outer`, which is `path`, and locks it.
   /// \throws file_error   \throws directory_busy   if another process has it
-  run_folder(std::string const& path, run_id const& run, std::int64_t steps)
+  run_folder(descriptor const& outer, std::string const& path, run_id const& run, std::int64_t steps)
       : path_{path + '/' + name_of(run)}, run_{run}, steps_{std::uint64_t(steps)}, owner_{new_owner()} {
-    descriptor const outer = open_folder(AT_FDCWD, path);
     folder_ = open_folder(outer.get(), name_of(run));
     lock_ = open_in(folder_, "lock", O_RDWR | O_CREAT);
     if (!lock_) refuse_file("the lock of a run cannot be opened", errno, path_ + "/lock");
@@ -80,6 +79,10 @@ class run_folder {
     std::size_t const name = std::strlen(text);
     int const more = std::snprintf(text + name, sizeof text - name, " %ld\n", long(::getpid()));
     if (::ftruncate(lock_.get(), 0) == 0) (void)write_at(lock_.get(), text, name + std::size_t(more), 0);
+    for (std::uint32_t k = 0; k < 2; ++k) {
+      file_head const head = record_head(k);
+      if (head.sound() && head.sequence > sequence_) sequence_ = head.sequence, last_ = int(k);
+    }
   }
   run_folder(run_folder const&) = delete;
 
@@ -157,7 +160,7 @@ class run_folder {
     int const later = heads[1].sound() && (!heads[0].sound() || heads[1].sequence > heads[0].sequence) ? 1 : 0;
     for (int const k : {later, 1 - later}) {
       if (!heads[k].sound() || !read_values(files[k], heads[k], read)) continue;
-      sequence_ = heads[k].sequence;
+      last_ = k;
       return heads[k];
     }
     return {};
@@ -168,7 +171,7 @@ class run_folder {
   template <class Write>
   void commit(std::int64_t step, std::uint64_t state_hash, Write const& write) {
     std::uint64_t const next = sequence_ + 1;
-    int const k = int(next & 1);
+    int const k = last_ == 0 ? 1 : 0;  // not the one that can be read
     if (others_record()) busy();
     if (!try_commit(k, next, step, state_hash, write)) {
       (void)::unlinkat(folder_.get(), record_names[k], 0);  // a failed fdatasync is never repeated on the same file
@@ -177,6 +180,7 @@ class run_folder {
     }
     if (next == 1) (void)::fsync(folder_.get());  // the names, too
     sequence_ = next;
+    last_ = k;
   }
   /// Removes the checkpoints: the run is finished, and its record is enough.
   void remove_slots(slot_index slots) noexcept {
@@ -195,6 +199,9 @@ class run_folder {
  private:
   static constexpr char const* record_names[2] = {"record0", "record1"};
 
+  [[nodiscard]] file_head record_head(std::uint32_t k) const noexcept {
+    return head_of(open_in(folder_, record_names[k], O_RDONLY), file_kind::record, k, run_, steps_);
+  }
   [[nodiscard]] static std::array<char, 24> slot_name(slot_index slot) noexcept {
     std::array<char, 24> text{};
     (void)std::snprintf(text.data(), text.size(), "s%04lld", static_cast<long long>(slot));
@@ -227,7 +234,7 @@ class run_folder {
   /// Whether there is a record that this process did not write, later than the one with which it began.
   [[nodiscard]] bool others_record() const noexcept {
     for (std::uint32_t k = 0; k < 2; ++k) {
-      file_head const head = head_of(open_in(folder_, record_names[k], O_RDONLY), file_kind::record, k, run_, steps_);
+      file_head const head = record_head(k);
       if (head.sound() && head.owner != owner_ && head.sequence > sequence_) return true;
     }
     return false;
@@ -244,7 +251,7 @@ class run_folder {
   run_id run_;
   std::uint64_t steps_, owner_, sequence_ = 0;
   descriptor folder_, lock_;
-  int failed_ = 0;
+  int failed_ = 0, last_ = -1;  // last_: the record that was read or written last
 };
 
 }  // namespace cairn::detail

@@ -10,7 +10,6 @@
 #include <cairn/adapt/disk/detail/run_journal.hpp>
 #include <cairn/adapt/disk/detail/trust.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
-#include <cairn/core/detail/checks.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/run/detail/frames.hpp>
 #include <cairn/run/gradient.hpp>
@@ -129,7 +128,8 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
   if constexpr (of::has_objective && of::seed_captures)  // nor are the terms that it has summed along the way
     if (known.states && !known.record) known.states = false;
 
-  run_folder folder{path, id_of_run<State>(asked.key, parts, plan, step, x0), n};
+  descriptor const outer = open_folder(AT_FDCWD, path);  // before step 0 runs
+  run_folder folder{outer, path, id_of_run<State>(asked.key, parts, plan, step, x0), n};
   report.folder = folder.path();
   report.why = known.why;
   object* where = nullptr;
@@ -200,7 +200,7 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
     throw invalid_call{"cairn::disk", "there is nothing of an earlier process that can be used",
                        {{"steps", n}}, report.why[0] != '\0' ? report.why : "begin with cairn::resume_rule::if_found"};
   return go([&](auto& work, auto& watching, auto options) {
-    return one_sweep<Bar, State, Plan>(step, std::as_const(x0), plan, std::forward<Seed>(seed), adjoint, work, watching,
+    return one_sweep<Bar, State, Plan>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching,
                                        options);
   });
 }

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run on disk uses of another one, and what it refuses. One process after another is played by one call after
+// another, because nothing but the folder outlives a call.
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/disk.hpp>
+#include <cairn/cairn.hpp>
+#include <cairn/planning.hpp>
+#include "support/catch.hpp"
+#include "support/killed.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using cairn::disk;
+using cairn::disk_use;
+using cairn::resume_rule;
+using cairn::step_index;
+using cairn::wrt;
+
+namespace {
+
+using numbers = std::vector<double>;
+struct stopped {};
+
+long calls = 0, stop_at = -1;
+double scale = 1;  // a static variable, which no library can see
+void tick() {
+  if (++calls == stop_at) throw stopped{};
+}
+void advance_one(numbers& x, double a, step_index i) {
+  tick();
+  for (double& v : x) v = std::sin(a * scale * v) + 0.01 * double(i % 5);
+}
+void pull_one(numbers const& x, numbers& bar, double a, double& da) {
+  tick();
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    double const c = bar[k] * std::cos(a * scale * x[k]);
+    da += c * x[k];
+    bar[k] = c * a;
+  }
+}
+auto const step = [](numbers& x, double const& a, step_index i) { advance_one(x, a, i); };
+auto const back = [](numbers const& x, numbers& bar, double const& a, double& da) { pull_one(x, bar, a, da); };
+auto const plain_step = [](numbers& x, step_index i) { advance_one(x, 1.2, i); };
+auto const plain_back = [](numbers const& x, numbers& bar) {
+  double none = 0;
+  pull_one(x, bar, 1.2, none);
+};
+
+numbers const x0{0.3, -0.4, 0.5};
+numbers const seed{1, 2, 3};
+cairn::hrevolve plan_of(step_index n) {
+  return cairn::hrevolve{n, {cairn::storage_tier{.slots = 2}, cairn::storage_tier{.slots = 4, .write = 5, .read = 5}}};
+}
+auto const plan = plan_of(40);
+struct answer {
+  numbers bar;
+  double da = 0;
+  bool operator==(answer const&) const = default;
+};
+template <class Plan, class... Last>
+answer sweep(Plan const& by, numbers const& from, double a, Last const&... last) {
+  answer found;
+  found.bar = cairn::gradient(step, from, by, seed, back, wrt{a, found.da}, last...);
+  return found;
+}
+/// The same without parameters.
+template <class Step, class Adjoint, class Seed, class... Last>
+numbers plain(Step const& f, Adjoint const& g, Seed const& from, Last const&... last) {
+  return cairn::gradient(f, x0, plan, from, g, last...);
+}
+template <class Fn> void stop(long at, Fn f) {
+  calls = 0, stop_at = at;
+  CHECK_THROWS_AS(f(), stopped);
+  stop_at = -1, calls = 0;
+}
+/// Calls until the sweep has reversed about half of its steps.
+long halfway() {
+  calls = 0;
+  (void)sweep(cairn::in_memory{plan}, x0, 1.2);
+  return std::exchange(calls, 0) * 3 / 4;
+}
+cairn::disk_options const often{.commit_every = 1};
+std::string text(char const* from) { return from; }
+
+}  // namespace
+
+TEST_CASE("a stopped run goes on from its record, in few more calls than were left") {
+  killed::folder const here;
+  answer const right = sweep(cairn::in_memory{plan}, x0, 1.2);
+  long const at = halfway();
+  disk const run{here.path, often};
+  stop(at, [&] { (void)sweep(plan, x0, 1.2, run); });
+  CHECK(sweep(plan, x0, 1.2, run) == right);
+  CHECK(run.report().used == disk_use::record);
+  CHECK(text(run.report().why) == "");
+  CHECK(run.report().resumed_at > 0);
+  CHECK(run.report().resumed_at < 40);
+  CHECK(calls < at);
+}
+TEST_CASE("a finished run is answered from its record, with no sweep") {
+  killed::folder const here;
+  disk const run{here.path};
+  answer const first = sweep(plan, x0, 1.2, run);
+  calls = 0;
+  CHECK(sweep(plan, x0, 1.2, run) == first);
+  CHECK(calls == 1);  // step 0, by which the run is known
+  CHECK(run.report().resumed_at == 0);
+  for (auto const& file : std::filesystem::directory_iterator{run.report().folder})
+    CHECK(file.path().filename().string()[0] != 's');  // no checkpoint is left
+}
+TEST_CASE("another initial state, parameter, length, plan, key or step is another run") {
+  killed::folder const here;
+  long const at = halfway();
+  auto const other = [&](char const* what, auto const& then) {
+    here.clear();
+    stop(at, [&] { (void)sweep(plan, x0, 1.2, disk{here.path, often}); });
+    CAPTURE(what);
+    disk const run{here.path, often};
+    then(run);
+    CHECK(run.report().used == disk_use::nothing);
+  };
+  numbers x1 = x0;
+  x1[1] = std::nextafter(x1[1], 1.0);
+  double const a1 = std::nextafter(1.2, 2.0);
+  other("x0", [&](disk const& run) { CHECK(sweep(plan, x1, 1.2, run) == sweep(cairn::in_memory{plan}, x1, 1.2)); });
+  other("p", [&](disk const& run) { CHECK(sweep(plan, x0, a1, run) == sweep(cairn::in_memory{plan}, x0, a1)); });
+  auto const shorter = plan_of(39);
+  other("n", [&](disk const& run) { CHECK(sweep(shorter, x0, 1.2, run) == sweep(cairn::in_memory{shorter}, x0, 1.2)); });
+  cairn::multistage const otherwise{40, 2, 4};
+  other("plan", [&](disk const& run) { (void)sweep(otherwise, x0, 1.2, run); });
+  here.clear();
+  stop(at, [&] { (void)sweep(plan, x0, 1.2, disk{here.path, often}); });
+  disk const keyed{here.path, {.key = "another"}};
+  (void)sweep(plan, x0, 1.2, keyed);
+  CHECK(keyed.report().used == disk_use::nothing);
+  scale = 1.5;  // what step 0 makes of x0 differs
+  disk const rebuilt{here.path, often};
+  CHECK(sweep(plan, x0, 1.2, rebuilt) == sweep(cairn::in_memory{plan}, x0, 1.2));
+  CHECK(rebuilt.report().used == disk_use::nothing);
+  scale = 1;
+}
+TEST_CASE("what a function captures decides how much of a stopped run is used") {
+  long const at = halfway();
+  numbers const right = cairn::gradient(plain_step, x0, cairn::in_memory{plan}, seed, plain_back);
+  struct use { disk_use used; std::string why; };
+  auto const goes_on = [&](auto const& f, auto const& g, auto const& from, cairn::disk_options options) {
+    killed::folder const here;
+    options.commit_every = 1;
+    disk const run{here.path, options};
+    stop(at, [&] { (void)plain(f, g, from, run); });
+    CHECK(plain(f, g, from, run) == right);
+    return use{run.report().used, run.report().why};
+  };
+  double const a = 1.2;
+  auto const step_with = [a](numbers& x, step_index i) { advance_one(x, a, i); };
+  auto const back_with = [a](numbers const& x, numbers& bar) {
+    double none = 0;
+    pull_one(x, bar, a, none);
+  };
+  auto const seed_with = [of = seed](numbers const&) { return of; };
+  auto const seed_without = [](numbers const&) { return numbers{1, 2, 3}; };
+  CHECK(goes_on(plain_step, plain_back, seed, {}).used == disk_use::record);
+  CHECK(goes_on(plain_step, plain_back, seed_without, {}).used == disk_use::record);
+  auto found = goes_on(step_with, plain_back, seed, {});
+  CHECK(found.used == disk_use::nothing);
+  CHECK_THAT(found.why, ContainsSubstring("the step has variables of its own"));
+  found = goes_on(plain_step, back_with, seed, {});
+  CHECK(found.used == disk_use::states);
+  CHECK_THAT(found.why, ContainsSubstring("the adjoint has variables of its own"));
+  found = goes_on(plain_step, plain_back, seed_with, {});
+  CHECK(found.used == disk_use::states);
+  CHECK_THAT(found.why, ContainsSubstring("the seed or the objective has variables of its own"));
+  CHECK(goes_on(plain_step, cairn::reads_only{back_with}, seed, {}).used == disk_use::record);
+  CHECK(goes_on(step_with, back_with, seed_with, {.key = "a = 1.2"}).used == disk_use::record);
+  CHECK(goes_on(plain_step, cairn::hooked(plain_back, [](numbers const&, numbers&, step_index) {}), seed, {}).used == disk_use::record);
+  CHECK(goes_on(plain_step, cairn::hooked(plain_back, [&](numbers const&, numbers&, step_index) { (void)a; }), seed, {}).used == disk_use::states);
+}
+TEST_CASE("a captured sum is whole after a stop, because the reverse sweep begins again") {
+  killed::folder const here;
+  double sum = 0;
+  auto const adds = [&](numbers const& x, numbers& bar) { pull_one(x, bar, 1.2, sum); };
+  (void)cairn::gradient(plain_step, x0, cairn::in_memory{plan}, seed, adds);
+  double const right = std::exchange(sum, 0);
+  disk const run{here.path, often};
+  stop(halfway(), [&] { (void)plain(plain_step, adds, seed, run); });
+  sum = 0;  // a new process
+  (void)plain(plain_step, adds, seed, run);
+  CHECK(sum == right);
+  CHECK(run.report().used == disk_use::states);
+}
+TEST_CASE("a process whose arithmetic differs is refused at the seam, after step 0 was the same") {
+  killed::folder const here;
+  disk const run{here.path, often};
+  static bool differs = false;
+  auto const varying = [](numbers& x, double const& a, step_index i) {
+    advance_one(x, a, i);
+    if (differs && i > 0) x[0] = std::nextafter(x[0], 1.0);
+  };
+  double a = 1.2, da = 0;
+  auto const once = [&] { return cairn::gradient(varying, x0, plan, seed, back, wrt{a, da}, run); };
+  calls = 0;
+  stop(halfway() * 7 / 6, [&] { (void)once(); });
+  differs = true;
+  CHECK_THROWS_WITH(once(), ContainsSubstring("a state differs from what the process that stopped had"));
+  differs = false;
+  CHECK(once() == sweep(cairn::in_memory{plan}, x0, 1.2).bar);
+}
+TEST_CASE("a rule says whether a run goes on") {
+  killed::folder const here;
+  disk const required{here.path, {.resume = resume_rule::require}};
+  CHECK_THROWS_WITH(sweep(plan, x0, 1.2, required), ContainsSubstring("there is nothing of an earlier process"));
+  answer const right = sweep(cairn::in_memory{plan}, x0, 1.2);
+  stop(halfway(), [&] { (void)sweep(plan, x0, 1.2, disk{here.path, often}); });
+  disk const anew{here.path, {.resume = resume_rule::never}};
+  calls = 0;
+  CHECK(sweep(plan, x0, 1.2, anew) == right);
+  CHECK(anew.report().used == disk_use::nothing);
+  CHECK(sweep(plan, x0, 1.2, required) == right);
+}
+TEST_CASE("options of a disk that make no sense are refused before any step") {
+  killed::folder const here;
+  calls = 0;
+  for (double const seconds : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()})
+    CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.path, {.seconds_between_failures = seconds}}), cairn::invalid_call);
+  CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.path, {.commit_every = -1}}), cairn::invalid_call);
+  CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.path + "/none/there"}), cairn::file_error);
+  CHECK(calls == 0);
+}
+TEST_CASE("loops of no, one and two steps run on disk, finished or not") {
+  for (step_index const n : {0, 1, 2}) {
+    killed::folder const here;
+    auto const few = plan_of(n);
+    answer const right = sweep(cairn::in_memory{few}, x0, 1.2);
+    disk const run{here.path};
+    CHECK(sweep(few, x0, 1.2, run) == right);
+    CHECK(sweep(few, x0, 1.2, run) == right);
+    CHECK(run.report().resumed_at == 0);
+  }
+}
+TEST_CASE("an observer, options and a report may stand beside a disk") {
+  killed::folder const here;
+  cairn::sweep_report report;
+  long seen = 0;
+  std::size_t most = 0;
+  auto const watch = [&](cairn::event const& e) {
+    ++seen;
+    most = std::max(most, e.bytes_held(cairn::tier::disk));
+  };
+  answer found;
+  double const a = 1.2;
+  found.bar = cairn::gradient(step, x0, plan, seed, back, cairn::sweep_options{.verify = cairn::replay_check::every_step},
+                              watch, disk{here.path}, report, wrt{a, found.da});
+  CHECK(found == sweep(cairn::in_memory{plan}, x0, 1.2));
+  CHECK(report.step_calls > 40);
+  CHECK(seen > 0);
+  CHECK(most == 4 * (128 + cairn::written_bytes(x0)));
+}
