@@ -63,7 +63,7 @@ EXTENDS = {
                    "core/detail/replay_ledger", "core/detail/state_hash",
                    "core/detail/table", "core/detail/text", "plan/loop/detail/workload", "run/detail/execute",
                    "run/detail/one_of", "run/detail/timings"],
-    "adapt/disk": ["core/detail/state_hash", "run/detail/come_back", "run/detail/frames"],
+    "adapt/disk": ["core/detail/state_hash", "run/detail/come_back", "run/detail/frames", "run/detail/given_parts"],
     "adapt/mpi": ["core/detail/text", "run/check/detail/user_loop", "run/detail/action_range",
                   "run/detail/one_of"],
     "adapt/nlohmann_json": ["plan/text/detail/read_actions", "plan/text/detail/words",

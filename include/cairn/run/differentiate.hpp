@@ -208,7 +208,7 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
         }
       }();
       predict<State, Bar>(plan, std::as_const(x0), sized(), form, options, params, last...);
-      sweep_parts<ModelType, ModelType, Objective, ParamsGiven, ParamsGiven, Objective,
+      given_parts<ModelType, ModelType, Objective, ParamsGiven, ParamsGiven, Objective,
                   typename decltype(sweep)::losses_type> const parts{&objective, &p, &dp, &objective, &sweep.terms()};
       memory.result.state =
           sweep_with<Bar, State, Plan>(parts, step, x0, plan, at_seed, adjoint, std::forward<Last>(last)...);

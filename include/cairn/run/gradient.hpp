@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/checks.hpp>
+#include <cairn/run/detail/given_parts.hpp>
 #include <cairn/run/detail/last_arguments.hpp>
 #include <cairn/run/detail/plan_place.hpp>
 #include <cairn/run/detail/plans_inside.hpp>
@@ -88,19 +89,6 @@ Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoi
   return std::move(*user.bar);
 }
 
-struct no_terms {};
-/// What the caller of a verb gave, beside the functions into which it is bound: for a sweep that another process may go
-/// on with.
-template <class StepGiven, class AdjointGiven, class SeedGiven, class Params = no_params, class DP = no_params,
-          class Objective = no_terms, class Terms = no_terms>
-struct sweep_parts {
-  SeedGiven const* seed;
-  Params const* p = nullptr;
-  DP* dp = nullptr;
-  Objective const* objective = nullptr;
-  Terms* terms = nullptr;
-};
-
 /// A sweep with its last arguments, whose parameters are bound.   \param plan  a schedule
 template <class Bar, class State, class Plan, class Parts, class Step, class X0, class Seed, class Adjoint,
           class... Last>
@@ -163,7 +151,7 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
     }();
     predict<State, Bar>(plan, std::as_const(x0), seed, form, options, 0, last...);
     note_params<State, Plan>(0, last...);
-    sweep_parts<Step, Adjoint, std::remove_reference_t<Seed>> const parts{__builtin_addressof(seed)};
+    given_parts<Step, Adjoint, std::remove_reference_t<Seed>> const parts{__builtin_addressof(seed)};
     return sweep_with<Bar, State, Plan>(parts, step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
                                         std::forward<Last>(last)...);
   } else {
@@ -185,7 +173,7 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
     note_params<State, Plan>(watch.hash(), last...);
     set_zero(by.p, by.dp);
     auto run_back = bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
-    sweep_parts<Step, Adjoint, std::remove_reference_t<Seed>, typename params_types<std::remove_const_t<Wrt>>::p,
+    given_parts<Step, Adjoint, std::remove_reference_t<Seed>, typename params_types<std::remove_const_t<Wrt>>::p,
                 typename params_types<std::remove_const_t<Wrt>>::dp> const
         parts{__builtin_addressof(seed), &by.p, &by.dp};
     auto&& from = bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp);

@@ -14,6 +14,7 @@
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/detail/come_back.hpp>
 #include <cairn/run/detail/frames.hpp>
+#include <cairn/run/detail/given_parts.hpp>
 
 namespace cairn::detail {
 

@@ -61,7 +61,7 @@ void add_first_step(id_sum& sum, Step& step, X0& x0) {
 /// The parts of a sweep as a run on disk sees them.
 template <class State, class Parts> struct parts_of;
 template <class State, class Step, class Adjoint, class Seed, class Params, class DP, class Objective, class Terms>
-struct parts_of<State, sweep_parts<Step, Adjoint, Seed, Params, DP, Objective, Terms>> {
+struct parts_of<State, given_parts<Step, Adjoint, Seed, Params, DP, Objective, Terms>> {
   using params = Params;
   using dp = DP;
   using terms = Terms;
