@@ -113,9 +113,18 @@ template <class State, class Bar, class Plan, class Seed, class Options, class..
 void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] State const& x0, [[maybe_unused]] Seed const& seed,
              [[maybe_unused]] sweep_form form, [[maybe_unused]] Options const& options, [[maybe_unused]] wide params,
              [[maybe_unused]] Last&... last) {
-  if constexpr (count_of_last<last_kind::report, State, Plan, Last&...> > 0)
-    last_of<last_kind::report, State, Plan>(own_workspace{}, last...).predicted_bytes =
-        predicted_bytes<State, Bar>(plan, x0, seed, form, options, params);
+  if constexpr (count_of_last<last_kind::report, State, Plan, Last&...> > 0) {
+    wide& bytes = last_of<last_kind::report, State, Plan>(own_workspace{}, last...).predicted_bytes;
+    if constexpr (!kept_on_disk<Last...>)
+      bytes = predicted_bytes<State, Bar>(plan, plan.slots(), x0, seed, form, options, params);
+    else {
+      slot_index in_memory = 0;
+      for (slot_index slot = 0; slot < plan.slots(); ++slot) in_memory += slot_tier(plan, slot) == tier::memory;
+      using keeping = last_type<last_kind::work, State, Plan, own_workspace, Last...>;
+      bytes = predicted_bytes<State, Bar>(plan, in_memory, x0, seed, form, options, params);
+      if (bytes > 0) bytes += std::remove_cvref_t<keeping>::keeps_runs::memory_bytes(plan.slots());
+    }
+  }
 }
 
 /// The same where nothing can be predicted.

@@ -82,11 +82,13 @@ auto by_ranks(char const* operation, Plan const& plan, Run const& run, Last&&...
 template <bool Planned, class... Last>
 [[nodiscard]] consteval bool check_together() {
   constexpr bool once = at_most_one<joins_ranks<Last>...>;
+  constexpr bool here = !kept_on_disk<Last...>;
   static_assert(once, "cairn: two arguments of the same kind follow; give each kind once");
+  static_assert(here, "cairn: ranks that run a sweep together do not go on from disk; give each a store of its own");
   static_assert(Planned,
                 "cairn: ranks that run a sweep together need one plan, not a budget, from which each rank would make "
                 "or measure its own; let all of them agree on one, a loop by cairn::mpi_plan(comm, budget, work)");
-  return once && Planned;
+  return once && here && Planned;
 }
 
 }  // namespace cairn::detail

@@ -104,19 +104,19 @@ template <class State, class Bar, class PlanGiven, class Seed, class Options>
     return plan.plan_for(form, sizes_of_values<State, Bar>(x0, seed), params, check_asked(options));
   }
 }
-/// The bytes of a sweep over a store in memory at its peak, an upper bound; 0 if something cannot be counted before it
-/// runs.
+/// The bytes of a sweep in memory at its peak, an upper bound; 0 if something cannot be counted before it runs.
+/// \param slots  those that are in memory
 template <class State, class Bar, class Plan, class Seed, class Options>
-[[nodiscard]] wide predicted_bytes(Plan const& plan, State const& x0, Seed const& seed, sweep_form form,
-                                   Options const& options, wide params) {
+[[nodiscard]] wide predicted_bytes(Plan const& plan, slot_index slots, State const& x0, Seed const& seed,
+                                   sweep_form form, Options const& options, wide params) {
   if constexpr (!sized_state<stored_as<State>> || !sized_state<Bar>) return 0;  // library_bar has no bytes
   else {
     if (form.adjoint == adjoint_form::recorded) return 0;
     form.snapshots = !copied_state<State>;
     form.ends = end_asked(options);
     sweep_needs const needs{
-        .slots = plan.slots(),
-        .peak_slots = plan.steps() > 1 ? plan.slots() : 0,
+        .slots = slots,
+        .peak_slots = plan.steps() > 1 ? slots : 0,
         .leaf = plan.leaf(),
         .initial_apart = form.snapshots ? initial_stands_apart(plan, form) : initial_stands_apart(plan),
         .table = table_bytes_of(plan),
