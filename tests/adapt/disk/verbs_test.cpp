@@ -222,12 +222,27 @@ TEST_CASE("a rule says whether a run goes on") {
   CHECK(anew.report().used == disk_use::nothing);
   CHECK(sweep(plan, x0, 1.2, required) == right);
 }
+TEST_CASE("the oldest of many finished runs are removed, and nothing else") {
+  killed::folder const here;
+  stop(halfway(), [&] { (void)sweep(plan, x0, 0.5, disk{here.path, often}); });  // stays, because it is not finished
+  std::filesystem::create_directory(here.path + "/mine");
+  for (int k = 0; k < 5; ++k) (void)sweep(plan, x0, 1 + 0.1 * k, disk{here.path, {.keep = 2}});
+  std::size_t runs = 0;
+  for (auto const& one : std::filesystem::directory_iterator{here.path}) runs += one.path().filename() != "mine";
+  CHECK(runs == 3);
+  CHECK(std::filesystem::exists(here.path + "/mine"));
+  calls = 0;
+  disk const again{here.path};
+  CHECK(sweep(plan, x0, 1.4, again) == sweep(cairn::in_memory{plan}, x0, 1.4));
+  CHECK(again.report().resumed_at == 0);
+}
 TEST_CASE("options of a disk that make no sense are refused before any step") {
   killed::folder const here;
   calls = 0;
   for (double const seconds : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()})
     CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.path, {.seconds_between_failures = seconds}}), cairn::invalid_call);
   CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.path, {.commit_every = -1}}), cairn::invalid_call);
+  CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.path, {.keep = 0}}), cairn::invalid_call);
   CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.path + "/none/there"}), cairn::file_error);
   CHECK(calls == 0);
 }

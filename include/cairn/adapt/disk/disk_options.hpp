@@ -22,6 +22,7 @@ struct disk_options {
   resume_rule resume = resume_rule::if_found;  ///< whether to go on
   double seconds_between_failures = 86'400;    ///< the mean; decides how often a record is committed
   std::int64_t commit_every = 0;  ///< commit after so many reversed actions instead; 0: by the time
+  std::int64_t keep = 1'000;      ///< records of finished runs that stay in the folder; the oldest are removed
 };
 
 /// What a run used of an earlier process.
@@ -49,6 +50,9 @@ inline void check_disk_options(disk_options const& asked) {
   if (asked.commit_every < 0)
     throw invalid_call{"cairn::disk", "the number of actions between two commits is negative",
                        {{"actions", asked.commit_every}}, "give 1 or more, or 0 to let the time decide"};
+  if (asked.keep < 1)
+    throw invalid_call{"cairn::disk", "the number of finished runs to be kept is below 1", {{"runs", asked.keep}},
+                       "give 1 or more"};
 }
 }  // namespace detail
 }  // namespace cairn

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/disk/detail/checkpoint_files.hpp>
+#include <cairn/adapt/disk/detail/finished_runs.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/adapt/disk/detail/run_journal.hpp>
 #include <cairn/adapt/disk/detail/trust.hpp>
@@ -161,6 +162,7 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
     report.commits = journal.committed();
     report.record_bytes = folder.record_bytes();
     folder.remove_slots(plan.slots());
+    if (known.record) remove_finished(outer, std::size_t(asked.keep));
     return bar;
   };
 
