@@ -50,7 +50,7 @@ endif()
 if(TARGET cairn::torch)
   set(torch_links "")
   if(CAIRN_COMPILED)
-    set(torch_links $<TARGET_FILE:cairn_compiled>)
+    set(torch_links -Wl,--whole-archive $<TARGET_FILE:cairn_compiled> -Wl,--no-whole-archive)  # before what needs it
   endif()
   list(APPEND torch_links -Wl,--no-as-needed "${CAIRN_TORCH_CPU}" "${CAIRN_TORCH_C10}")  # they come before what needs them
   foreach(folder IN LISTS CAIRN_TORCH_FOLDERS)
