@@ -56,7 +56,7 @@ struct numbers {
   static auto gradient(state x, auto const& plan, auto&&... on) {
     state const p{1.1, 0.2};
     state dp;
-    state bar = cairn::gradient(step{}, x, plan, state{1, 1}, adjoint{}, cairn::wrt{p, dp}, on...);
+    state bar = cairn::gradient(step{}, x, plan, state(x.size(), 1.0), adjoint{}, cairn::wrt{p, dp}, on...);
     bar.insert(bar.end(), dp.begin(), dp.end());
     return bar;
   }

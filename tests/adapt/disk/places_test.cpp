@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands where a run wants its folders and files: nothing outside of them is touched.
 #include "support/catch.hpp"
-#include "support/disk_runs.hpp"
+#include "support/disk_ends.hpp"
 #include <cstdlib>
 #include <functional>
 #include <string>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
@@ -19,33 +18,12 @@ using namespace disk_runs;
   return ::lstat(path.c_str(), &now) == 0 ? int(now.st_mode & 07777) : -1;
 }
 
-/// How a run ends: with the right gradient, with a wrong one, with a typed error, with another one.
-enum class end { right, wrong, file, full, busy, other };
-template <class Kind = numbers>
-end end_of(std::string const& path, cairn::disk_options options = {.commit_every = 2}) {
-  try {
-    auto const got = go_on<Kind>(path, options).numbers;
-    return same(got, right<Kind>()) ? end::right : end::wrong;
-  } catch (cairn::file_error const&) {
-    return end::file;
-  } catch (cairn::storage_full const&) {
-    return end::full;
-  } catch (cairn::directory_busy const&) {
-    return end::busy;
-  } catch (...) {
-    return end::other;
-  }
-}
-/// The same in another process, of a user without rights where this one is root. A process that is killed ends as none.
+/// How a run ends in another process, of a user without rights where this one is root.
 int end_in_child(std::function<end()> const& run) {
-  pid_t const child = ::fork();
-  if (child == 0) {
-    if (::geteuid() == 0 && (::setgid(65'534) != 0 || ::setuid(65'534) != 0)) ::_exit(98);
-    ::_exit(int(run()));
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {}
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  return result_of(in_process([&] {
+    if (::geteuid() == 0 && (::setgid(65'534) != 0 || ::setuid(65'534) != 0)) return 98;
+    return int(run());
+  }));
 }
 
 /// Something that is not a plain file with one name, made at a path; it may lead to a victim outside.
@@ -181,6 +159,7 @@ TEST_CASE("folders and files without the right to write are errors before any st
   auto const at_mode = [&](std::string const& path, mode_t mode) {
     check(::chmod(path.c_str(), mode));
     return end_in_child([&] {
+      if (end_of(place.path() + "/not/there") != end::file) return end::other;  // makes what it compares with
       calls = 0;
       auto const seen = end_of(place.run());
       return seen == end::file && calls > 1 ? end::wrong : seen;  // the first step says which run it is

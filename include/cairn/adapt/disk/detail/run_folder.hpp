@@ -85,7 +85,7 @@ class run_folder {
     int const more = std::snprintf(text + name, sizeof text - name, " %ld\n", long(::getpid()));
     if (::ftruncate(lock_.get(), 0) == 0) (void)write_at(lock_.get(), text, name + std::size_t(more), 0);
     for (int k = 0; k < 2; ++k) {
-      begun_[k] = head_of(open_record(k), file_kind::record, std::uint32_t(k), run_, steps_);
+      begun_[k] = head_of(open_record(k), file_kind::record, std::uint32_t(k), run_, steps_, &unread_[k]);
       if (begun_[k].sound()) sequence_ = (std::max)(sequence_, begun_[k].sequence);
     }
   }
@@ -113,12 +113,12 @@ class run_folder {
     for (slot_index slot = 0; slot < slots; ++slot) {
       if (!wanted(slot)) continue;
       descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR | O_CREAT);
-      if (int const number = errno; !file)
+      int number = file ? EINTR : errno;
+      while (number == EINTR) number = ::posix_fallocate(file.get(), 0, off_t(each));
+      if (number != ENOSPC && number != EDQUOT && number != EFBIG) {
+        if (file) continue;  // where room cannot be reserved, a save may fail
         refuse_file("a file for a checkpoint cannot be made", number, path_ + '/' + slot_name(slot).data());
-      int number = 0;
-      do number = ::posix_fallocate(file.get(), 0, off_t(each));
-      while (number == EINTR);
-      if (number != ENOSPC && number != EDQUOT && number != EFBIG) continue;  // where it is not possible, saves may fail
+      }
       for (slot_index made = 0; made <= slot; ++made)
         if (wanted(made) && !slot_head(made).sound()) (void)::unlinkat(folder_.get(), slot_name(made).data(), 0);
       full(need, free);
@@ -193,6 +193,7 @@ class run_folder {
         refuse_file("the record of a run cannot be written", failed_, path_ + '/' + record_names[k]);
     }
     sequence_ = next;
+    unread_[k] = false;
   }
   /// Removes the checkpoints: the run is finished, and its record is enough.
   void remove_slots(slot_index slots) noexcept {
@@ -257,7 +258,7 @@ class run_folder {
     for (std::uint32_t k = 0; k < 2; ++k) {
       file_head const head = head_of(open_in(folder_, record_names[k], O_RDONLY), file_kind::record, k, run_, steps_);
       bool const found = head.owner == begun_[k].owner && head.sequence == begun_[k].sequence;
-      if (head.sound() && head.owner != owner_ && !found) return true;
+      if (head.sound() && head.owner != owner_ && !found && !unread_[k]) return true;
     }
     return false;
   }
@@ -274,6 +275,7 @@ class run_folder {
   std::uint64_t steps_, owner_, sequence_ = 0;
   descriptor folder_, lock_;
   file_head begun_[2];
+  bool unread_[2] = {};  // whether the above is not known
   int failed_ = 0;
 };
 

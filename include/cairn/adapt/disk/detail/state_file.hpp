@@ -130,12 +130,17 @@ class file_reader {
 
 /// What a file says that it is; not sound if it is not one of ours, is another kind or another run's, stands in the
 /// place of another slot, or is shorter than it says.
+/// \param unread  whether the system has not read it, so that nothing is known
 [[nodiscard]] inline file_head head_of(descriptor const& file, file_kind kind, std::uint32_t slot, run_id const& run,
-                                       std::uint64_t steps) noexcept {
+                                       std::uint64_t steps, bool* unread = nullptr) noexcept {
   file_head head, none;  // not sound
   struct stat now {};
   if (!file || ::fstat(file.get(), &now) != 0 || now.st_size < off_t(sizeof head)) return none;
-  if (read_at(file.get(), &head, sizeof head, 0) != 0 || !head.sound()) return none;
+  if (read_at(file.get(), &head, sizeof head, 0) != 0) {
+    if (unread != nullptr) *unread = true;
+    return none;
+  }
+  if (!head.sound()) return none;
   bool const ours = head.kind == kind && head.slot == slot && head.run == run && head.steps == steps &&
                     head.raw == head.stored && head.stored <= std::uint64_t(now.st_size) - sizeof head &&
                     head.step <= steps;
