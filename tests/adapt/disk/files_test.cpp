@@ -212,11 +212,11 @@ TEMPLATE_TEST_CASE("a head that is whole but does not fit its content, its place
     tally sum;
     auto const without = run.without(name);
     auto const whole = head_in(content);
-    auto const wrong = [&](auto change) {
+    auto const wrong = [&, place = name](auto change) {
       auto now = run.all;
       head other = whole;
       change(other);
-      put_head(now[name], other);
+      put_head(now[place], other);
       sum.add(run.with(now), run.want, without);
     };
     for (std::uint64_t const size : {std::uint64_t{0}, std::uint64_t{1}, whole.raw - 1, whole.raw + 1, whole.raw + 8,

@@ -75,7 +75,11 @@ struct race {
     ::close(told[1]);
     start.open();
     char word = 0;
-    for (int k = 0; k < (owner_waits ? many - 1 : many); ++k) REQUIRE(::read(told[0], &word, 1) == 1);
+    for (int k = 0; k < (owner_waits ? many - 1 : many); ++k) {
+      pollfd next{told[0], POLLIN, 0};
+      if (::poll(&next, 1, 10'000) != 1) break;  // more than one has it
+      REQUIRE(::read(told[0], &word, 1) == 1);
+    }
     last.open();
     for (pid_t const one : all) {
       int const seen = result_of(one);
@@ -86,13 +90,14 @@ struct race {
   [[nodiscard]] int count(end of) const { return ends[std::size_t(of)]; }
 };
 void check_races(int many) {
-  for (int k = 0; k < many; ++k) {
+  for (int k = 0, failed = 0; k < many && failed == 0; ++k) {
     temporary const place;
     if (k % 2 != 0) (void)stop_at<numbers>(place.run(), 24);  // it is there already
     race const seen{place.run()};
     bool const well = seen.count(end::right) == 1 && seen.count(end::busy) == 15;
     CAPTURE(k, seen.count(end::right), seen.count(end::busy), seen.count(end::file), seen.count(end::other));
     CHECK(well);
+    failed += !well;
   }
 }
 
