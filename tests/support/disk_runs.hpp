@@ -269,12 +269,13 @@ inline bool same(std::vector<double> const& a, std::vector<double> const& b) {
 }
 /// Begins a run that ends by an exception at a call, and returns its files.
 template <class Kind>
-files stop_at(std::string const& run, long call, typename Kind::start const& x0 = Kind::first()) {
+files stop_at(std::string const& run, long call, typename Kind::start const& x0 = Kind::first(),
+              cairn::resume_rule rule = cairn::resume_rule::if_found) {
   calls = 0;
   last_call = call;
   bool ended = false;
   try {
-    (void)go_on<Kind>(run, {.commit_every = 2}, x0);
+    (void)go_on<Kind>(run, {.resume = rule, .commit_every = 2}, x0);
   } catch (stopped const&) {
     ended = true;
   }

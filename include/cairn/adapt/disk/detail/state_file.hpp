@@ -112,7 +112,7 @@ class file_reader {
   }
   [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
   /// Whether all bytes were read, and nobody has changed the file meanwhile.
-  [[nodiscard]] bool right() const noexcept { return left_ == 0 && memory_.hash.value() == head_.raw_hash; }
+  [[nodiscard]] bool right() const noexcept { return memory_.hash.value() == head_.raw_hash; }
 
  private:
   [[noreturn]] static void fail(int number) {
