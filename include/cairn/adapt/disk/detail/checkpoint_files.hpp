@@ -22,7 +22,7 @@ class checkpoint_files {
   static constexpr bool may_lose = true;
 
   /// \param first  a state from which others are made that have no default constructor; may be null otherwise
-  /// \param state_bytes  of its file, without the head
+  /// \param state_bytes  of a state in its file
   checkpoint_files(run_folder& folder, Journal& journal, Value const* first, std::uint64_t state_bytes)
       : folder_{folder}, journal_{journal}, first_{first}, state_bytes_{state_bytes} {}
   checkpoint_files(checkpoint_files const&) = delete;
@@ -37,8 +37,11 @@ class checkpoint_files {
       file_head const head = folder_.slot_head(slot);
       if (head.sound()) record(slot) = {step_index(head.step), no_frame, head.stored + sizeof head};
     }
-    if (anew && in_memory_ < shape.slots)
-      folder_.reserve(shape.slots, state_bytes_, [&](slot_index slot) { return shape.tier_of(slot) != tier::memory; });
+    if (!anew || in_memory_ == shape.slots) return;
+    std::uint64_t each = state_bytes_;
+    auto count = [&each](void const*, std::size_t more) { each += more; };
+    journal_.write_beside(count);
+    folder_.reserve(shape.slots, each, [&](slot_index slot) { return shape.tier_of(slot) != tier::memory; });
   }
   [[nodiscard]] slot_index extra_frames() const noexcept { return in_memory_; }
   [[nodiscard]] frame_id frame(slot_index slot) const noexcept { return record(slot).frame; }

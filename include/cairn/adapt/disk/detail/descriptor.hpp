@@ -14,6 +14,8 @@
 
 namespace cairn::detail {
 
+static_assert(sizeof(off_t) >= 8, "cairn: files of checkpoints may be large; compile with -D_FILE_OFFSET_BITS=64");
+
 /// A file or folder that is closed when its owner ends; negative if there is none.
 class descriptor {
  public:
@@ -24,8 +26,12 @@ class descriptor {
     std::swap(number_, other.number_);
     return *this;
   }
+  /// `errno` stays what it was: it may be why the owner ends.
   ~descriptor() {
-    if (number_ >= 0) (void)::close(number_);
+    if (number_ < 0) return;
+    int const before = errno;
+    (void)::close(number_);
+    errno = before;
   }
   [[nodiscard]] explicit operator bool() const noexcept { return number_ >= 0; }
   [[nodiscard]] int get() const noexcept { return number_; }
@@ -65,8 +71,9 @@ class descriptor {
   return 0;
 }
 
-/// A plain file of the user's own in a folder, by its name there. No link is followed, and a file that has a second name
-/// or another owner is not opened: `errno` is ELOOP, EMLINK or EPERM then.
+/// A plain file of the user's own in a folder, by its name there; one that may be made here is for its owner only,
+/// whatever the umask. No link is followed, and a file that has a second name or another owner is not opened: `errno` is
+/// ELOOP, EMLINK or EPERM then.
 [[nodiscard]] inline descriptor open_in(descriptor const& folder, char const* name, int how) noexcept {
   int number = -1;
   do number = ::openat(folder.get(), name, how | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
@@ -75,20 +82,47 @@ class descriptor {
   struct stat now {};
   if (!file || ::fstat(number, &now) != 0) return {};
   bool const plain = S_ISREG(now.st_mode), mine = now.st_uid == ::geteuid(), once = now.st_nlink <= 1;
-  if (plain && mine && once) return file;
-  errno = !plain ? ELOOP : mine ? EMLINK : EPERM;
-  return {};
+  if (!plain || !mine || !once) {
+    errno = !plain ? ELOOP : mine ? EMLINK : EPERM;
+    return {};
+  }
+  if ((how & O_CREAT) != 0 && (now.st_mode & 0777) != 0600) (void)::fchmod(number, 0600);
+  return file;
 }
-/// A folder, made if it is not there; only its owner may enter one that is made here.
+
+/// A folder, which may be a link if its name is the user's.
+[[nodiscard]] inline descriptor open_folder_as_it_is(int in, char const* name, int how) noexcept {
+  int number = -1;
+  do number = ::openat(in, name, how | O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  while (number < 0 && errno == EINTR);
+  return descriptor{number};
+}
+/// Waits until the disk has the names in a folder. Returns 0, or the number of the system's error; some file systems
+/// cannot wait.
+[[nodiscard]] inline int names_are_kept(descriptor const& folder) noexcept {
+  return ::fsync(folder.get()) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
+}
+/// A folder, made if it is not there; only its owner may enter one that is made here, whatever the umask. No link is
+/// followed.
 /// \param in  the folder that it is in, or AT_FDCWD   \throws file_error
-[[nodiscard]] inline descriptor open_folder(int in, std::string const& name) {
-  if (::mkdirat(in, name.c_str(), 0700) != 0 && errno != EEXIST)
-    refuse_file("a folder for checkpoints cannot be made", errno, name);
-  descriptor folder{::openat(in, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
-  if (!folder) refuse_file("a folder for checkpoints cannot be opened", errno, name);
+[[nodiscard]] inline descriptor open_folder(int in, std::string name) {
+  while (name.size() > 1 && name.back() == '/') name.pop_back();  // with it a link would be followed
+  int made = -1;
+  do made = ::mkdirat(in, name.c_str(), 0700);
+  while (made != 0 && errno == EINTR);
+  if (made != 0 && errno != EEXIST) refuse_file("a folder for checkpoints cannot be made", errno, name);
   struct stat now {};
-  if (::fstat(folder.get(), &now) != 0 || now.st_uid != ::geteuid())
-    refuse_file("a folder for checkpoints belongs to another user", EPERM, name);
+  if (made == 0 && ::fstatat(in, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 && (now.st_mode & 0777) != 0700)
+    (void)::fchmodat(in, name.c_str(), 0700 | (now.st_mode & S_ISGID), AT_SYMLINK_NOFOLLOW);
+  descriptor folder = open_folder_as_it_is(in, name.c_str(), O_NOFOLLOW);
+  if (!folder) refuse_file("a folder for checkpoints cannot be opened", errno, name);
+  if (::fstat(folder.get(), &now) != 0) refuse_file("a folder for checkpoints cannot be read", errno, name);
+  if (now.st_uid != ::geteuid()) refuse_file("a folder for checkpoints belongs to another user", EPERM, name);
+  if (made == 0) {  // a power cut takes what is in it, if it takes its name
+    std::size_t const end = name.rfind('/');
+    std::string const outside = end == std::string::npos ? "." : name.substr(0, end + 1);
+    if (descriptor const outer = open_folder_as_it_is(in, outside.c_str(), 0)) (void)names_are_kept(outer);
+  }
   return folder;
 }
 

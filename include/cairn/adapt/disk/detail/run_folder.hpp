@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file run_folder.hpp  The folder of one run: its lock, its checkpoints, its two records.
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -34,7 +35,7 @@ namespace cairn::detail {
 }
 
 /// A hash of the program that runs; 0 where it cannot be read. Libraries that it loads are not in it.
-[[nodiscard]] inline std::uint64_t build_id() noexcept {
+[[nodiscard]] inline std::uint64_t build_id() {
   static std::uint64_t const id = [] {
     descriptor const program{::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)};
     running_hash hash;
@@ -69,26 +70,30 @@ class run_folder {
       : path_{path + '/' + name_of(run)}, run_{run}, steps_{std::uint64_t(steps)}, owner_{new_owner()} {
     folder_ = open_folder(outer.get(), name_of(run));
     lock_ = open_in(folder_, "lock", O_RDWR | O_CREAT);
-    if (!lock_) refuse_file("the lock of a run cannot be opened", errno, path_ + "/lock");
-    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK) refuse_file("the lock of a run cannot be taken", errno, path_ + "/lock");
-      busy();
+    if (int const number = errno; !lock_) refuse_file("the lock of a run cannot be opened", number, path_ + "/lock");
+    int locked = -1;
+    do locked = ::flock(lock_.get(), LOCK_EX | LOCK_NB);
+    while (locked != 0 && errno == EINTR);
+    if (int const number = errno; locked != 0) {
+      if (number == EWOULDBLOCK) busy();
+      refuse_file("the lock of a run cannot be taken", number, path_ + "/lock");
     }
     char text[320] = {};
     (void)::gethostname(text, 256);
     std::size_t const name = std::strlen(text);
     int const more = std::snprintf(text + name, sizeof text - name, " %ld\n", long(::getpid()));
     if (::ftruncate(lock_.get(), 0) == 0) (void)write_at(lock_.get(), text, name + std::size_t(more), 0);
-    for (std::uint32_t k = 0; k < 2; ++k) {
-      file_head const head = record_head(k);
-      if (head.sound() && head.sequence > sequence_) sequence_ = head.sequence, last_ = int(k);
+    for (int k = 0; k < 2; ++k) {
+      begun_[k] = head_of(open_record(k), file_kind::record, std::uint32_t(k), run_, steps_, &unread_[k]);
+      if (begun_[k].sound() && begun_[k].sequence > sequence_) sequence_ = begun_[k].sequence, last_ = k;
     }
   }
   run_folder(run_folder const&) = delete;
 
   [[nodiscard]] std::string const& path() const noexcept { return path_; }
 
-  /// \throws storage_full   if the disk has no room for `bytes` in each of these slots, beside what is there
+  /// \throws storage_full   if the disk has no room for `bytes` in each of these slots, beside what is there; then
+  /// nothing that was made for it stays
   template <class Wanted>
   void reserve(slot_index slots, std::uint64_t bytes, Wanted const& wanted) {
     std::uint64_t need = 0;
@@ -107,13 +112,19 @@ class run_folder {
     for (slot_index slot = 0; slot < slots; ++slot) {
       if (!wanted(slot)) continue;
       descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR | O_CREAT);
-      if (!file) refuse_file("a file for a checkpoint cannot be made", errno, path_);
-      int const number = ::posix_fallocate(file.get(), 0, off_t(each));
-      if (number == ENOSPC || number == EDQUOT || number == EFBIG) full(need, free);
+      int number = file ? EINTR : errno;
+      while (number == EINTR) number = ::posix_fallocate(file.get(), 0, off_t(each));
+      if (number != ENOSPC && number != EDQUOT && number != EFBIG) {
+        if (file) continue;  // where room cannot be reserved, a save may fail
+        refuse_file("a file for a checkpoint cannot be made", number, path_ + '/' + slot_name(slot).data());
+      }
+      for (slot_index made = 0; made <= slot; ++made)
+        if (wanted(made) && !slot_head(made).sound()) (void)::unlinkat(folder_.get(), slot_name(made).data(), 0);
+      full(need, free);
     }
   }
 
-  [[nodiscard]] file_head fresh_head(file_kind kind, std::uint32_t slot, std::int64_t step) const noexcept {
+  [[nodiscard]] file_head fresh_head(file_kind kind, std::uint32_t slot, std::int64_t step) const {
     file_head head;
     head.kind = kind;
     head.slot = slot;
@@ -148,13 +159,15 @@ class run_folder {
     return head.sound() && head.step == std::uint64_t(step) && read_values(file, head, read);
   }
 
-  /// The later of the two records that can be read; `read(source)` reads its values. Empty if there is none.
+  /// The later of the two records that can be read; `read(source)` reads its values. Empty if there is none. The next
+  /// record does not overwrite it.
+  /// \throws file_error   if there is one that the system does not open now, but may later
   template <class Read>
   [[nodiscard]] std::optional<file_head> read_record(Read const& read) {
     file_head heads[2];
     descriptor files[2];
     for (int k = 0; k < 2; ++k) {
-      files[k] = open_in(folder_, record_names[k], O_RDONLY);
+      files[k] = open_record(k);
       heads[k] = head_of(files[k], file_kind::record, std::uint32_t(k), run_, steps_);
     }
     int const later = heads[1].sound() && (!heads[0].sound() || heads[1].sequence > heads[0].sequence) ? 1 : 0;
@@ -178,9 +191,9 @@ class run_folder {
       if (!try_commit(k, next, step, state_hash, write))
         refuse_file("the record of a run cannot be written", failed_, path_ + '/' + record_names[k]);
     }
-    if (next == 1) (void)::fsync(folder_.get());  // the names, too
     sequence_ = next;
     last_ = k;
+    unread_[k] = false;
   }
   /// Removes the checkpoints: the run is finished, and its record is enough.
   void remove_slots(slot_index slots) noexcept {
@@ -210,18 +223,21 @@ class run_folder {
   template <class Read>
   [[nodiscard]] bool read_values(descriptor const& file, file_head const& head, Read const& read) {
     file_reader source{file.get(), memory, head};
+    if (!source.unchanged()) return false;
     try {
       read(source);
     } catch (invalid_bytes const&) {
       return false;
     }
-    return source.right(head);
+    return source.right();
   }
   template <class Write>
   [[nodiscard]] bool try_commit(int k, std::uint64_t next, std::int64_t step, std::uint64_t state_hash,
                                 Write const& write) {
     descriptor const file = open_in(folder_, record_names[k], O_RDWR | O_CREAT);
     if (!file) return failed_ = errno, false;
+    struct stat before {};
+    bool const anew = ::fstat(file.get(), &before) != 0 || before.st_size == 0;
     file_head head = fresh_head(file_kind::record, std::uint32_t(k), step);
     head.sequence = next;
     head.state_hash = state_hash;
@@ -229,13 +245,23 @@ class run_folder {
     write(sink);
     failed_ = sink.finish(head);
     if (failed_ == 0 && ::fdatasync(file.get()) != 0) failed_ = errno;
+    if (failed_ == 0 && anew) failed_ = names_are_kept(folder_);
     return failed_ == 0;
   }
-  /// Whether there is a record that this process did not write, later than the one with which it began.
+  /// A record, if it is a file of ours.   \throws file_error   if it is not known whether it is
+  [[nodiscard]] descriptor open_record(int k) const {
+    descriptor file = open_in(folder_, record_names[k], O_RDONLY);
+    int const number = errno;
+    bool const none = number == ENOENT || number == ELOOP || number == EMLINK || number == EPERM || number == ENXIO;
+    if (!file && !none) refuse_file("a record of a run cannot be opened", number, path_ + '/' + record_names[k]);
+    return file;
+  }
+  /// Whether there is a record that neither this process has written nor found when it began.
   [[nodiscard]] bool others_record() const noexcept {
     for (std::uint32_t k = 0; k < 2; ++k) {
       file_head const head = record_head(k);
-      if (head.sound() && head.owner != owner_ && head.sequence > sequence_) return true;
+      bool const found = head.owner == begun_[k].owner && head.sequence == begun_[k].sequence;
+      if (head.sound() && head.owner != owner_ && !found && !unread_[k]) return true;
     }
     return false;
   }
@@ -251,6 +277,8 @@ class run_folder {
   run_id run_;
   std::uint64_t steps_, owner_, sequence_ = 0;
   descriptor folder_, lock_;
+  file_head begun_[2];
+  bool unread_[2] = {};  // whether the above is not known
   int failed_ = 0, last_ = -1;  // last_: the record that was read or written last
 };
 

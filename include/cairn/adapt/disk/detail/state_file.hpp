@@ -67,13 +67,27 @@ class file_writer {
   int error_ = 0;
 };
 
-/// A source for `read_state`: the bytes of a file behind its head.
+/// A source for `read_state`: the bytes of a file behind its head. All of them are hashed before it gives one: whoever
+/// reads a state, which may be the user's own function, sees only what was written.
 class file_reader {
  public:
   /// \param head  of this file, sound, and no longer than the file
   file_reader(int file, io_memory& memory, file_head const& head) noexcept
-      : file_{file}, memory_{memory}, left_{head.raw}, unread_{head.raw} {
-    memory.hash.begin(head.step);
+      : file_{file}, memory_{memory}, head_{head}, left_{head.raw}, unread_{head.raw} {}
+  /// Reads all bytes once, and again for their values if they do not fit into the memory. Returns whether they are those
+  /// that were written.
+  [[nodiscard]] bool unchanged() noexcept {
+    memory_.hash.begin(head_.step);
+    for (std::uint64_t at = 0; at < head_.stored; at += have_) {
+      have_ = std::size_t((std::min)(std::uint64_t{io_memory::size}, head_.stored - at));
+      if (read_at(file_, memory_.bytes.get(), have_, sizeof head_ + at) != 0) return false;
+      memory_.hash.add(memory_.bytes.get(), have_);
+    }
+    if (memory_.hash.value() != head_.stored_hash) return false;
+    if (head_.stored <= io_memory::size) unread_ = 0;
+    else have_ = 0;
+    memory_.hash.begin(head_.step);
+    return true;
   }
   /// \throws invalid_bytes   if the file ends, or cannot be read
   void operator()(void* run, std::size_t bytes) {
@@ -97,10 +111,8 @@ class file_reader {
     memory_.hash.add(run, bytes);
   }
   [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
-  /// Whether all bytes were read, and are those that were written.
-  [[nodiscard]] bool right(file_head const& head) const noexcept {
-    return left_ == 0 && memory_.hash.value() == head.raw_hash;
-  }
+  /// Whether all bytes were read, and nobody has changed the file meanwhile.
+  [[nodiscard]] bool right() const noexcept { return memory_.hash.value() == head_.raw_hash; }
 
  private:
   [[noreturn]] static void fail(int number) {
@@ -111,18 +123,24 @@ class file_reader {
   }
   int file_;
   io_memory& memory_;
+  file_head head_;
   std::uint64_t left_, unread_, at_ = sizeof(file_head);
   std::size_t have_ = 0, next_ = 0;
 };
 
 /// What a file says that it is; not sound if it is not one of ours, is another kind or another run's, stands in the
 /// place of another slot, or is shorter than it says.
+/// \param unread  whether the system has not read it, so that nothing is known
 [[nodiscard]] inline file_head head_of(descriptor const& file, file_kind kind, std::uint32_t slot, run_id const& run,
-                                       std::uint64_t steps) noexcept {
+                                       std::uint64_t steps, bool* unread = nullptr) noexcept {
   file_head head, none;  // not sound
   struct stat now {};
   if (!file || ::fstat(file.get(), &now) != 0 || now.st_size < off_t(sizeof head)) return none;
-  if (read_at(file.get(), &head, sizeof head, 0) != 0 || !head.sound()) return none;
+  if (read_at(file.get(), &head, sizeof head, 0) != 0) {
+    if (unread != nullptr) *unread = true;
+    return none;
+  }
+  if (!head.sound()) return none;
   bool const ours = head.kind == kind && head.slot == slot && head.run == run && head.steps == steps &&
                     head.raw == head.stored && head.stored <= std::uint64_t(now.st_size) - sizeof head &&
                     head.step <= steps;

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of the system that fail, each of them: a run ends with the right gradient or with an error that says which.
+#include "support/catch.hpp"
+#include "support/disk_ends.hpp"
+#include "support/failing_system.hpp"
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace disk_runs;
+using failing_system::call;
+using failing_system::failing;
+using failing_system::fault;
+
+/// No run may take longer than this: SIGALRM ends the program then.
+constexpr unsigned longest = 20;
+
+end end_with(fault const& wanted, std::string const& run) {
+  ::alarm(longest);
+  failing const now{wanted};
+  auto const seen = end_of(run);
+  ::alarm(0);
+  return seen;
+}
+/// How often a run makes each call.
+std::vector<long> counted(std::string const& run) {
+  failing_system::set({});
+  (void)end_of(run);
+  return {std::begin(failing_system::counts), std::end(failing_system::counts)};
+}
+
+/// A new run, and one that was stopped.
+struct beginning {
+  temporary place;
+  files const all;
+  explicit beginning(bool anew) : all{anew ? files{} : stop_at<numbers>(place.run(), 24)} {}
+  /// As it was.
+  std::string const& again() {
+    if (all.empty()) temporary::remove_all(place.run());
+    else put_back(only_run_in(place.run()), all);
+    return path;
+  }
+  std::string const path = place.run();
+};
+
+}  // namespace
+
+TEST_CASE("an error of any call ends in the right gradient or in an error of cairn, and the run goes on afterwards",
+          "[disk]") {
+  for (bool const anew : {true, false}) {
+    beginning from{anew};
+    auto const all = counted(from.again());
+    for (auto const of : {call::write, call::read, call::open, call::reserve, call::sync, call::sync_names})
+      for (int const error : {ENOSPC, EDQUOT, EIO, EMFILE, EACCES, EROFS})
+        for (bool const from_there : {false, true})
+          for (long at = 1; at <= all[std::size_t(of)]; ++at) {
+            auto const seen = end_with({of, at, error, from_there}, from.again());
+            auto const next = end_of(from.path);
+            if (seen != end::wrong && seen != end::other && seen != end::busy && next == end::right) continue;
+            CAPTURE(anew, int(of), error, from_there, at, words(seen), words(next));
+            CHECK(false);
+          }
+    CHECK(all[int(call::write)] >= 12);
+    CHECK(all[int(call::open)] > 20);
+    CHECK(all[int(call::sync)] >= 4);
+    CHECK(all[int(call::reserve)] == 3);
+  }
+}
+
+TEST_CASE("calls that are interrupted, or do a part of what is asked for, change nothing", "[disk]") {
+  for (bool const anew : {true, false}) {
+    beginning from{anew};
+    auto const all = counted(from.again());
+    auto const steps_then = go_on<numbers>(from.again()).report.step_calls;
+    for (auto const of : {call::write, call::read, call::open, call::reserve})
+      for (int const error : {0, EINTR})
+        for (bool const from_there : {false, true}) {
+          if (error != 0 && from_there) continue;  // it would be interrupted for ever
+          if (error == 0 && of == call::open) continue;
+          for (long at = 1; at <= all[std::size_t(of)]; ++at) {
+            from.again();
+            ::alarm(longest);
+            failing const now{{of, at, error, from_there}};
+            auto const seen = go_on<numbers>(from.path);
+            ::alarm(0);
+            CAPTURE(anew, int(of), error, from_there, at);
+            CHECK(same(seen.numbers, right<numbers>()));
+            CHECK(seen.report.step_calls == steps_then);
+          }
+        }
+  }
+}
+
+TEST_CASE("a checkpoint that cannot be written costs steps, and no more", "[disk]") {
+  beginning from{true};
+  auto const usual = go_on<numbers>(from.again()).report.step_calls;
+  for (int const error : {ENOSPC, EDQUOT, EIO})
+    for (auto const of : {call::write, call::open}) {
+      from.again();
+      failing const now{{of, of == call::open ? 8 : 1, error, true, 's'}};  // after they were looked for and reserved
+      auto const seen = go_on<numbers>(from.path);
+      CHECK(same(seen.numbers, right<numbers>()));
+      CHECK(seen.report.step_calls > usual);
+      if (of == call::write) CHECK(failing_system::counts[int(of)] == 3);  // each slot is tried once
+    }
+}
+
+TEST_CASE("a record that cannot be written is tried once more, in a new file, and is then an error that says why",
+          "[disk]") {
+  for (int const error : {ENOSPC, EDQUOT, EIO})
+    for (auto const of : {call::write, call::sync}) {
+      beginning from{false};
+      auto const commits = go_on<numbers>(from.again()).report.commits;
+      from.again();
+      {
+        failing const now{{of, 1, error, false, 'r'}};
+        auto const once = go_on<numbers>(from.path);
+        CHECK(same(once.numbers, right<numbers>()));
+        CHECK(once.report.commits == commits);
+      }
+      from.again();
+      try {
+        failing const now{{of, 1, error, true, 'r'}};
+        (void)go_on<numbers>(from.path);
+        FAIL("a record was written");
+      } catch (cairn::file_error const& seen) {
+        CHECK(int(seen.value(0).magnitude) == error);
+        CHECK_THAT(seen.what(), Catch::Matchers::ContainsSubstring("/record0"));
+      }
+      auto const then = files_of(from.path);
+      CHECK(then.at("record1") == from.all.at("record1"));  // the later one of before
+      // What was written and did not reach the disk is there as long as the system runs.
+      CHECK(go_on<numbers>(from.path).report.resumed_at == (of == call::write ? 9 : 7));
+    }
+}
+
+TEST_CASE("a record that is there but does not open for the moment is an error, and no new beginning", "[disk]") {
+  for (int const error : {EMFILE, EIO, EACCES}) {
+    beginning from{false};
+    CHECK(end_with({call::open, 1, error, true, 'r'}, from.again()) == end::file);
+    CHECK(files_of(from.path) == from.all);
+  }
+}
+
+TEST_CASE("a disk without room is an error before the loop runs, and keeps nothing of what was reserved", "[disk]") {
+  for (int const error : {ENOSPC, EDQUOT, EFBIG})
+    for (long const at : {1, 2, 3}) {
+      beginning from{true};
+      (void)end_of(from.again());  // makes what it compares with
+      from.again();
+      calls = 0;
+      CHECK(end_with({call::reserve, at, error}, from.path) == end::full);
+      CHECK(calls == 1);  // that of step 0, which says which run it is
+      CHECK(files_of(from.path).empty());
+
+      beginning stopped{false};  // what holds checkpoints stays
+      CHECK(end_with({call::reserve, at, error}, stopped.again()) == end::full);
+      CHECK(files_of(stopped.path) == stopped.all);
+    }
+}
+
+namespace {
+/// A run of states of so many numbers.
+end end_of_large(std::string const& run, std::size_t size, long* made = nullptr) {
+  std::vector<double> const x0(size, 0.25);
+  auto const want = right<numbers>(x0);
+  calls = 0;
+  end seen = end::other;
+  try {
+    seen = same(go_on<numbers>(run, {.commit_every = 2}, x0).numbers, want) ? end::right : end::wrong;
+  } catch (cairn::storage_full const&) {
+    seen = end::full;
+  } catch (cairn::file_error const&) {
+    seen = end::file;
+  } catch (...) {
+  }
+  if (made != nullptr) *made = calls;
+  return seen;
+}
+}  // namespace
+
+TEST_CASE("a disk of 512 KiB takes what fits, and refuses at once what does not", "[disk]") {
+  temporary const place;
+  if (::mount("cairn", place.path().c_str(), "tmpfs", 0, "size=512k") != 0)
+    CAIRN_SKIP("a file system of 512 KiB can only be made by root");
+  struct unmounts {
+    std::string path;
+    ~unmounts() { (void)::umount(path.c_str()); }
+  } const last{place.path()};
+  long made = 0;
+  CHECK(end_of_large(place.run(), 30'000, &made) == end::full);  // three of 240 kB
+  CHECK(made == 1);
+  CHECK(end_of_large(place.run(), 10'000) == end::right);
+  temporary::remove_all(place.run());
+  // Of the records there is no room for the second: it is tried, said, and the rest stays for the next process.
+  CHECK(end_of_large(place.run(), 16'000) == end::file);
+  // Another program has taken the room meanwhile.
+  temporary::remove_all(place.run());
+  std::string const other = place.path() + "/other";
+  put(other, std::string(400'000, 'x'));
+  CHECK(end_of_large(place.run(), 10'000, &made) == end::full);
+  CHECK(made == 1);
+  CHECK(::unlink(other.c_str()) == 0);
+  CHECK(end_of_large(place.run(), 10'000) == end::right);
+}
+
+TEST_CASE("a limit on the size of files is a full disk", "[disk]") {
+  temporary const place;
+  auto const limited = [&](std::size_t size) {
+    return result_of(in_process([&] {
+      rlimit const least{100'000, 100'000};
+      if (::setrlimit(RLIMIT_FSIZE, &least) != 0) return 98;
+      (void)::signal(SIGXFSZ, SIG_IGN);  // else the system ends the process
+      return int(end_of_large(place.run(), size));
+    }));
+  };
+  CHECK(limited(20'000) == int(end::full));
+  CHECK(limited(5'000) == int(end::right));
+}
+
+TEST_CASE("a run in a process of its own", "[.child]") {
+  char const* const run = std::getenv("CAIRN_TEST_RUN");
+  REQUIRE(run != nullptr);
+  std::printf("cairn: %s\n", words(end_of(run)));
+}
+
+namespace {
+
+/// This program's run above, under strace.
+std::string traced(std::string const& asked, std::string const& run) {
+  char self[4096] = {};
+  if (::readlink("/proc/self/exe", self, sizeof self - 1) < 0) return "no /proc";
+  std::string const command = "CAIRN_TEST_RUN='" + run + "' timeout " + std::to_string(longest) + " strace -f -qq " +
+                              asked + " '" + self + "' '[.child]' 2>&1; echo status $?";
+  std::string said;
+  if (std::FILE* const pipe = ::popen(command.c_str(), "r")) {
+    char part[512];
+    while (std::size_t const got = std::fread(part, 1, sizeof part, pipe)) said.append(part, got);
+    ::pclose(pipe);
+  }
+  return said;
+}
+bool says(std::string const& said, std::string const& words) { return said.find(words) != std::string::npos; }
+
+struct range {
+  long first = 1, last = 0;
+};
+/// Which calls of a kind are the run's: those of the program's start come before.
+range calls_of(std::string const& name, std::string const& log, std::string const& run) {
+  range all;
+  long count = 0;
+  bool begun = false;
+  for (std::size_t at = 0; at < log.size();) {
+    std::size_t const next = std::min(log.find('\n', at), log.size());
+    std::string const line = log.substr(at, next - at);
+    at = next + 1;
+    bool const one = says(line, name + '(');
+    count += one;
+    if (!begun && says(line, run)) begun = true, all.first = count + (one ? 0 : 1);
+  }
+  all.last = count;
+  return all;
+}
+
+/// Every call of these kinds fails with each of these errors, in a new run and in one that was stopped. The numbers of
+/// runs and of those that did not end well.
+struct campaign {
+  long runs = 0, wrong = 0, errors = 0;
+  bool traces = true, both = false;  // once, and from there on
+
+  void go(std::vector<std::pair<std::string, std::vector<std::string>>> const& plans) {
+    for (bool const anew : {true, false}) {
+      beginning from{anew};
+      from.again();
+      std::string const log = from.place.path() + "/log";
+      auto const usual = traced("-e trace=pwrite64,openat,fallocate,fdatasync,fsync -o '" + log + '\'', from.path);
+      traces = says(usual, "cairn: right");
+      if (!traces) return;
+      auto const all = content_of(log);
+      for (auto const& [name, faults] : plans) {
+        range const calls_there = calls_of(name, all, from.path);
+        for (auto const& fault : faults)
+          for (long k = 2 * calls_there.first; k <= 2 * calls_there.last + 1; ++k) {
+            long const at = k / 2;
+            bool const from_there = k % 2 != 0;
+            if (from_there && (!both || fault == "error=EINTR")) continue;  // it would be interrupted for ever
+            from.again();
+            auto const said = traced("-o /dev/null -e trace=" + name + " -e inject=" + name + ':' + fault + ":when=" +
+                                         std::to_string(at) + (from_there ? "+" : ""),
+                                     from.path);
+            ++runs;
+            bool const refused = says(said, "cairn: file_error") || says(said, "cairn: storage_full");
+            errors += refused;
+            bool const well = (refused || says(said, "cairn: right")) && end_of(from.path) == end::right;
+            if (well) continue;
+            ++wrong;
+            UNSCOPED_INFO(name << ' ' << fault << " at " << at << (anew ? ", new: " : ", stopped: ") << said);
+          }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("errors of real calls, under strace", "[disk]") {
+  if (std::system("strace -V >/dev/null 2>&1") != 0) CAIRN_SKIP("no strace");
+  campaign all;
+  all.go({{"pwrite64", {"error=ENOSPC", "retval=1"}},
+          {"openat", {"error=EMFILE"}},
+          {"fallocate", {"error=EDQUOT"}},
+          {"fdatasync", {"error=EIO"}}});
+  if (!all.traces) CAIRN_SKIP("strace cannot trace here");
+  CHECK(all.runs > 60);
+  CHECK(all.errors > 10);
+  CHECK(all.wrong == 0);
+}
+
+TEST_CASE("errors of real calls, under strace, all of them", "[.soak]") {
+  if (std::system("strace -V >/dev/null 2>&1") != 0) CAIRN_SKIP("no strace");
+  std::vector<std::string> const errors{"error=ENOSPC", "error=EDQUOT", "error=EIO", "error=EMFILE", "error=EACCES",
+                                        "error=EINTR"};
+  auto written = errors;
+  for (auto const* const lie : {"retval=1", "retval=7", "retval=64"}) written.push_back(lie);
+  campaign all;
+  all.both = true;
+  all.go({{"pwrite64", written}, {"openat", errors}, {"fallocate", errors}, {"fdatasync", errors}, {"fsync", errors}});
+  if (!all.traces) CAIRN_SKIP("strace cannot trace here");
+  std::printf("cairn: %ld runs with an injected error, %ld ended in an error of cairn\n", all.runs, all.errors);
+  CHECK(all.wrong == 0);
+}

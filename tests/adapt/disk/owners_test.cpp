@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several processes that want the same run.
+#include "support/catch.hpp"
+#include "support/disk_ends.hpp"
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <poll.h>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+using namespace disk_runs;
+
+/// Processes wait here until it is opened for all of them.
+struct gate {
+  int ends[2] = {-1, -1};
+  gate() { REQUIRE(::pipe(ends) == 0); }
+  gate(gate const&) = delete;
+  ~gate() {
+    ::close(ends[0]);
+    if (ends[1] >= 0) ::close(ends[1]);
+  }
+  void open() { ::close(std::exchange(ends[1], -1)); }
+  void wait() const {
+    ::close(ends[1]);  // a process's own
+    pollfd shut{ends[0], 0, 0};
+    while (::poll(&shut, 1, -1) < 0) {}
+  }
+};
+void rest(long microseconds) {
+  timespec const time{0, 1'000 * microseconds};
+  (void)::nanosleep(&time, nullptr);
+}
+
+/// 16 processes that begin the same run at once; the one that has it goes on until the others have ended.
+struct race {
+  std::array<int, 6> ends{};
+  explicit race(std::string const& run, bool owner_waits = true) {
+    constexpr int many = 16;
+    gate start, last;
+    std::vector<pid_t> all;
+    int told[2];
+    REQUIRE(::pipe(told) == 0);
+    for (int k = 0; k < many; ++k)
+      all.push_back(in_process([&] {
+        ::close(told[0]);
+        ::close(last.ends[1]);
+        (void)right<numbers>();
+        start.wait();
+        end seen = end::other;
+        try {
+          cairn::disk const on{run, {.commit_every = 2}};
+          // Called by who has the run.
+          auto watch = [&, waited = !owner_waits](cairn::event const&) mutable {
+            if (std::exchange(waited, true)) return;
+            pollfd shut{last.ends[0], 0, 0};
+            while (::poll(&shut, 1, -1) < 0) {}
+          };
+          auto const got = numbers::gradient(numbers::first(), plan(), on, watch);
+          seen = same(got, right<numbers>()) ? end::right : end::wrong;
+        } catch (cairn::directory_busy const&) {
+          seen = end::busy;
+        } catch (cairn::file_error const&) {
+          seen = end::file;
+        } catch (...) {
+        }
+        char const word = char(seen);
+        if (::write(told[1], &word, 1) != 1) return 97;
+        return int(seen);
+      }));
+    ::close(told[1]);
+    start.open();
+    char word = 0;
+    for (int k = 0; k < (owner_waits ? many - 1 : many); ++k) {
+      pollfd next{told[0], POLLIN, 0};
+      if (::poll(&next, 1, 10'000) != 1) break;  // more than one has it
+      REQUIRE(::read(told[0], &word, 1) == 1);
+    }
+    last.open();
+    for (pid_t const one : all) {
+      int const seen = result_of(one);
+      ++ends[std::size_t(seen >= 0 && seen < int(ends.size()) ? seen : int(end::other))];
+    }
+    ::close(told[0]);
+  }
+  [[nodiscard]] int count(end of) const { return ends[std::size_t(of)]; }
+};
+void check_races(int many) {
+  for (int k = 0, failed = 0; k < many && failed == 0; ++k) {
+    temporary const place;
+    if (k % 2 != 0) (void)stop_at<numbers>(place.run(), 24);  // it is there already
+    race const seen{place.run()};
+    bool const well = seen.count(end::right) == 1 && seen.count(end::busy) == 15;
+    CAPTURE(k, seen.count(end::right), seen.count(end::busy), seen.count(end::file), seen.count(end::other));
+    CHECK(well);
+    failed += !well;
+  }
+}
+
+/// Several processes in one run, each with a lock of its own because the file is removed at random moments. All but
+/// those that end by `directory_busy` have the right gradient.
+std::array<int, 6> forced(std::string const& run, unsigned number) {
+  std::vector<pid_t> all;
+  for (unsigned k = 0; k < 3; ++k)
+    all.push_back(in_process([&, k] {
+      auto const slow = [&](cairn::event const&) { rest(long((number * 7 + k * 13) % 5) * 20); };
+      rest(long((number * 31 + k * 53) % 11) * 100);
+      for (auto const& name : temporary::names_in(run)) (void)::unlink((run + '/' + name + "/lock").c_str());
+      try {
+        cairn::disk const on{run, {.commit_every = 1 + int(k)}};
+        return int(same(numbers::gradient(numbers::first(), plan(), on, slow), right<numbers>()) ? end::right : end::wrong);
+      } catch (cairn::directory_busy const&) {
+        return int(end::busy);
+      } catch (cairn::file_error const&) {
+        return int(end::file);
+      } catch (...) {
+        return int(end::other);
+      }
+    }));
+  std::array<int, 6> ends{};
+  for (pid_t const one : all) {
+    int const seen = result_of(one);
+    ++ends[std::size_t(seen >= 0 && seen < 6 ? seen : int(end::other))];
+  }
+  return ends;
+}
+void check_forced(unsigned many) {
+  int together = 0, busy = 0;
+  for (unsigned k = 0; k < many; ++k) {
+    temporary const place;
+    (void)stop_at<numbers>(place.run(), k % 2 != 0 ? 24 : 3);
+    auto const ends = forced(place.run(), k);
+    CAPTURE(k);
+    CHECK(ends[int(end::right)] + ends[int(end::busy)] == 3);
+    together += ends[int(end::right)] > 1;
+    busy += ends[int(end::busy)];
+    CHECK(end_of(place.run()) == end::right);
+  }
+  CHECK(together > 0);
+  CHECK(busy > 0);
+}
+
+}  // namespace
+
+TEST_CASE("of 16 processes that begin a run at once one has it, all others are told", "[disk]") { check_races(40); }
+TEST_CASE("of 16 processes that begin a run at once one has it, in 1,000 races", "[.soak]") { check_races(1'000); }
+
+TEST_CASE("owners by force never have a wrong gradient", "[disk]") { check_forced(100); }
+TEST_CASE("owners by force never have a wrong gradient, 5,000 times", "[.soak]") { check_forced(5'000); }
+
+TEST_CASE("processes that want the same run one after the other, and never wait, are right or told", "[disk]") {
+  for (int k = 0; k < 20; ++k) {
+    temporary const place;
+    race const seen{place.run(), false};
+    CHECK(seen.count(end::right) >= 1);
+    CHECK(seen.count(end::right) + seen.count(end::busy) == 16);
+  }
+}
+
+TEST_CASE("an owner whose record is not the last one any more learns it at its next commit", "[disk]") {
+  temporary const place;
+  auto const other = stop_at<numbers>(place.run(), 24);
+  temporary::remove_all(place.run());
+  bool planted = false;
+  std::string folder;
+  cairn::disk const on{place.run(), {.commit_every = 2}};
+  auto const watch = [&](cairn::event const& e) {
+    if (planted || e.what().kind != cairn::action_kind::reverse || e.what().from != 5) return;
+    planted = true;
+    folder = only_run_in(place.run());
+    put(folder + "/record0", other.at("record0"));
+  };
+  CHECK_THROWS_AS(numbers::gradient(numbers::first(), plan(), on, watch), cairn::directory_busy);
+  CHECK(planted);
+  CHECK(content_of(folder + "/record0") == other.at("record0"));
+}
+
+TEST_CASE("two runs of one process do not share a folder, and the next one may have it", "[disk]") {
+  temporary const place;
+  auto const inner = [&](cairn::event const&) { CHECK(end_of(place.run()) == end::busy); };
+  cairn::disk const on{place.run(), {.commit_every = 2}};
+  CHECK(same(numbers::gradient(numbers::first(), plan(), on, inner), right<numbers>()));
+  CHECK(end_of(place.run()) == end::right);
+}
