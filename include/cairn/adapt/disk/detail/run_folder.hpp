@@ -184,7 +184,7 @@ class run_folder {
   template <class Write>
   void commit(std::int64_t step, std::uint64_t state_hash, Write const& write) {
     std::uint64_t const next = sequence_ + 1;
-    int const k = last_ == 0 ? 1 : 0;  // not the one that can be read
+    int const k = last_ == 1 ? 0 : 1;  // not the one that can be read
     if (others_record()) busy();
     if (!try_commit(k, next, step, state_hash, write)) {
       (void)::unlinkat(folder_.get(), record_names[k], 0);  // a failed fdatasync is never repeated on the same file
