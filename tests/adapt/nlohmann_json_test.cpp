@@ -13,7 +13,7 @@ using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("every schedule comes back from its JSON", "[adapt][actions]") {
   for (step_index const n : {0, 1, 2, 3, 8, 21})
-    each_plan(n, [&](std::string const& name, auto const& plan) {
+    each_as_any(n, [&](std::string const& name, auto const& plan) {
       INFO(name);
       auto const object = actions_json(plan);
       action_list const back = read_actions_json(object.dump());
@@ -88,7 +88,7 @@ TEST_CASE("what is wrong with JSON is said with its action or byte", "[adapt][ac
 TEST_CASE("spoilt JSON is refused in our words or is a schedule all the same", "[adapt][actions]") {
   std::vector<std::string> texts;
   for (step_index const n : {0, 1, 4})
-    each_plan(n, [&](std::string const&, auto const& plan) { texts.push_back(actions_json(plan).dump()); });
+    each_as_any(n, [&](std::string const&, auto const& plan) { texts.push_back(actions_json(plan).dump()); });
   spoiler spoil{6};
   int sound = 0;
   for (int k = 0; k < 20'000; ++k) {

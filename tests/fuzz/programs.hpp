@@ -175,20 +175,23 @@ constexpr bool predicts_bytes = !requires {
 &&!std::is_same_v<K, of_pendulum> && (std::is_same_v<AF, one_step> || std::is_same_v<AF, moving<one_step>> ||
                                       std::is_same_v<AF, one_step_by_value> || is_recorded<AF>);
 
+/// One gradient, with a seed that is a value where steps return their state, else a function.
+template <class K, class SF, class AF, class Work>
+bar_of<K> swept(loop<K> const& l, any_schedule const& plan, state_of<K>& x0, Work& work, counter const& count) {
+  typename SF::template step<K> const step;
+  auto adjoint = AF::template make<K>();
+  if constexpr (std::is_same_v<SF, by_value>) return gradient(step, x0, plan, l.all.seed, adjoint, work, count);
+  else return gradient(step, x0, plan, seed_function<K>{}, adjoint, work, count);
+}
+
 /// One gradient as predicted: bits, calls, saves, loads.
 template <class K, class SF, class AF, class Work>
 void check_gradient(program& p, loop<K> const& l, any_schedule const& plan, Work& work, bool loses = false) {
-  using step = typename SF::template step<K>;
   constexpr auto form = form_of<K, SF, AF>;
-  auto adjoint = AF::template make<K>();
   state_of<K> x0 = l.initial();
   wide saves = 0, loads = 0;
   step_calls = seed_calls = 0;
-  auto const got = [&] {
-    if constexpr (std::is_same_v<SF, by_value>)
-      return gradient(step{}, x0, plan, l.all.seed, adjoint, work, counter{saves, loads});
-    else return gradient(step{}, x0, plan, seed_function<K>{}, adjoint, work, counter{saves, loads});
-  }();
+  auto const got = swept<K, SF, AF>(l, plan, x0, work, counter{saves, loads});
   same(p, l, got, "the gradient");
   ++seen.sweeps;
   auto const counts = verify(plan);
@@ -244,8 +247,7 @@ void gradients(program& p) {
     auto const sweep = [&] {
       state_of<K> x0 = l.initial();
       wide saves = 0, loads = 0;
-      (void)gradient(typename SF::template step<K>{}, x0, plan, seed_function<K>{}, AF::template make<K>(), work,
-                     counter{saves, loads});
+      (void)swept<K, SF, AF>(l, plan, x0, work, counter{saves, loads});
     };
     if (!fits<AF>(plan)) {
       refused<invalid_plan>(p, "an adjoint that the plan is not for", sweep);
@@ -293,11 +295,12 @@ void resumes(program& p) {
   state_of<K> x0 = l.initial();
   if (!turned) {
     p.tells("goes on from its way forward");
-    same(p, l, resume(step{}, x0, plan, seed_function<K>{}, AF::template make<K>(), work), "the sweep that goes on");
+    same(p, l, resume(step{}, x0, plan, seed, noting, work), "the sweep that goes on");
     return;
   }
   p.tells("resumed at " + std::to_string(noted.open));
-  same(p, l, resume(step{}, x0, plan, noted, AF::template make<K>(), work), "the resumed sweep");
+  auto const from = noted;
+  same(p, l, resume(step{}, x0, plan, from, noting, work), "the resumed sweep");
   ++seen.resumed;
 }
 
@@ -328,24 +331,21 @@ void wrapped(program& p) {
   toys::every_tier store;
   auto const x0 = l.initial();
   auto const plan = plan_for(p, l.n, fits<AF>).plan;
-  if (fits<AF>(plan)) {
-    same(p, l, gradient(jumps.step, x0, plan, seed_function<K>{}, hooked(jumps.adjoint, idle{}), store), "with jumps");
-    same(p, l, gradient(step, x0, plan, seed_function<K>{}, hooked(adjoint, idle{}), store), "with a hook");
-  }
+  auto const hooks = hooked(jumps.adjoint, idle{});
+  if (fits<AF>(plan))
+    same(p, l, gradient(jumps.step, x0, plan, seed_function<K>{}, hooks, store), "with jumps and a hook");
   step_index inner = p.from.in(1, l.n);
   while (l.n % inner != 0) --inner;
   auto const inside = plan_for(p, inner, fits<AF>).plan, outside = plan_for(p, l.n / inner, fits<one_step>).plan;
   if (!fits<AF>(inside) || !fits<one_step>(outside)) return;
   any_schedule const in_reach = in_memory{inside};
-  nested const plain{in_reach, step, adjoint}, eventful{in_reach, jumps.step, hooked(jumps.adjoint, idle{})};
-  same(p, l, gradient(plain.step, x0, outside, seed_function<K>{}, plain.adjoint, store), "an inner loop");
-  same(p, l, gradient(eventful.step, x0, outside, seed_function<K>{}, eventful.adjoint, store),
-       "an inner loop with jumps");
+  nested const inner_loop{in_reach, jumps.step, hooks};
+  same(p, l, gradient(inner_loop.step, x0, outside, seed_function<K>{}, inner_loop.adjoint, store), "an inner loop");
 }
 
 /// What can be asked of a run that is kept: reversed in several forms, walked backwards, asked for states, in any
-/// order, and with exceptions.
-template <class K, class Run>
+/// order, and with exceptions. Forms of adjoints go with those of steps, so that each is compiled for some runs.
+template <class K, class SF, class Run>
 void play(program& p, loop<K> const& l, Run& run, step_index leaf, bool reversed = false) {
   auto const is_state = [&]<class X>(X const& x, step_index i) {
     if constexpr (std::is_same_v<X, state_of<K>>) K::read(x, now_numbers);
@@ -366,14 +366,20 @@ void play(program& p, loop<K> const& l, Run& run, step_index leaf, bool reversed
     ++seen.reversed_again;
   };
   for (step_index k = p.from.in(1, 5); k > 0; --k) switch (p.from.in(0, 5)) {
-      case 0: reverse(one_step{}); break;
-      case 1: reverse(of_leaf{}); break;
-      case 2:
-        if constexpr (!is_object<K>) reverse(with_next{});
-        else if (p.from.one_of(2)) reverse(moving<one_step>{});
-        else reverse(moving<of_leaf>{});
+      case 0:
+        if constexpr (std::is_same_v<K, of_resaved>) reverse(moving<one_step>{});
+        else if constexpr (std::is_same_v<SF, in_place>) reverse(one_step{});
+        else reverse(with_next{});
         break;
-      case 3: reverse(recorded{}); break;
+      case 1:
+      case 2:
+        if constexpr (std::is_same_v<K, of_resaved>) reverse(moving<of_leaf>{});
+        else reverse(of_leaf{});
+        break;
+      case 3:
+        if constexpr (std::is_same_v<SF, by_value>) reverse(with_next{});
+        else reverse(recorded{});
+        break;
       case 4: {
         step_index const stop = p.from.one_of(2) ? 0 : p.from.in(0, l.n);
         p.tells("backward to " + std::to_string(stop));
@@ -422,7 +428,7 @@ void loops_in(program& p, Store& store) {
               "step calls of a kept run are as predicted");
     }
   }
-  play<K>(p, l, run, plan.leaf(), reversed);
+  play<K, SF>(p, l, run, plan.leaf(), reversed);
 }
 template <class K, class SF>
 void loops(program& p) {
@@ -450,7 +456,7 @@ void whiles(program& p) {
       },
       online{slots, {.eager = eager}});
   p.check(asked == l.n + 1 && step_calls == l.n, "each step runs once on the way forward");
-  play<K>(p, l, run, 1);
+  play<K, SF>(p, l, run, 1);
 }
 
 /// Gradients and kept runs over a store of the tests, which is used again.
@@ -466,11 +472,12 @@ void stores(program& p) {
     if (!fits<AF>(plan)) continue;
     if constexpr (std::is_same_v<Store, toys::tiered>)
       store = toys::tiered{plan, p.from.one_of(2) ? toys::in_memory::as_frames : toys::in_memory::as_bytes};
-    auto const sweep = [&] {
-      auto x0 = l.initial();
-      (void)gradient(typename SF::template step<K>{}, x0, plan, seed_function<K>{}, AF::template make<K>(), store);
-    };
-    if (p.from.one_of(3)) thrown(p, sweep);
+    if (p.from.one_of(3))
+      thrown(p, [&] {
+        auto x0 = l.initial();
+        wide saves = 0, loads = 0;
+        (void)swept<K, SF, AF>(l, plan, x0, store, counter{saves, loads});
+      });
     check_gradient<K, SF, AF>(p, l, plan, store, detail::may_lose<Store>);
   }
 }

@@ -31,7 +31,7 @@ std::string said_of(std::string const& text) {
 
 TEST_CASE("every schedule comes back from its text", "[plan][actions]") {
   for (step_index const n : {0, 1, 2, 3, 8, 21})
-    each_plan(n, [&](std::string const& name, auto const& plan) {
+    each_as_any(n, [&](std::string const& name, auto const& plan) {
       INFO(name);
       action_list const back = read_actions_csv(actions_csv(plan));
       CHECK(actions_of(back) == actions_of(plan));
@@ -144,7 +144,7 @@ namespace {
 int still_schedules(int count) {
   std::vector<std::string> texts;
   for (step_index const n : {0, 1, 2, 5})
-    each_plan(n, [&](std::string const&, auto const& plan) { texts.push_back(actions_csv(plan)); });
+    each_as_any(n, [&](std::string const&, auto const& plan) { texts.push_back(actions_csv(plan)); });
   spoiler spoil{5};
   int sound = 0;
   for (int k = 0; k < count; ++k) {

@@ -28,7 +28,7 @@ void check_bounds(any_schedule const& plan, workload const& work) {
 }
 
 void check_states_only(step_index n, workload const& work) {
-  each_plan(n, [&](std::string const&, auto const& plan) {
+  each_as_any(n, [&](std::string const&, auto const& plan) {
     bool const fits = (plan.leaf() == 1 || work.form.adjoint == adjoint_form::leaf) &&
                       (tapes_of(plan) == 0 || work.form.adjoint == adjoint_form::recorded);
     if (fits) check_bounds(plan, work);

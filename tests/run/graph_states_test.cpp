@@ -258,14 +258,14 @@ void check_random_graphs(unsigned graphs) {
 }  // namespace
 
 TEST_CASE("random graphs that draw and change buffers have the bits of running each operation once", "[run][graph]") {
-  check_random_graphs(15);
+  check_random_graphs(8);
 }
 TEST_CASE("1,000 plans of random graphs that draw and change buffers", "[run][graph][long]") {
   check_random_graphs(200);
 }
 
 TEST_CASE("a budget for a graph with states plans it and leaves the states of one run", "[run][graph]") {
-  auto const nodes = random_nodes(5, 25);
+  auto const nodes = random_nodes(5, 18);
   auto const expected = by_hand(nodes, given);
   built made{nodes};
   auto const inputs = made.bindings(given);

@@ -31,25 +31,26 @@ auto restartable() {
                   [](both const& tape) { return point{tape.after}; }};
 }
 
-/// Calls use(step, adjoint, plan) for every form of each, with plans that suit them.
+/// Calls use(step, adjoint, plan) for every form of one and of the other, with plans that suit them.
 template <class Use>
-void each_form(step_index n, Use use) {
-  auto const with_step = [&](auto step) {
-    for (slot_index const slots : {1, 3, 40}) {
-      any_schedule const plan = revolve{n, slots};
-      use(step, pendulum::one_step{}, plan);
-      use(step, pendulum::one_step_by_value{}, plan);
-      use(step, pendulum::with_next{}, plan);
-      use(step, pendulum::recorded(), plan);
-      use(step, restartable(), any_schedule{mixed{n, slots, {.tape_units = 1, .tapes_restart = true}}});
-      use(step, pendulum::leaf{}, plan);
-      for (step_index const leaf : {2, 5})
-        use(step, pendulum::leaf{}, any_schedule{leaves{n, leaf, revolve{(n + leaf - 1) / leaf, slots}}});
-    }
-  };
-  with_step(pendulum::in_place{});
-  with_step(pendulum::by_value{});
-  with_step(pendulum::out_of_place{});
+void each_adjoint(auto step, step_index n, Use use) {
+  for (slot_index const slots : {1, 3, 40}) {
+    any_schedule const plan = revolve{n, slots};
+    use(step, pendulum::one_step{}, plan);
+    use(step, pendulum::one_step_by_value{}, plan);
+    use(step, pendulum::with_next{}, plan);
+    use(step, pendulum::recorded(), plan);
+    use(step, restartable(), any_schedule{mixed{n, slots, {.tape_units = 1, .tapes_restart = true}}});
+    use(step, pendulum::leaf{}, plan);
+    for (step_index const leaf : {2, 5})
+      use(step, pendulum::leaf{}, any_schedule{leaves{n, leaf, revolve{(n + leaf - 1) / leaf, slots}}});
+  }
+}
+template <class Use>
+void each_pair(step_index n, Use use) {
+  each_adjoint(pendulum::in_place{}, n, use);
+  each_adjoint(pendulum::by_value{}, n, use);
+  each_adjoint(pendulum::out_of_place{}, n, use);
 }
 
 /// The jumps of a loop of n steps, as the library has them and by hand.
@@ -147,7 +148,7 @@ constexpr step_index n = 21;
 }  // namespace
 
 TEST_CASE("a hook comes after an adjoint of any form: it sees state i, the first state of a leaf, or a tape") {
-  each_form(n, [](auto step, auto adjoint, any_schedule const& plan) {
+  each_adjoint(pendulum::out_of_place{}, n, [](auto step, auto adjoint, any_schedule const& plan) {
     using adjoint_type = decltype(adjoint);
     auto const expected = by_hand{n, false, hand_hook<adjoint_type>(n, plan.leaf())}.gradient;
     CHECK(gradient(step, pendulum::start(), plan, pendulum::seed, hooked(adjoint, add_loss{})) == expected);
@@ -160,61 +161,78 @@ TEST_CASE("a hook comes after an adjoint of any form: it sees state i, the first
   });
 }
 
-TEST_CASE("jumps go with steps and adjoints of any form, and so do hooks around them and within") {
-  each_form(n, [](auto step, auto adjoint, any_schedule const& plan) {
-    auto const expected = by_hand{n, true, no_hook}.gradient;
-    REQUIRE(expected != by_hand{n, false, no_hook}.gradient);
+TEST_CASE("jumps go with steps and adjoints of any form") {
+  auto const expected = by_hand{n, true, no_hook}.gradient;
+  REQUIRE(expected != by_hand{n, false, no_hook}.gradient);
+  each_pair(n, [&](auto step, auto adjoint, any_schedule const& plan) {
     auto loop = jumping(step, adjoint, n);
     CHECK(gradient(loop.step, pendulum::start(), plan, pendulum::seed, loop.adjoint) == expected);
+  });
+}
+
+TEST_CASE("hooks go around jumps with adjoints of any form") {
+  each_adjoint(pendulum::by_value{}, n, [](auto step, auto adjoint, any_schedule const& plan) {
+    auto loop = jumping(step, adjoint, n);
     using adjoint_type = decltype(adjoint);
-    auto const with_losses = by_hand{n, true, hand_hook<adjoint_type>(n, plan.leaf())}.gradient;
     if constexpr (detail::recorder<adjoint_type>) {
       double sum = 0;
       auto const count = [&](vec& bar, step_index i) { sum += double(i), bar[0] *= 1; };
-      CHECK(gradient(loop.step, pendulum::start(), plan, pendulum::seed, hooked(loop.adjoint, count)) == expected);
+      CHECK(gradient(loop.step, pendulum::start(), plan, pendulum::seed, hooked(loop.adjoint, count)) ==
+            by_hand{n, true, no_hook}.gradient);
       CHECK(sum == double(n * (n - 1) / 2));
     } else {
       CHECK(gradient(loop.step, pendulum::start(), plan, pendulum::seed, hooked(loop.adjoint, add_loss{})) ==
-            with_losses);
+            by_hand{n, true, hand_hook<adjoint_type>(n, plan.leaf())}.gradient);
     }
   });
 }
 
-TEST_CASE("inner loops take steps and adjoints of any form, and jumps and hooks in them") {
-  constexpr step_index outer = 3, inner = 7;
-  auto const with_step = [](auto step) {
-    auto const with = [&](auto adjoint, any_schedule const& plan) {
-      nested day{plan, step, adjoint};
-      CHECK(gradient(day.step, pendulum::start(), revolve{outer, 2}, pendulum::seed, day.adjoint) ==
-            by_hand{n, false, no_hook}.gradient);
-      auto jumps = jumping(step, adjoint, n);
-      nested eventful{plan, jumps.step, jumps.adjoint, sweep_options{}};
-      CHECK(gradient(eventful.step, pendulum::start(), revolve{outer, 2}, pendulum::seed, eventful.adjoint) ==
-            by_hand{n, true, no_hook}.gradient);
-      nested hooks{plan, step, hooked(adjoint, add_loss{})};
-      auto const losses = by_hand{n, false, [&](vec const& x, vec& bar, step_index i) {
-                                    step_index const k = i % inner;
-                                    if (k % plan.leaf() != 0) return;
-                                    add_loss::add(x, bar, i);
-                                    if (of_leaves<decltype(adjoint)>)
-                                      bar[1] += double(i - k + std::min(k + plan.leaf(), step_index{7}));
-                                  }}.gradient;
-      CHECK(gradient(hooks.step, pendulum::start(), 3, pendulum::seed, hooks.adjoint) == losses);
-    };
-    for (slot_index const slots : {1, 3}) {
-      any_schedule const plan = revolve{inner, slots};
-      with(pendulum::one_step{}, plan);
-      with(pendulum::one_step_by_value{}, plan);
-      with(pendulum::with_next{}, plan);
-      with(pendulum::recorded(), plan);
-      with(restartable(), mixed{inner, slots, {.tape_units = 1, .tapes_restart = true}});
-      with(pendulum::leaf{}, plan);
-      with(pendulum::leaf{}, leaves{inner, 3, revolve{3, slots}});
-    }
+namespace {
+
+/// Calls use(step, adjoint, plan) for every form of an adjoint, with plans for inner loops of 7 steps.
+template <class Use>
+void each_inner(auto step, Use use) {
+  for (slot_index const slots : {1, 3}) {
+    any_schedule const plan = revolve{7, slots};
+    use(step, pendulum::one_step{}, plan);
+    use(step, pendulum::one_step_by_value{}, plan);
+    use(step, pendulum::with_next{}, plan);
+    use(step, pendulum::recorded(), plan);
+    use(step, restartable(), any_schedule{mixed{7, slots, {.tape_units = 1, .tapes_restart = true}}});
+    use(step, pendulum::leaf{}, plan);
+    use(step, pendulum::leaf{}, any_schedule{leaves{7, 3, revolve{3, slots}}});
+  }
+}
+
+}  // namespace
+
+TEST_CASE("inner loops take steps and adjoints of any form") {
+  auto const check = [](auto step, auto adjoint, any_schedule const& plan) {
+    nested day{plan, step, adjoint};
+    CHECK(gradient(day.step, pendulum::start(), revolve{3, 2}, pendulum::seed, day.adjoint) ==
+          by_hand{n, false, no_hook}.gradient);
   };
-  with_step(pendulum::in_place{});
-  with_step(pendulum::by_value{});
-  with_step(pendulum::out_of_place{});
+  each_inner(pendulum::in_place{}, check);
+  each_inner(pendulum::by_value{}, check);
+  each_inner(pendulum::out_of_place{}, check);
+}
+
+TEST_CASE("inner loops take jumps and hooks around adjoints of any form") {
+  each_inner(pendulum::in_place{}, [](auto step, auto adjoint, any_schedule const& plan) {
+    auto jumps = jumping(step, adjoint, n);
+    nested eventful{plan, jumps.step, jumps.adjoint, sweep_options{}};
+    CHECK(gradient(eventful.step, pendulum::start(), revolve{3, 2}, pendulum::seed, eventful.adjoint) ==
+          by_hand{n, true, no_hook}.gradient);
+    nested hooks{plan, step, hooked(adjoint, add_loss{})};
+    auto const losses = by_hand{n, false, [&](vec const& x, vec& bar, step_index i) {
+                                  step_index const k = i % 7;
+                                  if (k % plan.leaf() != 0) return;
+                                  add_loss::add(x, bar, i);
+                                  if (of_leaves<decltype(adjoint)>)
+                                    bar[1] += double(i - k + std::min(k + plan.leaf(), step_index{7}));
+                                }}.gradient;
+    CHECK(gradient(hooks.step, pendulum::start(), revolve{3, 2}, pendulum::seed, hooks.adjoint) == losses);
+  });
 }
 
 TEST_CASE("a loop of no steps, and inner loops of none") {

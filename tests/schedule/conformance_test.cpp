@@ -22,7 +22,7 @@ void goes_on_like(Cursor cursor, std::vector<action> const& all, std::size_t fro
 
 TEST_CASE("a schedule reverses every step once and in order within its slots", "[schedule]") {
   for (auto const n : lengths)
-    each_plan(n, [&](std::string const& name, auto const& plan) {
+    each_as_any(n, [&](std::string const& name, auto const& plan) {
       INFO(name);
       auto const found = check(plan);
       INFO(describe(found.reason) << " at action " << text_of(found.number) << ": " << text_of(found.culprit));
@@ -37,17 +37,17 @@ TEST_CASE("a schedule reverses every step once and in order within its slots", "
 
 TEST_CASE("predicted totals are those of the walk", "[schedule]") {
   for (auto const n : lengths)
-    each_plan(n, [&](std::string const& name, auto const& plan) {
+    each_as_any(n, [&](std::string const& name, auto const& plan) {
       INFO(name);
       auto const walked = verify(plan);
       CHECK(walked_counts(plan) == walked);
-      if constexpr (counted_schedule<std::remove_cvref_t<decltype(plan)>>) CHECK(plan.counts() == walked);
+      CHECK(plan.counts() == walked);
     });
 }
 
 TEST_CASE("what happens tier by tier sums up to what happens", "[schedule]") {
   for (auto const n : lengths)
-    each_plan(n, [&](std::string const& name, auto const& plan) {
+    each_as_any(n, [&](std::string const& name, auto const& plan) {
       INFO(name);
       auto const walked = verify(plan);
       wide saves = 0, loads = 0;
@@ -65,19 +65,19 @@ TEST_CASE("what happens tier by tier sums up to what happens", "[schedule]") {
 
 TEST_CASE("the longest reverse is as long as the leaf", "[schedule]") {
   for (auto const n : lengths)
-    each_plan(n, [&](std::string const& name, auto const& plan) {
+    each_as_any(n, [&](std::string const& name, auto const& plan) {
       INFO(name);
       step_index longest = n == 0 ? 1 : 0;
       for (action const& a : actions_of(plan))
         if (a.kind == action_kind::reverse && a.to - a.from > longest) longest = a.to - a.from;
       CHECK(longest <= plan.leaf());
-      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(plan)>, leaves<revolve>>) CHECK(longest == plan.leaf());
+      if (name.find("over revolve") != std::string::npos) CHECK(longest == plan.leaf());
     });
 }
 
 TEST_CASE("a copy of a cursor goes on as the cursor does", "[schedule]") {
   for (step_index const n : {0, 1, 2, 5, 13, 40})
-    each_plan(n, [&](std::string const& name, auto const& plan) {
+    each_as_any(n, [&](std::string const& name, auto const& plan) {
       INFO(name);
       auto const all = actions_of(plan);
       cursor_of<std::remove_cvref_t<decltype(plan)>> cursor = plan.walk();
@@ -111,7 +111,7 @@ TEST_CASE("a cursor that is assigned to goes on as the other does", "[schedule]"
 
 TEST_CASE("a cursor goes on answering done", "[schedule]") {
   for (auto const n : lengths)
-    each_plan(n, [&](std::string const& name, auto const& plan) {
+    each_as_any(n, [&](std::string const& name, auto const& plan) {
       INFO(name);
       cursor_of<std::remove_cvref_t<decltype(plan)>> cursor = plan.walk();
       while (cursor.next().kind != action_kind::done) {}

@@ -156,12 +156,8 @@ struct plan_of_any_kind {
   std::string name;
   cairn::any_schedule plan;
 };
-inline std::vector<plan_of_any_kind> any_plans(cairn::step_index n) {
-  std::vector<plan_of_any_kind> all;
-  each_plan(n, [&](std::string const& name, auto const& plan) { all.push_back({name, plan}); });
-  return all;
-}
-/// The same with each plan as an `any_schedule`, so that what is done with it is compiled once, not for each kind.
+/// The same plans as one type, so that what is done with them is compiled once, not for each kind; plans.cpp makes them.
+std::vector<plan_of_any_kind> any_plans(cairn::step_index n);
 template <class Use>
 void each_as_any(cairn::step_index n, Use use) {
   for (auto const& one : any_plans(n)) use(one.name, one.plan);

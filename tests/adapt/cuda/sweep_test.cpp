@@ -39,7 +39,7 @@ action_list moved(auto const& plan, tier from, tier to) {
 
 std::vector<named_plan> plans_of(step_index n) {
   std::vector<named_plan> all;
-  each_plan(n, [&](std::string const& name, auto const& plan) {
+  each_as_any(n, [&](std::string const& name, auto const& plan) {
     if (!is_for_devices(plan)) return;
     all.push_back({name + ", disk on the host", moved(plan, tier::disk, tier::host)});
     all.push_back(
@@ -229,21 +229,21 @@ void campaign_of_lists(std::uint64_t lists) {
 }  // namespace
 
 TEST_CASE("every schedule has the bits of storing everything in every form and order", "[cuda]") {
-  for (step_index const n : {0, 1, 2, 3, 13}) {
+  for (step_index const n : {0, 1, 2, 13}) {
     auto const plans = plans_of(n);
     auto const expected = sim::gradient_by_hand({3}, n);
     for (auto const& one : plans)
       for (form const steps : {form::out_of_place, form::in_place})
         for (sim::order const when : orders)
-          for (slot_index const more : {0, 1, 3})
+          for (slot_index const more : {0, 2})
             check(one, {.device = {.when = when, .seed = 7}, .steps = steps, .more_frames = more}, expected);
   }
 }
 
-TEST_CASE("random plans on devices of random order race nowhere", "[cuda]") { campaign(50); }
+TEST_CASE("random plans on devices of random order race nowhere", "[cuda]") { campaign(25); }
 TEST_CASE("random plans on devices of random order race nowhere, a long campaign", "[cuda][.soak]") { campaign(1000); }
 
-TEST_CASE("random lists of actions, which no planner makes, race nowhere", "[cuda]") { campaign_of_lists(300); }
+TEST_CASE("random lists of actions, which no planner makes, race nowhere", "[cuda]") { campaign_of_lists(150); }
 TEST_CASE("3,000 random lists of actions race nowhere", "[cuda][long]") { campaign_of_lists(3000); }
 TEST_CASE("random lists of actions race nowhere, a long campaign", "[cuda][.soak]") { campaign_of_lists(300'000); }
 
