@@ -133,6 +133,20 @@ TEST_CASE("a table that is stopped says how much of it was made", "[schedule]") 
   }
 }
 
+TEST_CASE("stop is called once in 2^24 sums, in however small parts they come", "[schedule]") {
+  int calls = 0;
+  work_limit const limit{.stop =
+                             [](void* context, double) {
+                               ++*static_cast<int*>(context);
+                               return false;
+                             },
+                         .context = &calls};
+  detail::work_meter meter{"cairn::test", {"steps", 1}, limit, ""};
+  for (int k = 0; k < 16 * 64; ++k) meter.add(wide{1} << 18);
+  CHECK(calls >= 14);
+  CHECK(calls <= 16);
+}
+
 TEST_CASE("while a table is made, stop is called with how far it is", "[schedule][long]") {
   struct asked {
     std::vector<double> shares;

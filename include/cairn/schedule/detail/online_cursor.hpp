@@ -216,8 +216,8 @@ class online_cursor {
     return {action_kind::save, tier::memory, content::state, top().slot, live_, 0};
   }
 
-  /// Adds the turn and all that follows it, in closed form, gap by gap from the last.   \pre `stopped()`, and no action
-  /// since
+  /// Adds the turn and all that follows it, in closed form, gap by gap from the last. The peak is that of the forward
+  /// run, which keeps every state until no slot is empty.   \pre `stopped()`, and no action since
   constexpr void add_rest(schedule_counts& sum) const noexcept {
     sum.turned += wide(steps_ - live_);
     sum.reversals += wide(steps_);
@@ -227,11 +227,9 @@ class online_cursor {
       step_index const kept = kept_[std::size_t(index)].at;
       step_index const start = moved(index, end);
       slot_index const slots = slots_ - index;
-      slot_index const used = useful_slots(end - start, slots);
       sum.advances += gap_advances(end - start, slots) + wide(start - kept);
       if (start != kept) ++sum.saves;
-      if (end - start > 1) sum.saves += fewest_saves(end - start, used) - 1;
-      if (index + used > sum.peak_slots) sum.peak_slots = index + used;
+      if (end - start > 1) sum.saves += fewest_saves(end - start, useful_slots(end - start, slots)) - 1;
       end = start;
     }
   }

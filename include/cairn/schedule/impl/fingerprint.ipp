@@ -86,8 +86,8 @@ class binomial_hash : hash_writer {
     while (!open_.empty()) {
       task const top = open_.back();
       if (made_.find(top.part) != made_.end()) open_.pop_back();
-      else if (top.part.slots == 1) finish(one_slot(top.part));
-      else if (top.ahead.t == 1) finish(all_slots(top.part));
+      else if (top.part.slots == 1) made_.emplace(top.part, one_slot(top.part));
+      else if (top.ahead.t == 1) made_.emplace(top.part, all_slots(top.part));
       else divide(top);
     }
     return made_.find(all)->second;
@@ -107,10 +107,6 @@ class binomial_hash : hash_writer {
     meter_.add(part.part.slots == 1 || part.ahead.t == 1 ? sums_of_loops : sums_of_a_part);
     open_.push_back(part);
   }
-  void finish(hash_piece const& made) {
-    made_.emplace(open_.back().part, made);
-    open_.pop_back();
-  }
   /// Joins a part from its two halves, or asks for the halves first.
   void divide(task const& of) {
     auto const& [steps, slots, last, root] = of.part;
@@ -129,7 +125,7 @@ class binomial_hash : hash_writer {
     if (back_is_short) made *= first_reverse(of.part);
     else made *= make(action_kind::save, style_.inner_on, {.one = residue{1}, .slot = residue{1}}, at(split), {}) *
                  of_back->second.moved({.base = split, .slot = 1});
-    finish(made * (front_is_short ? lone_step(front) : load(front) * of_front->second));
+    made_.emplace(of.part, made * (front_is_short ? lone_step(front) : load(front) * of_front->second));
   }
 
   [[nodiscard]] tier tier_of(hash_part const& part) const noexcept {
