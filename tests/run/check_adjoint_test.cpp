@@ -219,6 +219,12 @@ TEST_CASE("a step that is not deterministic is named") {
   auto const report = cairn::check_adjoint(step, [](double, double& bar) { bar *= 0.5; }, 1.0, 10);
   CHECK(report.fault == adjoint_fault::step_not_deterministic);
   CHECK(report.step == 3);
+  for (int const first : {0, 1}) {  // also where one of its two states is not finite
+    calls = first;
+    auto sometimes = [&](double& x, step_index i) { x = i == 0 && ++calls % 2 == 0 ? 1 / (x - x) : 0.5 * x; };
+    CHECK(cairn::check_adjoint(sometimes, [](double, double& bar) { bar *= 0.5; }, 1.0, 10).fault ==
+          adjoint_fault::step_not_deterministic);
+  }
 }
 
 TEST_CASE("an adjoint that is not linear in bar is named") {
