@@ -55,7 +55,8 @@ controls() {
   control 'modes do not depend on the umask' descriptor places 's/(void)::fchmod(/(void)sizeof(/'
   control 'short writes go on' descriptor errors 's/    size -= std::size_t(done);/    size = 0;/'
   control 'interrupted calls go on' descriptor errors 's/errno == EINTR/false/'
-  control 'a record is tried again' run_folder errors 's/      if (!try_commit(k, next/      if (true || !try_commit(k, next/'
+  control 'a record is tried again' run_folder errors \
+    's/      if (!try_commit(k, next/      if (true || !try_commit(k, next/'
   control 'a record that does not open is an error' run_folder errors 's/if (!file \&\& !none)/if (false)/'
   control 'a failed save is told' checkpoint_files errors 's/if (error != 0) return false;//'
   control 'the lock' run_folder owners 's/::flock(lock_.get(), LOCK_EX | LOCK_NB)/0/'

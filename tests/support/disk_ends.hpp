@@ -11,7 +11,8 @@ namespace disk_runs {
 /// With the right gradient, with a wrong one, with a typed error, with another one.
 enum class end { right, wrong, file, full, busy, other };
 inline char const* words(end how) {
-  static char const* const all[] = {"right", "wrong", "file_error", "storage_full", "directory_busy", "another exception"};
+  static char const* const all[] = {"right",        "wrong",          "file_error",
+                                    "storage_full", "directory_busy", "another exception"};
   return all[int(how)];
 }
 template <class Kind = numbers>

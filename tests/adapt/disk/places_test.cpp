@@ -37,7 +37,7 @@ void check(int result) {
 planted const things[] = {
     {"a link to a file", [](auto const& path, auto const& victim) { check(::symlink(victim.c_str(), path.c_str())); }},
     {"a link to nothing", [](auto const& path, auto const&) { check(::symlink("nowhere", path.c_str())); }},
-    {"a second name of a file", [](auto const& path, auto const& victim) { check(::link(victim.c_str(), path.c_str())); }},
+    {"a second name", [](auto const& path, auto const& victim) { check(::link(victim.c_str(), path.c_str())); }},
     {"a pipe", [](auto const& path, auto const&) { check(::mkfifo(path.c_str(), 0600)); }},
     {"a folder", [](auto const& path, auto const&) { check(::mkdir(path.c_str(), 0700)); }},
     {"a link to a device", [](auto const& path, auto const&) { check(::symlink("/dev/zero", path.c_str())); }},

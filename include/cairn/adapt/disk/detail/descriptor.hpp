@@ -44,7 +44,7 @@ class descriptor {
   throw file_error{"cairn::disk", problem, {{"error", number}}, path.c_str()};
 }
 
-/// Writes all bytes at a place. Returns 0, or the number of the system's error; an interrupted or partial write goes on.
+/// Writes all bytes at a place; an interrupted or partial write goes on. Returns 0, or the system's error.
 [[nodiscard]] inline int write_at(int file, void const* from, std::size_t size, std::uint64_t at) noexcept {
   auto const* bytes = static_cast<char const*>(from);
   while (size > 0) {
@@ -72,8 +72,8 @@ class descriptor {
 }
 
 /// A plain file of the user's own in a folder, by its name there; one that may be made here is for its owner only,
-/// whatever the umask. No link is followed, and a file that has a second name or another owner is not opened: `errno` is
-/// ELOOP, EMLINK or EPERM then.
+/// whatever the umask. No link is followed, and a file that has a second name or another owner is not opened: `errno`
+/// is ELOOP, EMLINK or EPERM then.
 [[nodiscard]] inline descriptor open_in(descriptor const& folder, char const* name, int how) noexcept {
   int number = -1;
   do number = ::openat(folder.get(), name, how | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);

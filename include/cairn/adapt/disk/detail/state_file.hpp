@@ -74,8 +74,8 @@ class file_reader {
   /// \param head  of this file, sound, and no longer than the file
   file_reader(int file, io_memory& memory, file_head const& head) noexcept
       : file_{file}, memory_{memory}, head_{head}, left_{head.raw}, unread_{head.raw} {}
-  /// Reads all bytes once, and again for their values if they do not fit into the memory. Returns whether they are those
-  /// that were written.
+  /// Reads all bytes once; their values are read again if they do not fit into the memory. Returns whether they are
+  /// those that were written.
   [[nodiscard]] bool unchanged() noexcept {
     memory_.hash.begin(head_.step);
     for (std::uint64_t at = 0; at < head_.stored; at += have_) {
