@@ -31,6 +31,8 @@ inline void call() {
   if (++calls == last_call) throw stopped{};
 }
 
+// Sizes are looked at, because a forged file may have any.
+
 /// A vector, and parameters.
 struct numbers {
   using state = std::vector<double>;
@@ -46,9 +48,9 @@ struct numbers {
     void operator()(state const& x, state& bar, state const& p, state& dp, step_index) const {
       call();
       for (std::size_t k = 0; k < x.size(); ++k) {
-        double const c = bar[k] * std::cos(p[0] * x[k] + p[1]);
-        dp[0] += c * x[k];
-        dp[1] += c;
+        double const c = bar.at(k) * std::cos(p[0] * x[k] + p[1]);
+        dp.at(0) += c * x[k];
+        dp.at(1) += c;
         bar[k] = c * p[0];
       }
     }
@@ -85,7 +87,7 @@ struct named {
   struct adjoint {
     void operator()(state const& x, std::vector<double>& bar, step_index) const {
       call();
-      for (std::size_t k = 0; k < x.v.size(); ++k) bar[k] *= slope(x.v[k], 0.01 * double(x.name.size()));
+      for (std::size_t k = 0; k < x.v.size(); ++k) bar.at(k) *= slope(x.v[k], 0.01 * double(x.name.size()));
     }
   };
   static auto gradient(state x, auto const& plan, auto&&... on) {
@@ -142,7 +144,7 @@ struct object {
       for (auto& v : v_) v = moved(v, 0.01 * double(i));
     }
     void back(std::vector<double>& bar, step_index i) const {
-      for (std::size_t k = 0; k < v_.size(); ++k) bar[k] *= slope(v_[k], 0.01 * double(i));
+      for (std::size_t k = 0; k < v_.size(); ++k) bar.at(k) *= slope(v_[k], 0.01 * double(i));
     }
 
    private:
