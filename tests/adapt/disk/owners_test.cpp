@@ -39,6 +39,7 @@ void rest(long microseconds) {
 /// 16 processes that begin the same run at once; the one that has it goes on until the others have ended.
 struct race {
   std::array<int, 6> ends{};
+  bool several = false;  // have it at once: those that were to be told are not
   explicit race(std::string const& run, bool owner_waits = true) {
     constexpr int many = 16;
     gate start, last;
@@ -77,7 +78,8 @@ struct race {
     char word = 0;
     for (int k = 0; k < (owner_waits ? many - 1 : many); ++k) {
       pollfd next{told[0], POLLIN, 0};
-      if (::poll(&next, 1, 10'000) != 1) break;  // more than one has it
+      several = ::poll(&next, 1, 10'000) != 1;
+      if (several) break;
       REQUIRE(::read(told[0], &word, 1) == 1);
     }
     last.open();
@@ -94,7 +96,7 @@ void check_races(int many) {
     temporary const place;
     if (k % 2 != 0) (void)stop_at<numbers>(place.run(), 24);  // it is there already
     race const seen{place.run()};
-    bool const well = seen.count(end::right) == 1 && seen.count(end::busy) == 15;
+    bool const well = !seen.several && seen.count(end::right) == 1 && seen.count(end::busy) == 15;
     CAPTURE(k, seen.count(end::right), seen.count(end::busy), seen.count(end::file), seen.count(end::other));
     CHECK(well);
     failed += !well;
