@@ -148,7 +148,7 @@ struct program {
 };
 
 template <class Verb, class Plan>
-void kill_everywhere(Plan plan, long stride = 5) {
+void kill_everywhere(Plan plan, long stride = 9) {
   program<Verb, Plan> const of{std::move(plan)};
   for (long call = 1; call <= of.calls; call += stride) {
     CAPTURE(call);
@@ -175,7 +175,7 @@ auto const two_tiers = {cairn::storage_tier{.slots = 2}, cairn::storage_tier{.sl
 TEST_CASE("a run that is killed anywhere goes on with the bits of an undisturbed one, for every kind of plan") {
   step_index const n = 30;
   using verb = by_gradient<numbers>;
-  kill_everywhere<verb>(cairn::hrevolve{n, two_tiers}, 2);
+  kill_everywhere<verb>(cairn::hrevolve{n, two_tiers}, 3);
   kill_everywhere<verb>(cairn::multistage{n, 2, 4});
   kill_everywhere<verb>(cairn::disk_revolve{n, 3, {.disk_write = 5, .disk_read = 5}});
   kill_everywhere<verb>(cairn::two_level{n, 10, 3});
@@ -186,5 +186,5 @@ TEST_CASE("a killed run over a state that grows, or over an object, goes on with
   kill_everywhere<by_gradient<solver>>(cairn::hrevolve{30, two_tiers});
 }
 TEST_CASE("a killed run with terms along the way has the value of an undisturbed one") {
-  kill_everywhere<by_differentiate>(cairn::hrevolve{30, two_tiers}, 2);
+  kill_everywhere<by_differentiate>(cairn::hrevolve{30, two_tiers}, 3);
 }

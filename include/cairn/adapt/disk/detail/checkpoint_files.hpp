@@ -121,13 +121,6 @@ class checkpoint_files {
   template <class Bar>
   void reversed(step_index open, Bar const& bar) { journal_.reversed(open, bar); }
 
-  /// Whether a file of an earlier process can be used.
-  [[nodiscard]] bool any_left(slot_index slots) const {
-    for (slot_index slot = 0; slot < slots; ++slot)
-      if (folder_.slot_head(slot).sound()) return true;
-    return false;
-  }
-
  private:
   struct slot_record {
     step_index at = -1;  // the state in the file

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <dirent.h>
 #include <fcntl.h>
-#include <memory>
 #include <string>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -15,34 +13,14 @@
 #include <vector>
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
+#include <cairn/adapt/disk/detail/names.hpp>
 
 namespace cairn::detail {
-
-struct closes_folder {
-  void operator()(DIR* open) const noexcept { (void)::closedir(open); }
-};
-/// Calls f(name) for each name in a folder.
-template <class Fn>
-void each_name(descriptor const& folder, Fn f) {
-  int const again = ::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  std::unique_ptr<DIR, closes_folder> const open{again < 0 ? nullptr : ::fdopendir(again)};
-  if (!open) {
-    if (again >= 0) (void)::close(again);
-    return;
-  }
-  while (dirent const* const one = ::readdir(open.get())) f(static_cast<char const*>(one->d_name));
-}
 
 /// Whether a name is that of a run: 32 hexadecimal digits.
 [[nodiscard]] inline bool is_run_name(std::string const& name) noexcept {
   return name.size() == 32 && name.find_first_not_of("0123456789abcdef") == name.npos;
 }
-/// Whether a name in the folder of a run is one of ours.
-[[nodiscard]] inline bool is_file_of_run(std::string const& name) noexcept {
-  return name == "lock" || name == "record0" || name == "record1" ||
-         (name.size() > 4 && name[0] == 's' && name.find_first_not_of("0123456789", 1) == name.npos);
-}
-
 /// Removes the oldest runs that are finished, so that `keep` of them are left. What another process works on, what is
 /// not finished and what has other names stays.
 inline void remove_finished(descriptor const& outer, std::size_t keep) {

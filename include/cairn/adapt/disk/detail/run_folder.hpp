@@ -16,8 +16,10 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include <vector>
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
+#include <cairn/adapt/disk/detail/names.hpp>
 #include <cairn/adapt/disk/detail/state_file.hpp>
 #include <cairn/core/error.hpp>
 
@@ -196,8 +198,25 @@ class run_folder {
     unread_[k] = false;
   }
   /// Removes the checkpoints: the run is finished, and its record is enough.
-  void remove_slots(slot_index slots) noexcept {
-    for (slot_index slot = 0; slot < slots; ++slot) (void)::unlinkat(folder_.get(), slot_name(slot).data(), 0);
+  void remove_slots() {
+    std::vector<std::string> all;
+    each_name(folder_, [&](std::string const& name) {
+      if (slot_of(name) != no_slot) all.push_back(name);
+    });
+    for (auto const& name : all) (void)::unlinkat(folder_.get(), name.c_str(), 0);
+  }
+  /// Removes all that an earlier process has left.
+  void begin_anew() {
+    remove_slots();
+    for (auto const* const name : record_names) (void)::unlinkat(folder_.get(), name, 0);
+  }
+  /// Whether there is a checkpoint.
+  [[nodiscard]] bool any_slot() const {
+    bool any = false;
+    each_name(folder_, [&](std::string const& name) {
+      if (slot_index const slot = slot_of(name); slot != no_slot && !any) any = slot_head(slot).sound();
+    });
+    return any;
   }
   /// Bytes of the files of this run, as their heads say.
   [[nodiscard]] std::uint64_t record_bytes() const noexcept {

@@ -150,6 +150,7 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
   store_type store{folder, journal, first, bytes};
   if (known.record) journal.commits();
   bool const looks = asked.resume != resume_rule::never;
+  if (!looks) folder.begin_anew();
 
   auto const go = [&](auto const& how) -> Bar {
     auto const run = [&]<class Watching, class Asked>(auto&&, Watching&& watching, Asked options) -> Bar {
@@ -161,7 +162,7 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
     Bar bar = in_their_places<State, Plan>(run, std::forward<Last>(last)...);
     report.commits = journal.committed();
     report.record_bytes = folder.record_bytes();
-    folder.remove_slots(plan.slots());
+    folder.remove_slots();
     if (known.record) remove_finished(outer, std::size_t(asked.keep));
     return bar;
   };
@@ -191,7 +192,7 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
     }
   }
   if (looks && known.states) {
-    if (store.any_left(plan.slots())) {
+    if (folder.any_slot()) {
       report.used = disk_use::states;
       return go([&](auto& work, auto& watching, auto options) {
         return sweep_from_the_way<Bar, State>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options);

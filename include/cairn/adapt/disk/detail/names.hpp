@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file names.hpp  The names in a folder, and which of them are ours.
+#include <cstdlib>
+#include <dirent.h>
+#include <fcntl.h>
+#include <memory>
+#include <string>
+#include <unistd.h>
+#include <cairn/adapt/disk/detail/descriptor.hpp>
+#include <cairn/core/action.hpp>
+
+namespace cairn::detail {
+
+struct closes_folder {
+  void operator()(DIR* open) const noexcept { (void)::closedir(open); }
+};
+/// Calls f(name) for each name in a folder.
+template <class Fn>
+void each_name(descriptor const& folder, Fn f) {
+  int const again = ::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  std::unique_ptr<DIR, closes_folder> const open{again < 0 ? nullptr : ::fdopendir(again)};
+  if (!open) {
+    if (again >= 0) (void)::close(again);
+    return;
+  }
+  while (dirent const* const one = ::readdir(open.get())) f(static_cast<char const*>(one->d_name));
+}
+
+/// The slot whose file has this name, or no_slot.
+[[nodiscard]] inline slot_index slot_of(std::string const& name) {
+  bool const ours = name.size() > 4 && name.size() < 20 && name[0] == 's' &&
+                    name.find_first_not_of("0123456789", 1) == name.npos;
+  return ours ? slot_index(std::strtoll(name.c_str() + 1, nullptr, 10)) : no_slot;
+}
+/// Whether a name in the folder of a run is one of ours.
+[[nodiscard]] inline bool is_file_of_run(std::string const& name) {
+  return name == "lock" || name == "record0" || name == "record1" || slot_of(name) != no_slot;
+}
+
+}  // namespace cairn::detail
