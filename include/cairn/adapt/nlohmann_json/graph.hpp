@@ -41,7 +41,7 @@ inline constexpr graph_number graph_numbers[]{{"bytes", &graph_operation::bytes}
                                               {"adjoint_work", &graph_operation::adjoint_work},
                                               {"copy_bytes", &graph_operation::copy_bytes}};
 
-inline constexpr std::pair<char const*, std::vector<step_index> graph_operation::*> graph_states[] = {
+inline constexpr std::pair<char const*, std::vector<step_index> graph_operation::*> listed_states_of[] = {
     {"states_changed", &graph_operation::states_changed}, {"states_read", &graph_operation::states_read}};
 
 /// Reads a graph from a JSON tree.
@@ -82,7 +82,7 @@ class graph_reader {
       if (from.contains(name)) made.*number = number_of(from[name], v);
     if (from.contains("adjoint_needs_inputs"))
       made.adjoint_needs_inputs = needed(from["adjoint_needs_inputs"], made, v);
-    for (auto const& [name, states] : graph_states)
+    for (auto const& [name, states] : listed_states_of)
       if (from.contains(name)) made.*states = numbers(from[name], v);
     if (from.contains("adjoint_needs_output")) made.adjoint_needs_output = flag(from["adjoint_needs_output"], v);
     return made;
@@ -258,7 +258,7 @@ class graph_plan_events final : public json_events {
     if (!of.inputs.empty()) one["inputs"] = of.inputs;
     for (auto const& [name, number] : detail::graph_numbers)
       if (of.*number != usual.*number) one[name] = of.*number;
-    for (auto const& [name, states] : detail::graph_states)
+    for (auto const& [name, states] : detail::listed_states_of)
       if (!(of.*states).empty()) one[name] = of.*states;
     auto const& needed = of.adjoint_needs_inputs;
     if (!needed.each().empty()) one["adjoint_needs_inputs"] = needed.each();
