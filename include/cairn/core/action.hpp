@@ -102,7 +102,8 @@ concept counts_steps = std::integral<T> && !std::same_as<T, bool> && requires(T 
 /// `walk()` may return a reference to a cursor at the start: assigning it to an old cursor then reuses the old one's
 /// memory. Optional members, each with the default of the function of the same name below: `tapes()`,
 /// `tapes_restart()`, `units()` with `tape_units()`, `initial_is_free()`, `is_checkpoint(i)`, `slot_tier(slot)`,
-/// `leaves_memory()`, `table_bytes()`, `shared_table_bytes()`, `runs_ahead()`, `learns_length()`, `reserved()`, `counts()`, `remark()`.
+/// `leaves_memory()`, `table_bytes()`, `shared_table_bytes()`, `runs_ahead()`, `learns_length()`, `reserved()`,
+/// `counts()`, `remark()`.
 template <class PlanGiven>
 concept schedule = detail::copyable_value<PlanGiven> && requires(PlanGiven const& plan) {
   { plan.steps() } -> detail::counts_steps;

@@ -13,8 +13,8 @@ namespace cairn {
 /// States are compared by a 64-bit hash of their bytes, so that -0.0 differs from 0.0 and NaNs with different bits
 /// differ. The first snapshot of an object that is restored, and the first state that a store brings back from bytes, is
 /// taken one step on, whose result is compared, too: no plan has to run anything again for that. `step_calls()` and
-/// `estimate` do not count this call. If a plan's leaves do not begin at multiples of their length, `checkpoints` compares only the states at such
-/// multiples.
+/// `estimate` do not count this call. If a plan's leaves do not begin at multiples of their length, `checkpoints`
+/// compares only the states at such multiples.
 enum class replay_check : std::uint8_t {
   off,          ///< compare nothing
   checkpoints,  ///< compare at the end of each recomputation and after each load. Reports a range of steps

@@ -60,9 +60,9 @@ struct params_in {
 
 /// The memory of a sweep: frames, tables and cursor. Pass the same workspace to every sweep, and a warm sweep allocates
 /// nothing. One workspace serves one sweep at a time, and is not moved meanwhile. It keeps the memory of its states
-/// until it is destroyed, a plan of another size is run, or `clear()` is called. `Store` holds the checkpoints; with a reference type the caller owns
-/// the store. With `Options` = `sweep_options` its sweeps can compare what they recompute, and it keeps the hashes,
-/// too.
+/// until it is destroyed, a plan of another size is run, or `clear()` is called. `Store` holds the checkpoints; with a
+/// reference type the caller owns the store. With `Options` = `sweep_options` its sweeps can compare what they
+/// recompute, and it keeps the hashes, too.
 /// \ingroup start
 template <class State, schedule Plan, class Store = memory_store, class Options = no_options>
 class workspace {

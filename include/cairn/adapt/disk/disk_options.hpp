@@ -46,7 +46,8 @@ struct disk_report {
 namespace detail {
 inline void check_disk_options(disk_options const& asked) {
   if (!(asked.seconds_between_failures > 0))
-    throw invalid_call{"cairn::disk", "the mean time between failures is not positive", {}, "give seconds, 86400 for a day"};
+    throw invalid_call{"cairn::disk", "the mean time between failures is not positive", {},
+                       "give seconds, 86400 for a day"};
   if (asked.commit_every < 0)
     throw invalid_call{"cairn::disk", "the number of actions between two commits is negative",
                        {{"actions", asked.commit_every}}, "give 1 or more, or 0 to let the time decide"};

@@ -278,7 +278,8 @@ class graph_plan_events final : public json_events {
 [[nodiscard]] inline operation_graph graph_from_json(nlohmann::json const& object) {
   return detail::graph_reader{"cairn::graph_from_json"}.read(object);
 }
-/// The graph in a JSON text, checked; no tree is built, so that memory is that of the graph.   \throws parse_error, invalid_plan, overflow_error   as `graph_from_json`
+/// The graph in a JSON text, checked; no tree is built, so that memory is that of the graph.   \throws parse_error,
+/// invalid_plan, overflow_error   as `graph_from_json`
 [[nodiscard]] inline operation_graph read_graph_json(std::string_view text) {
   detail::graph_events events{"cairn::read_graph_json"};
   nlohmann::json::sax_parse(text, &events);

@@ -16,9 +16,10 @@ template <class T>
 concept read_whole = variant_like<T> || distribution_like<T> || path_like<T> || unordered_like<T> ||
                      (range_like<T> && whole_range<T> && !plain_range<T> && !contiguous<T>);
 
-/// Takes runs of bytes and their sizes, and the structure that they stand in, and returns 64 bits. Two inputs that differ in a single word of 8 bytes always
-/// have different hashes; two that differ otherwise collide with probability 2^-64. Valid within one process; no
-/// defence against deliberate collisions. Cost: three instructions per 8 bytes of a long run.
+/// Takes runs of bytes and their sizes, and the structure that they stand in, and returns 64 bits. Two inputs that
+/// differ in a single word of 8 bytes always have different hashes; two that differ otherwise collide with probability
+/// 2^-64. Valid within one process; no defence against deliberate collisions. Cost: three instructions per 8 bytes of
+/// a long run.
 class state_hash {
  public:
   /// Adds one run; a visitor of `visit_buffers`.

@@ -28,8 +28,8 @@ struct run_sums {
   Terms* terms = nullptr;
 };
 
-/// Commits a record when as much time has passed as makes the expected loss least: sqrt(2 C MTBF) for a commit that takes
-/// C (Young, A first order approximation to the optimum checkpoint interval, 1974).
+/// Commits a record when as much time has passed as makes the expected loss least: sqrt(2 C MTBF) for a commit that
+/// takes C (Young, A first order approximation to the optimum checkpoint interval, 1974).
 /// \tparam Object  the object of a loop over one, or void
 template <class State, class Step, class Sums, class Object>
 class run_journal {
@@ -42,7 +42,8 @@ class run_journal {
 
   run_journal(run_folder& folder, Step& step, Sums sums, Object* object, double seconds_between_failures,
               std::int64_t every)
-      : folder_{folder}, step_{step}, sums_{sums}, object_{object}, failures_{seconds_between_failures}, every_{every} {}
+      : folder_{folder}, step_{step}, sums_{sums}, object_{object}, failures_{seconds_between_failures},
+        every_{every} {}
 
   /// Records are written.
   void commits() noexcept { commits_ = true; }

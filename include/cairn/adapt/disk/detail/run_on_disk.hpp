@@ -69,7 +69,8 @@ struct parts_of<State, given_parts<Step, Adjoint, Seed, Params, DP, Objective, T
   static constexpr bool has_params = !std::is_same_v<Params, no_params>;
   static constexpr bool has_objective = !std::is_same_v<Objective, no_terms>;
   /// A seed that is a value is a part of the run's name.
-  static constexpr bool seed_is_known = !has_objective && !seed_function<Seed, State> && written_state<std::remove_cv_t<Seed>>;
+  static constexpr bool seed_is_known =
+      !has_objective && !seed_function<Seed, State> && written_state<std::remove_cv_t<Seed>>;
   static constexpr bool seed_captures = !seed_is_known && !captures<Seed>::nothing;
   [[nodiscard]] static constexpr trust known(bool keyed) noexcept {
     return trust_in<Step, Adjoint, seed_captures, has_params>(keyed);
@@ -108,9 +109,10 @@ inline constexpr bool reads_bar = std::is_default_constructible_v<Bar> && writte
                                   !std::is_same_v<Bar, library_bar>;
 
 /// \param parts  what the caller gave: `parts.p`, `parts.dp`, `parts.terms`, and the types of its functions
-template <class Bar, class State, class Plan, class Parts, class Step, class X0, class Seed, class Adjoint, class... Last>
-Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_report& report, Parts const& parts, Step& step,
-                  X0& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Last&&... last) {
+template <class Bar, class State, class Plan, class Parts, class Step, class X0, class Seed, class Adjoint,
+          class... Last>
+Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_report& report, Parts const& parts,
+                  Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Last&&... last) {
   using value_type = stored_as<State>;
   using of = parts_of<State, Parts>;
   using sums = run_sums<typename of::dp, typename of::terms>;
@@ -125,7 +127,9 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
   step_index const n = plan.steps();
   trust known = of::known(!asked.key.empty());
   if constexpr (!reads_bar<Bar>)
-    if (known.record) known = {known.states, false, "the adjoint's type cannot be read back: it needs a default constructor and bytes"};
+    if (known.record)
+      known = {known.states, false,
+               "the adjoint's type cannot be read back: it needs a default constructor, and bytes that are known"};
   if constexpr (of::has_objective && of::seed_captures)  // nor are the terms that it has summed along the way
     if (known.states && !known.record) known.states = false;
 
@@ -195,7 +199,8 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
     if (folder.any_slot()) {
       report.used = disk_use::states;
       return go([&](auto& work, auto& watching, auto options) {
-        return sweep_from_the_way<Bar, State>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options);
+        return sweep_from_the_way<Bar, State>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching,
+                                              options);
       });
     }
   }

@@ -66,11 +66,16 @@ template <class Step, class Adjoint, bool SeedCaptures, bool Wrt>
 [[nodiscard]] constexpr trust trust_in(bool keyed) noexcept {
   if (keyed) return {true, true};
   if constexpr (!Wrt && !captures<Step>::nothing)
-    return {false, false, "the step has variables of its own, which may differ; give them as cairn::wrt{p, dp}, or a key that names them"};
+    return {false, false,
+            "the step has variables of its own, which may differ; give them as cairn::wrt{p, dp}, or a key that names "
+            "them"};
   else if constexpr (!Wrt && !captures<Adjoint>::nothing)
-    return {true, false, "the adjoint has variables of its own, which may be sums; give these as cairn::wrt{p, dp}, or say cairn::reads_only{adjoint}"};
+    return {true, false,
+            "the adjoint has variables of its own, which may be sums; give these as cairn::wrt{p, dp}, or say "
+            "cairn::reads_only{adjoint}"};
   else if constexpr (SeedCaptures)
-    return {true, false, "the seed or the objective has variables of its own, which may differ; give a key that names them"};
+    return {true, false,
+            "the seed or the objective has variables of its own, which may differ; give a key that names them"};
   else return {true, true};
 }
 

@@ -49,7 +49,8 @@ class random_numbers {
 /// slopes of every kind.
 /// Where J itself does not change in proportion to the shortest distances that are clear of rounding, as in a chaotic
 /// loop, no remainder accuses a gradient.
-/// \param remainder  the remainder at a distance h; sets the second argument to J(x + h v) - J(x)   \param rounding  the least rounding to expect of the terms of J
+/// \param remainder  the remainder at a distance h; sets the second argument to J(x + h v) - J(x)   \param rounding
+///   the least rounding to expect of the terms of J
 /// \param rate  errors of <g, v> up to this are ignored
 [[gnu::cold]] inline void taylor_test(adjoint_report& report, int bits, double rounding, double rate,
                         call_ref<double(double, double&)> remainder) {
