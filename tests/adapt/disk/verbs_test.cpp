@@ -11,6 +11,8 @@
 #include <cairn/adapt/disk.hpp>
 #include <cairn/cairn.hpp>
 #include <cairn/planning.hpp>
+#include <cairn/run/jumps.hpp>
+#include <cairn/run/nested.hpp>
 #include "support/catch.hpp"
 #include "support/killed.hpp"
 
@@ -180,6 +182,28 @@ TEST_CASE("what a function captures decides how much of a stopped run is used") 
   CHECK(goes_on(plain_step, cairn::hooked(plain_back, [](numbers const&, numbers&, step_index) {}), seed, {}).used == disk_use::record);
   CHECK(goes_on(plain_step, cairn::hooked(plain_back, [&](numbers const&, numbers&, step_index) { (void)a; }), seed, {}).used == disk_use::states);
 }
+TEST_CASE("what an objective captures decides whether sums along the way are believed") {
+  double const weight = 2;
+  auto const f = [weight](numbers const& x) { return weight * x[0]; };
+  auto const df = [weight](numbers const&, numbers& bar) { bar[0] += weight; };
+  auto const uses = [&](auto const& objective) {
+    killed::folder const here;
+    cairn::model const of{step, back};
+    auto const right = cairn::differentiate(of, x0, 1.2, cairn::in_memory{plan}, objective);
+    disk const run{here.path, often};
+    stop(halfway(), [&] { (void)cairn::differentiate(of, x0, 1.2, plan, objective, run); });
+    auto const found = cairn::differentiate(of, x0, 1.2, plan, objective, run);
+    CHECK(found.value == right.value);
+    CHECK(found.state == right.state);
+    CHECK(found.params == right.params);
+    return run.report().used;
+  };
+  CHECK(uses(cairn::at_end(f, df)) == disk_use::states);
+  CHECK(uses(cairn::at_every(5, f, df)) == disk_use::nothing);
+  auto const g = [](numbers const& x) { return 2 * x[0]; };
+  auto const dg = [](numbers const&, numbers& bar) { bar[0] += 2; };
+  CHECK(uses(cairn::at_every(5, g, dg)) == disk_use::record);
+}
 TEST_CASE("a captured sum is whole after a stop, because the reverse sweep begins again") {
   killed::folder const here;
   double sum = 0;
@@ -257,6 +281,50 @@ TEST_CASE("loops of no, one and two steps run on disk, finished or not") {
     CHECK(run.report().resumed_at == 0);
   }
 }
+TEST_CASE("nested loops with jumps, leaves and recording adjoints go on from their records") {
+  long const at = halfway();
+  double const a = 1.2;
+  auto const goes_on = [&](auto const& f, auto const& g, auto const& by, long calls_before) {
+    killed::folder const here;
+    disk const run{here.path, often};
+    answer right, found;
+    right.bar = cairn::gradient(f, x0, cairn::in_memory{by}, seed, g, wrt{a, right.da});
+    auto const once = [&] { found.bar = cairn::gradient(f, x0, by, seed, g, run, wrt{a, found.da}); };
+    stop(calls_before, once);
+    once();
+    CHECK(found == right);
+    return run.report().used;
+  };
+  cairn::nested const inner{cairn::revolve{3, 2}, step, back};
+  auto const bend = [](numbers& x, double const& by) { x[0] = by * x[0] * x[0]; };
+  auto const bend_back = [](numbers const& x, numbers& bar, double const& by, double& da) {
+    da += bar[0] * x[0] * x[0];
+    bar[0] *= 2 * by * x[0];
+  };
+  cairn::with_jumps const loop{inner.step, inner.adjoint, cairn::jump_at(17, bend, bend_back)};
+  CHECK(goes_on(loop.step, loop.adjoint, plan, 3 * at) == disk_use::record);
+
+  auto const leaf = cairn::leaf([](numbers const& x, numbers& bar, double const& by, double& da, step_index first,
+                                   step_index last) {
+    std::vector<numbers> states{x};
+    for (step_index i = first; i + 1 < last; ++i) {
+      states.push_back(states.back());
+      advance_one(states.back(), by, i);
+    }
+    for (; !states.empty(); states.pop_back()) pull_one(states.back(), bar, by, da);
+  });
+  cairn::leaves const in_leaves{40, 5, plan_of(8)};
+  CHECK(goes_on(step, leaf, in_leaves, at) == disk_use::record);
+
+  struct tape { numbers x; };
+  auto const record = [](numbers& x, double const& by, step_index i) {
+    tape made{x};
+    advance_one(x, by, i);
+    return made;
+  };
+  auto const reverse = [](tape const& of, numbers& bar, double const& by, double& da) { pull_one(of.x, bar, by, da); };
+  CHECK(goes_on(step, cairn::recorded{record, reverse}, plan, at) == disk_use::record);
+}
 TEST_CASE("an observer, options and a report may stand beside a disk") {
   killed::folder const here;
   cairn::sweep_report report;
@@ -272,6 +340,9 @@ TEST_CASE("an observer, options and a report may stand beside a disk") {
                               watch, disk{here.path}, report, wrt{a, found.da});
   CHECK(found == sweep(cairn::in_memory{plan}, x0, 1.2));
   CHECK(report.step_calls > 40);
+  (void)cairn::gradient(step, x0, plan, seed, back, disk{here.path}, report, wrt{a, found.da});
+  CHECK(report.step_calls == 0);
+  CHECK(report.steps == 40);
   CHECK(seen > 0);
   CHECK(most == 4 * (128 + cairn::written_bytes(x0)));
 }

@@ -71,6 +71,7 @@ struct parts_of<State, given_parts<Step, Adjoint, Seed, Params, DP, Objective, T
   /// A seed that is a value is a part of the run's name.
   static constexpr bool seed_is_known =
       !has_objective && !seed_function<Seed, State> && written_state<std::remove_cv_t<Seed>>;
+  static constexpr bool sums_on_the_way = has_objective && !std::is_base_of_v<only_at_end, Objective>;
   static constexpr bool seed_captures = !seed_is_known && !captures<Seed>::nothing;
   [[nodiscard]] static constexpr trust known(bool keyed) noexcept {
     return trust_in<Step, Adjoint, seed_captures, has_params>(keyed);
@@ -103,6 +104,12 @@ template <class State, class Parts, class Plan, class Step, class X0>
   return sum.value();
 }
 
+/// The report of a run that was finished before.
+inline void end_of_report(sweep_report& into, step_index steps, slot_index slots) noexcept {
+  into.steps = steps, into.slots = slots;
+  into.step_calls = into.state_bytes = 0;
+}
+
 /// A bar into which a record is read.
 template <class Bar>
 inline constexpr bool reads_bar = std::is_default_constructible_v<Bar> && written_state<Bar> &&
@@ -130,8 +137,8 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
     if (known.record)
       known = {known.states, false,
                "the adjoint's type cannot be read back: it needs a default constructor, and bytes that are known"};
-  if constexpr (of::has_objective && of::seed_captures)  // nor are the terms that it has summed along the way
-    if (known.states && !known.record) known.states = false;
+  if constexpr (of::sums_on_the_way && of::seed_captures)  // nor are the terms that it has summed believed
+    if (!known.record) known.states = false;
 
   descriptor const outer = open_folder(AT_FDCWD, path);  // before step 0 runs
   run_folder folder{outer, path, id_of_run<State>(asked.key, parts, plan, step, x0), n};
@@ -185,7 +192,11 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
         journal.adopt(all);
         report.used = disk_use::record;
         report.resumed_at = step_index(found->step);
-        if (found->step == 0) return bar;
+        if (found->step == 0) {
+          if constexpr (count_of_last<last_kind::report, State, Plan, Last...> > 0)
+            end_of_report(last_of<last_kind::report, State, Plan>(own_workspace{}, last...), n, plan.slots());
+          return bar;
+        }
         journal.seam(step_index(found->step), found->state_hash);
         return go([&](auto& work, auto& watching, auto options) {
           return rest_of_sweep<State>(step, x0, plan, resume_point<Bar>{step_index(found->step), std::move(bar), n},
