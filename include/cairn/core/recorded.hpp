@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file recorded.hpp  An adjoint in two parts: one records a step, the other reverses the record.
+#include <cairn/language.hpp>  // first: an older language gets its message
+
 #include <cairn/core/detail/kept_as.hpp>
 
 namespace cairn {

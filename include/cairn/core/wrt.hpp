@@ -37,10 +37,10 @@ struct wrt {
         throw invalid_call{"cairn::wrt", "the parameters and their gradient are one object", {}, "give two objects"};
   }
   /// Refused: a temporary.
-  template <class Q>
-    requires std::is_same_v<std::remove_const_t<Q>, Params>
-  constexpr wrt(Q&& params, DP& gradient) : p{params}, dp{gradient} {
-    constexpr bool stays = std::is_void_v<Q>;
+  template <class Temporary>
+    requires std::is_same_v<std::remove_const_t<Temporary>, Params>
+  constexpr wrt(Temporary&& params, DP& gradient) : p{params}, dp{gradient} {
+    constexpr bool stays = std::is_void_v<Temporary>;
     static_assert(stays,
                   "cairn: the parameters of cairn::wrt would be gone before the sweep; give it a variable, which is "
                   "referred to");

@@ -229,7 +229,7 @@ TEST_CASE("a limit on the size of files is a full disk", "[disk]") {
 }
 
 TEST_CASE("a run in a process of its own", "[.child]") {
-  char const* const run = std::getenv("CAIRN_TEST_RUN");
+  char const* const run = std::getenv("TEST_RUN");
   REQUIRE(run != nullptr);
   std::printf("cairn: %s\n", words(end_of(run)));
 }
@@ -240,7 +240,7 @@ namespace {
 std::string traced(std::string const& asked, std::string const& run) {
   char self[4096] = {};
   if (::readlink("/proc/self/exe", self, sizeof self - 1) < 0) return "no /proc";
-  std::string const command = "CAIRN_TEST_RUN='" + run + "' timeout " + std::to_string(longest) + " strace -f -qq " +
+  std::string const command = "TEST_RUN='" + run + "' timeout " + std::to_string(longest) + " strace -f -qq " +
                               asked + " '" + self + "' '[.child]' 2>&1; echo status $?";
   std::string said;
   if (std::FILE* const pipe = ::popen(command.c_str(), "r")) {

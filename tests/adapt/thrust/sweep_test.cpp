@@ -298,7 +298,7 @@ void each_plan(step_index n, Use use) {
   for (slot_index const slots : {1, 2, 5}) use("revolve", revolve{n, slots});
   use("revolve with a free initial state", revolve{n, 2, {.free_initial = true}});
   use("leaves", leaves{n, 3, revolve{(n + 2) / 3, 2}});
-  use("two_level", two_level{n, 4, 2});
+  use("two_level", in_memory{two_level{n, 4, 2}});
   use("online", online{3}.stopping_at(n));
 }
 

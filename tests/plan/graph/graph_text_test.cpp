@@ -54,7 +54,7 @@ TEST_CASE("the picture of a plan for a graph shows its peak", "[plan][graph][lon
   for (auto const& plan : planner.pareto(3)) {
     auto const picture = graph_memory_svg(graph, plan.actions);
     CHECK_THAT(picture, ContainsSubstring("<svg") && ContainsSubstring("12 operations") &&
-               ContainsSubstring("peak " + std::to_string(plan.cost.peak) + " bytes"));
+               ContainsSubstring("peak " + detail::grouped(wide(plan.cost.peak)) + " bytes"));
     CHECK_THAT(graph_memory_svg(graph, plan.actions, "a title"), ContainsSubstring("a title"));
     auto const samples = graph_memory_samples(graph, plan.actions);
     auto const drops = std::count_if(plan.actions.begin(), plan.actions.end(),

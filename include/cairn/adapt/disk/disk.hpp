@@ -34,6 +34,7 @@ class disk {
     [[nodiscard]] static constexpr wide memory_bytes(slot_index slots) noexcept {
       return detail::io_memory::size + 4'096 + wide(slots) * 24;
     }
+    /// One sweep, with what the verb was given.
     template <class Bar, class State, class Plan, class Parts, class Step, class X0, class... Rest>
     static Bar sweep(disk const& on, Parts const& parts, Step& step, X0& x0, Plan const& plan, Rest&&... rest) {
       return detail::sweep_on_disk<Bar, State>(on.path_, on.options_, on.report_, parts, step, x0, plan,

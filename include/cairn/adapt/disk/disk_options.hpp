@@ -34,7 +34,7 @@ enum class disk_use : std::uint8_t {
 
 /// What the last run of a `disk` did.
 struct disk_report {
-  disk_use used = disk_use::nothing;
+  disk_use used = disk_use::nothing;  ///< of an earlier process
   char const* why = "";        ///< why not more was used, or would be by the next process; empty if all is
   step_index resumed_at = -1;  ///< with a record: steps [0, resumed_at) were left; 0: it was finished
   wide step_calls = 0;         ///< of this process

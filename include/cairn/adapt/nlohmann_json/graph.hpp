@@ -200,6 +200,8 @@ class graph_events final : public json_events {
     if (key_ == "inputs" || key_ == "adjoint_needs_inputs" || key_ == "adjoint_needs_output") return true;
     for (auto const& [name, number] : graph_numbers)
       if (key_ == name) return true;
+    for (auto const& [name, states] : listed_states_of)
+      if (key_ == name) return true;
     return false;
   }
   json& put(json const& is) {

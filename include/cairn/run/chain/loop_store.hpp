@@ -58,6 +58,7 @@ class loop_store {
       return made;
     } else return std::as_const(pool_).state(k);
   }
+  /// Frees its slot.
   void drop(tier where, step_index i) { store_.drop(pool_, in(where, i)); }
 
  private:

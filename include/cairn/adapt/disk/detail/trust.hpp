@@ -15,6 +15,7 @@ namespace cairn {
 /// differ in a process that goes on with the run: `reads_only{f}` in the place of f.
 template <class Fn>
 struct reads_only : Fn {
+  /// \param f  a function object, which is copied
   explicit constexpr reads_only(Fn f) : Fn{std::move(f)} {}
 };
 

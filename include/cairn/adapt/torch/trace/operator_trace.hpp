@@ -38,6 +38,7 @@ enum class TraceLevel : char {
 };
 /// Options of an `operator_trace`.
 struct TraceOptions {
+  /// Which operators are written.
   TORCH_ARG(TraceLevel, level) = TraceLevel::All;
   /// The category of all operators, such as "dynamo", which traces of torch.compile have; empty for that of the phase.
   TORCH_ARG(std::string, category) = {};
