@@ -2,6 +2,7 @@
 // Plans for graphs as words and as pictures.
 #include <cairn/plan/graph/graph_planner.hpp>
 #include <cairn/plan/text/action_limits.hpp>
+#include <cairn/plan/text/detail/ticks.hpp>
 #include <cairn/plan/text/graph_svg.hpp>
 #include <cairn/plan/text/graph_words.hpp>
 

@@ -445,8 +445,8 @@ class sweep {
     work_.rest_ = all.walk();
     if (!all.is_counted()) {
       at.saves_in_memory = true;
-      remaining const near{at, state_in, tier_in};
-      if (near.counts().advances <= 4 * all.counts().advances) work_.rest_ = near.walk();
+      remaining const nearby{at, state_in, tier_in};
+      if (nearby.counts().advances <= 4 * all.counts().advances) work_.rest_ = nearby.walk();
     }
     work_.on_rest_ = true;
   }

@@ -74,8 +74,8 @@ class random_numbers {
       double const wider = log2_of(at[clear - 3] / at[clear - 1]) / 4;
       report.slope = wider > report.slope ? wider : report.slope;
     }
-    double const far = changes[clear - 2] / 4, near = changes[clear - 1];
-    bends = magnitude(near) > 32 * rounding && magnitude(far - near) > magnitude(near) / 4;
+    double const farther = changes[clear - 2] / 4, closer = changes[clear - 1];
+    bends = magnitude(closer) > 32 * rounding && magnitude(farther - closer) > magnitude(closer) / 4;
     per_distance = at[clear - 1] * power_of_two(bits / 6 + 2 * int(clear - 1));
     if (report.slope > 0.5) break;
     noise = at[clear - 1];  // the remainder of any gradient falls, right or wrong, so this is noise
