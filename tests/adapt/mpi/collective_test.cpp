@@ -221,12 +221,12 @@ void one_rank_chooses_the_steps_of_all(int decider) {
     again(x, i, made);
     for (double& v : x) v *= q;
   };
-  auto const back_p = [&](state const& x, state& bar, double q, double& dq, step_index i, choice const& made) {
+  auto const back_p = [&](state const& x, state& b, double q, double& dq, step_index i, choice const& made) {
     state y = x;
     again(y, i, made);
-    for (std::size_t k = 0; k < x.size(); ++k) dq += bar[k] * y[k];
-    for (double& v : bar) v *= q;
-    adjoint(x, bar, i, made);
+    for (std::size_t k = 0; k < x.size(); ++k) dq += b[k] * y[k];
+    for (double& v : b) v *= q;
+    adjoint(x, b, i, made);
   };
   cairn::adaptive with_p{led.agreed(choose_p), again_p};
   auto const expected = cairn::gradient(with_p.step(), h.x0, cairn::store_all(steps), h.seed,
