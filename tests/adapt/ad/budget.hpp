@@ -151,7 +151,7 @@ void keeps_budgets() {
   REQUIRE(least > 1'000'000);
   CHECK(one.within(least - 1).least == least);
   double const known = one.within(64 * least).value;
-  for (double const factor : {1.0, 1.1, 2.0, 4.0}) {
+  for (double const factor : {1.0, 2.0}) {
     auto const budget = std::int64_t(double(least) * factor);
     CAPTURE(factor, budget);
     auto const found = one.within(budget);
@@ -162,7 +162,7 @@ void keeps_budgets() {
   }
 
   std::int64_t calls = 0, leaf = 0;
-  for (std::int64_t budget = least; budget < 100'000'000; budget *= 2) {
+  for (std::int64_t budget = least; budget < 100'000'000; budget *= 4) {
     CAPTURE(budget);
     auto const found = one.plan(budget);
     CHECK(found.least <= budget);

@@ -142,7 +142,7 @@ TEST_CASE("without the exact search, graphs whose adjoints read some inputs come
   for (auto const kind : graphs::all_kinds)
     for (bool odd : {false, true})
       for (int size : {5, 8, 10})
-        for (unsigned seed = 0; seed < 2; ++seed) {
+        for (unsigned seed = 0; seed < (size == 10 ? 1 : 2); ++seed) {
           CAPTURE(graphs::name_of(kind), size, seed, odd);
           sum = compare(graphs::with_flags(graphs::make(kind, size, seed, odd), seed), without_search_of_all, 5, sum);
         }
@@ -155,7 +155,7 @@ TEST_CASE("blocks, boundaries and the search each come close to the fastest plan
     for (bool odd : {false, true}) {
       tally sum;
       for (int size : {5, 8, 10})
-        for (unsigned seed = 0; seed < 4; ++seed) {
+        for (unsigned seed = 0; seed < (size == 10 ? 1 : 4); ++seed) {
           CAPTURE(graphs::name_of(kind), size, seed, odd);
           sum = compare(graphs::make(kind, size, seed, odd), without_search_of_all, 5, sum);
         }
@@ -211,7 +211,7 @@ TEST_CASE("of tapes, blocks, boundaries and the search keep the right ones and m
     tally sum;
     for (auto const kind : graphs::all_kinds)
       for (int size : {5, 8, 10})
-        for (unsigned seed = 0; seed < 3; ++seed) {
+        for (unsigned seed = 0; seed < (size == 10 ? 1 : 3); ++seed) {
           CAPTURE(graphs::name_of(kind), size, seed, odd);
           sum =
               compare(graphs::with_tapes(graphs::make(kind, size, seed, odd), 3, seed), without_search_of_all, 5, sum);
@@ -285,21 +285,21 @@ TEST_CASE("without the exact search, graphs whose operations use states come clo
 TEST_CASE("the states that a plan copies count, and every plan keeps their order", "[plan][graph][long]") {
   std::int64_t copied = 0;
   for (auto const kind : graphs::all_kinds)
-    for (int size : {4, 20})
-      for (unsigned seed = 0; seed < 2; ++seed) {
-        CAPTURE(graphs::name_of(kind), size, seed);
-        auto const graph = graphs::with_states(graphs::make(kind, size, seed, false), 3 + size / 3, seed, 12);
-        auto bare = graph;
-        for (auto& op : bare.operations) op.copy_bytes = 0;
-        for (auto const options : {graph_options{}, graph_options{.exact_operations = 0, .block_operations = 4}}) {
-          graph_planner planner{graph, options};
-          for (auto const& plan : planner.pareto(3)) {
-            check_plan(graph, plan, plan.budget);
-            copied += cairn::replay(bare, plan.actions).peak < plan.cost.peak;
-          }
-          CHECK(planner.plan(store_all_peak(graph)).cost.runs == graph.size());
+    for (int size : {4, 20}) {
+      constexpr unsigned seed = 1;
+      CAPTURE(graphs::name_of(kind), size);
+      auto const graph = graphs::with_states(graphs::make(kind, size, seed, false), 3 + size / 3, seed, 12);
+      auto bare = graph;
+      for (auto& op : bare.operations) op.copy_bytes = 0;
+      for (auto const options : {graph_options{}, graph_options{.exact_operations = 0, .block_operations = 4}}) {
+        graph_planner planner{graph, options};
+        for (auto const& plan : planner.pareto(3)) {
+          check_plan(graph, plan, plan.budget);
+          copied += cairn::replay(bare, plan.actions).peak < plan.cost.peak;
         }
+        CHECK(planner.plan(store_all_peak(graph)).cost.runs == graph.size());
       }
+    }
   CHECK(copied > 10);
 }
 
