@@ -7,8 +7,8 @@
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/workload.hpp>
 #include <cairn/plan/loop/plan_within.hpp>
+#include <cairn/run/detail/advanced_copy.hpp>
 #include <cairn/run/detail/call.hpp>
-#include <cairn/run/detail/frames.hpp>
 #include <cairn/run/detail/plan_place.hpp>
 #include <cairn/run/detail/reversal.hpp>
 #include <cairn/run/gradient.hpp>
@@ -56,16 +56,13 @@ struct measured {
     if constexpr (copied_state<State>) {
       work.initial_bytes = bytes_of(std::as_const(x0));
       work.state_inline_bytes = sizeof(State);
-      detail::frames<State> own;
-      own.begin(form.step == step_form::in_place ? 1 : 2);
-      frame_id x = own.take();
-      own.copy_in(std::as_const(x0), x);
+      detail::advanced_copy<State> x{std::as_const(x0), form.step};
       each([&](step_index i) {
-        if constexpr (records) note_tape(detail::record_step(adjoint.record, own.state(x), i));
-        else own.run(step, x, i, i + 1, failed);
+        if constexpr (records) note_tape(detail::record_step(adjoint.record, x.state(), i));
+        else x.run(step, i, i + 1, failed);
       },
-           [&] { return wide(bytes_of(std::as_const(own).state(x))); });
-      note_bar<State, Bar>(work, seed, std::as_const(own).state(x));
+           [&] { return wide(bytes_of(std::as_const(x).state())); });
+      note_bar<State, Bar>(work, seed, std::as_const(x).state());
     } else {
       auto const before = detail::taken_snapshot(std::as_const(x0));
       work.initial_bytes = 0;

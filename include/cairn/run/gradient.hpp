@@ -80,9 +80,7 @@ Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoi
   run.begin(step, std::forward<X0>(x0), plan, {shape_of_step<Step, State>().form, shape.form});
   way_back user{step, adjoint, run.tapes(), tapes_of(plan)};
   run.run_plan(step, user, observer);
-  run.seed(user.bar, std::forward<Seed>(seed));
-  if constexpr (shape.form == adjoint_form::with_next) run.states().final_becomes_next();
-  run.states().forget_final();
+  run.template turn_back<shape.form>(user.bar, std::forward<Seed>(seed));
   run.run_plan(step, user, observer);
   run.ended();
   end_report(observer, plan.steps(), plan.slots(), work.step_calls());
@@ -100,11 +98,12 @@ Bar sweep_with([[maybe_unused]] Parts const& parts, Step& step, X0&& x0, Plan co
     return keeping::template sweep<Bar, State>(keeper, parts, step, x0, plan, std::forward<Seed>(seed), adjoint,
                                                std::forward<Last>(last)...);
   } else {
-  auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching, Asked asked) -> Bar {
-    return one_sweep<Bar, State, Plan>(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
-                                       workspace_from<State, Plan, Asked>(used), watching, asked);
-  };
-  return in_their_places<State, Plan>(run, std::forward<Last>(last)...);
+    auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching,
+                                                                  Asked asked) -> Bar {
+      return one_sweep<Bar, State, Plan>(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
+                                         workspace_from<State, Plan, Asked>(used), watching, asked);
+    };
+    return in_their_places<State, Plan>(run, std::forward<Last>(last)...);
   }
 }
 

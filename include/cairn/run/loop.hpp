@@ -9,6 +9,7 @@
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/in_use.hpp>
 #include <cairn/run/checkpoint_view.hpp>
+#include <cairn/run/detail/advanced_copy.hpp>
 #include <cairn/run/detail/plans_inside.hpp>
 #include <cairn/run/detail/reseated.hpp>
 #include <cairn/run/detail/refused_run.hpp>
@@ -280,14 +281,11 @@ class checkpointed_run {
               [](auto const& made) { return detail::hash_of_state(made); }, std::as_const(x));
         });
       else {
-        detail::frames<State> own;
-        own.begin(form == step_form::in_place ? 1 : 2);
-        frame_id x = own.take();
-        own.copy_in(pool.state(nearest), x);
+        detail::advanced_copy<State> x{pool.state(nearest), form};
         run_compared(
-            run, from, i, [&](step_index at, step_index next) { own.run(*step_, x, at, next, failed); },
-            [&](auto const& states) { return detail::hash_of(states.state(x)); }, std::as_const(own));
-        return std::move(own.state(x));
+            run, from, i, [&](step_index at, step_index next) { x.run(*step_, at, next, failed); },
+            [](auto const& made) { return detail::hash_of(made.state()); }, std::as_const(x));
+        return std::move(x.state());
       }
     };
     run.status().ran += wide(i - from);

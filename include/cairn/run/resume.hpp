@@ -111,9 +111,7 @@ Bar sweep_from_the_way(Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoin
   reversal<State, Step, Adjoint, Bar, true> user{step, adjoint, run.tapes(), 0};
   run.bring_live(step);
   run.run_rest(step, user, observer);
-  run.seed(user.bar, std::forward<Seed>(seed));
-  if constexpr (shape.form == adjoint_form::with_next) run.states().final_becomes_next();
-  run.states().forget_final();
+  run.template turn_back<shape.form>(user.bar, std::forward<Seed>(seed));
   run.run_rest(step, user, observer);
   run.ended();
   end_report(observer, plan.steps(), plan.slots(), work.step_calls());

@@ -223,6 +223,13 @@ class sweep {
         states().reversed(work_.steps_, std::as_const(*bar));
     });
   }
+  /// The same where the final state is not needed afterwards.   \tparam Form  of the adjoint
+  template <adjoint_form Form, class Bar, class Seed>
+  void turn_back(maybe<Bar>& bar, Seed&& from) {
+    seed(bar, std::forward<Seed>(from));
+    if constexpr (Form == adjoint_form::with_next) states().final_becomes_next();
+    states().forget_final();
+  }
   /// The sweep ended normally: it will not be resumed.
   void ended() {
     if constexpr (saved_state<State>) states().end();

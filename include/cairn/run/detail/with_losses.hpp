@@ -8,9 +8,9 @@
 #include <vector>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/run/detail/advanced_copy.hpp>
 #include <cairn/run/detail/call.hpp>
 #include <cairn/run/detail/come_back.hpp>
-#include <cairn/run/detail/frames.hpp>
 
 namespace cairn::detail {
 
@@ -190,12 +190,9 @@ struct adjoint_with_losses<adjoint_form::leaf, Adjoint, State, Bar, Losses, Step
     };
     step_index failed = first;
     if constexpr (copied) {
-      frames<State> own;
-      own.begin(shape_of_step<Step, State>().form == step_form::in_place ? 1 : 2);
-      frame_id live = own.take();
-      own.copy_in(x, live);
-      each([&](step_index from, step_index to) { own.run(step, live, from, to, failed); },
-           [&] { return copy_of(std::as_const(own).state(live)); });
+      advanced_copy<State> live{x, shape_of_step<Step, State>().form};
+      each([&](step_index from, step_index to) { live.run(step, from, to, failed); },
+           [&] { return copy_of(std::as_const(live).state()); });
       for (; !cuts.empty(); cuts.pop_back()) {
         cut const& here = cuts.back();
         whole(here.state, bar, here.at, last);

@@ -31,12 +31,12 @@ class checkpoint_files {
     bool const anew = slots_.size() != std::size_t(shape.slots);
     if (!shape.resumed || anew) slots_.assign(std::size_t(shape.slots), {});
     in_memory_ = 0;
-    for (slot_index slot = 0; slot < shape.slots; ++slot) {
+    for (slot_index slot = 0; slot < shape.slots; ++slot)
       if (shape.tier_of(slot) == tier::memory) ++in_memory_;  // a plan may not know which, and then counts all of them
-      if (!shape.resumed || !anew) continue;
-      file_head const head = folder_.slot_head(slot);
-      if (head.sound()) record(slot) = {step_index(head.step), no_frame, head.stored + sizeof head};
-    }
+    if (shape.resumed && anew)
+      folder_.each_checkpoint([&](slot_index slot, file_head const& head) {
+        if (slot < shape.slots) record(slot) = {step_index(head.step), no_frame, head.stored + sizeof head};
+      });
     if (!anew || in_memory_ == shape.slots) return;
     std::uint64_t each = state_bytes_;
     auto count = [&each](void const*, std::size_t more) { each += more; };

@@ -35,6 +35,8 @@ class descriptor {
   }
   [[nodiscard]] explicit operator bool() const noexcept { return number_ >= 0; }
   [[nodiscard]] int get() const noexcept { return number_; }
+  /// It belongs to the caller from now on.
+  [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
 
  private:
   int number_ = -1;
@@ -44,11 +46,12 @@ class descriptor {
   throw file_error{"cairn::disk", problem, {{"error", number}}, path.c_str()};
 }
 
-/// Writes all bytes at a place; an interrupted or partial write goes on. Returns 0, or the system's error.
-[[nodiscard]] inline int write_at(int file, void const* from, std::size_t size, std::uint64_t at) noexcept {
-  auto const* bytes = static_cast<char const*>(from);
+/// Calls one(bytes, size, at), a read or a write, until all bytes are done; what is interrupted or partial goes on.
+/// Returns 0, the system's error, or EIO where the file ends.
+template <class Byte, class Call>
+[[nodiscard]] int transfer(Byte* bytes, std::size_t size, std::uint64_t at, Call one) noexcept {
   while (size > 0) {
-    ssize_t const done = ::pwrite(file, bytes, size, off_t(at));
+    ssize_t const done = one(bytes, size, off_t(at));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return done < 0 ? errno : EIO;
     bytes += done;
@@ -57,18 +60,17 @@ class descriptor {
   }
   return 0;
 }
+/// Writes all bytes at a place. Returns 0, or the system's error.
+[[nodiscard]] inline int write_at(int file, void const* from, std::size_t size, std::uint64_t at) noexcept {
+  return transfer(static_cast<char const*>(from), size, at, [file](char const* bytes, std::size_t left, off_t place) {
+    return ::pwrite(file, bytes, left, place);
+  });
+}
 /// Reads as many bytes; EIO if the file ends before.
 [[nodiscard]] inline int read_at(int file, void* into, std::size_t size, std::uint64_t at) noexcept {
-  auto* bytes = static_cast<char*>(into);
-  while (size > 0) {
-    ssize_t const done = ::pread(file, bytes, size, off_t(at));
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return done < 0 ? errno : EIO;
-    bytes += done;
-    at += std::uint64_t(done);
-    size -= std::size_t(done);
-  }
-  return 0;
+  return transfer(static_cast<char*>(into), size, at, [file](char* bytes, std::size_t left, off_t place) {
+    return ::pread(file, bytes, left, place);
+  });
 }
 
 /// A plain file of the user's own in a folder, by its name there; one that may be made here is for its owner only,

@@ -33,12 +33,16 @@ inline void remove_finished(descriptor const& outer, std::size_t keep) {
   };
   std::vector<finished> all;
   auto const open_run = [&](std::string const& name) {
-    return descriptor{::openat(outer.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+    return open_folder_as_it_is(outer.get(), name.c_str(), O_NOFOLLOW);
   };
+  std::vector<std::string> runs;
   each_name(outer, [&](std::string const& name) {
-    if (!is_run_name(name)) return;
+    if (is_run_name(name)) runs.push_back(name);
+  });
+  if (runs.size() <= keep) return;  // without a look into each
+  for (auto const& name : runs) {
     descriptor const run = open_run(name);
-    if (!run) return;
+    if (!run) continue;
     for (char const* const record : {"record0", "record1"}) {
       descriptor const file = open_in(run, record, O_RDONLY);
       file_head head;
@@ -48,7 +52,7 @@ inline void remove_finished(descriptor const& outer, std::size_t keep) {
       all.push_back({now.st_mtim.tv_sec, now.st_mtim.tv_nsec, name});
       break;
     }
-  });
+  }
   if (all.size() <= keep) return;
   std::sort(all.begin(), all.end());
   all.resize(all.size() - keep);

@@ -3,10 +3,8 @@
 /// \file names.hpp  The names in a folder, and which of them are ours.
 #include <cstdlib>
 #include <dirent.h>
-#include <fcntl.h>
 #include <memory>
 #include <string>
-#include <unistd.h>
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/core/action.hpp>
 
@@ -18,12 +16,10 @@ struct closes_folder {
 /// Calls f(name) for each name in a folder.
 template <class Fn>
 void each_name(descriptor const& folder, Fn f) {
-  int const again = ::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  std::unique_ptr<DIR, closes_folder> const open{again < 0 ? nullptr : ::fdopendir(again)};
-  if (!open) {
-    if (again >= 0) (void)::close(again);
-    return;
-  }
+  descriptor again = open_folder_as_it_is(folder.get(), ".", 0);
+  std::unique_ptr<DIR, closes_folder> const open{again ? ::fdopendir(again.get()) : nullptr};
+  if (!open) return;
+  (void)again.release();
   while (dirent const* const one = ::readdir(open.get())) f(static_cast<char const*>(one->d_name));
 }
 

@@ -210,13 +210,14 @@ class run_folder {
     remove_slots();
     for (auto const* const name : record_names) (void)::unlinkat(folder_.get(), name, 0);
   }
-  /// Whether there is a checkpoint.
-  [[nodiscard]] bool any_slot() const {
-    bool any = false;
+  /// Calls f(slot, head) for each file with a checkpoint of this run.
+  template <class Fn>
+  void each_checkpoint(Fn f) const {
     each_name(folder_, [&](std::string const& name) {
-      if (slot_index const slot = slot_of(name); slot != no_slot && !any) any = slot_head(slot).sound();
+      slot_index const slot = slot_of(name);
+      if (slot == no_slot) return;
+      if (file_head const head = slot_head(slot); head.sound()) f(slot, head);
     });
-    return any;
   }
   /// Bytes of the files of this run, as their heads say.
   [[nodiscard]] std::uint64_t record_bytes() const noexcept {

@@ -12,8 +12,8 @@
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/run/detail/advanced_copy.hpp>
 #include <cairn/run/detail/come_back.hpp>
-#include <cairn/run/detail/frames.hpp>
 #include <cairn/run/detail/given_parts.hpp>
 
 namespace cairn::detail {
@@ -127,12 +127,9 @@ class run_journal {
     step_index failed = open;
     std::uint64_t const again = look([&](auto const& x) -> std::uint64_t {
       if constexpr (std::is_void_v<Object>) {
-        frames<State> own;
-        own.begin(shape_of_step<Step, State>().form == step_form::in_place ? 1 : 2);
-        frame_id live = own.take();
-        own.copy_in(x, live);
-        own.run(step_, live, open, at, failed);
-        return known_hash(std::as_const(own).state(live));
+        advanced_copy<State> after{x, shape_of_step<Step, State>().form};
+        after.run(step_, open, at, failed);
+        return known_hash(std::as_const(after).state());
       } else {
         auto const before = taken_snapshot(std::as_const(*object_));
         restore_state(*object_, x);

@@ -12,7 +12,7 @@
 #include <cairn/adapt/disk/detail/trust.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
 #include <cairn/core/state_bytes.hpp>
-#include <cairn/run/detail/frames.hpp>
+#include <cairn/run/detail/advanced_copy.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/resume.hpp>
 #include <cairn/schedule/fingerprint.hpp>
@@ -43,12 +43,9 @@ template <class State, class Step, class X0>
 void add_first_step(id_sum& sum, Step& step, X0& x0) {
   step_index failed = 0;
   if constexpr (copied_state<State>) {
-    frames<State> own;
-    own.begin(shape_of_step<Step, State>().form == step_form::in_place ? 1 : 2);
-    frame_id live = own.take();
-    own.copy_in(std::as_const(x0), live);
-    own.run(step, live, 0, 1, failed);
-    write_state(std::as_const(own).state(live), sum);
+    advanced_copy<State> x{std::as_const(x0), shape_of_step<Step, State>().form};
+    x.run(step, 0, 1, failed);
+    write_state(std::as_const(x).state(), sum);
   } else {
     auto const before = taken_snapshot(std::as_const(x0));
     run_in_place(step, x0, 0, 1, failed);
@@ -57,8 +54,6 @@ void add_first_step(id_sum& sum, Step& step, X0& x0) {
   }
 }
 
-/// By which the run is known: n, plan, x0, parameters, key, a seed that is a value, the objective's states, and what
-/// step 0 makes of x0.
 /// The parts of a sweep as a run on disk sees them.
 template <class State, class Parts> struct parts_of;
 template <class State, class Step, class Adjoint, class Seed, class Params, class DP, class Objective, class Terms>
@@ -77,6 +72,8 @@ struct parts_of<State, given_parts<Step, Adjoint, Seed, Params, DP, Objective, T
     return trust_in<Step, Adjoint, seed_captures, has_params>(keyed);
   }
 };
+/// By which the run is known: n, plan, x0, parameters, key, a seed that is a value, the objective's states, and what
+/// step 0 makes of x0.
 template <class State, class Parts, class Plan, class Step, class X0>
 [[nodiscard]] run_id id_of_run(std::string const& key, Parts const& parts, Plan const& plan, Step& step, X0& x0) {
   id_sum sum;
@@ -206,21 +203,19 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
       if constexpr (of::has_params) set_zero(*parts.p, *parts.dp);  // a record that is not whole may have changed it
     }
   }
-  if (looks && known.states) {
-    if (folder.any_slot()) {
-      report.used = disk_use::states;
-      return go([&](auto& work, auto& watching, auto options) {
-        return sweep_from_the_way<Bar, State>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching,
-                                              options);
-      });
-    }
+  bool any = false;
+  if (looks && known.states) folder.each_checkpoint([&](slot_index, file_head const&) { any = true; });
+  if (any) {
+    report.used = disk_use::states;
+    return go([&](auto& work, auto& watching, auto options) {
+      return sweep_from_the_way<Bar, State>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options);
+    });
   }
   if (asked.resume == resume_rule::require)
     throw invalid_call{"cairn::disk", "there is nothing of an earlier process that can be used",
                        {{"steps", n}}, report.why[0] != '\0' ? report.why : "begin with cairn::resume_rule::if_found"};
   return go([&](auto& work, auto& watching, auto options) {
-    return one_sweep<Bar, State, Plan>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching,
-                                       options);
+    return one_sweep<Bar, State, Plan>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options);
   });
 }
 
