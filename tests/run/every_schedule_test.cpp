@@ -14,6 +14,7 @@
 #include "support/heap.hpp"
 #include "support/plans.hpp"
 #include "support/every_tier.hpp"
+#include "support/stops.hpp"
 #include "support/tiered_store.hpp"
 #include "support/toy_stores.hpp"
 
@@ -386,14 +387,8 @@ TEST_CASE("a sweep that loses states goes on to the same bits, with every slot o
 
 namespace {
 
-struct stop {};
-/// Stops a sweep before or after one of its actions.
-struct stop_at {
-  long left;
-  void operator()(event const&) {
-    if (left-- == 0) throw stop{};
-  }
-};
+using stops::stop;
+using stops::stop_at;
 
 /// Stops a sweep at some of its actions, takes states from the store, and resumes from what is left: in the same
 /// workspace or in another.

@@ -5,31 +5,14 @@
 #include <cairn/cairn.hpp>
 #include <cairn/schedule/fingerprint.hpp>
 #include "support/catch.hpp"
+#include "support/stops.hpp"
 #include "support/toy_stores.hpp"
 
 using cairn::step_index;
+using stops::solver;
+using stops::stop;
+using stops::stop_at;
 namespace {
-
-struct stop {};
-
-/// An object that stays where it is and saves snapshots.
-class solver {
- public:
-  solver() = default;
-  solver(solver const&) = delete;
-  void advance() { u = std::sin(u); }
-  [[nodiscard]] double save() const { return u; }
-  void restore(double kept) { u = kept; }
-  double u = 2.1;
-};
-
-/// Stops a sweep before or after its k-th action.
-struct stop_at {
-  long left;
-  void operator()(cairn::event const&) {
-    if (left-- == 0) throw stop{};
-  }
-};
 
 /// Stops at every event in turn and resumes; returns how many stops there were, and the most steps a resumed sweep ran.
 template <class Step, class Adjoint, class Plan, class Workspace>

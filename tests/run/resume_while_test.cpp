@@ -2,6 +2,7 @@
 // A loop of unknown length that is stopped on its way forward, or anywhere else, goes on to the same bits.
 #include "support/catch.hpp"
 #include "support/failing_disk.hpp"
+#include "support/stops.hpp"
 #include "support/toy_stores.hpp"
 #include <algorithm>
 #include <cmath>
@@ -9,18 +10,11 @@
 #include <cairn/cairn.hpp>
 
 using cairn::step_index;
+using stops::solver;
+using stops::stop;
+using stops::stop_at;
 
 namespace {
-
-struct stop {};
-
-/// Stops a loop before or after its k-th action.
-struct stop_at {
-  long left;
-  void operator()(cairn::event const&) {
-    if (left-- == 0) throw stop{};
-  }
-};
 
 /// Stops everywhere, and goes on in what `next` makes of the old workspace.
 template <class Step, class Adjoint>
@@ -40,17 +34,6 @@ long stop_everywhere(step_index n, Adjoint adjoint, cairn::online const& plan, a
     });
   }
 }
-
-/// An object that stays where it is and saves snapshots.
-class solver {
- public:
-  solver() = default;
-  solver(solver const&) = delete;
-  void advance() { u = std::sin(u); }
-  [[nodiscard]] double save() const { return u; }
-  void restore(double kept) { u = kept; }
-  double u = 2.1;
-};
 
 }  // namespace
 
@@ -87,29 +70,19 @@ TEST_CASE("a loop of unknown length that is stopped again and again ends, and ha
   cairn::run_while const loop{[](pendulum::state const&, step_index i) { return i < n; }, plan};
   for (long const every : {37, 211}) {
     auto work = cairn::workspace_for<pendulum::state>(plan);
-    long calls = 0, left = every, stops = 0;
-    bool turned = false;
-    auto const step = [&](pendulum::state& x, step_index i) {
-      if (!turned && left-- == 0) {
-        left = every;
-        throw stop{};
-      }
-      ++calls;
-      pendulum::in_place{}(x, i);
+    stops::forward_stops run{every};
+    long stopped = 0;
+    auto const sweep = [&] {
+      return cairn::resume(run.step(), pendulum::start(), loop, run.seed(), pendulum::one_step{}, work);
     };
-    auto const seed = [&](pendulum::state const& x) {
-      turned = true;
-      return x.v;
-    };
-    auto const sweep = [&] { return cairn::resume(step, pendulum::start(), loop, seed, pendulum::one_step{}, work); };
     pendulum::numbers found;
-    while (found.empty() && stops < 100) try {
+    while (found.empty() && stopped < 100) try {
         found = sweep();
-      } catch (stop) { ++stops; }
+      } catch (stop) { ++stopped; }
     CHECK(found == pendulum::stored{n}.gradient);
-    CHECK(stops >= n / every);
+    CHECK(stopped >= n / every);
     auto const undisturbed = double(cairn::estimate(plan.stopping_at(n, false)).step_calls);
-    CHECK(double(calls) <= 1.25 * undisturbed);
+    CHECK(double(run.calls) <= 1.25 * undisturbed);
   }
 }
 

@@ -2,6 +2,7 @@
 // What a sweep does when its store loses states, cannot write them, or is all that is left of a stopped sweep.
 #include "support/catch.hpp"
 #include "support/failing_disk.hpp"
+#include "support/stops.hpp"
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -107,7 +108,7 @@ TEST_CASE("a slot that cannot be written is tried once, and the plan goes on wit
 
 namespace {
 
-struct stop {};
+using stops::stop;
 
 /// What a sweep has cost so far, and what it had cost after each reverse; ends its process before the k-th action.
 struct meter {
@@ -222,38 +223,26 @@ void stop_again_and_again(long every, bool new_process) {
     toys::failing_disk whole{on};
     long const undisturbed = sweep(plan, whole).calls;
     on.files.clear();
-    long calls = 0, left = every, stops = 0;
-    bool turned = false;
-    auto const step = [&](pendulum::state& x, step_index i) {
-      if (!turned && left-- == 0) {
-        left = every;
-        throw stop{};
-      }
-      ++calls;
-      pendulum::in_place{}(x, i);
-    };
-    auto const seed = [&](pendulum::state const& x) {
-      turned = true;
-      return x.v;
-    };
+    stops::forward_stops run{every};
+    long stopped = 0;
     toys::failing_disk store{on};
     auto work = cairn::workspace_for<pendulum::state>(plan, store);
     auto const go = [&](auto& used) {
       pendulum::numbers found;
       try {
-        found = cairn::resume(step, pendulum::start(), plan, seed, pendulum::leaf{}, used);
-      } catch (stop) { ++stops; }
+        found = cairn::resume(run.step(), pendulum::start(), plan, run.seed(), pendulum::leaf{}, used);
+      } catch (stop) { ++stopped; }
       return found;
     };
     pendulum::numbers found;
-    while (found.empty() && stops < 100) {
+    while (found.empty() && stopped < 100) {
       toys::failing_disk next{on};
       auto fresh = cairn::workspace_for<pendulum::state>(plan, next);
       found = go(new_process ? fresh : work);
     }
     CHECK(found == pendulum::stored{500}.gradient);
-    CHECK(stops >= 500 / every);
-    CHECK(double(calls) <= 1.25 * double(undisturbed));
+    CHECK(stopped >= 500 / every);
+    CHECK(double(run.calls) <= 1.25 * double(undisturbed));
   });
   CHECK(goes_on >= (every > 100 ? 5 : 3));
 }

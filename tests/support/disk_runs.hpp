@@ -5,9 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <dirent.h>
 #include <fcntl.h>
 #include <map>
 #include <optional>
@@ -19,6 +17,7 @@
 #include <cairn/cairn.hpp>
 #include <cairn/planning.hpp>
 #include <cairn/adapt/disk.hpp>
+#include "support/temporary.hpp"
 
 namespace disk_runs {
 
@@ -173,42 +172,7 @@ struct object {
 inline constexpr step_index steps = 14;
 inline auto plan() { return cairn::hrevolve{steps, {{.slots = 1}, {.slots = 3, .write = 0.1, .read = 0.1}}}; }
 
-/// A folder of a test, in memory where there is one for that. It is gone with its owner.
-class temporary {
- public:
-  temporary() {
-    char const* const asked = std::getenv("TMPDIR");
-    std::string text = asked != nullptr ? asked : ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    text += "/cairn_disk_XXXXXX";
-    if (::mkdtemp(text.data()) == nullptr) throw std::runtime_error{"no temporary folder"};
-    path_ = text;
-  }
-  temporary(temporary const&) = delete;
-  ~temporary() { remove_all(path_); }
-  [[nodiscard]] std::string const& path() const { return path_; }
-  [[nodiscard]] std::string run() const { return path_ + "/run.d"; }
-
-  static std::vector<std::string> names_in(std::string const& folder) {
-    std::vector<std::string> names;
-    if (DIR* const open = ::opendir(folder.c_str())) {
-      while (dirent const* const one = ::readdir(open))
-        if (std::string const name = one->d_name; name != "." && name != "..") names.push_back(name);
-      ::closedir(open);
-    }
-    return names;
-  }
-  static void remove_all(std::string const& path) {
-    struct stat now {};
-    if (::lstat(path.c_str(), &now) == 0 && S_ISDIR(now.st_mode)) {
-      (void)::chmod(path.c_str(), 0700);
-      for (auto const& name : names_in(path)) remove_all(path + '/' + name);
-      (void)::rmdir(path.c_str());
-    } else (void)::unlink(path.c_str());
-  }
-
- private:
-  std::string path_;
-};
+using support::temporary;
 
 inline std::string content_of(std::string const& path) {
   std::string all;

@@ -3,8 +3,6 @@
 #pragma once
 #include <csignal>
 #include <cstdint>
-#include <filesystem>
-#include <string>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +17,8 @@ inline void tick() {
   if (++calls == at_call) (void)::raise(SIGKILL);
 }
 
-/// Runs f in a process of its own, which ends with 0 if f returns true. Returns its status: 0 or 1, or -1 if it was killed.
+/// Runs f in a process of its own, which ends with 0 if f returns true. Returns its status: 0 or 1, or -1 if it was
+/// killed.
 template <class Fn>
 int run(Fn f, long call, long operation = -1, bool half = false) {
   pid_t const child = ::fork();
@@ -38,14 +37,5 @@ int run(Fn f, long call, long operation = -1, bool half = false) {
   (void)::waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status) == SIGKILL ? -1 : 2;
 }
-
-/// A folder that is empty when it begins, and gone when it ends.
-struct folder {
-  std::string path = (std::filesystem::temp_directory_path() / ("cairn_run_" + std::to_string(::getpid()))).string();
-  folder() { clear(); }
-  folder(folder const&) = delete;
-  ~folder() { clear(); }
-  void clear() const { std::filesystem::remove_all(path); }
-};
 
 }  // namespace killed

@@ -8,7 +8,7 @@
 #include <cairn/planning.hpp>
 #include "support/catch.hpp"
 #include "support/heap.hpp"
-#include "support/killed.hpp"
+#include "support/temporary.hpp"
 
 using field = std::vector<double>;
 using cairn::step_index;
@@ -33,11 +33,11 @@ struct stops_late {
 }  // namespace
 
 TEST_CASE("a run on disk takes no more memory than its report predicts, and the bytes of its files, also if it goes on") {
-  killed::folder const here;
+  support::temporary const here;
   field const x0(20'000, 0.5), seed(20'000, 1.0);
   std::size_t const state = x0.size() * sizeof(double);
   cairn::multistage const plan{100, 3, 6};
-  cairn::disk const run{here.path, {.commit_every = 2}};
+  cairn::disk const run{here.run(), {.commit_every = 2}};
   cairn::sweep_report report;
   std::size_t on_disk = 0;
   auto const watch = [&](cairn::event const& e) {

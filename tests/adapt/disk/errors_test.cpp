@@ -46,7 +46,7 @@ struct beginning {
   explicit beginning(bool anew) : all{anew ? files{} : stop_at<numbers>(place.run(), 24)} {}
   /// As it was.
   std::string const& again() {
-    if (all.empty()) temporary::remove_all(place.run());
+    if (all.empty()) place.remove_runs();
     else put_back(only_run_in(place.run()), all);
     return path;
   }
@@ -201,11 +201,11 @@ TEST_CASE("a disk of 512 KiB takes what fits, and refuses at once what does not"
   CHECK(end_of_large(place.run(), 30'000, &made) == end::full);  // three of 240 kB
   CHECK(made == 1);
   CHECK(end_of_large(place.run(), 10'000) == end::right);
-  temporary::remove_all(place.run());
+  place.remove_runs();
   // Of the records there is no room for the second: it is tried, said, and the rest stays for the next process.
   CHECK(end_of_large(place.run(), 16'000) == end::file);
   // Another program has taken the room meanwhile.
-  temporary::remove_all(place.run());
+  place.remove_runs();
   std::string const other = place.path() + "/other";
   put(other, std::string(400'000, 'x'));
   CHECK(end_of_large(place.run(), 10'000, &made) == end::full);

@@ -13,6 +13,7 @@
 #include <cairn/planning.hpp>
 #include "support/catch.hpp"
 #include "support/killed.hpp"
+#include "support/temporary.hpp"
 
 // The library's calls come here first.
 extern "C" ssize_t pwrite(int file, void const* from, std::size_t size, off_t at) {
@@ -126,7 +127,7 @@ struct program {
   Plan plan;
   answer right;
   long calls = 0;
-  killed::folder folder{};
+  support::temporary folder{};
 
   explicit program(Plan of) : plan{std::move(of)} {
     killed::calls = 0;
@@ -136,12 +137,12 @@ struct program {
   /// One process; it is right unless it is killed.
   int process(long call, long operation = -1, bool half = false) const {
     return killed::run(
-        [&] { return Verb::of(plan, cairn::disk{folder.path, {.commit_every = 3}}) == right; }, call, operation, half);
+        [&] { return Verb::of(plan, cairn::disk{folder.run(), {.commit_every = 3}}) == right; }, call, operation, half);
   }
   /// Processes one after another until one ends; returns how many were killed, or -1 if the last one was wrong.
   template <class Start>
   long until_one_ends(Start const& start_process) const {
-    folder.clear();
+    folder.remove_runs();
     for (long k = 0;; ++k)
       if (int const status = start_process(k); status >= 0) return status == 0 ? k : -1;
   }

@@ -207,7 +207,7 @@ TEST_CASE("processes that want the same run one after the other, and never wait,
 TEST_CASE("an owner whose record is not the last one any more learns it at its next commit", "[disk]") {
   temporary const place;
   auto const other = stop_at<numbers>(place.run(), 24);
-  temporary::remove_all(place.run());
+  place.remove_runs();
   bool planted = false;
   std::string folder;
   cairn::disk const on{place.run(), {.commit_every = 2}};

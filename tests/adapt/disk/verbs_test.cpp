@@ -14,7 +14,7 @@
 #include <cairn/run/jumps.hpp>
 #include <cairn/run/nested.hpp>
 #include "support/catch.hpp"
-#include "support/killed.hpp"
+#include "support/temporary.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using cairn::disk;
@@ -92,10 +92,10 @@ std::string text(char const* from) { return from; }
 }  // namespace
 
 TEST_CASE("a stopped run goes on from its record, in few more calls than were left") {
-  killed::folder const here;
+  support::temporary const here;
   answer const right = sweep(cairn::in_memory{plan}, x0, 1.2);
   long const at = halfway();
-  disk const run{here.path, often};
+  disk const run{here.run(), often};
   stop(at, [&] { (void)sweep(plan, x0, 1.2, run); });
   CHECK(sweep(plan, x0, 1.2, run) == right);
   CHECK(run.report().used == disk_use::record);
@@ -105,8 +105,8 @@ TEST_CASE("a stopped run goes on from its record, in few more calls than were le
   CHECK(calls < at);
 }
 TEST_CASE("a finished run is answered from its record, with no sweep") {
-  killed::folder const here;
-  disk const run{here.path};
+  support::temporary const here;
+  disk const run{here.run()};
   answer const first = sweep(plan, x0, 1.2, run);
   calls = 0;
   CHECK(sweep(plan, x0, 1.2, run) == first);
@@ -116,13 +116,13 @@ TEST_CASE("a finished run is answered from its record, with no sweep") {
     CHECK(file.path().filename().string()[0] != 's');  // no checkpoint is left
 }
 TEST_CASE("another initial state, parameter, length, plan, key or step is another run") {
-  killed::folder const here;
+  support::temporary const here;
   long const at = halfway();
   auto const other = [&](char const* what, auto const& then) {
-    here.clear();
-    stop(at, [&] { (void)sweep(plan, x0, 1.2, disk{here.path, often}); });
+    here.remove_runs();
+    stop(at, [&] { (void)sweep(plan, x0, 1.2, disk{here.run(), often}); });
     CAPTURE(what);
-    disk const run{here.path, often};
+    disk const run{here.run(), often};
     then(run);
     CHECK(run.report().used == disk_use::nothing);
   };
@@ -135,13 +135,13 @@ TEST_CASE("another initial state, parameter, length, plan, key or step is anothe
   other("n", [&](disk const& run) { CHECK(sweep(shorter, x0, 1.2, run) == sweep(cairn::in_memory{shorter}, x0, 1.2)); });
   cairn::multistage const otherwise{40, 2, 4};
   other("plan", [&](disk const& run) { (void)sweep(otherwise, x0, 1.2, run); });
-  here.clear();
-  stop(at, [&] { (void)sweep(plan, x0, 1.2, disk{here.path, often}); });
-  disk const keyed{here.path, {.key = "another"}};
+  here.remove_runs();
+  stop(at, [&] { (void)sweep(plan, x0, 1.2, disk{here.run(), often}); });
+  disk const keyed{here.run(), {.key = "another"}};
   (void)sweep(plan, x0, 1.2, keyed);
   CHECK(keyed.report().used == disk_use::nothing);
   scale = 1.5;  // what step 0 makes of x0 differs
-  disk const rebuilt{here.path, often};
+  disk const rebuilt{here.run(), often};
   CHECK(sweep(plan, x0, 1.2, rebuilt) == sweep(cairn::in_memory{plan}, x0, 1.2));
   CHECK(rebuilt.report().used == disk_use::nothing);
   scale = 1;
@@ -151,9 +151,9 @@ TEST_CASE("what a function captures decides how much of a stopped run is used") 
   numbers const right = cairn::gradient(plain_step, x0, cairn::in_memory{plan}, seed, plain_back);
   struct use { disk_use used; std::string why; };
   auto const goes_on = [&](auto const& f, auto const& g, auto const& from, cairn::disk_options options) {
-    killed::folder const here;
+    support::temporary const here;
     options.commit_every = 1;
-    disk const run{here.path, options};
+    disk const run{here.run(), options};
     stop(at, [&] { (void)plain(f, g, from, run); });
     CHECK(plain(f, g, from, run) == right);
     return use{run.report().used, run.report().why};
@@ -187,10 +187,10 @@ TEST_CASE("what an objective captures decides whether sums along the way are bel
   auto const f = [weight](numbers const& x) { return weight * x[0]; };
   auto const df = [weight](numbers const&, numbers& bar) { bar[0] += weight; };
   auto const uses = [&](auto const& objective) {
-    killed::folder const here;
+    support::temporary const here;
     cairn::model const of{step, back};
     auto const right = cairn::differentiate(of, x0, 1.2, cairn::in_memory{plan}, objective);
-    disk const run{here.path, often};
+    disk const run{here.run(), often};
     stop(halfway(), [&] { (void)cairn::differentiate(of, x0, 1.2, plan, objective, run); });
     auto const found = cairn::differentiate(of, x0, 1.2, plan, objective, run);
     CHECK(found.value == right.value);
@@ -205,12 +205,12 @@ TEST_CASE("what an objective captures decides whether sums along the way are bel
   CHECK(uses(cairn::at_every(5, g, dg)) == disk_use::record);
 }
 TEST_CASE("a captured sum is whole after a stop, because the reverse sweep begins again") {
-  killed::folder const here;
+  support::temporary const here;
   double sum = 0;
   auto const adds = [&](numbers const& x, numbers& bar) { pull_one(x, bar, 1.2, sum); };
   (void)cairn::gradient(plain_step, x0, cairn::in_memory{plan}, seed, adds);
   double const right = std::exchange(sum, 0);
-  disk const run{here.path, often};
+  disk const run{here.run(), often};
   stop(halfway(), [&] { (void)plain(plain_step, adds, seed, run); });
   sum = 0;  // a new process
   (void)plain(plain_step, adds, seed, run);
@@ -218,8 +218,8 @@ TEST_CASE("a captured sum is whole after a stop, because the reverse sweep begin
   CHECK(run.report().used == disk_use::states);
 }
 TEST_CASE("a process whose arithmetic differs is refused at the seam, after step 0 was the same") {
-  killed::folder const here;
-  disk const run{here.path, often};
+  support::temporary const here;
+  disk const run{here.run(), often};
   static bool differs = false;
   auto const varying = [](numbers& x, double const& a, step_index i) {
     advance_one(x, a, i);
@@ -235,47 +235,47 @@ TEST_CASE("a process whose arithmetic differs is refused at the seam, after step
   CHECK(once() == sweep(cairn::in_memory{plan}, x0, 1.2).bar);
 }
 TEST_CASE("a rule says whether a run goes on") {
-  killed::folder const here;
-  disk const required{here.path, {.resume = resume_rule::require}};
+  support::temporary const here;
+  disk const required{here.run(), {.resume = resume_rule::require}};
   CHECK_THROWS_WITH(sweep(plan, x0, 1.2, required), ContainsSubstring("there is nothing of an earlier process"));
   answer const right = sweep(cairn::in_memory{plan}, x0, 1.2);
-  stop(halfway(), [&] { (void)sweep(plan, x0, 1.2, disk{here.path, often}); });
-  disk const anew{here.path, {.resume = resume_rule::never}};
+  stop(halfway(), [&] { (void)sweep(plan, x0, 1.2, disk{here.run(), often}); });
+  disk const anew{here.run(), {.resume = resume_rule::never}};
   calls = 0;
   CHECK(sweep(plan, x0, 1.2, anew) == right);
   CHECK(anew.report().used == disk_use::nothing);
   CHECK(sweep(plan, x0, 1.2, required) == right);
 }
 TEST_CASE("the oldest of many finished runs are removed, and nothing else") {
-  killed::folder const here;
-  stop(halfway(), [&] { (void)sweep(plan, x0, 0.5, disk{here.path, often}); });  // stays, because it is not finished
-  std::filesystem::create_directory(here.path + "/mine");
-  for (int k = 0; k < 5; ++k) (void)sweep(plan, x0, 1 + 0.1 * k, disk{here.path, {.keep = 2}});
+  support::temporary const here;
+  stop(halfway(), [&] { (void)sweep(plan, x0, 0.5, disk{here.run(), often}); });  // stays, because it is not finished
+  std::filesystem::create_directory(here.run() + "/mine");
+  for (int k = 0; k < 5; ++k) (void)sweep(plan, x0, 1 + 0.1 * k, disk{here.run(), {.keep = 2}});
   std::size_t runs = 0;
-  for (auto const& one : std::filesystem::directory_iterator{here.path}) runs += one.path().filename() != "mine";
+  for (auto const& one : std::filesystem::directory_iterator{here.run()}) runs += one.path().filename() != "mine";
   CHECK(runs == 3);
-  CHECK(std::filesystem::exists(here.path + "/mine"));
+  CHECK(std::filesystem::exists(here.run() + "/mine"));
   calls = 0;
-  disk const again{here.path};
+  disk const again{here.run()};
   CHECK(sweep(plan, x0, 1.4, again) == sweep(cairn::in_memory{plan}, x0, 1.4));
   CHECK(again.report().resumed_at == 0);
 }
 TEST_CASE("options of a disk that make no sense are refused before any step") {
-  killed::folder const here;
+  support::temporary const here;
   calls = 0;
   for (double const seconds : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()})
-    CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.path, {.seconds_between_failures = seconds}}), cairn::invalid_call);
-  CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.path, {.commit_every = -1}}), cairn::invalid_call);
-  CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.path, {.keep = 0}}), cairn::invalid_call);
-  CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.path + "/none/there"}), cairn::file_error);
+    CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.run(), {.seconds_between_failures = seconds}}), cairn::invalid_call);
+  CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.run(), {.commit_every = -1}}), cairn::invalid_call);
+  CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.run(), {.keep = 0}}), cairn::invalid_call);
+  CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.run() + "/none/there"}), cairn::file_error);
   CHECK(calls == 0);
 }
 TEST_CASE("loops of no, one and two steps run on disk, finished or not") {
   for (step_index const n : {0, 1, 2}) {
-    killed::folder const here;
+    support::temporary const here;
     auto const few = plan_of(n);
     answer const right = sweep(cairn::in_memory{few}, x0, 1.2);
-    disk const run{here.path};
+    disk const run{here.run()};
     CHECK(sweep(few, x0, 1.2, run) == right);
     CHECK(sweep(few, x0, 1.2, run) == right);
     CHECK(run.report().resumed_at == 0);
@@ -285,8 +285,8 @@ TEST_CASE("nested loops with jumps, leaves and recording adjoints go on from the
   long const at = halfway();
   double const a = 1.2;
   auto const goes_on = [&](auto const& f, auto const& g, auto const& by, long calls_before) {
-    killed::folder const here;
-    disk const run{here.path, often};
+    support::temporary const here;
+    disk const run{here.run(), often};
     answer right, found;
     right.bar = cairn::gradient(f, x0, cairn::in_memory{by}, seed, g, wrt{a, right.da});
     auto const once = [&] { found.bar = cairn::gradient(f, x0, by, seed, g, run, wrt{a, found.da}); };
@@ -326,7 +326,7 @@ TEST_CASE("nested loops with jumps, leaves and recording adjoints go on from the
   CHECK(goes_on(step, cairn::recorded{record, reverse}, plan, at) == disk_use::record);
 }
 TEST_CASE("an observer, options and a report may stand beside a disk") {
-  killed::folder const here;
+  support::temporary const here;
   cairn::sweep_report report;
   long seen = 0;
   std::size_t most = 0;
@@ -337,10 +337,10 @@ TEST_CASE("an observer, options and a report may stand beside a disk") {
   answer found;
   double const a = 1.2;
   found.bar = cairn::gradient(step, x0, plan, seed, back, cairn::sweep_options{.verify = cairn::replay_check::every_step},
-                              watch, disk{here.path}, report, wrt{a, found.da});
+                              watch, disk{here.run()}, report, wrt{a, found.da});
   CHECK(found == sweep(cairn::in_memory{plan}, x0, 1.2));
   CHECK(report.step_calls > 40);
-  (void)cairn::gradient(step, x0, plan, seed, back, disk{here.path}, report, wrt{a, found.da});
+  (void)cairn::gradient(step, x0, plan, seed, back, disk{here.run()}, report, wrt{a, found.da});
   CHECK(report.step_calls == 0);
   CHECK(report.steps == 40);
   CHECK(seen > 0);

@@ -10,6 +10,7 @@
 #include <vector>
 #include <cairn/adapt/torch/graph/detail/capture.hpp>
 #include <cairn/adapt/torch/graph/detail/graph_measures.hpp>
+#include <cairn/adapt/torch/graph/detail/module_plans.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/core/operation_graph.hpp>
 
@@ -20,6 +21,7 @@ using cl::byte_meter;
 using cl::tensor_list;
 using cl::detail::call_capture;
 using cl::detail::captured_graph;
+using cl::detail::kept_bytes;
 using cl::detail::measured_graph;
 using support::same_bits;
 namespace models = captured_models;
@@ -33,21 +35,6 @@ std::shared_ptr<captured_graph const> captured(Module& net, tensor_list const& i
   return made.graph;
 }
 
-/// Bytes that the plain call keeps for its backward pass, by the measures.
-std::int64_t kept_by(cairn::operation_graph const& graph) {
-  std::vector<bool> kept(graph.operations.size());
-  std::int64_t bytes = 0;
-  for (auto const v : graph.outputs) kept[std::size_t(v)] = true;
-  for (std::size_t v = 0; v < kept.size(); ++v) {
-    auto const& one = graph.operations[v];
-    bytes += one.tape_bytes;
-    if (one.adjoint_needs_output) kept[v] = true;
-    for (std::size_t k = 0; k < one.inputs.size(); ++k)
-      if (one.adjoint_needs_inputs[k]) kept[std::size_t(one.inputs[k])] = true;
-  }
-  for (std::size_t v = 0; v < kept.size(); ++v) if (kept[v]) bytes += graph.operations[v].bytes;
-  return bytes;
-}
 template <class Module>
 void check_measures(Module net, Tensor const& x, double most_above) {
   auto const graph = captured(net, {x});
@@ -65,9 +52,9 @@ void check_measures(Module net, Tensor const& x, double most_above) {
   byte_meter meter;
   auto const y = net->forward(x);
   auto const plain = meter.allocated();
-  CAPTURE(plain, kept_by(measured));
-  CHECK(kept_by(measured) >= plain - 64);  // a few bytes of numbers
-  CHECK(double(kept_by(measured)) <= double(plain) * (1 + most_above));
+  CAPTURE(plain, kept_bytes(measured));
+  CHECK(kept_bytes(measured) >= plain - 64);  // a few bytes of numbers
+  CHECK(double(kept_bytes(measured)) <= double(plain) * (1 + most_above));
   for (auto const& one : measured.operations) CHECK(one.time > 0);
 }
 
