@@ -209,7 +209,8 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
       }();
       predict<State, Bar>(plan, std::as_const(x0), sized(), form, options, params, last...);
       given_parts<ModelType, ModelType, Objective, ParamsGiven, ParamsGiven, Objective,
-                  typename decltype(sweep)::losses_type> const parts{&objective, &p, &dp, &objective, &sweep.terms()};
+                  typename decltype(sweep)::losses_type> const parts{&m,         &m,  &objective,    &p, &dp,
+                                                                   &objective, &sweep.terms()};
       memory.result.state =
           sweep_with<Bar, State, Plan>(parts, step, x0, plan, at_seed, adjoint, std::forward<Last>(last)...);
     }

@@ -159,7 +159,8 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
     }();
     predict<State, Bar>(plan, std::as_const(x0), seed, form, options, 0, last...);
     note_params<State, Plan>(0, last...);
-    given_parts<Step, Adjoint, std::remove_reference_t<Seed>> const parts{__builtin_addressof(seed)};
+    given_parts<Step, Adjoint, std::remove_reference_t<Seed>> const parts{
+        __builtin_addressof(step), __builtin_addressof(adjoint), __builtin_addressof(seed)};
     return sweep_with<Bar, State, Plan>(parts, step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
                                         std::forward<Last>(last)...);
   } else {
@@ -183,7 +184,7 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
     auto run_back = bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
     given_parts<Step, Adjoint, std::remove_reference_t<Seed>, typename params_types<std::remove_const_t<Wrt>>::p,
                 typename params_types<std::remove_const_t<Wrt>>::dp> const
-        parts{__builtin_addressof(seed), &by.p, &by.dp};
+        parts{__builtin_addressof(step), __builtin_addressof(adjoint), __builtin_addressof(seed), &by.p, &by.dp};
     auto&& from = bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp);
     auto const at_seed = [&](lent_state<State> x) -> decltype(auto) {
       watch.check("cairn::gradient");

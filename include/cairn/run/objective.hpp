@@ -131,6 +131,8 @@ struct term {
   static constexpr bool indexed = has_indexed_term<Fn, State, Params>;
   template <class State, class Bar, class Params, class DP>
   static constexpr bool derives = form_of_derivative<DF, State, Bar, Params, DP>() != term_form::none;
+  template <class Look>
+  void each_function(Look const& look) const { look(f), look(df); }
 };
 /// An object with `value` and `add_gradient`.
 template <class T>
@@ -152,6 +154,8 @@ struct term_of_object {
   static constexpr bool indexed = both::template indexed<State, Params>;
   template <class State, class Bar, class Params, class DP>
   static constexpr bool derives = both::template derives<State, Bar, Params, DP>;
+  template <class Look>
+  void each_function(Look const& look) const { look(object); }
 };
 /// An object with a member `add_gradient`, which is a template or overloaded in most cases: its name alone is looked
 /// for, by a base that has the same name.
@@ -212,6 +216,9 @@ class summed_terms : public objective_part {
   template <class State, class Bar, class Params, class DP>
   static constexpr bool derives = Term::template derives<State, Bar, Params, DP>;
   [[nodiscard]] step_index last_state() const noexcept { return terms_at_.last_state(); }
+  /// Calls look with the term and its derivative.
+  template <class Look>
+  void each_function(Look const& look) const { term_.each_function(look); }
 
  protected:
   summed_terms(Count count, Term term) : terms_at_{std::move(count)}, term_{std::move(term)} {}
@@ -307,6 +314,9 @@ class at_end : public detail::only_at_end {
   /// Whether the derivative accepts such states.
   template <class State, class Bar, class Params, class DP>
   static constexpr bool derives = term::template derives<State, Bar, Params, DP>;
+  /// Calls look with f and df.
+  template <class Look>
+  void each_function(Look const& look) const { term_.each_function(look); }
 
  private:
   term term_;
@@ -415,6 +425,9 @@ struct objective_sum : detail::objective_part {
   template <class State, class Params, class Scalar>
   static constexpr bool fits =
       First::template fits<State, Params, Scalar>&& Second::template fits<State, Params, Scalar>;
+  /// Calls look with the functions of both.
+  template <class Look>
+  void each_function(Look const& look) const { first.each_function(look), second.each_function(look); }
   /// Whether all terms have derivatives.
   static constexpr bool has_derivatives = First::has_derivatives && Second::has_derivatives;
   /// Whether the derivatives of both accept such states.

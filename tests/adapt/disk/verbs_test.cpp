@@ -89,6 +89,20 @@ long halfway() {
 cairn::disk_options const often{.commit_every = 1};
 std::string text(char const* from) { return from; }
 
+void shrink(numbers& x) {
+  for (double& v : x) v = 0.9 * v + 0.1 * v * v;
+}
+void pull_shrunk(numbers const& x, numbers& bar) {
+  for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= 0.9 + 0.2 * x[k];
+}
+void pull_as_if_linear(numbers const&, numbers& bar) {
+  for (double& v : bar) v *= 0.9;
+}
+double first_number(numbers const& x) { return x[0]; }
+double second_number(numbers const& x) { return x[1]; }
+void to_first(numbers const&, numbers& bar) { bar[0] += 1; }
+void to_second(numbers const&, numbers& bar) { bar[1] += 1; }
+
 }  // namespace
 
 TEST_CASE("a stopped run goes on from its record, in few more calls than were left") {
@@ -114,6 +128,40 @@ TEST_CASE("a finished run is answered from its record, with no sweep") {
   CHECK(run.report().resumed_at == 0);
   for (auto const& file : std::filesystem::directory_iterator{run.report().folder})
     CHECK(file.path().filename().string()[0] != 's');  // no checkpoint is left
+}
+TEST_CASE("other functions of the same program, of other types or of the same, are other runs") {
+  support::temporary const here;
+  disk const run{here.run()};
+  for (int process = 0; process < 2; ++process) {
+    auto const is = [&](disk_use used) { CHECK(run.report().used == (process == 0 ? disk_use::nothing : used)); };
+    auto const by = [&](auto const& back_by) {
+      CHECK(cairn::gradient(shrink, x0, plan, seed, back_by, run) ==
+            cairn::gradient(shrink, x0, cairn::in_memory{plan}, seed, back_by));
+      is(disk_use::record);
+    };
+    by(&pull_shrunk);
+    by(&pull_as_if_linear);
+    by([](numbers const& x, numbers& bar) { pull_shrunk(x, bar); });
+    by([](numbers const& x, numbers& bar) { pull_as_if_linear(x, bar); });
+    auto const ends_in = [&](auto const& loss, auto const& loss_back) {
+      auto const all = [&](auto const&... last) {
+        auto found = cairn::differentiate(cairn::model{&shrink, &pull_shrunk}, x0, last...);
+        return std::pair{found.value, std::move(found.state)};
+      };
+      cairn::at_end const end{loss, loss_back};
+      CHECK(all(plan, end, run) == all(cairn::in_memory{plan}, end));
+      is(disk_use::record);
+    };
+    ends_in(&first_number, &to_first);
+    ends_in(&second_number, &to_second);
+    auto const seeded = [&](numbers (*make)(numbers const&)) {
+      CHECK(cairn::gradient(shrink, x0, plan, make, &pull_shrunk, run) ==
+            cairn::gradient(shrink, x0, cairn::in_memory{plan}, make, &pull_shrunk));
+      is(disk_use::record);
+    };
+    seeded([](numbers const& x) { return x; });
+    seeded([](numbers const& x) { return numbers(x.size(), 1.0); });
+  }
 }
 TEST_CASE("another initial state, parameter, length, plan, key or step is another run") {
   support::temporary const here;

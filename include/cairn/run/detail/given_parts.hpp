@@ -11,6 +11,8 @@ struct no_terms {};
 template <class StepGiven, class AdjointGiven, class SeedGiven, class Params = no_params, class DP = no_params,
           class Objective = no_terms, class Terms = no_terms>
 struct given_parts {
+  StepGiven const* step;
+  AdjointGiven const* adjoint;
   SeedGiven const* seed;
   Params const* p = nullptr;
   DP* dp = nullptr;

@@ -72,13 +72,13 @@ struct parts_of<State, given_parts<Step, Adjoint, Seed, Params, DP, Objective, T
     return trust_in<Step, Adjoint, seed_captures, has_params>(keyed);
   }
 };
-/// By which the run is known: n, plan, x0, parameters, key, a seed that is a value, the objective's states, and what
-/// step 0 makes of x0.
+/// By which the run is known: n, plan, x0, parameters, key, which functions these are, a seed that is a value, the
+/// objective's states, and what step 0 makes of x0.
 template <class State, class Parts, class Plan, class Step, class X0>
 [[nodiscard]] run_id id_of_run(std::string const& key, Parts const& parts, Plan const& plan, Step& step, X0& x0) {
   id_sum sum;
   step_index const n = plan.steps();
-  sum.number(std::uint64_t{1});  // the format
+  sum.number(std::uint64_t{2});  // the format
   sum.number(n);
   auto const print = fingerprint(plan);
   sum.number(print.high);
@@ -97,6 +97,10 @@ template <class State, class Parts, class Plan, class Step, class X0>
     for (step_index i = 0; i <= n; ++i)
       parts.objective->each_count(i, [&](std::size_t count) { sum.number(std::uint64_t(count)); });
   write_state(key, sum);
+  add_function(sum, *parts.step);
+  add_function(sum, *parts.adjoint);
+  if constexpr (!of::seed_is_known) add_function(sum, *parts.seed);
+  if constexpr (of::has_objective) add_function(sum, *parts.objective);
   if (n > 0) add_first_step<State>(sum, step, x0);
   return sum.value();
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file trust.hpp  What of another process may be used: only what is known to be the same there.
+#include <cstdint>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <cairn/core/recorded.hpp>
 #include <cairn/core/forms.hpp>
@@ -21,38 +23,105 @@ struct reads_only : Fn {
 
 namespace detail {
 
-/// Whether a function has no variables of its own: whatever it does, it does in every process. Static variables cannot
-/// be seen.
+/// What is known of a function: whether it has no variables of its own, so that whatever it does, it does in every
+/// process; and of what others it is made. Static variables cannot be seen.
 template <class T> struct captures {
   static constexpr bool nothing = std::is_empty_v<T> || std::is_function_v<std::remove_pointer_t<T>>;
+  template <class Look>
+  static void each(T const&, Look const&) noexcept {}
 };
 template <class T> struct captures<T const> : captures<T> {};
 template <class T> struct captures<T&> : captures<T> {};
 template <class... T> inline constexpr bool capture_nothing = (captures<T>::nothing && ...);
-template <class Fn> struct captures<reads_only<Fn>> { static constexpr bool nothing = true; };
-template <adjoint_form Form, class Fn> struct captures<tagged<Form, Fn>> : captures<Fn> {};
+/// A callable of the library that names the types of those of which it is made.
+template <class Made> struct made_of_functions;
+template <class... T> struct made_of_functions<void (*)(T...)> { static constexpr bool nothing = capture_nothing<T...>; };
+template <class T>
+  requires requires { typename T::functions; }
+struct captures<T> : made_of_functions<typename T::functions> {
+  template <class Look>
+  static void each(T const& f, Look const& look) { f.each_function(look); }
+};
+template <class Fn> struct captures<reads_only<Fn>> {
+  static constexpr bool nothing = true;
+  template <class Look>
+  static void each(Fn const&, Look const&) noexcept {}
+};
+template <adjoint_form Form, class Fn> struct captures<tagged<Form, Fn>> {
+  static constexpr bool nothing = captures<Fn>::nothing;
+  template <class Look>
+  static void each(tagged<Form, Fn> const& f, Look const& look) { look(f.call); }
+};
 template <class Record, class Reverse, class Restart>
 struct captures<recorded<Record, Reverse, Restart>> {
   static constexpr bool nothing = capture_nothing<Record, Reverse, Restart>;
+  template <class Look>
+  static void each(recorded<Record, Reverse, Restart> const& f, Look const& look) {
+    look(f.record), look(f.reverse), look(f.restart);
+  }
 };
 template <class Record, class Reverse>
-struct captures<recorded<Record, Reverse, void>> { static constexpr bool nothing = capture_nothing<Record, Reverse>; };
+struct captures<recorded<Record, Reverse, void>> {
+  static constexpr bool nothing = capture_nothing<Record, Reverse>;
+  template <class Look>
+  static void each(recorded<Record, Reverse, void> const& f, Look const& look) { look(f.record), look(f.reverse); }
+};
 template <class Adjoint, class Hook>
 struct captures<hooked_adjoint<Adjoint, Hook>> {
   static constexpr bool nothing = capture_nothing<Adjoint, Hook>;
+  template <class Look>
+  static void each(hooked_adjoint<Adjoint, Hook> const& f, Look const& look) { look(*f.adjoint), look(*f.hook); }
 };
 template <class Reverse, class Hook>
-struct captures<hooked_reverse<Reverse, Hook>> { static constexpr bool nothing = capture_nothing<Reverse, Hook>; };
+struct captures<hooked_reverse<Reverse, Hook>> {
+  static constexpr bool nothing = capture_nothing<Reverse, Hook>;
+  template <class Look>
+  static void each(hooked_reverse<Reverse, Hook> const& f, Look const& look) { look(*f.reverse), look(*f.hook); }
+};
 template <class Step, class Adjoint, class Bar>
-struct captures<model<Step, Adjoint, Bar>> { static constexpr bool nothing = capture_nothing<Step, Adjoint>; };
-template <class Fn, class DF> struct captures<at_end<Fn, DF>> {
+struct captures<model<Step, Adjoint, Bar>> {
+  static constexpr bool nothing = capture_nothing<Step, Adjoint, Bar>;
+  template <class Look>
+  static void each(model<Step, Adjoint, Bar> const& f, Look const& look) { look(f.step), look(f.adjoint), look(f.bar); }
+};
+template <class Term> struct captures_in_terms {
+  template <class Look>
+  static void each(Term const& f, Look const& look) { f.each_function(look); }
+};
+template <class Fn, class DF> struct captures<at_end<Fn, DF>> : captures_in_terms<at_end<Fn, DF>> {
   static constexpr bool nothing = capture_nothing<Fn, DF>;
 };
-template <class Fn, class DF> struct captures<at_every<Fn, DF>> : captures<at_end<Fn, DF>> {};
-template <class Fn, class DF> struct captures<at_states<Fn, DF>> : captures<at_end<Fn, DF>> {};
-template <class First, class Second> struct captures<objective_sum<First, Second>> {
+template <class Fn, class DF> struct captures<at_every<Fn, DF>> : captures_in_terms<at_every<Fn, DF>> {
+  static constexpr bool nothing = capture_nothing<Fn, DF>;
+};
+template <class Fn, class DF> struct captures<at_states<Fn, DF>> : captures_in_terms<at_states<Fn, DF>> {
+  static constexpr bool nothing = capture_nothing<Fn, DF>;
+};
+template <class First, class Second>
+struct captures<objective_sum<First, Second>> : captures_in_terms<objective_sum<First, Second>> {
   static constexpr bool nothing = capture_nothing<First, Second>;
 };
+
+/// In every process the same for the same type, or nearly: types without linkage in two files may share a name.
+template <class T>
+[[nodiscard]] char const* name_of_type() noexcept {
+#if defined(__GXX_RTTI) || defined(__cpp_rtti)
+  return typeid(T).name();
+#else
+  return __PRETTY_FUNCTION__;
+#endif
+}
+inline void first_of_program() noexcept {}
+/// Adds which function this is: its type; a pointer by its place in the program.
+template <class Sum, class T>
+void add_function(Sum& sum, T const& f) {
+  char const* const name = name_of_type<T>();
+  sum(name, __builtin_strlen(name));
+  if constexpr (std::is_function_v<std::remove_pointer_t<T>>) {
+    std::decay_t<T> const pointer = f;
+    sum.number(reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(&first_of_program));
+  } else captures<T>::each(f, [&sum](auto const& part) { add_function(sum, part); });
+}
 
 /// What may be used of a stopped process.
 struct trust {
