@@ -111,6 +111,7 @@ template <class Record>
 struct step_records {
   std::vector<Record> all;
   std::uint64_t loops = 0;
+  bool given = false;  ///< they are from elsewhere, and no loop has begun with them
 
   [[nodiscard]] Record const& at(step_index i) const {
     if (std::size_t(i) >= all.size())
@@ -161,6 +162,9 @@ struct recalling {
   using called = std::remove_reference_t<Fn>;
   kept_callable<Fn> kept;
   step_records<Record> const* records;
+  using functions = void (*)(called&);
+  template <class Look>
+  void each_function(Look const& look) const { look(*kept); }
 
   template <class State, class Params>
   static consteval bool record_with() { return recalled_with<called, Record, arguments<State&>, Params const&>::fits; }
@@ -326,6 +330,11 @@ class adaptive {
     }
     /// Called by executors, once before each loop.
     void begin(detail::loop_begins) const { owner_->begin(loop_); }
+    /// For a run on disk.
+    [[nodiscard]] detail::step_records<Record>& choices() const noexcept { return owner_->records_; }
+    using functions = void (*)(First, Again);  ///< of which it is made
+    template <class Look>
+    void each_function(Look const& look) const { look(owner_->first_), look(owner_->again_); }  ///< calls look with them
 
    private:
     friend adaptive;
@@ -344,14 +353,14 @@ class adaptive {
   /// loop, and if a second loop begins with this step: it would repeat the choices of the first
   [[nodiscard]] repeatable step() noexcept {
     records_.all.clear();
-    given_ = false;
+    records_.given = false;
     return {*this, ++records_.loops};
   }
   /// The same with the records of steps that have run before, in another process for example: these steps repeat them,
   /// and later ones choose. For `resume`, and for a loop that is to repeat what another one chose.
   [[nodiscard]] repeatable step(std::vector<Record> records) noexcept {
     records_.all = std::move(records);
-    given_ = true;
+    records_.given = true;
     return {*this, ++records_.loops};
   }
   /// Adds the record of the step as last argument of an adjoint, or of the `record` of a recording adjoint: `f(x, bar[,
@@ -378,7 +387,7 @@ class adaptive {
   }
   void begin(std::uint64_t loop) {
     check_loop(loop, 0);
-    if (!records_.all.empty() && !std::exchange(given_, false))
+    if (!records_.all.empty() && !std::exchange(records_.given, false))
       throw invalid_call{"cairn::adaptive",
                          "a second loop begins with this step, and would repeat what the first one chose",
                          {{"records", records_.all.size()}},
@@ -409,7 +418,6 @@ class adaptive {
   First first_;
   Again again_;
   detail::step_records<Record> records_;
-  bool given_ = false;  // the records were given, and no loop has begun with them
 };
 
 }  // namespace cairn

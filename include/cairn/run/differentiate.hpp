@@ -172,9 +172,18 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
     if constexpr (is_run_while<Place>) {
       using asked = asked_with<std::remove_const_t<decltype(place.keep_going)> const, State, Wrt>;
       auto const go = [&](auto&& keep_going) {
-        auto loop = checkpointed_while(step, x0, keep_going, place.plan,
-                                       std::forward<Last>(last)...);
-        memory.result.state = loop.reverse(at_seed, adjoint);
+        auto const with = [&](auto&&... given) {
+          auto loop = checkpointed_while(step, x0, keep_going, place.plan, std::forward<decltype(given)>(given)...);
+          memory.result.state = loop.reverse(at_seed, adjoint);
+        };
+        if constexpr (!kept_on_disk<Last...>) with(std::forward<Last>(last)...);
+        else {
+          using asked_for = std::remove_reference_t<decltype(place.keep_going)>;
+          given_parts<ModelType, ModelType, Objective, ParamsGiven, ParamsGiven, Objective,
+                      typename decltype(sweep)::losses_type, asked_for> const
+              parts{&m, &m, &objective, &p, &dp, &objective, &sweep.terms(), __builtin_addressof(place.keep_going)};
+          with(known_by(std::forward<Last>(last), parts)...);
+        }
       };
       if constexpr (no_p<ParamsGiven>) go(place.keep_going);
       else go(asked{place.keep_going, p});
@@ -247,7 +256,7 @@ template <class ModelType, class X0, class ParamsGiven, class Place, class Objec
     else if constexpr (!check_sweep_options<State, options_asked<State, Plan, Last...>>()) return false;
     else if constexpr (!check_wrt<Wrt>()) return false;
     else if constexpr (!check_adjoint<AdjointF, State, Bar, Wrt>()) return false;
-    else if constexpr (!check_last<!may_stop, State, Plan, Last...>()) return false;
+    else if constexpr (!check_last_or_disk<State, Plan, Last...>()) return false;
     else
       return check_counted<State, Bar, Bar, shapes_with<Wrt>::template adjoint<AdjointF, State, Bar>().form, Place>();
   }

@@ -27,6 +27,14 @@ struct forward_by_plan {
     turn_only<Step> user{step};
     sweep.run_plan(step, user, observer);
   }
+  /// The same from a state that another process has left.
+  template <class State, class Sweep, class X0, class Plan, class Step, class Observer>
+  void go_on(Sweep& sweep, X0& x0, Plan const& plan, sweep_form form, Step& step, Observer& observer) const {
+    sweep.begin_again(x0, plan, {plan.steps(), 0, false}, form);
+    sweep.bring_live(step);
+    turn_only<Step> user{step};
+    sweep.run_rest(step, user, observer);
+  }
 };
 
 }  // namespace detail
@@ -40,7 +48,7 @@ struct forward_by_plan {
 template <class Step, class State, schedule Plan, class Workspace, class Observer, class Wrt = detail::no_wrt>
 class checkpointed_run {
   using work_type = std::remove_reference_t<Workspace>;
-  static constexpr bool checked = work_type::checked;
+  static constexpr bool checked = work_type::checked, on_disk = detail::outlives_process<typename work_type::store_type>;
 
  public:
   /// Runs the loop; use `checkpointed_loop` or `checkpointed_while`.
@@ -57,10 +65,16 @@ class checkpointed_run {
                          {{"tapes", tapes_of(plan)}},
                          "use cairn::gradient"};
     detail::sweep run{*work_, Forward::operation, options};
-    run.begin(*step_, std::forward<X0>(x0), plan, {.step = form, .keeps_run = true}, Forward::knows_length);
-    user_ = work_->users_.value;
+    static constexpr sweep_form kept{.step = form, .keeps_run = true};
     detail::params_in::hash(*work_) = by_.hash();
-    forward.template run<State>(run, *step_, *observer_);
+    bool was_there = false;
+    if constexpr (on_disk) was_there = goes_on(run, forward, x0, plan, kept);
+    if (!was_there) {
+      run.begin(*step_, std::forward<X0>(x0), plan, kept, Forward::knows_length);
+      forward.template run<State>(run, *step_, *observer_);
+    }
+    user_ = work_->users_.value;
+    if constexpr (on_disk) at_turn(run);
     run.remember_turn(plan);
     by_.check(Forward::operation);
     detail::end_report(*observer_, steps(), work_->slots_, step_calls());
@@ -121,7 +135,10 @@ class checkpointed_run {
     using Bar = detail::bar_type_with<Seed, State, Wrt>;
     if constexpr (!detail::check_adjoint<std::remove_reference_t<Adjoint>, State, Bar, Wrt>())
       return detail::refuse<typename detail::refused_bar<Seed, State>::type>();
-    else if constexpr (!detail::is_wrt<Wrt>) return reversed<Bar>(std::forward<Seed>(seed), adjoint);
+    else if constexpr (!detail::is_wrt<Wrt>) {
+      if constexpr (on_disk) mine("cairn::reverse").store().reverses_by(adjoint, static_cast<no_params*>(nullptr));
+      return reversed<Bar>(std::forward<Seed>(seed), adjoint);
+    }
     else return reversed_by<Bar>(std::forward<Seed>(seed), adjoint, by_.gradient());
   }
   /// The same with another place for the gradient with respect to the parameters.
@@ -229,16 +246,25 @@ class checkpointed_run {
     detail::check_plans_inside<State, Bar>(adjoint);
     detail::in_use const here{in_sweep_, "cairn::reverse"};
     detail::sweep run{mine("cairn::reverse"), "cairn::reverse"};
+    if constexpr (on_disk) work_->store().runs(*step_);
     to_the_turn(run);
     detail::reversal<State, Step, Adjoint, Bar, false> user{*step_, adjoint, run.tapes(), 0};
     run.seed(user.bar, std::forward<Seed>(seed));
+    step_index open = -1;
+    if constexpr (on_disk) open = work_->store().take_up(steps(), *user.bar);
     if constexpr (shape.form == adjoint_form::with_next) {
       run.states().allow_next();
-      run.states().final_becomes_next();
+      if (open < 0) run.states().final_becomes_next();
     }
-    if constexpr (checked && detail::takes_end_hash<Adjoint>) run.watched().final_is_end(steps());
+    if constexpr (checked && detail::takes_end_hash<Adjoint>)
+      if (open < 0) run.watched().final_is_end(steps());
     if constexpr (saved_state<State>) run.states().forget_final();
+    if constexpr (on_disk) {
+      if (open >= 0) run.skip_to(open, *step_);
+      else run.bring_back_turn(*step_);
+    }
     run.run_plan(*step_, user, *observer_);
+    if constexpr (on_disk) work_->store().ended(step_calls());
     run.ended();
     detail::end_report(*observer_, steps(), work_->slots_, step_calls());
     return std::move(*user.bar);
@@ -248,11 +274,31 @@ class checkpointed_run {
   Bar reversed_by(Seed&& seed, Adjoint& adjoint, DP& dp) {
     auto const& p = by_.params();
     by_.check("cairn::reverse");
+    if constexpr (on_disk) mine("cairn::reverse").store().reverses_by(adjoint, &dp);
     detail::set_zero(p, dp);
     auto back = detail::bind_adjoint<State, Bar>(adjoint, p, dp);
     Bar bar = reversed<Bar>(detail::bind_seed<State>(std::forward<Seed>(seed), p, dp), back);
     by_.check("cairn::reverse");
     return bar;
+  }
+
+  /// Goes on where another process was, if that was somewhere.
+  template <class Sweep, class Forward, class X0>
+  [[nodiscard]] bool goes_on(Sweep& run, Forward const& forward, X0& x0, Plan const& plan, sweep_form const& kept) {
+    auto& store = work_->store();
+    store.runs(*step_);
+    if (step_index const steps = store.turned_at(); steps >= 0 && run.begin_turned(x0, plan, steps, kept)) return true;
+    bool const there = store.goes_on();
+    if (there) forward.template go_on<State>(run, x0, plan, kept, *step_, *observer_);
+    return there;
+  }
+  template <class Sweep>
+  void at_turn(Sweep& run) {
+    auto& store = work_->store();
+    store.initial_is_in(run.states().initial());
+    if (work_->before_turn_is_missing_) return;
+    if constexpr (copied_state<State>) store.keep_final(steps(), std::as_const(run.states()).final_state());
+    else run.states().look_at_object([&](auto const& x) { store.keep_final(steps(), x); });
   }
 
   void collect(std::vector<std::pair<step_index, detail::stored_as<State> const*>>& found) const {
@@ -364,6 +410,10 @@ class checkpointed_run {
     detail::in_use const here{in_sweep_, "cairn::backward"};
     detail::sweep run{walked(pass), "cairn::backward"};
     detail::turn_only<Step> user{*step_};
+    if constexpr (on_disk) {
+      work_->store().runs(*step_);
+      run.bring_back_turn(*step_);
+    }
     run.run_plan(*step_, user, *observer_);
     run.goes_on();
   }
@@ -395,10 +445,24 @@ class checkpointed_run<Step, State, Plan, Workspace, Observer, Wrt>::backward_of
 namespace detail {
 
 /// Makes the run, in a workspace of its own, in the caller's, or over the caller's store.
-template <class StepF, class State, class Plan, class Wrt, class Forward, class Step, class X0, class... Last>
-[[nodiscard]] auto run_in_workspace(Forward forward, Step&& step, X0&& x0, Plan const& plan, Wrt const& by,
-                                    Last&&... last) {
+/// \param parts  what the caller gave, for a run on disk
+template <class StepF, class State, class Plan, class Wrt, class Forward, class Parts, class Step, class X0,
+          class... Last>
+[[nodiscard]] auto run_in_workspace(Forward forward, [[maybe_unused]] Parts const& parts, Step&& step, X0&& x0,
+                                    Plan const& plan, Wrt const& by, Last&&... last) {
   auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching, Asked asked) {
+    if constexpr (keeps_runs<Used>) {
+      using keeping = typename std::remove_cvref_t<Used>::keeps_runs;
+      auto store = [&] {
+        if constexpr (requires { used.parts; })
+          return keeping::template kept<State, StepF>(used.keeper, used.parts, step, x0, plan);
+        else return keeping::template kept<State, StepF>(used, parts, step, x0, plan);
+      }();
+      using Run = checkpointed_run<StepF, State, Plan,
+                                   workspace<State, Plan, decltype(store), workspace_options<Asked>>, Watching, Wrt>;
+      return Run{forward, std::forward<Step>(step),         std::forward<X0>(x0), plan,
+                 asked,   std::forward<Watching>(watching), by,                   std::move(store)};
+    } else {
     using Run =
         checkpointed_run<StepF, State, Plan, typename used_workspace<State, Plan, Asked, Used>::type, Watching, Wrt>;
     if constexpr (std::is_same_v<Used, own_workspace>)
@@ -407,8 +471,20 @@ template <class StepF, class State, class Plan, class Wrt, class Forward, class 
     else
       return Run{forward, std::forward<Step>(step),         std::forward<X0>(x0), plan,
                  asked,   std::forward<Watching>(watching), by,                   std::forward<Used>(used)};
+    }
   };
   return in_their_places<State, Plan>(run, std::forward<Last>(last)...);
+}
+
+/// What the caller of a verb that keeps its run gave.
+template <class Step, class Wrt, class KeepGoing = no_terms>
+[[nodiscard]] auto parts_of_run(Step& step, [[maybe_unused]] Wrt const& by, KeepGoing* keep_going = nullptr) {
+  using params = std::conditional_t<is_wrt<Wrt>, typename params_types<std::remove_const_t<Wrt>>::p, no_params>;
+  using parts = given_parts<Step, not_given_yet, not_given_yet, params, no_params, no_terms, no_terms, KeepGoing>;
+  parts all{__builtin_addressof(step), nullptr, nullptr};
+  if constexpr (is_wrt<Wrt>) all.p = &by.p;
+  all.keep_going = keep_going;
+  return all;
 }
 
 template <class Count>
@@ -460,7 +536,7 @@ template <class Step, class X0, class PlanGiven, class... Last>
   else if constexpr (!detail::check_no_fourth_number<detail::first_of_last<Last...>>())
     return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_run<Asked, X0>();
-  else if constexpr (!detail::check_last_arguments<State, Plan, Last...>()) return detail::refuse_run<Asked, X0>();
+  else if constexpr (!detail::check_last_or_disk<State, Plan, Last...>()) return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_counted<State, State, State, adjoint_form::one_step, PlanGiven>())
     return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_not_measured<PlanGiven>()) return detail::refuse_run<Asked, X0>();
@@ -471,13 +547,15 @@ template <class Step, class X0, class PlanGiven, class... Last>
     Plan const& found = detail::plan_from<State, State>(plan, x0, x0, form, options, detail::bytes_of_params(by));
     detail::predict<State, State>(found, std::as_const(x0), x0, form, options, detail::bytes_of_params(by), last...);
     detail::forward_by_plan const forward;
+    auto const parts = detail::parts_of_run(step, by);
     if constexpr (!detail::is_wrt<Wrt>)
-      return detail::run_in_workspace<StepF, State, Plan>(forward, std::forward<Step>(step), std::forward<X0>(x0),
-                                                          found, by, std::forward<Last>(last)...);
+      return detail::run_in_workspace<StepF, State, Plan>(forward, parts, std::forward<Step>(step),
+                                                          std::forward<X0>(x0), found, by, std::forward<Last>(last)...);
     else {
       auto bound = detail::bind_step<State>(StepF(std::forward<Step>(step)), by.p);
-      return detail::run_in_workspace<decltype(bound), State, Plan>(forward, std::move(bound), std::forward<X0>(x0),
-                                                                    found, by, std::forward<Last>(last)...);
+      return detail::run_in_workspace<decltype(bound), State, Plan>(forward, parts, std::move(bound),
+                                                                    std::forward<X0>(x0), found, by,
+                                                                    std::forward<Last>(last)...);
     }
   }
 }

@@ -185,6 +185,8 @@ struct only_at_end : objective_part {
   void running_gradient(State const&, Bar&, Params const&, DP&, step_index) const {}
   template <class Note>
   void each_count(step_index, Note&&) const noexcept {}
+  template <class Note>
+  void each_number(Note const&) const noexcept {}
   template <class State, class Params>
   static constexpr bool indexed = false;
   [[nodiscard]] step_index last_state() const noexcept { return 0; }
@@ -204,6 +206,9 @@ class summed_terms : public objective_part {
   }
   template <class Note>
   void each_count(step_index i, Note&& note) const { note(terms_at_(i)); }
+  /// Calls note with the numbers that say which states have a term.
+  template <class Note>
+  void each_number(Note const& note) const { terms_at_.each_number(note); }
   template <class State, class Params>
   static constexpr bool indexed = Term::template indexed<State, Params>;
   template <class State, class Params, class Emit>
@@ -230,6 +235,8 @@ struct every_kth {
   step_index k;
   [[nodiscard]] std::size_t operator()(step_index i) const noexcept { return i > 0 && i % k == 0; }
   [[nodiscard]] step_index last_state() const noexcept { return 0; }  // all loop lengths are accepted
+  template <class Note>
+  void each_number(Note const& note) const { note(step_index{-1}), note(k); }
 };
 /// A term at a state as often as it is listed.   \pre sorted
 struct listed_states {
@@ -245,6 +252,11 @@ struct listed_states {
     return to - from;
   }
   [[nodiscard]] step_index last_state() const noexcept { return all.empty() ? 0 : all.back(); }
+  template <class Note>
+  void each_number(Note const& note) const {
+    note(step_index(all.size()));
+    for (step_index const i : all) note(i);
+  }
 };
 /// Heapsort: `<algorithm>` would cost every user's build more than the rest of this header.
 inline void sort_states(std::vector<step_index>& all) {
@@ -425,6 +437,9 @@ struct objective_sum : detail::objective_part {
   template <class State, class Params, class Scalar>
   static constexpr bool fits =
       First::template fits<State, Params, Scalar>&& Second::template fits<State, Params, Scalar>;
+  /// Calls note with the numbers that say which states have a term of either.
+  template <class Note>
+  void each_number(Note const& note) const { first.each_number(note), second.each_number(note); }
   /// Calls look with the functions of both.
   template <class Look>
   void each_function(Look const& look) const { first.each_function(look), second.each_function(look); }

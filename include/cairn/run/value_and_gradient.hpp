@@ -39,9 +39,11 @@ class value_and_gradient {
   /// The value, and the gradient with respect to x0 and p. \param last  as for `differentiate`, without a workspace
   template <class X0, class Params, class... Last>
   auto const& operator()(X0&& x0, Params const& p, Last&&... last) {
-    return run(x0, p, std::forward<Last>(last)...);
+    static constexpr no_params none{};
+    if constexpr (detail::keeps_runs<Params const&>) return run(x0, none, p, std::forward<Last>(last)...);
+    else return run(x0, p, std::forward<Last>(last)...);
   }
-  /// The same without parameters.
+  /// The same without parameters; a run on disk may follow x0.
   template <class X0>
   auto const& operator()(X0&& x0) {
     static constexpr no_params none{};
@@ -56,14 +58,22 @@ class value_and_gradient {
     using State = std::remove_const_t<X0>;
     using Plan = typename detail::plan_of_place<Place>::type;
     using kept = detail::kept_sweeps<Model, State, Params, Plan>;
-    if constexpr (!detail::check_differentiated<Model, X0&, Params, Place, Objective, workspace<State, Plan>&,
-                                                Last...>())
-      return detail::refuse<derivatives<State, Params> const*>();
+    constexpr bool fits = [] {
+      if constexpr (detail::kept_on_disk<Last...>)
+        return detail::check_differentiated<Model, X0&, Params, Place, Objective, Last...>();
+      else
+        return detail::check_differentiated<Model, X0&, Params, Place, Objective, workspace<State, Plan>&, Last...>();
+    }();
+    if constexpr (!fits) return detail::refuse<derivatives<State, Params> const*>();
     else {
       kept& all = kept_.template get<kept>();
       if constexpr (!detail::is_run_while<Place>)
         detail::check_reached(detail::steps_of(place_), objective_.last_state());
-      detail::differentiate_into(all.memory, model_, x0, p, place_, objective_, all.work, std::forward<Last>(last)...);
+      if constexpr (detail::kept_on_disk<Last...>)  // it has a workspace of its own
+        detail::differentiate_into(all.memory, model_, x0, p, place_, objective_, std::forward<Last>(last)...);
+      else
+        detail::differentiate_into(all.memory, model_, x0, p, place_, objective_, all.work,
+                                   std::forward<Last>(last)...);
       return std::as_const(all.memory.result);
     }
   }

@@ -137,13 +137,14 @@ template <class Step, class X0, class KeepGoing, class Params, class... Last>
       };
       return detail::ranks_first(run, std::forward<Last>(last)...);
     }
-  } else if constexpr (!detail::check_last_arguments<State, Open, Last...>()) return detail::refuse_run<Refused, X0>();
+  } else if constexpr (!detail::check_last_or_disk<State, Open, Last...>()) return detail::refuse_run<Refused, X0>();
   else {
     auto const by = detail::last_of<detail::last_kind::params, State, Open>(detail::no_wrt{}, last...);
     detail::predict_nothing<State, Open>(last...);
+    auto const parts = detail::parts_of_run(step, by, __builtin_addressof(keep_going));
     if constexpr (!detail::is_wrt<Wrt>) {
       using Kept = detail::kept_step<StepF, State>;
-      return detail::run_in_workspace<Kept, State, Open>(detail::forward_until{keep_going},
+      return detail::run_in_workspace<Kept, State, Open>(detail::forward_until{keep_going}, parts,
                                                          detail::as_kept<Kept>(std::forward<Step>(step)),
                                                          std::forward<X0>(x0), Open{plan}, by,
                                                          std::forward<Last>(last)...);
@@ -151,7 +152,7 @@ template <class Step, class X0, class KeepGoing, class Params, class... Last>
       auto bound = detail::bind_step<State>(StepF(std::forward<Step>(step)), by.p);
       using Kept = detail::kept_step<decltype(bound), State>;
       Asked asked{keep_going, by.p};
-      return detail::run_in_workspace<Kept, State, Open>(detail::forward_until{asked},
+      return detail::run_in_workspace<Kept, State, Open>(detail::forward_until{asked}, parts,
                                                          detail::as_kept<Kept>(std::move(bound)),
                                                          std::forward<X0>(x0), Open{plan}, by,
                                                          std::forward<Last>(last)...);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file disk.hpp  Checkpoints on disk, and sweeps that go on after their process was killed.
+#include <memory>
 #include <string>
 #include <utility>
+#include <cairn/adapt/disk/detail/kept_files.hpp>
 #include <cairn/adapt/disk/detail/run_on_disk.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
 
@@ -26,7 +28,7 @@ class disk {
   /// \param path  of a folder, made if it is not there, whose parent exists
   explicit disk(std::string path, disk_options options = {}) : path_{std::move(path)}, options_{std::move(options)} {}
   /// About the last run.
-  [[nodiscard]] disk_report const& report() const noexcept { return report_; }
+  [[nodiscard]] disk_report const& report() const noexcept { return *report_; }
 
   /// Runs a sweep; called by the verbs.
   struct keeps_runs {
@@ -37,15 +39,20 @@ class disk {
     /// One sweep, with what the verb was given.
     template <class Bar, class State, class Plan, class Parts, class Step, class X0, class... Rest>
     static Bar sweep(disk const& on, Parts const& parts, Step& step, X0& x0, Plan const& plan, Rest&&... rest) {
-      return detail::sweep_on_disk<Bar, State>(on.path_, on.options_, on.report_, parts, step, x0, plan,
+      return detail::sweep_on_disk<Bar, State>(on.path_, on.options_, *on.report_, parts, step, x0, plan,
                                                std::forward<Rest>(rest)...);
+    }
+    /// The store of a run that is kept.   \tparam Step  as the run keeps it
+    template <class State, class Step, class Parts, class StepNow, class X0, class Plan>
+    static auto kept(disk const& on, Parts const& parts, StepNow& step, X0& x0, Plan const& plan) {
+      return detail::kept_files<State, Step, Parts, X0>{on.path_, on.options_, on.report_, parts, step, x0, plan};
     }
   };
 
  private:
   std::string path_;
   disk_options options_;
-  mutable disk_report report_;
+  std::shared_ptr<disk_report> report_ = std::make_shared<disk_report>();  // a kept run may outlive its `disk`
 };
 
 }  // namespace cairn

@@ -47,6 +47,20 @@ class copied_states : public sweep_memory<State, Store> {
     x0_ = address_of(x0);
     live_ = final_ = next_ = no_frame;
     memory::begin_again(setup, setup.held_back);
+    if (!keeps_run_) return;
+    initial_ = pool_.take();
+    pool_.copy_in(x0, initial_);
+    pool_.set_at(initial_, 0);
+    x0_ = nullptr;
+  }
+
+  /// State n, the final one, comes from the store. Returns false if that cannot read it.
+  [[nodiscard]] bool read_final(step_index n) {
+    pool_.copy_in(std::as_const(pool_).state(initial_), final_ = pool_.take());
+    pool_.set_at(final_, -1);
+    bool const read = this->store().read_final(n, pool_.state(final_));
+    if (read) pool_.set_at(final_, n);
+    return read;
   }
 
   template <class Step>

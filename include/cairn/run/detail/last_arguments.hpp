@@ -43,8 +43,8 @@ template <bool OnDisk, class State, class Plan, class... Last>
 [[nodiscard]] consteval bool check_last() {
   constexpr bool here = OnDisk || !kept_on_disk<Last...>;
   static_assert(here,
-                "cairn: cairn::disk stands in gradient and differentiate with a plan of known length; elsewhere give a "
-                "store of your own");
+                "cairn: cairn::disk goes on by itself: give it to the verb with which the loop begins, such as "
+                "cairn::gradient, in the place of a workspace");
   constexpr bool known = count_of_last<last_kind::unknown, State, Plan, Last...> == 0;
   constexpr bool once = count_of_last<last_kind::work, State, Plan, Last...> < 2 &&
                         count_of_last<last_kind::observer, State, Plan, Last...> < 2 &&

@@ -64,17 +64,17 @@ struct place_fit {
 /// after it anywhere between the reverse that left `open` steps and the next one. Of several such places the first. A
 /// plan with tapes is not searched, because the tapes of a stopped sweep are gone.
 /// Cost: a walk up to there.
-/// \param cursor  of the plan; before the turn also that of a loop of unknown length
+/// \param cursor  of the plan, at its start or its turn; before the turn also that of a loop of unknown length
 /// \param held_in  held_in(slot) returns the state in a slot, negative for none
-template <class Cursor, class HeldIn>
+/// \param expected_in  expected_in(slot) returns the state that the plan has there where the cursor is
+template <class Cursor, class HeldIn, class ExpectedIn>
 [[nodiscard]] place_in_plan find_place(Cursor cursor, step_index steps, step_index open, bool turned, slot_index slots,
-                                       HeldIn held_in) {
+                                       HeldIn held_in, ExpectedIn expected_in) {
   table<step_index> expected(entries_for(slots));
   place_fit now, best;
   step_index last = 0;
   for (slot_index slot = 0; slot < slots; ++slot) {
-    expected[std::size_t(slot)] = -1;
-    now.count(held_in(slot), -1, 1);
+    now.count(held_in(slot), expected[std::size_t(slot)] = expected_in(slot), 1);
     if (held_in(slot) > last) last = held_in(slot);
   }
   place_in_plan place;

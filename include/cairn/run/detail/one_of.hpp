@@ -49,6 +49,9 @@ template <bool... Is, class Otherwise, class... Rest>
 template <class T>
 concept keeps_runs = requires { typename std::remove_cvref_t<T>::keeps_runs; };
 template <class... Last> inline constexpr bool kept_on_disk = (keeps_runs<Last> || ... || false);
+/// The store of a run that goes on where another process was.
+template <class Store>
+concept outlives_process = requires(Store& store) { { store.goes_on() } -> std::same_as<bool>; };
 
 /// An argument with which several processes run a sweep together, such as `collective` of the adapter for MPI. Its
 /// member type `together` has run(ranks, operation, plan, run, last...), which calls run(last...) in their way;

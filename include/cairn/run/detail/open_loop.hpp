@@ -78,6 +78,15 @@ struct forward_until {
     auto&& states = sweep.watched();
     open_sweep{sweep.cursor(), states, step, user, observer, sweep.status()}.go(from);
   }
+  /// The same from a state that another process has left.
+  template <class State, class Sweep, class X0, class Plan, class Form, class Step, class Observer>
+  void go_on(Sweep& sweep, X0& x0, Plan const& plan, Form form, Step& step, Observer& observer) const {
+    sweep.begin_again(x0, plan, {-1, 0, false}, form);
+    step_index const from = sweep.begins_at();
+    sweep.bring_live(step);
+    run<State>(sweep, step, observer, from);
+    sweep.turned_again();
+  }
 };
 
 }  // namespace cairn::detail

@@ -46,6 +46,15 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
     else keep_initial();
   }
 
+  /// State n, the final one, comes from the store. Returns false if that cannot read it.
+  [[nodiscard]] bool read_final(step_index n) {
+    snapshot made{};
+    if (!this->store().read_final(n, made)) return false;
+    object_.restore(made);
+    object_.reaches_final();
+    return true;
+  }
+
   template <class Step>
   void advance(Step& step, step_index from, step_index to, step_index& failed) {
     unpark();

@@ -160,7 +160,7 @@ class sweep {
     if constexpr (is_open_plan<Plan>) {
       if (at.turned) check_same_plan(plan, at);
     } else check_same_plan(plan, at);
-    if (at.turned && ends_ == object_ends::at_final)
+    if (at.turned && !form.keeps_run && ends_ == object_ends::at_final)
       throw invalid_call{"cairn::resume",
                          "a resumed sweep does not pass through the final state, and cannot leave the object there",
                          {},
@@ -179,8 +179,8 @@ class sweep {
     status().turned = at.turned;
     if constexpr (checked) {
       // This workspace hashed the states in frames; a store that outlives them may hold anything.
-      if (at.turned) ledger().begin_again(check_setup(plan, false, true), at.open, keeps_frames<store_type>);
-      else ledger().begin(check_setup(plan, false, !is_open_plan<Plan>));
+      if (at.turned) ledger().begin_again(check_setup(plan, form.keeps_run, true), at.open, keeps_frames<store_type>);
+      else ledger().begin(check_setup(plan, form.keeps_run, !is_open_plan<Plan>));
       check_initial_state(given);
     }
     sweep_setup setup = setup_for(plan, form);
@@ -198,6 +198,51 @@ class sweep {
     slot_index const shared = !at.turned ? slot_of_initial(plan, form) : no_slot;
     replan([&](slot_index slot) { return slot == shared ? unusable_slot : states().state_in(slot); },
            [this](slot_index slot) { return work_.tier_of_(slot); });
+  }
+  /// A kept run stands at its turn, with the final state that another process has left; the state before the turn is
+  /// made when it is needed. Returns false if the final state cannot be read.
+  template <class X0>
+  [[nodiscard]] bool begin_turned(X0& x0, Plan const& plan, step_index steps, sweep_form form) {
+    begin_again(x0, plan, {steps, steps, true}, form);
+    notes_stop_ = false;
+    if (!states().read_final(steps)) return false;
+    if (work_.on_rest_) work_.walk_ = plan.walk();  // not used
+    status().turned_at = live_wanted_ >= 0 ? live_wanted_ : steps > 0 ? steps - 1 : 0;
+    work_.before_turn_is_missing_ = live_wanted_ >= 0;
+    live_wanted_ = -1;
+    return true;
+  }
+  /// Makes the state before the turn, if that is still missing.
+  template <class Step>
+  void bring_back_turn(Step& step) {
+    if (std::exchange(work_.before_turn_is_missing_, false)) live_wanted_ = status().turned_at;
+    bring_live(step);
+  }
+  /// At the turn of a kept run: another process has reversed all steps but [0, open).
+  template <class Step>
+  void skip_to(step_index open, Step& step) {
+    work_.before_turn_is_missing_ = false;
+    status().open = open;
+    if constexpr (checked) ledger().reversed(open);
+    table<stored_state> expected(entries_for(work_.slots_));
+    for (slot_index slot = 0; slot < work_.slots_; ++slot) {
+      auto const& held = states().held()[std::size_t(slot)];
+      expected[std::size_t(slot)] = {slot, held.at < -1 ? missing(held.at) : held.at, held.where};
+    }
+    if (!work_.on_rest_)
+      walk_to(find_place(
+                  *work_.walk_, work_.steps_, open, true, work_.slots_,
+                  [this](slot_index slot) { return states().now_in(slot); },
+                  [&expected](slot_index slot) { return expected[std::size_t(slot)].state; }),
+              expected);
+    for (stored_state const& one : expected) {
+      auto const& held = states().held()[std::size_t(one.slot)];
+      if (held.at >= 0 && (held.at >= open || (!work_.on_rest_ && held.at != one.state)))
+        watched().drop({one.slot, held.where});
+      if (!work_.on_rest_) states().expect({one.slot, one.where}, one.state);
+    }
+    if (work_.on_rest_) replan_around_held();
+    else bring_live(step);
   }
   /// Brings the state back that a resumed sweep needs first.
   template <class Step>
@@ -279,6 +324,7 @@ class sweep {
   template <class Step>
   void rewind(Step& step) {
     step_index failed = 0;
+    work_.before_turn_is_missing_ = false;
     status().open = work_.steps_;
     states().finish_saves();
     if constexpr (takes_shape<store_type>) states().note_shape(shape(states().final_state(), true));
@@ -324,7 +370,7 @@ class sweep {
     work_.steps_ = plan.steps();
     work_.leaf_ = plan.leaf();
     work_.slots_ = plan.slots();
-    work_.on_rest_ = false;
+    work_.on_rest_ = work_.before_turn_is_missing_ = false;
     work_.unfinished_ = true;
     work_.initial_hash_ = 0;
     status() = {};
@@ -400,17 +446,14 @@ class sweep {
   /// Goes on with the plan itself, at the place that fits best to what the store still holds; what is missing there is
   /// made again when the plan asks for it. Returns false if the plan has no such place.
   bool goes_on_in(Plan const& plan, resumed_at const& at) {
-    place_in_plan const place = find_place(plan.walk(), at.steps, at.open, at.turned, plan.slots(),
-                                           [this](slot_index slot) { return states().now_in(slot); });
+    place_in_plan const place = find_place(
+        plan.walk(), at.steps, at.open, at.turned, plan.slots(), [this](slot_index slot) { return states().now_in(slot); },
+        [](slot_index) { return step_index{-1}; });
     if (!place.found) return false;
     work_.walk_ = plan.walk();
     table<stored_state> expected(entries_for(plan.slots()));
     for (stored_state& one : expected) one = {no_slot, -1};
-    for (std::uint64_t k = 0; k < place.actions; ++k) {
-      action const a = (*work_.walk_).next();
-      if (a.kind == action_kind::save) expected[std::size_t(a.slot)] = {a.slot, a.from, a.where};
-      else if (a.kind == action_kind::drop) expected[std::size_t(a.slot)].state = -1;
-    }
+    walk_to(place, expected);
     if constexpr (states_type::makes_again) {
       for (stored_state const& one : expected)
         if (one.slot != no_slot) states().expect({one.slot, one.where}, one.state);
@@ -420,8 +463,16 @@ class sweep {
         whole = whole && states().now_in(slot) == expected[std::size_t(slot)].state;
       if (!whole) return begins_anew(plan);
     }
-    live_wanted_ = place.live;
     return true;
+  }
+  /// The cursor goes on to a place, and `expected` becomes what the slots should hold there.
+  void walk_to(place_in_plan const& place, table<stored_state>& expected) {
+    for (std::uint64_t k = 0; k < place.actions; ++k) {
+      action const a = (*work_.walk_).next();
+      if (a.kind == action_kind::save) expected[std::size_t(a.slot)] = {a.slot, a.from, a.where};
+      else if (a.kind == action_kind::drop) expected[std::size_t(a.slot)].state = -1;
+    }
+    live_wanted_ = place.live;
   }
   /// The slot whose frame the initial state of an object takes, which is kept beside the other slots of a new plan for the
   /// rest; no_slot if the sweep has a frame for it.

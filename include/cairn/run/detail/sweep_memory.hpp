@@ -184,6 +184,8 @@ class sweep_memory {
   }
   /// The frame of a kept state, or no_frame if the store keeps no frames.
   [[nodiscard]] frame_id frame_of(checkpoint_record const& held) const noexcept { return frame_in(held.slot); }
+  /// The frame of the initial state, if it is kept to the end; otherwise no_frame.
+  [[nodiscard]] frame_id initial() const noexcept { return initial_; }
   /// The frame of the latest state at or before i that is still held; in a kept run there always is one, that of the
   /// initial state.
   [[nodiscard]] frame_id before(step_index i) const noexcept {
@@ -247,7 +249,7 @@ class sweep_memory {
   /// Continues with the content of the slots; all other owners lose their frames.
   void begin_again(sweep_setup const& setup, slot_index held_back) {
     finish_saves();
-    keeps_run_ = false;
+    keeps_run_ = setup.keeps_run;
     resumed_ = true;
     initial_ = no_frame;
     if constexpr (takes_shape<store_type>) tell_store(setup.shape, true);

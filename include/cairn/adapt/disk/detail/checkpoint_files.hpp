@@ -8,6 +8,7 @@
 #include <vector>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/core/detail/state_hash.hpp>
+#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/store/store.hpp>
@@ -23,8 +24,10 @@ class checkpoint_files {
 
   /// \param first  a state from which others are made that have no default constructor; may be null otherwise
   /// \param state_bytes  of a state in its file
-  checkpoint_files(run_folder& folder, Journal& journal, Value const* first, std::uint64_t state_bytes)
-      : folder_{folder}, journal_{journal}, first_{first}, state_bytes_{state_bytes} {}
+  /// \param all_files  also the slots that the plan has in memory are files
+  checkpoint_files(run_folder& folder, Journal& journal, Value const* first, std::uint64_t state_bytes,
+                   bool all_files = false)
+      : folder_{folder}, journal_{journal}, first_{first}, state_bytes_{state_bytes}, all_files_{all_files} {}
   checkpoint_files(checkpoint_files const&) = delete;
 
   void begin(sweep_shape const& shape) {
@@ -32,16 +35,16 @@ class checkpoint_files {
     if (!shape.resumed || anew) slots_.assign(std::size_t(shape.slots), {});
     in_memory_ = 0;
     for (slot_index slot = 0; slot < shape.slots; ++slot)
-      if (shape.tier_of(slot) == tier::memory) ++in_memory_;  // a plan may not know which, and then counts all of them
+      if (in_memory(shape.tier_of(slot))) ++in_memory_;  // a plan may not know which, and then counts all of them
     if (shape.resumed && anew)
       folder_.each_checkpoint([&](slot_index slot, file_head const& head) {
-        if (slot < shape.slots) record(slot) = {step_index(head.step), no_frame, head.stored + sizeof head};
+        if (slot < shape.slots && journal_.may_use(head)) record(slot) = {step_index(head.step), no_frame, head.stored + sizeof head};
       });
     if (!anew || in_memory_ == shape.slots) return;
     std::uint64_t each = state_bytes_;
     auto count = [&each](void const*, std::size_t more) { each += more; };
-    journal_.write_beside(count);
-    folder_.reserve(shape.slots, each, [&](slot_index slot) { return shape.tier_of(slot) != tier::memory; });
+    journal_.write_beside(count, 0);
+    folder_.reserve(shape.slots, each, [&](slot_index slot) { return !in_memory(shape.tier_of(slot)); });
   }
   [[nodiscard]] slot_index extra_frames() const noexcept { return in_memory_; }
   [[nodiscard]] frame_id frame(slot_index slot) const noexcept { return record(slot).frame; }
@@ -58,29 +61,42 @@ class checkpoint_files {
   template <class Frames>
   [[nodiscard]] bool save(Frames& frames, place where, step_index i, frame_id k) {
     auto& slot = record(where.slot);
-    if (where.where == tier::memory) {
+    if (in_memory(where.where)) {
       frames.keep(k);
       slot.frame = k;
       return true;
     }
     slot.at = -1;
-    Value const& state = std::as_const(frames).state(k);
-    std::uint64_t hash = 0;
-    if constexpr (hashable<Value>) hash = hash_of(state);
-    slot.bytes = sizeof(file_head);
-    int const error = folder_.write_slot(where.slot, i, hash, [&](auto& sink) {
-      write_state(state, sink);
-      journal_.write_beside(sink);
-      slot.bytes += sink.written();
-    });
-    if (error != 0) return false;
+    if (!write(where.slot, i, std::as_const(frames).state(k), slot.bytes)) return false;
     slot.at = i;
+    return true;
+  }
+  /// Keeps the final state of a run in a file, if that works.
+  void keep_final(step_index n, Value const& state) {
+    std::uint64_t bytes = 0;
+    (void)write(run_folder::final_slot, n, state, bytes);
+  }
+  /// Its number, if it can be used; otherwise -1.
+  [[nodiscard]] step_index final_steps() const {
+    file_head const head = folder_.slot_head(run_folder::final_slot);
+    return head.sound() && journal_.may_use(head) ? step_index(head.step) : -1;
+  }
+  /// Returns whether it could be read.
+  [[nodiscard]] bool read_final(step_index n, Value& into) {
+    typename Journal::partial_sum beside;
+    if (!folder_.read_slot(run_folder::final_slot, n, [&](auto& source) {
+          read_state(into, source);
+          journal_.read_beside(source, beside);
+        }))
+      return false;
+    journal_.adopt(beside);
+    journal_.all_are_summed();
     return true;
   }
   template <class Frames>
   [[nodiscard]] frame_id load(Frames& frames, place where, step_index i) {
     auto& slot = record(where.slot);
-    if (where.where == tier::memory) {
+    if (in_memory(where.where)) {
       if (slot.frame != no_frame) frames.keep(slot.frame);
       return slot.frame;
     }
@@ -94,10 +110,10 @@ class checkpoint_files {
     } frame{frames, frames.take()};
     if (frames.reusable(frame.held) == nullptr) {
       if constexpr (std::is_default_constructible_v<Value>) frames.emplace(frame.held, Value{});
-      else frames.emplace(frame.held, copy_of(*first_));
+      else frames.emplace(frame.held, copy_of(kept_ != no_frame ? std::as_const(frames).state(kept_) : *first_));
     }
     Value& into = *frames.reusable(frame.held);
-    auto beside = journal_.beside();
+    typename Journal::partial_sum beside;
     bool const right = folder_.read_slot(where.slot, i, [&](auto& source) {
       read_state(into, source);
       journal_.read_beside(source, beside);
@@ -116,6 +132,9 @@ class checkpoint_files {
     if (slot.frame != no_frame) frames.release(std::exchange(slot.frame, no_frame));
   }
 
+  /// A kept run has its initial state in this frame.
+  void initial_is_in(frame_id kept) noexcept { kept_ = kept; }
+
   template <class Look>
   void reversing(step_index open, Look const& look) { journal_.reversing(open, look); }
   template <class Bar>
@@ -127,6 +146,18 @@ class checkpoint_files {
     frame_id frame = no_frame;
     std::uint64_t bytes = 0;
   };
+  [[nodiscard]] bool write(slot_index slot, step_index i, Value const& state, std::uint64_t& bytes) {
+    if (journal_.choices().append() != 0) return false;  // without them nobody could use the state
+    std::uint64_t hash = 0;
+    if constexpr (hashable<Value>) hash = hash_of(state);
+    bytes = sizeof(file_head);
+    return folder_.write_slot(slot, i, hash, journal_.knows_sum() ? 0 : sum_unknown, [&](auto& sink) {
+      write_state(state, sink);
+      journal_.write_beside(sink, i);
+      bytes += sink.written();
+    }) == 0;
+  }
+  [[nodiscard]] bool in_memory(tier where) const noexcept { return where == tier::memory && !all_files_; }
   [[nodiscard]] slot_record& record(slot_index slot) noexcept { return slots_[std::size_t(slot)]; }
   [[nodiscard]] slot_record const& record(slot_index slot) const noexcept { return slots_[std::size_t(slot)]; }
 
@@ -134,6 +165,8 @@ class checkpoint_files {
   Journal& journal_;
   Value const* first_;
   std::uint64_t state_bytes_;
+  bool all_files_;
+  frame_id kept_ = no_frame;
   std::vector<slot_record> slots_;
   slot_index in_memory_ = 0;
 };

@@ -37,7 +37,8 @@ struct run_id {
   }
 };
 
-enum class file_kind : std::uint8_t { checkpoint = 1, record = 2 };
+inline constexpr std::uint16_t sum_unknown = 1;  ///< a flag of checkpoints
+enum class file_kind : std::uint8_t { checkpoint = 1, record = 2, choices = 3 };
 
 /// All numbers as in this kind of machine; `endian` tells others apart.
 struct file_head {
@@ -46,13 +47,13 @@ struct file_head {
   std::uint32_t endian = 0x01020304;
   file_kind kind = file_kind::checkpoint;
   std::uint8_t codec = 0;
-  std::uint16_t flags = 0;
+  std::uint16_t flags = 0;          ///< `sum_unknown`: of the terms before this state
   std::uint32_t slot = 0;           ///< low 32 bits: a file in another one's place is refused
   std::uint64_t state_hash = 0;     ///< of the state `step`, by cairn's own hash; 0 if it is not known
   run_id run;
   std::uint64_t steps = 0;          ///< of the loop
   std::uint64_t step = 0;           ///< number of the state; of a record: steps [0, step) are left
-  std::uint64_t sequence = 0;       ///< of records: the later one counts
+  std::uint64_t sequence = 0;       ///< of records: the later one counts; of choices: raw_hash of the part before
   std::uint64_t raw = 0;            ///< bytes of content
   std::uint64_t stored = 0;         ///< bytes in the file behind this head
   std::uint64_t raw_hash = 0;       ///< XXH64 of the content, with the number of the state as its seed

@@ -31,7 +31,7 @@ void each_name(descriptor const& folder, Fn f) {
 }
 /// Whether a name in the folder of a run is one of ours.
 [[nodiscard]] inline bool is_file_of_run(std::string const& name) {
-  return name == "lock" || name == "record0" || name == "record1" || slot_of(name) != no_slot;
+  return name == "lock" || name == "record0" || name == "record1" || name == "choices" || name == "final" || slot_of(name) != no_slot;
 }
 
 }  // namespace cairn::detail

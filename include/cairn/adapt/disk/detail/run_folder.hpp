@@ -93,6 +93,26 @@ class run_folder {
   run_folder(run_folder const&) = delete;
 
   [[nodiscard]] std::string const& path() const noexcept { return path_; }
+  [[nodiscard]] descriptor open(char const* name, int how) const noexcept { return open_in(folder_, name, how); }
+  [[nodiscard]] int keep_names() const noexcept { return names_are_kept(folder_); }
+  /// The head at a place of a file, not sound if it is not one of this run.
+  [[nodiscard]] file_head head_in(descriptor const& file, file_kind kind, std::uint32_t slot,
+                                  std::uint64_t begin) const noexcept {
+    return head_of(file, kind, slot, run_, steps_, nullptr, begin);
+  }
+  /// Reads the values behind a head by read(source). Returns whether they are whole and unchanged.
+  template <class Read>
+  [[nodiscard]] bool read_values(descriptor const& file, file_head const& head, std::uint64_t begin,
+                                 Read const& read) {
+    file_reader source{file.get(), memory, head, begin};
+    if (!source.unchanged()) return false;
+    try {
+      read(source);
+    } catch (invalid_bytes const&) {
+      return false;
+    }
+    return source.right();
+  }
 
   /// \throws storage_full   if the disk has no room for `bytes` in each of these slots, beside what is there; then
   /// nothing that was made for it stays
@@ -139,15 +159,19 @@ class run_folder {
   }
   /// Writes values by write(sink) into the file of a slot. Returns 0, or the number of the system's error.
   template <class Write>
-  [[nodiscard]] int write_slot(slot_index slot, std::int64_t step, std::uint64_t state_hash, Write const& write) {
+  [[nodiscard]] int write_slot(slot_index slot, std::int64_t step, std::uint64_t state_hash, std::uint16_t flags,
+                               Write const& write) {
     descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR | O_CREAT);
     if (!file) return errno;
     file_head head = fresh_head(file_kind::checkpoint, std::uint32_t(slot), step);
     head.state_hash = state_hash;
+    head.flags = flags;
     file_writer sink{file.get(), memory, head.step};
     write(sink);
     return sink.finish(head);
   }
+  /// In place of a slot: the final state of a run that is kept.
+  static constexpr slot_index final_slot = 0xffff'ffff;
   /// The head of a slot's file, not sound if there is no checkpoint of this run in it.
   [[nodiscard]] file_head slot_head(slot_index slot) const noexcept {
     return head_of(open_in(folder_, slot_name(slot).data(), O_RDONLY), file_kind::checkpoint, std::uint32_t(slot), run_,
@@ -158,14 +182,15 @@ class run_folder {
   [[nodiscard]] bool read_slot(slot_index slot, std::int64_t step, Read const& read) {
     descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDONLY);
     file_head const head = head_of(file, file_kind::checkpoint, std::uint32_t(slot), run_, steps_);
-    return head.sound() && head.step == std::uint64_t(step) && read_values(file, head, read);
+    return head.sound() && head.step == std::uint64_t(step) && read_values(file, head, 0, read);
   }
 
   /// The later of the two records that can be read; `read(source)` reads its values. Empty if there is none. The next
   /// record does not overwrite it.
+  /// \param wanted  wanted(head) says whether it is asked for at all
   /// \throws file_error   if there is one that the system does not open now, but may later
-  template <class Read>
-  [[nodiscard]] std::optional<file_head> read_record(Read const& read) {
+  template <class Read, class Wanted>
+  [[nodiscard]] std::optional<file_head> read_record(Read const& read, Wanted const& wanted) {
     file_head heads[2];
     descriptor files[2];
     for (int k = 0; k < 2; ++k) {
@@ -174,12 +199,19 @@ class run_folder {
     }
     int const later = heads[1].sound() && (!heads[0].sound() || heads[1].sequence > heads[0].sequence) ? 1 : 0;
     for (int const k : {later, 1 - later}) {
-      if (!heads[k].sound() || !read_values(files[k], heads[k], read)) continue;
+      if (!heads[k].sound() || !wanted(heads[k]) || !read_values(files[k], heads[k], 0, read)) continue;
       last_ = k;
       return heads[k];
     }
     return {};
   }
+  template <class Read>
+  [[nodiscard]] std::optional<file_head> read_record(Read const& read) {
+    return read_record(read, [](file_head const&) { return true; });
+  }
+  [[nodiscard]] std::uint64_t owner() const noexcept { return owner_; }
+  /// Whether there is a record, be it of which reverse it may.
+  [[nodiscard]] bool has_record() const noexcept { return record_head(0).sound() || record_head(1).sound(); }
   /// Writes a record beside the last one, and waits until the disk has it.
   /// \throws directory_busy   if another process has written one meanwhile
   /// \throws file_error   if it cannot be written; the last one stays
@@ -201,14 +233,15 @@ class run_folder {
   void remove_slots() {
     std::vector<std::string> all;
     each_name(folder_, [&](std::string const& name) {
-      if (slot_of(name) != no_slot) all.push_back(name);
+      if (slot_of(name) != no_slot || name == "final") all.push_back(name);
     });
     for (auto const& name : all) (void)::unlinkat(folder_.get(), name.c_str(), 0);
   }
   /// Removes all that an earlier process has left.
   void begin_anew() {
     remove_slots();
-    for (auto const* const name : record_names) (void)::unlinkat(folder_.get(), name, 0);
+    for (auto const* const name : {record_names[0], record_names[1], "choices"})
+      (void)::unlinkat(folder_.get(), name, 0);
   }
   /// Calls f(slot, head) for each file with a checkpoint of this run.
   template <class Fn>
@@ -237,19 +270,9 @@ class run_folder {
   }
   [[nodiscard]] static std::array<char, 24> slot_name(slot_index slot) noexcept {
     std::array<char, 24> text{};
+    if (slot == final_slot) return {'f', 'i', 'n', 'a', 'l'};
     (void)std::snprintf(text.data(), text.size(), "s%04lld", static_cast<long long>(slot));
     return text;
-  }
-  template <class Read>
-  [[nodiscard]] bool read_values(descriptor const& file, file_head const& head, Read const& read) {
-    file_reader source{file.get(), memory, head};
-    if (!source.unchanged()) return false;
-    try {
-      read(source);
-    } catch (invalid_bytes const&) {
-      return false;
-    }
-    return source.right();
   }
   template <class Write>
   [[nodiscard]] bool try_commit(int k, std::uint64_t next, std::int64_t step, std::uint64_t state_hash,

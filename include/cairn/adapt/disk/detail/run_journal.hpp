@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
+#include <cairn/adapt/disk/detail/choice_file.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/core/detail/state_hash.hpp>
+#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_bytes.hpp>
@@ -18,64 +20,128 @@
 
 namespace cairn::detail {
 
-/// The sums of a sweep beside its adjoint: dp, and the value of an objective.
-/// \tparam DP  no_params if there is none   \tparam Terms  no_terms if there are none
-template <class DP, class Terms>
-struct run_sums {
-  static constexpr bool has_params = !std::is_same_v<DP, no_params>;
-  static constexpr bool has_terms = !std::is_same_v<Terms, no_terms>;
-  DP* dp = nullptr;
+/// The sum of an objective's terms as a sweep has it.   \tparam Terms  no_terms if there are none
+/// \tparam OnTheWay  whether states before the last one have terms
+template <class Terms, bool OnTheWay>
+struct sum_of_terms {
+  static constexpr bool any = !std::is_same_v<Terms, no_terms>, on_the_way = OnTheWay;
   Terms* terms = nullptr;
+};
+/// The sums of a sweep beside its adjoint: dp, and the value of an objective.
+/// \tparam DP  no_params if there is none
+template <class DP, class Terms, bool OnTheWay>
+struct run_sums : sum_of_terms<Terms, OnTheWay> {
+  DP* dp = nullptr;
+  template <class Sink>
+  void write([[maybe_unused]] Sink& sink) const {
+    if constexpr (!std::is_same_v<DP, no_params>) write_state(*dp, sink);
+  }
+  template <class Source>
+  void read([[maybe_unused]] Source& source) const {
+    if constexpr (!std::is_same_v<DP, no_params>) read_state(*dp, source);
+  }
+};
+/// The same for a run that is kept: each reverse may have another dp.
+template <class Terms, bool OnTheWay>
+struct kept_sums : sum_of_terms<Terms, OnTheWay> {
+  void* dp = nullptr;  ///< null if there is none
+  void (*writes)(void const*, file_writer&) = nullptr;
+  void (*reads)(void*, file_reader&) = nullptr;
+  template <class DP>
+  void are_in(DP& other) noexcept {
+    dp = &other;
+    writes = [](void const* from, file_writer& sink) { write_state(*static_cast<DP const*>(from), sink); };
+    reads = [](void* into, file_reader& source) {
+      DP read = copy_of(*static_cast<DP const*>(into));  // what is there stays unless all can be read
+      read_state(read, source);
+      *static_cast<DP*>(into) = std::move(read);
+    };
+  }
+  void write(file_writer& sink) const {
+    if (dp != nullptr) writes(dp, sink);
+  }
+  void read(file_reader& source) const {
+    if (dp != nullptr) reads(dp, source);
+  }
+};
+/// The reverse sweep of a kept run that a record belongs to.
+struct reverse_of_run {
+  step_index steps = -1;    ///< length of the loop; -1: the run has one reverse only, and its records do not say
+  std::uint64_t seed = 0;   ///< hash of the adjoint of the final state, and of the function
+  [[nodiscard]] friend bool operator==(reverse_of_run const&, reverse_of_run const&) = default;
 };
 
 /// Commits a record when as much time has passed as makes the expected loss least: sqrt(2 C MTBF) for a commit that
 /// takes C (Young, A first order approximation to the optimum checkpoint interval, 1974).
-/// \tparam Object  the object of a loop over one, or void
-template <class State, class Step, class Sums, class Object>
+/// \tparam Object  the object of a loop over one, or void   \tparam Choices  that its steps make, or no_choices
+template <class State, class Step, class Sums, class Object, class Choices = no_choices>
 class run_journal {
  public:
-  /// What stands beside a state: the sum of the terms of all states before it.
+  /// What stands beside a state: the sum of the terms of all states before it. It is not known of a state that is saved
+  /// on the way back.
   struct partial_sum {
     double value = 0;
-    step_index next = 0;
+    step_index next = -1;
   };
 
-  run_journal(run_folder& folder, Step& step, Sums sums, Object* object, double seconds_between_failures,
-              std::int64_t every)
-      : folder_{folder}, step_{step}, sums_{sums}, object_{object}, failures_{seconds_between_failures},
-        every_{every} {}
+  /// \param choices  of its steps; null if there are none
+  run_journal(run_folder& folder, Step* step, Sums sums, Object* object, Choices* choices,
+              double seconds_between_failures, std::int64_t every)
+      : folder_{folder}, step_{step}, sums_{sums}, object_{object}, choices_{folder, choices},
+        failures_{seconds_between_failures}, every_{every} {}
 
-  /// Records are written.
-  void commits() noexcept { commits_ = true; }
+  /// Records are written, or not.   \param of  in which reverse of a kept run
+  void commits(bool written = true, reverse_of_run const& of = {}) noexcept { commits_ = written, of_ = of; }
+  /// A kept run moves, and its step with it.
+  void runs(Step& step) noexcept { step_ = &step; }
+  [[nodiscard]] Sums& sums() noexcept { return sums_; }
+  [[nodiscard]] choice_file<Choices>& choices() noexcept { return choices_; }
+  /// Checkpoints of another build are not used.
+  void only_of_this_build(bool is) noexcept { this_build_ = is; }
+  /// Whether a checkpoint with this head, which is one of this run, may be used.
+  [[nodiscard]] bool may_use(file_head const& head) const {
+    return choices_.reach(head.step) && (!this_build_ || head.build == build_id()) &&
+           (!Sums::on_the_way || all_summed_ || (head.flags & sum_unknown) == 0);
+  }
+  /// The sum of all terms on the way forward is known.
+  void all_are_summed() noexcept { all_summed_ = true; }
   /// Another process had a record for `open`, with this hash of that state; 0 if it is not known.
   void seam(step_index open, std::uint64_t hash) noexcept { seam_ = hash != 0 ? open : -1, seam_hash_ = hash; }
   [[nodiscard]] std::int64_t committed() const noexcept { return committed_; }
 
+  /// Whether the sum of the terms before the present state is known.
+  [[nodiscard]] bool knows_sum() const noexcept { return !Sums::on_the_way || !turned_; }
   template <class Sink>
-  void write_beside(Sink& sink) const {
-    if constexpr (Sums::has_terms) {
-      write_state(sums_.terms->value(), sink);
-      write_state(sums_.terms->steps(), sink);
+  void write_beside(Sink& sink, [[maybe_unused]] step_index i) const {
+    if constexpr (Sums::any) {
+      write_state(turned_ ? 0.0 : sums_.terms->value(), sink);
+      write_state(!turned_ ? sums_.terms->steps() : Sums::on_the_way ? step_index{-1} : i, sink);
     }
   }
-  [[nodiscard]] partial_sum beside() const noexcept { return {}; }
   template <class Source>
   void read_beside([[maybe_unused]] Source& source, [[maybe_unused]] partial_sum& into) const {
-    if constexpr (Sums::has_terms) {
+    if constexpr (Sums::any) {
       read_state(into.value, source);
       read_state(into.next, source);
     }
   }
   /// A sum over more states than are summed here, as another process had it.
   void adopt([[maybe_unused]] partial_sum const& of) noexcept {
-    if constexpr (Sums::has_terms)
+    if constexpr (Sums::any)
       if (of.next > sums_.terms->steps()) sums_.terms->go_on(of.value, of.next);
   }
 
+  /// \throws invalid_bytes   if the record belongs to another reverse
   template <class Bar, class Source>
   void read_record(Bar& bar, Source& source, partial_sum& all) {
+    if (of_.steps >= 0) {
+      reverse_of_run other;
+      read_state(other.steps, source);
+      read_state(other.seed, source);
+      if (!(other == of_)) throw invalid_bytes{"cairn::disk", "a record belongs to another reverse", {}, ""};
+    }
     read_state(bar, source);
-    if constexpr (Sums::has_params) read_state(*sums_.dp, source);
+    sums_.read(source);
     read_beside(source, all);
   }
 
@@ -90,14 +156,18 @@ class run_journal {
   }
   template <class Bar>
   void reversed(step_index open, [[maybe_unused]] Bar const& bar) {
+    turned_ = true;
     ++since_;
     if (!commits_ || (open > 0 && (!due_ || noted_ != open))) return;
     if constexpr (written_state<Bar>) {
       auto const before = clock::now();
+      if (int const error = choices_.flush(); error != 0)
+        refuse_file("what steps have chosen cannot be written", error, folder_.path() + "/choices");
       folder_.commit(open, open > 0 ? hash_ : 0, [&](auto& sink) {
+        if (of_.steps >= 0) write_state(of_.steps, sink), write_state(of_.seed, sink);
         write_state(bar, sink);
-        if constexpr (Sums::has_params) write_state(*sums_.dp, sink);
-        write_beside(sink);
+        sums_.write(sink);
+        if constexpr (Sums::any) write_state(sums_.terms->value(), sink), write_state(sums_.terms->steps(), sink);
       });
       last_ = clock::now();
       double const cost = std::chrono::duration<double>(last_ - before).count();
@@ -128,12 +198,12 @@ class run_journal {
     std::uint64_t const again = look([&](auto const& x) -> std::uint64_t {
       if constexpr (std::is_void_v<Object>) {
         advanced_copy<State> after{x, shape_of_step<Step, State>().form};
-        after.run(step_, open, at, failed);
+        after.run(*step_, open, at, failed);
         return known_hash(std::as_const(after).state());
       } else {
         auto const before = taken_snapshot(std::as_const(*object_));
         restore_state(*object_, x);
-        run_in_place(step_, *object_, open, at, failed);
+        run_in_place(*step_, *object_, open, at, failed);
         auto const hash = known_hash(taken_snapshot(std::as_const(*object_)));
         restore_state(*object_, before);
         return hash;
@@ -150,16 +220,18 @@ class run_journal {
   }
 
   run_folder& folder_;
-  Step& step_;
+  Step* step_;
   Sums sums_;
   Object* object_;
+  choice_file<Choices> choices_;
+  reverse_of_run of_;
   double failures_;
   std::int64_t every_, since_ = 0, committed_ = 0;
   double interval_ = 1;
   clock::time_point last_ = clock::now();
   step_index seam_ = -1, noted_ = -1;
   std::uint64_t seam_hash_ = 0, hash_ = 0;
-  bool commits_ = false, due_ = false;
+  bool commits_ = false, due_ = false, this_build_ = false, all_summed_ = false, turned_ = false;
 };
 
 }  // namespace cairn::detail

@@ -6,115 +6,24 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/disk/detail/checkpoint_files.hpp>
+#include <cairn/adapt/disk/detail/choice_file.hpp>
 #include <cairn/adapt/disk/detail/finished_runs.hpp>
+#include <cairn/adapt/disk/detail/known_run.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/adapt/disk/detail/run_journal.hpp>
 #include <cairn/adapt/disk/detail/trust.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
 #include <cairn/core/state_bytes.hpp>
-#include <cairn/run/detail/advanced_copy.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/resume.hpp>
-#include <cairn/schedule/fingerprint.hpp>
 
 namespace cairn::detail {
-
-/// A sink of `write_state` that hashes to 128 bits.
-class id_sum {
- public:
-  id_sum() {
-    first_.begin(0);
-    second_.begin(0x9e3779b97f4a7c15u);
-  }
-  void operator()(void const* run, std::size_t bytes) noexcept {
-    first_.add(run, bytes);
-    second_.add(run, bytes);
-  }
-  template <class T>
-  void number(T value) noexcept { (*this)(&value, sizeof value); }
-  [[nodiscard]] run_id value() const noexcept { return {{first_.value(), second_.value()}}; }
-
- private:
-  running_hash first_, second_;
-};
-
-/// Adds the state after step 0, from x0, which stays as it is.
-template <class State, class Step, class X0>
-void add_first_step(id_sum& sum, Step& step, X0& x0) {
-  step_index failed = 0;
-  if constexpr (copied_state<State>) {
-    advanced_copy<State> x{std::as_const(x0), shape_of_step<Step, State>().form};
-    x.run(step, 0, 1, failed);
-    write_state(std::as_const(x).state(), sum);
-  } else {
-    auto const before = taken_snapshot(std::as_const(x0));
-    run_in_place(step, x0, 0, 1, failed);
-    write_state(taken_snapshot(std::as_const(x0)), sum);
-    restore_state(x0, before);
-  }
-}
-
-/// The parts of a sweep as a run on disk sees them.
-template <class State, class Parts> struct parts_of;
-template <class State, class Step, class Adjoint, class Seed, class Params, class DP, class Objective, class Terms>
-struct parts_of<State, given_parts<Step, Adjoint, Seed, Params, DP, Objective, Terms>> {
-  using params = Params;
-  using dp = DP;
-  using terms = Terms;
-  static constexpr bool has_params = !std::is_same_v<Params, no_params>;
-  static constexpr bool has_objective = !std::is_same_v<Objective, no_terms>;
-  /// A seed that is a value is a part of the run's name.
-  static constexpr bool seed_is_known =
-      !has_objective && !seed_function<Seed, State> && written_state<std::remove_cv_t<Seed>>;
-  static constexpr bool sums_on_the_way = has_objective && !std::is_base_of_v<only_at_end, Objective>;
-  static constexpr bool seed_captures = !seed_is_known && !captures<Seed>::nothing;
-  [[nodiscard]] static constexpr trust known(bool keyed) noexcept {
-    return trust_in<Step, Adjoint, seed_captures, has_params>(keyed);
-  }
-};
-/// By which the run is known: n, plan, x0, parameters, key, which functions these are, a seed that is a value, the
-/// objective's states, and what step 0 makes of x0.
-template <class State, class Parts, class Plan, class Step, class X0>
-[[nodiscard]] run_id id_of_run(std::string const& key, Parts const& parts, Plan const& plan, Step& step, X0& x0) {
-  id_sum sum;
-  step_index const n = plan.steps();
-  sum.number(std::uint64_t{2});  // the format
-  sum.number(n);
-  auto const print = fingerprint(plan);
-  sum.number(print.high);
-  sum.number(print.low);
-  if constexpr (copied_state<State>) write_state(std::as_const(x0), sum);
-  else write_state(taken_snapshot(std::as_const(x0)), sum);
-  using of = parts_of<State, Parts>;
-  if constexpr (of::seed_is_known) write_state(*parts.seed, sum);
-  if constexpr (of::has_params) {
-    static_assert(written_state<typename of::params>,
-                  "cairn: a run on disk is known by its parameters, whose bytes must all be known; give them members "
-                  "write_state(sink) const and read_state(source)");
-    write_state(*parts.p, sum);
-  }
-  if constexpr (of::has_objective)
-    for (step_index i = 0; i <= n; ++i)
-      parts.objective->each_count(i, [&](std::size_t count) { sum.number(std::uint64_t(count)); });
-  write_state(key, sum);
-  add_function(sum, *parts.step);
-  add_function(sum, *parts.adjoint);
-  if constexpr (!of::seed_is_known) add_function(sum, *parts.seed);
-  if constexpr (of::has_objective) add_function(sum, *parts.objective);
-  if (n > 0) add_first_step<State>(sum, step, x0);
-  return sum.value();
-}
 
 /// The report of a run that was finished before.
 inline void end_of_report(sweep_report& into, step_index steps, slot_index slots) noexcept {
   into.steps = steps, into.slots = slots;
   into.step_calls = into.state_bytes = 0;
 }
-
-/// A bar into which a record is read.
-template <class Bar>
-inline constexpr bool reads_bar = std::is_default_constructible_v<Bar> && written_state<Bar> &&
-                                  !std::is_same_v<Bar, library_bar>;
 
 /// \param parts  what the caller gave: `parts.p`, `parts.dp`, `parts.terms`, and the types of its functions
 template <class Bar, class State, class Plan, class Parts, class Step, class X0, class Seed, class Adjoint,
@@ -123,9 +32,10 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
                   Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Last&&... last) {
   using value_type = stored_as<State>;
   using of = parts_of<State, Parts>;
-  using sums = run_sums<typename of::dp, typename of::terms>;
+  using sums = run_sums<typename of::dp, typename of::terms, of::sums_on_the_way>;
   using object = std::conditional_t<copied_state<State>, void, std::remove_const_t<X0>>;
-  using journal_type = run_journal<State, Step, sums, object>;
+  using choices = choices_type<typename of::step>;
+  using journal_type = run_journal<State, Step, sums, object, choices>;
   using store_type = checkpoint_files<value_type, journal_type>;
   static_assert(written_state<value_type>,
                 "cairn: checkpoints on disk need states whose bytes can all be written and read back; give the state "
@@ -157,12 +67,13 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
     static_assert(std::is_default_constructible_v<value_type>,
                   "cairn: snapshots on disk need a default constructor, so that they can be read back");
   }
-  journal_type journal{folder, step, sums{parts.dp, parts.terms}, where, asked.seconds_between_failures,
-                       asked.commit_every};
+  journal_type journal{folder, &step, sums{{parts.terms}, parts.dp}, where, choices_of(*parts.step),
+                       asked.seconds_between_failures, asked.commit_every};
   store_type store{folder, journal, first, bytes};
   if (known.record) journal.commits();
   bool const looks = asked.resume != resume_rule::never;
   if (!looks) folder.begin_anew();
+  else if (known.states) journal.choices().read();
 
   auto const go = [&](auto const& how) -> Bar {
     auto const run = [&]<class Watching, class Asked>(auto&&, Watching&& watching, Asked options) -> Bar {
@@ -189,7 +100,7 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
       });
       if (found && found->build != build_id() && asked.key.empty()) {
         report.why = "the program was built anew since; give a key to say that its functions are the same";
-      } else if (found) {
+      } else if (found && journal.choices().reach(std::uint64_t(n))) {
         journal.adopt(all);
         report.used = disk_use::record;
         report.resumed_at = step_index(found->step);
@@ -208,7 +119,9 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
     }
   }
   bool any = false;
-  if (looks && known.states) folder.each_checkpoint([&](slot_index, file_head const&) { any = true; });
+  if (looks && known.states) folder.each_checkpoint([&](slot_index, file_head const& head) {
+      any = any || journal.may_use(head);
+    });
   if (any) {
     report.used = disk_use::states;
     return go([&](auto& work, auto& watching, auto options) {
@@ -216,8 +129,7 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
     });
   }
   if (asked.resume == resume_rule::require)
-    throw invalid_call{"cairn::disk", "there is nothing of an earlier process that can be used",
-                       {{"steps", n}}, report.why[0] != '\0' ? report.why : "begin with cairn::resume_rule::if_found"};
+    refuse_nothing_found(report.why, n);
   return go([&](auto& work, auto& watching, auto options) {
     return one_sweep<Bar, State, Plan>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options);
   });

@@ -24,11 +24,13 @@ struct io_memory {
   std::unique_ptr<char[]> bytes{new char[size]};
 };
 
-/// A sink of `write_state`: bytes go into a file behind its head, and are hashed. The first error is kept; what comes
+/// A sink of `write_state`: bytes go into a file behind their head, and are hashed. The first error is kept; what comes
 /// after it is passed over.
 class file_writer {
  public:
-  file_writer(int file, io_memory& memory, std::uint64_t seed) noexcept : file_{file}, memory_{memory} {
+  /// \param begin  the place of the head
+  file_writer(int file, io_memory& memory, std::uint64_t seed, std::uint64_t begin = 0) noexcept
+      : file_{file}, memory_{memory}, begin_{begin}, at_{begin + sizeof(file_head)} {
     memory.hash.begin(seed);
   }
   void operator()(void const* run, std::size_t bytes) {
@@ -47,7 +49,7 @@ class file_writer {
     head.raw = head.stored = raw_;
     head.raw_hash = head.stored_hash = memory_.hash.value();
     head.seal();
-    if (error_ == 0) error_ = write_at(file_, &head, sizeof head, 0);
+    if (error_ == 0) error_ = write_at(file_, &head, sizeof head, begin_);
     return error_;
   }
 
@@ -63,7 +65,7 @@ class file_writer {
   int file_;
   io_memory& memory_;
   std::size_t used_ = 0;
-  std::uint64_t at_ = sizeof(file_head), raw_ = 0;
+  std::uint64_t begin_, at_, raw_ = 0;
   int error_ = 0;
 };
 
@@ -71,16 +73,17 @@ class file_writer {
 /// reads a state, which may be the user's own function, sees only what was written.
 class file_reader {
  public:
-  /// \param head  of this file, sound, and no longer than the file
-  file_reader(int file, io_memory& memory, file_head const& head) noexcept
-      : file_{file}, memory_{memory}, head_{head}, left_{head.raw}, unread_{head.raw} {}
+  /// \param head  of this file, sound, and no longer than the file   \param begin  its place
+  file_reader(int file, io_memory& memory, file_head const& head, std::uint64_t begin = 0) noexcept
+      : file_{file}, memory_{memory}, head_{head}, left_{head.raw}, unread_{head.raw},
+        at_{begin + sizeof(file_head)} {}
   /// Reads all bytes once; their values are read again if they do not fit into the memory. Returns whether they are
   /// those that were written.
   [[nodiscard]] bool unchanged() noexcept {
     memory_.hash.begin(head_.step);
     for (std::uint64_t at = 0; at < head_.stored; at += have_) {
       have_ = std::size_t((std::min)(std::uint64_t{io_memory::size}, head_.stored - at));
-      if (read_at(file_, memory_.bytes.get(), have_, sizeof head_ + at) != 0) return false;
+      if (read_at(file_, memory_.bytes.get(), have_, at_ + at) != 0) return false;
       memory_.hash.add(memory_.bytes.get(), have_);
     }
     if (memory_.hash.value() != head_.stored_hash) return false;
@@ -124,25 +127,25 @@ class file_reader {
   int file_;
   io_memory& memory_;
   file_head head_;
-  std::uint64_t left_, unread_, at_ = sizeof(file_head);
+  std::uint64_t left_, unread_, at_;
   std::size_t have_ = 0, next_ = 0;
 };
 
 /// What a file says that it is; not sound if it is not one of ours, is another kind or another run's, stands in the
 /// place of another slot, or is shorter than it says.
-/// \param unread  whether the system has not read it, so that nothing is known
+/// \param unread  whether the system has not read it, so that nothing is known   \param begin  its place
 [[nodiscard]] inline file_head head_of(descriptor const& file, file_kind kind, std::uint32_t slot, run_id const& run,
-                                       std::uint64_t steps, bool* unread = nullptr) noexcept {
+                                       std::uint64_t steps, bool* unread = nullptr, std::uint64_t begin = 0) noexcept {
   file_head head, none;  // not sound
   struct stat now {};
-  if (!file || ::fstat(file.get(), &now) != 0 || now.st_size < off_t(sizeof head)) return none;
-  if (read_at(file.get(), &head, sizeof head, 0) != 0) {
+  if (!file || ::fstat(file.get(), &now) != 0 || std::uint64_t(now.st_size) < begin + sizeof head) return none;
+  if (read_at(file.get(), &head, sizeof head, begin) != 0) {
     if (unread != nullptr) *unread = true;
     return none;
   }
   if (!head.sound()) return none;
   bool const ours = head.kind == kind && head.slot == slot && head.run == run && head.steps == steps &&
-                    head.raw == head.stored && head.stored <= std::uint64_t(now.st_size) - sizeof head &&
+                    head.raw == head.stored && head.stored <= std::uint64_t(now.st_size) - begin - sizeof head &&
                     head.step <= steps;
   return ours ? head : none;
 }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file choice_file.hpp  The choices of a loop's steps, as `adaptive` makes them: appended to one file, so that another
+/// process repeats them.
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <fcntl.h>
+#include <type_traits>
+#include <unistd.h>
+#include <utility>
+#include <cairn/adapt/disk/detail/run_folder.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/state_bytes.hpp>
+
+namespace cairn::detail {
+
+struct no_choices {};
+
+/// The choices that a step, as given, makes once and then repeats; null if there are none.
+template <class Given>
+[[nodiscard]] auto* choices_of(Given const& step) {
+  if constexpr (requires { step.choices(); }) return &step.choices();
+  else if constexpr (requires { choices_of(step.call); }) return choices_of(step.call);  // with its form said
+  else if constexpr (requires { sizeof(step.step); }) return choices_of(step.step);      // of a model
+  else return static_cast<no_choices*>(nullptr);
+}
+template <class Given> using choices_type = std::remove_pointer_t<decltype(choices_of(std::declval<Given const&>()))>;
+
+/// Parts of the file have a head each, which holds the hash of the part before it: what is read is a whole beginning of
+/// what was written. State i may be used if the choices of all steps before it are there.
+/// \tparam Choices  with the choices as a vector `all`, or no_choices
+template <class Choices>
+class choice_file {
+ public:
+  static constexpr bool any = !std::is_same_v<Choices, no_choices>;
+
+  choice_file(run_folder& folder, Choices* choices) noexcept : folder_{folder}, choices_{choices} {}
+
+  /// Takes over what an earlier process has written, unless the loop was given choices.
+  void read() {
+    if constexpr (any) {
+      if (!choices_->all.empty()) return;
+      using choice = typename decltype(choices_->all)::value_type;
+      constexpr bool readable = std::is_default_constructible_v<choice> && written_state<choice>;
+      static_assert(readable,
+                    "cairn: a run on disk keeps what the steps of cairn::adaptive choose, whose bytes must all be known; "
+                    "give them a default constructor and members write_state(sink) const and read_state(source)");
+      auto& all = choices_->all;
+      descriptor const file = folder_.open(name, O_RDONLY);
+      while (file) {
+        file_head const head = folder_.head_in(file, file_kind::choices, parts_, at_);
+        if (!head.sound() || head.sequence != before_ || !folder_.read_values(file, head, at_, [&](auto& source) {
+              while (std::uint64_t(all.size()) < head.step) {
+                choice one{};
+                read_state(one, source);
+                all.push_back(std::move(one));
+              }
+            }))
+          break;
+        goes_on(head, head.stored);
+      }
+      all.erase(all.begin() + std::ptrdiff_t(kept_), all.end());
+      choices_->given = kept_ > 0;
+    }
+  }
+  /// Whether state i may be used.
+  [[nodiscard]] bool reach(std::uint64_t i) const noexcept { return !any || i <= kept_; }
+  /// Writes what was chosen since the last call. Returns 0, or the number of the system's error.
+  [[nodiscard]] int append() {
+    if constexpr (any) {
+      auto const& all = choices_->all;
+      if (kept_ == all.size()) return 0;
+      descriptor const file = folder_.open(name, O_RDWR | O_CREAT);
+      if (!file) return errno;
+      file_head head = folder_.fresh_head(file_kind::choices, parts_, std::int64_t(all.size()));
+      head.sequence = before_;
+      file_writer sink{file.get(), folder_.memory, head.step, at_};
+      for (std::size_t k = kept_; k < all.size(); ++k) write_state(all[k], sink);
+      if (int const error = sink.finish(head); error != 0) return error;
+      head.raw_hash = folder_.memory.hash.value();
+      goes_on(head, sink.written());
+      flushed_ = false;
+    }
+    return 0;
+  }
+  /// The same, and waits until the disk has them.
+  [[nodiscard]] int flush() {
+    int error = append();
+    if constexpr (any) {
+      if (error != 0 || flushed_) return error;
+      descriptor const file = folder_.open(name, O_RDWR);
+      if (!file || ::fdatasync(file.get()) != 0) return errno;
+      flushed_ = (error = folder_.keep_names()) == 0;
+    }
+    return error;
+  }
+
+ private:
+  static constexpr char const* name = "choices";
+  void goes_on(file_head const& part, std::uint64_t stored) noexcept {
+    at_ += sizeof part + stored;
+    before_ = part.raw_hash;
+    kept_ = std::size_t(part.step);
+    ++parts_;
+  }
+  run_folder& folder_;
+  Choices* choices_;
+  std::size_t kept_ = 0;
+  std::uint64_t at_ = 0, before_ = 0;
+  std::uint32_t parts_ = 0;
+  bool flushed_ = true;
+};
+
+}  // namespace cairn::detail

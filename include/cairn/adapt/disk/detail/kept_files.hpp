@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file kept_files.hpp  The store of a run that is kept, and what another process has left for it.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <cairn/adapt/disk/detail/checkpoint_files.hpp>
+#include <cairn/adapt/disk/detail/finished_runs.hpp>
+#include <cairn/adapt/disk/detail/known_run.hpp>
+#include <cairn/adapt/disk/detail/run_folder.hpp>
+#include <cairn/adapt/disk/detail/run_journal.hpp>
+#include <cairn/adapt/disk/detail/trust.hpp>
+#include <cairn/adapt/disk/disk_options.hpp>
+#include <cairn/core/state_bytes.hpp>
+#include <cairn/store/store.hpp>
+
+namespace cairn::detail {
+
+/// Goes on with the forward run of another process from its checkpoints, and with a reverse from its record if that
+/// began with the same adjoint of the final state.
+/// \tparam Step  as the run keeps it   \tparam Parts  what the caller gave
+template <class State, class Step, class Parts, class X0>
+class kept_files {
+  using of = parts_of<State, Parts>;
+  using value_type = stored_as<State>;
+  using object = std::conditional_t<copied_state<State>, void, std::remove_const_t<X0>>;
+  using sums = kept_sums<typename of::terms, of::sums_on_the_way>;
+  using journal_type = run_journal<State, Step, sums, object, choices_type<typename of::step>>;
+  using files_type = checkpoint_files<value_type, journal_type>;
+  static_assert(written_state<value_type>,
+                "cairn: checkpoints on disk need states whose bytes can all be written and read back; give the state "
+                "members write_state(sink) const and read_state(source)");
+
+ public:
+  static constexpr bool may_lose = true;
+
+  /// \param step  not yet where the run keeps it
+  template <class Plan, class StepNow>
+  kept_files(std::string const& path, disk_options const& asked, std::shared_ptr<disk_report> report,
+             Parts const& parts, StepNow& step, X0& x0, Plan const& plan)
+      : all_{std::make_unique<everything>(path, asked, std::move(report), parts, step, x0, plan)} {}
+
+  void begin(sweep_shape const& shape) { all_->files.begin(shape); }
+  [[nodiscard]] slot_index extra_frames() const noexcept { return all_->files.extra_frames(); }
+  [[nodiscard]] frame_id frame(slot_index slot) const noexcept { return all_->files.frame(slot); }
+  [[nodiscard]] step_index at(slot_index slot) const noexcept { return all_->files.at(slot); }
+  [[nodiscard]] std::size_t bytes(tier where) const noexcept { return all_->files.bytes(where); }
+  template <class Frames>
+  [[nodiscard]] bool save(Frames& frames, place where, step_index i, frame_id k) {
+    return all_->files.save(frames, where, i, k);
+  }
+  template <class Frames>
+  [[nodiscard]] frame_id load(Frames& frames, place where, step_index i) { return all_->files.load(frames, where, i); }
+  template <class Frames>
+  void drop(Frames& frames, place where) { all_->files.drop(frames, where); }
+  template <class Look>
+  void reversing(step_index open, Look const& look) { all_->files.reversing(open, look); }
+  template <class Bar>
+  void reversed(step_index open, Bar const& bar) { all_->files.reversed(open, bar); }
+
+  /// Called when a sweep, or a part of one, begins, with the step where it is now.
+  void runs(Step& step) noexcept { all_->journal.runs(step); }
+  /// Whether the forward run goes on where another process was.
+  [[nodiscard]] bool goes_on() const noexcept { return all_->states; }
+  /// The length of the loop if another process was at its turn, left the final state and has begun to go back; otherwise
+  /// -1: then a reverse is likely to go on from its record, and needs no forward run.
+  [[nodiscard]] step_index turned_at() const {
+    everything const& all = *all_;
+    return all.looks && all.trusted && all.folder.has_record() ? all.files.final_steps() : -1;
+  }
+  [[nodiscard]] bool read_final(step_index n, value_type& into) { return all_->files.read_final(n, into); }
+  void keep_final(step_index n, value_type const& state) { all_->files.keep_final(n, state); }
+  void initial_is_in(frame_id kept) noexcept { all_->files.initial_is_in(kept); }
+  /// A reverse by this adjoint is about to begin.
+  template <class Adjoint, class DP>
+  void reverses_by(Adjoint const& adjoint, DP* dp) {
+    everything& all = *all_;
+    if constexpr (of::is_kept) {
+      id_sum by;
+      add_function(by, adjoint);
+      all.adjoint = by.value().words[0];
+      all.trusted = all.known.record && (all.keyed || of::has_params || captures<Adjoint>::nothing);
+      all.journal.sums() = {};
+      if constexpr (!std::is_same_v<DP, no_params>) all.journal.sums().are_in(*dp);
+    }
+    all.journal.commits(false);
+  }
+  /// The adjoint of state `open`, from which the reverse goes on, in the place of that of the final state; -1 if it
+  /// begins there. Records are written from now on.
+  template <class Bar>
+  [[nodiscard]] step_index take_up([[maybe_unused]] step_index steps, [[maybe_unused]] Bar& bar) {
+    if constexpr (reads_bar<Bar>) {
+      everything& all = *all_;
+      if (!all.trusted) {
+        if (all.known.record)
+          all.report->why = "the adjoint has variables of its own, which may be sums; give these as cairn::wrt{p, dp}, "
+                            "or say cairn::reads_only{adjoint}";
+        return -1;
+      }
+      id_sum seed;
+      seed.number(all.adjoint);
+      write_state(bar, seed);
+      all.journal.commits(true, {steps, seed.value().words[0]});
+      if (!all.looks || !all.journal.choices().reach(std::uint64_t(steps))) return -1;
+      Bar read{};
+      typename journal_type::partial_sum of_terms;
+      auto const found = all.folder.read_record(
+          [&](auto& source) { all.journal.read_record(read, source, of_terms); },
+          [&](file_head const& head) { return head.owner != all.folder.owner() && all.same_build(head); });
+      if (!found) return -1;
+      bar = std::move(read);
+      all.journal.seam(step_index(found->step), found->state_hash);
+      all.report->used = disk_use::record;
+      return all.report->resumed_at = step_index(found->step);
+    } else return -1;
+  }
+  /// A reverse has ended.
+  void ended(wide step_calls) {
+    everything& all = *all_;
+    all.report->step_calls = step_calls;
+    all.report->commits = all.journal.committed();
+    all.report->record_bytes = all.folder.record_bytes();
+    all.folder.remove_slots();
+    all.looks = false;
+    if (all.trusted) remove_finished(all.outer, all.keep);
+  }
+
+ private:
+  struct everything {
+    template <class Plan, class StepNow>
+    everything(std::string const& path, disk_options const& asked, std::shared_ptr<disk_report> into,
+               Parts const& parts, StepNow& step, X0& x0, Plan const& plan)
+        : report{(check_disk_options(asked), std::move(into))},
+          outer{open_folder(AT_FDCWD, path)},  // before step 0 runs
+          folder{outer, path, id_of_run<State>(asked.key, parts, plan, step, x0), steps_of_run(plan)},
+          journal{folder, nullptr, sums{{parts.terms}}, where(x0), choices_of(*parts.step),
+                  asked.seconds_between_failures, asked.commit_every},
+          files{folder, journal, first(x0), bytes_of_files(x0), is_open_plan<Plan>},
+          keep{std::size_t(asked.keep)},
+          keyed{!asked.key.empty()},
+          looks{asked.resume != resume_rule::never} {
+      known = of::known(keyed);
+      if constexpr (of::sums_on_the_way && of::seed_captures)  // nor are the terms that it has summed believed
+        if (!known.record) known.states = false;
+      trusted = known.record;
+      if constexpr (!of::is_kept && of::has_params) journal.sums().are_in(*parts.dp);
+      *report = {};
+      report->folder = folder.path();
+      report->why = known.why;
+      if (!looks) {
+        folder.begin_anew();
+        return;
+      }
+      if (known.states) journal.choices().read();
+      if constexpr (is_open_plan<Plan>) journal.only_of_this_build(!keyed);
+      if (known.states)
+        folder.each_checkpoint([&](slot_index, file_head const& head) {
+          states = states || journal.may_use(head);
+        });
+      if (states) report->used = disk_use::states;
+      if (asked.resume == resume_rule::require && !goes_on_somehow())
+        refuse_nothing_found(report->why, steps_of_run(plan));
+    }
+    [[nodiscard]] bool goes_on_somehow() const {
+      return states || (known.record && folder.has_record());
+    }
+    [[nodiscard]] bool same_build(file_head const& head) const { return keyed || head.build == build_id(); }
+    [[nodiscard]] static object* where(X0& x0) noexcept {
+      if constexpr (copied_state<State>) return nullptr;
+      else return &x0;
+    }
+    [[nodiscard]] static value_type const* first(X0& x0) noexcept {
+      if constexpr (copied_state<State>) return &x0;  // until the run has it in a frame
+      else return nullptr;
+    }
+    [[nodiscard]] static std::uint64_t bytes_of_files(X0 const& x0) {
+      if constexpr (copied_state<State>) return written_bytes(x0);
+      else return written_bytes(taken_snapshot(x0));
+    }
+    std::shared_ptr<disk_report> report;
+    descriptor outer;
+    run_folder folder;
+    journal_type journal;
+    files_type files;
+    std::size_t keep;
+    bool keyed, looks, trusted = false, states = false;
+    trust known;
+    std::uint64_t adjoint = 0;
+  };
+  std::unique_ptr<everything> all_;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file known_run.hpp  By which a run is known in every process, and how far its functions are.
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <cairn/adapt/disk/detail/choice_file.hpp>
+#include <cairn/adapt/disk/detail/file_head.hpp>
+#include <cairn/adapt/disk/detail/trust.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/state_bytes.hpp>
+#include <cairn/run/detail/advanced_copy.hpp>
+#include <cairn/run/detail/given_parts.hpp>
+#include <cairn/run/gradient.hpp>
+#include <cairn/schedule/fingerprint.hpp>
+
+namespace cairn::detail {
+
+/// A sink of `write_state` that hashes to 128 bits.
+class id_sum {
+ public:
+  id_sum() {
+    first_.begin(0);
+    second_.begin(0x9e3779b97f4a7c15u);
+  }
+  void operator()(void const* run, std::size_t bytes) noexcept {
+    first_.add(run, bytes);
+    second_.add(run, bytes);
+  }
+  template <class T>
+  void number(T value) noexcept { (*this)(&value, sizeof value); }
+  [[nodiscard]] run_id value() const noexcept { return {{first_.value(), second_.value()}}; }
+
+ private:
+  running_hash first_, second_;
+};
+
+/// Adds the state after step 0, from x0, which stays as it is.
+template <class State, class Step, class X0>
+void add_first_step(id_sum& sum, Step& step, X0& x0) {
+  step_index failed = 0;
+  if constexpr (copied_state<State>) {
+    advanced_copy<State> x{std::as_const(x0), shape_of_step<Step, State>().form};
+    x.run(step, 0, 1, failed);
+    write_state(std::as_const(x).state(), sum);
+  } else {
+    auto const before = taken_snapshot(std::as_const(x0));
+    run_in_place(step, x0, 0, 1, failed);
+    write_state(taken_snapshot(std::as_const(x0)), sum);
+    restore_state(x0, before);
+  }
+}
+
+/// Two functions as one.
+template <class First, class Second> struct both_functions { using functions = void (*)(First, Second); };
+
+/// The parts of a sweep as a run on disk sees them.
+template <class State, class Parts> struct parts_of;
+template <class State, class StepGiven, class Adjoint, class Seed, class Params, class DP, class Objective, class Terms,
+          class KeepGoing>
+struct parts_of<State, given_parts<StepGiven, Adjoint, Seed, Params, DP, Objective, Terms, KeepGoing>> {
+  using step = StepGiven;
+  using params = Params;
+  using dp = DP;
+  using terms = Terms;
+  static constexpr bool has_params = !std::is_same_v<Params, no_params>;
+  static constexpr bool has_objective = !std::is_same_v<Objective, no_terms>;
+  static constexpr bool is_kept = std::is_same_v<Adjoint, not_given_yet>, is_open = !std::is_same_v<KeepGoing, no_terms>;
+  /// A seed that is a value is a part of the run's name.
+  static constexpr bool seed_is_known =
+      !has_objective && !is_kept && !seed_function<Seed, State> && written_state<std::remove_cv_t<Seed>>;
+  static constexpr bool sums_on_the_way = has_objective && !std::is_base_of_v<only_at_end, Objective>;
+  static constexpr bool seed_captures = !seed_is_known && !captures<Seed>::nothing;
+  [[nodiscard]] static constexpr trust known(bool keyed) noexcept {
+    using runs = std::conditional_t<is_open, both_functions<StepGiven, KeepGoing>, StepGiven>;
+    return trust_in<runs, Adjoint, seed_captures, has_params>(keyed);
+  }
+};
+/// The length of the loop; that of one of unknown length is as large as numbers get.
+template <class Plan>
+[[nodiscard]] step_index steps_of_run(Plan const& plan) {
+  if constexpr (is_open_plan<Plan>) return std::numeric_limits<step_index>::max();
+  else return plan.steps();
+}
+/// By which the run is known: n, plan, x0, parameters, key, which functions these are, a seed that is a value, the
+/// objective's states, and what step 0 makes of x0. A loop of unknown length may have no step 0.
+template <class State, class Parts, class Plan, class Step, class X0>
+[[nodiscard]] run_id id_of_run(std::string const& key, Parts const& parts, Plan const& plan, Step& step, X0& x0) {
+  using of = parts_of<State, Parts>;
+  id_sum sum;
+  step_index const n = steps_of_run(plan);
+  sum.number(std::uint64_t{2});  // the format
+  sum.number(n);
+  sum.number(std::uint64_t{of::is_kept});
+  if constexpr (!is_open_plan<Plan>) {
+    auto const print = fingerprint(plan);
+    sum.number(print.high);
+    sum.number(print.low);
+  } else sum.number(plan.slots());
+  if constexpr (copied_state<State>) write_state(std::as_const(x0), sum);
+  else write_state(taken_snapshot(std::as_const(x0)), sum);
+  if constexpr (of::seed_is_known) write_state(*parts.seed, sum);
+  if constexpr (of::has_params) {
+    static_assert(written_state<typename of::params>,
+                  "cairn: a run on disk is known by its parameters, whose bytes must all be known; give them members "
+                  "write_state(sink) const and read_state(source)");
+    write_state(*parts.p, sum);
+  }
+  write_state(key, sum);
+  add_function(sum, *parts.step);
+  if constexpr (!of::is_kept) add_function(sum, *parts.adjoint);
+  if constexpr (!of::is_kept && !of::seed_is_known) add_function(sum, *parts.seed);
+  if constexpr (of::is_open) add_function(sum, *parts.keep_going);
+  if constexpr (of::has_objective) {
+    add_function(sum, *parts.objective);
+    parts.objective->each_number([&sum](step_index number) { sum.number(number); });
+  }
+  if constexpr (!is_open_plan<Plan>)
+    if (n > 0) {
+      auto* const choices = choices_of(*parts.step);
+      if constexpr (std::is_same_v<decltype(choices), no_choices* const>) add_first_step<State>(sum, step, x0);
+      else {  // what step 0 chooses here is not kept
+        auto const before = choices->all.size();
+        add_first_step<State>(sum, step, x0);
+        choices->all.erase(choices->all.begin() + std::ptrdiff_t(before), choices->all.end());
+      }
+    }
+  return sum.value();
+}
+
+[[noreturn]] inline void refuse_nothing_found(char const* why, step_index steps) {
+  throw invalid_call{"cairn::disk", "there is nothing of an earlier process that can be used",
+                     {{"steps", steps}}, why[0] != '\0' ? why : "begin with cairn::resume_rule::if_found"};
+}
+
+/// A bar into which a record is read.
+template <class Bar>
+inline constexpr bool reads_bar = std::is_default_constructible_v<Bar> && written_state<Bar> &&
+                                  !std::is_same_v<Bar, library_bar>;
+
+}  // namespace cairn::detail

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file kill_everywhere.hpp  Loops on disk whose process is killed at any call and at any operation on a file.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/disk.hpp>
+#include <cairn/cairn.hpp>
+#include <cairn/planning.hpp>
+#include "support/catch.hpp"
+#include "support/killed.hpp"
+#include "support/temporary.hpp"
+
+// The library's calls come here first.
+extern "C" ssize_t pwrite(int file, void const* from, std::size_t size, off_t at) {
+  if (++killed::operations == killed::at_operation) {
+    if (killed::torn) (void)::syscall(SYS_pwrite64, file, from, size / 2, at);
+    (void)::raise(SIGKILL);
+  }
+  return ssize_t(::syscall(SYS_pwrite64, file, from, size, at));
+}
+extern "C" int fdatasync(int file) {
+  if (++killed::operations == killed::at_operation) (void)::raise(SIGKILL);
+  return int(::syscall(SYS_fdatasync, file));
+}
+
+using cairn::step_index;
+using cairn::wrt;
+
+namespace {
+
+using numbers = std::vector<double>;
+
+/// Numbers and a text that grows.
+struct noted {
+  numbers v{0.3, -0.2, 0.7, 0.1, 0.5};
+  std::string text;
+};
+/// An object that cannot be copied.
+struct solver {
+  numbers v{0.3, -0.2, 0.7, 0.1, 0.5};
+  solver() = default;
+  solver(solver const&) = delete;
+  [[nodiscard]] numbers save() const { return v; }
+  void restore(numbers const& s) { v = s; }
+};
+template <class State> auto& values(State& x) {
+  if constexpr (requires { x.v; }) return x.v;
+  else return x;
+}
+template <class State> State start() {
+  if constexpr (std::is_same_v<State, numbers>) return noted{}.v;
+  else return State{};
+}
+
+template <class State>
+struct step {
+  void operator()(State& x, numbers const& p, step_index i) const {
+    killed::tick();
+    for (double& v : values(x)) v = std::sin(p[0] * v + p[1]) + 0.001 * double(i % 7);
+    if constexpr (requires { x.text; }) x.text += char('a' + i % 26);
+  }
+};
+template <class State>
+struct adjoint {
+  void operator()(State const& x, numbers& bar, numbers const& p, numbers& dp, step_index) const {
+    killed::tick();
+    auto const& v = values(x);
+    for (std::size_t k = 0; k < v.size(); ++k) {
+      double const c = bar[k] * std::cos(p[0] * v[k] + p[1]);
+      dp[0] += c * v[k];
+      dp[1] += c;
+      bar[k] = c * p[0];
+    }
+  }
+};
+double misfit(numbers const& x, numbers const& p, step_index i) { return x[0] * x[1] * p[0] + 0.1 * double(i); }
+void misfit_back(numbers const& x, numbers& bar, numbers const& p, numbers& dp, step_index) {
+  bar[0] += x[1] * p[0];
+  bar[1] += x[0] * p[0];
+  dp[0] += x[0] * x[1];
+}
+
+numbers const p{1.1, 0.2};
+
+struct answer {
+  numbers bar, dp;
+  double value = 0;
+  bool operator==(answer const&) const = default;
+};
+template <class State>
+struct by_gradient {
+  template <class Plan, class... Last>
+  static answer of(Plan const& plan, Last const&... last) {
+    answer found{{}, {7, 7}};
+    auto x = start<State>();
+    found.bar = cairn::gradient(step<State>{}, x, plan, numbers(5, 1.0), adjoint<State>{}, wrt{p, found.dp}, last...);
+    return found;
+  }
+};
+template <>
+struct by_gradient<solver> {
+  template <class Plan, class... Last>
+  static answer of(Plan const& plan, Last const&... last) {
+    answer found{{}, {7, 7}};
+    solver x;
+    found.bar = cairn::gradient(step<solver>{}, x, plan, numbers(5, 1.0), adjoint<solver>{}, wrt{p, found.dp}, last...);
+    return found;
+  }
+};
+template <class Verb, class Plan>
+struct program {
+  Plan plan;
+  std::int64_t commit_every;
+  answer right;
+  long calls = 0;
+  support::temporary folder{};
+
+  program(Plan of, std::int64_t every) : plan{std::move(of)}, commit_every{every} {
+    killed::calls = 0;
+    if constexpr (cairn::open_schedule<Plan>) right = Verb::of(plan);
+    else right = Verb::of(cairn::in_memory{plan});
+    calls = killed::calls;
+  }
+  /// One process; it is right unless it is killed.
+  int process(long call, long operation = -1, bool half = false) const {
+    return killed::run(
+        [&] { return Verb::of(plan, cairn::disk{folder.run(), {.commit_every = commit_every}}) == right; }, call, operation, half);
+  }
+  /// Processes one after another until one ends; returns how many were killed, or -1 if the last one was wrong.
+  template <class Start>
+  long until_one_ends(Start const& start_process) const {
+    folder.remove_runs();
+    for (long k = 0;; ++k)
+      if (int const status = start_process(k); status >= 0) return status == 0 ? k : -1;
+  }
+};
+
+template <class Verb, class Plan>
+void kill_everywhere(Plan plan, long stride = 9, std::int64_t commit_every = 3) {
+  program<Verb, Plan> const of{std::move(plan), commit_every};
+  for (long call = 1; call <= of.calls; call += stride) {
+    CAPTURE(call);
+    CHECK(of.until_one_ends([&](long k) { return of.process(k == 0 ? call : -1); }) == 1);
+  }
+  for (long const most : {of.calls / 3, of.calls / 2}) {  // four times in a row
+    CAPTURE(most);
+    CHECK(of.until_one_ends([&](long k) { return of.process(k < 4 ? most : -1); }) >= 1);
+  }
+  for (bool const half : {false, true}) {
+    long killed = 1;
+    for (long operation = 1; killed == 1; operation += stride) {
+      CAPTURE(operation, half);
+      killed = of.until_one_ends([&](long k) { return of.process(-1, k == 0 ? operation : -1, half); });
+      CHECK(killed >= 0);
+      CHECK((killed == 1 || operation > 10));
+    }
+  }
+}
+auto const two_tiers = {cairn::storage_tier{.slots = 2}, cairn::storage_tier{.slots = 4, .write = 5, .read = 5}};
+
+}  // namespace
