@@ -66,3 +66,13 @@ TEST_CASE("a run on disk takes no more memory than its report predicts, and the 
     if (file.path().filename() != "lock") files += std::size_t(file.file_size());
   CHECK(files == run.report().record_bytes);
 }
+
+TEST_CASE("what is noted of each of many states on disk is predicted, too") {
+  support::temporary const here;
+  field const x0(10, 0.5), seed(10, 1.0);
+  cairn::disk const run{here.run()};
+  cairn::sweep_report report;
+  heap::mark const from;
+  (void)cairn::gradient(step{}, x0, cairn::two_level{4'000, 5, 3}, seed, adjoint{}, run, report);
+  CHECK(from.rise() <= std::size_t(report.predicted_bytes));
+}

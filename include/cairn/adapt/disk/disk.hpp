@@ -32,9 +32,9 @@ class disk {
 
   /// Runs a sweep; called by the verbs.
   struct keeps_runs {
-    /// Bytes in memory besides states, at most.
+    /// Bytes in memory besides states, at most: 24 a slot of the store, and 32 of the sweep.
     [[nodiscard]] static constexpr wide memory_bytes(slot_index slots) noexcept {
-      return detail::io_memory::size + 4'096 + wide(slots) * 24;
+      return detail::io_memory::size + 4'096 + wide(slots) * 56;
     }
     /// One sweep, with what the verb was given.
     template <class Bar, class State, class Plan, class Parts, class Step, class X0, class... Rest>

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-#include <vector>
+#include <utility>
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/names.hpp>
@@ -231,11 +231,10 @@ class run_folder {
   }
   /// Removes the checkpoints: the run is finished, and its record is enough.
   void remove_slots() {
-    std::vector<std::string> all;
-    each_name(folder_, [&](std::string const& name) {
-      if (slot_of(name) != no_slot || name == "final") all.push_back(name);
-    });
-    for (auto const& name : all) (void)::unlinkat(folder_.get(), name.c_str(), 0);
+    for (bool any = true; std::exchange(any, false);)  // a name may be passed over where others go meanwhile
+      each_name(folder_, [&](std::string const& name) {
+        if ((slot_of(name) != no_slot || name == "final") && ::unlinkat(folder_.get(), name.c_str(), 0) == 0) any = true;
+      });
   }
   /// Removes all that an earlier process has left.
   void begin_anew() {
