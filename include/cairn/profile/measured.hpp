@@ -27,7 +27,7 @@ namespace cairn {
 /// has the same plan.
 /// \throws infeasible_budget   before the sweep
 struct measured {
-  budget_of budget;               ///< as for `gradient`
+  budget_of<> budget;             ///< as for `gradient`
   using measures = any_schedule;  ///< the type of its plans
 
   /// The plan for a loop whose parameters are bound. \param others  bytes of p and dp

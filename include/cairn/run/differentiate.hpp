@@ -49,7 +49,7 @@ inline void check_reached(step_index steps, step_index last_state) {
 template <class ParamsGiven>
 [[nodiscard]] constexpr step_index steps_of(ParamsGiven const& plan) {
   if constexpr (std::is_integral_v<ParamsGiven>) return step_index(plan);
-  else if constexpr (counted_budget<ParamsGiven>) return plan.steps;
+  else if constexpr (counted_budget<ParamsGiven> || filed_budget<ParamsGiven>) return plan.steps;
   else if constexpr (measured_budget<ParamsGiven>) return plan.budget.steps;
   else return plan.steps();
 }

@@ -122,6 +122,8 @@ void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] State const& x0
       using keeping = last_type<last_kind::work, State, Plan, own_workspace, Last...>;
       bytes = predicted_bytes<State, Bar>(plan, in_memory, x0, seed, form, options, params);
       if (bytes > 0) bytes += std::remove_cvref_t<keeping>::keeps_runs::memory_bytes(plan.slots());
+      if constexpr (requires { plan.own_bytes(); })
+        if (bytes > 0) bytes += plan.own_bytes();
     }
   }
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file budget_of.hpp  A loop within a memory budget, in the place of its plan: planned by counting bytes, before
-/// anything runs.
+/// \file budget_of.hpp  A loop within a budget of memory, and of files, in the place of its plan: planned by counting
+/// bytes, before anything runs.
 #include <cstdint>
+#include <optional>
+#include <type_traits>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/detail/sweep_needs.hpp>
 #include <cairn/core/error.hpp>
@@ -13,6 +15,44 @@
 
 namespace cairn {
 
+/// A budget of memory, without files.
+struct no_files {};
+
+namespace detail {
+/// Who plans with the files of a folder, and the type of these plans.
+template <class Folder>
+struct planned_in { using plans = revolve; };
+template <class Folder>
+  requires requires { typename Folder::keeps_runs::plans; }
+struct planned_in<Folder> : Folder::keeps_runs {};
+}  // namespace detail
+
+/// A loop of a given length within a budget of memory, the other checkpoints in files: `budget_of{n, "512MiB", run}` or
+/// `budget_of{n, "512MiB", run, "20GB"}` in the place of a plan, for a `disk run`, which is given to the verb, too.
+///
+/// Counts alone decide, so that a process that goes on after a kill has the same plan. With a limit the files are as
+/// many as fit it; more bytes of either kind are then never more step calls. Without one they are as many as let no
+/// step run more than twice: each further one would save one step call, and cost a write and a read.
+/// \tparam Folder  type of where the files go, such as `disk`; without a folder see `budget_of<no_files>`
+/// \throws infeasible_budget   before any step runs, with the least budget of memory, if no plan fits
+/// \ingroup start
+template <class Folder = no_files>
+struct budget_of {
+  using files = detail::planned_in<Folder>;  ///< who makes its plans
+  using plans = typename files::plans;       ///< their type
+  static_assert(!std::is_same_v<plans, revolve>,
+                "cairn: the third part of a budget says where files go: give a cairn::disk, as in cairn::budget_of{n, "
+                "bytes, cairn::disk{folder}, bytes_on_disk}");
+
+  step_index steps;                  ///< loop length, >= 0
+  byte_size bytes;                   ///< the budget of memory
+  std::optional<byte_size> on_disk;  ///< limit of the files of checkpoints; those of records are beside it
+
+  /// \param limit  without one, as many files as let no step run more than twice
+  constexpr budget_of(step_index n, byte_size memory, Folder const&, std::optional<byte_size> limit = {})
+      : steps{n}, bytes{memory}, on_disk{limit} {}
+};
+
 /// A loop of a given length within a memory budget: `budget_of{10'000, "64MB"}` in the place of a plan.
 ///
 /// The library counts the bytes of x0, of bar, of p and dp, and of what a sweep keeps, all from the values and types
@@ -22,7 +62,8 @@ namespace cairn {
 /// the loop, and tapes, must be measured: `measured{budget}`.
 /// \throws infeasible_budget   before any step runs, with the least budget, if no plan fits
 /// \ingroup start
-struct budget_of {
+template <>
+struct budget_of<no_files> {
   step_index steps = 0;  ///< loop length, >= 0
   byte_size bytes = {};  ///< the budget
 
@@ -67,5 +108,6 @@ struct budget_of {
         "give at least that many bytes, or a state or an adjoint that is smaller"};
   }
 };
+budget_of(step_index, byte_size) -> budget_of<no_files>;
 
 }  // namespace cairn

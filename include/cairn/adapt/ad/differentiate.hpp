@@ -90,9 +90,14 @@ auto differentiate(taped<Tool, Model, Params, Objective>& loop, X0 const& x0, Pl
   using State = X0;
   if constexpr (!detail::check_differentiate<std::remove_reference_t<Tool>, Model, State, Params, Objective>())
     return derivatives<State, Params>{};
-  else if constexpr (std::same_as<Plan, budget_of>) {
+  else if constexpr (std::same_as<Plan, budget_of<>>) {
     detail::check_length(plan.steps, loop.objective().last_state(), loop.params());
     return differentiate(loop, x0, plan_for(loop, x0, plan).schedule, std::forward<Rest>(rest)...);
+  } else if constexpr (detail::filed_budget<Plan>) {
+    static_assert(!detail::filed_budget<Plan>,
+                  "cairn: a budget with a folder counts no tapes of a tool; give cairn::budget_of{n, budget} without "
+                  "the folder, or a plan such as cairn::two_level{n, period, slots}");
+    return derivatives<State, Params>{};
   } else {
     if constexpr (detail::plan_or_steps<Plan>)
       detail::check_length(detail::as_plan(plan).steps(), loop.objective().last_state(), loop.params());

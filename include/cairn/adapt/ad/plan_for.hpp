@@ -113,7 +113,7 @@ template <class Tool, class Model, class Params, class Objective, class State>
 /// Cost: up to 16 steps, and each leaf three times
 /// \throws infeasible_budget; invalid_plan; what the model throws
 template <class Tool, class Model, class Params, class Objective, class State>
-[[nodiscard]] planned plan_for(taped<Tool, Model, Params, Objective>& loop, State const& x0, budget_of budget) {
+[[nodiscard]] planned plan_for(taped<Tool, Model, Params, Objective>& loop, State const& x0, budget_of<> budget) {
   workload work;
   if constexpr (sized_state<State> && sized_state<state_and_params<State, Params>>)
     work = detail::lean_workload(loop, x0, budget.steps);

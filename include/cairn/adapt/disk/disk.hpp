@@ -2,13 +2,30 @@
 #pragma once
 /// \file disk.hpp  Checkpoints on disk, and sweeps that go on after their process was killed.
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <cairn/adapt/disk/detail/kept_files.hpp>
+#include <cairn/adapt/disk/detail/plan_on_disk.hpp>
+#include <cairn/adapt/disk/detail/probe_folder.hpp>
 #include <cairn/adapt/disk/detail/run_on_disk.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
+#include <cairn/core/bytes.hpp>
+#include <cairn/core/bytes_of.hpp>
+#include <cairn/core/frames_needed.hpp>
+#include <cairn/core/state_bytes.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/core/workload.hpp>
+#include <cairn/schedule/any.hpp>
 
 namespace cairn {
+
+/// The bytes of a checkpoint's file, 16 of them for the objective of a `differentiate`; `gradient` does not write them.
+/// \param x0  a state, or an object, of which a snapshot is written
+template <class State>
+[[nodiscard]] std::uint64_t file_bytes(State const& x0) {
+  return detail::as_stored(x0, [](auto const& x) { return detail::bytes_of_file(written_bytes(x)); });
+}
 
 /// Where a store may stand: the slots of the plan that are on disk are files in a folder, and the run goes on where a
 /// process before it was killed. The result has the bits of a run that was never stopped.
@@ -27,14 +44,29 @@ class disk {
  public:
   /// \param path  of a folder, made if it is not there, whose parent exists
   explicit disk(std::string path, disk_options options = {}) : path_{std::move(path)}, options_{std::move(options)} {}
+  /// Of the folder that holds the runs.
+  [[nodiscard]] std::string const& path() const noexcept { return path_; }
   /// About the last run.
   [[nodiscard]] disk_report const& report() const noexcept { return *report_; }
 
   /// Runs a sweep; called by the verbs.
   struct keeps_runs {
-    /// Bytes in memory besides states, at most: 24 a slot of the store, and 32 of the sweep.
+    /// Bytes in memory besides states, at most.
     [[nodiscard]] static constexpr wide memory_bytes(slot_index slots) noexcept {
-      return detail::io_memory::size + 4'096 + wide(slots) * 56;
+      return detail::io_memory::size + 4'096 + wide(slots) * detail::bytes_a_slot_on_disk;
+    }
+    using plans = any_schedule;  ///< of a `budget_of` with a folder
+    /// The plan of such a budget, by counts alone. It has room for the step that a process which goes on runs once more.
+    /// \param bytes_of_plan  `bytes_of_plan(plan, slots)`, bytes in memory with so many of the plan's slots there
+    /// \throws infeasible_budget
+    template <class Budget, class State, class BytesOf>
+    static any_schedule plan_for(Budget const& within, State const& x0, sweep_form form, BytesOf bytes_of_plan) {
+      wide const copies = copied_state<State> && form.step == step_form::in_place ? 1 : 2;  // see `check_seam`
+      wide const seam = copies * detail::as_stored(x0, [](auto const& x) { return wide(bytes_of(x)); });
+      auto const bytes = [&](any_schedule const& plan, slot_index slots) {
+        return bytes_of_plan(plan, slots) + plan.own_bytes() + memory_bytes(slots) + seam;
+      };
+      return detail::disk_planner{within.steps, within.on_disk, file_bytes(x0), form.adjoint, bytes}.plan(within.bytes);
     }
     /// One sweep, with what the verb was given.
     template <class Bar, class State, class Plan, class Parts, class Step, class X0, class... Rest>
@@ -54,5 +86,17 @@ class disk {
   disk_options options_;
   std::shared_ptr<disk_report> report_ = std::make_shared<disk_report>();  // a kept run may outlive its `disk`
 };
+
+/// What writing and reading a state takes in a folder, and how many states it has room for: `work.tiers.disk =
+/// probe(run, x0)` for `advise`. Writes and reads one file as a run does, five times, and takes the medians. What was
+/// just written is read from the system's memory: where the files of a plan do not fit into it, a disk is slower.
+/// Leaves nothing in the folder but the folder itself.
+/// \param on_disk  room for states; by default nine tenths of what is free
+/// Cost: memory for a state and 64 KiB; the bytes of a state on disk
+/// \throws storage_full, file_error, directory_busy
+template <class State>
+[[nodiscard]] tier_cost probe(disk const& on, State const& x0, std::optional<byte_size> on_disk = {}) {
+  return detail::as_stored(x0, [&](auto const& x) { return detail::probe_folder(on.path(), x, on_disk); });
+}
 
 }  // namespace cairn

@@ -29,8 +29,11 @@ concept counted_budget = requires(PlanGiven const& p, sweep_form form, sweep_siz
 /// The same whose sizes are measured; see `measured`.
 template <class PlanGiven>
 concept measured_budget = requires { requires schedule<typename PlanGiven::measures>; };
+/// The same that plans with files; see `budget_of` with a folder.
 template <class PlanGiven>
-concept any_budget = counted_budget<PlanGiven> || measured_budget<PlanGiven>;
+concept filed_budget = requires { requires schedule<typename PlanGiven::plans>; };
+template <class PlanGiven>
+concept any_budget = counted_budget<PlanGiven> || measured_budget<PlanGiven> || filed_budget<PlanGiven>;
 template <class PlanGiven>
 concept plan_or_steps = schedule<PlanGiven> ||(std::is_integral_v<PlanGiven> && !std::is_same_v<PlanGiven, bool>) ||
                         any_budget<PlanGiven>;

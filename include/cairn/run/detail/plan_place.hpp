@@ -33,7 +33,7 @@ template <class State, class Bar, class Seed>
 /// Whether all sizes can be seen before anything runs.
 template <class State, class Bar, class Seed, adjoint_form Form, class PlanGiven>
 [[nodiscard]] consteval bool check_counted() {
-  constexpr bool counts = counted_budget<PlanGiven>;
+  constexpr bool counts = counted_budget<PlanGiven> || filed_budget<PlanGiven>;
   constexpr bool sized =
       !counts || (sized_state<stored_as<State>> && (std::is_same_v<Bar, library_bar> || sized_state<Bar>));
   constexpr bool bar = !counts || !sized || std::is_same_v<Seed, Bar> || std::is_same_v<Bar, State> ||
@@ -85,6 +85,8 @@ template <class PlanGiven>
 struct plan_obeyed { using type = std::remove_cvref_t<decltype(as_plan(std::declval<PlanGiven const&>()))>; };
 template <measured_budget PlanGiven>
 struct plan_obeyed<PlanGiven> { using type = typename PlanGiven::measures; };
+template <filed_budget PlanGiven>
+struct plan_obeyed<PlanGiven> { using type = typename PlanGiven::plans; };
 template <counted_budget PlanGiven>
 struct plan_obeyed<PlanGiven> {
   using type =
@@ -92,38 +94,47 @@ struct plan_obeyed<PlanGiven> {
 };
 template <class PlanGiven> using plan_type = typename plan_obeyed<PlanGiven>::type;
 
-
-/// The plan for what was given in its place.   \param params  bytes of p and dp
-template <class State, class Bar, class PlanGiven, class Seed, class Options>
-[[nodiscard]] constexpr decltype(auto) plan_from(PlanGiven const& plan, State const& x0, Seed const& seed,
-                                                 sweep_form form, Options const& options, wide params) {
-  if constexpr (!counted_budget<PlanGiven>) return as_plan(plan);
-  else {
-    form.snapshots = !copied_state<State>;
-    form.ends = end_asked(options);
-    return plan.plan_for(form, sizes_of_values<State, Bar>(x0, seed), params, check_asked(options));
-  }
+/// The bytes of a sweep in memory at its peak, an upper bound.
+/// \param slots  those that are in memory   \param params  bytes of p and dp
+template <class State, class Bar, class Plan, class Seed, class Options>
+[[nodiscard]] wide counted_bytes(Plan const& plan, slot_index slots, State const& x0, Seed const& seed, sweep_form form,
+                                 Options const& options, wide params) {
+  form.snapshots = !copied_state<State>;
+  form.ends = end_asked(options);
+  sweep_needs const needs{
+      .slots = slots,
+      .peak_slots = plan.steps() > 1 ? slots : 0,
+      .leaf = plan.leaf(),
+      .initial_apart = form.snapshots ? initial_stands_apart(plan, form) : initial_stands_apart(plan),
+      .table = table_bytes_of(plan),
+      .calls_adjoint = plan.steps() > 0,
+      .shared_table = shared_table_bytes_of(plan),
+      .hashes = replay_check_bytes(check_asked(options),
+                                   {.steps = plan.steps(), .slots = plan.slots(), .keeps_run = form.keeps_run})};
+  return sweep_bytes(needs, form, sizes_of_values<State, Bar>(x0, seed), most_states(needs, form)) + params;
 }
-/// The bytes of a sweep in memory at its peak, an upper bound; 0 if something cannot be counted before it runs.
-/// \param slots  those that are in memory
+/// The same; 0 if something cannot be counted before it runs.
 template <class State, class Bar, class Plan, class Seed, class Options>
 [[nodiscard]] wide predicted_bytes(Plan const& plan, slot_index slots, State const& x0, Seed const& seed,
                                    sweep_form form, Options const& options, wide params) {
   if constexpr (!sized_state<stored_as<State>> || !sized_state<Bar>) return 0;  // library_bar has no bytes
+  else if (form.adjoint == adjoint_form::recorded) return 0;
+  else return counted_bytes<State, Bar>(plan, slots, x0, seed, form, options, params);
+}
+/// The plan for what was given in its place.   \param params  bytes of p and dp
+template <class State, class Bar, class PlanGiven, class Seed, class Options>
+[[nodiscard]] constexpr decltype(auto) plan_from(PlanGiven const& plan, State const& x0, Seed const& seed,
+                                                 sweep_form form, Options const& options, wide params) {
+  if constexpr (filed_budget<PlanGiven>) {
+    auto const bytes_of_plan = [&](auto const& tried, slot_index in_memory) {
+      return counted_bytes<State, Bar>(tried, in_memory, x0, seed, form, options, params);
+    };
+    return PlanGiven::files::plan_for(plan, x0, form, bytes_of_plan);
+  } else if constexpr (!counted_budget<PlanGiven>) return as_plan(plan);
   else {
-    if (form.adjoint == adjoint_form::recorded) return 0;
     form.snapshots = !copied_state<State>;
     form.ends = end_asked(options);
-    sweep_needs const needs{
-        .slots = slots,
-        .peak_slots = plan.steps() > 1 ? slots : 0,
-        .leaf = plan.leaf(),
-        .initial_apart = form.snapshots ? initial_stands_apart(plan, form) : initial_stands_apart(plan),
-        .table = table_bytes_of(plan),
-        .calls_adjoint = plan.steps() > 0,
-        .shared_table = shared_table_bytes_of(plan),
-        .hashes = replay_check_bytes(check_asked(options), {.steps = plan.steps(), .slots = plan.slots()})};
-    return sweep_bytes(needs, form, sizes_of_values<State, Bar>(x0, seed), most_states(needs, form)) + params;
+    return plan.plan_for(form, sizes_of_values<State, Bar>(x0, seed), params, check_asked(options));
   }
 }
 

@@ -242,6 +242,12 @@ class run_folder {
     for (auto const* const name : {record_names[0], record_names[1], "choices"})
       (void)::unlinkat(folder_.get(), name, 0);
   }
+  /// Removes the folder of a run that was none.
+  void remove(descriptor const& outer) {
+    begin_anew();
+    (void)::unlinkat(folder_.get(), "lock", 0);
+    (void)::unlinkat(outer.get(), name_of(run_).c_str(), AT_REMOVEDIR);  // stays if something else is in it
+  }
   /// Calls f(slot, head) for each file with a checkpoint of this run.
   template <class Fn>
   void each_checkpoint(Fn f) const {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file plan_on_disk.hpp  The plan of a budget of memory and of files, by counts alone.
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <cairn/adapt/disk/detail/file_head.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/bytes.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/frames_needed.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/core/wide.hpp>
+#include <cairn/run/detail/come_back.hpp>
+#include <cairn/schedule/any.hpp>
+#include <cairn/schedule/revolve.hpp>
+#include <cairn/schedule/two_level.hpp>
+
+namespace cairn::detail {
+
+/// Memory for a slot of a run on disk, besides its state: 24 of its store, and 32 of the sweep.
+inline constexpr wide bytes_a_slot_on_disk = 56;
+/// A checkpoint's file: its head, the state, and the sum of an objective's terms so far with their number.
+[[nodiscard]] constexpr std::uint64_t bytes_of_file(std::uint64_t state) noexcept {
+  return sizeof(file_head) + state + 2 * sizeof(std::int64_t);
+}
+
+/// Calls f with what a file holds of a state: the state, or a snapshot of an object.
+template <class State, class Fn>
+auto as_stored(State const& x, Fn const& f) {
+  if constexpr (copied_state<State>) return f(x);
+  else return f(taken_snapshot(x));
+}
+
+/// Chooses between `revolve` in memory and `two_level` with its periods in files, whichever runs fewer steps. Both are
+/// in closed form: whatever the length of the loop, the plan takes no table and no time to make.
+/// \tparam BytesOf  bytes(plan, slots): bytes in memory with so many of its slots there
+template <class BytesOf>
+class disk_planner {
+ public:
+  disk_planner(step_index steps, std::optional<byte_size> on_disk, std::uint64_t file, adjoint_form form,
+               BytesOf const& bytes)
+      : steps_{steps}, on_disk_{on_disk}, file_{file}, form_{form}, bytes_{bytes} {}
+
+  /// \throws infeasible_budget, invalid_plan
+  [[nodiscard]] any_schedule plan(byte_size memory) const {
+    auto found = within(memory.count());
+    if (!found) refuse(memory.count());
+    return *std::move(found);
+  }
+
+ private:
+  [[nodiscard]] std::optional<any_schedule> within(wide memory) const {
+    auto alone = widest(memory, 1, (std::max)(steps_, step_index{1}),
+                        [&](slot_index slots) { return revolve{steps_, slots}; });
+    // What is noted of files takes memory, too: a sixteenth at most, whatever their number, so that more room on disk
+    // never takes a state's place in memory.
+    wide const apart = (std::min)(wide(std::uint64_t(steps_)) * bytes_a_slot_on_disk, memory / 16);
+    wide files = apart / bytes_a_slot_on_disk;
+    if (on_disk_ && on_disk_->count() / file_ < files) files = on_disk_->count() / file_;
+    if (files == 0) return alone;
+    auto const most = step_index(files);
+    step_index const shortest = steps_ / most + (steps_ % most != 0 ? 1 : 0);
+    auto filed = widest(memory - apart, 0, steps_ - 1, [&](slot_index inside) {
+      // With one state more than slots inside, each step of a period runs twice: the last state needs no slot.
+      return two_level{steps_, on_disk_ ? shortest : (std::max)(shortest, inside + 2), inside};
+    });
+    if (!alone || (filed && calls(*filed) < calls(*alone))) return filed;
+    return alone;
+  }
+  /// The plan with the most slots in memory that fit.   \pre steps_ >= 0
+  template <class Make>
+  [[nodiscard]] std::optional<any_schedule> widest(wide memory, slot_index least, slot_index most,
+                                                   Make const& make) const {
+    auto const fits = [&](slot_index slots) { return bytes_(any_schedule{make(slots)}, slots) <= memory; };
+    if (!fits(least)) return {};
+    if (fits(most)) return make(most);
+    while (most - least > 1) {
+      slot_index const middle = least + (most - least) / 2;
+      (fits(middle) ? least : most) = middle;
+    }
+    return make(least);
+  }
+  [[nodiscard]] wide calls(any_schedule const& plan) const { return step_calls(plan.counts(), form_); }
+
+  [[noreturn]] void refuse(wide budget) const {
+    wide low = budget, high = bytes_(any_schedule{revolve{steps_, 1}}, 1);  // which fits
+    while (high - low > 1) {
+      wide const middle = low + (high - low) / 2;
+      (within(middle) ? high : low) = middle;
+    }
+    auto const shown = [](wide bytes) { return std::int64_t((std::min)(bytes, wide(INT64_MAX))); };
+    char const* const who = "cairn::budget_of";
+    char const* const problem = "no plan keeps the sweep within the budget of memory";
+    char const* const advice = "give at least that many bytes, or a state or an adjoint that is smaller";
+    if (!on_disk_)
+      throw infeasible_budget{
+          who, problem, {{"budget", shown(budget)}, {"least", shown(high)}, {"steps", steps_}}, advice};
+    throw infeasible_budget{who, problem,
+                            {{"budget", shown(budget)}, {"least", shown(high)},
+                             {"on disk", shown(on_disk_->count())}, {"bytes of a file", shown(file_)},
+                             {"steps", steps_}},
+                            advice};
+  }
+
+  step_index steps_;
+  std::optional<byte_size> on_disk_;
+  std::uint64_t file_;
+  adjoint_form form_;
+  BytesOf const& bytes_;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// A budget of memory and of files in the place of a plan: neither is exceeded, counts alone decide, and the plan is the
+// same when another process goes on.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <sys/statvfs.h>
+#include <vector>
+#include <cairn/adapt/disk.hpp>
+#include <cairn/cairn.hpp>
+#include <cairn/planning.hpp>
+#include "support/catch.hpp"
+#include "support/heap.hpp"
+#include "support/temporary.hpp"
+
+namespace {
+std::uint64_t free_bytes = std::uint64_t{1} << 40;
+}
+// The library's calls come here first.
+extern "C" int fstatvfs(int, struct statvfs* into) noexcept {
+  *into = {};
+  into->f_bavail = free_bytes;
+  into->f_frsize = 1;
+  return 0;
+}
+
+using cairn::step_index;
+using cairn::tier;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+using vec = std::vector<double>;
+long long calls = 0;
+step_index stop_at = -1;
+struct stopped {};
+
+struct step {
+  void operator()(vec& x, double const& p) const {
+    ++calls;
+    for (double& v : x) v = std::sin(p * v);
+  }
+};
+struct back {
+  void operator()(vec const& x, vec& bar, double const& p, double& dp, step_index i) const {
+    if (i == stop_at) throw stopped{};
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      double const c = bar[k] * std::cos(p * x[k]);
+      dp += c * x[k];
+      bar[k] = c * p;
+    }
+  }
+};
+cairn::model const loop{step{}, back{}};
+auto const objective =
+    cairn::at_every(3, [](vec const& x) { return x[0]; }, [](vec const&, vec& bar) { bar[0] += 1; });
+double const p = 0.9;
+
+/// The value of this name that a budget is refused with; 0 if it is not.
+template <class Budget>
+std::int64_t refused_with(std::string const& name, vec const& x0, Budget const& budget, cairn::disk const& run) {
+  calls = 0;
+  try {
+    (void)cairn::differentiate(loop, x0, p, budget, objective, run);
+  } catch (cairn::infeasible_budget const& e) {
+    CHECK(calls == 0);
+    for (std::size_t k = 0; k < e.value_count(); ++k)
+      if (e.value(k).name == name) return std::int64_t(e.value(k).magnitude);
+  }
+  return 0;
+}
+template <class Budget>
+cairn::any_schedule plan_of(Budget const& budget, vec const& x0) {
+  return cairn::detail::plan_from<vec, vec>(budget, x0, x0, {}, cairn::no_options{}, 2 * sizeof p);
+}
+std::uint64_t bytes_of_checkpoints(cairn::disk const& run) {
+  std::uint64_t sum = 0;
+  for (auto const& file : std::filesystem::directory_iterator{run.report().folder})
+    if (file.path().filename().string()[0] == 's') sum += file.file_size();
+  return sum;
+}
+
+struct seen {
+  long long calls = 0;
+  cairn::derivatives<vec, double> found;
+};
+/// One sweep that is not exceeded, and takes the bytes that were predicted.
+template <class Budget>
+seen within(Budget const& budget, vec const& x0, support::temporary const& here) {
+  here.remove_runs();
+  cairn::disk const run{here.run()};
+  cairn::sweep_report report;
+  std::size_t held = 0, files = 0;
+  auto const watch = [&](cairn::event const& e) {
+    held = (std::max)(held, e.bytes_held(tier::disk));
+    if (files == 0 && e.what().kind == cairn::action_kind::turn) files = bytes_of_checkpoints(run);
+  };
+  calls = 0;
+  heap::mark const heap;
+  seen one{0, cairn::differentiate(loop, x0, p, budget, objective, run, report, watch)};
+  std::size_t const most = heap.rise() + cairn::bytes_of(x0) + sizeof p;
+  one.calls = calls - (budget.steps > 0 ? 1 : 0);  // that of step 0, which says which run it is
+  auto const plan = plan_of(budget, x0);
+  auto const counts = cairn::estimate(plan).counts;
+  auto const predicted = std::uint64_t(counts.on(tier::disk).peak) * cairn::file_bytes(x0);
+  INFO(x0.size() << " numbers, " << budget.steps << " steps, " << budget.bytes.count() << " bytes, "
+                 << budget.on_disk.value_or(0).count() << " on disk");
+  CHECK(most <= std::size_t(report.predicted_bytes));
+  CHECK(report.predicted_bytes <= budget.bytes.count());
+  CHECK(held == predicted);
+  CHECK(files == predicted);
+  if (budget.on_disk) CHECK(predicted <= budget.on_disk->count());
+  CHECK(one.calls == (long long)cairn::step_calls(counts, cairn::adjoint_form::one_step));
+  return one;
+}
+
+void check(std::size_t size, step_index n) {
+  support::temporary const here;
+  cairn::disk const run{here.run()};
+  vec const x0(size, 0.5);
+  auto const right = cairn::differentiate(loop, x0, p, cairn::store_all(n), objective);
+  std::uint64_t const file = cairn::file_bytes(x0);
+  std::vector<std::uint64_t> const limits{file - 1, file, file * std::uint64_t(n / 3 + 1),
+                                          2 * file * std::uint64_t(n + 1)};
+  std::vector<long long> before_by_disk(6, -1);
+  for (auto const limit : limits) {
+    auto const budget = [&](std::int64_t bytes) { return cairn::budget_of{n, bytes, run, limit}; };
+    std::int64_t const least = refused_with("least", x0, budget(1), run);
+    REQUIRE(least > 0);
+    CHECK(refused_with("least", x0, budget(least - 1), run) == least);
+    auto const from = within(budget(least), x0, here);
+    CHECK(from.found.params == right.params);
+    long long before = -1;
+    for (std::size_t k = 0; k < before_by_disk.size(); ++k) {  // the same memory for every limit
+      auto const bytes = std::int64_t(70'000 + double(size) * 80) * std::int64_t(k + 2) / 2;
+      if (bytes < least) continue;
+      auto const [made, found] = within(budget(bytes), x0, here);
+      CHECK(found.value == right.value);
+      CHECK(found.state == right.state);
+      CHECK(found.params == right.params);
+      if (before >= 0) CHECK(made <= before);  // more memory
+      if (before_by_disk[k] >= 0) CHECK(made <= before_by_disk[k]);  // more room on disk
+      before_by_disk[k] = before = made;
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("budgets of memory and files are kept to the predicted byte, and more of either is never more step calls") {
+  for (std::size_t const size : {1u, 2000u})
+    for (step_index const n : {1, 10, 60}) check(size, n);
+}
+
+TEST_CASE("what is noted of many files is within the budget of memory") {
+  support::temporary const here;
+  vec const x0(400, 0.5);
+  for (std::int64_t bytes = 140'000; bytes < 144'000; bytes += 500)
+    (void)within(cairn::budget_of{4000, bytes, cairn::disk{here.run()}, "1GB"}, x0, here);
+}
+
+TEST_CASE("without a limit no step runs more than twice, in as few files as that takes") {
+  support::temporary const here;
+  vec const x0(4000, 0.5);
+  for (step_index const n : {0, 1, 40, 200}) {
+    cairn::budget_of const budget{n, "600kB", cairn::disk{here.run()}};
+    CHECK(within(budget, x0, here).calls <= 2 * n);
+    auto const counts = cairn::estimate(plan_of(budget, x0)).counts;
+    auto const inside = counts.on(tier::memory).peak, files = counts.on(tier::disk).peak;
+    if (files > 0) CHECK(files == (n + inside + 1) / (inside + 2));
+    CHECK(bool(files > 0) == (n == 200));
+  }
+}
+
+TEST_CASE("a budget for the longest loop is planned at once, on disk too") {
+  cairn::disk const run{"nowhere"};
+  vec const x0(1000);
+  auto const plan = plan_of(cairn::budget_of{INT64_MAX, "1GB", run, "20GB"}, x0);
+  CHECK(plan.steps() == INT64_MAX);
+  CHECK(plan.slots() > 1'200'000);
+  CHECK(plan_of(cairn::budget_of{INT64_MAX, "1GB", run}, x0).steps() == INT64_MAX);
+}
+
+TEST_CASE("a killed run with a budget has the same plan when it goes on, although less is free, and stays within it") {
+  struct makes {
+    vec operator()(vec x, double const& by) const {
+      step{}(x, by);
+      return x;
+    }
+  };
+  vec const x0(4000, 0.5);
+  step_index const n = 60;
+  auto const right = cairn::differentiate(loop, x0, p, cairn::store_all(n), objective);
+  auto const goes_on = [&](auto const& m, auto const& budget, step_index at) {
+    support::temporary const here;
+    free_bytes = 2'000'000;
+    stop_at = at;
+    CHECK_THROWS_AS(cairn::differentiate(m, x0, p, budget, objective, cairn::disk{here.run(), {.commit_every = 1}}),
+                    stopped);
+    stop_at = -1;
+    free_bytes = 1'000;
+    cairn::disk const again{here.run()};
+    heap::mark const heap;
+    auto const found = cairn::differentiate(m, x0, p, budget, objective, again);
+    CHECK(heap.rise() + cairn::bytes_of(x0) + sizeof p <= budget.bytes.count());
+    free_bytes = std::uint64_t{1} << 40;
+    CHECK(again.report().used == cairn::disk_use::record);
+    CHECK(again.report().resumed_at == at + 1);
+    CHECK(found.state == right.state);
+    CHECK(found.params == right.params);
+    CHECK(found.value == right.value);
+  };
+  cairn::disk const any{"anywhere"};
+  cairn::model const by_value{makes{}, back{}};
+  for (step_index const at : {1, 3, 17, 31, 55}) {
+    goes_on(loop, cairn::budget_of{n, "400kB", any}, at);
+    goes_on(loop, cairn::budget_of{n, "400kB", any, "500kB"}, at);
+    goes_on(by_value, cairn::budget_of{n, "400kB", any, "100kB"}, at);
+  }
+}
+
+TEST_CASE("a folder without room for the files is an error before the loop runs, and a limit plans within it") {
+  support::temporary const here;
+  vec const x0(4000, 0.5);
+  cairn::disk const run{here.run()};
+  free_bytes = 5 * cairn::file_bytes(x0);
+  calls = 0;
+  CHECK_THROWS_AS(cairn::differentiate(loop, x0, p, cairn::budget_of{400, "400kB", run}, objective, run),
+                  cairn::storage_full);
+  CHECK(calls == 1);  // that of step 0, which says which run it is
+  auto const right = cairn::differentiate(loop, x0, p, cairn::store_all(400), objective);
+  auto const found = cairn::differentiate(loop, x0, p, cairn::budget_of{400, "400kB", run, free_bytes}, objective, run);
+  CHECK(found.state == right.state);
+  free_bytes = std::uint64_t{1} << 40;
+}
+
+TEST_CASE("a plan with files is refused where the folder is not given to the verb") {
+  calls = 0;
+  vec const x0(4000, 0.5);
+  cairn::budget_of const budget{400, "400kB", cairn::disk{"nowhere"}};
+  CHECK_THROWS_WITH(cairn::differentiate(loop, x0, p, budget, objective),
+                    ContainsSubstring("the plan keeps states on disk, and the store of this sweep is memory alone"));
+  CHECK(calls == 0);
+}
+
+namespace {
+/// An object that cannot be copied.
+struct solver {
+  vec v = vec(4000, 0.5);
+  solver() = default;
+  solver(solver const&) = delete;
+  [[nodiscard]] vec save() const { return v; }
+  void restore(vec const& s) { v = s; }
+};
+}  // namespace
+
+TEST_CASE("an object is planned by its snapshots") {
+  support::temporary const here;
+  cairn::disk const run{here.run()};
+  auto const forth = [](solver& x) { for (double& v : x.v) v = std::sin(v); };
+  auto const return_one = [](solver const& x, vec& bar) {
+    for (std::size_t k = 0; k < bar.size(); ++k) bar[k] *= std::cos(x.v[k]);
+  };
+  vec const seed(4000, 1.0);
+  solver first;
+  vec const right = cairn::gradient(forth, first, cairn::store_all(100), seed, return_one);
+  solver x;
+  cairn::sweep_report report;
+  std::size_t held = 0;
+  auto const watch = [&](cairn::event const& e) { held = (std::max)(held, e.bytes_held(tier::disk)); };
+  CHECK(cairn::gradient(forth, x, cairn::budget_of{100, "500kB", run, "700kB"}, seed, return_one, run, report, watch) ==
+        right);
+  CHECK(report.predicted_bytes <= 500'000);
+  CHECK(held > 0);
+  CHECK(held <= 700'000);
+}
+
+TEST_CASE("a probe of a folder leaves nothing there, and its room is what advise plans with") {
+  support::temporary const here;
+  cairn::disk const run{here.run()};
+  vec const x0(4000, 0.5);
+  std::uint64_t const file = cairn::file_bytes(x0);
+  free_bytes = 100 * file;
+  auto const all = cairn::probe(run, x0);
+  CHECK(all.write_seconds > 0);
+  CHECK(all.read_seconds > 0);
+  CHECK(bool(all.bytes == 90 * cairn::bytes_of(x0)));
+  CHECK(support::temporary::names_in(here.run()).empty());
+
+  step_index const n = 100;
+  cairn::workload work{.steps = n, .state_bytes = cairn::bytes_of(x0), .adjoint_bytes = cairn::bytes_of(x0),
+                       .step_seconds = 1, .adjoint_seconds = 1};
+  work.tiers.disk = cairn::probe(run, x0, 12 * file);
+  auto const best = cairn::advise("400kB", work).best.schedule;
+  std::size_t held = 0;
+  auto const watch = [&](cairn::event const& e) { held = (std::max)(held, e.bytes_held(tier::disk)); };
+  auto const found = cairn::differentiate(loop, x0, p, best, objective, run, watch);
+  CHECK(held == 12 * file);
+  CHECK(found.state == cairn::differentiate(loop, x0, p, cairn::store_all(n), objective).state);
+
+  free_bytes = 10;
+  CHECK_THROWS_AS(cairn::probe(run, x0), cairn::storage_full);
+  free_bytes = std::uint64_t{1} << 40;
+  CHECK(support::temporary::names_in(here.run()).size() == 1);  // the run above
+}
