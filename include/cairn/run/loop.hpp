@@ -261,7 +261,7 @@ class checkpointed_run {
     if constexpr (saved_state<State>) run.states().forget_final();
     if constexpr (on_disk) {
       if (open >= 0) run.skip_to(open, *step_);
-      else run.bring_back_turn(*step_);
+      else bring_back_turn(run);
     }
     run.run_plan(*step_, user, *observer_);
     if constexpr (on_disk) work_->store().ended(step_calls());
@@ -288,9 +288,19 @@ class checkpointed_run {
     auto& store = work_->store();
     store.runs(*step_);
     if (step_index const steps = store.turned_at(); steps >= 0 && run.begin_turned(x0, plan, steps, kept)) return true;
-    bool const there = store.goes_on();
-    if (there) forward.template go_on<State>(run, x0, plan, kept, *step_, *observer_);
-    return there;
+    if (!store.goes_on()) return false;
+    if constexpr (copied_state<State>) store.check_stretch(std::as_const(x0));
+    else store.check_stretch(detail::taken_snapshot(std::as_const(x0)));
+    forward.template go_on<State>(run, x0, plan, kept, *step_, *observer_);
+    return true;
+  }
+  /// Makes the state before the turn from the states of another process, if it is still missing.
+  template <class Sweep>
+  void bring_back_turn(Sweep& run) {
+    if (!work_->before_turn_is_missing_) return;
+    auto const& states = run.states();
+    work_->store().check_stretch(states.pool().state(states.initial()));
+    run.bring_back_turn(*step_);
   }
   template <class Sweep>
   void at_turn(Sweep& run) {
@@ -412,7 +422,7 @@ class checkpointed_run {
     detail::turn_only<Step> user{*step_};
     if constexpr (on_disk) {
       work_->store().runs(*step_);
-      run.bring_back_turn(*step_);
+      bring_back_turn(run);
     }
     run.run_plan(*step_, user, *observer_);
     run.goes_on();

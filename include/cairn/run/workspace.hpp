@@ -127,7 +127,7 @@ class workspace {
   slot_index slots_ = 0;
   detail::sweep_count users_;  // a kept run ends when another sweep begins here
   bool on_rest_ = false, turned_on_rest_ = false;  // whether `rest_` is in use, now and at the turn
-  bool before_turn_is_missing_ = false;  // the state before the turn of a kept run is not live yet
+  bool before_turn_is_missing_ = false;  // a kept run has the final state from elsewhere, and not yet that before it
   bool unfinished_ = false;  // the last sweep has not ended: `steps_`, `slots_` and `leaf_` are its plan's
   std::uint64_t initial_hash_ = 0;  // of the initial state of a stopped sweep, 0 if unknown
   std::uint64_t params_hash_ = 0;   // of the parameters of the last sweep, 0 if it had none

@@ -318,6 +318,31 @@ TEST_CASE("functions that capture decide what a kept run uses") {
   here.remove_runs();
   CHECK_THROWS_AS(begun(plan, step, x0, disk{here.run(), {.resume = cairn::resume_rule::require}}), cairn::invalid_call);
 }
+TEST_CASE("a kept run is refused in a process whose arithmetic differs, whatever it would use") {
+  support::temporary const here;
+  static bool differs = false;
+  auto const varying = [](numbers& x, step_index i) {
+    step(x, i);
+    if (differs && i > 0) x[0] = std::nextafter(x[0], 1.0);
+  };
+  numbers const right = begun(plan, varying, x0).reverse(seed, adjoint);
+  auto const both = [&](auto const& by, long at, auto const& from) {
+    here.remove_runs();
+    disk const run{here.run(), often};
+    stop(at, [&] { (void)begun(by, varying, x0, run).reverse(seed, adjoint); });
+    differs = true;
+    CHECK_THROWS_WITH(begun(by, varying, x0, run).reverse(from, adjoint), ContainsSubstring("a state differs"));
+    differs = false;
+    CHECK(begun(by, varying, x0, run).reverse(seed, adjoint) == right);
+  };
+  numbers const other{1, 2, 4};  // the record is not used
+  for (long const at : {30, 70}) {
+    both(plan, at, seed);
+    both(unknown, at, seed);
+    both(plan, at, other);
+    both(unknown, at, other);
+  }
+}
 TEST_CASE("a kept run on disk takes no more memory than its report predicts, also if it goes on") {
   support::temporary const here;
   numbers const large(20'000, 0.5), ones(20'000, 1.0);

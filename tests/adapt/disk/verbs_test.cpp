@@ -282,6 +282,27 @@ TEST_CASE("a process whose arithmetic differs is refused at the seam, after step
   differs = false;
   CHECK(once() == sweep(cairn::in_memory{plan}, x0, 1.2).bar);
 }
+TEST_CASE("so is one that goes on from checkpoints, after one stretch between two of them") {
+  support::temporary const here;
+  disk const run{here.run()};
+  static step_index differs_from = 1'000;
+  auto const varying = [](numbers& x, double const& a, step_index i) {
+    advance_one(x, a, i);
+    if (i >= differs_from) x[0] = std::nextafter(x[0], 1.0);
+  };
+  double a = 1.2, da = 0;
+  auto const once = [&] { return cairn::gradient(varying, x0, plan, seed, back, wrt{a, da}, run); };
+  for (long const at : {30L, halfway()}) {  // on the way forward, and on the way back
+    here.remove_runs();
+    stop(at, [&] { (void)once(); });
+    differs_from = 1;
+    CHECK_THROWS_WITH(once(), ContainsSubstring("a state differs from what the process that stopped had"));
+    CHECK(calls < 14);
+    differs_from = 1'000;
+    CHECK(once() == sweep(cairn::in_memory{plan}, x0, 1.2).bar);
+    CHECK(run.report().used == disk_use::states);
+  }
+}
 TEST_CASE("a rule says whether a run goes on") {
   support::temporary const here;
   disk const required{here.run(), {.resume = resume_rule::require}};

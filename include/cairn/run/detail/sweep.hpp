@@ -208,14 +208,14 @@ class sweep {
     if (!states().read_final(steps)) return false;
     if (work_.on_rest_) work_.walk_ = plan.walk();  // not used
     status().turned_at = live_wanted_ >= 0 ? live_wanted_ : steps > 0 ? steps - 1 : 0;
-    work_.before_turn_is_missing_ = live_wanted_ >= 0;
+    work_.before_turn_is_missing_ = true;
     live_wanted_ = -1;
     return true;
   }
   /// Makes the state before the turn, if that is still missing.
   template <class Step>
   void bring_back_turn(Step& step) {
-    if (std::exchange(work_.before_turn_is_missing_, false)) live_wanted_ = status().turned_at;
+    if (std::exchange(work_.before_turn_is_missing_, false) && !work_.on_rest_) live_wanted_ = status().turned_at;
     bring_live(step);
   }
   /// At the turn of a kept run: another process has reversed all steps but [0, open).

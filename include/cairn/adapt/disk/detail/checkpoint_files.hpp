@@ -38,7 +38,10 @@ class checkpoint_files {
       if (in_memory(shape.tier_of(slot))) ++in_memory_;  // a plan may not know which, and then counts all of them
     if (shape.resumed && anew)
       folder_.each_checkpoint([&](slot_index slot, file_head const& head) {
-        if (slot < shape.slots && journal_.may_use(head)) record(slot) = {step_index(head.step), no_frame, head.stored + sizeof head};
+        if (slot < shape.slots && journal_.may_use(head)) {
+          record(slot).at = step_index(head.step);
+          record(slot).bytes = (head.stored + sizeof head) & (~std::uint64_t{0} >> 1);
+        }
       });
     if (!anew || in_memory_ == shape.slots) return;
     std::uint64_t each = state_bytes_;
@@ -67,8 +70,11 @@ class checkpoint_files {
       return true;
     }
     slot.at = -1;
-    if (!write(where.slot, i, std::as_const(frames).state(k), slot.bytes)) return false;
+    std::uint64_t bytes = 0;
+    if (!write(where.slot, i, std::as_const(frames).state(k), bytes)) return false;
     slot.at = i;
+    slot.bytes = bytes & (~std::uint64_t{0} >> 1);
+    slot.is_unproven = journal_.seam_is_open();
     return true;
   }
   /// Keeps the final state of a run in a file, if that works.
@@ -136,7 +142,13 @@ class checkpoint_files {
   void initial_is_in(frame_id kept) noexcept { kept_ = kept; }
 
   template <class Look>
-  void reversing(step_index open, Look const& look) { journal_.reversing(open, look); }
+  void reversing(step_index open, Look const& look) {
+    bool const unknown = journal_.seam_is_open();
+    journal_.reversing(open, look);
+    if (!unknown || journal_.seam_is_open()) return;
+    for (slot_index slot = 0; slot < slot_index(slots_.size()); ++slot)
+      if (record(slot).at >= 0 && record(slot).is_unproven) folder_.prove_slot(slot);
+  }
   template <class Bar>
   void reversed(step_index open, Bar const& bar) { journal_.reversed(open, bar); }
 
@@ -144,14 +156,16 @@ class checkpoint_files {
   struct slot_record {
     step_index at = -1;  // the state in the file
     frame_id frame = no_frame;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes : 63 = 0;
+    std::uint64_t is_unproven : 1 = 0;
   };
   [[nodiscard]] bool write(slot_index slot, step_index i, Value const& state, std::uint64_t& bytes) {
     if (journal_.choices().append() != 0) return false;  // without them nobody could use the state
     std::uint64_t hash = 0;
     if constexpr (hashable<Value>) hash = hash_of(state);
     bytes = sizeof(file_head);
-    return folder_.write_slot(slot, i, hash, journal_.knows_sum() ? 0 : sum_unknown, [&](auto& sink) {
+    auto const flags = std::uint16_t((journal_.knows_sum() ? 0 : sum_unknown) | (journal_.seam_is_open() ? unproven : 0));
+    return folder_.write_slot(slot, i, hash, flags, [&](auto& sink) {
       write_state(state, sink);
       journal_.write_beside(sink, i);
       bytes += sink.written();

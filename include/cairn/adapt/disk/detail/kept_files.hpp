@@ -62,6 +62,8 @@ class kept_files {
 
   /// Called when a sweep, or a part of one, begins, with the step where it is now.
   void runs(Step& step) noexcept { all_->journal.runs(step); }
+  /// The states of another process are used.   \throws nondeterminism_error   if it had another arithmetic
+  void check_stretch(value_type const& x0) { all_->journal.check_stretch(x0); }
   /// Whether the forward run goes on where another process was.
   [[nodiscard]] bool goes_on() const noexcept { return all_->states; }
   /// The length of the loop if another process was at its turn, left the final state and has begun to go back; otherwise

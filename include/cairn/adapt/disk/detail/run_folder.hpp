@@ -170,6 +170,15 @@ class run_folder {
     write(sink);
     return sink.finish(head);
   }
+  /// What a slot holds is proven.
+  void prove_slot(slot_index slot) noexcept {
+    descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR);
+    file_head head = head_in(file, file_kind::checkpoint, std::uint32_t(slot), 0);
+    if (!head.sound()) return;
+    head.flags &= std::uint16_t(~unproven);
+    head.seal();
+    (void)write_at(file.get(), &head, sizeof head, 0);
+  }
   /// In place of a slot: the final state of a run that is kept.
   static constexpr slot_index final_slot = 0xffff'ffff;
   /// The head of a slot's file, not sound if there is no checkpoint of this run in it.

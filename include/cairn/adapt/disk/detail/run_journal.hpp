@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file run_journal.hpp  What a run notes on its way back, and the check of its seam when another process goes on.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
+#include <vector>
 #include <cairn/adapt/disk/detail/choice_file.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/core/detail/state_hash.hpp>
@@ -100,17 +103,55 @@ class run_journal {
   void only_of_this_build(bool is) noexcept { this_build_ = is; }
   /// Whether a checkpoint with this head, which is one of this run, may be used.
   [[nodiscard]] bool may_use(file_head const& head) const {
-    return choices_.reach(head.step) && (!this_build_ || head.build == build_id()) &&
+    return (head.flags & unproven) == 0 && choices_.reach(head.step) && (!this_build_ || head.build == build_id()) &&
            (!Sums::on_the_way || all_summed_ || (head.flags & sum_unknown) == 0);
   }
   /// The sum of all terms on the way forward is known.
   void all_are_summed() noexcept { all_summed_ = true; }
   /// Another process had a record for `open`, with this hash of that state; 0 if it is not known.
   void seam(step_index open, std::uint64_t hash) noexcept { seam_ = hash != 0 ? open : -1, seam_hash_ = hash; }
+  /// Whether the arithmetic of this process still has to be compared with that of the one before it.
+  [[nodiscard]] bool seam_is_open() const noexcept { return seam_ >= 0; }
   [[nodiscard]] std::int64_t committed() const noexcept { return committed_; }
 
   /// Whether the sum of the terms before the present state is known.
   [[nodiscard]] bool knows_sum() const noexcept { return !Sums::on_the_way || !turned_; }
+  /// A run goes on from the states of another process: the shortest stretch between two of them is run again, and
+  /// must end in the same state.
+  /// \param x0  the initial state, or a snapshot of it   \throws nondeterminism_error
+  template <class Value>
+  void check_stretch(Value const& x0) {
+    struct stored {
+      step_index state;
+      slot_index slot;
+      std::uint64_t hash;
+      [[nodiscard]] bool operator<(stored const& other) const noexcept { return state < other.state; }
+    };
+    std::vector<stored> all;
+    folder_.each_checkpoint([&](slot_index slot, file_head const& head) {
+      if (head.step > 0 && may_use(head)) all.push_back({step_index(head.step), slot, head.state_hash});
+    });
+    std::sort(all.begin(), all.end());
+    while (!all.empty()) {
+      std::size_t best = all.size();
+      auto const before = [&all](std::size_t k) { return k == 0 ? 0 : all[k - 1].state; };
+      for (std::size_t k = 0; k < all.size(); ++k)
+        if (all[k].hash != 0 && all[k].state > before(k) &&
+            (best == all.size() || all[k].state - before(k) < all[best].state - before(best)))
+          best = k;
+      if (best == all.size()) return;  // hashes are not known
+      if (best == 0) return compare(x0, 0, all[0].state, all[0].hash);
+      Value x = copy_of(x0);
+      auto const& from = all[best - 1];
+      partial_sum ignored;
+      if (folder_.read_slot(from.slot, from.state, [&](auto& source) {
+            read_state(x, source);
+            read_beside(source, ignored);
+          }))
+        return compare(std::as_const(x), from.state, all[best].state, all[best].hash);
+      all.erase(all.begin() + std::ptrdiff_t(best) - 1);  // it is damaged
+    }
+  }
   template <class Sink>
   void write_beside(Sink& sink, [[maybe_unused]] step_index i) const {
     if constexpr (Sums::any) {
@@ -193,26 +234,30 @@ class run_journal {
   /// Runs to the state of the record once more.   \throws nondeterminism_error
   template <class Look>
   void check_seam(step_index open, Look const& look) {
-    step_index const at = std::exchange(seam_, -1);
-    step_index failed = open;
-    std::uint64_t const again = look([&](auto const& x) -> std::uint64_t {
-      if constexpr (std::is_void_v<Object>) {
-        advanced_copy<State> after{x, shape_of_step<Step, State>().form};
-        after.run(*step_, open, at, failed);
-        return known_hash(std::as_const(after).state());
-      } else {
-        auto const before = taken_snapshot(std::as_const(*object_));
-        restore_state(*object_, x);
-        run_in_place(*step_, *object_, open, at, failed);
-        auto const hash = known_hash(taken_snapshot(std::as_const(*object_)));
-        restore_state(*object_, before);
-        return hash;
-      }
-    });
-    if (again == seam_hash_) return;
+    look([&](auto const& x) { compare(x, open, seam_, seam_hash_); });
+    seam_ = -1;
+  }
+  /// Runs from x, which is state `from`, and compares what it makes with the hash that another process had of state
+  /// `at`.
+  template <class T>
+  void compare(T const& x, step_index from, step_index at, std::uint64_t hash) {
+    step_index failed = from;
+    std::uint64_t again = 0;
+    if constexpr (std::is_void_v<Object>) {
+      advanced_copy<State> after{x, shape_of_step<Step, State>().form};
+      after.run(*step_, from, at, failed);
+      again = known_hash(std::as_const(after).state());
+    } else {
+      auto const before = taken_snapshot(std::as_const(*object_));
+      restore_state(*object_, x);
+      run_in_place(*step_, *object_, from, at, failed);
+      again = known_hash(taken_snapshot(std::as_const(*object_)));
+      restore_state(*object_, before);
+    }
+    if (again == hash) return;
     replay_difference seen;
     seen.state = at;
-    seen.first_step = open;
+    seen.first_step = from;
     seen.last_step = at - 1;
     throw nondeterminism_error{
         "cairn::disk", "a state differs from what the process that stopped had", seen,

@@ -124,6 +124,8 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
     });
   if (any) {
     report.used = disk_use::states;
+    if constexpr (copied_state<State>) journal.check_stretch(std::as_const(x0));
+    else journal.check_stretch(taken_snapshot(std::as_const(x0)));
     return go([&](auto& work, auto& watching, auto options) {
       return sweep_from_the_way<Bar, State>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options);
     });
