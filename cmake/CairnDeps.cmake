@@ -21,9 +21,10 @@ macro(cairn_find_json)
   endif()
 endmacro()
 
-# cairn_<tool>_library for each tool for automatic differentiation that is here, and for the component disk, which needs
-# xxHash: by its header, and by its library where it has one. GLOBAL, because they are linked outside of this directory too. ADOL-C's own users bring it by pkg-config,
-# CppAD's by its folder (CAIRN_CPPAD_INCLUDE, or CMAKE_PREFIX_PATH).
+# cairn_<tool>_library for each tool for automatic differentiation that is here, and for the components disk, which
+# needs xxHash, and zstd: by its header, and by its library where it has one. GLOBAL, because they are linked outside of
+# this directory too. ADOL-C's own users bring it by pkg-config, CppAD's by its folder (CAIRN_CPPAD_INCLUDE, or
+# CMAKE_PREFIX_PATH).
 macro(cairn_find_ad_tools)
   foreach(tool IN ITEMS
       "adolc|adolc/adolc.h|adolc|ADOL-C|libadolc-dev"
@@ -31,7 +32,8 @@ macro(cairn_find_ad_tools)
       "cppad|cppad/cppad.hpp|cppad_lib|CppAD|"
       "sacado|Sacado_trad.hpp||Sacado|libtrilinos-sacado-dev, libtrilinos-kokkos-dev"
       "xad|XAD/XAD.hpp|xad|XAD|"
-      "disk|xxhash.h|xxhash|xxHash|libxxhash-dev")
+      "disk|xxhash.h|xxhash|xxHash|libxxhash-dev"
+      "zstd|zstd.h|zstd|libzstd|libzstd-dev")
     string(REPLACE "|" ";" tool "${tool}")
     list(GET tool 0 name)
     list(GET tool 1 header)

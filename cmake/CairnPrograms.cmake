@@ -123,7 +123,8 @@ function(cairn_why_missing result target)
       "THRUST|thrust_TBB|no Thrust with TBB (Debian: libtbb-dev)"
       "THRUST|thrust|no Thrust (Debian: libthrust-dev)"
       "ZLIB|zlib|no zlib (Debian: zlib1g-dev)"
-      "DISK|disk|no xxHash (Debian: libxxhash-dev)")
+      "DISK|disk|no xxHash (Debian: libxxhash-dev)"
+      "ZSTD|zstd|no libzstd (Debian: libzstd-dev)")
     string(REPLACE "|" ";" known "${known}")
     list(GET known 0 party)
     list(GET known 1 name)
@@ -172,6 +173,7 @@ endfunction()
 
 # cairn_needs_of(<result> <source>): what its name says it needs: *_eigen.cpp, *_eigen_test.cpp, *_eigen_bench.cpp and
 # adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/zlib* zlib, adapt/disk* xxHash,
+# adapt/disk/zstd* libzstd, too,
 # adapt/cuda/cuda_* and what runs on a real device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc, ad/adolc*, ad/cppad* and ad/sacado*
 # these tools, *and_cppad* CppAD, too, ad/codipack* and ad/xad* stand-ins for them, petsc_peer* PETSc.
 function(cairn_needs_of result source)
@@ -207,6 +209,9 @@ function(cairn_needs_of result source)
   endif()
   if(source MATCHES "/adapt/disk")
     list(APPEND needs cairn::disk)
+  endif()
+  if(source MATCHES "/adapt/disk/zstd")
+    list(APPEND needs cairn::zstd)
   endif()
   if(source MATCHES "/petsc_peer[^/]*$")
     list(APPEND needs cairn_petsc)

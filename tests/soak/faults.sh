@@ -7,6 +7,8 @@
 #   errors    every call of the system fails, by a shim and, all kinds of errors at all calls, by strace
 #   owners    1,000 races of 16 processes, 5,000 times three owners by force
 #   fuzz      a million changes of files
+#   zstd      compressed states: 300,000 changes of them
+#   power     cuts of power: 10^5 states of files, and, by root, 100 copies of a file system that a run writes to
 #   controls  the tests with one protection left out of a copy of the library: they must fail
 set -eu
 cd "$(dirname "$0")/../.."
@@ -17,13 +19,61 @@ mkdir -p $build
 
 # compiled INCLUDE FILE PROGRAM
 compiled() {
-  "$compiler" -std=c++20 -O1 -w -I"$1" -Itests "tests/adapt/disk/$2_test.cpp" $build/catch_main.o -o "$3" -lxxhash -ldl
+  "$compiler" -std=c++20 -O1 -w -I"$1" -Itests "tests/adapt/disk/$2_test.cpp" $build/catch_main.o -o "$3" -lxxhash -lzstd -ldl
 }
 campaign() {
   compiled include "$1" $build/"$1"
   echo "faults: $1"
   $build/"$1" '~[.]'
-  case $1 in errors | owners | fuzz) $build/"$1" '[.soak]' ;; esac
+  case $1 in errors | owners | fuzz | zstd | power) $build/"$1" '[.soak]' ;; esac
+}
+
+# cuts COUNT: an ext4 is copied at any moment while a run writes to it; the run goes on in the copy.
+cuts() {
+  if [ "$(id -u)" != 0 ]; then
+    echo "faults: only root may mount: file systems that are cut are left out"
+    return
+  fi
+  "$compiler" -std=c++20 -O1 -w -Iinclude tests/soak/power_cut.cpp -o $build/power_cut -lxxhash -lzstd
+  here=$(mktemp -d /dev/shm/cairn_cuts_XXXXXX)
+  trap 'umount "$here/at" 2>/dev/null; rm -rf "$here"' EXIT INT TERM
+  mkdir "$here/at"
+  truncate -s 16M "$here/clean"
+  mkfs.ext4 -q -F "$here/clean"
+  cp "$here/clean" "$here/disk"
+  mount -o loop "$here/disk" "$here/at"
+  began=$(date +%s%N)
+  $build/power_cut "$here/at/run.d" none
+  takes=$((($(date +%s%N) - began) / 1000000))
+  umount "$here/at"
+  cut=0 wrong=0
+  : >$build/cuts.log
+  while [ $cut -lt "$1" ]; do
+    cut=$((cut + 1))
+    packs=$([ $((cut % 3)) = 0 ] && echo zstd || echo none)
+    cp "$here/clean" "$here/disk"
+    mount -o loop "$here/disk" "$here/at"
+    $build/power_cut "$here/at/run.d" "$packs" &
+    running=$!
+    sleep "$(awk -v k="$(od -An -N2 -tu2 /dev/urandom)" -v ms=$takes 'BEGIN { print k / 65536 * ms / 1000 }')"
+    [ $((cut % 2)) = 0 ] || sync -d "$here"/at/run.d/*/s0* 2>/dev/null || :  # else nothing of them is on the disk
+    cp "$here/disk" "$here/copy"
+    until cmp -s "$here/disk" "$here/copy"; do  # a copy of one moment
+      kill -STOP $running 2>/dev/null || :
+      cp "$here/disk" "$here/copy"
+    done
+    kill -KILL $running 2>/dev/null || :
+    wait $running 2>/dev/null || :
+    umount "$here/at"
+    mount -o loop "$here/copy" "$here/at"
+    timeout 60 $build/power_cut "$here/at/run.d" "$packs" check >>$build/cuts.log || wrong=$((wrong + 1))
+    umount "$here/at"
+  done
+  rm -rf "$here"
+  trap - EXIT INT TERM
+  echo "faults: $cut cuts of an ext4, $wrong wrong; went on from"
+  sed 's/.*from //; s/ -*[0-9]*$//' $build/cuts.log | sort | uniq -c
+  [ $wrong = 0 ]
 }
 
 # control WHAT FILE TEST SED: the test finds that WHAT is left out of a file.
@@ -59,16 +109,26 @@ controls() {
     's/      if (!try_commit(k, next/      if (true || !try_commit(k, next/'
   control 'a record that does not open is an error' run_folder errors 's/if (!file \&\& !none)/if (false)/'
   control 'a failed save is told' checkpoint_files errors 's/if (error != 0) return false;//'
+  control 'a record waits for the disk' run_folder power 's/failed_ == 0 \&\& ::fdatasync(file.get()) != 0/false/'
+  control 'so does its name' run_folder power 's/if (failed_ == 0 \&\& anew) failed_ = names_are_kept(folder_);//'
+  control 'a record goes beside the last one' run_folder power 's/last_ == 1 ? 0 : 1/0/'
+  control 'what is packed is hashed first' state_file zstd 's/if (memory_.hash.value() != head_.stored_hash)/if (false)/'
+  control 'a packed file is as long as its content' file_head zstd 's/raw <= size - sizeof(file_head) \&\& //'
+  control 'all that is stored is content' state_file zstd 's/ \&\& unread_ == 0//'
   control 'the lock' run_folder owners 's/::flock(lock_.get(), LOCK_EX | LOCK_NB)/0/'
   control "other owners' records" run_folder owners 's/if (head.sound() \&\& head.owner != owner_/if (false/'
   echo "faults: $left_out protections left out, $unnoticed unnoticed"
   [ $unnoticed = 0 ]
 }
 
-[ $# -gt 0 ] || set -- files places errors owners fuzz controls
+[ $# -gt 0 ] || set -- files places errors owners fuzz zstd power controls
 for wanted; do
   case $wanted in
-    files | places | errors | owners | fuzz) campaign "$wanted" ;;
+    files | places | errors | owners | fuzz | zstd) campaign "$wanted" ;;
+    power)
+      campaign power
+      cuts 100
+      ;;
     controls) controls ;;
     *)
       sed -n 's/^#   //p; s/^#     /usage: /p' "$0" >&2

@@ -119,9 +119,10 @@ void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] State const& x0
     else {
       slot_index in_memory = 0;
       for (slot_index slot = 0; slot < plan.slots(); ++slot) in_memory += slot_tier(plan, slot) == tier::memory;
-      using keeping = last_type<last_kind::work, State, Plan, own_workspace, Last...>;
+      auto const& keeper = last_of<last_kind::work, State, Plan>(own_workspace{}, last...);
       bytes = predicted_bytes<State, Bar>(plan, in_memory, x0, seed, form, options, params);
-      if (bytes > 0) bytes += std::remove_cvref_t<keeping>::keeps_runs::memory_bytes(plan.slots());
+      using keeping = typename std::remove_cvref_t<decltype(keeper)>::keeps_runs;
+      if (bytes > 0) bytes += keeping::memory_bytes(keeper, plan.slots());
       if constexpr (requires { plan.own_bytes(); })
         if (bytes > 0) bytes += plan.own_bytes();
     }

@@ -47,10 +47,13 @@ struct budget_of {
   step_index steps;                  ///< loop length, >= 0
   byte_size bytes;                   ///< the budget of memory
   std::optional<byte_size> on_disk;  ///< limit of the files of checkpoints; those of records are beside it
+  wide beside = 0;                   ///< memory that the files take, whatever their number
 
   /// \param limit  without one, as many files as let no step run more than twice
-  constexpr budget_of(step_index n, byte_size memory, Folder const&, std::optional<byte_size> limit = {})
-      : steps{n}, bytes{memory}, on_disk{limit} {}
+  constexpr budget_of(step_index n, byte_size memory, Folder const& folder, std::optional<byte_size> limit = {})
+      : steps{n}, bytes{memory}, on_disk{limit} {
+    if constexpr (requires { files::memory_bytes(folder, 0); }) beside = files::memory_bytes(folder, 0);
+  }
 };
 
 /// A loop of a given length within a memory budget: `budget_of{10'000, "64MB"}` in the place of a plan.

@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 #include <cairn/adapt/disk.hpp>
@@ -14,20 +12,8 @@
 #include <cairn/planning.hpp>
 #include "support/catch.hpp"
 #include "support/killed.hpp"
+#include "support/killed_writes.hpp"
 #include "support/temporary.hpp"
-
-// The library's calls come here first.
-extern "C" ssize_t pwrite(int file, void const* from, std::size_t size, off_t at) {
-  if (++killed::operations == killed::at_operation) {
-    if (killed::torn) (void)::syscall(SYS_pwrite64, file, from, size / 2, at);
-    (void)::raise(SIGKILL);
-  }
-  return ssize_t(::syscall(SYS_pwrite64, file, from, size, at));
-}
-extern "C" int fdatasync(int file) {
-  if (++killed::operations == killed::at_operation) (void)::raise(SIGKILL);
-  return int(::syscall(SYS_fdatasync, file));
-}
 
 using cairn::step_index;
 using cairn::wrt;

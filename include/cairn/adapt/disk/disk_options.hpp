@@ -3,6 +3,7 @@
 /// \file disk_options.hpp  How a run on disk is known, when it commits, and what it says about itself.
 #include <cstdint>
 #include <string>
+#include <cairn/adapt/disk/detail/packing.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
@@ -16,6 +17,10 @@ enum class resume_rule : std::uint8_t {
   require    ///< from what is there; an error if nothing can be used
 };
 
+/// How checkpoints on disk are compressed: not at all, which is a null pointer, or by `zstd` of
+/// <cairn/adapt/zstd.hpp>.
+using compression = detail::block_codec const*;
+
 /// Options of `disk`.
 struct disk_options {
   std::string key = {};  ///< names what the functions capture and read; another key is another run
@@ -23,6 +28,7 @@ struct disk_options {
   double seconds_between_failures = 86'400;    ///< the mean; decides how often a record is committed
   std::int64_t commit_every = 0;  ///< commit after so many reversed actions instead; 0: by the time
   std::int64_t keep = 1'000;      ///< records of finished runs that stay in the folder; the oldest are removed
+  compression compress = nullptr;  ///< of checkpoints; it may be another one when the run goes on
 };
 
 /// What a run used of an earlier process.

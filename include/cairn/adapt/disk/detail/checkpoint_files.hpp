@@ -53,7 +53,7 @@ class checkpoint_files {
   [[nodiscard]] frame_id frame(slot_index slot) const noexcept { return record(slot).frame; }
   [[nodiscard]] step_index at(slot_index slot) const noexcept { return record(slot).at; }
   [[nodiscard]] std::size_t bytes(tier where) const noexcept {
-    if (where == tier::memory) return io_memory::size;
+    if (where == tier::memory) return io_memory::size + folder_.memory.packer.held();
     std::size_t sum = 0;
     if (where == tier::disk)
       for (auto const& one : slots_)
@@ -163,13 +163,12 @@ class checkpoint_files {
     if (journal_.choices().append() != 0) return false;  // without them nobody could use the state
     std::uint64_t hash = 0;
     if constexpr (hashable<Value>) hash = hash_of(state);
-    bytes = sizeof(file_head);
     auto const flags = std::uint16_t((journal_.knows_sum() ? 0 : sum_unknown) | (journal_.seam_is_open() ? unproven : 0));
-    return folder_.write_slot(slot, i, hash, flags, [&](auto& sink) {
+    auto const write = [&](auto& sink) {
       write_state(state, sink);
       journal_.write_beside(sink, i);
-      bytes += sink.written();
-    }) == 0;
+    };
+    return folder_.write_slot(slot, i, hash, flags, write, bytes) == 0;
   }
   [[nodiscard]] bool in_memory(tier where) const noexcept { return where == tier::memory && !all_files_; }
   [[nodiscard]] slot_record& record(slot_index slot) noexcept { return slots_[std::size_t(slot)]; }

@@ -58,7 +58,7 @@ class choice_file {
               }
             }))
           break;
-        goes_on(head, head.stored);
+        goes_on(head, at_ + sizeof head + head.stored);
       }
       all.erase(all.begin() + std::ptrdiff_t(kept_), all.end());
       choices_->given = kept_ > 0;
@@ -75,7 +75,7 @@ class choice_file {
       if (!file) return errno;
       file_head head = folder_.fresh_head(file_kind::choices, parts_, std::int64_t(all.size()));
       head.sequence = before_;
-      file_writer sink{file.get(), folder_.memory, head.step, at_};
+      file_writer sink{file.get(), folder_.memory, head.step, false, at_};
       for (std::size_t k = kept_; k < all.size(); ++k) write_state(all[k], sink);
       if (int const error = sink.finish(head); error != 0) return error;
       head.raw_hash = folder_.memory.hash.value();
@@ -98,8 +98,8 @@ class choice_file {
 
  private:
   static constexpr char const* name = "choices";
-  void goes_on(file_head const& part, std::uint64_t stored) noexcept {
-    at_ += sizeof part + stored;
+  void goes_on(file_head const& part, std::uint64_t end) noexcept {
+    at_ = end;
     before_ = part.raw_hash;
     kept_ = std::size_t(part.step);
     ++parts_;

@@ -73,6 +73,15 @@ template <class Byte, class Call>
   });
 }
 
+/// The file has so many bytes, or more. Returns 0, or the system's error.
+[[nodiscard]] inline int at_least(int file, std::uint64_t size) noexcept {
+  struct stat now {};
+  if (::fstat(file, &now) != 0) return errno;
+  int done = now.st_size >= off_t(size) ? 0 : -1;
+  while (done != 0 && (done = ::ftruncate(file, off_t(size))) != 0 && errno == EINTR) {}
+  return done == 0 ? 0 : errno;
+}
+
 /// A plain file of the user's own in a folder, by its name there; one that may be made here is for its owner only,
 /// whatever the umask. No link is followed, and a file that has a second name or another owner is not opened: `errno`
 /// is ELOOP, EMLINK or EPERM then.

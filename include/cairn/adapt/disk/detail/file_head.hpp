@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <xxhash.h>
+#include <cairn/adapt/disk/detail/packing.hpp>
 #include <cairn/core/action.hpp>
 
 namespace cairn::detail {
@@ -48,7 +49,7 @@ struct file_head {
   std::uint16_t major = 1, minor = 0;
   std::uint32_t endian = 0x01020304;
   file_kind kind = file_kind::checkpoint;
-  std::uint8_t codec = 0;
+  std::uint8_t codec = 0;           ///< 0: the content as it is; 1: blocks of zstd
   std::uint16_t flags = 0;          ///< `sum_unknown`, `unproven`
   std::uint32_t slot = 0;           ///< low 32 bits: a file in another one's place is refused
   std::uint64_t state_hash = 0;     ///< of the state `step`, by cairn's own hash; 0 if it is not known
@@ -64,12 +65,20 @@ struct file_head {
   std::uint64_t build = 0;          ///< of the program that wrote it
   std::uint64_t self = 0;           ///< XXH64 of all of the above
 
+  /// Whether a file of so many bytes can hold the content. No file is shorter than its content before it was packed, so
+  /// that no content takes more memory than its file has bytes.
+  [[nodiscard]] bool fits(std::uint64_t size) const noexcept {
+    if (size < sizeof(file_head) || stored > size - sizeof(file_head)) return false;
+    if (codec == 0) return raw == stored;
+    return kind == file_kind::checkpoint && raw <= size - sizeof(file_head) && stored <= block_packer::most(raw);
+  }
   void seal() noexcept { self = XXH64(this, offsetof(file_head, self), 0); }
-  /// Whether these are the bytes of a head that this version wrote on this kind of machine.
+  /// Whether these are the bytes of a head that this version wrote on this kind of machine, with content that this
+  /// program can read.
   [[nodiscard]] bool sound() const noexcept {
     file_head const fresh;
     return std::memcmp(magic, fresh.magic, sizeof magic) == 0 && major == fresh.major && endian == fresh.endian &&
-           codec == 0 && self == XXH64(this, offsetof(file_head, self), 0);
+           (codec == 0 || (codec == 1 && codec_1 != nullptr)) && self == XXH64(this, offsetof(file_head, self), 0);
   }
 };
 static_assert(sizeof(file_head) == 128 && offsetof(file_head, self) == 120);

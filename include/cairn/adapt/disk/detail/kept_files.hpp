@@ -143,6 +143,7 @@ class kept_files {
           keep{std::size_t(asked.keep)},
           keyed{!asked.key.empty()},
           looks{asked.resume != resume_rule::never} {
+      if (asked.compress != nullptr) folder.compress(*asked.compress);
       known = of::known(keyed);
       if constexpr (of::sums_on_the_way && of::seed_captures)  // nor are the terms that it has summed believed
         if (!known.record) known.states = false;

@@ -13,6 +13,7 @@
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/adapt/disk/detail/plan_on_disk.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
+#include <cairn/adapt/disk/disk_options.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/state_hash.hpp>
@@ -25,7 +26,8 @@ namespace cairn::detail {
 
 /// Writes a state and reads it, in a run of its own whose folder is removed.
 template <class Value>
-[[nodiscard]] tier_cost probe_folder(std::string const& path, Value const& x, std::optional<byte_size> on_disk) {
+[[nodiscard]] tier_cost probe_folder(std::string const& path, Value const& x, std::optional<byte_size> on_disk,
+                                     compression compress) {
   static_assert(written_state<Value>,
                 "cairn: checkpoints on disk need states whose bytes can all be written and read back; give the state "
                 "members write_state(sink) const and read_state(source)");
@@ -38,6 +40,7 @@ template <class Value>
   descriptor const outer = open_folder(AT_FDCWD, path);
   {
     run_folder folder{outer, path, id, 1};
+    if (compress != nullptr) folder.compress(*compress);
     struct statvfs disk {};
     if (::fstatvfs(outer.get(), &disk) != 0) refuse_file("the free space of a disk cannot be read", errno, path);
     room = std::uint64_t(disk.f_bavail) * disk.f_frsize / 10 * 9;
@@ -55,9 +58,9 @@ template <class Value>
     };
     for (int k = 0; k < tries; ++k) {
       write[k] = seconds_of([&] {
-        std::uint64_t hash = 0;
+        std::uint64_t hash = 0, written = 0;
         if constexpr (hashable<Value>) hash = hash_of(x);
-        int const error = folder.write_slot(0, 0, hash, 0, [&](auto& sink) { write_state(x, sink); });
+        int const error = folder.write_slot(0, 0, hash, 0, [&](auto& sink) { write_state(x, sink); }, written);
         if (error != 0) refuse_file("a state cannot be written", error, folder.path());
       });
       read[k] = seconds_of([&] {

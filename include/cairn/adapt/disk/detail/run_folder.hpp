@@ -113,13 +113,18 @@ class run_folder {
     }
     return source.right();
   }
+  /// Checkpoints are packed from now on.
+  void compress(block_codec const& codec) {
+    memory.packer.prepare(codec);
+    packs_ = true;
+  }
 
   /// \throws storage_full   if the disk has no room for `bytes` in each of these slots, beside what is there; then
   /// nothing that was made for it stays
   template <class Wanted>
   void reserve(slot_index slots, std::uint64_t bytes, Wanted const& wanted) {
     std::uint64_t need = 0;
-    std::uint64_t const each = bytes + sizeof(file_head);
+    std::uint64_t const each = (packs_ ? block_packer::most(bytes) : bytes) + sizeof(file_head);
     for (slot_index slot = 0; slot < slots; ++slot) {
       if (!wanted(slot)) continue;
       struct stat now {};
@@ -158,17 +163,20 @@ class run_folder {
     return head;
   }
   /// Writes values by write(sink) into the file of a slot. Returns 0, or the number of the system's error.
+  /// \param bytes  becomes what is in the file
   template <class Write>
   [[nodiscard]] int write_slot(slot_index slot, std::int64_t step, std::uint64_t state_hash, std::uint16_t flags,
-                               Write const& write) {
+                               Write const& write, std::uint64_t& bytes) {
     descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR | O_CREAT);
     if (!file) return errno;
     file_head head = fresh_head(file_kind::checkpoint, std::uint32_t(slot), step);
     head.state_hash = state_hash;
     head.flags = flags;
-    file_writer sink{file.get(), memory, head.step};
+    file_writer sink{file.get(), memory, head.step, packs_};
     write(sink);
-    return sink.finish(head);
+    int const error = sink.finish(head);
+    bytes = sink.written();
+    return error;
   }
   /// What a slot holds is proven.
   void prove_slot(slot_index slot) noexcept {
@@ -298,7 +306,7 @@ class run_folder {
     file_head head = fresh_head(file_kind::record, std::uint32_t(k), step);
     head.sequence = next;
     head.state_hash = state_hash;
-    file_writer sink{file.get(), memory, head.step};
+    file_writer sink{file.get(), memory, head.step, false};  // small, and waited for
     write(sink);
     failed_ = sink.finish(head);
     if (failed_ == 0 && ::fdatasync(file.get()) != 0) failed_ = errno;
@@ -336,6 +344,7 @@ class run_folder {
   descriptor folder_, lock_;
   file_head begun_[2];
   bool unread_[2] = {};  // whether the above is not known
+  bool packs_ = false;
   int failed_ = 0, last_ = -1;  // last_: the record that was read or written last
 };
 

@@ -53,6 +53,7 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
 
   descriptor const outer = open_folder(AT_FDCWD, path);  // before step 0 runs
   run_folder folder{outer, path, id_of_run<State>(asked.key, parts, plan, step, x0), n};
+  if (asked.compress != nullptr) folder.compress(*asked.compress);
   report.folder = folder.path();
   report.why = known.why;
   object* where = nullptr;
