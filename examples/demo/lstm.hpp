@@ -60,6 +60,14 @@ class parameters {
   [[nodiscard]] auto output_bias() { return all_.tail(symbols_); }
   [[nodiscard]] auto output_bias() const { return all_.tail(symbols_); }
 
+  /// For cairn, of a gradient in a file.
+  template <class Fn>
+  void visit_numbers(Fn& f) { f(all_.data(), std::size_t(all_.size())); }
+  template <class Sink>
+  void write_state(Sink& sink) const { sink(all_.data(), std::size_t(all_.size()) * sizeof(Scalar)); }
+  template <class Source>
+  void read_state(Source& source) { source(all_.data(), std::size_t(all_.size()) * sizeof(Scalar)); }
+
  private:
   static auto part(vector<Scalar>& all, Eigen::Index at, Eigen::Index rows, Eigen::Index columns) {
     return Eigen::Map<matrix<Scalar>>{all.data() + at, rows, columns};

@@ -11,6 +11,7 @@
 
 #include "../support/command_line.hpp"
 #include "../support/environment.hpp"
+#include "../support/on_disk.hpp"
 
 namespace demo {
 
@@ -24,6 +25,7 @@ struct options {
   std::int64_t leaf = 0;  ///< steps that one call of the adjoint reverses; 0: the best
   int passes = 4;
   std::string report;
+  std::string disk;  ///< a folder for half of the states; empty: all are in memory
   wanted_progress progress;
   wanted_trace trace;
   bool help = false;
@@ -38,6 +40,7 @@ inline constexpr auto usage =
     "  --leaf N          steps that one call of the adjoint reverses (the best)\n"
     "  --passes N        passes over the text, one update after each (4)\n"
     "  --report FILE     where the JSON report goes, and pictures of the plan beside it (beside the program)\n"
+    "  --disk DIR        keep half of the states in files there; killed and started again, the training goes on\n"
     "  --progress        say on standard error how far the sweeps are\n"
     "  --trace FILE      write a trace of pass 1, which is run once more, for Perfetto or Chrome\n"
     "  --help            this text\n"
@@ -69,7 +72,8 @@ inline constexpr auto usage =
       chosen.progress.shown = true;
       continue;
     }
-    auto const known = {"--text", "--length", "--budget", "--schedule", "--leaf", "--passes", "--trace", "--report"};
+    auto const known = {"--text",   "--length", "--budget", "--schedule", "--leaf",
+                        "--passes", "--trace",  "--report", "--disk"};
     bool found = false;
     for (std::string_view const name : known) found = found || flag == name;
     if (!found) throw wrong_usage{"\"" + std::string{flag} + "\" is not a flag; --help lists them"};
@@ -82,9 +86,11 @@ inline constexpr auto usage =
     else if (flag == "--leaf") chosen.leaf = parse_number<std::int64_t>(flag, word, 1, INT64_MAX);
     else if (flag == "--passes") chosen.passes = parse_number(flag, word, 1, 1'000);
     else if (flag == "--trace") chosen.trace.file = word;
+    else if (flag == "--disk") chosen.disk = word;
     else chosen.report = word;
   }
   refuse_leaves_of_all(chosen.leaf, chosen.schedule);
+  check_disk(chosen.disk, "--schedule", chosen.schedule);
   return chosen;
 }
 

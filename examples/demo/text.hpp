@@ -35,6 +35,8 @@ class streams {
   [[nodiscard]] std::int64_t characters() const noexcept { return steps_ * count_; }
   [[nodiscard]] std::string const& alphabet() const noexcept { return alphabet_; }
 
+  [[nodiscard]] std::vector<std::uint8_t> const& symbols() const noexcept { return symbols_; }
+
   /// The symbol that stream b reads in step i.
   [[nodiscard]] std::uint8_t input(std::int64_t i, std::int64_t b) const noexcept {
     return symbols_[std::size_t(b * steps_ + i)];

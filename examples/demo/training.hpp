@@ -26,6 +26,7 @@
 
 #include "../support/child.hpp"
 #include "../support/counting.hpp"
+#include "../support/on_disk.hpp"
 #include "lstm.hpp"
 #include "optimiser.hpp"
 #include "planning.hpp"
@@ -64,6 +65,22 @@ class sweeper {
     std::get<1>(*bar_).setZero();
     *bar_ = cairn::gradient(*step_, *x0_, plan_, std::move(*bar_), *adjoint_, work_, observer);
   }
+#ifdef CAIRN_EXAMPLE_DISK
+  /// The same over files. Weights and objective are arguments, so that a record has the sums and a run its own name;
+  /// what step and adjoint refer to beside them is named by the key.
+  template <class Observer>
+  void pass(cairn::disk const& files, parameters<float> const& weights, Observer&& observer) {
+    using numbers = vector<float>;
+    using cairn::step_index;
+    auto step = [this](state const& x, state& x1, numbers const&, step_index i) { (*step_)(x, x1, i); };
+    auto adjoint = [this](state const& x, state& bar, numbers const&, objective<float>&, step_index first,
+                          step_index last) { (*adjoint_)(x, bar, first, last); };
+    std::get<0>(*bar_).setZero();
+    std::get<1>(*bar_).setZero();
+    *bar_ = cairn::gradient(step, *x0_, plan_, std::move(*bar_), adjoint, cairn::wrt{weights.all(), *total_}, files,
+                            observer);
+  }
+#endif
   [[nodiscard]] cairn::wide step_calls() const noexcept { return work_.step_calls(); }
 
  private:
@@ -101,11 +118,14 @@ struct training {
   std::size_t resident_rise = 0;
   std::int64_t warm_allocations = 0;  ///< requests to the heap by the passes after the first
   bool calls_as_predicted = true;
+  bool went_on = false;   ///< with a pass that another process had begun
+  std::string bits = {};  ///< of the weights in the end
 };
 
-/// \param asked  of the progress that is shown, if it is to be
+/// \param asked  of the progress that is shown, if it is to be   \param folder  for half of the states; empty: none
 [[nodiscard]] inline training train(parameters<float> weights, streams const& text, chosen_plan const& plan, int passes,
-                                    std::optional<cairn::progress_options> asked) {
+                                    std::optional<cairn::progress_options> asked,
+                                    [[maybe_unused]] std::string const& folder) {
   // All that outlives a sweep is made before the heap is watched.
   objective<float> total{{weights.hidden(), weights.symbols()}};
   adam<float> optimiser{weights};
@@ -115,6 +135,9 @@ struct training {
   seen.seconds.reserve(std::size_t(passes));
   std::optional<cairn::progress> shown;
   if (asked) shown.emplace(plan.schedule, std::move(*asked));
+#ifdef CAIRN_EXAMPLE_DISK
+  cairn::disk const files{folder, {.key = "text " + bits_of(text.symbols())}};
+#endif
   auto const resident_before = resident().now;
   forget_heap_peak();
   auto const heap_before = heap();
@@ -123,20 +146,38 @@ struct training {
   for (int pass = 1; pass <= passes; ++pass) {
     auto const allocations = heap().allocations;
     auto const start = cpu_seconds();
-    if (shown) sweep.pass(*shown);
-    else sweep.pass(cairn::no_observer{});
+    std::string used;
+    auto calls = plan.cost.step_calls;
+    auto const run = [&](auto&& observer) {
+      if (folder.empty()) {
+        sweep.pass(observer);
+        calls = sweep.step_calls();
+      }
+#ifdef CAIRN_EXAMPLE_DISK
+      else {
+        sweep.pass(files, weights, observer);
+        auto const& told = files.report();
+        used = ", " + what_was_used(told);
+        if (told.used == cairn::disk_use::nothing) calls = told.step_calls;
+        else seen.went_on = true;
+      }
+#endif
+    };
+    if (shown) run(*shown);
+    else run(cairn::no_observer{});
     seen.seconds.push_back(cpu_seconds() - start);
     seen.losses.push_back(total.loss);
     if (pass == 1) seen.first_gradient = total.gradient.all();
     else seen.warm_allocations += heap().allocations - allocations;
-    seen.calls_as_predicted = seen.calls_as_predicted && sweep.step_calls() == plan.cost.step_calls;
+    seen.calls_as_predicted = seen.calls_as_predicted && calls == plan.cost.step_calls;
     if (shown) shown->wipe();
-    std::printf("pass %-4d loss %.4f nats, %.3f bits a character, %.2f s\n", pass, total.loss,
-                total.loss / std::log(2.0), seen.seconds.back());
+    std::printf("pass %-4d loss %.4f nats, %.3f bits a character, %.2f s%s\n", pass, total.loss,
+                total.loss / std::log(2.0), seen.seconds.back(), used.c_str());
     optimiser.update(weights, total.gradient);
   }
   seen.counted_peak = heap().peak - heap_before.bytes;
   seen.resident_rise = resident().peak - resident_before;
+  seen.bits = bits_of(weights.all());
   return seen;
 }
 

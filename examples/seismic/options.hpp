@@ -12,6 +12,7 @@
 
 #include "../support/command_line.hpp"
 #include "../support/environment.hpp"
+#include "../support/on_disk.hpp"
 
 namespace seismic {
 
@@ -26,6 +27,7 @@ struct options {
   schedule_kind plan = schedule_kind::revolve;
   std::int64_t leaf = 0;  ///< steps that one call of the adjoint reverses; 0: the best
   std::string out;        ///< a folder for pictures; none where it is empty
+  std::string disk;       ///< a folder for half of the states; empty: all are in memory
   int compare = 0;        ///< pairs of timings; 0: do not compare
   wanted_progress progress;
   bool help = false;
@@ -42,6 +44,7 @@ inline constexpr auto usage =
     "  --plan NAME       revolve, uniform or store_all (revolve)\n"
     "  --leaf N          steps that one call of the adjoint reverses (the best)\n"
     "  --out FOLDER      write pictures there\n"
+    "  --disk DIR        keep half of the states in files there; killed and started again, the inversion goes on\n"
     "  --compare [PAIRS] time one shot against storing every field, with 5 % of the states; pairs of timings (9)\n"
     "  --progress        say on standard error how far the sweeps are\n"
     "  --help            this text\n"
@@ -72,7 +75,7 @@ inline constexpr auto usage =
     }
     bool found = false;
     for (std::string_view const name :
-         {"--grid", "--steps", "--shots", "--iterations", "--budget", "--plan", "--leaf", "--out"})
+         {"--grid", "--steps", "--shots", "--iterations", "--budget", "--plan", "--leaf", "--out", "--disk"})
       found = found || flag == name;
     if (!found) throw wrong_usage{"\"" + std::string{flag} + "\" is not a flag; --help lists them"};
     if (k + 1 == count) throw wrong_usage{std::string{flag} + " got no value; give one after it"};
@@ -89,9 +92,11 @@ inline constexpr auto usage =
     else if (flag == "--budget") chosen.budget = parse_size(flag, word);
     else if (flag == "--plan") chosen.plan = parse_schedule(flag, word);
     else if (flag == "--leaf") chosen.leaf = parse_number<std::int64_t>(flag, word, 1, INT64_MAX);
+    else if (flag == "--disk") chosen.disk = word;
     else chosen.out = word;
   }
   refuse_leaves_of_all(chosen.leaf, chosen.plan);
+  check_disk(chosen.disk, "--plan", chosen.plan);
   return chosen;
 }
 

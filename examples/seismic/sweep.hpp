@@ -63,6 +63,8 @@ class back {
     leap_.aim(one);
     misfit_ = 0;
   }
+  /// With the misfit of the states that another one has seen.
+  void go_on(double misfit) noexcept { misfit_ = misfit; }
   /// Of the states that were seen since `aim`.
   [[nodiscard]] double misfit() const noexcept { return misfit_; }
 

@@ -35,10 +35,15 @@ else()
 endif()
 cairn_check_misuses(gcc)
 
-# The command.
-foreach(part IN ITEMS oracles chains memory readers random time limits lines budgets one_choice actions chain_command graphs pictures planning numbers environment reports profiles transcripts)
+# The command. What `inspect` and `gc` look at is made by a program.
+if(TARGET cairn_tool AND TARGET cairn::disk)
+  add_executable(cairn_make_runs "${PROJECT_SOURCE_DIR}/tests/tool/make_runs.cpp")
+  target_link_libraries(cairn_make_runs PRIVATE cairn_program cairn::disk)
+  set(of_runs $<TARGET_FILE:cairn_make_runs>)
+endif()
+foreach(part IN ITEMS runs oracles chains memory readers random time limits lines budgets one_choice actions chain_command graphs pictures planning numbers environment reports profiles transcripts)
   if(TARGET cairn_tool)
-    cairn_check_script(tool.${part} tool.py $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}" ${part})
+    cairn_check_script(tool.${part} tool.py $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}" ${part} ${of_${part}})
   else()
     cairn_left_out(tool.${part} layout "the command-line tool is not built: no CLI11 or nlohmann-json (Debian: libcli11-dev, nlohmann-json3-dev)")
   endif()

@@ -11,7 +11,7 @@
 
 namespace failing_system {
 
-enum class call { write, read, open, reserve, sync, sync_names, none };
+enum class call { write, read, open, reserve, sync, sync_names, lock, none };
 /// Which call fails: number `at` of its kind, counted from 1, of files whose names begin with a letter, or of all.
 struct fault {
   call of = call::none;
@@ -21,7 +21,7 @@ struct fault {
   char files = 0;
 };
 inline fault now;
-inline long counts[6];
+inline long counts[int(call::none)];
 inline char first_letter[1024];  // of the names of open files
 
 inline void set(fault wanted) {
@@ -81,6 +81,11 @@ int fdatasync(int file) {
   using namespace failing_system;
   if (hits(call::sync, letter_of(file)) && now.error != 0) return errno = now.error, -1;
   return int(::syscall(SYS_fdatasync, file));
+}
+int flock(int file, int how) {
+  using namespace failing_system;
+  if (hits(call::lock, letter_of(file)) && now.error != 0) return errno = now.error, -1;
+  return int(::syscall(SYS_flock, file, how));
 }
 int fsync(int file) {
   using namespace failing_system;

@@ -43,6 +43,7 @@
 #include "profile_command.hpp"
 #include "report.hpp"
 #include "request.hpp"
+#include "runs_command.hpp"
 #include "savings.hpp"
 #include "slowdown.hpp"
 #include "trace_command.hpp"
@@ -405,6 +406,20 @@ class commands {
         ->excludes(out);
     traced_.add_to(add("trace", "Traces of programs: what is in them, and those that are torn",
                        [this] { std::cout << traced_.answer(*app_.get_subcommand("trace")); }));
+    auto& inspecting = add("inspect", "The runs that a program keeps on disk, and how far each is",
+                           [this] { std::cout << runs_of(inspected_); });
+    inspecting.add_option("DIR", inspected_.folder, "the folder that the program keeps its runs in");
+    inspecting.add_flag("--check", inspected_.check, "read every byte, so that damage within files is found, too");
+    inspecting.add_flag("--json", inspected_.json, "one JSON object instead of a table");
+    auto& collecting = add("gc", "What of these runs no process needs any more, and its removal",
+                           [this] { std::cout << removal_of(collected_); });
+    collecting.add_option("DIR", collected_.folder, "the folder that the program keeps its runs in");
+    collecting.add_option("--keep", collected_.keep, "finished runs as well, but for the K that were written last")
+        ->type_name("K");
+    collecting.add_option("--older-than", collected_.older_than, "runs as well that were not written for so many days")
+        ->type_name("DAYS");
+    collecting.add_flag("--yes", collected_.yes, "remove it; otherwise it is only shown");
+    collecting.add_flag("--json", collected_.json, "one JSON object instead of a table");
     add("report", "What is in a CSV or JSON of plans or of a profile, with units",
         [this] { std::cout << report_of(reported_); })
         .add_option("FILE", reported_, "the file, - for standard input");
@@ -424,6 +439,7 @@ class commands {
   chain_words chained_;
   graph_words graphed_;
   trace_words traced_;
+  asked_runs inspected_, collected_;
   std::string profiled_, profile_folder_, checked_folder_, reported_;
 };
 
@@ -452,7 +468,7 @@ int run(int count, char** words) {
   } catch (wrong_request const& problem) {
     return refuse(problem.what());
   } catch (cairn::error const& problem) {
-    return refuse(message_of(problem));
+    return refuse(plain(message_of(problem)));  // names of files may have ends of lines
   } catch (std::bad_alloc const&) {
     return refuse("there is not enough memory to walk this plan; give fewer steps or slots");
   } catch (std::ios_base::failure const&) {

@@ -101,6 +101,15 @@ TEST_CASE("calls that are interrupted, or do a part of what is asked for, change
   }
 }
 
+TEST_CASE("a lock that another process has for a moment, to look at the run, is waited for; any longer it is busy",
+          "[disk]") {
+  temporary const place;
+  CHECK(end_with({call::lock, 1, EWOULDBLOCK}, place.run()) == end::right);
+  CHECK(end_with({call::lock, 1, EINTR}, place.run()) == end::right);
+  CHECK(end_with({call::lock, 1, EWOULDBLOCK, true}, place.run()) == end::busy);
+  CHECK(end_with({call::lock, 1, ENOLCK}, place.run()) == end::file);
+}
+
 TEST_CASE("a checkpoint that cannot be written costs steps, and no more", "[disk]") {
   beginning from{true};
   auto const usual = go_on<numbers>(from.again()).report.step_calls;

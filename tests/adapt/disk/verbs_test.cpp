@@ -230,6 +230,25 @@ TEST_CASE("what a function captures decides how much of a stopped run is used") 
   CHECK(goes_on(plain_step, cairn::hooked(plain_back, [](numbers const&, numbers&, step_index) {}), seed, {}).used == disk_use::record);
   CHECK(goes_on(plain_step, cairn::hooked(plain_back, [&](numbers const&, numbers&, step_index) { (void)a; }), seed, {}).used == disk_use::states);
 }
+TEST_CASE("a seed that takes parameters is a function: what it refers to is not in the run's name, and not believed") {
+  answer const right = sweep(cairn::in_memory{plan}, x0, 1.2);
+  long const at = halfway();
+  for (bool const keyed : {true, false}) {
+    support::temporary const here;
+    auto const go = [&](numbers const& of, disk const& run) {
+      answer found;
+      double const a = 1.2;
+      auto const from = [at_end = &of](numbers const&, double const&, double&) { return *at_end; };
+      found.bar = cairn::gradient(step, x0, plan, from, back, wrt{a, found.da}, run);
+      return found;
+    };
+    numbers const first = seed, second = seed;  // another place in each process
+    disk const run{here.run(), {.key = keyed ? "1, 2, 3" : "", .commit_every = 1}};
+    stop(at, [&] { (void)go(first, run); });
+    CHECK(go(second, run) == right);
+    CHECK(run.report().used == (keyed ? disk_use::record : disk_use::states));
+  }
+}
 TEST_CASE("what an objective captures decides whether sums along the way are believed") {
   double const weight = 2;
   auto const f = [weight](numbers const& x) { return weight * x[0]; };

@@ -45,6 +45,7 @@ struct disk_report {
   step_index resumed_at = -1;  ///< with a record: steps [0, resumed_at) were left; 0: it was finished
   wide step_calls = 0;         ///< of this process
   std::int64_t commits = 0;    ///< records written
+  double commit_seconds = 0;   ///< that these took
   std::uint64_t record_bytes = 0;  ///< of the records on disk
   std::string folder = {};     ///< of the run
 };

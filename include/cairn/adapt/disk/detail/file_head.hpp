@@ -80,6 +80,12 @@ struct file_head {
     return std::memcmp(magic, fresh.magic, sizeof magic) == 0 && major == fresh.major && endian == fresh.endian &&
            (codec == 0 || (codec == 1 && codec_1 != nullptr)) && self == XXH64(this, offsetof(file_head, self), 0);
   }
+  /// Whether it is not sound here, but may be so to another version or on another kind of machine.
+  [[nodiscard]] bool of_others() const noexcept {
+    file_head const fresh;
+    if (std::memcmp(magic, fresh.magic, sizeof magic) != 0 || sound()) return false;
+    return major != fresh.major || endian != fresh.endian || self == XXH64(this, offsetof(file_head, self), 0);
+  }
 };
 static_assert(sizeof(file_head) == 128 && offsetof(file_head, self) == 120);
 

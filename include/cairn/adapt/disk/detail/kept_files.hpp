@@ -123,6 +123,7 @@ class kept_files {
     everything& all = *all_;
     all.report->step_calls = step_calls;
     all.report->commits = all.journal.committed();
+    all.report->commit_seconds = all.journal.commit_seconds();
     all.report->record_bytes = all.folder.record_bytes();
     all.folder.remove_slots();
     all.looks = false;

@@ -57,6 +57,12 @@ void add_first_step(id_sum& sum, Step& step, X0& x0) {
 /// Two functions as one.
 template <class First, class Second> struct both_functions { using functions = void (*)(First, Second); };
 
+/// Whether a seed is a function of the final state and the parameters.
+template <class State, class Seed, class Params, class DP>
+[[nodiscard]] consteval bool seed_takes_params() {
+  if constexpr (std::is_same_v<Params, no_params> || range_like<std::remove_cv_t<Seed>>) return false;
+  else return calls<Seed, lent_state<State>, Params const&, DP&> || calls<Seed, lent_state<State>, Params const&>;
+}
 /// The parts of a sweep as a run on disk sees them.
 template <class State, class Parts> struct parts_of;
 template <class State, class StepGiven, class Adjoint, class Seed, class Params, class DP, class Objective, class Terms,
@@ -71,7 +77,8 @@ struct parts_of<State, given_parts<StepGiven, Adjoint, Seed, Params, DP, Objecti
   static constexpr bool is_kept = std::is_same_v<Adjoint, not_given_yet>, is_open = !std::is_same_v<KeepGoing, no_terms>;
   /// A seed that is a value is a part of the run's name.
   static constexpr bool seed_is_known =
-      !has_objective && !is_kept && !seed_function<Seed, State> && written_state<std::remove_cv_t<Seed>>;
+      !has_objective && !is_kept && !seed_function<Seed, State> &&
+      !seed_takes_params<State, Seed, Params, DP>() && written_state<std::remove_cv_t<Seed>>;
   static constexpr bool sums_on_the_way = has_objective && !std::is_base_of_v<only_at_end, Objective>;
   static constexpr bool seed_captures = !seed_is_known && !captures<Seed>::nothing;
   [[nodiscard]] static constexpr trust known(bool keyed) noexcept {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <optional>
 #include <string>
@@ -73,9 +74,13 @@ class run_folder {
     folder_ = open_folder(outer.get(), name_of(run));
     lock_ = open_in(folder_, "lock", O_RDWR | O_CREAT);
     if (int const number = errno; !lock_) refuse_file("the lock of a run cannot be opened", number, path_ + "/lock");
-    int locked = -1;
-    do locked = ::flock(lock_.get(), LOCK_EX | LOCK_NB);
-    while (locked != 0 && errno == EINTR);
+    int locked = -1, looks = 0;
+    for (;;) {
+      locked = ::flock(lock_.get(), LOCK_EX | LOCK_NB);
+      if (locked == 0 || (errno != EINTR && (errno != EWOULDBLOCK || ++looks > 20))) break;
+      timespec const moment{0, 1'000'000};  // as long as `stored_runs` has it at most, to see whether it is free
+      if (errno == EWOULDBLOCK) (void)::nanosleep(&moment, nullptr);
+    }
     if (int const number = errno; locked != 0) {
       if (number == EWOULDBLOCK) busy();
       refuse_file("the lock of a run cannot be taken", number, path_ + "/lock");
@@ -232,14 +237,15 @@ class run_folder {
   /// Writes a record beside the last one, and waits until the disk has it.
   /// \throws directory_busy   if another process has written one meanwhile
   /// \throws file_error   if it cannot be written; the last one stays
+  /// \param waits  whether it waits for the disk: without, a cut of power may leave the record before
   template <class Write>
-  void commit(std::int64_t step, std::uint64_t state_hash, Write const& write) {
+  void commit(std::int64_t step, std::uint64_t state_hash, bool waits, Write const& write) {
     std::uint64_t const next = sequence_ + 1;
     int const k = last_ == 1 ? 0 : 1;  // not the one that can be read
     if (others_record()) busy();
-    if (!try_commit(k, next, step, state_hash, write)) {
+    if (!try_commit(k, next, step, state_hash, waits, write)) {
       (void)::unlinkat(folder_.get(), record_names[k], 0);  // a failed fdatasync is never repeated on the same file
-      if (!try_commit(k, next, step, state_hash, write))
+      if (!try_commit(k, next, step, state_hash, waits, write))
         refuse_file("the record of a run cannot be written", failed_, path_ + '/' + record_names[k]);
     }
     sequence_ = next;
@@ -297,7 +303,7 @@ class run_folder {
     return text;
   }
   template <class Write>
-  [[nodiscard]] bool try_commit(int k, std::uint64_t next, std::int64_t step, std::uint64_t state_hash,
+  [[nodiscard]] bool try_commit(int k, std::uint64_t next, std::int64_t step, std::uint64_t state_hash, bool waits,
                                 Write const& write) {
     descriptor const file = open_in(folder_, record_names[k], O_RDWR | O_CREAT);
     if (!file) return failed_ = errno, false;
@@ -309,8 +315,8 @@ class run_folder {
     file_writer sink{file.get(), memory, head.step, false};  // small, and waited for
     write(sink);
     failed_ = sink.finish(head);
-    if (failed_ == 0 && ::fdatasync(file.get()) != 0) failed_ = errno;
-    if (failed_ == 0 && anew) failed_ = names_are_kept(folder_);
+    if (failed_ == 0 && waits && ::fdatasync(file.get()) != 0) failed_ = errno;
+    if (failed_ == 0 && waits && anew) failed_ = names_are_kept(folder_);
     return failed_ == 0;
   }
   /// A record, if it is a file of ours.   \throws file_error   if it is not known whether it is

@@ -113,6 +113,7 @@ class run_journal {
   /// Whether the arithmetic of this process still has to be compared with that of the one before it.
   [[nodiscard]] bool seam_is_open() const noexcept { return seam_ >= 0; }
   [[nodiscard]] std::int64_t committed() const noexcept { return committed_; }
+  [[nodiscard]] double commit_seconds() const noexcept { return commit_seconds_; }
 
   /// Whether the sum of the terms before the present state is known.
   [[nodiscard]] bool knows_sum() const noexcept { return !Sums::on_the_way || !turned_; }
@@ -202,9 +203,10 @@ class run_journal {
     if (!commits_ || (open > 0 && (!due_ || noted_ != open))) return;
     if constexpr (written_state<Bar>) {
       auto const before = clock::now();
-      if (int const error = choices_.flush(); error != 0)
+      bool const waits = every_ > 0 || std::chrono::duration<double>(before - last_).count() >= first_interval;
+      if (int const error = waits ? choices_.flush() : choices_.append(); error != 0)
         refuse_file("what steps have chosen cannot be written", error, folder_.path() + "/choices");
-      folder_.commit(open, open > 0 ? hash_ : 0, [&](auto& sink) {
+      folder_.commit(open, open > 0 ? hash_ : 0, waits, [&](auto& sink) {
         if (of_.steps >= 0) write_state(of_.steps, sink), write_state(of_.seed, sink);
         write_state(bar, sink);
         sums_.write(sink);
@@ -212,7 +214,8 @@ class run_journal {
       });
       last_ = clock::now();
       double const cost = std::chrono::duration<double>(last_ - before).count();
-      interval_ = std::sqrt(2 * cost * failures_);
+      if (waits) interval_ = (std::max)(std::sqrt(2 * cost * failures_), 100 * cost);
+      commit_seconds_ += cost;
       ++committed_;
       since_ = 0;
       due_ = false;
@@ -221,6 +224,8 @@ class run_journal {
 
  private:
   using clock = std::chrono::steady_clock;
+  /// Less work than this is not worth waiting for the disk: of the record before it, or of none.
+  static constexpr double first_interval = 5;
 
   template <class T>
   [[nodiscard]] static std::uint64_t known_hash(T const& x) {
@@ -272,7 +277,7 @@ class run_journal {
   reverse_of_run of_;
   double failures_;
   std::int64_t every_, since_ = 0, committed_ = 0;
-  double interval_ = 1;
+  double interval_ = first_interval, commit_seconds_ = 0;
   clock::time_point last_ = clock::now();
   step_index seam_ = -1, noted_ = -1;
   std::uint64_t seam_hash_ = 0, hash_ = 0;

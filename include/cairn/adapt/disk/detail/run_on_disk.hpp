@@ -85,6 +85,7 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
     };
     Bar bar = in_their_places<State, Plan>(run, std::forward<Last>(last)...);
     report.commits = journal.committed();
+    report.commit_seconds = journal.commit_seconds();
     report.record_bytes = folder.record_bytes();
     folder.remove_slots();
     if (known.record) remove_finished(outer, std::size_t(asked.keep));
