@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -146,6 +147,26 @@ void kill_everywhere(Plan plan, long stride = 9, std::int64_t commit_every = 3) 
       CHECK(killed >= 0);
       CHECK((killed == 1 || operation > 10));
     }
+  }
+}
+/// Kills at random: how often, at calls or at operations, whole or half done, and how often records are written.
+template <class Verb, class Plan>
+void kill_at_random(Plan plan, std::mt19937_64& draw, long runs) {
+  auto const below = [&draw](long most) { return long(draw() % std::uint64_t(most)); };
+  program<Verb, Plan> of{std::move(plan), 1};
+  for (long run = 0; run < runs; ++run) {
+    of.commit_every = below(3) == 0 ? 1'000 : 1 + below(8);
+    long const kills = 1 + below(4);
+    std::string what;
+    long const killed = of.until_one_ends([&](long k) {
+      if (k >= kills) return of.process(-1);
+      bool const at_call = below(2) == 0, half = below(2) == 0;
+      long const at = 1 + below(at_call ? of.calls : 60);
+      what += (at_call ? " call " : half ? " half of operation " : " operation ") + std::to_string(at);
+      return at_call ? of.process(at) : of.process(-1, at, half);
+    });
+    CAPTURE(run, of.commit_every, what);
+    CHECK(killed >= 0);
   }
 }
 auto const two_tiers = {cairn::storage_tier{.slots = 2}, cairn::storage_tier{.slots = 4, .write = 5, .read = 5}};
