@@ -2,6 +2,7 @@
 // Calls of the system that fail where a test wants it. To be included by one source file of a program.
 #pragma once
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstddef>
 #include <fcntl.h>
@@ -19,6 +20,7 @@ struct fault {
   int error = 0;           // 0: a part of what is asked for is done
   bool from_there = false; // all after it fail, too
   char files = 0;
+  bool kills = false;      // the process, before the call
 };
 inline fault now;
 inline long counts[int(call::none)];
@@ -38,7 +40,9 @@ struct failing {
 inline bool hits(call of, char letter) {
   if (now.of != call::none && now.files != 0 && letter != now.files) return false;
   long const count = ++counts[int(of)];
-  return now.of == of && (now.from_there ? count >= now.at : count == now.at);
+  bool const hit = now.of == of && (now.from_there ? count >= now.at : count == now.at);
+  if (hit && now.kills) (void)::raise(SIGKILL);
+  return hit;
 }
 inline char letter_of(int file) { return file >= 0 && file < 1024 ? first_letter[file] : 0; }
 

@@ -271,6 +271,20 @@ template <class ModelType, class X0, class ParamsGiven, class Place, class Fn, c
   return std::move(memory.result);
 }
 
+/// The same as one sweep of all ranks: run(others...) calls the verb without them.
+template <class Refused, class Place, class Run, class... Last>
+[[nodiscard]] auto differentiated_by_ranks(Place const& plan, Run const& run, Last&&... last) {
+  constexpr bool known = !is_run_while<Place>;
+  static_assert(known,
+                "cairn: ranks do not agree on the length of a loop in differentiate; give a plan of known length, or use "
+                "checkpointed_while, which asks one rank");
+  if constexpr (!known || !check_together<!any_budget<Place>, true, Last...>()) return Refused{};
+  else {
+    auto const one = [&](auto const&, auto&&... given) { return run(std::forward<decltype(given)>(given)...); };
+    return by_ranks("cairn::differentiate", plan, one, std::forward<Last>(last)...);
+  }
+}
+
 /// A model whose adjoint is made by a tool.
 template <class ModelType>
 concept has_its_tool = requires { typename std::remove_cvref_t<ModelType>::tool_of_model; };
@@ -300,8 +314,16 @@ template <class ModelType, class X0, class ParamsGiven, class Place, class Fn, c
 auto differentiate(ModelType&& m, X0&& x0, ParamsGiven const& p, Place const& plan, Fn f, Last&&... last) {
   using Model = std::remove_reference_t<ModelType>;
   using State = std::remove_cvref_t<X0>;
-  if constexpr (!detail::check_differentiated<Model, X0, ParamsGiven, Place, detail::objective_type<Fn>, Last...>())
-    return derivatives<typename detail::first_returned<State>::type, ParamsGiven>{};
+  using refused = derivatives<typename detail::first_returned<State>::type, ParamsGiven>;
+  if constexpr (detail::together<Last...>)
+    return detail::differentiated_by_ranks<refused>(
+        plan,
+        [&](auto&&... given) {
+          return differentiate(m, std::forward<X0>(x0), p, plan, std::move(f), std::forward<decltype(given)>(given)...);
+        },
+        std::forward<Last>(last)...);
+  else if constexpr (!detail::check_differentiated<Model, X0, ParamsGiven, Place, detail::objective_type<Fn>, Last...>())
+    return refused{};
   else return detail::differentiated(m, x0, p, plan, std::move(f), std::forward<Last>(last)...);
 }
 /// The same without parameters: `auto [value, by_state] = differentiate(model, x0, plan, objective)`.
@@ -310,8 +332,16 @@ template <class ModelType, class X0, class Place, class Fn, class... Last>
 auto differentiate(ModelType&& m, X0&& x0, Place const& plan, Fn f, Last&&... last) {
   using Model = std::remove_reference_t<ModelType>;
   using State = std::remove_cvref_t<X0>;
-  if constexpr (!detail::check_differentiated<Model, X0, no_params, Place, detail::objective_type<Fn>, Last...>())
-    return derivatives<typename detail::first_returned<State>::type>{};
+  using refused = derivatives<typename detail::first_returned<State>::type>;
+  if constexpr (detail::together<Last...>)
+    return detail::differentiated_by_ranks<refused>(
+        plan,
+        [&](auto&&... given) {
+          return differentiate(m, std::forward<X0>(x0), plan, std::move(f), std::forward<decltype(given)>(given)...);
+        },
+        std::forward<Last>(last)...);
+  else if constexpr (!detail::check_differentiated<Model, X0, no_params, Place, detail::objective_type<Fn>, Last...>())
+    return refused{};
   else return detail::differentiated(m, x0, no_params{}, plan, std::move(f), std::forward<Last>(last)...);
 }
 

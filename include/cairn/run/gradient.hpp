@@ -245,7 +245,7 @@ auto gradient(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&
   using Asked = detail::step_refused<Step, Wrt>;
   using Settings = detail::options_asked<State, Plan, Last...>;
   if constexpr (detail::together<Last...>) {
-    if constexpr (!detail::check_together<!detail::any_budget<PlanGiven>, Last...>())
+    if constexpr (!detail::check_together<!detail::any_budget<PlanGiven>, true, Last...>())
       return detail::refuse_gradient<Asked, X0, Seed>();
     else {
       auto const run = [&](auto const&, auto&&... given) {

@@ -76,7 +76,13 @@ class disk {
     /// One sweep, with what the verb was given.
     template <class Bar, class State, class Plan, class Parts, class Step, class X0, class... Rest>
     static Bar sweep(disk const& on, Parts const& parts, Step& step, X0& x0, Plan const& plan, Rest&&... rest) {
-      return detail::sweep_on_disk<Bar, State>(on.path_, on.options_, *on.report_, parts, step, x0, plan,
+      return sweep_together<Bar, State>(on, detail::one_process{}, parts, step, x0, plan, std::forward<Rest>(rest)...);
+    }
+    /// The same as one of several processes; each has a folder of its own in that of the user.
+    template <class Bar, class State, class Agreement, class Parts, class Step, class X0, class Plan, class... Rest>
+    static Bar sweep_together(disk const& on, Agreement const& all, Parts const& parts, Step& step, X0& x0,
+                              Plan const& plan, Rest&&... rest) {
+      return detail::sweep_on_disk<Bar, State>(all, on.path_, on.options_, *on.report_, parts, step, x0, plan,
                                                std::forward<Rest>(rest)...);
     }
     /// The store of a run that is kept.   \tparam Step  as the run keeps it

@@ -175,7 +175,7 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
   using State = typename detail::bound_stages<Given, Wrt>::type;
   using refused = detail::refused_adjoint<Given, X0>;
   if constexpr (detail::together<Rest...>) {
-    if constexpr (!detail::check_together<true, Rest...>()) return detail::refuse<typename refused::type>();
+    if constexpr (!detail::check_together<true, false, Rest...>()) return detail::refuse<typename refused::type>();
     else {
       auto const run = [&](auto const&, auto&&... given) {
         return chain_gradient(stages, x0, plan, std::forward<Seed>(seed), std::forward<decltype(given)>(given)...);

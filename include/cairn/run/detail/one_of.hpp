@@ -45,7 +45,8 @@ template <bool... Is, class Otherwise, class... Rest>
 }
 
 /// An argument in a store's place that runs whole sweeps so that they outlive their process, such as `disk` of the
-/// adapter. Its member type `keeps_runs` has sweep<Bar, State>(keeper, parts, step, x0, plan, seed, adjoint, last...).
+/// adapter. Its member type `keeps_runs` has sweep<Bar, State>(keeper, parts, step, x0, plan, seed, adjoint, last...),
+/// and sweep_together<Bar, State>(keeper, agreement, parts, ...) for one of several processes; see `one_process`.
 template <class T>
 concept keeps_runs = requires { typename std::remove_cvref_t<T>::keeps_runs; };
 template <class... Last> inline constexpr bool kept_on_disk = (keeps_runs<Last> || ... || false);
@@ -82,12 +83,15 @@ auto by_ranks(char const* operation, Plan const& plan, Run const& run, Last&&...
   return ranks_first(then, std::forward<Last>(last)...);
 }
 /// \tparam Planned  there is a plan, from which all ranks run the same steps
-template <bool Planned, class... Last>
+/// \tparam OnDisk  whether the verb can be run on disk by all ranks
+template <bool Planned, bool OnDisk, class... Last>
 [[nodiscard]] consteval bool check_together() {
   constexpr bool once = at_most_one<joins_ranks<Last>...>;
-  constexpr bool here = !kept_on_disk<Last...>;
+  constexpr bool here = OnDisk || !kept_on_disk<Last...>;
   static_assert(once, "cairn: two arguments of the same kind follow; give each kind once");
-  static_assert(here, "cairn: ranks that run a sweep together do not go on from disk; give each a store of its own");
+  static_assert(here,
+                "cairn: ranks that run a sweep together go on from disk in gradient and differentiate with a plan of "
+                "known length; elsewhere give each a store of its own");
   static_assert(Planned,
                 "cairn: ranks that run a sweep together need one plan, not a budget, from which each rank would make "
                 "or measure its own; let all of them agree on one, a loop by cairn::mpi_plan(comm, budget, work)");

@@ -199,7 +199,7 @@ template <class Plan, class... Rest>
   static_assert(once, "cairn: two arguments of the same kind follow the seeds of a graph; give each kind once");
   if constexpr (!lists || !on_inputs || !known || !once) return {net, {}, 0};
   else if constexpr (detail::together<Rest...>) {
-    if constexpr (!detail::check_together<!budgets, Rest...>()) return {net, {}, 0};
+    if constexpr (!detail::check_together<!budgets, false, Rest...>()) return {net, {}, 0};
     else {
       auto const run = [&](auto const&, auto&&... given) {
         return graph_gradient(net, inputs, plan, seeds, std::forward<decltype(given)>(given)...);

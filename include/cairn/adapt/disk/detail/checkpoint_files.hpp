@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#include <cairn/adapt/disk/detail/agreed.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/user_values.hpp>
@@ -36,18 +37,22 @@ class checkpoint_files {
     in_memory_ = 0;
     for (slot_index slot = 0; slot < shape.slots; ++slot)
       if (in_memory(shape.tier_of(slot))) ++in_memory_;  // a plan may not know which, and then counts all of them
-    if (shape.resumed && anew)
+    if (shape.resumed && anew) {
       folder_.each_checkpoint([&](slot_index slot, file_head const& head) {
         if (slot < shape.slots && journal_.may_use(head)) {
           record(slot).at = step_index(head.step);
           record(slot).bytes = (head.stored + sizeof head) & (~std::uint64_t{0} >> 1);
         }
       });
-    if (!anew || in_memory_ == shape.slots) return;
-    std::uint64_t each = state_bytes_;
-    auto count = [&each](void const*, std::size_t more) { each += more; };
-    journal_.write_beside(count, 0);
-    folder_.reserve(shape.slots, each, [&](slot_index slot) { return !in_memory(shape.tier_of(slot)); });
+      keep_agreed();
+    }
+    if (anew && in_memory_ != shape.slots) {
+      std::uint64_t each = state_bytes_;
+      auto count = [&each](void const*, std::size_t more) { each += more; };
+      journal_.write_beside(count, 0);
+      folder_.reserve(shape.slots, each, [&](slot_index slot) { return !in_memory(shape.tier_of(slot)); });
+    }
+    journal_.agreed().meet();  // of several processes, the disk of one may be full
   }
   [[nodiscard]] slot_index extra_frames() const noexcept { return in_memory_; }
   [[nodiscard]] frame_id frame(slot_index slot) const noexcept { return record(slot).frame; }
@@ -71,7 +76,7 @@ class checkpoint_files {
     }
     slot.at = -1;
     std::uint64_t bytes = 0;
-    if (!write(where.slot, i, std::as_const(frames).state(k), bytes)) return false;
+    if (!on_all(journal_.agreed(), write(where.slot, i, std::as_const(frames).state(k), bytes))) return false;
     slot.at = i;
     slot.bytes = bytes & (~std::uint64_t{0} >> 1);
     slot.is_unproven = journal_.seam_is_open();
@@ -124,7 +129,8 @@ class checkpoint_files {
       read_state(into, source);
       journal_.read_beside(source, beside);
     });
-    if (!right) {
+    std::uint64_t const summed = right ? std::uint64_t(beside.next + 1) : ~std::uint64_t{0};
+    if (!journal_.agreed().same(summed) || !right) {  // terms may be sums over all processes
       slot.at = -1;
       return no_frame;
     }
@@ -159,6 +165,15 @@ class checkpoint_files {
     std::uint64_t bytes : 63 = 0;
     std::uint64_t is_unproven : 1 = 0;
   };
+  /// Of several processes none goes on from a state that another one lacks.
+  void keep_agreed() {
+    if constexpr (Journal::agreement::together) {
+      std::vector<step_index> held;
+      for (auto const& one : slots_) held.push_back(one.at);
+      agree_on_states(journal_.agreed(), held);
+      for (std::size_t slot = 0; slot < held.size(); ++slot) slots_[slot].at = held[slot];
+    }
+  }
   [[nodiscard]] bool write(slot_index slot, step_index i, Value const& state, std::uint64_t& bytes) {
     if (journal_.choices().append() != 0) return false;  // without them nobody could use the state
     std::uint64_t hash = 0;

@@ -37,8 +37,10 @@ class choice_file {
 
   choice_file(run_folder& folder, Choices* choices) noexcept : folder_{folder}, choices_{choices} {}
 
-  /// Takes over what an earlier process has written, unless the loop was given choices.
-  void read() {
+  /// Of how many steps the choices are in the file.
+  [[nodiscard]] std::uint64_t kept() const noexcept { return kept_; }
+  /// Takes over what an earlier process has written, at most of so many steps, unless the loop was given choices.
+  void read([[maybe_unused]] std::uint64_t most = ~std::uint64_t{0}) {
     if constexpr (any) {
       if (!choices_->all.empty()) return;
       using choice = typename decltype(choices_->all)::value_type;
@@ -50,7 +52,7 @@ class choice_file {
       descriptor const file = folder_.open(name, O_RDONLY);
       while (file) {
         file_head const head = folder_.head_in(file, file_kind::choices, parts_, at_);
-        if (!head.sound() || head.sequence != before_ || !folder_.read_values(file, head, at_, [&](auto& source) {
+        if (!head.sound() || head.sequence != before_ || head.step > most || !folder_.read_values(file, head, at_, [&](auto& source) {
               while (std::uint64_t(all.size()) < head.step) {
                 choice one{};
                 read_state(one, source);
@@ -62,6 +64,15 @@ class choice_file {
       }
       all.erase(all.begin() + std::ptrdiff_t(kept_), all.end());
       choices_->given = kept_ > 0;
+    }
+  }
+  /// The same again, for fewer steps.
+  void read_again([[maybe_unused]] std::uint64_t most) {
+    if constexpr (any) {
+      if (kept_ != choices_->all.size()) return;
+      choices_->all.clear();
+      kept_ = parts_ = 0, at_ = before_ = 0;
+      read(most);
     }
   }
   /// Whether state i may be used.

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/disk/detail/choice_file.hpp>
+#include <cairn/adapt/disk/detail/agreed.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/user_values.hpp>
@@ -26,14 +27,14 @@ namespace cairn::detail {
 /// The sum of an objective's terms as a sweep has it.   \tparam Terms  no_terms if there are none
 /// \tparam OnTheWay  whether states before the last one have terms
 template <class Terms, bool OnTheWay>
-struct sum_of_terms {
+struct terms_beside_run {
   static constexpr bool any = !std::is_same_v<Terms, no_terms>, on_the_way = OnTheWay;
   Terms* terms = nullptr;
 };
 /// The sums of a sweep beside its adjoint: dp, and the value of an objective.
 /// \tparam DP  no_params if there is none
 template <class DP, class Terms, bool OnTheWay>
-struct run_sums : sum_of_terms<Terms, OnTheWay> {
+struct run_sums : terms_beside_run<Terms, OnTheWay> {
   DP* dp = nullptr;
   template <class Sink>
   void write([[maybe_unused]] Sink& sink) const {
@@ -46,7 +47,7 @@ struct run_sums : sum_of_terms<Terms, OnTheWay> {
 };
 /// The same for a run that is kept: each reverse may have another dp.
 template <class Terms, bool OnTheWay>
-struct kept_sums : sum_of_terms<Terms, OnTheWay> {
+struct kept_sums : terms_beside_run<Terms, OnTheWay> {
   void* dp = nullptr;  ///< null if there is none
   void (*writes)(void const*, file_writer&) = nullptr;
   void (*reads)(void*, file_reader&) = nullptr;
@@ -77,9 +78,11 @@ struct reverse_of_run {
 /// Commits a record when as much time has passed as makes the expected loss least: sqrt(2 C MTBF) for a commit that
 /// takes C (Young, A first order approximation to the optimum checkpoint interval, 1974).
 /// \tparam Object  the object of a loop over one, or void   \tparam Choices  that its steps make, or no_choices
-template <class State, class Step, class Sums, class Object, class Choices = no_choices>
+/// \tparam Agreement  with whom the same moments are chosen
+template <class State, class Step, class Sums, class Object, class Choices = no_choices, class Agreement = one_process>
 class run_journal {
  public:
+  using agreement = Agreement;
   /// What stands beside a state: the sum of the terms of all states before it. It is not known of a state that is saved
   /// on the way back.
   struct partial_sum {
@@ -89,10 +92,11 @@ class run_journal {
 
   /// \param choices  of its steps; null if there are none
   run_journal(run_folder& folder, Step* step, Sums sums, Object* object, Choices* choices,
-              double seconds_between_failures, std::int64_t every)
-      : folder_{folder}, step_{step}, sums_{sums}, object_{object}, choices_{folder, choices},
+              double seconds_between_failures, std::int64_t every, Agreement const& all = {})
+      : all_{all}, folder_{folder}, step_{step}, sums_{sums}, object_{object}, choices_{folder, choices},
         failures_{seconds_between_failures}, every_{every} {}
 
+  [[nodiscard]] Agreement const& agreed() const noexcept { return all_; }
   /// Records are written, or not.   \param of  in which reverse of a kept run
   void commits(bool written = true, reverse_of_run const& of = {}) noexcept { commits_ = written, of_ = of; }
   /// A kept run moves, and its step with it.
@@ -119,9 +123,10 @@ class run_journal {
   [[nodiscard]] bool knows_sum() const noexcept { return !Sums::on_the_way || !turned_; }
   /// A run goes on from the states of another process: the shortest stretch between two of them is run again, and
   /// must end in the same state.
-  /// \param x0  the initial state, or a snapshot of it   \throws nondeterminism_error
+  /// \param x0  the initial state, or a snapshot of it   \param slots  of several processes: those of the plan
+  /// \throws nondeterminism_error
   template <class Value>
-  void check_stretch(Value const& x0) {
+  void check_stretch(Value const& x0, [[maybe_unused]] slot_index slots = 0) {
     struct stored {
       step_index state;
       slot_index slot;
@@ -132,6 +137,15 @@ class run_journal {
     folder_.each_checkpoint([&](slot_index slot, file_head const& head) {
       if (head.step > 0 && may_use(head)) all.push_back({step_index(head.step), slot, head.state_hash});
     });
+    if constexpr (Agreement::together) {  // steps communicate: all run the same ones
+      std::vector<step_index> held(std::size_t(slots), -1);
+      for (auto const& one : all)
+        if (one.slot < slots) held[std::size_t(one.slot)] = one.state;
+      agree_on_states(all_, held);
+      std::erase_if(all, [&](stored const& one) {
+        return one.slot >= slots || held[std::size_t(one.slot)] != one.state;
+      });
+    }
     std::sort(all.begin(), all.end());
     while (!all.empty()) {
       std::size_t best = all.size();
@@ -145,11 +159,11 @@ class run_journal {
       Value x = copy_of(x0);
       auto const& from = all[best - 1];
       partial_sum ignored;
-      if (folder_.read_slot(from.slot, from.state, [&](auto& source) {
-            read_state(x, source);
-            read_beside(source, ignored);
-          }))
-        return compare(std::as_const(x), from.state, all[best].state, all[best].hash);
+      bool const is_read = folder_.read_slot(from.slot, from.state, [&](auto& source) {
+        read_state(x, source);
+        read_beside(source, ignored);
+      });
+      if (on_all(all_, is_read)) return compare(std::as_const(x), from.state, all[best].state, all[best].hash);
       all.erase(all.begin() + std::ptrdiff_t(best) - 1);  // it is damaged
     }
   }
@@ -212,12 +226,16 @@ class run_journal {
         sums_.write(sink);
         if constexpr (Sums::any) write_state(sums_.terms->value(), sink), write_state(sums_.terms->steps(), sink);
       });
+      auto const took = std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - before).count();
+      // All have written this one before any begins the next, so that they have one in common.
+      double const cost = 1e-9 * double(most_of(all_, std::uint64_t(took)));
       last_ = clock::now();
-      double const cost = std::chrono::duration<double>(last_ - before).count();
       if (waits) interval_ = (std::max)(std::sqrt(2 * cost * failures_), 100 * cost);
       commit_seconds_ += cost;
       ++committed_;
       since_ = 0;
+      next_look_ = seen_ / 2 > 1 ? seen_ / 2 : 1;
+      seen_ = 0;
       due_ = false;
     }
   }
@@ -232,9 +250,18 @@ class run_journal {
     if constexpr (hashable<T>) return hash_of(x);
     else return 0;
   }
-  [[nodiscard]] bool is_time() const {
+  [[nodiscard]] bool is_time() {
     if (every_ > 0) return since_ + 1 >= every_;
-    return std::chrono::duration<double>(clock::now() - last_).count() >= interval_;
+    auto const passed = [this] { return std::chrono::duration<double>(clock::now() - last_).count(); };
+    if constexpr (!Agreement::together) return passed() >= interval_;
+    else {  // clocks differ: all agree on how many actions come before they look again, at most as many as came
+      if (++seen_ < next_look_) return false;
+      double const now = passed(), until = now > 0 ? double(seen_) * interval_ / now : 2.0 * double(seen_);
+      std::int64_t next = 2 * seen_;
+      if (until < double(next)) next = until > double(seen_) ? std::int64_t(until) + 1 : 0;
+      next_look_ = std::int64_t(all_.least(std::uint64_t(next)));
+      return next_look_ == 0;
+    }
   }
   /// Runs to the state of the record once more.   \throws nondeterminism_error
   template <class Look>
@@ -259,7 +286,7 @@ class run_journal {
       again = known_hash(taken_snapshot(std::as_const(*object_)));
       restore_state(*object_, before);
     }
-    if (again == hash) return;
+    if (again == hash) return all_.meet();
     replay_difference seen;
     seen.state = at;
     seen.first_step = from;
@@ -269,6 +296,7 @@ class run_journal {
         "both need the same processor, libraries and compiler flags; or begin anew with cairn::resume_rule::never"};
   }
 
+  [[no_unique_address]] Agreement all_;
   run_folder& folder_;
   Step* step_;
   Sums sums_;
@@ -277,6 +305,7 @@ class run_journal {
   reverse_of_run of_;
   double failures_;
   std::int64_t every_, since_ = 0, committed_ = 0;
+  std::int64_t seen_ = 0, next_look_ = 1;  // actions since the last record; at which of them all look at their clocks
   double interval_ = first_interval, commit_seconds_ = 0;
   clock::time_point last_ = clock::now();
   step_index seam_ = -1, noted_ = -1;

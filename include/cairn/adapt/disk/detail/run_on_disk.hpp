@@ -5,6 +5,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <cairn/adapt/disk/detail/agreed.hpp>
 #include <cairn/adapt/disk/detail/checkpoint_files.hpp>
 #include <cairn/adapt/disk/detail/choice_file.hpp>
 #include <cairn/adapt/disk/detail/finished_runs.hpp>
@@ -25,17 +26,19 @@ inline void end_of_report(sweep_report& into, step_index steps, slot_index slots
   into.step_calls = into.state_bytes = 0;
 }
 
+/// \param all  the processes that run this sweep together, or `one_process`
 /// \param parts  what the caller gave: `parts.p`, `parts.dp`, `parts.terms`, and the types of its functions
-template <class Bar, class State, class Plan, class Parts, class Step, class X0, class Seed, class Adjoint,
-          class... Last>
-Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_report& report, Parts const& parts,
-                  Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Last&&... last) {
+template <class Bar, class State, class Agreement, class Plan, class Parts, class Step, class X0, class Seed,
+          class Adjoint, class... Last>
+Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& asked, disk_report& report,
+                  Parts const& parts, Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint,
+                  Last&&... last) {
   using value_type = stored_as<State>;
   using of = parts_of<State, Parts>;
   using sums = run_sums<typename of::dp, typename of::terms, of::sums_on_the_way>;
   using object = std::conditional_t<copied_state<State>, void, std::remove_const_t<X0>>;
   using choices = choices_type<typename of::step>;
-  using journal_type = run_journal<State, Step, sums, object, choices>;
+  using journal_type = run_journal<State, Step, sums, object, choices, Agreement>;
   using store_type = checkpoint_files<value_type, journal_type>;
   static_assert(written_state<value_type>,
                 "cairn: checkpoints on disk need states whose bytes can all be written and read back; give the state "
@@ -51,8 +54,9 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
   if constexpr (of::sums_on_the_way && of::seed_captures)  // nor are the terms that it has summed believed
     if (!known.record) known.states = false;
 
-  descriptor const outer = open_folder(AT_FDCWD, path);  // before step 0 runs
-  run_folder folder{outer, path, id_of_run<State>(asked.key, parts, plan, step, x0), n};
+  descriptor const outer = open_runs(all, path);  // before step 0 runs
+  agree_on_options(all, asked, known);
+  run_folder folder{outer, path, agreed_id(all, id_of_run<State>(asked.key, parts, plan, step, x0)), n};
   if (asked.compress != nullptr) folder.compress(*asked.compress);
   report.folder = folder.path();
   report.why = known.why;
@@ -69,12 +73,13 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
                   "cairn: snapshots on disk need a default constructor, so that they can be read back");
   }
   journal_type journal{folder, &step, sums{{parts.terms}, parts.dp}, where, choices_of(*parts.step),
-                       asked.seconds_between_failures, asked.commit_every};
+                       asked.seconds_between_failures, asked.commit_every, all};
   store_type store{folder, journal, first, bytes};
   if (known.record) journal.commits();
   bool const looks = asked.resume != resume_rule::never;
   if (!looks) folder.begin_anew();
   else if (known.states) journal.choices().read();
+  agree_on_choices(all, journal.choices());
 
   auto const go = [&](auto const& how) -> Bar {
     auto const run = [&]<class Watching, class Asked>(auto&&, Watching&& watching, Asked options) -> Bar {
@@ -87,6 +92,7 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
     report.commits = journal.committed();
     report.commit_seconds = journal.commit_seconds();
     report.record_bytes = folder.record_bytes();
+    all.meet();
     folder.remove_slots();
     if (known.record) remove_finished(outer, std::size_t(asked.keep));
     return bar;
@@ -95,15 +101,22 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
   if constexpr (reads_bar<Bar>) {
     if (looks && known.record) {
       Bar bar{};
-      typename journal_type::partial_sum all;
-      auto const found = folder.read_record([&](auto& source) {
-        all = {};
-        journal.read_record(bar, source, all);
-      });
-      if (found && found->build != build_id() && asked.key.empty()) {
+      typename journal_type::partial_sum summed;
+      auto const read_at = [&](std::int64_t open) {
+        return folder.read_record(
+            [&](auto& source) {
+              summed = {};
+              journal.read_record(bar, source, summed);
+            },
+            [open](file_head const& head) { return open < 0 || head.step == std::uint64_t(open); });
+      };
+      auto found = read_at(-1);
+      bool const other_build = found && found->build != build_id() && asked.key.empty();
+      bool const usable = found && !other_build && journal.choices().reach(std::uint64_t(n));
+      if (other_build)
         report.why = "the program was built anew since; give a key to say that its functions are the same";
-      } else if (found && journal.choices().reach(std::uint64_t(n))) {
-        journal.adopt(all);
+      if (agree_on_record(all, found, usable, n, read_at)) {
+        journal.adopt(summed);
         report.used = disk_use::record;
         report.resumed_at = step_index(found->step);
         if (found->step == 0) {
@@ -117,17 +130,17 @@ Bar sweep_on_disk(std::string const& path, disk_options const& asked, disk_repor
                                       adjoint, work, watching, options);
         });
       }
+      if (usable) report.why = "another rank does not have the record that this one has";
       if constexpr (of::has_params) set_zero(*parts.p, *parts.dp);  // a record that is not whole may have changed it
     }
   }
   bool any = false;
-  if (looks && known.states) folder.each_checkpoint([&](slot_index, file_head const& head) {
-      any = any || journal.may_use(head);
-    });
+  if (looks && known.states)
+    any = any_state(all, folder, plan.slots(), [&](file_head const& head) { return journal.may_use(head); });
   if (any) {
     report.used = disk_use::states;
-    if constexpr (copied_state<State>) journal.check_stretch(std::as_const(x0));
-    else journal.check_stretch(taken_snapshot(std::as_const(x0)));
+    if constexpr (copied_state<State>) journal.check_stretch(std::as_const(x0), plan.slots());
+    else journal.check_stretch(taken_snapshot(std::as_const(x0)), plan.slots());
     return go([&](auto& work, auto& watching, auto options) {
       return sweep_from_the_way<Bar, State>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options);
     });

@@ -4,16 +4,22 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/mpi/collective.hpp>
+#include <cairn/adapt/mpi/detail/agreement.hpp>
 #include <cairn/adapt/mpi/detail/meeting.hpp>
 #include <cairn/core/event.hpp>
+#include <cairn/run/detail/kept_together.hpp>
 #include <cairn/run/detail/one_of.hpp>
 
 namespace cairn::detail {
 
-/// The argument itself or, if it is an observer, an observer around it that also meets the other ranks.
-template <class Extra>
+/// The argument itself; if it is an observer, and ranks meet between actions, an observer around it that also meets the
+/// other ranks; if it keeps runs on disk, one that agrees with the other ranks.
+template <bool BetweenActions, class Extra>
 [[nodiscard]] decltype(auto) meeting_extra(meeting const& with, char const* operation, Extra&& extra) {
-  if constexpr (observes<Extra>) return meets_between<Extra>{with, operation, std::forward<Extra>(extra)};
+  if constexpr (keeps_runs<Extra>)
+    return kept_together<std::remove_cvref_t<Extra>, agreement>{extra, {with, operation}};
+  else if constexpr (BetweenActions && observes<Extra>)
+    return meets_between<Extra>{with, operation, std::forward<Extra>(extra)};
   else return static_cast<Extra&&>(extra);
 }
 
@@ -23,12 +29,15 @@ template <bool BetweenActions, class Plan, class Run, class... Extras>
 auto run_with_extras(collective<BetweenActions> const& with, char const* operation, Plan const& plan, Run const& run,
                      Extras&&... extras) {
   auto const& ranks = inside::of(with);
-  return ranks.around(operation, plan, [&] {
-    if constexpr (!BetweenActions) return run(std::forward<Extras>(extras)...);
-    else if constexpr ((observes<Extras> || ...))
-      return run(meeting_extra(ranks, operation, std::forward<Extras>(extras))...);
-    else return run(std::forward<Extras>(extras)..., meets_between<no_observer>{ranks, operation, no_observer{}});
-  });
+  constexpr bool adds_observer = BetweenActions && !(observes<Extras> || ...);
+  auto const all = [&] {
+    if constexpr (!adds_observer)
+      return run(meeting_extra<BetweenActions>(ranks, operation, std::forward<Extras>(extras))...);
+    else
+      return run(meeting_extra<BetweenActions>(ranks, operation, std::forward<Extras>(extras))...,
+                 meets_between<no_observer>{ranks, operation, no_observer{}});
+  };
+  return ranks.around(operation, plan, all, kept_on_disk<Extras...>);
 }
 
 }  // namespace cairn::detail

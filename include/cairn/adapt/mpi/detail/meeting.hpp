@@ -28,6 +28,7 @@ struct sent_plan {
   plan_comparison by = plan_comparison::nothing;
   plan_fingerprint print;
   std::uint64_t steps = 0, slots = 0, leaf = 0;
+  bool kept = false;  ///< whether the run is kept on disk
 
   void take(std::optional<plan_fingerprint> const& made) {
     by = made ? plan_comparison::fingerprint : plan_comparison::numbers;
@@ -95,9 +96,11 @@ class meeting {
   /// Runs f() between two rounds. An exception of f ends the sweep on all ranks.
   /// \throws collective_error   on all ranks
   template <class Plan, class Fn>
-  auto around(char const* operation, Plan const& plan, Fn&& f) const {
+  auto around(char const* operation, Plan const& plan, Fn&& f, bool kept = false) const {
     return guarded(operation, [&] {
-      begin(operation, words_of(plan, limit));
+      auto words = words_of(plan, limit);
+      words.kept = kept;
+      begin(operation, words);
       if constexpr (std::is_void_v<std::invoke_result_t<Fn&>>) {
         f();
         end(operation);
@@ -124,6 +127,10 @@ class meeting {
 
   /// A round between two actions.
   void between(char const* operation) const { round(operation, occasion::between, {}); }
+  /// A round on what is on disk.
+  [[nodiscard]] ballot on_disk(char const* operation, ballot const& mine) const {
+    return round(operation, occasion::disk, mine);
+  }
   /// The decider's answer, on all ranks.
   [[nodiscard]] bool agreed(char const* operation, bool own) const {
     ballot mine;
@@ -160,7 +167,8 @@ class meeting {
   void begin(char const* operation, sent_plan const& words) const {
     *compared_ = words.by;
     std::uint64_t const own[] = {words.print.high, words.print.low, words.steps, words.slots, words.leaf,
-                                 std::uint64_t(words.by) + 4 * std::uint64_t(actions) + (std::uint64_t(decider) << 32)};
+                                 std::uint64_t(words.by) + 4 * std::uint64_t(words.kept) + 8 * std::uint64_t(actions) +
+                                     (std::uint64_t(decider) << 32)};
     ballot mine;
     std::size_t k = 0;
     for (std::uint64_t const value : own) mine.put(k++, value);

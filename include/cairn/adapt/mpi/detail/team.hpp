@@ -64,7 +64,9 @@ struct obituary {
 }
 
 /// Why ranks meet.
-enum class occasion : char { begin = 'b', between = 'a', length = 'l', choice = 'c', other = 'o', end = 'e' };
+enum class occasion : char {
+  begin = 'b', between = 'a', length = 'l', choice = 'c', disk = 'd', other = 'o', end = 'e'
+};
 /// When that is, for messages.
 [[nodiscard]] constexpr char const* words_of(occasion why) noexcept {
   switch (why) {
@@ -72,6 +74,7 @@ enum class occasion : char { begin = 'b', between = 'a', length = 'l', choice = 
     case occasion::between: return "between two actions";
     case occasion::length: return "to learn whether the loop goes on";
     case occasion::choice: return "for a choice";
+    case occasion::disk: return "to agree on what is on disk";
     case occasion::end: return "after the last step";
     case occasion::other: break;
   }
@@ -183,6 +186,12 @@ class team {
   void gather(void const* bytes, void* into, std::size_t count) {
     MPI_Request pending = MPI_REQUEST_NULL;
     MPI_Iallgather(bytes, int(count), MPI_BYTE, into, int(count), MPI_BYTE, own_, &pending);
+    wait(pending);
+  }
+  /// Each value becomes the least of those of all ranks.
+  void least_of_each(std::int64_t* values, std::size_t count) {
+    MPI_Request pending = MPI_REQUEST_NULL;
+    MPI_Iallreduce(MPI_IN_PLACE, values, int(count), MPI_INT64_T, MPI_MIN, own_, &pending);
     wait(pending);
   }
   /// Throws on all ranks, when all know that values differ: names the first rank whose value is not that of rank 0.

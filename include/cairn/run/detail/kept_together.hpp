@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file kept_together.hpp  What processes agree on that run a sweep together and keep it on disk, each its own part.
+#include <cstddef>
+#include <cstdint>
+#include <cairn/core/action.hpp>
+#include <cairn/core/wide.hpp>
+
+namespace cairn::detail {
+
+/// In the place of an agreement: a process that runs its sweep alone. Those that run one together call these members at
+/// the same places. One that cannot go on throws, and all others throw at their next call.
+struct one_process {
+  static constexpr bool together = false;
+  [[nodiscard]] static constexpr int rank() noexcept { return 0; }
+  [[nodiscard]] static constexpr int size() noexcept { return 1; }
+  /// All have come here.
+  void meet() const noexcept {}
+  /// The least of the values of all, each below 2^63.
+  [[nodiscard]] std::uint64_t least(std::uint64_t own) const noexcept { return own; }
+  /// Whether all have this value.
+  [[nodiscard]] bool same(std::uint64_t) const noexcept { return true; }
+  /// Each value becomes the least of those of all.
+  void least_of_each(std::int64_t*, std::size_t) const noexcept {}
+  /// The bytes of all, `count` of each, in their order.
+  void gather(void const*, void*, std::size_t) const noexcept {}
+};
+
+/// A keeper of a run, such as `disk`, for one of several processes. See `keeps_runs`.
+/// \tparam Agreement  has the members of `one_process`
+template <class Keeper, class Agreement>
+struct kept_together {
+  Keeper const& keeper;
+  Agreement all;
+
+  struct keeps_runs {
+    [[nodiscard]] static wide memory_bytes(kept_together const& on, slot_index slots) {
+      return Keeper::keeps_runs::memory_bytes(on.keeper, slots);
+    }
+    template <class Bar, class State, class Parts, class... Rest>
+    static Bar sweep(kept_together const& on, Parts const& parts, Rest&&... rest) {
+      return Keeper::keeps_runs::template sweep_together<Bar, State>(on.keeper, on.all, parts,
+                                                                     static_cast<Rest&&>(rest)...);
+    }
+  };
+};
+
+}  // namespace cairn::detail
