@@ -322,6 +322,8 @@ TEST_CASE("an adjoint with a record may return the new bar, and none that change
       [](double, double x1, double bar, cairn::step_index, double h) { return x1 > 0 ? bar * h : bar; });
   auto const code = loop.with_record([](double, double& bar, double h) { bar *= h; return 0; });
   CHECK_FALSE(cairn::adjoint_of<decltype(code), double, double>);
+  constexpr auto with_p = cairn::detail::shape_of_adjoint_with<decltype(place), double, double, double, double>();
+  static_assert(with_p.form == cairn::adjoint_form::none);  // it takes none
   auto run = cairn::checkpointed_loop(loop.step(), 1.0, 9);
   double const expected = run.reverse(1.0, place);
   CHECK(run.reverse(1.0, value) == expected);

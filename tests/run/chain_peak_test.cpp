@@ -270,3 +270,10 @@ TEST_CASE("a probe holds about the square root of its chain", "[run][chain][peak
   // 20 states, 20 tapes, adjoints, and tables for measurements: 1.5 KiB a stage.
   CHECK(std::int64_t(mark.rise()) < 45 * bytes(1000) + stages * 2000);
 }
+
+TEST_CASE("the plan of a probe holds the starts of open segments, and the tapes of one", "[run][chain][peak]") {
+  // Segments of 4 stages, the last of 2: states 0 and 4, the tapes of stages 4 to 7.
+  std::vector<std::int64_t> const ones(10, 1), all(11, 1), none(10), nothing(11);
+  cairn::chain const c{.x = all, .g = nothing, .s = ones, .f = none, .b = nothing, .u = none, .v = nothing};
+  CHECK(cairn::replay(c, cairn::detail::probing_plan(10)).peak == 5);
+}

@@ -455,7 +455,11 @@ TEST_CASE("the rules of a walk are those of the judge of plans, to the action an
     std::string by_walk, by_replay;
     try {
       cairn::detail::chain_walk walk{stages, far, "cairn::replay"};
-      for (auto const& a : plan) walk.check(a, !alone), walk.apply(a);
+      for (auto const& a : plan) {
+        walk.check(a);
+        if (!alone) walk.check_state(a);
+        walk.apply(a);
+      }
       walk.finish();
     } catch (cairn::invalid_schedule const& e) {
       by_walk = e.what();

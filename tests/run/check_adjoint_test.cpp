@@ -748,3 +748,7 @@ TEST_CASE("check_gradient distinguishes a gradient from one that is wrong by lit
   CHECK(linear.passed());
   CHECK(linear.linear);
 }
+
+TEST_CASE("the least number that a type has, also a subnormal one, is the error of its arithmetic", "[run][check]") {
+  CHECK(cairn::detail::underflow_of<float>() == double(std::numeric_limits<float>::denorm_min()));
+}

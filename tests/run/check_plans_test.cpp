@@ -102,6 +102,7 @@ TEST_CASE("check_plans finds what no type and no hash shows, and names two plans
   auto const of_grid = check_plans(in_place([](grid& x) { x.step(); }), grid{u}, n, 1.0,
                                    [](grid const& x, double& bar) { bar *= std::cos(x[0]); });
   CHECK_FALSE(of_grid.passed());
+  CHECK(of_grid.plans == 0);
   CHECK(std::string{of_grid.text()}.find("two runs of store_all differ, first in number 0: ") != std::string::npos);
   CHECK(std::string{of_grid.text()}.find("raw pointer") != std::string::npos);
 

@@ -27,6 +27,12 @@ namespace {
 [[gnu::noinline]] void bend_back(vec2 const& x, vec2& bar, step_index) { bar[1] = 0.5 * bar[1] - 0.5 * x[1] * bar[0]; }
 [[gnu::noinline]] vec2 swap(vec2 const& x) { return {x[1] + 0.5, std::sin(x[0])}; }
 [[gnu::noinline]] vec2 swap_back(vec2 const& x, vec2 const& bar) { return {std::cos(x[0]) * bar[1], bar[0]}; }
+[[gnu::noinline]] vec2 twist(vec2 const& x, step_index i) {
+  return {x[1] + 0.1 * double(i), (1 + 0.1 * double(i)) * std::sin(x[0])};
+}
+[[gnu::noinline]] vec2 twist_back(vec2 const& x, vec2 const& bar, step_index i) {
+  return {(1 + 0.1 * double(i)) * std::cos(x[0]) * bar[1], bar[0]};
+}
 [[gnu::noinline]] void bounce(vec2& x) { x[1] = -0.8 * x[1] + 0.1 * x[0] * x[0]; }
 [[gnu::noinline]] void bounce_back(vec2 const& x, vec2& bar) { bar = {bar[0] + 0.2 * x[0] * bar[1], -0.8 * bar[1]}; }
 bool low(vec2 const& x) { return x[1] < 0.6; }
@@ -49,7 +55,7 @@ auto const leaf_adjoint = [](vec2 const& x, vec2& bar, step_index first, step_in
   for (step_index i = last; i-- > first;) kernels::adjoint(all[std::size_t(i - first)].data(), bar.data(), i);
 };
 
-/// Where the loop of a test jumps: `bend` then `swap` before each step of `twice`, `swap` after each of `after`,
+/// Where the loop of a test jumps: `bend` then `swap` before each step of `twice`, `twist` after each of `after`,
 /// `bounce` where it is low.
 struct events {
   std::vector<step_index> twice, after;
@@ -80,7 +86,7 @@ struct by_hand {
       }
       if (where.bounces && low(x)) all.push_back({2, x, i}), bounce(x), ++bounced;
       all.push_back({3, x, i}), kernels::step(x.data(), i);
-      if (is_in(where.after, i)) all.push_back({1, x, i}), x = swap(x);
+      if (is_in(where.after, i)) all.push_back({4, x, i}), x = twist(x, i);
     }
     last = x;
     gradient = seed(x);
@@ -89,6 +95,7 @@ struct by_hand {
       if (map == 0) bend_back(at, gradient, i);
       else if (map == 1) gradient = swap_back(at, gradient);
       else if (map == 2) bounce_back(at, gradient);
+      else if (map == 4) gradient = twist_back(at, gradient, i);
       else kernels::adjoint(at.data(), gradient.data(), i);
     }
   }
@@ -157,16 +164,17 @@ auto const held_swaps = [](step_index i) {
   return jump_at(
       i, [](held& h) { h.x = swap(h.x); }, [](held const& h, vec2 const& bar) { return swap_back(h.x, bar); });
 };
-auto const held_swaps_after = [](step_index i) {
+auto const held_twists_after = [](step_index i) {
   return jump_after(
-      i, [](held& h) { h.x = swap(h.x); }, [](held& h, vec2& bar) { bar = swap_back(h.x, bar), spoil(h); });
+      i, [](held& h, step_index at) { h.x = twist(h.x, at); },
+      [](held& h, vec2& bar, step_index at) { bar = twist_back(h.x, bar, at), spoil(h); });
 };
 auto const held_bounces = jump_when([](held const& h) { return low(h.x); }, [](held& h) { bounce(h.x); },
                                     [](held const& h, vec2& bar) { bounce_back(h.x, bar); });
 
 auto const bends = [](step_index i) { return jump_at(i, bend, bend_back); };
 auto const swaps = [](step_index i) { return jump_at(i, swap, swap_back); };
-auto const swaps_after = [](step_index i) { return jump_after(i, swap, swap_back); };
+auto const twists_after = [](step_index i) { return jump_after(i, twist, twist_back); };
 auto const bounces = jump_when(low, bounce, bounce_back);
 
 }  // namespace
@@ -178,7 +186,7 @@ TEST_CASE("jumps at any step, also after the last, have the bits of a loop by ha
       each_any_plan(n, [&](any_schedule const& plan) {
         CAPTURE(i);
         by_hand const once{n, {{i}, {n - 1}}};
-        check_forms(plan, once, bends(i), swaps(i), swaps_after(n - 1));
+        check_forms(plan, once, bends(i), swaps(i), twists_after(n - 1));
         ++checked;
       });
   CHECK(checked > 1000);
@@ -200,8 +208,8 @@ TEST_CASE(
     each_any_plan(n, [&](any_schedule const& plan) {
       by_hand const all{n, {{0, 3, 8}, {3, 4, n - 1}, true}};
       if (all.bounced < 2) FAIL("the condition never holds");
-      check_forms(plan, all, bends(0), swaps(0), bends(3), swaps(3), bends(8), swaps(8), bounces, swaps_after(3),
-                  swaps_after(4), swaps_after(n - 1));
+      check_forms(plan, all, bends(0), swaps(0), bends(3), swaps(3), bends(8), swaps(8), bounces, twists_after(3),
+                  twists_after(4), twists_after(n - 1));
       ++checked;
     });
   CHECK(checked > 100);
@@ -238,7 +246,8 @@ TEST_CASE("a step without a jump is called as often as without jumps, and one wi
   auto const plain = long(cairn::estimate(plan).step_calls);
   CHECK(calls_of(with_jumps{step, adjoint}) == plain);
   CHECK(calls_of(with_jumps{step, adjoint, bends(0), bends(30), swaps(30), bounces}) == plain);
-  CHECK(calls_of(with_jumps{step, adjoint, bends(30), swaps_after(30), swaps_after(30), swaps_after(7)}) == plain + 2);
+  with_jumps const after{step, adjoint, bends(30), twists_after(30), twists_after(30), twists_after(7)};
+  CHECK(calls_of(after) == plain + 2);
 }
 
 TEST_CASE("loops of unknown length jump, too, and may end where a step says so") {
@@ -248,7 +257,7 @@ TEST_CASE("loops of unknown length jump, too, and may end where a step says so")
       std::vector<step_index> const twice = n > 3 ? std::vector<step_index>{0, 3} : std::vector<step_index>{0};
       by_hand const all{n, {twice, {n - 1}, true}};
       auto const loop =
-          with_jumps{step, adjoint, bends(0), swaps(0), bends(3), swaps(3), bounces, swaps_after(n - 1), bends(1000)};
+          with_jumps{step, adjoint, bends(0), swaps(0), bends(3), swaps(3), bounces, twists_after(n - 1), bends(1000)};
       auto run = cairn::checkpointed_while(
           loop.step, kernels::start, [n](vec2 const&, step_index i) { return i < n; }, cairn::online{slots});
       CHECK(run.steps() == n);
@@ -260,7 +269,7 @@ TEST_CASE("loops of unknown length jump, too, and may end where a step says so")
         return i + 1 < n;
       };
       auto const ends =
-          with_jumps{stopping, adjoint, bends(0), swaps(0), bends(3), swaps(3), bounces, swaps_after(n - 1)};
+          with_jumps{stopping, adjoint, bends(0), swaps(0), bends(3), swaps(3), bounces, twists_after(n - 1)};
       auto early = cairn::checkpointed_while(
           ends.step, kernels::start, [](vec2 const&) { return true; }, cairn::online{slots});
       CHECK(early.steps() == n);
@@ -281,7 +290,7 @@ TEST_CASE("steps that choose their own size jump, too") {
   };
   auto const gradient_with = [&](cairn::online const& plan) {
     cairn::adaptive chosen{first, again};
-    auto const loop = with_jumps{chosen.step(), chosen.with_record(back), bends(2), bounces, swaps_after(7)};
+    auto const loop = with_jumps{chosen.step(), chosen.with_record(back), bends(2), bounces, twists_after(7)};
     auto run = cairn::checkpointed_while(
         loop.step, kernels::start, [](vec2 const&, step_index i) { return i < 20; }, plan);
     auto const bar = run.reverse(seed, loop.adjoint);
@@ -337,7 +346,7 @@ TEST_CASE("hooks inside a loop with jumps see the state after them, and around i
 TEST_CASE("jumps are made inside nested loops, and in a sweep that is resumed or checked") {
   by_hand const all{24, {{0, 5, 6}, {11, 23}}};
   auto const loop = with_jumps{step,     adjoint,  bends(0), swaps(0),        bends(5),
-                               swaps(5), bends(6), swaps(6), swaps_after(11), swaps_after(23)};
+                               swaps(5), bends(6), swaps(6), twists_after(11), twists_after(23)};
   cairn::nested const outer{cairn::revolve{6, 2}, loop.step, loop.adjoint};
   CHECK(cairn::gradient(outer.step, kernels::start, cairn::revolve{4, 2}, seed, outer.adjoint) == all.gradient);
   cairn::revolve const plan{24, 3};
@@ -370,7 +379,7 @@ TEST_CASE("what a jump throws comes through, and the loop can be used again") {
 TEST_CASE("a jump that no step of the loop would make is refused before any step runs") {
   using Catch::Matchers::ContainsSubstring;
   CHECK_THROWS_WITH(bends(-1), ContainsSubstring("a jump has a negative step number"));
-  CHECK_THROWS_AS(swaps_after(-1), cairn::invalid_call);
+  CHECK_THROWS_AS(twists_after(-1), cairn::invalid_call);
   auto const refuses = [](auto const& loop, step_index n) {
     step_calls = 0;
     CHECK_THROWS_WITH(cairn::gradient(loop.step, kernels::start, cairn::revolve{n, 2}, seed, loop.adjoint),
@@ -381,7 +390,7 @@ TEST_CASE("a jump that no step of the loop would make is refused before any step
   };
   for (step_index const n : {0, 1, 8}) {
     refuses(with_jumps{step, adjoint, bends(n)}, n);
-    refuses(with_jumps{step, adjoint, bounces, swaps_after(n)}, n);
+    refuses(with_jumps{step, adjoint, bounces, twists_after(n)}, n);
     refuses(with_jumps{step, adjoint, bends(n + 5)}, n);
   }
 }
@@ -397,7 +406,7 @@ TEST_CASE(
       auto const with = [&](auto const& inner) {
         auto const use = [&](auto const&... jump) {
           with_jumps const loop{held_step, inner,        held_bends(0),          held_swaps(0),
-                                jump...,   held_bounces, held_swaps_after(n - 1)};
+                                jump...,   held_bounces, held_twists_after(n - 1)};
           held x;
           if (cairn::gradient(loop.step, x, plan, held_seed, loop.adjoint) != all.gradient) FAIL("another gradient");
           held y;
@@ -425,6 +434,8 @@ TEST_CASE("an object whose bar is in the library jumps, with hooks, and a warm s
   };
   auto const swap_in_library = [](held& h) { h.bar = swap_back(h.x, h.bar); };
   auto const swap_held = [](held& h) { h.x = swap(h.x); };
+  auto const twist_in_library = [](held& h, step_index at) { h.bar = twist_back(h.x, h.bar, at); };
+  auto const twist_held = [](held& h, step_index at) { h.x = twist(h.x, at); };
   auto const try_with = [&](auto const& back, auto const& plan) {
     with_jumps const loop{held_step,
                           back,
@@ -432,8 +443,8 @@ TEST_CASE("an object whose bar is in the library jumps, with hooks, and a warm s
                           jump_at(0, swap_held, swap_in_library),
                           bend_in_library(7),
                           jump_at(7, swap_held, swap_in_library),
-                          jump_after(7, swap_held, swap_in_library),
-                          jump_after(19, swap_held, swap_in_library)};
+                          jump_after(7, twist_held, twist_in_library),
+                          jump_after(19, twist_held, twist_in_library)};
     auto work = cairn::workspace_for<held>(plan);
     for (int round = 0; round < 2; ++round) {
       held h;

@@ -40,6 +40,7 @@ void check_run(cairn::any_schedule const& plan) {
       CHECK(expected == -1);
     }
     for (step_index i = 0; i <= n; i += 3) CHECK(run.at(i).v == all.states[std::size_t(i)]);
+    CHECK(run.step_calls() == cairn::wide(pendulum::step_calls));
     auto moved = std::move(run);
     CHECK(moved.reverse(pendulum::seed, pendulum::leaf{}) == all.gradient);
   }

@@ -98,10 +98,24 @@ void check_gradients(Plan const& plan) {
     CHECK(cairn::gradient(step, x, plan, seed, adjoint) == all.gradient);
   };
   gives(reads);
-  gives(moves);
+  solver of_report;
+  cairn::sweep_report report;
+  CHECK(cairn::gradient(step, of_report, plan, seed, moves, report) == all.gradient);
+  CHECK(report.predicted_bytes >= report.state_bytes);
+  CHECK((report.state_bytes > 0 || plan.steps() == 0));
   gives(moves_by_value);
   gives(moves_in_leaf);
-  gives(recorded());
+  auto const recorded_in = [&](auto ends) {
+    pendulum::state::peak = pendulum::state::alive;
+    int const outside = pendulum::state::alive;
+    solver x;
+    numbers const start = x.v;
+    CHECK(cairn::gradient(step, x, plan, seed, recorded(), ends) == all.gradient);
+    CHECK(x.v == start);
+    cairn::sweep_form const form{.adjoint = cairn::adjoint_form::recorded, .snapshots = true, .ends = ends};
+    CHECK(pendulum::state::peak - outside == int(cairn::estimate(plan, {.form = form}).peak_states));
+  };
+  recorded_in(cairn::object_ends::at_initial);
   auto const leaves = [&](auto adjoint) {
     solver x;
     CHECK(cairn::gradient(step, x, plan, library_seed, adjoint) == cairn::library_bar{});
@@ -297,6 +311,16 @@ TEST_CASE("a loop in a loop runs on the object itself") {
   };
   check(cairn::revolve{6, 2}, 10);
   check(cairn::store_all(1), 60);
+  step_index squares = 0;
+  solver taped;
+  auto const from_tape = [&](numbers const& tape, step_index i) {
+    pendulum::swing_back(tape, taped.bar);
+    squares += i * i;
+  };
+  cairn::nested records{cairn::revolve{6, 2}, step, cairn::recorded{recording, from_tape}};
+  (void)cairn::gradient(records.step, taped, cairn::revolve{10, 2}, library_seed, records.adjoint);
+  CHECK(taped.bar == all.gradient);
+  CHECK(squares == 59 * 60 * 119 / 6);
   cairn::nested innermost{cairn::revolve{3, 2}, step, moves};
   cairn::nested middle{cairn::uniform{4}, innermost.step, innermost.adjoint};
   solver x;

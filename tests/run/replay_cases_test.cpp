@@ -12,6 +12,7 @@
 #include <vector>
 #include <cairn/cairn.hpp>
 #include <cairn/plan/loop/plan_within.hpp>
+#include <cairn/run/each_bar.hpp>
 #include <cairn/run/nested.hpp>
 #include <cairn/run/resume.hpp>
 #include <cairn/run/while.hpp>
@@ -570,10 +571,19 @@ TEST_CASE("an inner loop that does not end in the outer state after it is found,
           reversing = true;
           return numbers{1, 0};
         };
-        check([&] { return gradient(loops.step, x0, plan, seed, loops.adjoint, sweep_options{mode}); });
+        nested with_p{store_all(inner),
+                      [&loops](numbers& x, double const&, step_index i) { (*loops.step.inner)(x, i); },
+                      [&](numbers const& x, numbers& bar, double const&, double&, step_index i) { adjoint(x, bar, i); },
+                      sweep_options{mode}};
+        auto const ends = at_end([](numbers const& x) { return x[0]; },
+                                 [&](numbers const&, numbers& bar) { reversing = true, bar[0] += 1; });
         check([&] {
-          return gradient(loops.step, x0, plan, seed,
-                          hooked(loops.adjoint, [](numbers const&, numbers const&, step_index) {}),
+          return differentiate(model{with_p.step, with_p.adjoint}, x0, 1.0, plan, ends, sweep_options{mode});
+        });
+        check([&] {
+          return gradient(loops.step, x0, plan,
+                          [&](numbers const& x) { return std::vector<numbers>{seed(x)}; },
+                          each_bar(hooked(loops.adjoint, [](numbers const&, numbers const&, step_index) {})),
                           sweep_options{mode});
         });
         auto run = [&] { return checkpointed_loop(loops.step, x0, plan, sweep_options{mode}); };

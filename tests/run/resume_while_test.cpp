@@ -123,20 +123,25 @@ TEST_CASE("an object in a loop of unknown length goes on from its snapshots") {
 
 TEST_CASE("parameters of a loop of unknown length that goes on keep their gradient") {
   cairn::online const plan{3};
-  double const p = 0.7;
+  double p = 0.7;
+  bool changes = false;
   auto const step = [](double& x, double const& a) { x = a * std::sin(x); };
-  auto const pull = [](double const& x, double& bar, double const& a, double& da) {
+  auto const pull = [&](double const& x, double& bar, double const& a, double& da) {
     da += bar * std::sin(x);
     bar *= a * std::cos(x);
+    if (changes) p = 0.8;
   };
   cairn::run_while const loop{[](double const& x, double const& a) { return x > 1e-3 * a; }, plan};
+  cairn::sweep_report report;
   auto const run = [&](auto& work, double& dp, auto... more) {
-    return cairn::resume(step, 2.1, loop, 1.0, pull, work, cairn::wrt{p, dp}, more...);
+    return cairn::resume(step, 2.1, loop, 1.0, pull, work, cairn::wrt{p, dp}, report, more...);
   };
   auto whole = cairn::workspace_for<double>(plan);
   double dp = 0;
   double const expected = run(whole, dp);
   double const sum = dp;
+  CHECK(report.steps > 10);
+  CHECK(report.step_calls == whole.step_calls());
   for (long k = 0; k < 1000; ++k) {
     auto work = cairn::workspace_for<double>(plan);
     try {
@@ -147,4 +152,6 @@ TEST_CASE("parameters of a loop of unknown length that goes on keep their gradie
     CHECK(run(work, dp) == expected);
     CHECK(dp == sum);
   }
+  changes = true;
+  CHECK_THROWS_WITH(run(whole, dp), Catch::Matchers::ContainsSubstring("have changed"));
 }

@@ -230,4 +230,9 @@ TEST_CASE("parameters of a chain that change are an error, and a stage that thro
   p = p0, calls = 0;
   CHECK_THROWS_WITH(cairn::chain_gradient(std::tuple{one}, 0.7, plan_of(1, true), restores, wrt{p, dp}),
                     ContainsSubstring("have changed"));
+  cairn::stage const restored{[&](double x, params const& q) { return p[1] = 0.2, run(x, q[0]); },
+                              [&](double, double bar, params const&, params&) { return p = p0, bar; }};
+  p = p0;
+  CHECK_THROWS_WITH(cairn::chain_gradient(std::tuple{restored}, 0.7, plan_of(1, true), 1.0, wrt{p, dp}),
+                    ContainsSubstring("have changed"));
 }

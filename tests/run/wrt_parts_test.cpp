@@ -347,7 +347,12 @@ struct solver {
 TEST_CASE("objects whose library has the bar: nested, with jumps and hooks, with parameters") {
   step_index const n = 6;
   auto const run = [](solver& s, params const& p, step_index i) { s.step(p, i); };
-  auto const pulls = [](solver& s, params const& p, params& dp, step_index i) { s.adjoint(p, dp, i); };
+  params changed = p0;
+  bool changes = false;
+  auto const pulls = [&](solver& s, params const& p, params& dp, step_index i) {
+    s.adjoint(p, dp, i);
+    if (changes) changed[1] = 0.5;
+  };
   auto const seed = [](solver& s) { s.bar = 1; };
   auto const check = [&](auto const& forward, auto const& backward, step_index steps) {
     solver s{2.1};
@@ -356,11 +361,21 @@ TEST_CASE("objects whose library has the bar: nested, with jumps and hooks, with
     CHECK(found{s.bar, dp} == by_hand(n));
   };
   check(run, pulls, n);
+  changes = true;
+  solver x{2.1};
+  params sum{};
+  CHECK_THROWS_WITH(cairn::gradient(run, x, cairn::revolve{n, 2}, seed, pulls, wrt{changed, sum}),
+                    ContainsSubstring("have changed"));
+  changes = false;
   std::vector<double> seen;
   auto const hook = [&](solver& s, params const&, params&, step_index) { seen.push_back(s.x); };
   check(run, cairn::hooked(pulls, hook), n);
   REQUIRE(seen.size() == std::size_t(n));
   CHECK(seen.back() == 2.1);
+  auto const leaf = [&](solver& s, params const& p, params& dp, step_index i, step_index) { pulls(s, p, dp, i); };
+  auto const leaf_hook = [&](solver& s, params const&, params&, step_index, step_index) { seen.push_back(s.x); };
+  check(run, cairn::hooked(leaf, leaf_hook), n);
+  CHECK(seen.size() == std::size_t(2 * n));
   cairn::nested const loop{cairn::revolve{3, 1}, run, pulls};
   check(loop.step, loop.adjoint, n / 3);
   auto const nothing = [](solver&) {};

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
+#include <cairn/schedule/two_level.hpp>
 #include "support/catch.hpp"
 
 using cairn::step_index;
@@ -107,14 +108,17 @@ TEST_CASE("parameters that change are an error wherever that can be seen") {
     back(x, bar, q, dq);
     p = 0.8;
   };
+  double at_seed = 0.8;
   auto const changing_seed = [&](double) {
-    p = 0.8;
+    p = at_seed;
     return 1.0;
   };
   check([&] { return cairn::gradient(changing_step, 2.1, 20, 1.0, back, wrt{p, dp}); });
   check([&] { return cairn::gradient(step, 2.1, 20, 1.0, changing_back, wrt{p, dp}); });
-  check([&] { return cairn::gradient(step, 2.1, 20, changing_seed, back, wrt{p, dp}); });
-  calls = 0;
+  check([&] { return cairn::gradient(changing_step, 2.1, 20, changing_seed, back, wrt{p, dp}); });
+  calls = 0, at_seed = p0;  // seen at the seed, too: p is what it was again at the end
+  check([&] { return cairn::gradient(changing_step, 2.1, 20, changing_seed, back, wrt{p, dp}); });
+  calls = 0, at_seed = 0.8;
   check([&] { return cairn::checkpointed_loop(changing_step, 2.1, 20, wrt{p, dp}); });
   p = p0;
   auto run = cairn::checkpointed_loop(step, 2.1, 20, wrt{p, dp});
@@ -208,9 +212,11 @@ TEST_CASE("a sweep that stops anywhere goes on with its dp, and refuses another 
       stops();
       step(x, q);
     };
+    bool changes = false;
     auto const note = [&](double, double& bar, double, double& sum, step_index i) {
       noted = {i, bar};
       noted_dp = sum;
+      if (changes) p = 0.8;
     };
     auto const reverse = cairn::hooked(back, note);
     bool stopped = false;
@@ -227,13 +233,20 @@ TEST_CASE("a sweep that stops anywhere goes on with its dp, and refuses another 
       p = p0;
       found.x = cairn::resume(run, 2.1, plan, 1.0, reverse, work, wrt{p, dp});
       found.p = dp;
+      changes = true;
+      CHECK_THROWS_WITH(cairn::resume(run, 2.1, plan, 1.0, reverse, work, wrt{p, dp}), ContainsSubstring("changed"));
     } else if (stopped) {
+      auto const position = noted;
       dp = noted_dp;
       p = 0.8;
       CHECK_THROWS_WITH(cairn::resume(run, 2.1, plan, noted, reverse, work, wrt{p, dp}), ContainsSubstring("not those"));
       p = p0;
       found.x = cairn::resume(run, 2.1, plan, noted, reverse, work, wrt{p, dp});
       found.p = dp;
+      changes = position.open > 0;
+      if (changes)
+        CHECK_THROWS_WITH(cairn::resume(run, 2.1, plan, position, reverse, work, wrt{p, dp}),
+                          ContainsSubstring("changed"));
     }
     CHECK(found == right);
   }
@@ -299,6 +312,19 @@ TEST_CASE("a kept run whose reverse stopped is resumed with its parameters only"
   CHECK(both{cairn::resume(step, 2.1, plan, noted, back, work, wrt{p, dp}), dp} == by_hand(n));
 }
 
+namespace {
+
+/// Stands for a folder that keeps runs: of a plan's slots only those in memory are here, and 1000 bytes for each.
+struct keeper {
+  struct keeps_runs {
+    template <class Bar, class State, class... Given>
+    static Bar sweep(keeper const&, Given const&...) { return 7; }
+    static constexpr cairn::wide memory_bytes(cairn::slot_index slots) { return 1000 * cairn::wide(slots); }
+  };
+};
+
+}  // namespace
+
 TEST_CASE("every verb of loops fills in a report") {
   step_index const n = 30;
   cairn::revolve const plan{n, 3};
@@ -326,4 +352,12 @@ TEST_CASE("every verb of loops fills in a report") {
   CHECK(open.step_calls == loop.step_calls());
   CHECK(open.predicted_bytes == 0);
   CHECK(open.state_bytes > 0);
+  auto const elsewhere = [&](auto const& of) {
+    cairn::sweep_report report;
+    CHECK(cairn::gradient(step, 2.1, of, 1.0, back, wrt{p0, dp}, report, keeper{}) == 7);
+    return report.predicted_bytes;
+  };
+  CHECK(elsewhere(plan) == once.predicted_bytes + 3000);
+  cairn::two_level const on_disk{n, 5, 2}, here{n, 5, 2, {.periods_on = cairn::tier::memory}};
+  CHECK(elsewhere(here) >= elsewhere(on_disk) + 6 * sizeof(double));
 }

@@ -260,6 +260,9 @@ TEST_CASE("a fingerprint that takes too much work is refused", "[schedule][finge
   REQUIRE_THROWS_AS(fingerprint(list, {.most_sums = 99}), too_much_work);
   REQUIRE_THROWS_AS(fingerprint(list, {.most_sums = list.size() - 1}), too_much_work);
   REQUIRE(fingerprint(list, {.most_sums = list.size()}) == fingerprint(list));
+  // At least 33 leaves of 3 steps, which are counted before any work.
+  REQUIRE_NOTHROW(detail::check_least_walk(100, 3, {.most_sums = 33}));
+  REQUIRE_THROWS_AS(detail::check_least_walk(100, 3, {.most_sums = 32}), too_much_work);
   REQUIRE_THROWS_AS(fingerprint(revolve{longest, 2}, {.most_sums = 1'000'000}), too_much_work);
   REQUIRE_THROWS_AS(fingerprint(revolve{longest, longest - 2}, {.most_sums = 1'000'000}), too_much_work);
   REQUIRE_THROWS_AS(fingerprint(online{3}.stopping_at(longest)), too_much_work);

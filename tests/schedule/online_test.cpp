@@ -76,6 +76,7 @@ static_assert(verify(online{3}.stopping_at(30)) == online{3}.stopping_at(30).cou
               "online walks in a constant expression");
 
 TEST_CASE("a loop may stop anywhere under online and every step is reversed", "[schedule][online]") {
+  CHECK(cairn::learns_length(stopped(variants[0], 2, 9)));
   for (auto const v : variants)
     for (slot_index s = 1; s <= 20; ++s)
       for (step_index n = 0; n <= 130; ++n) {

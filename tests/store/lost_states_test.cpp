@@ -108,6 +108,35 @@ TEST_CASE("a slot that cannot be written is tried once, and the plan goes on wit
 
 namespace {
 
+/// A plan of a user, who does not say which slot is on which tier.
+struct untold {
+  cairn::multistage inside;
+  [[nodiscard]] step_index steps() const { return inside.steps(); }
+  [[nodiscard]] cairn::slot_index slots() const { return inside.slots(); }
+  [[nodiscard]] step_index leaf() const { return 1; }
+  [[nodiscard]] auto walk() const { return inside.walk(); }
+};
+
+}  // namespace
+
+TEST_CASE("a plan that says nothing of its tiers holds no more in memory where its slots on disk cannot be written",
+          "[store]") {
+  cairn::multistage const told{60, 3, 4};
+  auto const states_of = [](auto const& plan) {
+    toys::failing_disk::disk on;
+    on.writes_left = 0;
+    toys::failing_disk store{on};
+    pendulum::state::peak = pendulum::state::alive;
+    CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::leaf{}, store) ==
+          pendulum::stored{60}.gradient);
+    CHECK(on.failed.size() == 4);
+    return pendulum::state::peak;
+  };
+  CHECK(states_of(untold{told}) == states_of(cairn::any_schedule{told}));
+}
+
+namespace {
+
 using stops::stop;
 
 /// What a sweep has cost so far, and what it had cost after each reverse; ends its process before the k-th action.
@@ -191,6 +220,39 @@ void stop_everywhere(cairn::any_schedule const& plan, bool new_process) {
 }
 
 }  // namespace
+
+TEST_CASE("where another slot on disk works, a sweep obeys its plan to the end", "[store]") {
+  cairn::any_schedule const plan = cairn::multistage{60, 3, 4};
+  auto const obeyed = [&](cairn::slot_index bad) {
+    toys::failing_disk::disk on;
+    on.bad = bad;
+    toys::failing_disk store{on};
+    meter seen;
+    CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::leaf{}, store,
+                          seen) == pendulum::stored{60}.gradient);
+    CHECK(on.failed.size() == (bad == cairn::no_slot ? 0 : 1));
+    return std::vector{seen.now.calls, seen.now.saves, seen.now.loads};
+  };
+  for (cairn::slot_index const bad : {3, 4, 5}) CHECK(obeyed(bad) == obeyed(cairn::no_slot));
+}
+
+TEST_CASE("what is thrown after a lost state was made again is reported with its own step", "[store]") {
+  cairn::any_schedule const plan = cairn::multistage{60, 3, 4};
+  toys::failing_disk::disk on;
+  toys::failing_disk store{on};
+  store.lose_at = 0;
+  auto work = cairn::workspace_for<pendulum::state>(plan, store);
+  step_index thrown = -1;
+  auto const stops = [&](cairn::event const& e) {
+    if (store.lost_distance == 0 || e.moment() == cairn::moment::after) return;
+    thrown = e.what().from;
+    throw stop{};
+  };
+  CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::leaf{}, work,
+                                  stops), stop);
+  CHECK(thrown > 0);
+  CHECK(work.failure().step == thrown);
+}
 
 TEST_CASE("a sweep stopped at any action takes the rest of its plan and at most one stretch", "[store]") {
   for (bool const new_process : {false, true})

@@ -9,6 +9,7 @@
 #include <vector>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/kept_as.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/signature.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
@@ -29,21 +30,18 @@ template <class Fn, class State>
   else call_lending(f, x, x1);
 }
 /// Advances x by a step or a jump. Forward and backward sweep call the same instantiation, and so the same machine
-/// code: see call.hpp. Returns the step's result if the step may end its loop, otherwise true.
+/// code: see call.hpp. Returns the step's result if the step may end its loop.
 template <class Fn, class State>
-[[gnu::noinline]] bool move_on(Fn& f, State& x, step_index const i) {
+[[gnu::noinline]] auto move_on(Fn& f, State& x, step_index const i)
+    -> std::conditional_t<shape_of_step<Fn, State>().stops, bool, void> {
   static constexpr auto shape = shape_of_step<Fn, State>();
   if constexpr (shape.form == step_form::by_value) {
     if constexpr (shape.indexed) x = call_lending(f, std::as_const(x), i);
     else x = call_lending(f, std::as_const(x));
-  } else if constexpr (shape.stops) {
+  } else {
     if constexpr (shape.indexed) return f(x, i);
     else return f(x);
-  } else {
-    if constexpr (shape.indexed) f(x, i);
-    else f(x);
   }
-  return true;
 }
 
 /// The state and the bar of a loop, if the signatures of step and adjoint name the same ones. Void if these are
@@ -205,6 +203,8 @@ struct condition_with_params {
     else return call_lending(condition, x, p);
   }
 };
+template <class Fn, class... Args>
+concept returns_bool = calls<Fn, Args...> && std::is_same_v<std::remove_cvref_t<call_result<Fn, Args...>>, bool>;
 /// A jump before every step at which a condition holds.
 template <class KeptCondition, class Jump, class Adjoint>
 struct jump_on_condition : jump_maps<Jump, Adjoint> {
@@ -237,13 +237,8 @@ struct jump_on_condition : jump_maps<Jump, Adjoint> {
   static constexpr bool indexed = calls<Condition, State const&, step_index const&>;
   template <class State>
   static consteval bool check_condition() {
-    constexpr bool answers = [] {
-      if constexpr (indexed<State>)
-        return std::is_same_v<std::remove_cvref_t<call_result<Condition, State const&, step_index const&>>, bool>;
-      else if constexpr (calls<Condition, State const&>)
-        return std::is_same_v<std::remove_cvref_t<call_result<Condition, State const&>>, bool>;
-      else return false;
-    }();
+    constexpr bool answers = indexed<State> ? returns_bool<Condition, State const&, step_index const&>
+                                            : returns_bool<Condition, State const&>;
     static_assert(answers,
                   "cairn: the condition of a jump must be `condition(x)` or `condition(x, i)`, with x const&, and "
                   "return bool; with cairn::wrt it may take p before i");
@@ -291,13 +286,12 @@ struct over_jumps<Of, std::tuple<Jump...>, First...> { using type = Of<First...,
 /// Checked when a loop with jumps is made, if the signatures of its step and adjoint name their types; otherwise in the
 /// sweep.
 template <class Jump, class State, class Bar>
-[[nodiscard]] consteval bool fits_jump() {
-  if constexpr (std::is_void_v<State>) return true;
-  else if constexpr (!Jump::template check_jump<State>()) return false;
-  else if constexpr (!Jump::template check_adjoint<State, Bar>()) return false;
-  else if constexpr (requires { Jump::template check_condition<State>(); })
-    return Jump::template check_condition<State>();
-  else return true;
+consteval void check_jump_early() {
+  if constexpr (!std::is_void_v<State>)
+    if constexpr (Jump::template check_jump<State>())
+      if constexpr (Jump::template check_adjoint<State, Bar>())
+        if constexpr (requires { Jump::template check_condition<State>(); })
+          (void)Jump::template check_condition<State>();
 }
 
 /// The jumps and runs of steps of one pass over some steps, in order, with the state before each. Memory is kept from
@@ -567,9 +561,14 @@ struct jumps_step {
     requires(shape_on<State>.form == step_form::in_place || shape_on<State>.form == step_form::by_value)
   auto operator()(State& x, step_index i) const -> std::conditional_t<shape_on<State>.stops, bool, void> {
     before(x, i);
-    [[maybe_unused]] bool const more = move_on(*inner, x, i);
-    after(x, i);
-    if constexpr (shape_on<State>.stops) return more;
+    if constexpr (shape_on<State>.stops) {
+      bool const more = move_on(*inner, x, i);
+      after(x, i);
+      return more;
+    } else {
+      move_on(*inner, x, i);
+      after(x, i);
+    }
   }
   template <class State>
     requires(shape_on<State>.form == step_form::out_of_place)
@@ -699,7 +698,7 @@ struct jumps_adjoint {
       });
       step_index const end = next_check(i, last);
       if (!std::exchange(open, true)) trail.note(trail.of_steps, i, end > last);
-      trail[trail.size() - 1].to = end <= last ? end : last;
+      trail[trail.size() - 1].to = lesser(end, last);
       if (end > last) return;
       for (; i < end; ++i) trail.run(*inner, i);
       each([&](auto const& jump, std::size_t k) {
@@ -800,7 +799,8 @@ class with_jumps {
   using inner_step = std::remove_reference_t<Step>;
   using inner_back = std::remove_reference_t<Adjoint>;
   using told = detail::told_by<std::remove_const_t<inner_step>, std::remove_const_t<inner_back>>;
-  using checked = std::bool_constant<(detail::fits_jump<Jump, typename told::state, typename told::bar>() && ...)>;
+  using checked = std::bool_constant<
+      (detail::check_jump_early<Jump, typename told::state, typename told::bar>(), ..., true)>;
   using forward = detail::jumps_step<Step, Jump...>;
   using backward = detail::jumps_adjoint<Step, Adjoint, Jump...>;
 

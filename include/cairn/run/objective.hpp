@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/wrt.hpp>
@@ -451,7 +452,7 @@ struct objective_sum : detail::objective_part {
       First::template derives<State, Bar, Params, DP>&& Second::template derives<State, Bar, Params, DP>;
   /// The larger number of the two.
   [[nodiscard]] step_index last_state() const noexcept {
-    return first.last_state() > second.last_state() ? first.last_state() : second.last_state();
+    return detail::greater(first.last_state(), second.last_state());
   }
 };
 /// The sum of two objectives.

@@ -34,10 +34,11 @@ template <class State, open_schedule Plan, class Store>
 
 namespace detail {
 
-/// Converts to bool, and is neither a pointer nor a floating-point number.
-template <class Result>
-inline constexpr bool answers_bool = std::is_convertible_v<Result, bool> && !std::is_pointer_v<std::decay_t<Result>> &&
-                                     !std::is_floating_point_v<std::remove_cvref_t<Result>>;
+/// The result of the call converts to bool, and is neither a pointer nor a floating-point number.
+template <class Fn, class... Args>
+concept answers_bool = calls<Fn, Args...> && std::is_convertible_v<call_result<Fn, Args...>, bool> &&
+                       !std::is_pointer_v<std::decay_t<call_result<Fn, Args...>>> &&
+                       !std::is_floating_point_v<std::remove_cvref_t<call_result<Fn, Args...>>>;
 
 /// The function that ends the loop, with the parameters of a `wrt` if it takes them.
 template <class KeepGoing, class State, class Params>
@@ -76,13 +77,9 @@ template <class State, class Params, class KeepGoing>
                 "gives an open_cursor");
   if constexpr (!open) return false;
   else {
-    constexpr bool indexed = calls<KeepGoing, State const&, step_index const&>,
-                   asks = indexed || calls<KeepGoing, State const&>;
-    constexpr bool answers = [] {
-      if constexpr (indexed) return answers_bool<call_result<KeepGoing, State const&, step_index const&>>;
-      else if constexpr (asks) return answers_bool<call_result<KeepGoing, State const&>>;
-      else return false;
-    }();
+    constexpr bool answers = calls<KeepGoing, State const&, step_index const&>
+                                 ? answers_bool<KeepGoing, State const&, step_index const&>
+                                 : answers_bool<KeepGoing, State const&>;
     static_assert(answers,
                   "cairn: keep_going must be `keep_going(x)` or `keep_going(x, i)`, with x const&, and return bool");
     return answers;

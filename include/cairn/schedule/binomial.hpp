@@ -5,6 +5,7 @@
 /// step is run unrecorded more than t times; beta of a negative argument is 0.
 #include <cstdint>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/lesser.hpp>
 
 namespace cairn {
 
@@ -13,13 +14,13 @@ namespace cairn {
 /// `slots`, limited to those that help.
 [[nodiscard]] constexpr slot_index useful_slots(step_index steps, slot_index slots) noexcept {
   slot_index const useful = useful_slots(steps);
-  return slots < useful ? slots : useful;
+  return detail::lesser(useful, slots);
 }
 
 /// min(beta(s, t), cap). Each factor at least doubles the product, so there are at most 64 of them.
 [[nodiscard]] constexpr step_index capped_beta(step_index s, step_index t, step_index cap) noexcept {
-  step_index const fewer = s < t ? s : t;
-  step_index const large = s < t ? t : s;
+  step_index const fewer = detail::lesser(s, t);
+  step_index const large = detail::greater(s, t);
   wide product = 1;
   for (step_index k = 1; k <= fewer; ++k) {
     product = product * (wide(large) + wide(k)) / wide(k);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <type_traits>
 #include <cairn/core/bytes.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/sweep_needs.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/frames_needed.hpp>
@@ -77,7 +78,7 @@ struct budget_of<no_files> {
     auto const bytes_with = [&](slot_index slots) { return bytes_of_plan(slots, form, sizes, verify) + others; };
     wide const limit = bytes.count(), least = bytes_with(1);
     if (least > limit) refuse(least);
-    slot_index low = 1, high = steps > 1 ? steps : 1;
+    slot_index low = 1, high = detail::greater<step_index>(steps, 1);
     if (bytes_with(high) <= limit) return {steps, high};
     while (high - low > 1) {
       slot_index const middle = low + (high - low) / 2;

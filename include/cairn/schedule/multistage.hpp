@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/detail/remarks.hpp>
@@ -99,9 +100,9 @@ class multistage : public detail::tier_plan {
         right_first_beta = capped_beta(slots - 1, t, steps);
         right_last_beta = capped_beta(slots - 1, t - 1, steps);
       }
-      first = first_beta > x - right_first_beta ? first_beta : x - right_first_beta;
+      first = detail::greater(first_beta, x - right_first_beta);
       if (first < 1) first = 1;
-      last = last_beta < x - right_last_beta ? last_beta : x - right_last_beta;
+      last = detail::lesser(last_beta, x - right_last_beta);
     }
   };
 

@@ -2,6 +2,7 @@
 #pragma once
 /// \file slots_for.hpp  The fewest slots for an accepted slow-down.
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/binomial.hpp>
 
@@ -16,7 +17,7 @@ namespace detail {
   auto mantissa = wide(x);  // x is whole from here on, and below 2^53 unless it was larger from the start
   wide const product = mantissa * wide(n);
   wide const floored = halvings < 127 ? product >> halvings : 0;
-  return floored < most ? floored : most;
+  return lesser(most, floored);
 }
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/binomial.hpp>
 
@@ -77,7 +78,7 @@ struct tier_set {
   [[nodiscard]] constexpr bool is_of_use(std::size_t k, step_index steps) const noexcept {
     slot_index missing = useful_slots(steps);
     for (std::size_t j = 0; j < count; ++j)
-      if (precedes(j, k)) missing -= of[j].slots < missing ? of[j].slots : missing;
+      if (precedes(j, k)) missing -= lesser(missing, of[j].slots);
     return of[k].slots > 0 && missing > 0;
   }
 

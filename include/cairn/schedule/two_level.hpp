@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/detail/leaves_in.hpp>
@@ -77,7 +78,9 @@ class two_level {
   }
   /// See `remark_of`; a period longer than the loop suggests swapped numbers.
   [[nodiscard]] constexpr char const* remark() const noexcept {
-    return period() > (steps() > 1 ? steps() : 1) ? "a period longer than the loop: are steps and period swapped?" : "";
+    return period() > detail::greater<step_index>(steps(), 1)
+               ? "a period longer than the loop: are steps and period swapped?"
+               : "";
   }
   /// Whether state i is the first of a period.
   [[nodiscard]] constexpr bool is_checkpoint(step_index i) const noexcept {
@@ -144,7 +147,7 @@ class two_level {
       return {length, extra, {.free_initial = true}};
     }
     /// The length of all periods but the last, or of the only one.
-    [[nodiscard]] constexpr step_index whole_length() const noexcept { return period_ < steps_ ? period_ : steps_; }
+    [[nodiscard]] constexpr step_index whole_length() const noexcept { return detail::lesser(steps_, period_); }
     [[nodiscard]] constexpr step_index first(step_index j) const noexcept { return j > 0 ? j * period_ : 0; }
 
     constexpr action save() noexcept {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/detail/blocks.hpp>
 
@@ -167,7 +168,7 @@ class uniform {
                          {{"steps", steps}, {"checkpoints", checkpoints}},
                          "give 0 to steps"};
     step_index const most = steps < 1 ? 0 : steps - 1;
-    return detail::balanced_blocks(steps, 1 + (checkpoints < most ? checkpoints : most));
+    return detail::balanced_blocks(steps, 1 + detail::lesser(most, checkpoints));
   }
   [[nodiscard]] static constexpr detail::block_layout by_block(step_index steps, step_index block) {
     if (block < 1)

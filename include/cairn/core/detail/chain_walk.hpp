@@ -52,7 +52,7 @@ class named_tiers {
   return {action_kind::done, tier::memory, content::state, no_slot, -1, -1};
 }
 
-/// The rules of `chain_actions`, in terms of numbers only. Call `check(a)`, then `apply(a)` for each action, then
+/// The rules of `chain_actions`, in terms of numbers only. Call `check(a)` and `check_state(a)`, then `apply(a)` for each action, then
 /// `finish()`. State 0 in memory is the caller's and always there.   Cost: O(1) per action.
 class chain_walk : public place_walk {
  public:
@@ -61,9 +61,8 @@ class chain_walk : public place_walk {
   chain_walk(step_index stages, named_tiers elsewhere, char const* who)
       : place_walk{stages, "stage", who}, far_{elsewhere} {}
 
-  /// \param adjoint_needs_state  whether the adjoint of the action's stage needs its state as well as its tape
-  /// \throws invalid_schedule   if `a` needs something that does not exist
-  void check(action const& a, bool adjoint_needs_state) const {
+  /// \throws invalid_schedule   if `a` needs something that does not exist, but for the state of an adjoint
+  void check(action const& a) const {
     using enum action_kind;
     bool const of_stage = runs_stage(a) || a.kind == reverse || (a.kind == drop && a.what == content::tape);
     need(a.from >= 0 && a.from <= count() - (of_stage ? 1 : 0), "an action names a stage that is not there", a);
@@ -94,7 +93,6 @@ class chain_walk : public place_walk {
       case reverse:
         need(remaining() == i + 1, "an adjoint is run out of order", a);
         need(holds_tape(i), "an adjoint is run without its tape", a);
-        need(!adjoint_needs_state || at_hand(i), "an adjoint is run without its state", a);
         break;
       case save:
         need(at_hand(i), "a state is saved that is not at hand", a);
@@ -104,7 +102,11 @@ class chain_walk : public place_walk {
       case done: break;
     }
   }
-  /// \pre check(a, ...) has not thrown
+  /// The same for an adjoint that needs the state of its stage as well as its tape.   \pre check(a) has not thrown
+  void check_state(action const& a) const {
+    need(a.kind != action_kind::reverse || at_hand(a.from), "an adjoint is run without its state", a);
+  }
+  /// \pre check(a) has not thrown
   void apply(action const& a) noexcept {
     using enum action_kind;
     step_index const i = a.from;

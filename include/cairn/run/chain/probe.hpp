@@ -10,6 +10,7 @@
 #include <vector>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/chain.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/stage_checks.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
@@ -93,7 +94,7 @@ class chain_measurement : public no_hooks {
     timed(times_of(i).forward, [&](Memory& run) { run.forward(i); });
   }
   void save(place, step_index) noexcept {}  // the plan saves nothing
-  [[nodiscard]] bool load(place, step_index) noexcept { return true; }
+  void load(place, step_index) noexcept {}
   void load_initial() noexcept {}
   void drop(place where) {
     for (auto& run : runs_) run->drop(where.slot);
@@ -102,27 +103,26 @@ class chain_measurement : public no_hooks {
   bool visit(action const&, moment, event::sink, void*) const noexcept { return false; }
 
   std::uint64_t turn(chain_measurement&, action const& a, step_index&) {
-    timed(times_of(a.from).backward, [&](Memory& run) { run.loss(seed_); });
-    return 0;
+    return timed(times_of(a.from).backward, [&](Memory& run) { run.loss(seed_); });
   }
   std::uint64_t record(chain_measurement&, action const& a) {
-    timed(times_of(a.from).record, [&](Memory& run) { run.record(a.from); });
-    return 1;
+    return timed(times_of(a.from).record, [&](Memory& run) { run.record(a.from); });
   }
   std::uint64_t reverse(chain_measurement&, action const& a) {
-    timed(times_of(a.from).backward, [&](Memory& run) { run.backward(a.from); });
-    return 0;
+    return timed(times_of(a.from).backward, [&](Memory& run) { run.backward(a.from); });
   }
 
  private:
   [[nodiscard]] stage_times& times_of(step_index i) { return times_[std::size_t(i)]; }
+  /// Returns 0: nobody reads how many stages have run.
   template <class Call>
-  void timed(timings& into, Call call) {
+  std::uint64_t timed(timings& into, Call call) {
     auto const begin = Clock::now();
     for (auto& run : runs_) call(*run);
     double const seconds = seconds_between(begin, Clock::now());
     clock_.saw(seconds);
     into.add(seconds);
+    return 0;
   }
 
   Stages& stages_;
@@ -140,7 +140,7 @@ class chain_measurement : public no_hooks {
 [[nodiscard]] inline wide probing_bytes(chain const& c) {
   auto const largest = [](std::vector<std::int64_t> const& all) {
     std::int64_t most = 0;
-    for (std::int64_t const one : all) most = one > most ? one : most;
+    for (std::int64_t const one : all) most = greater(most, one);
     return wide(most);
   };
   wide segment = 1;
@@ -171,7 +171,7 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
       case action_kind::advance: c.x[i + 1] = std::int64_t(run.state_bytes(taken.to)); break;
       case action_kind::record: {
         std::int64_t const tape = std::int64_t(run.tape_bytes(taken.from));
-        c.s[i] = tape > c.x[i + 1] ? tape : c.x[i + 1];
+        c.s[i] = greater(tape, c.x[i + 1]);
         break;
       }
       case action_kind::turn: c.g[i] = c.b[i] = std::int64_t(run.adjoint_bytes()); break;
@@ -195,7 +195,7 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
       double const run = measured.seconds(i, &stage_times::forward),
                    recorded = measured.seconds(i, &stage_times::record);
       c.u[i] = nanoseconds(run);
-      more = recorded > run ? recorded - run : 0;
+      more = recorded - lesser(recorded, run);
     }
     c.v[i] = nanoseconds(back + more);
   }

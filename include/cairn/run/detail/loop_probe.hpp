@@ -8,6 +8,7 @@
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/checks.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/workload.hpp>
 #include <cairn/run/detail/frames.hpp>
 #include <cairn/run/detail/object_probe.hpp>
@@ -27,7 +28,7 @@ template <class Clock, class State>
 [[nodiscard]] copy_times time_copies(State const& x, wide bytes) {
   constexpr wide enough = 8 << 20;
   wide const fit = bytes == 0 ? 4096 : enough / bytes;
-  auto const count = frame_id(fit < 4 ? 4 : fit > 4096 ? 4096 : fit);
+  auto const count = frame_id(lesser<wide>(greater<wide>(fit, 4), 4096));
   frames<State> pool;
   pool.begin(count);
   auto const pass = [&] {
@@ -39,7 +40,7 @@ template <class Clock, class State>
     return all.median() / double(count);
   };
   double const first = pass(), again = pass();
-  return {again, first > again ? first - again : 0};
+  return {again, first - lesser(first, again)};
 }
 
 /// Stands for a missing function that returns how many bytes the program holds.
@@ -76,7 +77,7 @@ class scales {
   /// The increase since `before`.
   [[nodiscard]] wide above(wide before) {
     wide const now = held();
-    return now > before ? now - before : 0;
+    return now - lesser(now, before);
   }
 
  private:
@@ -105,8 +106,7 @@ struct loop_measures {
   }
   /// \param taken  bytes that the tape and the change of the state took during the recording
   void note_tape(wide taken, wide state_before, wide state_after) {
-    wide const grown = state_after > state_before ? state_after - state_before : 0,
-               shrunk = state_before > state_after ? state_before - state_after : 0;
+    wide const same = lesser(state_before, state_after), grown = state_after - same, shrunk = state_before - same;
     wide const bytes = taken > grown ? taken + shrunk - grown : 0;
     if (bytes > work.tape_bytes) work.tape_bytes = bytes;
   }
@@ -244,7 +244,7 @@ template <class Clock, class State, class Step, class Seed, class Adjoint, class
   work.form = {shape_of_step<Step, State>().form, shape.form, shape.by_value};
   auto const timed = timed_step<State>(step, all);
   auto const back = timed_adjoint<State, Bar>(adjoint, all);
-  step_index const few = tried < steps ? tried : steps;
+  step_index const few = lesser(tried, steps);
   all.note(work.adjoint_bytes, gradient(timed, x0, uniform{few}, seed, back));
   work.state_inline_bytes = work.state_bytes < sizeof(State) ? work.state_bytes : wide{sizeof(State)};
   time_calls<State, Bar>(all, step, x0, seed, adjoint, few);
@@ -272,7 +272,7 @@ template <class Clock, class State, class Step, class Seed, class Adjoint, class
   {
     put_back_at_end<State> const here{x};
     object_probe<Clock, State, Bar, Step, Adjoint, decltype(all)>{x, step, adjoint, all}.run(
-        seed, tried < steps ? tried : steps);
+        seed, lesser(tried, steps));
   }
   using snapshot = stored_as<State>;
   work.state_inline_bytes = work.state_bytes < sizeof(snapshot) ? work.state_bytes : wide{sizeof(snapshot)};

@@ -92,7 +92,7 @@ class object_probe {
         reversals.add(seconds_of(begin_adjoint, [&] { reverse_step(adjoint_, *bar, x_, x_, i); }));
       }
       restores.add(seconds_of([] {}, put_back));
-      saves.add(seconds_of([] {}, [&] { save_again(path[std::size_t(i) + 1]); }));
+      saves.add(seconds_of([] {}, [&] { save_again(path.back()); }));
     }
     all_.work.step_seconds = steps.median();
     all_.work.adjoint_seconds = reversals.median();

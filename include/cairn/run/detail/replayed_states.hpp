@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/first_difference.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/refused_replay.hpp>
 #include <cairn/core/detail/replay_ledger.hpp>
 #include <cairn/core/detail/state_hash.hpp>
@@ -68,7 +69,7 @@ class replayed_states {
     step_index at = from;
     for (step_index next = from;; ++next) {
       next = ledger_.next_check(next, to);
-      step_index const reach = next < to ? next : to;
+      step_index const reach = lesser(to, next);
       if (!begun && (reach > from || next >= to)) {
         begin_turn(step, from, reach, failed);
         begun = true;

@@ -3,6 +3,7 @@
 /// \file timings.hpp  Times of calls by a clock that the user names, and how short a call that clock can measure.
 #include <cstddef>
 #include <cstdint>
+#include <cairn/core/detail/lesser.hpp>
 
 namespace cairn::detail {
 
@@ -28,7 +29,7 @@ class timings {
     ++count_;
   }
   [[nodiscard]] double median() const noexcept {
-    std::size_t const size = count_ < most ? count_ : most;
+    std::size_t const size = lesser(count_, most);
     if (size == 0) return 0;
     double sorted[most];
     for (std::size_t k = 0; k < size; ++k) {
@@ -81,7 +82,7 @@ class clock_precision {
     return tick_ > 0 && seconds >= 64 * tick_ && seconds >= 64 * reading_;
   }
   /// A measured time without the time to read the clock.
-  [[nodiscard]] double net(double seconds) const noexcept { return seconds > reading_ ? seconds - reading_ : 0; }
+  [[nodiscard]] double net(double seconds) const noexcept { return seconds - lesser(seconds, reading_); }
 
  private:
   double reading_ = 0, tick_ = 0;

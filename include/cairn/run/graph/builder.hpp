@@ -131,7 +131,7 @@ class graph_builder {
                                    new node{std::forward<Fn>(forward), std::forward<Adjoint>(adjoint)}},
                                {inputs.number_...},
                                {},
-                               detail::inputs_read<Reads>(sizeof...(In)),
+                               detail::inputs_read<Reads>(std::index_sequence_for<In...>{}),
                                Reads::reads_output,
                                !std::is_void_v<tape>,
                                {},

@@ -37,10 +37,10 @@ class seed_source {
   template <class Seed>
   [[nodiscard]] static consteval bool is_copied() noexcept {
     return std::is_trivially_copyable_v<Seed> && std::is_trivially_copy_constructible_v<Seed> &&
-           !std::is_array_v<Seed> && sizeof(Seed) <= inline_bytes && alignof(Seed) <= alignof(std::max_align_t);
+           !std::is_array_v<Seed> && sizeof(Seed) <= inline_bytes;
   }
 
-  alignas(std::max_align_t) std::byte bytes_[inline_bytes]{};
+  alignas(inline_bytes) std::byte bytes_[inline_bytes]{};
 };
 
 }  // namespace detail

@@ -2,6 +2,7 @@
 #pragma once
 /// \file blocks.hpp  A loop divided into blocks: their lengths, and how many states the uniform walk over them keeps.
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/schedule/detail/leaves_in.hpp>
 #include <cairn/schedule/detail/square_root.hpp>
 
@@ -37,7 +38,7 @@ struct block_layout {
     step_index const last_front =
         front < count ? front - 1 : front - 2;  // the last front block that has to be run again
     slot_index const at_front = last_front < 0 ? 0 : last_front + 1 + (front_length > 2 ? front_length - 2 : 0);
-    return at_turn > at_front ? at_turn : at_front;
+    return greater(at_front, at_turn);
   }
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/compiler.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/schedule/binomial.hpp>
 
@@ -85,7 +86,7 @@ class online_decision {
     last_gap_ = last_ - kept[top_ - 1].at;
     last_gap_advances_ = gap_advances(last_gap_, 2);
     if (top_ == 1) return;
-    for (std::size_t j = changed > 1 ? changed : 1; j < top_; ++j) weigh(kept, j);
+    for (std::size_t j = greater(changed, std::size_t{1}); j < top_; ++j) weigh(kept, j);
     inner_ = kept[top_ - 1].inner;
     inner_constant_ = kept[top_ - 1].inner_loss + kept[top_ - 1].gained;
   }
@@ -94,17 +95,17 @@ class online_decision {
   [[nodiscard]] constexpr online_choice choose(step_index likely) const noexcept {
     step_index const most = no_state - 1 - last_;
     if (top_ == 0 || most < 1) return {};
-    step_index enough = likely < most ? likely : most;
+    step_index enough = lesser(most, likely);
     step_index below = enough;
     if (pays(enough)) {
       for (step_index stride = 1; below > 0 && pays(below); stride = stride > most / 2 ? most : 2 * stride) {
         enough = below;
-        below -= stride < below ? stride : below;
+        below -= lesser(below, stride);
       }
     } else {
       for (step_index stride = 1; enough < most && !pays(enough); stride = stride > most / 2 ? most : 2 * stride) {
         below = enough;
-        enough += stride < most - enough ? stride : most - enough;
+        enough += lesser(most - enough, stride);
       }
       if (!pays(enough)) return {};
     }

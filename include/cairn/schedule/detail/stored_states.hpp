@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/position.hpp>
@@ -75,7 +76,7 @@ constexpr std::size_t list_empty_slots(table<stored_state> const& stored, std::s
   for (std::size_t k = 0; k < useful; ++k)
     if (unwritable == 0 || can_write(stored[k].slot)) --there;
   auto const leaves = std::uint64_t(sweep.open / sweep.leaf) + 1;
-  auto const count = std::size_t(there < leaves ? there : leaves);
+  auto const count = std::size_t(lesser(leaves, there));
   empty.assign(count + useful + std::size_t(unwritable), {});
   for (std::size_t k = 0; k < useful; ++k)
     if (auto const slot = std::size_t(stored[k].slot); slot < empty.size()) empty[slot].state = 1;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/detail/unit_table.hpp>
@@ -201,7 +202,7 @@ class unit_plan {
   [[nodiscard]] wide shared_table_bytes() const noexcept { return table_->bytes(); }
   /// See `remark_of`; more units than the plan can use suggests swapped numbers.
   [[nodiscard]] char const* remark() const noexcept {
-    wide const all = wide(steps_ > 1 ? steps_ : 1) * wide(tape_units_);
+    wide const all = wide(greater<step_index>(steps_, 1)) * wide(tape_units_);
     return wide(units_) > all ? "more units than all states and tapes of the loop take: are steps and units swapped?"
                               : "";
   }

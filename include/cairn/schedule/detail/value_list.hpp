@@ -174,7 +174,7 @@ void sort_values(value_list<T>& values, Less const& less) {
   T *from = values.data(), *into = other.data();
   for (std::size_t run = 1; run < size; run *= 2) {
     for (std::size_t begin = 0; begin < size; begin += 2 * run) {
-      std::size_t const middle = size - begin < run ? size : begin + run;
+      std::size_t const middle = begin + run;  // at most `end` if a second run is there
       std::size_t const end = size - begin < 2 * run ? size : begin + 2 * run;
       std::size_t left = begin, right = middle;
       for (std::size_t k = begin; k < end; ++k)

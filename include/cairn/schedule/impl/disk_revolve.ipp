@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/detail/least_sum.hpp>
@@ -64,9 +65,7 @@ CAIRN_DECL double disk_revolve::fill(detail::tier_table& into, slot_index ram, d
     meter.add(best.sums, x);
     if (best.at > 0) {
       hint = best.at;
-      auto const after = most[own - std::size_t(best.at)];
-      auto const before = beside[std::size_t(best.at)];
-      beside[own] = after > before ? after : before;
+      beside[own] = detail::greater(most[own - std::size_t(best.at)], beside[std::size_t(best.at)]);
     }
     double const kept = options.disk_write + best.value;
     bool const below = low <= kept;

@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/fingerprint.hpp>
@@ -248,7 +249,7 @@ CAIRN_DECL residue hash_of(uniform const& plan, step_stretch const& by) {
     one *= write.drop(tier::memory, own) * write.reverse(write.at(0), write.at(1));
     return repeated(one.moving({.base = length, .slot = 1}), blocks, false);
   };
-  step_index const last = count - 1, front_again = front < last ? front : last, back_again = last - front_again;
+  step_index const last = count - 1, front_again = lesser(last, front), back_again = last - front_again;
   hash_move const to_back{.base = front_again * front_length, .slot = front_again};
   hash_move const to_last{.base = start(last), .slot = last};
   linear_form const final_state = write.at(steps - 1);
@@ -284,7 +285,7 @@ CAIRN_DECL work_meter fingerprint_meter(step_index steps, work_limit const& limi
 }
 
 CAIRN_DECL void check_least_walk(step_index steps, step_index leaf, work_limit const& limit) {
-  wide const least = wide(steps < 0 ? 0 : steps) / wide(leaf < 1 ? 1 : leaf);
+  wide const least = wide(greater<step_index>(steps, 0)) / wide(greater<step_index>(leaf, 1));
   if (least > limit.most_sums)
     throw too_much_work{"cairn::fingerprint",
                         "the fingerprint of this plan takes too much work",

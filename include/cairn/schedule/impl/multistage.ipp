@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/binomial.hpp>
@@ -23,7 +24,7 @@ CAIRN_DECL detail::tier_table multistage::made(step_index steps, slot_index ram,
     throw invalid_plan{who, "too few slots", {{"steps", steps}, {"slots", 0}, {"least slots", 1}}, ""};
   slot_index const all = useful_slots(steps);
   ram = useful_slots(steps, ram);
-  disk = disk < all - ram ? disk : all - ram;
+  disk = detail::lesser(all - ram, disk);
   bool const chosen = disk > 0 && disk < all - ram;
 
   detail::tier_table table;

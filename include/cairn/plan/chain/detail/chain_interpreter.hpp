@@ -28,7 +28,8 @@ class chain_interpreter {
 
   /// \throws invalid_schedule   if the action needs a state, tape or adjoint that is not there
   void obey(action const& a) {
-    walk_.check(a, !model_.self_contained_tape);
+    walk_.check(a);
+    if (!model_.self_contained_tape) walk_.check_state(a);
     std::size_t const i = std::size_t(a.from);
     switch (a.kind) {
       case action_kind::advance:

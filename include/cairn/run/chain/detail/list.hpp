@@ -11,6 +11,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/detail/compiler.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/stage.hpp>
@@ -77,7 +78,7 @@ struct list_types {
   static bool needs_state(typename access::stage const&) noexcept { return shape.needs_state; }
   /// Bytes that adjoints take in addition while backward runs: those of a new adjoint, or of the growth of the old one.
   static std::int64_t adjoint_work(typename access::stage const&, std::int64_t made, std::int64_t old) noexcept {
-    return shape.gives_adjoint ? made : made > old ? made - old : 0;
+    return shape.gives_adjoint ? made : made - lesser(made, old);
   }
 };
 template <class Stages, class X0, class Bar>
@@ -95,7 +96,7 @@ struct list_types<Stages, X0, Bar> {
   static view in_tape(any_stage& stage, stage_value const& from) { return stage.output(from); }
   static bool needs_state(any_stage const& stage) noexcept { return stage.needs_state(); }
   static std::int64_t adjoint_work(any_stage const& stage, std::int64_t made, std::int64_t old) noexcept {
-    return stage.gives_adjoint() ? made : std::int64_t{sizeof(stage_value)} + (made > old ? made - old : 0);
+    return stage.gives_adjoint() ? made : std::int64_t{sizeof(stage_value)} + made - lesser(made, old);
   }
 };
 

@@ -25,8 +25,8 @@ void check_chain_plan(Actions const& actions, Stages& stages, char const* who) {
   action const* const list = actions.data();
   for (std::size_t k = 0; k < actions.size(); ++k) {
     action const& a = list[k];
-    bool const reverses = a.kind == action_kind::reverse && a.from >= 0 && a.from < count;
-    walk.check(a, reverses && Chain::needs_state(stages, a.from));
+    walk.check(a);
+    if (a.kind == action_kind::reverse && Chain::needs_state(stages, a.from)) walk.check_state(a);
     if constexpr (std::is_same_v<Store, no_chain_store>)
       if (a.kind == action_kind::save)
         throw invalid_plan{

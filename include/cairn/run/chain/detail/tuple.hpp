@@ -10,6 +10,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/detail/compiler.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/stage_shape.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/event.hpp>
@@ -92,8 +93,8 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
         if constexpr (taped) return stage_record(std::get<k()>(stages_), x);
         else return stage_forward(std::get<k()>(stages_), x);
       });
-      std::get<k() + 1>(states_).reset();
     });
+    drop(i + 1);
   }
   void drop(step_index i) noexcept {
     with_state(i, [&](auto k) { std::get<k()>(states_).reset(); });
@@ -156,7 +157,7 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
   }
   [[nodiscard]] std::int64_t adjoint_work(step_index i, std::int64_t made, std::int64_t old) const {
     std::int64_t work = 0;
-    with_stage(i, [&](auto k) { work = shape<k()>.gives_adjoint ? made : made > old ? made - old : 0; });
+    with_stage(i, [&](auto k) { work = shape<k()>.gives_adjoint ? made : made - lesser(made, old); });
     return work;
   }
   [[nodiscard]] std::int64_t work_bytes(step_index i) const {

@@ -158,10 +158,8 @@ template <class Params, class DP, class Stage>
 template <class Params, class DP, stage_vector Stages>
 [[nodiscard]] auto stages_with_params(Stages& stages, wrt<Params, DP> const& by) {
   using bound = stage_with_params<std::remove_reference_t<decltype(stages[0])>, Params, DP, false>;
-  std::vector<bound> all;
-  all.reserve(std::size_t(stages.size()));
-  for (std::size_t i = 0; i < std::size_t(stages.size()); ++i)
-    all.push_back(bound{address_of(stages[i]), &by.p, &by.dp});
+  std::vector<bound> all(std::size_t(stages.size()), bound{nullptr, &by.p, &by.dp});
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].stage = address_of(stages[i]);
   return all;
 }
 template <class Params, class DP, stage_tuple Stages>

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 #include <vector>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/run/check/detail/checked_functions.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>
@@ -213,10 +214,10 @@ class checked_loop {
     held_bar const sample = functions_.made_bar(x);
     numbers(*sample)([&](number_run const& run) {
       int const own = run.kind->max_exponent / 8 * 7;
-      range = own < range ? own : range;
+      range = lesser(range, own);
     });
     double const terms = reach.of_terms(range), least = reach.least_within(range);
-    for (double& scale : scales) scale = random_.next() * (terms / (scale < least ? least : scale));
+    for (double& scale : scales) scale = random_.next() * (terms / greater(scale, least));
     return scales;
   }
 

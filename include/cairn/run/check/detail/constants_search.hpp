@@ -99,7 +99,6 @@ class constants_search {
     auto const here = step_from(*x, *x1, i);
     if (here.from.size() != may_be_.size() || here.to.size() != may_be_.size()) return false;
     look_at_adjoint(here, *x1);
-    if (count(may_be_) == 0) return false;
     look_at_step(here);
     if (count(may_be_) == 0) return false;
     x = std::move(x1);

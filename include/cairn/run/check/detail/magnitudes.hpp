@@ -3,6 +3,7 @@
 /// \file magnitudes.hpp  The largest and the tiniest numbers of the states that an adjoint passes through.
 #include <cstddef>
 #include <limits>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/run/check/detail/number_lists.hpp>
 
 namespace cairn::detail {
@@ -23,7 +24,7 @@ struct magnitudes {
   [[nodiscard, gnu::cold]] double least_within(int range) const noexcept {
     if (least == 0) return 0;
     int const low = exponent_of(least), lowest = exponent_of(most) - 2 * range;
-    return power_of_two(low > lowest ? low : lowest);
+    return power_of_two(greater(lowest, low));
   }
   /// The magnitude to give the terms of an adjoint of such states: large beside the terms that an objective of the same
   /// magnitude adds on the way, and within numbers of 2^-range to 2^range.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/run/check/detail/number_runs.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 
@@ -64,7 +65,7 @@ inline void set_numbers(numbers_view x, reals& values) {
   reals all;
   x([&](number_run const& run) {
     double most = 0;
-    for (std::size_t k = 0; k < run.count; ++k) most = magnitude(run[k]) > most ? magnitude(run[k]) : most;
+    for (std::size_t k = 0; k < run.count; ++k) most = greater(most, magnitude(run[k]));
     int const top = most > 0 && finite(most) ? exponent_of(most) : 0;
     for (std::size_t k = 0; k < run.count; ++k) {
       double const size = magnitude(run[k]);
@@ -82,7 +83,7 @@ inline void set_numbers(numbers_view x, reals& values) {
 /// Binary digits of the least precise number of x, at most those of double.
 [[nodiscard, gnu::cold]] inline int bits_of(numbers_view x) {
   int bits = std::numeric_limits<double>::digits;
-  x([&](number_run const& run) { bits = run.kind->digits < bits ? run.kind->digits : bits; });
+  x([&](number_run const& run) { bits = lesser(bits, run.kind->digits); });
   return bits;
 }
 

@@ -39,7 +39,7 @@ template <class T>
                                     double>;  // wider numbers are read as doubles
   narrow const volatile least = (std::numeric_limits<narrow>::min)();
   narrow const volatile half = least / 2;
-  return double(half > 0 ? std::numeric_limits<narrow>::denorm_min() : (std::numeric_limits<narrow>::min)());
+  return double(half == 0 ? (std::numeric_limits<narrow>::min)() : std::numeric_limits<narrow>::denorm_min());
 }
 
 /// What is known of one type of numbers, and how they are read and written.

@@ -3,6 +3,7 @@
 /// \file step_comparison.hpp  Compares the adjoint of one step with differences of the step, or with its tangent.
 #include <cstddef>
 #include <utility>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/run/check/detail/checked_loop.hpp>
 #include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/report.hpp>
@@ -51,12 +52,12 @@ class step_comparison {
     auto const change = [&](std::size_t k) { return magnitude(all[k].error() - all[k - 1].error()); };
     double noise = rounding;  // times 1/h; estimated from the shortest distances, where only rounding is left
     for (std::size_t k = all.size() - 4; k < all.size(); ++k)
-      noise = change(k) * all[k].h > noise ? change(k) * all[k].h : noise;
+      noise = greater(noise, change(k) * all[k].h);
     auto const doubt = [&](std::size_t k) {
       return change(k) * all[k].h > 2 * noise ? change(k) : 2 * noise / all[k].h;
     };
     double least = doubt(1);
-    for (std::size_t k = 2; k < all.size(); ++k) least = doubt(k) < least ? doubt(k) : least;
+    for (std::size_t k = 2; k < all.size(); ++k) least = lesser(least, doubt(k));
     // Among the distances whose uncertainty is nearly the least, the one with the least error counts, in favour of the
     // adjoint: rounding that is the same at several distances looks like an error.
     std::size_t best = 0;
@@ -70,7 +71,7 @@ class step_comparison {
     double sharp = 0, blunt = 0;
     for (std::size_t k = all.size() / 2; k < all.size(); ++k) {
       double const turn = magnitude(all[k].bend) / (2 * all[k].h);
-      sharp = turn > sharp ? turn : sharp;
+      sharp = greater(sharp, turn);
       blunt = k == all.size() / 2 || turn < blunt ? turn : blunt;
     }
     if (found.fault == adjoint_fault::wrong_adjoint && sharp < 2 * blunt && magnitude(found.at.error()) < 2 * sharp)
@@ -136,7 +137,7 @@ class step_comparison {
   [[gnu::cold]] static verdict judged(difference const& found, double doubt, double least) {
     double size = found.terms / (2 * found.h);
     if (magnitude(found.adjoint) / (2 * found.h) > size) size = magnitude(found.adjoint) / (2 * found.h);
-    double const scale = size > least ? size : least, error = magnitude(found.error());
+    double const scale = greater(least, size), error = magnitude(found.error());
     double const resolution = scale > 0 ? doubt / scale : 0;
     if (!(error <= doubt)) return {adjoint_fault::wrong_adjoint, found, resolution, error / scale};
     return {doubt > scale / 64 ? adjoint_fault::undecided : adjoint_fault::none, found, resolution, 0};

@@ -3,6 +3,7 @@
 /// \file taylor_test.hpp  Random directions, and how the remainder along one falls with the distance.
 #include <cstddef>
 #include <cstdint>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/report.hpp>
 
@@ -62,7 +63,7 @@ class random_numbers {
     if (!finite(at.back())) return void(report.fault = adjoint_fault::not_finite);
   }
   double noise = rounding;
-  for (std::size_t k = at.size() / 2; k < at.size(); ++k) noise = at[k] > noise ? at[k] : noise;
+  for (std::size_t k = at.size() / 2; k < at.size(); ++k) noise = greater(noise, at[k]);
   double per_distance = 0;
   bool bends = false;
   for (;;) {
@@ -72,7 +73,7 @@ class random_numbers {
     report.slope = log2_of(at[clear - 2] / at[clear - 1]) / 2;
     if (clear > 2) {  // a remainder dips where it changes its sign
       double const wider = log2_of(at[clear - 3] / at[clear - 1]) / 4;
-      report.slope = wider > report.slope ? wider : report.slope;
+      report.slope = greater(report.slope, wider);
     }
     double const farther = changes[clear - 2] / 4, closer = changes[clear - 1];
     bends = magnitude(closer) > 32 * rounding && magnitude(farther - closer) > magnitude(closer) / 4;

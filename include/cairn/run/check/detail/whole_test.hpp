@@ -2,6 +2,7 @@
 #pragma once
 /// \file whole_test.hpp  The Taylor test of the gradient of a whole loop.
 #include <utility>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/run/check/detail/checked_loop.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>
 #include <cairn/run/check/detail/number_lists.hpp>
@@ -22,7 +23,7 @@ namespace cairn::detail {
   held_bar const probe = loop.bar_with(last, w);
   w = loop.cut(*probe, w.size());
   int const bar_bits = bits_of(loop.numbers(*probe));
-  bits = bar_bits < bits ? bar_bits : bits;
+  bits = lesser(bits, bar_bits);
   // The most by which errors in numbers too tiny to have all their bits, forward and back, change the sum and its
   // derivative.
   double lost = 2 * sum_of_terms(w, underflows_of(last_numbers)), lost_rate = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/run/check/check_gradient.hpp>
 #include <cstdint>
 #include <utility>
@@ -20,7 +21,7 @@ CAIRN_DECL adjoint_report report_of_gradient(checked_objective const& objective,
   random_numbers random{random_seed};
   auto const direction = random_direction(random, scales_of(point));
   double const start = objective.at_point();
-  int bits = bits_of(point) < bits_of(gradient) ? bits_of(point) : bits_of(gradient);
+  int bits = lesser(bits_of(gradient), bits_of(point));
   if (objective.kind->digits < bits) bits = objective.kind->digits;
   double const rounding = magnitude(start) * power_of_two(1 - bits) + 2 * objective.kind->underflow();
   double const rate = sum_of_terms(slope, direction) * power_of_two(-bits / 2) +

@@ -87,11 +87,9 @@ template <class Reads, std::size_t Count>
 inline constexpr bool inputs_are_there = Count >= 64 || Reads::inputs_read == decltype(Reads::inputs_read)(-1) ||
                                          (Reads::inputs_read >> (Count < 64 ? Count : 0)) == 0;
 /// The inputs that an adjoint reads, as `operation_graph` describes them.
-template <class Reads>
-[[nodiscard]] needed_inputs inputs_read(std::size_t count) {
-  std::vector<bool> each;
-  for (std::size_t k = 0; k < count; ++k) each.push_back(Reads::reads_input(k));
-  return needed_inputs(std::move(each));
+template <class Reads, std::size_t... Place>
+[[nodiscard]] needed_inputs inputs_read(std::index_sequence<Place...>) {
+  return needed_inputs(std::vector<bool>{Reads::reads_input(Place)...});
 }
 /// The arguments of an adjoint that are inputs.
 template <class Reads, class... In, std::size_t... Place>
@@ -161,9 +159,8 @@ class graph_node_of<Reads, Fn, Adjoint, Value, Bar, std::tuple<In...>, std::tupl
     }(places{});
   }
   std::int64_t value_bytes(stage_value const& value) const override { return bytes_within<Value>(value); }
-  std::int64_t tape_bytes([[maybe_unused]] stage_value const& tape) const override {
-    if constexpr (is_taped) return bytes_within<tape_type>(tape);
-    else return 0;
+  std::int64_t tape_bytes(stage_value const& tape) const override {
+    return bytes_within<std::conditional_t<is_taped, tape_type, std::byte>>(tape);  // without a tape it is empty
   }
   std::int64_t bar_bytes(stage_value const& bar) const override { return bytes_within<Bar>(bar); }
   graph_sizes least_sizes() const noexcept override {

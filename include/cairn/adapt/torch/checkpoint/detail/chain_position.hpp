@@ -34,7 +34,8 @@ namespace cairn::libtorch::detail {
   cairn::detail::chain_walk walk{stages, {}, who};
   std::vector<bool> runs(static_cast<std::size_t>(stages)), repeated(runs.size());
   for (auto const& a : plan) {
-    walk.check(a, true);
+    walk.check(a);
+    walk.check_state(a);
     walk.apply(a);
     if (!cairn::detail::runs_stage(a)) continue;
     auto const i = std::size_t(a.from);

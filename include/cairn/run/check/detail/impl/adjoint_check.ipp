@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/run/check/detail/adjoint_check.hpp>
 #include <cstddef>
 #include <utility>
@@ -31,7 +32,7 @@ class adjoint_check {
           "cairn::check_adjoint", "the initial state has no floating-point numbers", {}, "there is nothing to vary"};
     loop_.list_undifferentiated(x0);
     held_state x = loop_.copy(x0);
-    step_index const tested = n < options_.most_steps ? n : options_.most_steps;
+    step_index const tested = lesser(options_.most_steps, n);
     visit(*x, 0);
     for (step_index i = 0; i < n && loop_.report().passed(); ++i) {
       // The k-th tested step is floor(k (n - 1) / (tested - 1)).
