@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,18 @@ struct solver {
   solver(solver const&) = delete;
   [[nodiscard]] numbers save() const { return v; }
   void restore(numbers const& s) { v = s; }
+};
+/// Its library has the adjoint, beside what a snapshot holds.
+struct library {
+  numbers v{0.3, -0.4, 0.5}, bar;
+  library() = default;
+  library(library const&) = delete;
+  [[nodiscard]] numbers save() const { return v; }
+  void restore(numbers const& s) { v = s; }
+};
+struct library_that_saves : library {
+  [[nodiscard]] numbers save_bar() const { return bar; }
+  void restore_bar(numbers const& saved) { bar = saved; }
 };
 numbers& of(numbers& x) { return x; }
 numbers const& of(numbers const& x) { return x; }
@@ -154,6 +167,33 @@ TEST_CASE("every form of adjoint goes on, and objects end where the options say"
     stop_everywhere(plain, anything);
     stop_everywhere([&](auto const&... last) { return object(unknown, last...); }, anything);
   }
+}
+TEST_CASE("an object whose library saves the adjoint goes on from its record; another begins its way back again") {
+  auto const fill = [](auto& x) { x.bar = seed; };
+  auto const back = [](auto& x) { adjoint(x, x.bar); };
+  auto const by_run = [&]<class Object>(Object x, auto const& by, auto const&... last) {
+    (void)begun(by, step, *x, last...).reverse(fill, back);
+    return x->bar;
+  };
+  auto const by_gradient = [&]<class Object>(Object x, auto const&... last) {
+    if constexpr (sizeof...(last) == 0) (void)cairn::gradient(step, *x, cairn::in_memory{plan}, fill, back);
+    else (void)cairn::gradient(step, *x, plan, fill, back, last...);
+    return x->bar;
+  };
+  auto const goes_back = [](cairn::disk_report const& seen, long at, long) {
+    if (at > n + 10) CHECK(seen.used == disk_use::record);
+  };
+  auto const saves = [] { return std::make_unique<library_that_saves>(); };
+  stop_everywhere([&](auto const&... last) { return by_gradient(saves(), last...); }, goes_back);
+  stop_everywhere([&](auto const&... last) { return by_run(saves(), plan, last...); }, goes_back);
+  stop_everywhere([&](auto const&... last) { return by_run(saves(), unknown, last...); }, goes_back);
+  auto const begins = [](cairn::disk_report const& seen, long, long) {
+    CHECK(seen.used != disk_use::record);
+    CHECK_THAT(seen.why, ContainsSubstring("save_bar()"));
+  };
+  auto const lacks = [] { return std::make_unique<library>(); };
+  stop_everywhere([&](auto const&... last) { return by_gradient(lacks(), last...); }, begins);
+  stop_everywhere([&](auto const&... last) { return by_run(lacks(), plan, last...); }, begins);
 }
 TEST_CASE("a state without a default constructor goes on") {
   auto const use = [](auto const& by) {

@@ -93,7 +93,7 @@ class kept_files {
   /// begins there. Records are written from now on.
   template <class Bar>
   [[nodiscard]] step_index take_up([[maybe_unused]] step_index steps, [[maybe_unused]] Bar& bar) {
-    if constexpr (reads_bar<Bar>) {
+    if constexpr (reads_bar<Bar, State>) {
       everything& all = *all_;
       if (!all.trusted) {
         if (all.known.record)
@@ -103,7 +103,7 @@ class kept_files {
       }
       id_sum seed;
       seed.number(all.adjoint);
-      write_state(bar, seed);
+      all.journal.write_bar(bar, seed);
       all.journal.commits(true, {steps, seed.value().words[0]});
       if (!all.looks || !all.journal.choices().reach(std::uint64_t(steps))) return -1;
       Bar read{};
@@ -116,7 +116,10 @@ class kept_files {
       all.journal.seam(step_index(found->step), found->state_hash);
       all.report->used = disk_use::record;
       return all.report->resumed_at = step_index(found->step);
-    } else return -1;
+    } else {
+      all_->report->why = why_no_bar<Bar>;
+      return -1;
+    }
   }
   /// A reverse has ended.
   void ended(wide step_calls) {

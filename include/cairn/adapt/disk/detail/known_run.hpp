@@ -143,9 +143,15 @@ template <class State, class Parts, class Plan, class Step, class X0>
                      {{"steps", steps}}, why[0] != '\0' ? why : "begin with cairn::resume_rule::if_found"};
 }
 
-/// A bar into which a record is read.
-template <class Bar>
+/// Whether a record can hold the adjoint.
+template <class Bar, class State>
 inline constexpr bool reads_bar = std::is_default_constructible_v<Bar> && written_state<Bar> &&
-                                  !std::is_same_v<Bar, library_bar>;
+                                  (!std::is_same_v<Bar, library_bar> || saves_bar<State>);
+/// Why it cannot.
+template <class Bar>
+inline constexpr char const* why_no_bar =
+    std::is_same_v<Bar, library_bar>
+        ? "the library has the adjoint; give the object members save_bar() const and restore_bar(saved)"
+        : "the adjoint's type cannot be read back: it needs a default constructor, and bytes that are known";
 
 }  // namespace cairn::detail

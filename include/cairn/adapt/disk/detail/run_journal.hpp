@@ -12,10 +12,12 @@
 #include <cairn/adapt/disk/detail/choice_file.hpp>
 #include <cairn/adapt/disk/detail/agreed.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
+#include <cairn/adapt/disk/detail/trust.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
+#include <cairn/core/library_bar.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/detail/advanced_copy.hpp>
@@ -196,9 +198,24 @@ class run_journal {
       read_state(other.seed, source);
       if (!(other == of_)) throw invalid_bytes{"cairn::disk", "a record belongs to another reverse", {}, ""};
     }
-    read_state(bar, source);
+    read_bar(bar, source);
     sums_.read(source);
     read_beside(source, all);
+  }
+  /// The adjoint as it stands in a record: of a library what its object saves.
+  template <class Bar, class Sink>
+  void write_bar(Bar const& bar, Sink& sink) const {
+    if constexpr (!std::is_same_v<Bar, library_bar>) write_state(bar, sink);
+    else if constexpr (saves_bar<Object>) write_state(std::as_const(*object_).save_bar(), sink);
+  }
+  template <class Bar, class Source>
+  void read_bar(Bar& bar, Source& source) {
+    if constexpr (!std::is_same_v<Bar, library_bar>) read_state(bar, source);
+    else if constexpr (saves_bar<Object>) {
+      std::remove_cvref_t<decltype(std::as_const(*object_).save_bar())> saved{};
+      read_state(saved, source);
+      object_->restore_bar(std::as_const(saved));
+    }
   }
 
   /// Called before the adjoint reaches state `open`; look(f) calls f with that state.
@@ -222,7 +239,7 @@ class run_journal {
         refuse_file("what steps have chosen cannot be written", error, folder_.path() + "/choices");
       folder_.commit(open, open > 0 ? hash_ : 0, waits, [&](auto& sink) {
         if (of_.steps >= 0) write_state(of_.steps, sink), write_state(of_.seed, sink);
-        write_state(bar, sink);
+        write_bar(bar, sink);
         sums_.write(sink);
         if constexpr (Sums::any) write_state(sums_.terms->value(), sink), write_state(sums_.terms->steps(), sink);
       });

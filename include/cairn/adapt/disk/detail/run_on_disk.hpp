@@ -47,10 +47,9 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   report = {};
   step_index const n = plan.steps();
   trust known = of::known(!asked.key.empty());
-  if constexpr (!reads_bar<Bar>)
+  if constexpr (!reads_bar<Bar, State>)
     if (known.record)
-      known = {known.states, false,
-               "the adjoint's type cannot be read back: it needs a default constructor, and bytes that are known"};
+      known = {known.states, false, why_no_bar<Bar>};
   if constexpr (of::sums_on_the_way && of::seed_captures)  // nor are the terms that it has summed believed
     if (!known.record) known.states = false;
 
@@ -98,7 +97,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
     return bar;
   };
 
-  if constexpr (reads_bar<Bar>) {
+  if constexpr (reads_bar<Bar, State>) {
     if (looks && known.record) {
       Bar bar{};
       typename journal_type::partial_sum summed;

@@ -6,6 +6,7 @@
 #include <typeinfo>
 #include <utility>
 #include <cairn/core/recorded.hpp>
+#include <cairn/core/state_bytes.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/run/hook.hpp>
 #include <cairn/run/model.hpp>
@@ -123,6 +124,13 @@ void add_function(Sum& sum, T const& f) {
   } else captures<T>::each(f, [&sum](auto const& part) { add_function(sum, part); });
 }
 
+/// An object whose library has the adjoint, and can save it.
+template <class Object>
+concept saves_bar = requires(Object& x, Object const& same) {
+  x.restore_bar(same.save_bar());
+  requires written_state<std::remove_cvref_t<decltype(same.save_bar())>>;
+  requires std::is_default_constructible_v<std::remove_cvref_t<decltype(same.save_bar())>>;
+};
 /// What may be used of a stopped process.
 struct trust {
   bool states = false;   ///< checkpoints
