@@ -270,6 +270,31 @@ TEST_CASE("a reverse with another seed or by another adjoint does not go on from
   both(plan);
   both(unknown);
 }
+TEST_CASE("a seed that adds something else to dp begins its way back") {
+  support::temporary const here;
+  disk const run{here.run(), often};
+  double p = 1.2, dp = 0;
+  auto const by_p = [](numbers& x, double const& a, step_index) { tick(), x[0] *= a; };
+  auto const back = [](numbers const& x, numbers& bar, double const& a, double& da) {
+    tick();
+    da += bar[0] * x[0];
+    bar[0] *= a;
+  };
+  auto const from = [&](auto const& seed_by) {
+    dp = 0;
+    cairn::wrt by{p, dp};
+    auto kept = cairn::checkpointed_loop(by_p, x0, plan, run, by);
+    (void)kept.reverse(seed_by, back);
+    return dp;
+  };
+  auto const one = [](numbers const&, double const&, double& da) { return da += 1, seed; };
+  auto const two = [](numbers const&, double const&, double& da) { return da += 2, seed; };
+  double const right = from(one);
+  here.remove_runs();
+  stop(70, [&] { (void)from(one); });
+  CHECK(from(two) == right + 1);
+  CHECK(run.report().used == disk_use::states);
+}
 TEST_CASE("a run that moves between its parts, and outlives its disk, goes on") {
   support::temporary const here;
   numbers const right = begun(plan, step, x0).reverse(seed, adjoint);

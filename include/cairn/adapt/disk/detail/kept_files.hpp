@@ -104,6 +104,7 @@ class kept_files {
       id_sum seed;
       seed.number(all.adjoint);
       all.journal.write_bar(bar, seed);
+      all.journal.sums().add_to(seed);
       all.journal.commits(true, {steps, seed.value().words[0]});
       if (!all.looks || !all.journal.choices().reach(std::uint64_t(steps))) return -1;
       Bar read{};

@@ -47,16 +47,19 @@ struct run_sums : terms_beside_run<Terms, OnTheWay> {
     if constexpr (!std::is_same_v<DP, no_params>) read_state(*dp, source);
   }
 };
+class id_sum;
 /// The same for a run that is kept: each reverse may have another dp.
 template <class Terms, bool OnTheWay>
 struct kept_sums : terms_beside_run<Terms, OnTheWay> {
   void* dp = nullptr;  ///< null if there is none
   void (*writes)(void const*, file_writer&) = nullptr;
   void (*reads)(void*, file_reader&) = nullptr;
+  void (*names)(void const*, id_sum&) = nullptr;
   template <class DP>
   void are_in(DP& other) noexcept {
     dp = &other;
     writes = [](void const* from, file_writer& sink) { write_state(*static_cast<DP const*>(from), sink); };
+    names = [](void const* from, id_sum& sum) { write_state(*static_cast<DP const*>(from), sum); };
     reads = [](void* into, file_reader& source) {
       DP read = copy_of(*static_cast<DP const*>(into));  // what is there stays unless all can be read
       read_state(read, source);
@@ -69,11 +72,14 @@ struct kept_sums : terms_beside_run<Terms, OnTheWay> {
   void read(file_reader& source) const {
     if (dp != nullptr) reads(dp, source);
   }
+  void add_to(id_sum& sum) const {
+    if (dp != nullptr) names(dp, sum);
+  }
 };
 /// The reverse sweep of a kept run that a record belongs to.
 struct reverse_of_run {
   step_index steps = -1;    ///< length of the loop; -1: the run has one reverse only, and its records do not say
-  std::uint64_t seed = 0;   ///< hash of the adjoint of the final state, and of the function
+  std::uint64_t seed = 0;   ///< hash of the function, of the adjoint of the final state, and of dp there
   [[nodiscard]] friend bool operator==(reverse_of_run const&, reverse_of_run const&) = default;
 };
 
