@@ -75,7 +75,7 @@ void describe(options const& chosen, streams const& text, loop_shape const& loop
                                     : again.difference);
   auto most = plan.cost.peak_bytes;
 #ifdef CAIRN_EXAMPLE_DISK
-  if (on_disk) most += cairn::disk::keeps_runs::memory_bytes(plan.schedule.slots());
+  if (on_disk) most += cairn::disk::keeps_runs::memory_bytes(cairn::disk{""}, plan.schedule.slots());
 #endif
   if (seen.went_on) most += 3 * cairn::bytes_of(zero_state());  // the seed, which is not used; two at the seam
   list.add("bytes", on_disk ? seen.counted_peak <= most : seen.counted_peak == most,

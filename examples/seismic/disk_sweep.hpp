@@ -77,7 +77,8 @@ class disk_sweeper {
   [[nodiscard]] cairn::disk_report const& report() const noexcept { return report_; }
   /// Bytes of the heap beside those of a sweep in memory, at most.
   [[nodiscard]] static cairn::wide more_bytes(grid const& g, cairn::slot_index slots) noexcept {
-    return cairn::disk::keeps_runs::memory_bytes(slots) + sizeof(shot_sums<Real>) + g.cells() * sizeof(Real);
+    return cairn::disk::keeps_runs::memory_bytes(cairn::disk{""}, slots) + sizeof(shot_sums<Real>) +
+           g.cells() * sizeof(Real);
   }
 
  private:
