@@ -172,23 +172,9 @@ struct object {
 inline constexpr step_index steps = 14;
 inline auto plan() { return cairn::hrevolve{steps, {{.slots = 1}, {.slots = 3, .write = 0.1, .read = 0.1}}}; }
 
+using support::content_of;
+using support::put;
 using support::temporary;
-
-inline std::string content_of(std::string const& path) {
-  std::string all;
-  if (std::FILE* const file = std::fopen(path.c_str(), "rb")) {
-    char part[4096];
-    while (std::size_t const got = std::fread(part, 1, sizeof part, file)) all.append(part, got);
-    std::fclose(file);
-  }
-  return all;
-}
-inline void put(std::string const& path, std::string const& content) {
-  int const file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
-  if (file < 0 || ::write(file, content.data(), content.size()) != ssize_t(content.size()))
-    throw std::runtime_error{"cannot write " + path};
-  ::close(file);
-}
 
 using files = std::map<std::string, std::string>;
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of a test.
+// A folder of a test, and files in it.
 #pragma once
+#include <cstdio>
 #include <cstdlib>
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdexcept>
 #include <string>
 #include <sys/stat.h>
@@ -49,5 +51,21 @@ class temporary {
  private:
   std::string path_;
 };
+
+inline std::string content_of(std::string const& path) {
+  std::string all;
+  if (std::FILE* const file = std::fopen(path.c_str(), "rb")) {
+    char part[4096];
+    while (std::size_t const got = std::fread(part, 1, sizeof part, file)) all.append(part, got);
+    std::fclose(file);
+  }
+  return all;
+}
+inline void put(std::string const& path, std::string const& content) {
+  int const file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
+  if (file < 0 || ::write(file, content.data(), content.size()) != ssize_t(content.size()))
+    throw std::runtime_error{"cannot write " + path};
+  ::close(file);
+}
 
 }  // namespace support

@@ -3,7 +3,7 @@
 // rank, from whatever the files of one rank have become, and what fails on one rank is one error on all.
 //   mpi_disk_test                                    all of this, with stops in place of kills
 //   mpi_disk_test FOLDER RANK call NUMBER            one run, in which that rank, or each (-1), is killed at a call
-//   mpi_disk_test FOLDER RANK write NUMBER           or before a write into a file (disk_killed.py starts it)
+//   mpi_disk_test FOLDER RANK write NUMBER           or before a write into a file (disk_killed.cpp starts it)
 #include <sys/file.h>
 #include "adapt/mpi/ranks.hpp"
 #include "support/failing_system.hpp"
@@ -511,8 +511,6 @@ void the_time_of_records_is_agreed() {
 /// A run of which one rank, or each, is killed.
 int killed_run(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  std::printf("rank %d process %ld\n", here().rank, long(::getpid()));
-  std::fflush(stdout);
   cairn::hrevolve const plan{n, two_tiers};
   auto const right = by_differentiate::of(here().x0, cairn::in_memory{plan});
   int const who = std::atoi(argv[2]);
