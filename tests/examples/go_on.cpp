@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -96,9 +97,11 @@ void check(long finished, char what, words const& program) {
 
 int main(int count, char** all) try {
   if (count < 4) return 2;
+  words program(all + 3, all + count);
+  program[0] = std::filesystem::absolute(program[0]).string();
   temporary const folder;
   if (::chdir(folder.path().c_str()) != 0) return 2;
-  check(std::atol(all[1]), all[2][0], words(all + 3, all + count));
+  check(std::atol(all[1]), all[2][0], program);
 } catch (std::exception const& e) {
   std::printf("%s\n", e.what());
   return 1;
