@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/disk/stored_runs.hpp>
+#include <cairn/run/adaptive.hpp>
 
 namespace {
 
@@ -232,4 +233,36 @@ TEST_CASE("whole runs go by their age and number; links are not followed, and wh
   fs::create_symlink(in.path, in.place.path() + "/link.d");
   CHECK_THROWS_WITH(cairn::remove_runs(in.place.path() + "/link.d/", {.keep = 0, .really = true}),
                     ContainsSubstring("links are not followed"));
+}
+TEST_CASE("a kept run of unknown length whose steps choose has a final state and choices, of which nothing goes") {
+  folder const in;
+  using ended_run::field;
+  struct choice {
+    double h = 0;
+  };
+  auto const first = [](field& x, cairn::step_index) {
+    x[0] += 0.01;
+    return choice{0.01};
+  };
+  auto const again = [](field& x, choice const& made) { x[0] += made.h; };
+  auto const goes_on = [](field const&, cairn::step_index i) { return i < 30; };
+  auto const back = [](field const&, field&, cairn::step_index i, choice const&) {
+    if (i == 20) ended_run::die();
+  };
+  auto const killed_late = [&] {
+    cairn::adaptive loop{first, again};
+    cairn::disk const on{in.path, {.commit_every = 2}};
+    field const x0(100, 0.3);
+    auto run = cairn::checkpointed_while(loop.step(), x0, goes_on, cairn::online{5}, on);
+    return run.reverse(field(100, 1.0), loop.with_record(back))[0] != 0;
+  };
+  REQUIRE(killed::run(killed_late, -1) == -1);
+  auto const all = in.runs();
+  REQUIRE(all.size() == 1);
+  auto const& seen = all.begin()->second;
+  CHECK(seen.steps == -1);
+  CHECK((seen.left > 20 && seen.left < 25));
+  CHECK(seen.checkpoints > 1);
+  CHECK((seen.damaged.empty() && seen.unknown.empty() && seen.others == 0));
+  CHECK(in.goes().empty());
 }

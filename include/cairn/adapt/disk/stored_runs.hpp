@@ -22,11 +22,11 @@ namespace cairn {
 /// What the folder of one run holds.
 struct stored_run {
   std::string id;                ///< the name of its folder
-  step_index steps = -1;         ///< of its loop; -1: no file of it says so
+  step_index steps = -1;         ///< of its loop; -1: no file of it says so, or its length is not known
   step_index left = -1;          ///< by its last record, steps [0, left) are to be reversed; 0: finished; -1: no record
-  std::int64_t checkpoints = 0;  ///< states that can be used
+  std::int64_t checkpoints = 0;  ///< states that can be used, the final one of a kept run among them
   std::uint64_t checkpoint_bytes = 0;  ///< of their files
-  std::uint64_t record_bytes = 0;      ///< of its records
+  std::uint64_t record_bytes = 0;      ///< of its records, and of what its steps chose
   std::uint64_t unwritten_bytes = 0;   ///< room that is taken for checkpoints and was not written yet
   std::int64_t written = 0;            ///< when a file of it was last written, in seconds since 1970
   bool held = false;                   ///< whether a process works on it
@@ -99,7 +99,7 @@ struct run_view {
     else if (file.use == file_use::unknown) of.unknown.push_back(file.name);
     else if (file.use == file_use::unwritten) of.unwritten_bytes += file.bytes;
     else {
-      of.steps = step_index(file.head.steps);
+      of.steps = file.head.steps < std::uint64_t(INT64_MAX) ? step_index(file.head.steps) : -1;
       if (file.head.kind == file_kind::checkpoint) ++of.checkpoints, of.checkpoint_bytes += file.bytes;
       else of.record_bytes += file.bytes;
       if (file.head.kind == file_kind::record && file.head.sequence > last)

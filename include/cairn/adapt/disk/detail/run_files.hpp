@@ -59,7 +59,7 @@ struct seen_file {
   std::uint64_t bytes = 0;
   struct timespec written {};
 };
-/// Looks at a checkpoint or a record in the folder of the run `of`.
+/// Looks at a checkpoint, a record or the choices in the folder of the run `of`.
 /// \param memory  not null: reads all bytes and compares their hashes, too
 [[nodiscard]] inline seen_file look_at(descriptor const& run, std::string const& of, std::string const& name,
                                        io_memory* memory = nullptr) {
@@ -78,9 +78,12 @@ struct seen_file {
   if (std::all_of(first, first + sizeof head, no_byte)) return seen.use = file_use::unwritten, seen;
   if (head.of_others()) return seen;
   seen.use = file_use::damaged;
-  slot_index const slot = slot_of(name);
-  auto const kind = slot == no_slot ? file_kind::record : file_kind::checkpoint;
-  auto const number = std::uint32_t(slot == no_slot ? name.back() - '0' : slot);
+  slot_index const slot = name == "final" ? run_folder::final_slot : slot_of(name);
+  bool const choices = name == "choices";  // its first part
+  auto const kind = choices           ? file_kind::choices
+                    : slot == no_slot ? file_kind::record
+                                      : file_kind::checkpoint;
+  auto const number = std::uint32_t(choices ? 0 : slot == no_slot ? name.back() - '0' : slot);
   if (name_of(head.run) != of || !head_of(file, kind, number, head.run, head.steps).sound()) return seen;
   if (memory != nullptr && !file_reader{file.get(), *memory, head}.unchanged()) return seen;
   seen.use = file_use::whole;
