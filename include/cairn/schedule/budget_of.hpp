@@ -112,6 +112,7 @@ struct budget_of<no_files> {
         "give at least that many bytes, or a state or an adjoint that is smaller"};
   }
 };
+/// Of memory alone.
 budget_of(step_index, byte_size) -> budget_of<no_files>;
 
 }  // namespace cairn
