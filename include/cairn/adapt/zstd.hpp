@@ -13,7 +13,6 @@ namespace cairn {
 /// shrink stays as it is. A program that includes this header reads compressed files whatever it writes itself.
 /// Memory: 0.7 MB, as `sweep_report::predicted_bytes` counts. Disk: the space that is taken stays that of whole states;
 /// less is written and read.
-/// \ingroup start
 inline constexpr compression zstd = &detail::zstd_codec;
 
 }  // namespace cairn
