@@ -109,7 +109,8 @@ class disk {
 /// \throws storage_full, file_error, directory_busy
 template <class State>
 [[nodiscard]] tier_cost probe(disk const& on, State const& x0, std::optional<byte_size> on_disk) {
-  return detail::as_stored(x0, [&](auto const& x) { return detail::probe_folder(on.path(), x, on_disk, on.options_.compress); });
+  return detail::as_stored(
+      x0, [&](auto const& x) { return detail::probe_folder(on.path(), x, on_disk, on.options_.compress); });
 }
 
 }  // namespace cairn

@@ -52,8 +52,8 @@ class named_tiers {
   return {action_kind::done, tier::memory, content::state, no_slot, -1, -1};
 }
 
-/// The rules of `chain_actions`, in terms of numbers only. Call `check(a)` and `check_state(a)`, then `apply(a)` for each action, then
-/// `finish()`. State 0 in memory is the caller's and always there.   Cost: O(1) per action.
+/// The rules of `chain_actions`, in terms of numbers only. Call `check(a)` and `check_state(a)`, then `apply(a)` for each
+/// action, then `finish()`. State 0 in memory is the caller's and always there.   Cost: O(1) per action.
 class chain_walk : public place_walk {
  public:
   /// \param elsewhere  the tiers that saves and loads may name   \param who  the public name that refuses, with static

@@ -178,7 +178,8 @@ class checkpoint_files {
     if (journal_.choices().append() != 0) return false;  // without them nobody could use the state
     std::uint64_t hash = 0;
     if constexpr (hashable<Value>) hash = hash_of(state);
-    auto const flags = std::uint16_t((journal_.knows_sum() ? 0 : sum_unknown) | (journal_.seam_is_open() ? unproven : 0));
+    auto const flags =
+        std::uint16_t((journal_.knows_sum() ? 0 : sum_unknown) | (journal_.seam_is_open() ? unproven : 0));
     auto const write = [&](auto& sink) {
       write_state(state, sink);
       journal_.write_beside(sink, i);

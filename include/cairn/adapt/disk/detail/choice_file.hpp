@@ -49,17 +49,18 @@ class choice_file {
                     "cairn: a run on disk keeps what the steps of cairn::adaptive choose, whose bytes must all be known; "
                     "give them a default constructor and members write_state(sink) const and read_state(source)");
       auto& all = choices_->all;
-      descriptor const file = folder_.open(name, O_RDONLY);
+      descriptor const file = folder_.open(choices_name, O_RDONLY);
       while (file) {
         file_head const head = folder_.head_in(file, file_kind::choices, parts_, at_);
-        if (!head.sound() || head.sequence != before_ || head.step > most || !folder_.read_values(file, head, at_, [&](auto& source) {
-              while (std::uint64_t(all.size()) < head.step) {
-                choice one{};
-                read_state(one, source);
-                all.push_back(std::move(one));
-              }
-            }))
-          break;
+        auto const read_part = [&](auto& source) {
+          while (std::uint64_t(all.size()) < head.step) {
+            choice one{};
+            read_state(one, source);
+            all.push_back(std::move(one));
+          }
+        };
+        if (!head.sound() || head.sequence != before_ || head.step > most) break;
+        if (!folder_.read_values(file, head, at_, read_part)) break;
         goes_on(head, at_ + sizeof head + head.stored);
       }
       all.erase(all.begin() + std::ptrdiff_t(kept_), all.end());
@@ -82,7 +83,7 @@ class choice_file {
     if constexpr (any) {
       auto const& all = choices_->all;
       if (kept_ == all.size()) return 0;
-      descriptor const file = folder_.open(name, O_RDWR | O_CREAT);
+      descriptor const file = folder_.open(choices_name, O_RDWR | O_CREAT);
       if (!file) return errno;
       file_head head = folder_.fresh_head(file_kind::choices, parts_, std::int64_t(all.size()));
       head.sequence = before_;
@@ -100,7 +101,7 @@ class choice_file {
     int error = append();
     if constexpr (any) {
       if (error != 0 || flushed_) return error;
-      descriptor const file = folder_.open(name, O_RDWR);
+      descriptor const file = folder_.open(choices_name, O_RDWR);
       if (!file || ::fdatasync(file.get()) != 0) return errno;
       flushed_ = (error = folder_.keep_names()) == 0;
     }
@@ -108,7 +109,6 @@ class choice_file {
   }
 
  private:
-  static constexpr char const* name = "choices";
   void goes_on(file_head const& part, std::uint64_t end) noexcept {
     at_ = end;
     before_ = part.raw_hash;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file file_head.hpp  The first 128 bytes of a file with a checkpoint or a record: what it is, and the hashes of what
-/// follows.
+/// \file file_head.hpp  The first 128 bytes of a file with a checkpoint, a record or choices: what it is, and the hashes of
+/// what follows.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -30,7 +30,7 @@ inline void remove_finished(descriptor const& outer, std::size_t keep) {
   for (auto const& name : runs) {
     descriptor const run = open_run(outer, name);
     if (!run) continue;
-    for (char const* const record : {"record0", "record1"}) {
+    for (char const* const record : record_names) {
       auto const seen = look_at(run, name, record);
       if (seen.use != file_use::whole || seen.head.step != 0) continue;
       all.push_back({seen.written.tv_sec, seen.written.tv_nsec, name});

@@ -25,13 +25,10 @@ template <class State, class Step, class Parts, class X0>
 class kept_files {
   using of = parts_of<State, Parts>;
   using value_type = stored_as<State>;
-  using object = std::conditional_t<copied_state<State>, void, std::remove_const_t<X0>>;
   using sums = kept_sums<typename of::terms, of::sums_on_the_way>;
-  using journal_type = run_journal<State, Step, sums, object, choices_type<typename of::step>>;
+  using journal_type = run_journal<State, Step, sums, object_of<X0>, choices_type<typename of::step>>;
   using files_type = checkpoint_files<value_type, journal_type>;
-  static_assert(written_state<value_type>,
-                "cairn: checkpoints on disk need states whose bytes can all be written and read back; give the state "
-                "members write_state(sink) const and read_state(source)");
+  static_assert(check_stored<State>());
 
  public:
   static constexpr bool may_lose = true;
@@ -142,9 +139,10 @@ class kept_files {
         : report{(check_disk_options(asked), std::move(into))},
           outer{open_folder(AT_FDCWD, path)},  // before step 0 runs
           folder{outer, path, id_of_run<State>(asked.key, parts, plan, step, x0), steps_of_run(plan)},
-          journal{folder, nullptr, sums{{parts.terms}}, where(x0), choices_of(*parts.step),
+          journal{folder, nullptr, sums{{parts.terms}}, object_in(x0), choices_of(*parts.step),
                   asked.seconds_between_failures, asked.commit_every},
-          files{folder, journal, first(x0), bytes_of_files(x0), is_open_plan<Plan>},
+          files{folder, journal, copied_from<State>(x0),  // until the run has it in a frame
+                as_stored<State>(x0, [](auto const& x) { return written_bytes(x); }), is_open_plan<Plan>},
           keep{std::size_t(asked.keep)},
           keyed{!asked.key.empty()},
           looks{asked.resume != resume_rule::never} {
@@ -175,18 +173,6 @@ class kept_files {
       return states || (known.record && folder.has_record());
     }
     [[nodiscard]] bool same_build(file_head const& head) const { return keyed || head.build == build_id(); }
-    [[nodiscard]] static object* where(X0& x0) noexcept {
-      if constexpr (copied_state<State>) return nullptr;
-      else return &x0;
-    }
-    [[nodiscard]] static value_type const* first(X0& x0) noexcept {
-      if constexpr (copied_state<State>) return &x0;  // until the run has it in a frame
-      else return nullptr;
-    }
-    [[nodiscard]] static std::uint64_t bytes_of_files(X0 const& x0) {
-      if constexpr (copied_state<State>) return written_bytes(x0);
-      else return written_bytes(taken_snapshot(x0));
-    }
     std::shared_ptr<disk_report> report;
     descriptor outer;
     run_folder folder;

@@ -10,6 +10,7 @@
 #include <cairn/adapt/disk/detail/choice_file.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/trust.hpp>
+#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/run/detail/advanced_copy.hpp>
@@ -37,6 +38,38 @@ class id_sum {
  private:
   running_hash first_, second_;
 };
+
+/// Calls f with what a file holds of a state: the state, or a snapshot of an object.
+template <class State, class Fn>
+auto as_stored(State const& x, Fn const& f) {
+  if constexpr (copied_state<State>) return f(x);
+  else return f(taken_snapshot(x));
+}
+/// The object of a loop over one; null for a loop over values.   \tparam X0  const if it is copied
+template <class X0>
+using object_of = std::conditional_t<copied_state<std::remove_const_t<X0>>, void, std::remove_const_t<X0>>;
+template <class X0>
+[[nodiscard]] object_of<X0>* object_in([[maybe_unused]] X0& x0) noexcept {
+  if constexpr (std::is_void_v<object_of<X0>>) return nullptr;
+  else return &x0;
+}
+/// A state of which others are copies; null for a loop over an object, whose snapshots are made by themselves.
+template <class State>
+[[nodiscard]] stored_as<State> const* copied_from([[maybe_unused]] State const& x0) noexcept {
+  if constexpr (copied_state<State>) return &x0;
+  else return nullptr;
+}
+/// Refuses states that cannot be read back.
+template <class State>
+[[nodiscard]] consteval bool check_stored() {
+  constexpr bool written = written_state<stored_as<State>>,
+                 made = copied_state<State> || std::is_default_constructible_v<stored_as<State>>;
+  static_assert(written,
+                "cairn: checkpoints on disk need states whose bytes can all be written and read back; give the state "
+                "members write_state(sink) const and read_state(source)");
+  static_assert(made, "cairn: snapshots on disk need a default constructor, so that they can be read back");
+  return written && made;
+}
 
 /// Adds the state after step 0, from x0, which stays as it is.
 template <class State, class Step, class X0>
@@ -74,7 +107,8 @@ struct parts_of<State, given_parts<StepGiven, Adjoint, Seed, Params, DP, Objecti
   using terms = Terms;
   static constexpr bool has_params = !std::is_same_v<Params, no_params>;
   static constexpr bool has_objective = !std::is_same_v<Objective, no_terms>;
-  static constexpr bool is_kept = std::is_same_v<Adjoint, not_given_yet>, is_open = !std::is_same_v<KeepGoing, no_terms>;
+  static constexpr bool is_kept = std::is_same_v<Adjoint, not_given_yet>;
+  static constexpr bool is_open = !std::is_same_v<KeepGoing, no_terms>;
   /// A seed that is a value is a part of the run's name.
   static constexpr bool seed_is_known =
       !has_objective && !is_kept && !seed_function<Seed, State> &&
@@ -107,8 +141,7 @@ template <class State, class Parts, class Plan, class Step, class X0>
     sum.number(print.high);
     sum.number(print.low);
   } else sum.number(plan.slots());
-  if constexpr (copied_state<State>) write_state(std::as_const(x0), sum);
-  else write_state(taken_snapshot(std::as_const(x0)), sum);
+  as_stored<State>(x0, [&sum](auto const& x) { write_state(x, sum); });
   if constexpr (of::seed_is_known) write_state(*parts.seed, sum);
   if constexpr (of::has_params) {
     static_assert(written_state<typename of::params>,

@@ -29,9 +29,13 @@ void each_name(descriptor const& folder, Fn f) {
                     name.find_first_not_of("0123456789", 1) == name.npos;
   return ours ? slot_index(std::strtoll(name.c_str() + 1, nullptr, 10)) : no_slot;
 }
+inline constexpr char const* record_names[2] = {"record0", "record1"};
+inline constexpr char const* choices_name = "choices";  // of steps
+inline constexpr char const* final_name = "final";      // the final state of a run that is kept
 /// Whether a name in the folder of a run is one of ours.
 [[nodiscard]] inline bool is_file_of_run(std::string const& name) {
-  return name == "lock" || name == "record0" || name == "record1" || name == "choices" || name == "final" || slot_of(name) != no_slot;
+  return name == "lock" || name == record_names[0] || name == record_names[1] || name == choices_name ||
+         name == final_name || slot_of(name) != no_slot;
 }
 
 }  // namespace cairn::detail

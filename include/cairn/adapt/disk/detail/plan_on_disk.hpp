@@ -10,9 +10,7 @@
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/frames_needed.hpp>
-#include <cairn/core/state_traits.hpp>
 #include <cairn/core/wide.hpp>
-#include <cairn/run/detail/come_back.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/two_level.hpp>
@@ -24,13 +22,6 @@ inline constexpr wide bytes_a_slot_on_disk = 56;
 /// A checkpoint's file: its head, the state, and the sum of an objective's terms so far with their number.
 [[nodiscard]] constexpr std::uint64_t bytes_of_file(std::uint64_t state) noexcept {
   return sizeof(file_head) + state + 2 * sizeof(std::int64_t);
-}
-
-/// Calls f with what a file holds of a state: the state, or a snapshot of an object.
-template <class State, class Fn>
-auto as_stored(State const& x, Fn const& f) {
-  if constexpr (copied_state<State>) return f(x);
-  else return f(taken_snapshot(x));
 }
 
 /// Chooses between `revolve` in memory and `two_level` with its periods in files, whichever runs fewer steps. Both are

@@ -227,17 +227,13 @@ class run_folder {
     }
     return {};
   }
-  template <class Read>
-  [[nodiscard]] std::optional<file_head> read_record(Read const& read) {
-    return read_record(read, [](file_head const&) { return true; });
-  }
   [[nodiscard]] std::uint64_t owner() const noexcept { return owner_; }
   /// Whether there is a record, be it of which reverse it may.
   [[nodiscard]] bool has_record() const noexcept { return record_head(0).sound() || record_head(1).sound(); }
-  /// Writes a record beside the last one, and waits until the disk has it.
+  /// Writes a record beside the last one.
+  /// \param waits  whether it waits for the disk: without, a cut of power may leave the record before
   /// \throws directory_busy   if another process has written one meanwhile
   /// \throws file_error   if it cannot be written; the last one stays
-  /// \param waits  whether it waits for the disk: without, a cut of power may leave the record before
   template <class Write>
   void commit(std::int64_t step, std::uint64_t state_hash, bool waits, Write const& write) {
     std::uint64_t const next = sequence_ + 1;
@@ -256,13 +252,14 @@ class run_folder {
   void remove_slots() {
     for (bool any = true; std::exchange(any, false);)  // a name may be passed over where others go meanwhile
       each_name(folder_, [&](std::string const& name) {
-        if ((slot_of(name) != no_slot || name == "final") && ::unlinkat(folder_.get(), name.c_str(), 0) == 0) any = true;
+        bool const state = slot_of(name) != no_slot || name == final_name;
+        if (state && ::unlinkat(folder_.get(), name.c_str(), 0) == 0) any = true;
       });
   }
   /// Removes all that an earlier process has left.
   void begin_anew() {
     remove_slots();
-    for (auto const* const name : {record_names[0], record_names[1], "choices"})
+    for (auto const* const name : {record_names[0], record_names[1], choices_name})
       (void)::unlinkat(folder_.get(), name, 0);
   }
   /// Removes the folder of a run that was none.
@@ -291,15 +288,13 @@ class run_folder {
   }
 
  private:
-  static constexpr char const* record_names[2] = {"record0", "record1"};
-
   [[nodiscard]] file_head record_head(std::uint32_t k) const noexcept {
     return head_of(open_in(folder_, record_names[k], O_RDONLY), file_kind::record, k, run_, steps_);
   }
   [[nodiscard]] static std::array<char, 24> slot_name(slot_index slot) noexcept {
     std::array<char, 24> text{};
-    if (slot == final_slot) return {'f', 'i', 'n', 'a', 'l'};
-    (void)std::snprintf(text.data(), text.size(), "s%04lld", static_cast<long long>(slot));
+    if (slot == final_slot) (void)std::snprintf(text.data(), text.size(), "%s", final_name);
+    else (void)std::snprintf(text.data(), text.size(), "s%04lld", static_cast<long long>(slot));
     return text;
   }
   template <class Write>

@@ -242,7 +242,7 @@ class run_journal {
       auto const before = clock::now();
       bool const waits = every_ > 0 || std::chrono::duration<double>(before - last_).count() >= first_interval;
       if (int const error = waits ? choices_.flush() : choices_.append(); error != 0)
-        refuse_file("what steps have chosen cannot be written", error, folder_.path() + "/choices");
+        refuse_file("what steps have chosen cannot be written", error, folder_.path() + '/' + choices_name);
       folder_.commit(open, open > 0 ? hash_ : 0, waits, [&](auto& sink) {
         if (of_.steps >= 0) write_state(of_.steps, sink), write_state(of_.seed, sink);
         write_bar(bar, sink);

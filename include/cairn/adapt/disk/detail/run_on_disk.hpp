@@ -36,20 +36,16 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   using value_type = stored_as<State>;
   using of = parts_of<State, Parts>;
   using sums = run_sums<typename of::dp, typename of::terms, of::sums_on_the_way>;
-  using object = std::conditional_t<copied_state<State>, void, std::remove_const_t<X0>>;
   using choices = choices_type<typename of::step>;
-  using journal_type = run_journal<State, Step, sums, object, choices, Agreement>;
+  using journal_type = run_journal<State, Step, sums, object_of<X0>, choices, Agreement>;
   using store_type = checkpoint_files<value_type, journal_type>;
-  static_assert(written_state<value_type>,
-                "cairn: checkpoints on disk need states whose bytes can all be written and read back; give the state "
-                "members write_state(sink) const and read_state(source)");
+  static_assert(check_stored<State>());
   check_disk_options(asked);
   report = {};
   step_index const n = plan.steps();
   trust known = of::known(!asked.key.empty());
   if constexpr (!reads_bar<Bar, State>)
-    if (known.record)
-      known = {known.states, false, why_no_bar<Bar>};
+    if (known.record) known = {known.states, false, why_no_bar<Bar>};
   if constexpr (of::sums_on_the_way && of::seed_captures)  // nor are the terms that it has summed believed
     if (!known.record) known.states = false;
 
@@ -59,21 +55,10 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   if (asked.compress != nullptr) folder.compress(*asked.compress);
   report.folder = folder.path();
   report.why = known.why;
-  object* where = nullptr;
-  value_type const* first = nullptr;
-  std::uint64_t bytes = 0;
-  if constexpr (copied_state<State>) {
-    first = &x0;
-    bytes = written_bytes(x0);
-  } else {
-    where = &x0;
-    bytes = written_bytes(taken_snapshot(std::as_const(x0)));
-    static_assert(std::is_default_constructible_v<value_type>,
-                  "cairn: snapshots on disk need a default constructor, so that they can be read back");
-  }
-  journal_type journal{folder, &step, sums{{parts.terms}, parts.dp}, where, choices_of(*parts.step),
+  journal_type journal{folder, &step, sums{{parts.terms}, parts.dp}, object_in(x0), choices_of(*parts.step),
                        asked.seconds_between_failures, asked.commit_every, all};
-  store_type store{folder, journal, first, bytes};
+  store_type store{folder, journal, copied_from<State>(x0),
+                   as_stored<State>(x0, [](auto const& x) { return written_bytes(x); })};
   if (known.record) journal.commits();
   bool const looks = asked.resume != resume_rule::never;
   if (!looks) folder.begin_anew();
@@ -138,14 +123,12 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
     any = any_state(all, folder, plan.slots(), [&](file_head const& head) { return journal.may_use(head); });
   if (any) {
     report.used = disk_use::states;
-    if constexpr (copied_state<State>) journal.check_stretch(std::as_const(x0), plan.slots());
-    else journal.check_stretch(taken_snapshot(std::as_const(x0)), plan.slots());
+    as_stored<State>(x0, [&](auto const& x) { journal.check_stretch(x, plan.slots()); });
     return go([&](auto& work, auto& watching, auto options) {
       return sweep_from_the_way<Bar, State>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options);
     });
   }
-  if (asked.resume == resume_rule::require)
-    refuse_nothing_found(report.why, n);
+  if (asked.resume == resume_rule::require) refuse_nothing_found(report.why, n);
   return go([&](auto& work, auto& watching, auto options) {
     return one_sweep<Bar, State, Plan>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options);
   });

@@ -36,7 +36,8 @@ template <class T> struct captures<T&> : captures<T> {};
 template <class... T> inline constexpr bool capture_nothing = (captures<T>::nothing && ...);
 /// A callable of the library that names the types of those of which it is made.
 template <class Made> struct made_of_functions;
-template <class... T> struct made_of_functions<void (*)(T...)> { static constexpr bool nothing = capture_nothing<T...>; };
+template <class... T>
+struct made_of_functions<void (*)(T...)> { static constexpr bool nothing = capture_nothing<T...>; };
 template <class T>
   requires requires { typename T::functions; }
 struct captures<T> : made_of_functions<typename T::functions> {
@@ -84,23 +85,6 @@ struct captures<model<Step, Adjoint, Bar>> {
   static constexpr bool nothing = capture_nothing<Step, Adjoint, Bar>;
   template <class Look>
   static void each(model<Step, Adjoint, Bar> const& f, Look const& look) { look(f.step), look(f.adjoint), look(f.bar); }
-};
-template <class Term> struct captures_in_terms {
-  template <class Look>
-  static void each(Term const& f, Look const& look) { f.each_function(look); }
-};
-template <class Fn, class DF> struct captures<at_end<Fn, DF>> : captures_in_terms<at_end<Fn, DF>> {
-  static constexpr bool nothing = capture_nothing<Fn, DF>;
-};
-template <class Fn, class DF> struct captures<at_every<Fn, DF>> : captures_in_terms<at_every<Fn, DF>> {
-  static constexpr bool nothing = capture_nothing<Fn, DF>;
-};
-template <class Fn, class DF> struct captures<at_states<Fn, DF>> : captures_in_terms<at_states<Fn, DF>> {
-  static constexpr bool nothing = capture_nothing<Fn, DF>;
-};
-template <class First, class Second>
-struct captures<objective_sum<First, Second>> : captures_in_terms<objective_sum<First, Second>> {
-  static constexpr bool nothing = capture_nothing<First, Second>;
 };
 
 /// In every process the same for the same type, or nearly: types without linkage in two files may share a name.
