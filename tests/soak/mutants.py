@@ -66,13 +66,19 @@ def stands_alone(code, found):
     return re.search(rf"({weaker})$", before) and re.match(closing, after) and found["left"] not in ("return", "const")
 
 
+def chooses(code, found):
+    """Whether `a < b ? a : b` takes the larger or smaller of two: at a tie both are the same."""
+    chosen = re.match(rf"\)? \? ({OPERAND}) : ({OPERAND})", code[found.end():])
+    return chosen and {found["left"], found["right"]} == set(chosen.groups())
+
+
 def changes(code, line, head):
     """(kind, start, end, what comes in) for all that can be changed in a line; head is what its statement has above."""
     whole = STATEMENT.match(code)
     if whole and not KEYWORD.match(whole["all"]) and re.search(r"[=)]|\+\+|--", code) and HEAD.match(head):
         yield "statement", *whole.span("all"), f"{{ if (!{M}) {line[slice(*whole.span('all'))]} }}"
     for found in PAIR.finditer(code):
-        if stands_alone(code, found):
+        if stands_alone(code, found) and not chooses(code, found):
             other = f"{found['left']} {OTHER[found['by']]} {found['right']}"
             yield "arithmetic" if found["by"] in "+-" else "comparison", *found.span(), f"({M} ? {other} : {found[0]})"
     for found in ONE.finditer(code):
