@@ -167,16 +167,12 @@ class block_executor {
     explicit engine(execution_callbacks const& callbacks)
         : call{callbacks}, recorded{call.run_recorded ? call.run_recorded : call.run_forward} {}
     void advance(engine&, step_index from, step_index to, step_index&) { run(call.run_forward, from, to); }
-    std::uint64_t record(engine&, action const& a) { return run(recorded, a.from, a.to); }
-    std::uint64_t reverse(engine&, action const& a) { return run(call.run_backward, a.from, a.to); }
-    void save(place, step_index) noexcept {}
-    [[nodiscard]] bool load(place, step_index) noexcept { return true; }
-    void load_initial() noexcept {}
+    void record(engine&, action const& a) { run(recorded, a.from, a.to); }
+    void reverse(engine&, action const& a) { run(call.run_backward, a.from, a.to); }
     void drop(place) noexcept {}
-    std::uint64_t run(std::function<void(step_index, step_index)> const& callback, step_index from, step_index to) {
+    void run(std::function<void(step_index, step_index)> const& callback, step_index from, step_index to) {
       callback(from, to);
       ++returned;
-      return 0;
     }
     execution_callbacks const& call;
     std::function<void(step_index, step_index)> const& recorded;

@@ -93,36 +93,31 @@ class chain_measurement : public no_hooks {
   void advance(Stages&, step_index i, step_index, step_index&) {
     timed(times_of(i).forward, [&](Memory& run) { run.forward(i); });
   }
-  void save(place, step_index) noexcept {}  // the plan saves nothing
-  void load(place, step_index) noexcept {}
-  void load_initial() noexcept {}
   void drop(place where) {
     for (auto& run : runs_) run->drop(where.slot);
   }
   [[nodiscard]] std::size_t bytes() const { return runs_.front()->bytes(); }
   bool visit(action const&, moment, event::sink, void*) const noexcept { return false; }
 
-  std::uint64_t turn(chain_measurement&, action const& a, step_index&) {
-    return timed(times_of(a.from).backward, [&](Memory& run) { run.loss(seed_); });
+  void turn(chain_measurement&, action const& a, step_index&) {
+    timed(times_of(a.from).backward, [&](Memory& run) { run.loss(seed_); });
   }
-  std::uint64_t record(chain_measurement&, action const& a) {
-    return timed(times_of(a.from).record, [&](Memory& run) { run.record(a.from); });
+  void record(chain_measurement&, action const& a) {
+    timed(times_of(a.from).record, [&](Memory& run) { run.record(a.from); });
   }
-  std::uint64_t reverse(chain_measurement&, action const& a) {
-    return timed(times_of(a.from).backward, [&](Memory& run) { run.backward(a.from); });
+  void reverse(chain_measurement&, action const& a) {
+    timed(times_of(a.from).backward, [&](Memory& run) { run.backward(a.from); });
   }
 
  private:
   [[nodiscard]] stage_times& times_of(step_index i) { return times_[std::size_t(i)]; }
-  /// Returns 0: nobody reads how many stages have run.
   template <class Call>
-  std::uint64_t timed(timings& into, Call call) {
+  void timed(timings& into, Call call) {
     auto const begin = Clock::now();
     for (auto& run : runs_) call(*run);
     double const seconds = seconds_between(begin, Clock::now());
     clock_.saw(seconds);
     into.add(seconds);
-    return 0;
   }
 
   Stages& stages_;

@@ -118,11 +118,11 @@ void show([[maybe_unused]] States const& states, [[maybe_unused]] Cursor const& 
 struct no_hooks {
   static constexpr bool can_restart = false;
   template <class States>
-  std::uint64_t turn(States&, action const&, step_index&) noexcept { return 0; }
+  void turn(States&, action const&, step_index&) noexcept {}
   template <class States>
-  std::uint64_t record(States&, action const&) noexcept { return 0; }
+  void record(States&, action const&) noexcept {}
   template <class States>
-  std::uint64_t reverse(States&, action const&) noexcept { return 0; }
+  void reverse(States&, action const&) noexcept {}
   template <class States>
   void restart(States&, action const&) noexcept {}
   template <class States>
@@ -132,11 +132,20 @@ struct no_hooks {
 
 /// States that a store may lose, and that can be made again.
 template <class States> inline constexpr bool makes_again = requires { requires bool(States::makes_again); };
+/// Whether plans over these states have saves and loads.
+template <class States> inline constexpr bool keeps_states = requires(States& states) { states.load_initial(); };
 /// Whether a save of these states tells whether it succeeded.
 template <class States>
 concept tells_saved = requires(States& states, place where, step_index i) {
   { states.save(where, i) } -> std::same_as<bool>;
 };
+
+/// How many steps a call of an action ran: none, unless it returns their number.
+template <class Call>
+std::uint64_t steps_of(Call call) {
+  if constexpr (std::is_void_v<decltype(call())>) return call(), 0;
+  else return call();
+}
 
 /// Lets a store look ahead from the cursor while it exists.
 template <class States, class Cursor>
@@ -151,8 +160,9 @@ template <class States, class Cursor>
 ///   whether it succeeded, load(place, i), load_initial(), drop(place); for observers bytes(), and seen(after_turn) or
 ///   visit(a, moment, sink, context). If `load` returns false, state i is lost; make_again(step, place, i, failed, saved)
 ///   makes it live, saves it again if it can, and returns how many steps it ran.
-/// - `user` supplies what depends on the adjoint: turn(states, a, failed) and record(states, a), which return how many
-///   steps they ran, restart(states, a) if can_restart, drop_tape(states, slot), pauses(), reverse(states, a).
+///   Where plans have no saves and no loads, save, load and load_initial are left out.
+/// - `user` supplies what depends on the adjoint: turn(states, a, failed), record(states, a) and reverse(states, a),
+///   which may return how many steps they ran, restart(states, a) if can_restart, drop_tape(states, slot), pauses().
 template <class Cursor, class States, class Step, class User, class Observer>
 stop_reason execute(Cursor& cursor, States& states, Step& step, User& user, Observer& observer, sweep_status& status) {
   struct counter {  // a sum in a register; its destructor adds it to the total
@@ -177,25 +187,28 @@ stop_reason execute(Cursor& cursor, States& states, Step& step, User& user, Obse
           ran.sum += std::uint64_t(a.to - a.from);
           break;
         case action_kind::save:
-          if constexpr (!tells_saved<States>) states.save({a.slot, a.where}, a.from);
-          else if (!states.save({a.slot, a.where}, a.from)) {
-            tell(moment::after);
-            return stop_reason::unwritten;
-          }
+          if constexpr (tells_saved<States>) {
+            if (!states.save({a.slot, a.where}, a.from)) {
+              tell(moment::after);
+              return stop_reason::unwritten;
+            }
+          } else if constexpr (keeps_states<States>) states.save({a.slot, a.where}, a.from);
           break;
         case action_kind::load:
           if (User::can_restart && a.what == content::tape) {
             user.restart(states, a);
-          } else if (a.slot == no_slot) {
-            states.load_initial();
-          } else if constexpr (!makes_again<States>) {
-            (void)states.load({a.slot, a.where}, a.from);
-          } else if (!states.load({a.slot, a.where}, a.from)) {
-            bool saved = true;
-            ran.sum += states.make_again(step, {a.slot, a.where}, a.from, failed, saved);
-            if (!saved) {
-              tell(moment::after);
-              return stop_reason::unwritten;
+          } else if constexpr (keeps_states<States>) {
+            if (a.slot == no_slot) {
+              states.load_initial();
+            } else if constexpr (!makes_again<States>) {
+              (void)states.load({a.slot, a.where}, a.from);
+            } else if (!states.load({a.slot, a.where}, a.from)) {
+              bool saved = true;
+              ran.sum += states.make_again(step, {a.slot, a.where}, a.from, failed, saved);
+              if (!saved) {
+                tell(moment::after);
+                return stop_reason::unwritten;
+              }
             }
           }
           break;
@@ -203,15 +216,15 @@ stop_reason execute(Cursor& cursor, States& states, Step& step, User& user, Obse
           if (a.what == content::tape) user.drop_tape(states, a.slot);
           else states.drop({a.slot, a.where});
           break;
-        case action_kind::record: ran.sum += user.record(states, a); break;
+        case action_kind::record: ran.sum += steps_of([&] { return user.record(states, a); }); break;
         case action_kind::turn:
-          ran.sum += user.turn(states, a, failed);
+          ran.sum += steps_of([&] { return user.turn(states, a, failed); });
           status.turned = true;
           status.turned_at = a.from;
           tell(moment::after);
           return stop_reason::turned;
         case action_kind::reverse:
-          if (!user.pauses()) ran.sum += user.reverse(states, a);
+          if (!user.pauses()) ran.sum += steps_of([&] { return user.reverse(states, a); });
           status.open = a.from;
           if (user.pauses()) {
             tell(moment::after);

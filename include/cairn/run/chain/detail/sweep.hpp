@@ -105,20 +105,11 @@ struct chain_reversal : no_hooks {
   Seed&& seed;
 
   template <class States>
-  std::uint64_t turn(States& states, action const&, step_index&) {
-    states.memory().loss(std::forward<Seed>(seed));
-    return 0;
-  }
+  void turn(States& states, action const&, step_index&) { states.memory().loss(std::forward<Seed>(seed)); }
   template <class States>
-  std::uint64_t record(States& states, action const& a) {
-    states.record(a.from);
-    return 1;
-  }
+  void record(States& states, action const& a) { states.record(a.from); }
   template <class States>
-  std::uint64_t reverse(States& states, action const& a) {
-    states.memory().backward(a.from);
-    return 0;
-  }
+  void reverse(States& states, action const& a) { states.memory().backward(a.from); }
   template <class States>
   void drop_tape(States& states, slot_index tape) noexcept { states.memory().drop_tape(tape); }
 };

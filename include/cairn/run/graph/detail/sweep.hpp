@@ -29,9 +29,6 @@ class graph_states {
     memory_.record(v);
     replay_.made(memory_, v);
   }
-  void save(place, step_index) noexcept {}  // plans for graphs have no saves and no loads
-  [[nodiscard]] bool load(place, step_index) noexcept { return true; }
-  void load_initial() noexcept {}
   void drop(place where) { memory_.drop(where.slot); }
 
   [[nodiscard]] Memory& memory() noexcept { return memory_; }
@@ -49,18 +46,9 @@ class graph_states {
 /// The loss, the tapes and the adjoints of a graph, all held by its memory.
 template <class States>
 struct graph_reversal : no_hooks {
-  std::uint64_t turn(States& states, action const&, step_index&) {
-    states.memory().turn();
-    return 0;
-  }
-  std::uint64_t record(States& states, action const& a) {
-    states.record(a.from);
-    return 1;
-  }
-  std::uint64_t reverse(States& states, action const& a) {
-    states.memory().reverse(a.from);
-    return 0;
-  }
+  void turn(States& states, action const&, step_index&) { states.memory().turn(); }
+  void record(States& states, action const& a) { states.record(a.from); }
+  void reverse(States& states, action const& a) { states.memory().reverse(a.from); }
   void drop_tape(States& states, slot_index tape) { states.memory().drop_tape(tape); }
 };
 

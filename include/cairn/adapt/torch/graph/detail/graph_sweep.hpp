@@ -127,20 +127,16 @@ class graph_sweep : private cairn::detail::no_hooks {
     tell(graph_actions::advance(from));
     run(std::size_t(from), program_->free_tape[std::size_t(from)]);
   }
-  void save(place, step_index) const noexcept {}
-  [[nodiscard]] bool load(place, step_index) const noexcept { return true; }
-  void load_initial() const noexcept {}
   void drop(place at) { values_[std::size_t(at.slot)] = {}; }
 
   // the user
-  std::uint64_t record(graph_sweep&, action const& a) {
+  void record(graph_sweep&, action const& a) {
     tell(a);
     values_[std::size_t(a.from)] = {};
     run(std::size_t(a.from), true);
-    return 1;
   }
   void drop_tape(graph_sweep&, slot_index v) { tapes_[std::size_t(v)].reset(); }
-  std::uint64_t reverse(graph_sweep&, action const& a) {
+  void reverse(graph_sweep&, action const& a) {
     tell(a);
     auto const v = std::size_t(a.from);
     auto const tape = std::exchange(tapes_[v], nullptr);
@@ -160,7 +156,6 @@ class graph_sweep : private cairn::detail::no_hooks {
                     [&](std::size_t k) { return tensor_at({std::int32_t(v), std::int32_t(k)}); }, sums, leaves, keeps_);
     }
     values_[v] = {};
-    return 0;
   }
 
   void tell(action const& a) const {
