@@ -185,8 +185,6 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
   } else if constexpr (!detail::check_stages<detail::fault_of_extras<Rest...>()>())
     return detail::refuse<typename refused::type>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse<typename refused::type>();
-  else if constexpr (!detail::check_stages<detail::fault_of_params<Given, Wrt>()>())
-    return detail::refuse<typename refused::type>();
   else if constexpr (!detail::check_stages<detail::fault_of_chain_forward<State, X0, Plan>()>())
     return detail::refuse<typename refused::type>();
   else {
