@@ -200,6 +200,13 @@ TEST_CASE("parameters on the host that change while a sweep is put into streams 
     CHECK_THROWS_AS(call(), std::string);
   }
   loop.throw_at = 0;
+  // Seen at the seed, too: p is what it was again at the end.
+  auto const restores = [&](field const&, field&, params const&, field&, stream) { p = p0; };
+  p = p0, loop.calls = 0, loop.change_at = 2;
+  CHECK_THROWS_WITH(
+      at.sweep.gradient(loop.step(), loop.start(), plan, restores, loop.adjoint(), at.bar, wrt{p, at.dp}),
+      ContainsSubstring("have changed"));
+  loop.change_at = 0;
   at.device.fail_at(sim::call::zero, 1);
   CHECK_THROWS_AS(call(), device_error);
   call();
