@@ -52,6 +52,9 @@ class host_runtime {
   void copy(void* to, void const* from, std::size_t bytes, cairn::copy_kind, stream) const noexcept {
     if (bytes > 0) std::memcpy(to, from, bytes);
   }
+  void zero(void* to, std::size_t bytes, stream) const noexcept {
+    if (bytes > 0) std::memset(to, 0, bytes);
+  }
   [[nodiscard]] std::size_t free_bytes() const noexcept { return device_left_; }
   [[nodiscard]] int device() const noexcept { return 0; }
 
@@ -85,6 +88,6 @@ class host_runtime {
 
   std::size_t device_left_, pinned_left_;
 };
-static_assert(cairn::device_runtime<host_runtime>);
+static_assert(cairn::zeroing_runtime<host_runtime>);
 
 }  // namespace support

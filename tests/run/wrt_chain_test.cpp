@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters of a chain as one argument: every form of stage and of chain has the bits of a sweep by hand.
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <string>
 #include <tuple>
@@ -140,6 +141,83 @@ TEST_CASE("indexed stages take p before their number, chains of no and of one st
     }
 }
 
+TEST_CASE("stages of a run-time list take p and dp in every form") {
+  cairn::stage const generic{[](auto const& x, auto const& p) { return run(x, p[2]); },
+                             [](auto const& x, auto bar, auto const& p, auto& dp) {
+                               return pull(x, bar, p[2], dp[2]);
+                             }};
+  using list = std::vector<cairn::any_stage>;
+  auto const all = [&](int of) -> list {
+    list made;
+    if (of == 0) made.emplace_back(by_value{{0}}), made.emplace_back(in_place{{1}}), made.emplace_back(taped{{2}});
+    else if (of == 1) made.emplace_back(with_output{{0}}), made.emplace_back(taped_with_state{{{1}}});
+    else made.emplace_back(taped{{0}}), made.emplace_back(by_value{{1}});
+    if (of != 0) made.push_back(cairn::any_stage::taking<double, double, params>(generic));
+    return made;
+  };
+  auto const check = [&](auto const& seed) {
+    for (int const of : {0, 1, 2})
+      for (bool const records : {true, false}) {
+        auto stages = all(of);
+        params dp{7, 7, 7};
+        cairn::sweep_report report;
+        auto const bar =
+            cairn::chain_gradient(stages, 0.7, plan_of(3, records), seed, report, wrt{p0, dp},
+                                  cairn::sweep_options{.verify = cairn::replay_check::every_step});
+        CHECK(found{bar.template get<double>(), dp} == by_hand(3));
+        CHECK(report.step_calls == (records ? 3 : 9));
+      }
+  };
+  check(1.0);
+  check([](double, params const&, params&) { return 1.0; });
+  check([](double, params const&) { return 1.0; });
+  check([](double) { return 1.0; });
+  check([](cairn::stage_view x) { return x.get<double>() == 0 ? 0.0 : 1.0; });
+  check([](cairn::stage_view, params const&, params&) { return 1.0; });
+  list none;
+  params dp{7, 7, 7};
+  auto stages = all(0);
+  auto const seed = [](double) { return 1.0; };
+  auto const measured = cairn::chain_probe<std::chrono::steady_clock>(stages, 0.7, seed, wrt{p0, dp});
+  CHECK(measured.f.size() == 3);
+  CHECK(measured.self_contained_tape == false);
+  CHECK(dp == params{7, 7, 7});  // a probe adds to a copy
+  CHECK(cairn::chain_gradient(none, 0.7, plan_of(0, true), 2.0, wrt{p0, dp}).get<double>() == 2.0);
+  CHECK(dp == params{});
+}
+
+TEST_CASE("a stage of a run-time list that needs other parameters, or none are given, is refused before any stage") {
+  struct doubles {
+    [[nodiscard]] double forward(double x) const { return 2 * x; }
+    [[nodiscard]] double backward(double, double bar) const { return 2 * bar; }
+  };
+  int calls = 0;
+  struct other {
+    int* calls;
+    [[nodiscard]] double forward(double x, float) const { return ++*calls, x; }
+    [[nodiscard]] double backward(double, double bar, float, double&) const { return bar; }
+  };
+  std::vector<cairn::any_stage> stages;
+  stages.emplace_back(other{&calls});
+  stages.emplace_back(by_value{{1}});
+  params dp{};
+  auto const refused = ContainsSubstring("a stage takes parameters of a different type, or there are none");
+  CHECK_THROWS_WITH(cairn::chain_gradient(stages, 0.7, plan_of(2, true), 1.0, wrt{p0, dp}),
+                    refused && ContainsSubstring("stage = 0"));
+  CHECK_THROWS_WITH(cairn::chain_gradient(stages, 0.7, plan_of(2, true), 1.0), refused);
+  stages[0] = doubles{};
+  auto const plan = plan_of(2, true);
+  CHECK_THROWS_WITH(cairn::chain_gradient(stages, 0.7, plan, 1.0), refused && ContainsSubstring("stage = 1"));
+  float const q = 1;
+  double dq = 0;
+  CHECK_THROWS_WITH(cairn::chain_gradient(stages, 0.7, plan_of(2, true), 1.0, wrt{q, dq}), refused);
+  CHECK(calls == 0);
+  CHECK_THROWS_AS(static_cast<void>(stages[1].forward(cairn::stage_view{q})), cairn::invalid_call);
+  found right{1, {}};  // a stage without parameters among them
+  right.bar = 2 * pull(1.4, 1, p0[1], right.dp[1]);
+  CHECK(found{cairn::chain_gradient(stages, 0.7, plan_of(2, true), 1.0, wrt{p0, dp}).get<double>(), dp} == right);
+}
+
 TEST_CASE("a stage that takes no parameters, and seeds that take them") {
   struct doubles {
     [[nodiscard]] double forward(double x) const { return 2 * x; }
@@ -204,23 +282,29 @@ TEST_CASE("parameters of a chain that change are an error, and a stage that thro
     tick();
     return 1.0;
   };
-  auto const call = [&] {
-    p = p0, calls = 0;
-    return cairn::chain_gradient(std::tuple{one, one}, 0.7, plan_of(2, false), seed, wrt{p, dp});
-  };
-  double const right = call();
-  params const sum = dp;
-  int const all = calls;
-  CHECK(all == 8);
-  for (int k = 1; k <= all; ++k) {
-    change_at = k, throw_at = 0;
-    CHECK_THROWS_WITH(call(), ContainsSubstring("have changed"));
-    change_at = 0, throw_at = k;
-    CHECK_THROWS_AS(call(), std::string);
+  std::vector<cairn::any_stage> list;
+  list.emplace_back(one), list.emplace_back(one);
+  for (bool const at_run_time : {false, true}) {
+    auto const call = [&] {
+      p = p0, calls = 0;
+      auto const plan = plan_of(2, false);
+      if (at_run_time) return cairn::chain_gradient(list, 0.7, plan, seed, wrt{p, dp}).get<double>();
+      return cairn::chain_gradient(std::tuple{one, one}, 0.7, plan, seed, wrt{p, dp});
+    };
+    double const right = call();
+    params const sum = dp;
+    int const all = calls;
+    CHECK(all == 8);
+    for (int k = 1; k <= all; ++k) {
+      change_at = k, throw_at = 0;
+      CHECK_THROWS_WITH(call(), ContainsSubstring("have changed"));
+      change_at = 0, throw_at = k;
+      CHECK_THROWS_AS(call(), std::string);
+    }
+    change_at = throw_at = 0;
+    CHECK(call() == right);
+    CHECK(dp == sum);
   }
-  change_at = throw_at = 0;
-  CHECK(call() == right);
-  CHECK(dp == sum);
   // Seen at the seed, too: p is what it was again at the end.
   auto const restores = [&](double) {
     p = p0;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random loops of loops with jumps and hooks, all with parameters: the bits of the same loop with all states stored by
-// hand, also after a stop anywhere, in the same workspace or in another one.
+// Random loops of loops with jumps and hooks, and of steps that choose, all with parameters: the bits of the same loop
+// with all states stored by hand, also after a stop anywhere, in the same workspace or in another one.
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
 #include <cairn/cairn.hpp>
+#include <cairn/run/adaptive.hpp>
 #include <cairn/run/jumps.hpp>
 #include <cairn/run/nested.hpp>
 #include "support/catch.hpp"
@@ -130,20 +132,97 @@ found run(program const& of, int stop, bool elsewhere, int& calls) {
   return {bar, dp};
 }
 
-}  // namespace
+// Steps that choose how far they go, by x and p; the choice is not differentiated.
+double chosen(double x, params const& p) { return x > p[1] ? 0.5 : 0.25 + 0.01 * x; }
+void go(double& x, params const& p, double h) { x += h * std::sin(p[0] * x + p[1]); }
+void go_back(double x, double& bar, params const& p, params& dp, double h) {
+  double const c = bar * h * std::cos(p[0] * x + p[1]);
+  dp[0] += c * x;
+  dp[1] += c;
+  bar += c * p[0];
+}
+found by_hand_chosen(program const& of, step_index n) {
+  std::vector<double> x{of.start}, h;
+  for (step_index i = 0; i < n; ++i) {
+    h.push_back(chosen(x.back(), of.p));
+    x.push_back(x.back());
+    go(x.back(), of.p, h.back());
+  }
+  found sum{1, {}};
+  for (step_index i = n; i-- > 0;) go_back(x[std::size_t(i)], sum.bar, of.p, sum.dp, h[std::size_t(i)]);
+  return sum;
+}
+found run_chosen(program const& of, step_index n, int stop, bool, int& calls) {
+  calls = 0;
+  auto const tick = [&] {
+    if (++calls == stop) throw std::string{"stop"};
+  };
+  auto const choose = [&](double& x, params const& p, step_index) {
+    tick();
+    double const h = chosen(x, p);
+    go(x, p, h);
+    return h;
+  };
+  auto const again = [&](double& x, params const& p, step_index, double h) {
+    tick();
+    go(x, p, h);
+  };
+  cairn::adaptive loop{choose, again};
+  auto const pulls = loop.with_record([&](double x, double& bar, params const& p, params& dp, step_index, double h) {
+    tick();
+    go_back(x, bar, p, dp, h);
+  });
+  cairn::revolve const plan{n, of.slots};
+  auto work = cairn::workspace_for<double>(plan);
+  cairn::resume_point<double> noted{-1, 0.0};
+  params dp{7, 7}, noted_dp{};
+  auto const hook = cairn::hooked(pulls, [&](double, double& bar, params const&, params& sum, step_index i) {
+    noted = {i, bar};
+    noted_dp = sum;
+  });
+  auto first = loop.step();
+  try {
+    double const bar = cairn::gradient(first, of.start, plan, 1.0, hook, work, wrt{of.p, dp});
+    return {bar, dp};
+  } catch (std::string const&) {
+  }
+  auto second = loop.step(std::vector<double>(loop.records()));
+  if (noted.open < 0) {
+    double const bar = cairn::resume(second, of.start, plan, 1.0, hook, work, wrt{of.p, dp});
+    return {bar, dp};
+  }
+  auto const position = noted;
+  dp = noted_dp;
+  double const bar = cairn::resume(second, of.start, plan, position, hook, work, wrt{of.p, dp});
+  return {bar, dp};
+}
 
-TEST_CASE("random loops of parts with parameters have the bits of storing all, also after a stop") {
-  for (unsigned seed = 1; seed <= 150; ++seed) {
+/// Runs a program as it is, and stopped at four of its calls.
+template <class Run>
+void stopped(unsigned seed, found const& right, Run const& one) {
+  int calls = 0;
+  INFO("program " << seed);
+  CHECK(one(0, false, calls) == right);
+  int const all = calls;
+  for (int k = 0; k < 4; ++k) {
+    int const stop = 1 + int((seed * 7919u + unsigned(k) * 104729u) % unsigned(all));
+    CHECK(one(stop, k % 2 == 1, calls) == right);
+  }
+}
+void run_all(unsigned first, unsigned count) {
+  for (unsigned seed = first; seed < first + count; ++seed) {
     program const of = drawn(seed);
     if (of.outer == 0) continue;  // there is no step at which the jump would run
-    found const right = by_hand(of);
-    int calls = 0;
-    INFO("program " << seed);
-    CHECK(run(of, 0, false, calls) == right);
-    int const all = calls;
-    for (int k = 0; k < 4; ++k) {
-      int const stop = 1 + int((seed * 7919u + unsigned(k) * 104729u) % unsigned(all));
-      CHECK(run(of, stop, k % 2 == 1, calls) == right);
-    }
+    stopped(seed, by_hand(of), [&](auto&&... how) { return run(of, how...); });
+    step_index const n = of.outer * of.inner;
+    stopped(seed, by_hand_chosen(of, n), [&](auto&&... how) { return run_chosen(of, n, how...); });
   }
+}
+
+}  // namespace
+
+TEST_CASE("random loops of parts with parameters have the bits of storing all, also after a stop") { run_all(1, 150); }
+TEST_CASE("random loops of parts with parameters, as many as are asked for", "[.soak]") {
+  char const* const given = std::getenv("CAIRN_FUZZ_PROGRAMS");
+  run_all(1'000, given ? unsigned(std::strtoul(given, nullptr, 10)) : 100'000);
 }

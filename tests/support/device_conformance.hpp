@@ -34,6 +34,7 @@ void copies_follow_events(R& device, std::size_t numbers) {
     device.copy(first.data(), written, bytes, copy_kind::host_to_device, up.get());
     device.record(sent.get(), up.get());
     device.wait(round.get(), sent.get());
+    device.zero(second.data(), bytes, round.get());  // before the copy, which overwrites it
     device.copy(second.data(), first.data(), bytes, copy_kind::device_to_device, round.get());
     device.record(moved.get(), round.get());
     device.wait(down.get(), moved.get());
@@ -44,6 +45,10 @@ void copies_follow_events(R& device, std::size_t numbers) {
       while (!device.done(fetched.get())) {}
     for (std::uint32_t k = 0; k < numbers; ++k) wrong += read[k] == written[k] ? 0 : 1;
   }
+  device.zero(second.data(), bytes, down.get());
+  device.copy(back.data(), second.data(), bytes, copy_kind::device_to_host, down.get());
+  device.sync(down.get());
+  for (std::uint32_t k = 0; k < numbers; ++k) wrong += read[k] == 0 ? 0 : 1;
   CHECK(wrong == 0);
   for (auto const* const stream : {&up, &round, &down}) device.sync(stream->get());
 }
@@ -67,6 +72,7 @@ void edges_hold(R& device) {
   device.device_free(nullptr);
   device.pinned_free(nullptr);
   device.copy(nullptr, nullptr, 0, copy_kind::host_to_device, stream.get());
+  device.zero(nullptr, 0, stream.get());
   for (std::size_t const bytes : {std::size_t{1}, std::size_t{257}, std::size_t{100'000}}) {
     cairn::device_buffer<R> const memory{device, bytes};
     cairn::pinned_buffer<R> const pinned{device, bytes};

@@ -150,6 +150,9 @@ cudaError_t CUDARTAPI cudaMemcpyAsync(void*, void const*, std::size_t, cudaMemcp
   sim_cudart::now.direction = direction;
   return sim_cudart::now.call("cudaMemcpyAsync");
 }
+cudaError_t CUDARTAPI cudaMemsetAsync(void*, int value, std::size_t, cudaStream_t) {
+  return sim_cudart::now.call(value == 0 ? "cudaMemsetAsync" : "another value");
+}
 cudaError_t CUDARTAPI cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode mode) {
   sim_cudart::now.capture_mode = mode;
   return sim_cudart::now.call("cudaStreamBeginCapture");

@@ -24,9 +24,10 @@ enum class call {
   launch,
   begin_capture,
   end_capture,
-  launch_graph
+  launch_graph,
+  zero
 };
-inline constexpr std::size_t call_kinds = 14;
+inline constexpr std::size_t call_kinds = 15;
 
 /// How a call fails.
 enum class failure {

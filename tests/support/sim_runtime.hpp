@@ -45,6 +45,7 @@ struct counts {
   std::size_t streams_made = 0, events_made = 0, streams_alive = 0, events_alive = 0;
   std::size_t records = 0, waits = 0, syncs = 0, queries = 0, launches = 0, device_syncs = 0;
   std::size_t copies[3] = {}, bytes[3] = {};  ///< by `cairn::copy_kind`
+  std::size_t zeroed = 0;  ///< calls of zero
   std::size_t graphs_made = 0, graphs_alive = 0, nodes_captured = 0,
               replays = 0;                       ///< what replays run is not in the counts above
   std::size_t device_peak = 0, pinned_peak = 0;  ///< most bytes held at once
@@ -204,6 +205,18 @@ class runtime {
     if (!is_captured(in)) ++counts_.launches;
     timeline_.pass(options_.time.launch);
     put(in, accesses, std::move(work), engine::compute, cost < 0 ? options_.time.kernel : cost, true);
+  }
+
+  // What a cairn::zeroing_runtime does beside.
+  void zero(void* to, std::size_t bytes, stream in) {
+    begin(call::zero, "sim::zero");
+    need_alive(in, call::zero, "sim::zero");
+    if (bytes == 0) return;
+    need_in(to, bytes, place::device);
+    if (!is_captured(in)) ++counts_.zeroed;
+    timeline_.pass(options_.time.launch);
+    double const cost = options_.time.copy + options_.time.byte_within * double(bytes);
+    put(in, {writes(to, bytes)}, [=] { std::memset(to, 0, bytes); }, engine::compute, cost, true);
   }
 
   // What a cairn::checking_runtime does beside.
@@ -543,7 +556,8 @@ class runtime {
   std::uint64_t asked_in_vain_ = 0;
   int quiet_ = 0;
 };
-static_assert(cairn::capturing_runtime<runtime> && cairn::checking_runtime<runtime>);
+static_assert(cairn::capturing_runtime<runtime> && cairn::checking_runtime<runtime> &&
+              cairn::zeroing_runtime<runtime>);
 
 }  // namespace sim
 

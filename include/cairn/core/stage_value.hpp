@@ -67,6 +67,8 @@ class stage_view {
   }
   /// Whether it refers to anything.
   [[nodiscard]] bool has_value() const noexcept { return type_ != nullptr; }
+  /// What is known of the type; null if it refers to nothing.
+  [[nodiscard]] detail::type_mark type() const noexcept { return type_; }
   /// Visits its runs of bytes as `event::each_buffer` does; returns false if they are not known.
   bool visit(event::sink sink, void* context) const { return type_ != nullptr && type_->visit(value_, sink, context); }
   /// A hash of all of its value, by which a replay check compares; 0 if that is not known.

@@ -59,6 +59,11 @@ std::vector<one_call> const calls = {
        char a = 0, b = 0;
        on.copy(&a, &b, 1, copy_kind::device_to_device, nullptr);
      }},
+    {"cudaMemsetAsync", "zero",
+     [](auto& on) {
+       char a = 0;
+       on.zero(&a, 1, nullptr);
+     }},
     {"cudaMemGetInfo", "free_bytes", [](auto& on) { static_cast<void>(on.free_bytes()); }},
 };
 
@@ -261,6 +266,7 @@ TEST_CASE("copies go where they say, and none of no bytes is made", "[adapt][cud
   CHECK(library.direction == cudaMemcpyHostToDevice);
   auto const before = library.calls.size();
   device.copy(nullptr, nullptr, 0, copy_kind::host_to_device, nullptr);
+  device.zero(nullptr, 0, nullptr);
   CHECK(device.device_alloc(0) == nullptr);
   CHECK(device.pinned_alloc(0) == nullptr);
   CHECK(library.calls.size() == before);

@@ -6,7 +6,9 @@
 #include <functional>
 #include <memory>
 #include <stdexcept>
+#include <cairn/adapt/cuda/sweep.hpp>
 #include "adapt/mpi/ranks.hpp"
+#include "support/sim_states.hpp"
 
 namespace {
 
@@ -81,6 +83,55 @@ void parameters_are_arguments() {
   cairn::sweep_report report;
   claim(cairn::gradient(step, h.x0, plan, h.seed, adjoint, cairn::wrt{p, dp}, report, with) == all && other == dp);
   claim(report.steps == steps && report.state_bytes > 0);
+}
+
+void an_objective_is_differentiated_together() {
+  heat const h;
+  collective const with{MPI_COMM_WORLD};
+  cairn::revolve const plan{steps, 3};
+  auto const value = [](state const& x) { return x[0] * x[0]; };
+  auto const objective = cairn::at_every(5, value, [](state const& x, state& bar) { bar[0] += 2 * x[0]; });
+  cairn::model const model{h.forward(), h.backward()};
+  auto const right = cairn::differentiate(model, h.x0, cairn::store_all(steps), objective);
+  auto const found = cairn::differentiate(model, h.x0, plan, objective, with.every(2));
+  claim(found.value == right.value && found.state == right.state && found.value > 0);
+}
+
+void a_device_sweeps_together() {
+  using field = sim::state<sim_runtime>;
+  heat const h;
+  collective const with{MPI_COMM_WORLD};
+  sim_runtime device;
+  auto const in = device.make_stream();
+  {
+    cairn::revolve const plan{steps, 3};
+    field bar{device, {4}};
+    sim::loop<sim_runtime> loop{device};
+    cairn::device_sweep<sim_runtime, field> sweep{device, in, cairn::device_capacity_for(plan),
+                                                  [&] { return field{device, {4}}; }};
+    cairn::sweep_report report;
+    sweep.gradient(loop.step(), loop.start(), plan, loop.seed(), loop.adjoint(), bar, report, with.every(3));
+    device.sync(in);
+    claim(sim::numbers_of(device, bar) == sim::gradient_by_hand({4}, steps) && report.steps == steps);
+    auto const wrong = thrown_by([&] {
+      auto const run = loop.step();
+      auto const fails = [&](field const& x, field& x1, step_index i, sim_runtime::stream to) {
+        if (i == 7 && h.rank == h.size - 1) throw std::runtime_error{"no step"};
+        run(x, x1, i, to);
+      };
+      sweep.gradient(fails, loop.start(), plan, loop.seed(), loop.adjoint(), bar, with);
+    });
+    claim(alike(wrong.text) && wrong.any && wrong.rank == h.size - 1, wrong.text);
+    auto const other = thrown_by([&] {
+      cairn::revolve const own{steps, h.rank == 0 ? 3 : 2};
+      sweep.gradient(loop.step(), loop.start(), own, loop.seed(), loop.adjoint(), bar, with);
+    });
+    bool const refused = other.any && other.cause == collective_cause::other_plan;
+    claim(h.size == 1 ? !other.any : refused, other.text);
+    device.sync(in);
+  }
+  device.destroy(in);
+  claim(device.faults() == 0);
 }
 
 void runs_are_reversed_together() {
@@ -431,7 +482,8 @@ void the_users_communicator_is_left_alone() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return ranks::run(argc, argv, a_collective_changes_no_bit, parameters_are_arguments, runs_are_reversed_together,
+  return ranks::run(argc, argv, a_collective_changes_no_bit, parameters_are_arguments,
+                    an_objective_is_differentiated_together, a_device_sweeps_together, runs_are_reversed_together,
                     one_rank_decides_how_long_a_loop_is, any_rank_chooses,
                     another_plan_is_refused_before_the_first_step, an_exception_anywhere_is_the_same_error_on_all,
                     ranks_that_meet_between_actions_stop_early, a_stop_request_ends_communicating_steps_at_one_action,

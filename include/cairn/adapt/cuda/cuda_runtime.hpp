@@ -165,6 +165,12 @@ class cuda_runtime {
     call("cairn::cuda_runtime::copy", [&] { return cudaMemcpyAsync(to, from, bytes, direction, in); });
   }
 
+  /// See `zeroing_runtime`.   \throws device_error
+  void zero(void* to, std::size_t bytes, stream in) const {
+    if (bytes == 0) return;
+    call("cairn::cuda_runtime::zero", [&] { return cudaMemsetAsync(to, 0, bytes, in); });
+  }
+
   /// See `checking_runtime`. Forgets the error that it reports: cudaGetLastError() then returns cudaSuccess. Cost:
   /// nanoseconds
   /// \throws device_error, out_of_memory
@@ -244,6 +250,6 @@ class cuda_runtime {
   int device_ = 0;
   unsigned pinning_threads_ = 0;  ///< 0: the driver does it
 };
-static_assert(capturing_runtime<cuda_runtime> && checking_runtime<cuda_runtime>);
+static_assert(capturing_runtime<cuda_runtime> && checking_runtime<cuda_runtime> && zeroing_runtime<cuda_runtime>);
 
 }  // namespace cairn

@@ -15,6 +15,7 @@
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/workload.hpp>
+#include <cairn/core/wrt.hpp>
 #include <cairn/run/detail/timings.hpp>
 
 namespace cairn {
@@ -235,6 +236,29 @@ template <class Clock = std::chrono::steady_clock, device_runtime Runtime, class
                                             std::remove_reference_t<Adjoint>, Bar>())
     return {};
   else return detail::probed_on_device<Clock>(runtime, stream, make, step, start, steps, seed, adjoint, bar, bar_bytes);
+}
+/// The same for a loop with parameters, given as to `device_sweep::gradient`; leaves zeros in dp.
+template <class Clock = std::chrono::steady_clock, device_runtime Runtime, class Make, class Step, class Start,
+          class Seed, class Adjoint, class Bar, class Params, class DP>
+[[nodiscard]] workload device_probe(Runtime& runtime, typename Runtime::stream stream, Make&& make, Step&& step,
+                                    Start&& start, step_index steps, Seed&& seed, Adjoint&& adjoint, Bar& bar,
+                                    wrt<Params, DP> by) {
+  using State = detail::probed_state<Make>;
+  using Stream = typename Runtime::stream;
+  if constexpr (!detail::check_device_params<Runtime, wrt<Params, DP>>()) return {};
+  else if constexpr (!detail::check_device_sweep<State, Stream, std::remove_reference_t<Step>,
+                                                 std::remove_reference_t<Start>, detail::no_plan,
+                                                 std::remove_reference_t<Seed>, std::remove_reference_t<Adjoint>, Bar,
+                                                 wrt<Params, DP>>())
+    return {};
+  else {
+    auto const found = detail::device_functions<State, Stream, Bar, wrt<Params, DP>>::bound(
+        by, step, seed, adjoint, [&](auto& runs, auto& ends, auto& pulls) {
+          return device_probe<Clock>(runtime, stream, make, runs, start, steps, ends, pulls, bar);
+        });
+    detail::zero_on_device(runtime, by.dp, stream);
+    return found;
+  }
 }
 
 }  // namespace cairn

@@ -70,6 +70,14 @@ concept device_runtime = std::copyable<typename Runtime::stream> && std::copyabl
 template <class Runtime>
 concept checking_runtime = device_runtime<Runtime> && requires(Runtime& runtime) { runtime.check(); };
 
+/// A device that can set memory to zero. Optional: the gradient of `wrt{p, dp}` needs it.
+/// - `zero(to, n, s)`: puts into `s` that the `n` bytes of device memory at `to` become 0. Does nothing for `n` = 0
+template <class Runtime>
+concept zeroing_runtime = device_runtime<Runtime> &&
+    requires(Runtime& runtime, typename Runtime::stream stream, void* to, std::size_t bytes) {
+      runtime.zero(to, bytes, stream);
+    };
+
 /// A device whose streams can be captured into graphs. A *graph* is a handle like the others.
 /// - `begin_capture(s)`: everything put into `s` from now on, and into streams that wait for an event of it, is
 ///   recorded and does not run

@@ -22,8 +22,10 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/replay_check.hpp>
+#include <cairn/core/wrt.hpp>
 #include <cairn/run/detail/execute.hpp>
 #include <cairn/run/detail/one_of.hpp>
+#include <cairn/run/sweep_report.hpp>
 #include <cairn/run/workspace.hpp>
 #include <cairn/store/store.hpp>
 
@@ -61,11 +63,7 @@ class device_sweep {
   template <class Make>
   device_sweep(Runtime& runtime, stream compute, device_capacity capacity, Make make, sweep_options options)
       : device_sweep{runtime, compute, checked(capacity), false, make} {
-    constexpr bool told = detail::can_hash<true, State>();
-    static_assert(told,
-                  "cairn: the replay check cannot determine which bytes of this state on a device are padding; give it "
-                  "a member visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
-    options_ = options;
+    if constexpr (check_replays<true>()) options_ = options;
   }
   /// The same with less capacity if memory runs out; the memory of one frame is then left free. `capacity()` returns
   /// what was allocated.
@@ -92,74 +90,151 @@ class device_sweep {
   ///   the final state x
   /// \param adjoint  `adjoint(x, bar, i, stream)`: bar belongs to state i+1 before the call and to state i after it
   ///   \param bar  of any type
-  /// \param last  an observer, called with an `event` around every action when it is put into streams; it sees no bytes of
-  ///   states
+  /// \param last  in any order, each kind at most once: an observer, called with an `event` around every action when
+  ///   it is put into streams; it sees no bytes of states; `sweep_options` instead of those of the sweep; a
+  ///   `sweep_report`, filled in before the call returns: its bytes are those of the frames that the plan needs, and of
+  ///   those that were made; `wrt{p, dp}`: then step and adjoint take p, and adjoint and seed dp, too, before i and the
+  ///   stream. p is a value of the host, hashed while the sweep is put into streams, and may change when the call
+  ///   returns; dp lies in device memory, which is set to zero in the stream; a `collective` of the adapter for MPI:
+  ///   then all ranks run the sweep together
   /// \throws invalid_plan, invalid_schedule   before any step   \throws reentrancy_error   \throws nondeterminism_error
-  ///   by a replay check
+  ///   by a replay check   \throws invalid_call   if the parameters of a `wrt` change
   /// \throws device_error and whatever the functions throw, unchanged, after all streams are done; the sweep can be
   ///   used again. If the runtime is a `checking_runtime`, a failed launch in a function is a device_error, too, which
   ///   names function and step
   template <class Step, class Start, class Plan, class Seed, class Adjoint, class Bar, class... Last>
   void gradient(Step&& step, Start&& start, Plan const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar,
                 Last&&... last) {
-    constexpr bool known = sizeof...(Last) < 2 && (detail::observes<Last> && ...);
-    static_assert(known,
-                  "cairn: what follows the bar of a device sweep may be one observer; options are given to the sweep "
-                  "when it is made, and parameters are captured by its functions");
-    no_observer nobody;
-    auto& observer = detail::one_of<(detail::observes<Last>)...>(nobody, last...);
-    using StepF = std::remove_reference_t<Step>;
-    using SeedF = std::remove_reference_t<Seed>;
-    using AdjointF = std::remove_reference_t<Adjoint>;
-    if constexpr (known && detail::check_device_sweep<State, stream, StepF, std::remove_reference_t<Start>, Plan, SeedF,
-                                                      AdjointF, Bar>()) {
-      static constexpr step_form form = detail::device_step_form<StepF, State, stream>();
-      detail::in_use const mark{busy_, who};
-      check_capacity(plan, form);
-      detail::check_earlier_launches(states_.runtime(), who);
-      begin(plan);
-      try {
-        start_from(start, initial_is_free(plan));
-        cursor_of<Plan> cursor = plan.walk();
-        detail::host_loads<cursor_of<Plan>> ahead{plan.walk(), {form, initial_is_free(plan)}, capacity().frames};
-        device_states<form, cursor_of<Plan>, StepF, SeedF, AdjointF, Bar> sweep{*this, ahead, step, seed, adjoint, bar};
-        detail::sweep_status status;
-        while (detail::execute(cursor, sweep, step, sweep, observer, status) != detail::stop_reason::done) {
-        }
-        states_.join();
-      } catch (...) {
-        states_.settle();
-        throw;
+    if constexpr (detail::together<Last...>) {
+      if constexpr (detail::check_together<true, false, Last...>()) {
+        auto const run = [&](auto const&, auto&&... given) {
+          gradient(step, start, plan, seed, adjoint, bar, std::forward<decltype(given)>(given)...);
+          return true;
+        };
+        detail::by_ranks(who, plan, run, std::forward<Last>(last)...);
+      }
+    } else {
+      detail::no_wrt none;
+      auto& by = detail::one_of<detail::is_wrt<Last>...>(none, last...);
+      using Wrt = std::remove_cvref_t<decltype(by)>;
+      constexpr bool right = check_last<Last...>() && check_replays<(detail::is_options<Last> || ...)>() &&
+                             detail::check_device_params<Runtime, Wrt>();
+      if constexpr (right && detail::check_device_sweep<State, stream, std::remove_reference_t<Step>,
+                                                        std::remove_reference_t<Start>, Plan,
+                                                        std::remove_reference_t<Seed>,
+                                                        std::remove_reference_t<Adjoint>, Bar, Wrt>()) {
+        no_observer nobody;
+        auto& observer = detail::one_of<(is_observer<Last>)...>(nobody, last...);
+        sweep_options const options = detail::one_of<detail::is_options<Last>...>(options_, last...);
+        detail::device_functions<State, stream, Bar, Wrt>::bound(
+            by, step, seed, adjoint, [&](auto& runs, auto& ends, auto& pulls) {
+              if constexpr (!(detail::is_report<Last> || ... || false))
+                sweep_once(runs, start, plan, ends, pulls, bar, observer, options, by);
+              else {
+                sweep_report unasked;
+                sweep_report& report = detail::one_of<detail::is_report<Last>...>(unasked, last...);
+                report = {};
+                detail::reporting<decltype(observer)> counts{observer, report};
+                auto const needed = sweep_once(runs, start, plan, ends, pulls, bar, counts, options, by);
+                report.predicted_bytes = wide(needed) * wide(frame_bytes());
+                counts.ends(plan.steps(), plan.slots(), counts.runs());
+              }
+            });
       }
     }
   }
 
-  /// Captures the whole of `gradient(step, start, plan, seed, adjoint, bar)` into a graph. It runs only when the graph
-  /// is launched, any number of times, each time at the cost of one call. The functions are called once, here, and
-  /// their work on the host is not repeated; see `device_graph`, and `graph_pays` for when this pays. Provide new input
-  /// in the state `start`, or in the memory from which the function `start` copies. Sweep and `bar` must outlive the
-  /// graph, whose launches may alternate with sweeps that are not captured and with other graphs of the same sweep.
+  /// Captures the whole of `gradient(step, start, plan, seed, adjoint, bar, last...)` into a graph. It runs only when
+  /// the graph is launched, any number of times, each time at the cost of one call. The functions are called once,
+  /// here, and their work on the host is not repeated; see `device_graph`, and `graph_pays` for when this pays. Provide
+  /// new input in the state `start`, or in the memory from which the function `start` copies. Sweep and `bar` must
+  /// outlive the graph, whose launches may alternate with sweeps that are not captured and with other graphs of the same
+  /// sweep.   \param last  as for `gradient`, without `wrt` and replay checks
   /// \throws invalid_plan, invalid_schedule, reentrancy_error   as `gradient`   \throws invalid_call   for a sweep with
   ///   a replay check
   /// \throws device_error   for a function that cannot be captured, and if `compute` is the legacy default stream; the
   ///   sweep can be used again
-  template <class Step, class Start, class Plan, class Seed, class Adjoint, class Bar>
-  [[nodiscard]] auto capture(Step&& step, Start&& start, Plan const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar) {
+  template <class Step, class Start, class Plan, class Seed, class Adjoint, class Bar, class... Last>
+  [[nodiscard]] auto capture(Step&& step, Start&& start, Plan const& plan, Seed&& seed, Adjoint&& adjoint, Bar& bar,
+                             Last&&... last) {
     constexpr bool captures = capturing_runtime<Runtime>;
+    constexpr bool repeats = !(detail::is_wrt<Last> || ... || false);
     static_assert(captures,
                   "cairn: this runtime captures no graphs: it must be a cairn::capturing_runtime");
-    if (options_.verify != replay_check::off)
+    static_assert(repeats,
+                  "cairn: a captured graph would keep the values that p has now, whatever it is at a launch; let the "
+                  "functions capture parameters in device memory, and set their gradient to zero in the seed");
+    if (detail::one_of<detail::is_options<Last>...>(options_, last...).verify != replay_check::off)
       throw invalid_call{"cairn::device_sweep::capture",
                          "a replay check lets the host wait, which a captured stream does not allow",
                          {},
                          "check with gradient, and capture with a sweep that has no replay check"};
-    if constexpr (captures)
+    if constexpr (captures && repeats)
       return device_graph<Runtime>{states_.runtime(), states_.compute(),
-                             [&](stream) { gradient(step, start, plan, seed, adjoint, bar); }};
+                             [&](stream) { gradient(step, start, plan, seed, adjoint, bar, last...); }};
   }
 
  private:
   static constexpr char const* who = "cairn::device_sweep";
+  template <class T>
+  static constexpr bool is_observer =
+      !detail::is_wrt<T> && !detail::is_options<T> && !detail::is_report<T> && detail::observes<T>;
+
+  /// The error messages for what follows bar.
+  template <class... Last>
+  [[nodiscard]] static consteval bool check_last() {
+    constexpr bool known = ((detail::is_wrt<Last> || detail::is_options<Last> || detail::is_report<Last> ||
+                             is_observer<Last>) && ... && true);
+    constexpr bool once = detail::at_most_one<detail::is_wrt<Last>...> && detail::at_most_one<is_observer<Last>...> &&
+                          detail::at_most_one<detail::is_options<Last>...> &&
+                          detail::at_most_one<detail::is_report<Last>...>;
+    static_assert(known,
+                  "cairn: what follows the bar of a device sweep may be, in any order, an observer, "
+                  "cairn::sweep_options, cairn::wrt{p, dp} and a cairn::sweep_report variable; one argument is none of "
+                  "these");
+    static_assert(once, "cairn: two arguments of the same kind follow; give each kind once");
+    return known && once;
+  }
+  template <bool Asked>
+  [[nodiscard]] static consteval bool check_replays() {
+    constexpr bool told = !Asked || detail::can_hash<true, State>();
+    static_assert(told,
+                  "cairn: the replay check cannot determine which bytes of this state on a device are padding; give it "
+                  "a member visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
+    return told;
+  }
+  /// One sweep, whose arguments have been checked. Returns how many frames the plan needs.
+  template <class Step, class Start, class Plan, class Seed, class Adjoint, class Bar, class Observer, class Wrt>
+  slot_index sweep_once(Step& step, Start& start, Plan const& plan, Seed& seed, Adjoint& adjoint, Bar& bar,
+                        Observer& observer, sweep_options options, [[maybe_unused]] Wrt& by) {
+    static constexpr step_form form = detail::device_step_form<Step, State, stream>();
+    detail::in_use const mark{busy_, who};
+    slot_index const needed = check_capacity(plan, form, options);
+    detail::check_earlier_launches(states_.runtime(), who);
+    detail::kept_wrt<std::remove_const_t<Wrt>> const watch{by};
+    begin(plan, options);
+    try {
+      if constexpr (detail::is_wrt<Wrt>) detail::zero_on_device(states_.runtime(), by.dp, states_.compute());
+      start_from(start, initial_is_free(plan));
+      cursor_of<Plan> cursor = plan.walk();
+      detail::host_loads<cursor_of<Plan>> ahead{plan.walk(), {form, initial_is_free(plan)}, capacity().frames};
+      auto ends = [&](State const& x, Bar& into, stream in) {
+        watch.check(who);
+        seed(x, into, in);
+      };
+      device_states<form, cursor_of<Plan>, Step, decltype(ends), Adjoint, Bar> sweep{*this, ahead, step, ends, adjoint,
+                                                                                     bar};
+      detail::sweep_status status;
+      while (detail::execute(cursor, sweep, step, sweep, observer, status) != detail::stop_reason::done) {
+      }
+      watch.check(who);
+      states_.join();
+    } catch (...) {
+      states_.settle();
+      throw;
+    }
+    return needed;
+  }
 
   template <class Make>
   device_sweep(Runtime& runtime, stream compute, device_capacity capacity, bool or_less, Make& make)
@@ -173,14 +248,15 @@ class device_sweep {
                          "ask cairn::device_capacity_for"};
     return capacity;
   }
+  /// Returns how many frames the plan needs.
   template <class Plan>
-  void check_capacity(Plan const& plan, step_form form) {
+  slot_index check_capacity(Plan const& plan, step_form form, sweep_options options) {
     if (plan.leaf() > 1)
       throw invalid_plan{who,
                          "the plan reverses several steps at once, but the adjoint takes one",
                          {{"leaf", plan.leaf()}},
                          "use a plan with leaf 1"};
-    auto const needed = detail::device_needs_of<device_capacity>(who, plan, form, options_, filled_);
+    auto const needed = detail::device_needs_of<device_capacity>(who, plan, form, options, filled_);
     device_capacity const made = capacity();
     if (needed.frames > made.frames)
       throw invalid_plan{who,
@@ -192,12 +268,13 @@ class device_sweep {
                          "the plan needs more host slots than were pinned",
                          {{"host slots", made.host_slots}, {"needed", needed.host_slots}},
                          "pin more, or use a plan with fewer slots on the host"};
+    return needed.frames;
   }
   template <class Plan>
-  void begin(Plan const& plan) {
+  void begin(Plan const& plan, sweep_options options) {
     states_.begin(plan.slots());
     turned_ = false;
-    replay_.begin(options_.verify, plan.steps(), plan.slots());
+    replay_.begin(options.verify, plan.steps(), plan.slots());
   }
   template <class Start>
   void start_from(Start& start, bool stands_apart) {

@@ -55,8 +55,8 @@ struct ranks_together;
 }  // namespace detail
 
 /// The ranks of a communicator that run a sweep together: one of the last arguments of `gradient`, `differentiate`,
-/// `checkpointed_loop`, `checkpointed_while`, `chain_gradient` and `graph_gradient`, as in `gradient(step, x0, plan,
-/// seed, adjoint, collective{comm})`. All ranks make the call. Then
+/// `checkpointed_loop`, `checkpointed_while`, `chain_gradient`, `graph_gradient` and of a `device_sweep`, as in
+/// `gradient(step, x0, plan, seed, adjoint, collective{comm})`. All ranks make the call. Then
 /// - plans are compared before the first step,
 /// - an exception on one rank ends the sweep on all ranks, with a `collective_error` that names rank and cause.
 ///

@@ -42,7 +42,10 @@ struct reads_before<Fn, arguments<Before...>, ParamsGiven, Sum...> {
   template <class... Index>
   static constexpr bool before = [] {
     constexpr std::size_t place = sizeof...(Before);
-    if constexpr (generic_by_value<Fn, place, Before..., ParamsGiven, Sum..., Index...>) return false;
+    if constexpr (sizeof...(Sum) > 0 &&
+                  mutable_takes_auto<std::remove_cv_t<Fn>, place + 1, Before..., ParamsGiven, Sum..., Index...>())
+      return false;
+    else if constexpr (generic_by_value<Fn, place, Before..., ParamsGiven, Sum..., Index...>) return false;
     else if constexpr (sizeof...(Sum) == 0) return calls<Fn, Before..., ParamsGiven, Index...>;
     else if constexpr (generic_by_value<Fn, place + 1, Before..., ParamsGiven, Sum..., Index...>) return false;
     else return calls<Fn, Before..., ParamsGiven, Sum..., Index...>;

@@ -71,18 +71,54 @@ inline constexpr bool rival_takes_other<Fn, Place, arguments<Args...>, std::inde
                                         std::conditional_t<std::is_lvalue_reference_v<Args>,
                                                            std::remove_cvref_t<Args> const volatile&, Args>>...>,
            std::conditional_t<Number == Place, any_other, Args>...>() == contest::rival;
-template <class Fn, std::size_t Place, class List, class Numbers> inline constexpr bool hides_others = false;
-template <class Fn, std::size_t Place, class... Args, std::size_t... Number>
-inline constexpr bool hides_others<Fn, Place, arguments<Args...>, std::index_sequence<Number...>> =
-    ((Number >= Place || takes_by_value<Fn, Number, arguments<Args...>>) && ...);
+template <class Fn, class List, class Numbers> inline constexpr bool hides_others = false;
+template <class Fn, class... Args, std::size_t... Number>
+inline constexpr bool hides_others<Fn, arguments<Args...>, std::index_sequence<Number...>> =
+    (takes_by_value<Fn, Number, arguments<Args...>> && ...);
 /// A generic f that takes argument `Place` as `auto` by value, and not as a type of its own. It counts as such, too, if
 /// it takes all arguments before that by value, because that hides the difference.
 template <class Fn, std::size_t Place, class... Args>
 inline constexpr bool takes_auto =
-    hides_others<Fn, Place, arguments<Args...>, std::index_sequence_for<Args...>> ||
+    hides_others<Fn, arguments<Args...>, std::make_index_sequence<Place>> ||
     !rival_takes_other<std::remove_cv_t<Fn>, Place, arguments<Args...>, std::index_sequence_for<Args...>>;
+/// A rival of a mutable lambda f, which is as good for every argument. It is more special than any f where it takes
+/// `other_of`, and less where it takes the first and the last arguments, so that they tie if f takes anything there.
+template <class T> struct other_of {};
+template <class... Between> struct rival_of_mutable {
+  template <class First, class T, class... Last> rival_won operator()(First&&, Between..., other_of<T>&&, Last&&...);
+};
+template <class Fn, class Rival> struct beside : Fn, Rival {
+  using Fn::operator();
+  using Rival::operator();
+};
+/// What follows `Place` is given as const, and so is what comes before it, if this is asked for.
+template <class Fn, std::size_t Place, bool Const, class... Args, std::size_t... Number, std::size_t... Between>
+[[nodiscard]] consteval bool ties(arguments<Args...>, std::index_sequence<Number...>,
+                                  std::index_sequence<Between...>) {
+  using given = arguments<std::conditional_t<
+      Number == Place, other_of<int>,
+      std::conditional_t<Number < Place && !Const, Args, std::remove_cvref_t<Args> const&>>...>;
+  using rival = rival_of_mutable<typename type_at<Between + 1, given>::type...>;
+  return winner<beside<Fn, rival>, typename type_at<Number, given>::type...>() == contest::tie;
+}
+/// Whether a generic mutable f takes by value whatever comes as argument `Place`. Its body is not compiled, unless it
+/// takes `auto&&` there.
+template <class Fn, std::size_t Place, class... Args>
+[[nodiscard]] consteval bool mutable_takes_auto() {
+  if constexpr (!generic<Fn>) return false;
+  else {
+    constexpr auto numbers = std::index_sequence_for<Args...>{};
+    constexpr auto between = std::make_index_sequence<Place - 1>{};
+    if constexpr (ties<Fn, Place, false>(arguments<Args...>{}, numbers, between) ||
+                  ties<Fn, Place, true>(arguments<Args...>{}, numbers, between))
+      return takes_by_value<Fn, Place, arguments<Args...>>;
+    else return false;
+  }
+}
 template <class Fn, std::size_t Place, class... Args>
 concept generic_by_value =
-    generic<std::remove_cv_t<Fn>> && takes_by_value<Fn, Place, arguments<Args...>> && takes_auto<Fn, Place, Args...>;
+    generic<std::remove_cv_t<Fn>> &&
+    (mutable_takes_auto<std::remove_cv_t<Fn>, Place, Args...>() ||
+     (takes_by_value<Fn, Place, arguments<Args...>> && takes_auto<Fn, Place, Args...>));
 
 }  // namespace cairn::detail

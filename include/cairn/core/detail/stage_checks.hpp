@@ -81,9 +81,9 @@ template <stage_fault Found>
                 "cairn::sweep_failure variable, cairn::sweep_options, cairn::wrt{p, dp} and a cairn::sweep_report "
                 "variable; one argument is none of these");
   static_assert(Found != twice, "cairn: two arguments of the same kind follow the seed; give each kind once");
-  static_assert(Found != any_params,
-                "cairn: a cairn::any_stage takes no parameters of cairn::wrt; use a std::tuple or a std::vector of "
-                "stages, or let the stages inside keep their parameters");
+  static_assert(Found != dropped,
+                "cairn: the forward of a stage takes p, but its backward takes no dp, and its part of the gradient "
+                "would be missing; let backward take p and `auto& dp` after bar, even if it adds nothing");
   static_assert(Found != store,
                 "cairn: this store cannot load the states of these stages: it needs `load(where, i)`, or "
                 "`load<State>(where, i)` if they are of several types");

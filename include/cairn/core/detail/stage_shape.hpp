@@ -34,7 +34,7 @@ enum class stage_fault : std::uint8_t {
   seed_view,     ///< the seed returns something that does not own its data
   seed_whole,    ///< the seed returns a whole number for a state of floating-point numbers
   seed_shares,   ///< a copy of the seed's result would share data with it
-  any_params,    ///< any_stage with parameters
+  dropped,       ///< forward or record takes the parameters, backward does not
   extra,         ///< an argument that is not an observer, a store, a failure, options, parameters or a report
   twice,         ///< two arguments of the same kind
   store,         ///< the store cannot load these states
@@ -50,6 +50,7 @@ struct stage_shape {
   bool needs_output = false;   ///< backward takes y; only without a tape
   bool gives_adjoint = false;  ///< backward returns the new bar; otherwise it changes the old one
   bool moves_adjoint = false;  ///< backward may take the old bar as an rvalue
+  bool adds = false;           ///< backward takes the gradient with respect to parameters
 };
 
 /// Has a member `record` that is neither overloaded nor a template, like the members of `taped_stage`.
@@ -141,6 +142,8 @@ struct backward_read<Stage, Bar, stage_arguments<Before...>, stage_arguments<Ind
     using Result = decltype(backward_result<Stage>(with<Old>{}));
     found.gives_adjoint = !std::is_void_v<Result>;
     found.moves_adjoint = std::is_rvalue_reference_v<Old>;
+    if constexpr (requires { Stage::template backward_takes<Before..., Old, Index...>; })
+      found.adds = Stage::template backward_takes<Before..., Old, Index...>;
     found.wrong = std::is_void_v<Result> || standalone<Result> ? stage_fault::none : stage_fault::adjoint;
     if constexpr (cuts_one()) found.wrong = stage_fault::narrow;
     else if constexpr (!std::is_void_v<Result> && std::is_lvalue_reference_v<Old>) found.wrong = stage_fault::both;
@@ -197,6 +200,16 @@ template <class Stage, class State, class Bar, class... Index>
   else if constexpr (with_output::fits) return with_output::get({.needs_output = true});
   else return stage_read<Bar>{{.wrong = stage_fault::backward}};
 }
+/// A stage whose forward or record takes the parameters of the chain, but whose backward does not, would lose its part
+/// of their gradient.
+template <class Stage, class Read, class... Args>
+[[nodiscard]] consteval Read with_gradient_kept(Read found, stage_arguments<Args...>) {
+  if constexpr (requires { Stage::template forward_takes<Args...>; })
+    if (found.shape.wrong == stage_fault::none && !found.shape.adds &&
+        (Stage::template forward_takes<Args...> || Stage::template record_takes<Args...>))
+      found.shape.wrong = stage_fault::dropped;
+  return found;
+}
 /// Reads a whole stage. `Index...` is `step_index const&` for stages with a number.
 template <class Stage, class State, class Bar, class... Index>
 [[nodiscard]] consteval auto read_stage() {
@@ -206,9 +219,10 @@ template <class Stage, class State, class Bar, class... Index>
   if constexpr (!std::is_class_v<Stage> || std::is_same_v<next, no_result>) return fault(stage_fault::forward);
   else if constexpr (!standalone<next>) return fault(stage_fault::state);
   else if constexpr (cuts_state<Stage, State, Index...>) return fault(stage_fault::narrow);
-  else if constexpr (runs_record<Stage, all>) return read_taped<Stage, State, Bar, Index...>();
+  else if constexpr (runs_record<Stage, all>)
+    return with_gradient_kept<Stage>(read_taped<Stage, State, Bar, Index...>(), all{});
   else if constexpr (names_record<Stage>) return fault(stage_fault::tape);
-  else return read_untaped<Stage, State, Bar, Index...>();
+  else return with_gradient_kept<Stage>(read_untaped<Stage, State, Bar, Index...>(), all{});
 }
 
 /// The form of a stage with states State before it and adjoints Bar after it.

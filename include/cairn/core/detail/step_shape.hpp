@@ -134,56 +134,12 @@ template <class Fn, class State, class... Params, class... Index>
   else return {step_form::out_of_place, indexed, false, fault::none};
 }
 
-/// Rivals of a mutable lambda, which is no worse than a rival in any argument. Each is a template that ties with an f
-/// of the same shape: x, or x and the index, of their own types or generic, and a parameter by value, of any type, where p
-/// comes. The last parameter tells their signatures apart; g++ needs them in a base of their own.
-struct unnamed {};
-template <class State> struct rival_of_x {
-  template <class Second> rival_won operator()(State&, Second, unnamed = {});
-};
-struct rival_of_any_x {
-  template <class First, class Second> rival_won operator()(First&, Second, unnamed = {});
-};
-template <class State> struct rival_of_x_and_i {
-  template <class Second> rival_won operator()(State&, Second, step_index, unnamed = {});
-};
-struct rival_of_any_x_and_i {
-  template <class First, class Second> rival_won operator()(First&, Second, step_index, unnamed = {});
-};
-struct rival_of_any {
-  template <class First, class Second, class Third> rival_won operator()(First&, Second, Third, unnamed = {});
-};
-template <class Fn, class Rival> struct beside : Fn, Rival {
-  using Fn::operator();
-  using Rival::operator();
-};
-/// Whether a generic f that takes by value what comes where p does takes anything there, `auto`, if f is not const. A
-/// rival is asked only after those that are more special: f could be more special than it, and its body would be
-/// compiled.
-template <class Fn, class State, class... Index>
-[[nodiscard]] consteval bool mutable_takes_auto() {
-  using enum contest;
-  if constexpr (sizeof...(Index) == 0) {
-    if constexpr (winner<beside<Fn, rival_of_x<State>>, State&, any_other>() == tie) return true;
-    else return winner<beside<Fn, rival_of_any_x>, State&, any_other>() == tie;
-  } else if constexpr (winner<beside<Fn, rival_of_x_and_i<State>>, State&, any_other, Index...>() == tie) return true;
-  else if constexpr (winner<beside<Fn, rival_of_any_x_and_i>, State&, any_other, Index...>() == tie) return true;
-  else return winner<beside<Fn, rival_of_any>, State&, any_other, Index...>() == tie;
-}
-/// Whether a generic f takes by value whatever comes where p does: most likely it means its index.
-template <class Fn, class State, class Params, class... Index>
-[[nodiscard]] consteval bool takes_index_for_p() {
-  if constexpr (!takes_by_value<Fn, 1, arguments<State&, Params const&, Index...>>) return false;
-  else if constexpr (mutable_takes_auto<std::remove_cv_t<Fn>, State, Index...>()) return true;
-  else return takes_auto<Fn, 1, State&, Params const&, Index...>;
-}
-
 /// Whether f can be read as f(x, p, i...), where p is const. A generic f that takes p by value most likely means the
 /// index by it, `auto i`; one that takes it by `auto&` most likely means the next state, and its body need not compile.
 template <class Fn, class State, class Params, class... Index>
 inline constexpr bool reads_one_with = [] {
   if constexpr (!generic<std::remove_cv_t<Fn>>) return calls<Fn, State&, Params const&, Index...>;
-  else if constexpr (takes_index_for_p<Fn, State, Params, Index...>()) return false;
+  else if constexpr (generic_by_value<Fn, 1, State&, Params const&, Index...>) return false;
   else if constexpr (winner<rival<std::remove_cv_t<Fn>, State&, Params const&, Index const&...>, State&, Params&,
                             Index...>() != contest::tie)
     return calls<Fn, State&, Params const&, Index...>;
@@ -193,11 +149,9 @@ inline constexpr bool reads_one_with = [] {
 /// The same as f(x, x1, p, i...).
 template <class Fn, class State, class Params, class... Index>
 inline constexpr bool reads_two_with = [] {
-  constexpr bool for_one = [] {
-    if constexpr (!generic<std::remove_cv_t<Fn>>) return false;
-    else return mutable_takes_auto<std::remove_cv_t<Fn>, State, step_index>();
-  }();
-  if constexpr (for_one) return false;
+  if constexpr (mutable_takes_auto<std::remove_cv_t<Fn>, 2, State const&, State&, Params const&, Index...>())
+    return false;
+  else if constexpr (generic_by_value<Fn, 1, State const&, State&, Params const&, Index...>) return false;
   else if constexpr (generic_by_value<Fn, 2, State const&, State&, Params const&, Index...>) return false;
   else return calls<Fn, State const&, State&, Params const&, Index...>;
 }();

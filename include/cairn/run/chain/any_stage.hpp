@@ -11,40 +11,71 @@
 #include <cairn/core/detail/stage_checks.hpp>
 #include <cairn/core/detail/stage_signature.hpp>
 #include <cairn/core/stage_value.hpp>
+#include <cairn/core/wrt.hpp>
 #include <cairn/run/chain/detail/call.hpp>
+#include <cairn/run/chain/detail/stage_with_params.hpp>
 
 namespace cairn {
 namespace detail {
 
-template <class Stage, class... Index>
-concept tells_work = requires(Stage& s, Index... i) { std::int64_t(s.work_bytes(i...)); };
-
 /// The types that a stage takes and returns.
 struct types_of_stage {
   type_mark state, next, adjoint, bar;  ///< before and after it; adjoint belongs to state, bar to next
+  type_mark params, gradient;           ///< p and dp; null if it takes none
   bool sized;                           ///< the sizes of what it makes are known
 };
 
+/// A stage as the executors call it: itself, or with the parameters that it takes.
+template <class Stage, class Params, class DP>
+struct stage_called { using type = stage_with_params<Stage, Params, DP, false>; };
+template <class Stage, class DP> struct stage_called<Stage, no_params, DP> { using type = Stage; };
+
 }  // namespace detail
 
-/// A stage of any type. Its states, tapes and adjoints become `stage_value`s; each of these keeps its type. Cost: two
-/// allocations and three virtual calls per call of the stage.
+/// Parameters of any type and the place for their gradient, as a chain of `any_stage` gives them to its stages. Refers
+/// to both.
+class stage_params {
+ public:
+  stage_params() = default;  ///< no parameters
+  /// Refers to what `by` refers to.
+  template <class Params, class DP>
+  explicit stage_params(wrt<Params, DP> const& by) noexcept
+      : p_{by.p}, dp_{by.dp} {}
+
+  /// \throws invalid_call   if they have other types, or there are none
+  template <class Params, class DP>
+  [[nodiscard]] wrt<Params, DP> get() const { return {p_.get<Params>(), const_cast<DP&>(dp_.get<DP>())}; }
+  /// Whether these are the types of p and dp.
+  [[nodiscard]] bool holds(detail::type_mark p, detail::type_mark dp) const noexcept {
+    return p_.type() == p && dp_.type() == dp;
+  }
+
+ private:
+  stage_view p_, dp_;
+};
+
+/// A stage of any type. Its states, tapes and adjoints become `stage_value`s; each of these keeps its type. Its
+/// functions may take the p and dp of `wrt{p, dp}`, as those of other stages do. Cost: two allocations and three
+/// virtual calls per call of the stage.
 class any_stage {
   /// The user's stage behind virtual functions.
   struct model {
     virtual ~model() = default;
-    [[nodiscard]] virtual stage_value forward(stage_view x) = 0;
-    [[nodiscard]] virtual stage_value record(stage_view x) = 0;
+    [[nodiscard]] virtual stage_value forward(stage_view x, stage_params const& by) = 0;
+    [[nodiscard]] virtual stage_value record(stage_view x, stage_params const& by) = 0;
     [[nodiscard]] virtual stage_view output(stage_value const& tape) const = 0;
-    [[nodiscard]] virtual stage_value backward(stage_view x, stage_value& tape, stage_value& bar) = 0;
+    [[nodiscard]] virtual stage_value backward(stage_view x, stage_value& tape, stage_value& bar,
+                                               stage_params const& by) = 0;
     [[nodiscard]] virtual detail::types_of_stage types() const noexcept = 0;
     [[nodiscard]] virtual detail::stage_shape shape() const noexcept = 0;
     [[nodiscard]] virtual std::int64_t work_bytes() = 0;
     [[nodiscard]] virtual void* get(detail::type_mark type) noexcept = 0;
   };
-  template <class Stage, class State, class Bar>
+  template <class Stage, class State, class Bar, class Params, class DP>
   struct model_of final : model {
-    using reading = detail::stage_reading<Stage, State, Bar>;
+    using called = typename detail::stage_called<Stage, Params, DP>::type;
+    using reading = detail::stage_reading<called, State, Bar>;
+    static constexpr bool with_params = !std::is_same_v<Params, no_params>;
     using next = typename reading::next;
     using tape = typename reading::tape;
     using adjoint = typename reading::adjoint;
@@ -52,36 +83,41 @@ class any_stage {
 
     template <class From>
     explicit model_of(From&& from) : stage(std::forward<From>(from)) {}
-    stage_value forward(stage_view x) override {
+    stage_value forward(stage_view x, stage_params const& by) override {
       State const& state = x.get<State>();
-      return stage_value::made_by([&]() -> next { return detail::stage_forward(stage, state); });
+      auto&& with = called_with(by);
+      return stage_value::made_by([&]() -> next { return detail::stage_forward(with, state); });
     }
-    stage_value record(stage_view x) override {
+    stage_value record(stage_view x, stage_params const& by) override {
       if constexpr (read.taped) {
         State const& state = x.get<State>();
-        return stage_value::made_by([&]() -> tape { return detail::stage_record(stage, state); });
-      } else return forward(x);
+        auto&& with = called_with(by);
+        return stage_value::made_by([&]() -> tape { return detail::stage_record(with, state); });
+      } else return forward(x, by);
     }
     stage_view output(stage_value const& in_tape) const override {
       if constexpr (read.taped) return stage_view{stage.output(in_tape.get<tape>())};
       else return in_tape.view();
     }
-    stage_value backward(stage_view x, stage_value& in_tape, stage_value& bar) override {
+    stage_value backward(stage_view x, stage_value& in_tape, stage_value& bar, stage_params const& by) override {
       State const* state = nullptr;
       if constexpr (read.needs_state) state = detail::address_of(x.get<State>());
       tape& used = in_tape.get<tape>();
       Bar& old = bar.get<Bar>();
+      auto&& with = called_with(by);
       if constexpr (read.gives_adjoint)
-        return stage_value::made_by([&]() -> adjoint { return detail::stage_backward(stage, state, used, old); });
+        return stage_value::made_by([&]() -> adjoint { return detail::stage_backward(with, state, used, old); });
       else {
-        detail::stage_backward(stage, state, used, old);
+        detail::stage_backward(with, state, used, old);
         return std::move(bar);
       }
     }
     detail::types_of_stage types() const noexcept override {
       constexpr bool sized = sized_state<next> && sized_state<tape> && sized_state<adjoint> && sized_state<Bar>;
+      detail::type_mark params = nullptr, gradient = nullptr;
+      if constexpr (with_params) params = detail::mark_of<Params>(), gradient = detail::mark_of<DP>();
       return {detail::mark_of<State>(), detail::mark_of<next>(), detail::mark_of<adjoint>(), detail::mark_of<Bar>(),
-              sized};
+              params, gradient, sized};
     }
     detail::stage_shape shape() const noexcept override { return read; }
     std::int64_t work_bytes() override {
@@ -92,31 +128,41 @@ class any_stage {
       return type == detail::mark_of<Stage>() ? static_cast<void*>(detail::address_of(stage)) : nullptr;
     }
 
+    [[nodiscard]] decltype(auto) called_with([[maybe_unused]] stage_params const& by) {
+      if constexpr (with_params) {
+        auto const given = by.get<Params, DP>();
+        return called{&stage, &given.p, &given.dp};
+      } else return (stage);
+    }
+
     mutable Stage stage;
   };
   /// The form of a stage that takes X; void if its signature does not say.
-  template <class Stage, class State, class Bar>
+  template <class Stage, class State, class Bar, class Params, class DP>
   struct reading_of {
-    using next = typename detail::next_state<Stage, detail::stage_arguments<State const&>>::type;
+    using called = typename detail::stage_called<Stage, Params, DP>::type;
+    using next = typename detail::next_state<called, detail::stage_arguments<State const&>>::type;
     using bar = std::conditional_t<std::is_void_v<Bar>, next, Bar>;
     static consteval detail::stage_fault fault() {
       if constexpr (detail::fault_of_next<next>() != detail::stage_fault::none) return detail::fault_of_next<next>();
-      else return detail::stage_reading<Stage, State, bar>::shape.wrong;
+      else return detail::stage_reading<called, State, bar>::shape.wrong;
     }
-    using model = model_of<Stage, State, bar>;
+    using model = model_of<Stage, State, bar, Params, DP>;
   };
-  template <class Stage, class Bar>
-  struct reading_of<Stage, void, Bar> {
+  template <class Stage, class Bar, class Params, class DP>
+  struct reading_of<Stage, void, Bar, Params, DP> {
     static consteval detail::stage_fault fault() { return detail::stage_fault::untold; }
   };
   template <class Stage>
   using told_reading = reading_of<Stage, typename decltype(detail::told_state<Stage>())::type,
-                                  typename decltype(detail::told_adjoint<Stage>())::type>;
+                                  typename decltype(detail::told_adjoint<Stage>())::type,
+                                  typename detail::told_params<Stage>::p, typename detail::told_params<Stage>::dp>;
   explicit any_stage(model* of) noexcept : stage_{of} {}
 
  public:
   /// Holds `stage`. The parameters of its forward and backward must name the state and the adjoint that they take. If
-  /// they do not name the adjoint, it has the type of the state after the stage.
+  /// they do not name the adjoint, it has the type of the state after the stage. A second parameter of forward, or the
+  /// last but one of a backward of four and more, is p.
   template <class Stage>
     requires(!std::is_same_v<std::remove_cvref_t<Stage>, any_stage>)
   any_stage(Stage&& stage) {
@@ -125,10 +171,10 @@ class any_stage {
       stage_ = detail::owned<model>{new typename reading::model(std::forward<Stage>(stage))};
   }
   /// The same for a stage whose parameters do not name these types: X is the state before it, Bar the adjoint of the
-  /// state after it, by default of that state's own type.
-  template <class State, class Bar = void, class Stage>
+  /// state after it, by default of that state's own type; Params and DP are those of the p and dp that it takes.
+  template <class State, class Bar = void, class Params = no_params, class DP = Params, class Stage>
   [[nodiscard]] static any_stage taking(Stage&& stage) {
-    using reading = reading_of<std::remove_cvref_t<Stage>, State, Bar>;
+    using reading = reading_of<std::remove_cvref_t<Stage>, State, Bar, Params, DP>;
     if constexpr (detail::check_stages<reading::fault()>())
       return any_stage{static_cast<model*>(new typename reading::model(std::forward<Stage>(stage)))};
     else return any_stage{static_cast<model*>(nullptr)};
@@ -142,16 +188,16 @@ class any_stage {
     return *static_cast<Stage*>(inside);
   }
 
-  /// The state after the stage.   \throws invalid_call   if x has another type than the stage takes
-  [[nodiscard]] stage_value forward(stage_view x) { return stage_->forward(x); }
-  /// The tape of the stage.   \throws invalid_call   if x has another type than the stage takes
-  [[nodiscard]] stage_value record(stage_view x) { return stage_->record(x); }
+  /// The state after the stage.   \throws invalid_call   if x or p has another type than the stage takes
+  [[nodiscard]] stage_value forward(stage_view x, stage_params const& by = {}) { return stage_->forward(x, by); }
+  /// The tape of the stage.   \throws invalid_call   if x or p has another type than the stage takes
+  [[nodiscard]] stage_value record(stage_view x, stage_params const& by = {}) { return stage_->record(x, by); }
   /// The state after the stage, inside its tape.
   [[nodiscard]] stage_view output(stage_value const& tape) const { return stage_->output(tape); }
   /// The adjoint before the stage; x may be empty if it is not needed.   \throws invalid_call   if a value has another
   /// type
-  [[nodiscard]] stage_value backward(stage_view x, stage_value& tape, stage_value& bar) {
-    return stage_->backward(x, tape, bar);
+  [[nodiscard]] stage_value backward(stage_view x, stage_value& tape, stage_value& bar, stage_params const& by = {}) {
+    return stage_->backward(x, tape, bar, by);
   }
   /// Whether backward needs x as well as the tape.
   [[nodiscard]] bool needs_state() const noexcept { return stage_->shape().needs_state; }
@@ -166,4 +212,28 @@ class any_stage {
   detail::owned<model> stage_{nullptr};
 };
 
+namespace detail {
+
+/// An `any_stage` with the parameters of its chain, for the executors.
+struct any_stage_with_params {
+  any_stage* stage;
+  stage_params by;
+
+  [[nodiscard]] stage_value forward(stage_view x) const { return stage->forward(x, by); }
+  [[nodiscard]] stage_value record(stage_view x) const { return stage->record(x, by); }
+  [[nodiscard]] stage_view output(stage_value const& tape) const { return stage->output(tape); }
+  [[nodiscard]] stage_value backward(stage_view x, stage_value& tape, stage_value& bar) const {
+    return stage->backward(x, tape, bar, by);
+  }
+  [[nodiscard]] bool needs_state() const noexcept { return stage->needs_state(); }
+  [[nodiscard]] std::int64_t work_bytes() const { return stage->work_bytes(); }
+  [[nodiscard]] bool gives_adjoint() const noexcept { return stage->gives_adjoint(); }
+  [[nodiscard]] types_of_stage types() const noexcept { return stage->types(); }
+};
+template <class Stage>
+concept erased_stage = std::is_same_v<Stage, any_stage> || std::is_same_v<Stage, any_stage_with_params>;
+[[nodiscard]] inline stage_params params_of(any_stage const&) noexcept { return {}; }
+[[nodiscard]] inline stage_params params_of(any_stage_with_params const& of) noexcept { return of.by; }
+
+}  // namespace detail
 }  // namespace cairn

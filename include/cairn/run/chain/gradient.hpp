@@ -160,9 +160,9 @@ auto obey_chain(Stages& stages, X0 const& x0, Plan const& plan, Seed&& seed, Res
 ///   states that are made again or loaded are compared with their first value, with `checkpoints` at the end of each
 ///   recomputation, with `every_step` all of them; 8 to 9 bytes per state. The first state that a store brings back is
 ///   run on by its stage once more; for that moment one more state exists; `wrt{p, dp}`: forward and record may take p,
-///   and backward p and dp, after the values and before the stage's number, and the seed p and dp; for a vector of
-///   stages 24 bytes per stage; a `sweep_report`; a `collective` of the adapter for MPI: then all ranks run the chain
-///   together
+///   and backward p and dp, after the values and before the stage's number, and the seed p and dp; backward must take
+///   them if forward takes p; for a vector of stages 24 bytes per stage, of `any_stage` 40; a `sweep_report`; a
+///   `collective` of the adapter for MPI: then all ranks run the chain together
 /// \returns the adjoint of x0; for `any_stage` in a stage_value
 /// \throws invalid_schedule, invalid_plan   before any stage runs, for a plan that these stages cannot obey
 /// \throws nondeterminism_error   from a replay check, in which stages are steps
@@ -185,8 +185,6 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
   } else if constexpr (!detail::check_stages<detail::fault_of_extras<Rest...>()>())
     return detail::refuse<typename refused::type>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse<typename refused::type>();
-  else if constexpr (!detail::check_stages<detail::fault_of_params<Given, Wrt>()>())
-    return detail::refuse<typename refused::type>();
   else if constexpr (!detail::check_stages<detail::fault_of_chain_forward<State, X0, Plan>()>())
     return detail::refuse<typename refused::type>();
   else {

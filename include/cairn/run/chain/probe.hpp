@@ -266,7 +266,6 @@ template <class Clock, class Stages, class X0, class Seed, class Params, class D
   using Wrt = wrt<Params, DP>;
   using State = typename detail::bound_stages<Given, Wrt>::type;
   if constexpr (!detail::check_wrt<Wrt>()) return {};
-  else if constexpr (!detail::check_stages<detail::fault_of_params<Given, Wrt>()>()) return {};
   else if constexpr (!detail::check_stages<detail::fault_of_chain_forward<State, X0, std::vector<action>>()>())
     return {};
   else {

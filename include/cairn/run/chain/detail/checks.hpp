@@ -21,7 +21,7 @@ namespace cairn::detail {
 
 template <class Stages> inline constexpr bool of_any_stages = false;
 template <stage_list Stages>
-inline constexpr bool of_any_stages<Stages> = std::is_same_v<typename stage_access<Stages>::stage, any_stage>;
+inline constexpr bool of_any_stages<Stages> = erased_stage<typename stage_access<Stages>::stage>;
 
 /// The first fault of the forward functions of a tuple, in the order of the stages.
 template <class Stages, class X0, std::size_t Place = 0>
@@ -103,7 +103,8 @@ template <class Stages, class X0, class Seed, class Seeded, class Bar>
   else return chain_types<Stages, X0>::template fault_backward<Bar>();
 }
 
-/// Called before anything runs: checks that each stage takes what the one before it returns, forward and backward.
+/// Called before anything runs: checks that each stage takes what the one before it returns, forward and backward, and
+/// the parameters that there are.
 /// \throws invalid_plan
 template <class X0, class Seeded, class Stages>
 void check_any_stages(Stages& stages, char const* who) {
@@ -116,6 +117,12 @@ void check_any_stages(Stages& stages, char const* who) {
                          {{"stage", i}, {"stages", count}},
                          "its forward must take what the stage before it returns, the first one x0"};
     state = stages[i].types().next;
+    auto const takes = stages[i].types();
+    if (takes.params != nullptr && !params_of(stages[i]).holds(takes.params, takes.gradient))
+      throw invalid_plan{who,
+                         "a stage takes parameters of a different type, or there are none",
+                         {{"stage", i}, {"stages", count}},
+                         "give cairn::wrt{p, dp} after the seed, with the types of p and dp that its functions take"};
   }
   for (std::size_t i = count; i-- > 0;) {
     bool const last = i + 1 == count;

@@ -82,9 +82,10 @@ struct list_types {
   }
 };
 template <class Stages, class X0, class Bar>
-  requires std::is_same_v<typename stage_access<Stages>::stage, any_stage>
+  requires erased_stage<typename stage_access<Stages>::stage>
 struct list_types<Stages, X0, Bar> {
   using access = stage_access<Stages>;
+  using stage = typename access::stage;
   using state = stage_value;
   using view = stage_view;
   using tape = stage_value;
@@ -93,10 +94,10 @@ struct list_types<Stages, X0, Bar> {
   static view of(stage_value const& x) noexcept { return x.view(); }
   template <class State>
   static view of(State const& x) noexcept { return stage_view{x}; }
-  static view in_tape(any_stage& stage, stage_value const& from) { return stage.output(from); }
-  static bool needs_state(any_stage const& stage) noexcept { return stage.needs_state(); }
-  static std::int64_t adjoint_work(any_stage const& stage, std::int64_t made, std::int64_t old) noexcept {
-    return stage.gives_adjoint() ? made : std::int64_t{sizeof(stage_value)} + made - lesser(made, old);
+  static view in_tape(stage& of, stage_value const& from) { return of.output(from); }
+  static bool needs_state(stage const& of) noexcept { return of.needs_state(); }
+  static std::int64_t adjoint_work(stage const& of, std::int64_t made, std::int64_t old) noexcept {
+    return of.gives_adjoint() ? made : std::int64_t{sizeof(stage_value)} + made - lesser(made, old);
   }
 };
 

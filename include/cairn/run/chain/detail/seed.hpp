@@ -16,6 +16,11 @@ template <class Seed>
 concept told_seed = !range_like<Seed> && !std::is_void_v<typename decltype(told_argument<Seed>())::type> &&
                     !std::is_same_v<typename decltype(told_argument<Seed>())::type, stage_view>;
 
+/// The type in which a seed takes the last state of a chain.
+template <class Seed, class Last> struct seed_input { using type = Last; };
+template <told_seed Seed>
+struct seed_input<Seed, stage_view> { using type = typename decltype(told_argument<Seed>())::type; };
+
 /// The seed is a function of a last state X.
 template <class Seed, class Input>
 concept made_by_seed = (std::is_same_v<Input, stage_view> && told_seed<Seed>) || seed_function<Seed, Input>;
@@ -29,7 +34,7 @@ template <class Seed, class Input>
 [[nodiscard]] decltype(auto) call_seed(Seed&& seed, Input const& x) {
   using State = std::remove_reference_t<Seed>;
   if constexpr (std::is_same_v<Input, stage_view> && told_seed<State>)
-    return call_lending(seed, x.template get<typename decltype(told_argument<State>())::type>());
+    return call_lending(seed, x.template get<typename seed_input<State, Input>::type>());
   else if constexpr (seed_function<State, Input>) return call_lending(seed, x);
   else return std::forward<Seed>(seed);
 }

@@ -1,0 +1,24 @@
+// error: so this runtime must be a cairn::zeroing_runtime
+// SPDX-License-Identifier: Apache-2.0
+#include <cairn/adapt/cuda/sweep.hpp>
+#include <cairn/adapt/cuda/virtual_device.hpp>
+#include <cairn/schedule/revolve.hpp>
+
+#ifdef CAIRN_FIXED
+struct machine : cairn::detail::virtual_device {
+  void zero(void*, std::size_t, stream);
+};
+#else
+using machine = cairn::detail::virtual_device;
+#endif
+struct field : cairn::detail::virtual_state {
+  ~field() {}
+};
+using stream = machine::stream;
+void step(field const&, field&, double const&, cairn::step_index, stream);
+void start(field&, stream);
+void seed(field const&, field&, stream);
+void adjoint(field const&, field&, double const&, field&, cairn::step_index, stream);
+void gradient(cairn::device_sweep<machine, field>& sweep, field& bar, double const& p, field& dp) {
+  sweep.gradient(step, start, cairn::revolve{9, 3}, seed, adjoint, bar, cairn::wrt{p, dp});
+}
