@@ -142,7 +142,7 @@ concept tells_saved = requires(States& states, place where, step_index i) {
 
 /// How many steps a call of an action ran: none, unless it returns their number.
 template <class Call>
-std::uint64_t steps_of(Call call) {
+std::uint64_t steps_run_by(Call call) {
   if constexpr (std::is_void_v<decltype(call())>) return call(), 0;
   else return call();
 }
@@ -216,15 +216,15 @@ stop_reason execute(Cursor& cursor, States& states, Step& step, User& user, Obse
           if (a.what == content::tape) user.drop_tape(states, a.slot);
           else states.drop({a.slot, a.where});
           break;
-        case action_kind::record: ran.sum += steps_of([&] { return user.record(states, a); }); break;
+        case action_kind::record: ran.sum += steps_run_by([&] { return user.record(states, a); }); break;
         case action_kind::turn:
-          ran.sum += steps_of([&] { return user.turn(states, a, failed); });
+          ran.sum += steps_run_by([&] { return user.turn(states, a, failed); });
           status.turned = true;
           status.turned_at = a.from;
           tell(moment::after);
           return stop_reason::turned;
         case action_kind::reverse:
-          if (!user.pauses()) ran.sum += steps_of([&] { return user.reverse(states, a); });
+          if (!user.pauses()) ran.sum += steps_run_by([&] { return user.reverse(states, a); });
           status.open = a.from;
           if (user.pauses()) {
             tell(moment::after);
