@@ -210,6 +210,7 @@ TEST_CASE("matrices are written with their shape, and read into any", "[eigen]")
                  {fixed::Ones()},
                  Eigen::Array<bool, -1, 1>::Constant(3, true),
                  {}};
+  CHECK(memory_bytes::shows_what_is_written(x));
   std::string const bytes = memory_bytes::written(x);
   shapes same = x, other{{}, matrix::Zero(3, 2), bounded::Zero(1), {}, {}, {}};
   other.lists.resize(2);

@@ -121,6 +121,45 @@ class secret_float {
   float x_ = 0;
   char c_ = 0;
 };
+/// The same, but says what it is.
+class told_float {
+ public:
+  told_float() = default;
+  explicit told_float(float x) : x_{x} {}
+  void write_state(auto& sink) const { cairn::write_state(x_, sink); }
+  void read_state(auto& source) { cairn::read_state(x_, source); }
+  bool operator==(told_float const&) const = default;
+
+ private:
+  float x_ = 0;
+  char c_ = 0;
+};
+/// Plain numbers, the second of which is no part of the value.
+struct scratched {
+  double value = 0;
+  double scratch = 0;
+  void write_state(auto& sink) const { cairn::write_state(value, sink); }
+  void read_state(auto& source) { cairn::read_state(value, source); }
+};
+/// The same, and shows both.
+struct scratched_and_shown {
+  double value = 0;
+  double scratch = 0;
+};
+struct keys {
+  std::unordered_set<int> all;
+  void write_state(auto& sink) const { cairn::write_state(all, sink); }
+  void read_state(auto& source) { cairn::read_state(all, source); }
+};
+/// In the memory of a device, from which it writes itself.
+struct far_away {
+  [[maybe_unused]] static constexpr bool in_device_memory = true;
+  double value = 0;
+  void visit_buffers(auto& f) { f(cairn::device_pointer<void>{&value}, sizeof value); }
+  void visit_buffers(auto& f) const { f(cairn::device_pointer<void const>{&value}, sizeof value); }
+  void write_state(auto& sink) const { cairn::write_state(value, sink); }
+  void read_state(auto& source) { cairn::read_state(value, source); }
+};
 
 /// The sizes of the runs that a sink gets, and whether the k-th is where it lies in the state.
 struct runs {
@@ -160,6 +199,13 @@ template <>
 struct cairn::state_traits<foreign> {
   static void write(foreign const& x, auto& sink) { sink(x.at, sizeof(double)); }
   static void read(foreign& x, auto& source) { source(x.at, sizeof(double)); }
+};
+
+template <>
+struct cairn::state_traits<scratched_and_shown> {
+  static void visit_buffers(auto& x, auto& f) { cairn::visit_buffers(x.value, f), cairn::visit_buffers(x.scratch, f); }
+  static void write(scratched_and_shown const& x, auto& sink) { write_state(x.value, sink); }
+  static void read(scratched_and_shown& x, auto& source) { read_state(x.value, source); }
 };
 
 TEST_CASE("what can be written and read back is known", "[state_bytes]") {
@@ -347,6 +393,48 @@ TEST_CASE("traits and members decide how a type is written", "[state_bytes]") {
   CHECK(written_bytes(a) == 8);
   read(b, written(a));
   CHECK(two == 1.0);
+}
+
+TEST_CASE("what a type writes of itself is what it is, for its hash and for what it is a part of", "[state_bytes]") {
+  using cairn::detail::hash_of;
+  STATIC_REQUIRE(cairn::detail::hashable<std::vector<told_float>>);
+  STATIC_REQUIRE(cairn::detail::hashable<std::map<int, std::optional<foreign>>>);
+  STATIC_REQUIRE_FALSE(cairn::detail::hashable<half_a_pair*>);
+  CHECK(hash_of(told_float{1}) == hash_of(told_float{1}));
+  CHECK(hash_of(std::vector{told_float{1}}) != hash_of(std::vector{told_float{2}}));
+  double one = 1, same = 1, two = 2;
+  CHECK(hash_of(foreign{&one}) == hash_of(foreign{&same}));
+  CHECK(hash_of(foreign{&one}) != hash_of(foreign{&two}));
+  CHECK(hash_of(symmetric{{1, 2}, {3}}) == hash_of(symmetric{{1, 2}, {}}));
+  CHECK(hash_of(far_away{1}) != hash_of(far_away{2}));
+  keys up, down;
+  for (int k = 0; k < 100; ++k) up.all.insert(k), down.all.insert(99 - k);
+  CHECK(written(up) != written(down));
+  CHECK(hash_of(up) == hash_of(down));
+  auto const counts_by_value = [](auto const& x, auto const& other_scratch, auto const& other_value) {
+    CHECK(hash_of(x) == hash_of(other_scratch));
+    CHECK(hash_of(x) != hash_of(other_value));
+    CHECK(written(x) == written(other_scratch));
+    CHECK(written(x) != written(other_value));
+    auto y = other_value;
+    read(y, written(x));
+    CHECK(written(y) == written(x));
+  };
+  auto const in_all = [&]<class T>(T x, T other_scratch, T other_value) {
+    struct holds {
+      int before;
+      T it;
+      T more[2];
+    };
+    counts_by_value(x, other_scratch, other_value);
+    counts_by_value(std::vector{x, x}, std::vector{x, other_scratch}, std::vector{x, other_value});
+    counts_by_value(std::array{x, x}, std::array{x, other_scratch}, std::array{x, other_value});
+    counts_by_value(std::pair{1, x}, std::pair{1, other_scratch}, std::pair{1, other_value});
+    counts_by_value(std::optional{x}, std::optional{other_scratch}, std::optional{other_value});
+    counts_by_value(holds{1, x, {x, x}}, holds{1, x, {other_scratch, x}}, holds{1, x, {other_value, x}});
+  };
+  in_all(scratched{1, 2}, scratched{1, 3}, scratched{4, 2});
+  in_all(scratched_and_shown{1, 2}, scratched_and_shown{1, 3}, scratched_and_shown{4, 2});
 }
 
 TEST_CASE("a type that only shows its runs is read into its own shape, and refused in another", "[state_bytes]") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random values of nested types as bytes: they come back, whatever they are read into; spoilt bytes are a value or an
-// error.
+// error. What is hashed, and what is shown to visitors, is what is written.
 #include <array>
 #include <complex>
 #include <cstddef>
@@ -153,6 +153,9 @@ using all = std::tuple<
     std::vector<std::filesystem::path>,
     std::map<std::pair<int, bool>, std::map<int, std::complex<long double>>>>;
 
+/// Equal values of ordered types are written in one way.
+template <class T>
+constexpr bool has_order = !cairn::detail::unordered_like<T>;
 /// One value of type T in all ways.
 template <class T>
 void goes_through(random& draw) {
@@ -163,6 +166,7 @@ void goes_through(random& draw) {
   T const copy = x;
   std::string const bytes = written(x);
   REQUIRE(cairn::written_bytes(x) == bytes.size());
+  if constexpr (cairn::buffered<T>) REQUIRE(memory_bytes::shows_what_is_written(x));
   T fresh{};
   for (T* into : {&fresh, &other, &x}) {
     REQUIRE(read(*into, bytes) == 0);
@@ -183,6 +187,9 @@ void goes_through(random& draw) {
     try {
       read(other, spoilt);
       ++values;
+      bool const same = hash_of(other) == hash_of(copy);
+      if constexpr (has_order<T>) REQUIRE(same == (written(other) == bytes));
+      else REQUIRE((same ? other == copy : written(other) != bytes));
     } catch (cairn::invalid_bytes const&) {
     }
     REQUIRE(mark.rise() <= 64 * bytes.size() + 1'000);
@@ -204,7 +211,8 @@ void many(std::size_t programs) {
 
 }  // namespace
 
-TEST_CASE("random states come back, and their bytes, spoilt, are a value or an error", "[fuzz][state_bytes]") {
+TEST_CASE("random states come back, their bytes, spoilt, are a value or an error, and shown and hashed as written",
+          "[fuzz][state_bytes]") {
   many(20);
 }
 TEST_CASE("many random nested states come back", "[fuzz][state_bytes][.soak]") {

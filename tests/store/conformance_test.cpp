@@ -279,6 +279,62 @@ TEST_CASE("a store sees which state is loaded next", "[store]") {
   }());
 }
 
+namespace {
+
+/// Loses what is to be loaded as the k-th, once.
+struct loses_one : attentive {
+  static constexpr bool may_lose = true;
+  std::size_t lose_at = ~std::size_t{0};
+  cairn::frame_id load(auto& frames, cairn::place where, step_index i) {
+    cairn::frame_id const k = attentive::load(frames, where, i);
+    if (loaded.size() != lose_at + 1) return k;
+    frames.release(k);
+    return cairn::no_frame;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a store sees what its sweep loads next after a lost state was made again, and after a stop", "[store]") {
+  cairn::revolve const plan{60, 5};
+  loses_one whole;
+  auto const all = cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{},
+                                   whole);
+  for (std::size_t k = 0; k < whole.loaded.size(); ++k) {
+    CAPTURE(k);
+    loses_one store;
+    store.lose_at = k;
+    CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}, store) ==
+          all);
+    if (store.loaded.size() > whole.loaded.size()) {  // it was run up from the next one
+      CHECK(store.loaded.size() == whole.loaded.size() + 1);
+      store.loaded.erase(store.loaded.begin() + std::ptrdiff_t(k) + 1);
+      store.seen.erase(store.seen.begin() + std::ptrdiff_t(k) + 1);
+    }
+    CHECK(store.loaded == whole.loaded);
+    CHECK(store.seen == whole.seen);
+  }
+  for (step_index stopped = 59; stopped > 0; --stopped) {
+    CAPTURE(stopped);
+    attentive store;
+    cairn::resume_point<pendulum::numbers> noted{-1, {}};
+    auto const stops =
+        cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
+          noted = {i, bar};
+          if (i == stopped) throw i;
+        });
+    CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, stops, store),
+                    step_index);
+    store.loaded.clear(), store.seen.clear();
+    auto work = cairn::workspace_for<pendulum::state>(plan, store);
+    CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, noted, pendulum::one_step{}, work) == all);
+    REQUIRE(store.loaded.size() > 1);
+    CHECK(store.loaded[0] == 0);  // by which the initial state is known, before the sweep begins
+    for (std::size_t k = 1; k < store.loaded.size(); ++k)
+      CHECK(store.seen[k] == (k + 1 < store.loaded.size() ? store.loaded[k + 1] : -1));
+  }
+}
+
 TEST_CASE("a store is told after every reverse, for every form of adjoint", "[store]") {
   step_index const n = 30;
   pendulum::stored const all{n};

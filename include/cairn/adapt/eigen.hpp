@@ -48,16 +48,15 @@ struct dense_eigen {
       for (Eigen::Index k = 0; k < x.size(); ++k) cairn::visit_buffers(x.data()[k], f);
   }
 
-  static constexpr bool in_one_run = is_dense<scalar>() && !std::is_same_v<scalar, bool>;
   static constexpr bool resizes = Dense::SizeAtCompileTime == Eigen::Dynamic;
   template <class Sink>
     requires written_state<scalar>
   static void write(Dense const& x, Sink& sink) {
     if constexpr (resizes) {
-      write_state(std::uint64_t(x.rows()), sink);
-      write_state(std::uint64_t(x.cols()), sink);
+      write_length(x.rows(), sink);
+      write_length(x.cols(), sink);
     }
-    if constexpr (in_one_run) sink(static_cast<void const*>(x.data()), std::size_t(x.size()) * sizeof(scalar));
+    if constexpr (is_dense<scalar>()) sink(static_cast<void const*>(x.data()), std::size_t(x.size()) * sizeof(scalar));
     else
       for (Eigen::Index k = 0; k < x.size(); ++k) write_state(x.data()[k], sink);
   }
@@ -71,12 +70,18 @@ struct dense_eigen {
       if (columns > 0 && std::uint64_t(rows) > most / std::uint64_t(columns)) refuse_cut(std::uint64_t(rows), most);
       x.resize(rows, columns);
     }
-    if constexpr (in_one_run) source(static_cast<void*>(x.data()), std::size_t(x.size()) * sizeof(scalar));
+    if constexpr (is_dense<scalar>() && !std::is_same_v<scalar, bool>)
+      source(static_cast<void*>(x.data()), std::size_t(x.size()) * sizeof(scalar));
     else
       for (Eigen::Index k = 0; k < x.size(); ++k) read_state(x.data()[k], source);
   }
 
  private:
+  template <class Sink>
+  static void write_length(Eigen::Index length, Sink& sink) {
+    if constexpr (takes_structure<Sink>) sink.structure(std::uint64_t(length));
+    else write_state(std::uint64_t(length), sink);
+  }
   template <class Source>
   [[nodiscard]] static Eigen::Index read_length(Source& source, Eigen::Index has, int fixed, int most) {
     std::uint64_t length = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file buffers.hpp  A state as runs of plain bytes, for hashing and for disk and device stores.
+/// \file buffers.hpp  A state as runs of plain bytes where they lie, for observers and devices; and the walk over states
+/// that hashes and stores of bytes take, too.
 #include <cfloat>
 #include <concepts>
 #include <cstddef>
@@ -40,7 +41,7 @@ template <class... T>
 /// Plain bytes without padding, so that an array of them is one run.
 template <class T>
 [[nodiscard]] consteval bool is_dense() {
-  if constexpr (!std::is_trivially_copyable_v<T> || traited_buffers<T> || member_buffers<T>) return false;
+  if constexpr (!std::is_trivially_copyable_v<T> || shows_itself<T> || writes_itself<T>) return false;
   else if constexpr (number<T>) return value_bytes<T>() == sizeof(T);
   else if constexpr (std::is_array_v<T>) return is_dense<std::remove_cv_t<std::remove_all_extents_t<T>>>();
   else if constexpr (!std::is_class_v<T>) return false;
@@ -79,12 +80,10 @@ template <class T, class... Seen>
   using seen = types<Seen..., T>;
   if constexpr (is_one_of<T, Seen...>) return true;
   else if constexpr (std::is_const_v<T>) return false;
-  else if constexpr (traited_buffers<T> || member_buffers<T> || number<T> || is_bit_vector<T> || device_range<T>)
-    return true;
+  else if constexpr (shows_itself<T> || number<T> || is_bit_vector<T> || device_range<T>) return true;
   else if constexpr (std::is_array_v<T>) return can_visit<std::remove_all_extents_t<T>, Seen...>();
   else if constexpr (!std::is_class_v<T> || variant_like<T>) return false;
-  else if constexpr (complex_like<T>) return can_visit<typename T::value_type>();
-  else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>)
+  else if constexpr (plain_range<T> || contiguous<T> || optional_like<T> || complex_like<T>)
     return can_visit_all(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return can_visit_all(member_types<T>{}, seen{});
   else return std::is_trivially_copyable_v<T> && !tuple_like<T> && !plain_aggregate<T>() && !says_on_device<T>;
@@ -102,7 +101,7 @@ template <class T, class... Seen>
   using seen = types<Seen..., T>;
   if constexpr (is_one_of<T, Seen...>) return false;
   else if constexpr (says_on_device<T>) return true;
-  else if constexpr (traited_buffers<T> || member_buffers<T>) return false;
+  else if constexpr (shows_itself<T>) return false;
   else if constexpr (device_range<T>) return true;
   else if constexpr (std::is_array_v<T>) return on_device<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
   else if constexpr (!std::is_class_v<T> || complex_like<T>) return false;
@@ -157,6 +156,10 @@ constexpr void tell_structure([[maybe_unused]] Fn& f, [[maybe_unused]] std::size
   if constexpr (takes_structure<Fn>) f.structure(std::uint64_t(count));
 }
 
+/// A visitor that needs the bytes and not where they lie: a type's own `write` comes before its `visit_buffers`.
+template <class Fn>
+concept takes_written = requires { typename Fn::takes_values; };
+
 template <class T> inline constexpr bool dense_elements = false;
 template <contiguous T> inline constexpr bool dense_elements<T> = is_dense<typename T::value_type>();
 
@@ -184,12 +187,14 @@ constexpr void for_each_part(State& x, Fn f) {
     with_members<parts<T>()>(x, [&](auto&... member) { (f(member), ...); });
 }
 
-/// The one walk over a state: `visit_buffers`, hashes and `write_state` are visitors of it. A visitor with `whole(x)`
-/// takes what it does not want taken apart.
+/// The one walk over a state: `visit_buffers`, hashes and `write_state` are visitors of it. What a type says of itself
+/// comes first. A visitor with `whole(x)` takes what it does not want taken apart.
 template <class State, class Fn>
 constexpr void visit_parts(State& x, Fn& f) {
   using T = std::remove_const_t<State>;
-  if constexpr (requires { f.whole(x); }) f.whole(x);
+  if constexpr (takes_written<Fn> && traited_pair<T>) state_traits<T>::write(x, f);
+  else if constexpr (takes_written<Fn> && member_pair<T>) x.write_state(f);
+  else if constexpr (requires { f.whole(x); }) f.whole(x);
   else if constexpr (traited_buffers<State>) state_traits<T>::visit_buffers(x, f);
   else if constexpr (member_buffers<State>) x.visit_buffers(f);
   else if constexpr (number<T>) visit_run(address_of(x), value_bytes<T>(), f);
@@ -261,5 +266,15 @@ constexpr void visit_buffers(T& x, Fn&& f) {
 /// The same for a temporary view: a class that owns device memory makes one in the call.
 template <class T, class Fn>
 constexpr void visit_buffers(device_view<T> const&& x, Fn&& f) { visit_buffers(x, f); }
+
+namespace detail {
+/// Passes a state's runs to an observer's sink; returns false if they are not known.
+template <class T>
+bool show_runs([[maybe_unused]] T const& x, [[maybe_unused]] void (*sink)(void*, void const*, std::size_t),
+               [[maybe_unused]] void* context) {
+  if constexpr (buffered<T>) visit_buffers(x, [&](void const* run, std::size_t bytes) { sink(context, run, bytes); });
+  return buffered<T>;
+}
+}  // namespace detail
 
 }  // namespace cairn

@@ -25,11 +25,8 @@ struct type_facts {
 };
 using type_mark = type_facts const*;
 template <class T>
-bool visit_bytes(void const* value, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) {
-  if constexpr (buffered<T>)
-    visit_buffers(*static_cast<T const*>(value),
-                  [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
-  return buffered<T>;
+bool visit_bytes(void const* value, event::sink sink, void* context) {
+  return show_runs(*static_cast<T const*>(value), sink, context);
 }
 template <class T>
 std::uint64_t hash_bytes(void const* value) { return hash_if_known(*static_cast<T const*>(value)); }

@@ -13,7 +13,7 @@ template <class State, class Asked>
 [[nodiscard]] consteval bool check_sweep_options() {
   constexpr bool once = Asked::asked <= 1, object = !once || !Asked::ends_object || saved_state<State>;
   constexpr bool fits = !Asked::given || Asked::in_workspace || !Asked::workspace;
-  constexpr bool told = !fits || !(Asked::given || Asked::in_workspace) || hashable<hashed_part_t<State>>;
+  constexpr bool told = !fits || !(Asked::given || Asked::in_workspace) || hashable<stored_as<State>>;
   static_assert(once,
                 "cairn: options are given in two places; give them once, with where an object ends as a member, "
                 "`sweep_options{.object = ...}`");

@@ -11,18 +11,14 @@
 
 namespace cairn::detail {
 
-/// A type that `visit_buffers` cannot write back, or only with its padding, but whose value can be read.
-template <class T>
-concept read_whole = variant_like<T> || distribution_like<T> || path_like<T> || unordered_like<T> ||
-                     (range_like<T> && whole_range<T> && !plain_range<T> && !contiguous<T>);
-
 /// Takes runs of bytes and their sizes, and the structure that they stand in, and returns 64 bits. Two inputs that
 /// differ in a single word of 8 bytes always have different hashes; two that differ otherwise collide with probability
 /// 2^-64. Valid within one process; no defence against deliberate collisions. Cost: three instructions per 8 bytes of
 /// a long run.
 class state_hash {
  public:
-  /// Adds one run; a visitor of `visit_buffers`.
+  using takes_values = void;
+  /// Adds one run; a visitor of `visit_buffers`, and a sink of `write_state`.
   void operator()(void const* run, std::size_t size) noexcept {
     auto const* at = static_cast<unsigned char const*>(run);
     std::size_t left = size;
@@ -35,7 +31,7 @@ class state_hash {
   void structure(std::uint64_t count) noexcept { mix(sum_, count); }
   /// Adds a value that is not all runs of bytes, or has no order.
   template <class T>
-    requires((unordered_like<T> || distribution_like<T>)&&!traited_buffers<T> && !member_buffers<T>)
+    requires((unordered_like<T> || distribution_like<T>)&&!shows_itself<T>)
   void whole(T const& x) {
     if constexpr (distribution_like<T>) add_distribution(x);
     else {  // equal containers may list their elements in another order
@@ -133,25 +129,24 @@ template <bool InRuns, class... T, class... Seen>
   return (can_hash<InRuns, std::remove_const_t<T>, Seen...>() && ...);
 }
 /// Whether `state_hash` sees all of a value and no padding. If a class is one run, the position of its padding is
-/// unknown, so it must be known to have none.
-/// \tparam InRuns  the hash sees only the runs of `visit_buffers`   \tparam Seen  types that `T` is a part of
+/// unknown, so it must be known to have none. All that can be written can be hashed.
+/// \tparam InRuns  the hash gets the runs of `visit_buffers`, which accepts T; they may lie on a device
+/// \tparam Seen  types that `T` is a part of
 template <bool InRuns, class T, class... Seen>
 [[nodiscard]] consteval bool can_hash() {
   using seen = types<Seen..., T>;
-  if constexpr (is_one_of<T, Seen...> || traited_buffers<T> || member_buffers<T> || number<T> || is_bit_vector<T> ||
-                is_dense<T>())
-    return true;
+  if constexpr (is_one_of<T, Seen...> || (!InRuns && writes_itself<T>)) return true;
+  else if constexpr (!InRuns && (says_on_device<T> || device_range<T>)) return false;
+  else if constexpr (shows_itself<T> || number<T> || is_bit_vector<T>) return true;
   else if constexpr (device_range<T>) {  // one run, whatever its elements are
     using element = typename T::value_type;
     return is_dense<element>() || complex_like<element> || std::has_unique_object_representations_v<element>;
   }
   else if constexpr (std::is_array_v<T>) return can_hash<InRuns, std::remove_all_extents_t<T>, Seen...>();
-  else if constexpr (!std::is_class_v<T> || (InRuns && read_whole<T>)) return false;
-  else if constexpr (complex_like<T>) return can_hash<InRuns, typename T::value_type>();
+  else if constexpr (!std::is_class_v<T>) return false;
   else if constexpr (variant_like<T>) return can_hash_all<InRuns>(typename alternatives<T>::type{}, seen{});
-  else if constexpr (distribution_like<T>) return std::is_copy_constructible_v<T>;
-  else if constexpr (path_like<T>) return true;
-  else if constexpr (whole_range<T> || optional_like<T>)
+  else if constexpr (path_like<T> || (!InRuns && distribution_like<T>)) return std::is_copy_constructible_v<T>;
+  else if constexpr (whole_range<T> || optional_like<T> || complex_like<T>)
     return can_hash_all<InRuns>(types<typename T::value_type>{}, seen{});
   else if constexpr (has_members<T>) return can_hash_all<InRuns>(member_types<T>{}, seen{});
   else return std::has_unique_object_representations_v<T> && !tuple_like<T> && !plain_aggregate<T>();
@@ -159,7 +154,7 @@ template <bool InRuns, class T, class... Seen>
 
 /// A value whose bytes are all of its value and nothing else.
 template <class T>
-inline constexpr bool hashable = can_hash<false, std::remove_const_t<T>>() && !on_device<std::remove_const_t<T>>();
+inline constexpr bool hashable = can_hash<false, std::remove_const_t<T>>();
 
 /// The hash of a value's bytes: -0.0 is not 0.0, and NaNs with different bits differ.
 template <class T>
@@ -180,7 +175,7 @@ template <class T>
 /// Hashes of the members of an aggregate, by which the first one that differs from another value is named.
 template <class T>
 class member_hashes {
-  static constexpr bool told = has_members<T> && !traited_buffers<T> && !member_buffers<T>;
+  static constexpr bool told = has_members<T> && !shows_itself<T> && !writes_itself<T>;
   static constexpr std::size_t count = told ? parts<T>() : 0;
 
  public:
@@ -208,17 +203,11 @@ class member_hashes {
   std::uint64_t hash_[count + 1] = {};
 };
 
-/// The part of a state that a sweep hashes: the state itself, or the snapshot of an object.
-template <class State, bool = copied_state<State>>
-struct hashed_part { using type = State; };
+/// The hash of a state, or of the snapshot of an object; 0 if not all of it is known.
 template <class State>
-struct hashed_part<State, false> {
-  using type = std::remove_cvref_t<decltype(save_state(std::declval<State const&>()))>;
-};
-template <class State> using hashed_part_t = typename hashed_part<State>::type;
-template <class State>
-[[nodiscard]] std::uint64_t hash_of_state(State const& x) {
-  if constexpr (copied_state<State>) return hash_of(x);
+[[nodiscard]] std::uint64_t hash_of_state([[maybe_unused]] State const& x) {
+  if constexpr (!hashable<stored_as<State>>) return 0;
+  else if constexpr (copied_state<State>) return hash_of(x);
   else return hash_of(save_state(x));
 }
 

@@ -29,6 +29,7 @@ struct shown_writer {
 template <class Sink>
 class state_writer {
  public:
+  using takes_values = void;
   explicit state_writer(Sink& sink) noexcept : sink_{sink} {}
   state_writer(state_writer const&) = delete;  // a copy would write what this one has gathered
   state_writer& operator=(state_writer const&) = delete;
@@ -46,11 +47,9 @@ class state_writer {
     (*this)(bytes, sizeof bytes);
   }
   template <class T>
-    requires(writes_itself<T> || shows_itself<T> || unordered_like<T>)
+    requires(shows_itself<T> || unordered_like<T>)
   void whole(T const& x) {
-    if constexpr (traited_pair<T>) state_traits<T>::write(x, *this);
-    else if constexpr (member_pair<T>) x.write_state(*this);
-    else if constexpr (shows_itself<T>) {
+    if constexpr (shows_itself<T>) {
       shown_writer<state_writer> show{*this};
       if constexpr (traited_buffers<T const>) state_traits<T>::visit_buffers(x, show);
       else x.visit_buffers(show);
@@ -75,7 +74,5 @@ class state_writer {
   std::size_t used_ = 0;
   unsigned char gathered_[512];
 };
-template <class T> inline constexpr bool is_state_writer = false;
-template <class Sink> inline constexpr bool is_state_writer<state_writer<Sink>> = true;
 
 }  // namespace cairn::detail

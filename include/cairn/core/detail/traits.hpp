@@ -3,6 +3,7 @@
 /// \file traits.hpp  What a type declares about itself as a state, and what kind of type it is.
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/aggregate.hpp>
@@ -31,6 +32,27 @@ template <class T>
 concept traited_buffers = requires(T& x, any_visitor& f) { state_traits<std::remove_const_t<T>>::visit_buffers(x, f); };
 template <class T>
 concept member_buffers = requires(T& x, any_visitor& f) { x.visit_buffers(f); };
+/// Shows its runs of bytes itself, which says nothing about its shape.
+template <class T>
+concept shows_itself = traited_buffers<T> || member_buffers<T>;
+/// Gives everything that `read_state` asks for.
+struct any_source {
+  void operator()(void*, std::size_t) const;
+  std::uint64_t left() const;
+};
+template <class T>
+concept traited_pair = requires(T& x, any_visitor& sink, any_source& source) {
+  state_traits<T>::write(std::as_const(x), sink);
+  state_traits<T>::read(x, source);
+};
+template <class T>
+concept member_pair = requires(T& x, any_visitor& sink, any_source& source) {
+  std::as_const(x).write_state(sink);
+  x.read_state(source);
+};
+/// Writes and reads itself.
+template <class T>
+concept writes_itself = traited_pair<T> || member_pair<T>;
 /// Declares that some of its runs lie in device memory.
 template <class T>
 concept says_on_device = requires {

@@ -14,31 +14,14 @@
 
 namespace cairn::detail {
 
-struct any_sink {
-  void operator()(void const*, std::size_t) const;
-};
-struct any_source {
-  void operator()(void*, std::size_t) const;
-  [[nodiscard]] std::uint64_t left() const;
-};
 template <class T>
-concept traited_write = requires(T const& x, any_sink& sink) { state_traits<T>::write(x, sink); };
+concept traited_write = requires(T const& x, any_visitor& sink) { state_traits<T>::write(x, sink); };
 template <class T>
 concept traited_read = requires(T& x, any_source& source) { state_traits<T>::read(x, source); };
 template <class T>
-concept member_write = requires(T const& x, any_sink& sink) { x.write_state(sink); };
+concept member_write = requires(T const& x, any_visitor& sink) { x.write_state(sink); };
 template <class T>
 concept member_read = requires(T& x, any_source& source) { x.read_state(source); };
-template <class T>
-concept traited_pair = traited_write<T> && traited_read<T>;
-template <class T>
-concept member_pair = member_write<T> && member_read<T>;
-/// Writes and reads itself.
-template <class T>
-concept writes_itself = traited_pair<T> || member_pair<T>;
-/// Shows its runs of bytes itself, which says nothing about its shape.
-template <class T>
-concept shows_itself = traited_buffers<T> || member_buffers<T>;
 template <class Function> inline constexpr bool is_const_member = false;
 template <class Result, class Class, class Visitor, bool Throws>
 inline constexpr bool is_const_member<Result (Class::*)(Visitor) const noexcept(Throws)> = true;

@@ -221,9 +221,7 @@ class copied_states : public sweep_memory<State, Store> {
   /// For a sweep that stopped: the hash of the initial state, 0 if it is gone. \pre the caller's x0 still exists
   [[nodiscard]] std::uint64_t hash_of_initial() const {
     std::uint64_t const hash = memory::hash_of_initial();
-    if constexpr (hashable<State>)
-      if (hash == 0 && x0_ != nullptr) return hash_of(*x0_);
-    return hash;
+    return hash == 0 && x0_ != nullptr ? hash_if_known(*x0_) : hash;
   }
   /// Frees all memory. A store that outlives its sweeps keeps its content.
   void clear() {

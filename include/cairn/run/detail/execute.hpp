@@ -74,10 +74,7 @@ bool visit_shown(void const* shown, [[maybe_unused]] event::sink sink, [[maybe_u
     return at.states.visit(at.what, at.when, sink, context);
   else {
     auto const* const x = at.states.seen(at.when == moment::after && at.what.kind == action_kind::turn);
-    constexpr bool tells = buffered<std::remove_cvref_t<decltype(*x)>>;
-    if constexpr (tells)
-      if (x != nullptr) visit_buffers(*x, [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
-    return x != nullptr && tells;
+    return x != nullptr && show_runs(*x, sink, context);
   }
 }
 /// Adds what the cursor of an event is still going to do, and the action itself if it is not done yet.

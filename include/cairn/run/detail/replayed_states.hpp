@@ -192,9 +192,7 @@ class replayed_states {
     if constexpr (saved_state<State>) {
       if (from < to && ledger_.tries_restored(status_.turned)) {
         states_.turn(step, from, from + 1, failed);
-        using snapshot = hashed_part_t<State>;
-        member_hashes<snapshot> const first =
-            states_.look_at_object([](auto const& x) { return member_hashes<snapshot>{x}; });
+        auto const first = states_.look_at_object([](auto const& x) { return member_hashes{x}; });
         std::uint64_t const hash = hash_of_final();
         expect_other_snapshot(from + 1, hash, hash_of_live(from));
         states_.begin_turn_again();
@@ -214,7 +212,7 @@ class replayed_states {
     if constexpr (saved_state<State>) {
       if (hash != before || !ledger_.are_all(i, hash)) return;
       bool numbers = false;
-      if constexpr (numbered<hashed_part_t<State>>)
+      if constexpr (numbered<stored_as<State>>)
         states_.look_at_object([&](auto const& x) {
           visit_numbers(x, [&](auto const*, std::size_t count) { numbers = numbers || count > 0; });
         });

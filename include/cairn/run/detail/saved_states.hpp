@@ -162,9 +162,7 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
   /// Visits the bytes of the state that an observer sees: of the object, or of its snapshot if the object's are
   /// unknown. Returns false if the object is in no state of the loop, after an adjoint that changed it.
   bool visit(action const& a, moment when, event::sink sink, void* context) const {
-    auto const show = [&](auto const& x) {
-      visit_buffers(x, [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
-    };
+    auto const show = [&](auto const& x) { show_runs(x, sink, context); };
     if (object_.moved()) return false;
     bool const parked = parked_ != no_frame && !(when == moment::after && a.kind == action_kind::turn);
     if constexpr (buffered<State>) {

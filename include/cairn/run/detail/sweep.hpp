@@ -72,13 +72,6 @@ void check_tiers([[maybe_unused]] char const* who, [[maybe_unused]] Plan const& 
   }
 }
 
-/// The hash of the initial state as passed; 0 if its bytes are not all of its value.
-template <class State>
-[[nodiscard]] std::uint64_t hash_of_given(State const& x0) {
-  if constexpr (!hashable<hashed_part_t<State>>) return 0;
-  else return hash_of_state(x0);
-}
-
 /// The adjoint of the final state: a given value, or the result of `seed(final_state)`.
 template <class State, template <class> class Held, class Bar, class Seed, class Final>
 void fill_bar(Held<Bar>& bar, Seed&& seed, Final& final_state) {
@@ -170,7 +163,7 @@ class sweep {
                          "another sweep has begun in the store of the sweep that stopped",
                          {},
                          "give a sweep that is to go on a store of its own"};
-    std::uint64_t const given = hash_of_given<State>(x0), noted = work_.initial_hash_;
+    std::uint64_t const given = hash_of_state<State>(x0), noted = work_.initial_hash_;
     if (noted != 0 && noted != given) refuse_initial_state();
     adopt(plan);
     work_.initial_hash_ = noted;

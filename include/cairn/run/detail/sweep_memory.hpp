@@ -196,8 +196,7 @@ class sweep_memory {
   }
   /// For a sweep that stopped: the hash of the initial state; 0 if it is gone, or its bytes are not all of it.
   [[nodiscard]] std::uint64_t hash_of_initial() const {
-    if constexpr (hashable<Value>)
-      if (frame_id const k = frame_holding(0); k != no_frame) return hash_of(pool_.state(k));
+    if (frame_id const k = frame_holding(0); k != no_frame) return hash_if_known(pool_.state(k));
     return 0;
   }
   /// The same for what a slot of a store that outlives its sweeps holds, through a frame that is released.

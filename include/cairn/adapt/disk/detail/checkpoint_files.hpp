@@ -176,8 +176,7 @@ class checkpoint_files {
   }
   [[nodiscard]] bool write(slot_index slot, step_index i, Value const& state, std::uint64_t& bytes) {
     if (journal_.choices().append() != 0) return false;  // without them nobody could use the state
-    std::uint64_t hash = 0;
-    if constexpr (hashable<Value>) hash = hash_of(state);
+    std::uint64_t const hash = hash_of(state);
     auto const flags =
         std::uint16_t((journal_.knows_sum() ? 0 : sum_unknown) | (journal_.seam_is_open() ? unproven : 0));
     auto const write = [&](auto& sink) {

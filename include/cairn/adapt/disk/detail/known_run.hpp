@@ -133,7 +133,7 @@ template <class State, class Parts, class Plan, class Step, class X0>
   using of = parts_of<State, Parts>;
   id_sum sum;
   step_index const n = steps_of_run(plan);
-  sum.number(std::uint64_t{2});  // the format
+  sum.number(std::uint64_t{3});  // the format: of hashes of states, too
   sum.number(n);
   sum.number(std::uint64_t{of::is_kept});
   if constexpr (!is_open_plan<Plan>) {

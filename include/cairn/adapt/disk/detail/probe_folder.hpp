@@ -58,9 +58,8 @@ template <class Value>
     };
     for (int k = 0; k < tries; ++k) {
       write[k] = seconds_of([&] {
-        std::uint64_t hash = 0, written = 0;
-        if constexpr (hashable<Value>) hash = hash_of(x);
-        int const error = folder.write_slot(0, 0, hash, 0, [&](auto& sink) { write_state(x, sink); }, written);
+        std::uint64_t written = 0;
+        int const error = folder.write_slot(0, 0, hash_of(x), 0, [&](auto& sink) { write_state(x, sink); }, written);
         if (error != 0) refuse_file("a state cannot be written", error, folder.path());
       });
       read[k] = seconds_of([&] {

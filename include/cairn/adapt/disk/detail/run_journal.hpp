@@ -231,7 +231,7 @@ class run_journal {
     due_ = commits_ && open > 0 && is_time();
     if (!due_) return;
     noted_ = open;
-    hash_ = look([](auto const& x) { return known_hash(x); });
+    hash_ = look([](auto const& x) { return hash_of(x); });
   }
   template <class Bar>
   void reversed(step_index open, [[maybe_unused]] Bar const& bar) {
@@ -268,11 +268,6 @@ class run_journal {
   /// Less work than this is not worth waiting for the disk: of the record before it, or of none.
   static constexpr double first_interval = 5;
 
-  template <class T>
-  [[nodiscard]] static std::uint64_t known_hash(T const& x) {
-    if constexpr (hashable<T>) return hash_of(x);
-    else return 0;
-  }
   [[nodiscard]] bool is_time() {
     if (every_ > 0) return since_ + 1 >= every_;
     auto const passed = [this] { return std::chrono::duration<double>(clock::now() - last_).count(); };
@@ -301,12 +296,12 @@ class run_journal {
     if constexpr (std::is_void_v<Object>) {
       advanced_copy<State> after{x, shape_of_step<Step, State>().form};
       after.run(*step_, from, at, failed);
-      again = known_hash(std::as_const(after).state());
+      again = hash_of(std::as_const(after).state());
     } else {
       auto const before = taken_snapshot(std::as_const(*object_));
       restore_state(*object_, x);
       run_in_place(*step_, *object_, from, at, failed);
-      again = known_hash(taken_snapshot(std::as_const(*object_)));
+      again = hash_of(taken_snapshot(std::as_const(*object_)));
       restore_state(*object_, before);
     }
     if (again == hash) return all_.meet();

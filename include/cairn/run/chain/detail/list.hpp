@@ -206,12 +206,10 @@ class chain_list {
     else return hash_if_known(made);
   }
   /// Visits the bytes of state i; returns false if it does not exist or its bytes are unknown.
-  bool visit(step_index i, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) const {
+  bool visit(step_index i, event::sink sink, void* context) const {
     if (!at_hand(i)) return false;
     if constexpr (std::is_same_v<state_type, stage_value>) return state_at(i).visit(sink, context);
-    else if constexpr (buffered<state_type>)
-      visit_buffers(state_at(i), [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
-    return buffered<state_type>;
+    else return show_runs(state_at(i), sink, context);
   }
 
  private:

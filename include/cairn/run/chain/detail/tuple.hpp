@@ -185,16 +185,9 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
     return hash;
   }
   /// Visits the bytes of state i; returns false if it does not exist or its bytes are unknown.
-  bool visit(step_index i, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) const {
+  bool visit(step_index i, event::sink sink, void* context) const {
     bool visited = false;
-    with_state(i, [&](auto k) {
-      if constexpr (buffered<typename at<decltype(k)::value>::state>) {
-        if (!at_hand<k()>()) return;
-        visit_buffers(state_at<k()>(),
-                      [&](void const* bytes, std::size_t bytes_size) { sink(context, bytes, bytes_size); });
-        visited = true;
-      }
-    });
+    with_state(i, [&](auto k) { visited = at_hand<k()>() && show_runs(state_at<k()>(), sink, context); });
     return visited;
   }
 
