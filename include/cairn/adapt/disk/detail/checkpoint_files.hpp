@@ -66,6 +66,31 @@ class checkpoint_files {
     return sum;
   }
 
+  /// A replay check knows the hash of a state before state i, which is saved next.
+  void note_hash(step_index i, std::uint64_t, std::uint64_t hash) noexcept { before_ = hash, before_of_ = i; }
+  /// Gives a replay check the hashes of the states that are held, as their files say, with those of states before them.
+  template <class Fn>
+  void each_hash(Fn const& f) {
+    auto const head_in = [this](slot_index slot) {
+      file_head const head = folder_.slot_head(slot);
+      return head.sound() && step_index(head.step) == record(slot).at ? head : file_head{};
+    };
+    auto const slots = slot_index(slots_.size());
+    std::vector<step_index> common;  // of several processes all look at the same states
+    if constexpr (Journal::agreement::together) {
+      for (slot_index slot = 0; slot < slots; ++slot)
+        common.push_back(head_in(slot).sequence != 0 ? record(slot).at : -1);
+      agree_on_states(journal_.agreed(), common);
+    }
+    for (slot_index slot = 0; slot < slots; ++slot)
+      if (file_head const head = head_in(slot); record(slot).at >= 0 && head.state_hash != 0)
+        f(slot, record(slot).at, head.state_hash,
+          common.empty() || common[std::size_t(slot)] >= 0 ? head.sequence : std::uint64_t{0},
+          "at first another process made it: both need the same processor, libraries, compiler flags, and whatever else "
+          "the step reads; or begin anew with cairn::resume_rule::never");
+  }
+  /// A replay check found another state than before: what this process has written is used by none.
+  void is_wrong() noexcept { folder_.remove_own_slots(slot_index(slots_.size())); }
   template <class Frames>
   [[nodiscard]] bool save(Frames& frames, place where, step_index i, frame_id k) {
     auto& slot = record(where.slot);
@@ -184,7 +209,7 @@ class checkpoint_files {
       write_state(state, sink);
       journal_.write_beside(sink, i);
     };
-    return folder_.write_slot(slot, i, hash, flags, write, bytes) == 0;
+    return folder_.write_slot(slot, i, hash, flags, write, bytes, before_of_ == i ? before_ : 0) == 0;
   }
   [[nodiscard]] bool in_memory(tier where) const noexcept { return where == tier::memory && !all_files_; }
   [[nodiscard]] slot_record& record(slot_index slot) noexcept { return slots_[std::size_t(slot)]; }
@@ -198,6 +223,8 @@ class checkpoint_files {
   frame_id kept_ = no_frame;
   std::vector<slot_record> slots_;
   slot_index in_memory_ = 0;
+  std::uint64_t before_ = 0;  // the hash of a state before state `before_of_`
+  step_index before_of_ = -1;
 };
 
 }  // namespace cairn::detail
