@@ -57,6 +57,7 @@ struct in_one_call {
     return cairn::gradient(step, x0, plan, ones, adjoint, last...);
   }
 };
+template <class Step, class Adjoint> in_one_call(Step, Adjoint) -> in_one_call<Step, Adjoint>;
 struct over_object {
   template <class Plan, class... Last>
   numbers operator()(Plan const& plan, Last const&... last) const {
@@ -139,7 +140,8 @@ void no_alarm(Plan const& plan, std::mt19937_64& draw, long runs) {
                      : draw() % 2 == 0 ? replay_check::checkpoints
                                        : replay_check::every_step;
       if (k >= kills) return of.process(-1);
-      return draw() % 2 == 0 ? of.process(1 + long(draw() % std::uint64_t(of.calls))) : of.process(-1, 1 + long(draw() % 60), k % 2 == 0);
+      if (draw() % 2 == 0) return of.process(1 + long(draw() % std::uint64_t(of.calls)));
+      return of.process(-1, 1 + long(draw() % 60), k % 2 == 0);
     }) >= 0);
   }
 }
@@ -215,5 +217,7 @@ TEST_CASE("so is it in loops over objects, in loops that are kept, and in those 
   finds_all(kept{}, periods);
   finds_all(kept{}, cairn::online{5});
 }
-TEST_CASE("no run that is killed at random is refused, whatever checks its processes have") { no_alarm_at_random(3, 40); }
+TEST_CASE("no run that is killed at random is refused, whatever checks its processes have") {
+  no_alarm_at_random(3, 40);
+}
 TEST_CASE("nor one of 3,000", "[.soak]") { no_alarm_at_random(4, 1'000); }

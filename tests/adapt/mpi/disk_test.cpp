@@ -39,6 +39,7 @@ ring_of_24 const& here() {
 long calls = 0, last_call = -1;
 bool is_killed = false;
 double twist = 0, pause = 0;  // of this rank's arithmetic, and of its time
+step_index twist_at = -1;     // only in this step
 struct stopped {};
 void call() {
   if (++calls != last_call) return;
@@ -51,7 +52,7 @@ struct step {
     call();
     here().step(x, i);
     for (double& v : x) v *= p;
-    if (i > 0) x[0] += twist;
+    if (twist_at < 0 ? i > 0 : i == twist_at) x[0] += twist;
   }
 };
 struct adjoint {
@@ -426,6 +427,38 @@ void other_arithmetic_of_one_rank_is_refused_at_the_seam() {
   }
 }
 
+/// A replay check finds it in any single step, or it has no part in the gradient, or all of it has.
+void other_arithmetic_of_one_step_is_refused_by_a_replay_check() {
+  program<by_gradient, cairn::two_level> loop{cairn::two_level{n, 5, 2}};
+  cairn::sweep_options const checked{.verify = cairn::replay_check::checkpoints};
+  answer found;
+  auto const once = [&](long last) {
+    calls = 0, last_call = last;
+    disk const on{loop.folder.run(), loop.options};
+    auto const seen = thrown_by([&] { found = by_gradient::of(loop.x0, loop.plan, checked, loop.with, on); });
+    last_call = -1;
+    return seen;
+  };
+  bool const mine = here().rank == here().size - 1;
+  int refused = 0;
+  for (twist_at = 1; twist_at < n; ++twist_at) {
+    twist = mine ? 1e-6 : 0;
+    answer const right_if = by_gradient::of(loop.x0, cairn::in_memory{loop.plan});
+    twist = 0;
+    loop.folder.clear();
+    claim(once(60).any);
+    twist = mine ? 1e-6 : 0;
+    thrown const second = once(-1);
+    claim(alike(second.text), second.text);
+    refused += second.any;
+    twist = 0;
+    if (second.any) claim(!once(-1).any);
+    claim(found == loop.right || (!second.any && found == right_if), "a mixture");
+  }
+  twist_at = -1;
+  claim(refused > 8, std::to_string(refused));
+}
+
 /// Every call of the system fails on one rank, once or from there on.
 void an_error_of_one_rank_is_an_error_of_all_or_none() {
   using failing_system::call;
@@ -541,6 +574,7 @@ int main(int argc, char** argv) {
              what_one_rank_lacks_no_rank_uses, terms_are_summed_by_all_ranks_or_by_none,
              a_choice_that_one_rank_lacks_is_made_again_by_all,
              a_state_that_one_rank_cannot_read_later_is_made_again_by_all, another_x0_of_one_rank_is_another_run,
-             other_arithmetic_of_one_rank_is_refused_at_the_seam, an_error_of_one_rank_is_an_error_of_all_or_none,
+             other_arithmetic_of_one_rank_is_refused_at_the_seam,
+             other_arithmetic_of_one_step_is_refused_by_a_replay_check, an_error_of_one_rank_is_an_error_of_all_or_none,
              the_time_of_records_is_agreed);
 }

@@ -120,11 +120,8 @@ class checkpoint_files {
   /// Returns whether it could be read.
   [[nodiscard]] bool read_final(step_index n, Value& into) {
     typename Journal::partial_sum beside;
-    if (!folder_.read_slot(run_folder::final_slot, n, [&](auto& source) {
-          read_state(into, source);
-          journal_.read_beside(source, beside);
-        }))
-      return false;
+    auto const read = [&](auto& source) { journal_.read_beside(source, beside); };
+    if (!folder_.read_checkpoint(run_folder::final_slot, n, into, read)) return false;
     journal_.adopt(beside);
     journal_.all_are_summed();
     return true;
@@ -150,10 +147,8 @@ class checkpoint_files {
     }
     Value& into = *frames.reusable(frame.held);
     typename Journal::partial_sum beside;
-    bool const right = folder_.read_slot(where.slot, i, [&](auto& source) {
-      read_state(into, source);
-      journal_.read_beside(source, beside);
-    });
+    auto const read = [&](auto& source) { journal_.read_beside(source, beside); };
+    bool const right = folder_.read_checkpoint(where.slot, i, into, read);
     std::uint64_t const summed = right ? std::uint64_t(beside.next + 1) : ~std::uint64_t{0};
     if (!journal_.agreed().same(summed) || !right) {  // terms may be sums over all processes
       slot.at = -1;

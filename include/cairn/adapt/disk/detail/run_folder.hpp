@@ -201,11 +201,29 @@ class run_folder {
                    steps_);
   }
   /// Reads values by read(source). Returns whether the file holds them, whole and unchanged.
+  /// \param state_hash  becomes what the head says of the state
   template <class Read>
-  [[nodiscard]] bool read_slot(slot_index slot, std::int64_t step, Read const& read) {
+  [[nodiscard]] bool read_slot(slot_index slot, std::int64_t step, Read const& read,
+                               std::uint64_t* state_hash = nullptr) {
     descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDONLY);
     file_head const head = head_of(file, file_kind::checkpoint, std::uint32_t(slot), run_, steps_);
+    if (state_hash != nullptr) *state_hash = head.state_hash;
     return head.sound() && head.step == std::uint64_t(step) && read_values(file, head, 0, read);
+  }
+  /// Reads a state, and by beside(source) what stands behind it.
+  /// \throws invalid_call   if it is not the one that was written, though the file is whole and unchanged
+  template <class Value, class Beside>
+  [[nodiscard]] bool read_checkpoint(slot_index slot, std::int64_t step, Value& into, Beside const& beside) {
+    std::uint64_t hash = 0;
+    auto const read = [&](auto& source) {
+      read_state(into, source);
+      beside(source);
+    };
+    if (!read_slot(slot, step, read, &hash)) return false;
+    if constexpr (hashable<Value>)
+      if (hash != 0 && hash != hash_of(std::as_const(into)))
+        refuse_loss("a state that is read back is not the one that was written", step);
+    return true;
   }
 
   /// The later of the two records that can be read; `read(source)` reads its values. Empty if there is none. The next
