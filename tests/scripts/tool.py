@@ -823,11 +823,11 @@ def check_runs():
         written(f"run.d/{forward}/mine.txt", "mine")
         seen = {one.pop("run"): one for one in as_json("inspect", "run.d", "--check")["runs"]}
         held = (set(seen) - set(names)).pop()
-        stands = {"steps": 30, "left": 0, "finished": True, "checkpoints": 0, "checkpoint_bytes": 0, "record_bytes": 8136,
+        stands = {"steps": 30, "left": 0, "finished": True, "checkpoints": 0, "checkpoint_bytes": 0, "record_bytes": 8144,
                   "unwritten_bytes": 0, "held": False, "damaged": [], "unknown": [], "others": 0}
         four = {"finished": False, "checkpoints": 4, "checkpoint_bytes": 4 * 8136}
         for name, new in ((forward, four | {"left": None, "record_bytes": 0, "unwritten_bytes": 8136, "others": 1}),
-                          (back, four | {"left": 21, "record_bytes": 2 * 8136, "unknown": ["s0003"]}),
+                          (back, four | {"left": 21, "record_bytes": 2 * 8144, "unknown": ["s0003"]}),
                           (finished, {"damaged": ["record1"]})):
             more = {key: seen[name][key] for key in ("written", "owner")}
             expect(seen[name] == stands | new | more and 0 <= time.time() - more["written"] < 300, seen[name], new)
@@ -841,12 +841,12 @@ def check_runs():
         expect("damaged" not in output("inspect", "run.d"), "damage of contents is found without --check")
         shown = as_json("gc", "run.d", "--keep", 0)
         gone = {(one["run"], one["why"], one["files"], one["bytes"]) for one in shown["runs"]}
-        expect(gone == {(forward, "left_over", 1, 8136), (finished, "finished", 2, 2 * 8136)}, shown)
-        expect(not shown["removed"] and shown["files"] == 3 and shown["bytes"] == 3 * 8136, shown)
+        expect(gone == {(forward, "left_over", 1, 8136), (finished, "finished", 2, 2 * 8144)}, shown)
+        expect(not shown["removed"] and shown["files"] == 3 and shown["bytes"] == 8136 + 2 * 8144, shown)
         expect(as_json("gc", "run.d", "--keep", 1, "--older-than", 1)["files"] == 1, "rules")
         table = output("gc", "run.d", "--keep", 0)
         expect(f"{finished}  the run, which is finished      2  15.9 KiB\n" in table, table)
-        expect(table.endswith("\nto be removed, by --yes: 3 files, 23.8 KiB\n"), table)
+        expect(table.endswith("\nto be removed, by --yes: 3 files, 23.9 KiB\n"), table)
         expect(as_json("gc", "run.d", "--keep", 0, "--yes") == shown | {"removed": True}, "removed")
         expect(set(os.listdir("run.d")) == {forward, back, held}, "what stays")
         expect(output("gc", "run.d", "--yes") == "there is nothing to remove\n", "nothing is left over")

@@ -156,9 +156,10 @@ constexpr void tell_structure([[maybe_unused]] Fn& f, [[maybe_unused]] std::size
   if constexpr (takes_structure<Fn>) f.structure(std::uint64_t(count));
 }
 
-/// A visitor that needs the bytes and not where they lie: a type's own `write` comes before its `visit_buffers`.
-template <class Fn>
-concept takes_written = requires { typename Fn::takes_values; };
+/// A visitor that needs bytes and not where they lie, and says for which types their own `write` comes before their
+/// `visit_buffers`.
+template <class Fn, class T>
+concept takes_written = requires { requires Fn::template takes_written<T>; };
 
 template <class T> inline constexpr bool dense_elements = false;
 template <contiguous T> inline constexpr bool dense_elements<T> = is_dense<typename T::value_type>();
@@ -192,8 +193,8 @@ constexpr void for_each_part(State& x, Fn f) {
 template <class State, class Fn>
 constexpr void visit_parts(State& x, Fn& f) {
   using T = std::remove_const_t<State>;
-  if constexpr (takes_written<Fn> && traited_pair<T>) state_traits<T>::write(x, f);
-  else if constexpr (takes_written<Fn> && member_pair<T>) x.write_state(f);
+  if constexpr (takes_written<Fn, T> && traited_pair<T>) state_traits<T>::write(x, f);
+  else if constexpr (takes_written<Fn, T> && member_pair<T>) x.write_state(f);
   else if constexpr (requires { f.whole(x); }) f.whole(x);
   else if constexpr (traited_buffers<State>) state_traits<T>::visit_buffers(x, f);
   else if constexpr (member_buffers<State>) x.visit_buffers(f);

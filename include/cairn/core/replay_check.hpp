@@ -14,7 +14,8 @@ namespace cairn {
 /// differ. The first snapshot of an object that is restored, and the first state that a store brings back from bytes, is
 /// taken one step on, whose result is compared, too: no plan has to run anything again for that. `step_calls()` and
 /// `estimate` do not count this call. If a plan's leaves do not begin at multiples of their length, `checkpoints`
-/// compares only the states at such multiples.
+/// compares only the states at such multiples. A sweep that is resumed over a store that keeps hashes, as `disk` does,
+/// is compared with the processes before it, too.
 enum class replay_check : std::uint8_t {
   off,          ///< compare nothing
   checkpoints,  ///< compare at the end of each recomputation and after each load. Reports a range of steps

@@ -50,7 +50,7 @@ void write_state(T const& x, Sink&& sink) {
                 "cairn: a sink of bytes is called as sink(void const*, std::size_t), returns nothing, and throws if it "
                 "cannot take all of them");
   if constexpr (told && takes) {
-    if constexpr (detail::takes_written<sink_type>) detail::visit_parts(x, sink);
+    if constexpr (detail::takes_written<sink_type, int>) detail::visit_parts(x, sink);
     else {
       detail::state_writer<sink_type> all{sink};
       detail::visit_parts(x, all);

@@ -78,6 +78,11 @@ struct frames_of {
 ///   the caller, unless an exception is already under way or the workspace dies
 /// - at(slot) -> step_index: the state that a slot holds, or -1; for stores that outlive a sweep, so that `resume` can
 ///   use them
+/// - note_hash(i, hash, before): called before state i is saved if there is a replay check; hash is that of state i,
+///   before that of a state before it with which another process can compare, or 0. And each_hash(f): calls
+///   f(slot, i, hash, before) with what was noted of the states that it holds; called by `resume` with a replay check,
+///   which then compares what it runs again with states of another process. And is_wrong(): a replay check is about to
+///   throw; what this process has saved may be wrong
 /// All calls come from the thread of the sweep, and the store may call `frames` only from that thread. Threads of the
 /// store may read a state of a frame that the store owns.
 template <class Store, class Value>

@@ -66,8 +66,8 @@ struct adjoint {
     }
   }
 };
-double misfit(numbers const& x, numbers const& p, step_index i) { return x[0] * x[1] * p[0] + 0.1 * double(i); }
-void misfit_back(numbers const& x, numbers& bar, numbers const& p, numbers& dp, step_index) {
+[[maybe_unused]] double misfit(numbers const& x, numbers const& p, step_index i) { return x[0] * x[1] * p[0] + 0.1 * double(i); }
+[[maybe_unused]] void misfit_back(numbers const& x, numbers& bar, numbers const& p, numbers& dp, step_index) {
   bar[0] += x[1] * p[0];
   bar[1] += x[0] * p[0];
   dp[0] += x[0] * x[1];

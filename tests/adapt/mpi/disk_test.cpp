@@ -39,6 +39,7 @@ ring_of_24 const& here() {
 long calls = 0, last_call = -1;
 bool is_killed = false;
 double twist = 0, pause = 0;  // of this rank's arithmetic, and of its time
+step_index twist_at = -1;     // only in this step
 struct stopped {};
 void call() {
   if (++calls != last_call) return;
@@ -51,7 +52,7 @@ struct step {
     call();
     here().step(x, i);
     for (double& v : x) v *= p;
-    if (i > 0) x[0] += twist;
+    if (twist_at < 0 ? i > 0 : i == twist_at) x[0] += twist;
   }
 };
 struct adjoint {
@@ -426,6 +427,60 @@ void other_arithmetic_of_one_rank_is_refused_at_the_seam() {
   }
 }
 
+/// With replay checks, ranks that are stopped anywhere go on together, also if one has not the hashes that others have.
+/// A single rank is refused wherever its arithmetic differs; of several, one that is refused may leave others waiting
+/// for its messages, which ends all.
+void replay_checks_compare_what_all_ranks_know() {
+  program<by_gradient, cairn::multistage> loop{cairn::multistage{n, 2, 8}};
+  cairn::sweep_options const checked{.verify = cairn::replay_check::checkpoints};
+  answer found;
+  auto const once = [&](long last) {
+    calls = 0, last_call = last;
+    disk const on{loop.folder.run(), loop.options};
+    auto const seen = thrown_by([&] { found = by_gradient::of(loop.x0, loop.plan, checked, loop.with, on); });
+    last_call = -1;
+    return seen;
+  };
+  for (bool const alike_hashes : {true, false})
+    for (long at = 12; at < loop.all_calls; at += 8) {
+      loop.folder.clear();
+      claim(once(at).any);
+      if (!alike_hashes && here().rank == here().size - 1)
+        for (auto const& name : support::temporary::names_in(loop.folder.only_run())) {
+          auto content = support::content_of(loop.folder.only_run() + '/' + name);
+          cairn::detail::file_head head;
+          if (name[0] != 's' || content.size() < sizeof head) continue;
+          std::memcpy(&head, content.data(), sizeof head);
+          if (!head.sound()) continue;
+          head.sequence = 0;
+          head.seal();
+          std::memcpy(content.data(), &head, sizeof head);
+          support::put(loop.folder.only_run() + '/' + name, content);
+        }
+      all_come();
+      thrown const second = once(-1);
+      claim(!second.any && found == loop.right, second.text);
+      claim(alike(std::to_string(calls)), "another number of calls");
+    }
+  if (here().size > 1) return;
+  int refused = 0;
+  for (twist_at = 1; twist_at < n; ++twist_at) {
+    twist = 1e-6;
+    answer const right_if = by_gradient::of(loop.x0, cairn::in_memory{loop.plan});
+    twist = 0;
+    loop.folder.clear();
+    claim(once(50).any);
+    twist = 1e-6;
+    bool const is_refused = once(-1).any;
+    refused += is_refused;
+    twist = 0;
+    if (is_refused) claim(!once(-1).any);
+    claim(found == loop.right || (!is_refused && found == right_if), "a mixture");
+  }
+  twist_at = -1;
+  claim(refused > 4, std::to_string(refused));
+}
+
 /// Every call of the system fails on one rank, once or from there on.
 void an_error_of_one_rank_is_an_error_of_all_or_none() {
   using failing_system::call;
@@ -541,6 +596,7 @@ int main(int argc, char** argv) {
              what_one_rank_lacks_no_rank_uses, terms_are_summed_by_all_ranks_or_by_none,
              a_choice_that_one_rank_lacks_is_made_again_by_all,
              a_state_that_one_rank_cannot_read_later_is_made_again_by_all, another_x0_of_one_rank_is_another_run,
-             other_arithmetic_of_one_rank_is_refused_at_the_seam, an_error_of_one_rank_is_an_error_of_all_or_none,
+             other_arithmetic_of_one_rank_is_refused_at_the_seam,
+             replay_checks_compare_what_all_ranks_know, an_error_of_one_rank_is_an_error_of_all_or_none,
              the_time_of_records_is_agreed);
 }

@@ -39,6 +39,8 @@ template <class State>
 /// `wrt`, goes on from the states but begins its reverse sweep again; all others go on in the middle of the reverse
 /// sweep, from a record of bar, dp and the objective's value. `report()` says what was used, and why not more. Static
 /// variables cannot be seen.
+/// Nothing is stored with loss: what is read back must have the hash of what was written, or it is an `invalid_call`.
+/// With `sweep_options::verify` what is run again must have the hashes of the processes before, too.
 /// Cost: a record takes the bytes of bar and dp twice; it is committed, by one fdatasync, every sqrt(2 C MTBF) seconds,
 /// where C is what a commit takes. A process that goes on runs one step more, and compares its state with the hash that
 /// the record has. Memory: 64 KiB, 0.7 MB more with compression, and a state or two for a moment when it goes on.

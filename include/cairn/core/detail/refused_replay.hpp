@@ -18,9 +18,9 @@ inline constexpr char const* advice_to_steps =
     "put all that the step reads and changes into the state (members, statics, random generators), and write all of x1";
 
 /// State i was run again from state `first_step` and differs. \throws nondeterminism_error
-[[noreturn]] inline void refuse_replayed(step_index i, step_index first_step, first_difference const& where = {}) {
-  refuse_replay("a state that was run again is not what it was at first", {i, first_step, i - 1}, where,
-                advice_to_steps);
+[[noreturn]] inline void refuse_replayed(step_index i, step_index first_step, first_difference const& where = {},
+                                         char const* advice = advice_to_steps) {
+  refuse_replay("a state that was run again is not what it was at first", {i, first_step, i - 1}, where, advice);
 }
 /// State i was loaded and differs. \throws nondeterminism_error
 [[noreturn]] inline void refuse_loaded(step_index i, first_difference const& where = {}) {

@@ -50,19 +50,18 @@ class replay_ledger {
     end_ = {};
     compared_ = 0;
     tried_ = tried_ahead_ = false;
+    others_ = nullptr;
     if (given.mode == replay_check::checkpoints) noted_.begin(given.slots, given.tapes, given.keeps_run);
     else if (given.mode == replay_check::every_step) begin_table(given.steps);
   }
   /// For a sweep that resumes where one with the same setup stopped: the hashes stay, and all steps count as run
   /// before. A ledger of another setup, or of other states, begins anew.
   void begin_again(setup const& given, step_index open, bool same_states) {
-    bool const known = same_states && given.mode == setup_.mode && given.steps == setup_.steps &&
-                       given.leaf == setup_.leaf && given.slots == setup_.slots && given.tapes == setup_.tapes;
-    if (!known) begin(given);
+    bool const fits = same_states && given.mode == setup_.mode && given.steps == setup_.steps &&
+                      given.leaf == setup_.leaf && given.slots == setup_.slots && given.tapes == setup_.tapes;
+    if (!fits) begin(given);
     farthest_ = given.steps;
-    if (end_.at != open) end_ = {};
-    if (given.mode == replay_check::every_step && std::size_t(open) < hashes_.size())
-      end_ = {open, hashes_[std::size_t(open)]};
+    if (end_.at != open) end_ = {open, known(open)};
     reversed(open);
   }
   [[nodiscard]] bool on() const noexcept { return setup_.mode != replay_check::off; }
@@ -122,6 +121,19 @@ class replay_ledger {
     there = {i, hash};
     return true;
   }
+  /// The hash of the state at which a later run to state i is compared, that before the last leaf; 0 if unknown. Beside
+  /// state i it lets another process compare such runs.
+  [[nodiscard]] std::uint64_t before(step_index i) noexcept { return i > 0 ? known(last_leaf(i)) : 0; }
+  /// Another process has left state i in a slot, and beside it what `before` gave there.
+  /// \param advice  for errors from now on   \throws nondeterminism_error   if it differs from what is left elsewhere
+  void left(slot_index slot, step_index i, std::uint64_t hash, std::uint64_t earlier,
+            char const* advice = advice_to_steps) {
+    others_ = advice;
+    reached(i);
+    if (!saved(slot, i, hash) || !note(i, hash) || (earlier != 0 && !note(last_leaf(i), earlier))) fail(i);
+  }
+  /// Whether states are compared with those of another process.
+  [[nodiscard]] bool others() const noexcept { return others_ != nullptr; }
   /// State i was loaded from a place and is live. Returns false if it differs from the state that was saved.
   [[nodiscard]] bool loaded(slot_index place, step_index i, std::uint64_t hash) {
     bool good = true;
@@ -134,9 +146,7 @@ class replay_ledger {
   /// before.
   [[nodiscard]] bool matches(step_index from, step_index i, std::uint64_t hash) noexcept {
     agreed_ = from;
-    if (setup_.mode == replay_check::every_step)
-      return std::size_t(i) >= hashes_.size() || hashes_[std::size_t(i)] == 0 ||
-             agrees(i, hashes_[std::size_t(i)], hash);
+    if (setup_.mode == replay_check::every_step) return known(i) == 0 || agrees(i, known(i), hash);
     noted_state const* const before = noted_.at_turn(i);
     return before == nullptr || agrees(i, before->hash, hash);
   }
@@ -158,9 +168,7 @@ class replay_ledger {
   [[nodiscard]] std::uint64_t end_to_try(step_index i) noexcept {
     if (!on() || tried_) return 0;
     std::uint64_t hash = end_at(i + 1);
-    if (hash == 0 && setup_.mode == replay_check::every_step)
-      hash = std::size_t(i + 1) < hashes_.size() ? hashes_[std::size_t(i + 1)] : 0;
-    else if (hash == 0) hash = noted_.known(i + 1);
+    if (hash == 0) hash = known(i + 1);
     tried_ = hash != 0;
     return hash;
   }
@@ -189,6 +197,7 @@ class replay_ledger {
 
   /// State i was run again and differs. \throws nondeterminism_error
   [[noreturn]] void fail(step_index i, first_difference const& where = {}) const {
+    if (others()) refuse_replayed(i, agreed_, where, others_);
     refuse_replayed(i, setup_.mode == replay_check::every_step ? i - 1 : agreed_, where);
   }
 
@@ -201,6 +210,11 @@ class replay_ledger {
     if (first != again) return false;
     agreed_ = i;
     return true;
+  }
+  /// The hash of state i, 0 if unknown.
+  [[nodiscard]] std::uint64_t known(step_index i) noexcept {
+    if (setup_.mode != replay_check::every_step) return noted_.known(i);
+    return std::size_t(i) < hashes_.size() ? hashes_[std::size_t(i)] : 0;
   }
   /// Where the last leaf of a run to state `to` begins.
   [[nodiscard]] step_index last_leaf(step_index to) const noexcept {
@@ -240,6 +254,7 @@ class replay_ledger {
   noted_state end_;  // at the end of the steps that are reversed next
   std::uint64_t compared_ = 0;
   bool tried_ = false, tried_ahead_ = false;  // a state that was brought back has been run on
+  char const* others_ = nullptr;  // advice if states of another process are noted
 };
 
 }  // namespace cairn::detail

@@ -17,7 +17,8 @@ namespace cairn::detail {
 /// a long run.
 class state_hash {
  public:
-  using takes_values = void;
+  /// What `visit_buffers` shows is the value, so that a pair that loses some of it is found.
+  template <class T> static constexpr bool takes_written = !shows_itself<T> || says_on_device<T>;
   /// Adds one run; a visitor of `visit_buffers`, and a sink of `write_state`.
   void operator()(void const* run, std::size_t size) noexcept {
     auto const* at = static_cast<unsigned char const*>(run);

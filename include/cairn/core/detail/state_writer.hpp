@@ -29,7 +29,7 @@ struct shown_writer {
 template <class Sink>
 class state_writer {
  public:
-  using takes_values = void;
+  template <class> static constexpr bool takes_written = true;
   explicit state_writer(Sink& sink) noexcept : sink_{sink} {}
   state_writer(state_writer const&) = delete;  // a copy would write what this one has gathered
   state_writer& operator=(state_writer const&) = delete;

@@ -41,9 +41,13 @@ class replayed_states {
     along(from, to, [&](step_index at, step_index next) { run(step, at, next, failed); });
   }
   [[nodiscard]] bool save(place where, step_index i) {
-    bool const saved = states_.save(where, i);
-    if (ledger_.on() && !ledger_.saved(where.slot, i, hash_of_live(i))) fail(i);
-    return saved;
+    if (ledger_.on()) {
+      std::uint64_t const hash = hash_of_live(i);
+      if (!ledger_.saved(where.slot, i, hash)) fail(i);
+      if constexpr (requires { states_.store().note_hash(i, hash, hash); })
+        states_.store().note_hash(i, hash, ledger_.before(i));
+    }
+    return states_.save(where, i);
   }
   [[nodiscard]] bool load(place where, step_index i) {
     return brought_back(where.slot, i, [&] { return states_.load(where, i); });
@@ -231,7 +235,7 @@ class replayed_states {
       run(*step_, i, i + 1, failed);
       known_ = -1;
       expect_other_snapshot(i + 1, end, hash_);
-      if (hash_of_live(i + 1) != end) refuse_restored(i + 1, -1);
+      if (hash_of_live(i + 1) != end) ledger_.others() ? fail(i + 1) : refuse_restored(i + 1, -1);
       known_ = -1;
       return load();
     }
@@ -259,6 +263,7 @@ class replayed_states {
     else return states_.look_at_object(hash);
   }
   [[noreturn]] void fail(step_index i) {
+    if constexpr (requires { states_.store().is_wrong(); }) states_.store().is_wrong();
     first_difference where;
     states_.compare_earlier(i, [&](auto const& first, auto const& again) { where = difference_of(first, again); });
     ledger_.fail(i, where);

@@ -183,6 +183,11 @@ class sweep {
     setup.shape = shape(x0, at.steps >= 0);
     states().begin_again(x0, setup);
     states().note_held(work_.tier_of_);
+    if constexpr (checked) {
+      auto const note = [this](auto... left) { ledger().left(left...); };
+      if constexpr (requires { states().store().each_hash(note); })
+        if (ledger().on()) states().store().each_hash(note);
+    }
     if constexpr (outliving_store<store_type>)
       if (noted == 0 && given != 0) check_stored_initial_state(given);
     notes_stop_ = true;

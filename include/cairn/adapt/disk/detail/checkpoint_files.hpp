@@ -66,6 +66,31 @@ class checkpoint_files {
     return sum;
   }
 
+  /// A replay check knows the hash of a state before state i, which is saved next.
+  void note_hash(step_index i, std::uint64_t, std::uint64_t hash) noexcept { before_ = hash, before_of_ = i; }
+  /// Gives a replay check the hashes of the states that are held, as their files say, with those of states before them.
+  template <class Fn>
+  void each_hash(Fn const& f) {
+    auto const head_in = [this](slot_index slot) {
+      file_head const head = folder_.slot_head(slot);
+      return head.sound() && step_index(head.step) == record(slot).at ? head : file_head{};
+    };
+    auto const slots = slot_index(slots_.size());
+    std::vector<step_index> common;  // of several processes all look at the same states
+    if constexpr (Journal::agreement::together) {
+      for (slot_index slot = 0; slot < slots; ++slot)
+        common.push_back(head_in(slot).sequence != 0 ? record(slot).at : -1);
+      agree_on_states(journal_.agreed(), common);
+    }
+    for (slot_index slot = 0; slot < slots; ++slot)
+      if (file_head const head = head_in(slot); record(slot).at >= 0 && head.state_hash != 0)
+        f(slot, record(slot).at, head.state_hash,
+          common.empty() || common[std::size_t(slot)] >= 0 ? head.sequence : std::uint64_t{0},
+          "at first another process made it: both need the same processor, libraries, compiler flags, and whatever else "
+          "the step reads; or begin anew with cairn::resume_rule::never");
+  }
+  /// A replay check found another state than before: what this process has written is used by none.
+  void is_wrong() noexcept { folder_.remove_own_slots(slot_index(slots_.size())); }
   template <class Frames>
   [[nodiscard]] bool save(Frames& frames, place where, step_index i, frame_id k) {
     auto& slot = record(where.slot);
@@ -95,11 +120,8 @@ class checkpoint_files {
   /// Returns whether it could be read.
   [[nodiscard]] bool read_final(step_index n, Value& into) {
     typename Journal::partial_sum beside;
-    if (!folder_.read_slot(run_folder::final_slot, n, [&](auto& source) {
-          read_state(into, source);
-          journal_.read_beside(source, beside);
-        }))
-      return false;
+    auto const read = [&](auto& source) { journal_.read_beside(source, beside); };
+    if (!folder_.read_checkpoint(run_folder::final_slot, n, into, read)) return false;
     journal_.adopt(beside);
     journal_.all_are_summed();
     return true;
@@ -125,10 +147,8 @@ class checkpoint_files {
     }
     Value& into = *frames.reusable(frame.held);
     typename Journal::partial_sum beside;
-    bool const right = folder_.read_slot(where.slot, i, [&](auto& source) {
-      read_state(into, source);
-      journal_.read_beside(source, beside);
-    });
+    auto const read = [&](auto& source) { journal_.read_beside(source, beside); };
+    bool const right = folder_.read_checkpoint(where.slot, i, into, read);
     std::uint64_t const summed = right ? std::uint64_t(beside.next + 1) : ~std::uint64_t{0};
     if (!journal_.agreed().same(summed) || !right) {  // terms may be sums over all processes
       slot.at = -1;
@@ -183,7 +203,7 @@ class checkpoint_files {
       write_state(state, sink);
       journal_.write_beside(sink, i);
     };
-    return folder_.write_slot(slot, i, hash, flags, write, bytes) == 0;
+    return folder_.write_slot(slot, i, hash, flags, write, bytes, before_of_ == i ? before_ : 0) == 0;
   }
   [[nodiscard]] bool in_memory(tier where) const noexcept { return where == tier::memory && !all_files_; }
   [[nodiscard]] slot_record& record(slot_index slot) noexcept { return slots_[std::size_t(slot)]; }
@@ -197,6 +217,8 @@ class checkpoint_files {
   frame_id kept_ = no_frame;
   std::vector<slot_record> slots_;
   slot_index in_memory_ = 0;
+  std::uint64_t before_ = 0;  // the hash of a state before state `before_of_`
+  step_index before_of_ = -1;
 };
 
 }  // namespace cairn::detail

@@ -58,6 +58,9 @@ class choice_file {
             read_state(one, source);
             all.push_back(std::move(one));
           }
+          if (hash_from(kept_) != head.state_hash)
+            refuse_loss("the choices of steps that are read back are not those that were written",
+                        std::int64_t(kept_));
         };
         if (!head.sound() || head.sequence != before_ || head.step > most) break;
         if (!folder_.read_values(file, head, at_, read_part)) break;
@@ -87,6 +90,7 @@ class choice_file {
       if (!file) return errno;
       file_head head = folder_.fresh_head(file_kind::choices, parts_, std::int64_t(all.size()));
       head.sequence = before_;
+      head.state_hash = hash_from(kept_);
       file_writer sink{file.get(), folder_.memory, head.step, false, at_};
       for (std::size_t k = kept_; k < all.size(); ++k) write_state(all[k], sink);
       if (int const error = sink.finish(head); error != 0) return error;
@@ -109,6 +113,14 @@ class choice_file {
   }
 
  private:
+  /// Of all choices from that of step k on; 0 if their bytes are not known.
+  [[nodiscard]] std::uint64_t hash_from([[maybe_unused]] std::size_t k) const {
+    std::uint64_t sum = 0;
+    if constexpr (any)
+      if constexpr (hashable<typename decltype(choices_->all)::value_type>)
+        for (; k < choices_->all.size(); ++k) sum = 31 * sum + hash_of(std::as_const(choices_->all)[k]);
+    return sum;
+  }
   void goes_on(file_head const& part, std::uint64_t end) noexcept {
     at_ = end;
     before_ = part.raw_hash;

@@ -56,7 +56,9 @@ struct file_head {
   run_id run;
   std::uint64_t steps = 0;          ///< of the loop
   std::uint64_t step = 0;           ///< number of the state; of a record: steps [0, step) are left
-  std::uint64_t sequence = 0;       ///< of records: the later one counts; of choices: raw_hash of the part before
+  /// Of records: the later one counts; of choices: raw_hash of the part before; of checkpoints: the hash of a state
+  /// before `step` that a replay check compares, as `replay_ledger::before` says which; 0 if it is not known.
+  std::uint64_t sequence = 0;
   std::uint64_t raw = 0;            ///< bytes of content
   std::uint64_t stored = 0;         ///< bytes in the file behind this head
   std::uint64_t raw_hash = 0;       ///< XXH64 of the content, with the number of the state as its seed

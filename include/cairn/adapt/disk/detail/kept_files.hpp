@@ -44,6 +44,12 @@ class kept_files {
   [[nodiscard]] frame_id frame(slot_index slot) const noexcept { return all_->files.frame(slot); }
   [[nodiscard]] step_index at(slot_index slot) const noexcept { return all_->files.at(slot); }
   [[nodiscard]] std::size_t bytes(tier where) const noexcept { return all_->files.bytes(where); }
+  void note_hash(step_index i, std::uint64_t hash, std::uint64_t before) noexcept {
+    all_->files.note_hash(i, hash, before);
+  }
+  template <class Fn>
+  void each_hash(Fn const& f) { all_->files.each_hash(f); }
+  void is_wrong() noexcept { all_->files.is_wrong(); }
   template <class Frames>
   [[nodiscard]] bool save(Frames& frames, place where, step_index i, frame_id k) {
     return all_->files.save(frames, where, i, k);

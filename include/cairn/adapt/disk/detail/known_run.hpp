@@ -78,11 +78,11 @@ void add_first_step(id_sum& sum, Step& step, X0& x0) {
   if constexpr (copied_state<State>) {
     advanced_copy<State> x{std::as_const(x0), shape_of_step<Step, State>().form};
     x.run(step, 0, 1, failed);
-    write_state(std::as_const(x).state(), sum);
+    write_exactly(std::as_const(x).state(), sum);
   } else {
     auto const before = taken_snapshot(std::as_const(x0));
     run_in_place(step, x0, 0, 1, failed);
-    write_state(taken_snapshot(std::as_const(x0)), sum);
+    write_exactly(taken_snapshot(std::as_const(x0)), sum);
     restore_state(x0, before);
   }
 }
@@ -141,13 +141,13 @@ template <class State, class Parts, class Plan, class Step, class X0>
     sum.number(print.high);
     sum.number(print.low);
   } else sum.number(plan.slots());
-  as_stored<State>(x0, [&sum](auto const& x) { write_state(x, sum); });
-  if constexpr (of::seed_is_known) write_state(*parts.seed, sum);
+  as_stored<State>(x0, [&sum](auto const& x) { write_exactly(x, sum); });
+  if constexpr (of::seed_is_known) write_exactly(*parts.seed, sum);
   if constexpr (of::has_params) {
     static_assert(written_state<typename of::params>,
                   "cairn: a run on disk is known by its parameters, whose bytes must all be known; give them members "
                   "write_state(sink) const and read_state(source)");
-    write_state(*parts.p, sum);
+    write_exactly(*parts.p, sum);
   }
   write_state(key, sum);
   add_function(sum, *parts.step);

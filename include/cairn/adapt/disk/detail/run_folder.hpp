@@ -168,15 +168,16 @@ class run_folder {
     return head;
   }
   /// Writes values by write(sink) into the file of a slot. Returns 0, or the number of the system's error.
-  /// \param bytes  becomes what is in the file
+  /// \param bytes  becomes what is in the file   \param before  hash of a state before it
   template <class Write>
   [[nodiscard]] int write_slot(slot_index slot, std::int64_t step, std::uint64_t state_hash, std::uint16_t flags,
-                               Write const& write, std::uint64_t& bytes) {
+                               Write const& write, std::uint64_t& bytes, std::uint64_t before = 0) {
     descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR | O_CREAT);
     if (!file) return errno;
     file_head head = fresh_head(file_kind::checkpoint, std::uint32_t(slot), step);
     head.state_hash = state_hash;
     head.flags = flags;
+    head.sequence = before;
     file_writer sink{file.get(), memory, head.step, packs_};
     write(sink);
     int const error = sink.finish(head);
@@ -200,11 +201,29 @@ class run_folder {
                    steps_);
   }
   /// Reads values by read(source). Returns whether the file holds them, whole and unchanged.
+  /// \param state_hash  becomes what the head says of the state
   template <class Read>
-  [[nodiscard]] bool read_slot(slot_index slot, std::int64_t step, Read const& read) {
+  [[nodiscard]] bool read_slot(slot_index slot, std::int64_t step, Read const& read,
+                               std::uint64_t* state_hash = nullptr) {
     descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDONLY);
     file_head const head = head_of(file, file_kind::checkpoint, std::uint32_t(slot), run_, steps_);
+    if (state_hash != nullptr) *state_hash = head.state_hash;
     return head.sound() && head.step == std::uint64_t(step) && read_values(file, head, 0, read);
+  }
+  /// Reads a state, and by beside(source) what stands behind it.
+  /// \throws invalid_call   if it is not the one that was written, though the file is whole and unchanged
+  template <class Value, class Beside>
+  [[nodiscard]] bool read_checkpoint(slot_index slot, std::int64_t step, Value& into, Beside const& beside) {
+    std::uint64_t hash = 0;
+    auto const read = [&](auto& source) {
+      read_state(into, source);
+      beside(source);
+    };
+    if (!read_slot(slot, step, read, &hash)) return false;
+    if constexpr (hashable<Value>)
+      if (hash != 0 && hash != hash_of(std::as_const(into)))
+        refuse_loss("a state that is read back is not the one that was written", step);
+    return true;
   }
 
   /// The later of the two records that can be read; `read(source)` reads its values. Empty if there is none. The next
@@ -255,6 +274,11 @@ class run_folder {
         bool const state = slot_of(name) != no_slot || name == final_name;
         if (state && ::unlinkat(folder_.get(), name.c_str(), 0) == 0) any = true;
       });
+  }
+  /// Removes the checkpoints that this process has written.
+  void remove_own_slots(slot_index slots) noexcept {
+    for (slot_index slot = 0; slot < slots; ++slot)
+      if (slot_head(slot).owner == owner_) (void)::unlinkat(folder_.get(), slot_name(slot).data(), 0);
   }
   /// Removes all that an earlier process has left.
   void begin_anew() {

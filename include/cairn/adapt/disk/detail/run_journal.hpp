@@ -33,6 +33,7 @@ struct terms_beside_run {
   static constexpr bool any = !std::is_same_v<Terms, no_terms>, on_the_way = OnTheWay;
   Terms* terms = nullptr;
 };
+inline constexpr char const* what_of_sums = "the adjoint of the parameters that is read back is not what was written";
 /// The sums of a sweep beside its adjoint: dp, and the value of an objective.
 /// \tparam DP  no_params if there is none
 template <class DP, class Terms, bool OnTheWay>
@@ -40,11 +41,11 @@ struct run_sums : terms_beside_run<Terms, OnTheWay> {
   DP* dp = nullptr;
   template <class Sink>
   void write([[maybe_unused]] Sink& sink) const {
-    if constexpr (!std::is_same_v<DP, no_params>) write_state(*dp, sink);
+    if constexpr (!std::is_same_v<DP, no_params>) write_exactly(*dp, sink);
   }
   template <class Source>
   void read([[maybe_unused]] Source& source) const {
-    if constexpr (!std::is_same_v<DP, no_params>) read_state(*dp, source);
+    if constexpr (!std::is_same_v<DP, no_params>) read_exactly(*dp, source, what_of_sums, -1);
   }
 };
 class id_sum;
@@ -58,11 +59,11 @@ struct kept_sums : terms_beside_run<Terms, OnTheWay> {
   template <class DP>
   void are_in(DP& other) noexcept {
     dp = &other;
-    writes = [](void const* from, file_writer& sink) { write_state(*static_cast<DP const*>(from), sink); };
-    names = [](void const* from, id_sum& sum) { write_state(*static_cast<DP const*>(from), sum); };
+    writes = [](void const* from, file_writer& sink) { write_exactly(*static_cast<DP const*>(from), sink); };
+    names = [](void const* from, id_sum& sum) { write_exactly(*static_cast<DP const*>(from), sum); };
     reads = [](void* into, file_reader& source) {
       DP read = copy_of(*static_cast<DP const*>(into));  // what is there stays unless all can be read
-      read_state(read, source);
+      read_exactly(read, source, what_of_sums, -1);
       *static_cast<DP*>(into) = std::move(read);
     };
   }
@@ -167,10 +168,8 @@ class run_journal {
       Value x = copy_of(x0);
       auto const& from = all[best - 1];
       partial_sum ignored;
-      bool const is_read = folder_.read_slot(from.slot, from.state, [&](auto& source) {
-        read_state(x, source);
-        read_beside(source, ignored);
-      });
+      bool const is_read =
+          folder_.read_checkpoint(from.slot, from.state, x, [&](auto& source) { read_beside(source, ignored); });
       if (on_all(all_, is_read)) return compare(std::as_const(x), from.state, all[best].state, all[best].hash);
       all.erase(all.begin() + std::ptrdiff_t(best) - 1);  // it is damaged
     }
@@ -211,15 +210,16 @@ class run_journal {
   /// The adjoint as it stands in a record: of a library what its object saves.
   template <class Bar, class Sink>
   void write_bar(Bar const& bar, Sink& sink) const {
-    if constexpr (!std::is_same_v<Bar, library_bar>) write_state(bar, sink);
-    else if constexpr (saves_bar<Object>) write_state(std::as_const(*object_).save_bar(), sink);
+    if constexpr (!std::is_same_v<Bar, library_bar>) write_exactly(bar, sink);
+    else if constexpr (saves_bar<Object>) write_exactly(std::as_const(*object_).save_bar(), sink);
   }
   template <class Bar, class Source>
   void read_bar(Bar& bar, Source& source) {
-    if constexpr (!std::is_same_v<Bar, library_bar>) read_state(bar, source);
+    constexpr char const* what = "an adjoint that is read back is not the one that was written";
+    if constexpr (!std::is_same_v<Bar, library_bar>) read_exactly(bar, source, what, -1);
     else if constexpr (saves_bar<Object>) {
       std::remove_cvref_t<decltype(std::as_const(*object_).save_bar())> saved{};
-      read_state(saved, source);
+      read_exactly(saved, source, what, -1);
       object_->restore_bar(std::as_const(saved));
     }
   }

@@ -9,9 +9,11 @@
 #include <cstring>
 #include <memory>
 #include <sys/stat.h>
+#include <utility>
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/packing.hpp>
+#include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_bytes.hpp>
 
@@ -165,6 +167,30 @@ class file_reader {
   bool packed_;
   std::size_t have_ = 0, next_ = 0;
 };
+
+/// What was read back from a file is not what was written, and the file is whole: reading and writing do not fit.
+/// \param what  it is   \param i  the number of the state that it belongs to
+[[noreturn]] inline void refuse_loss(char const* what, std::int64_t i) {
+  throw invalid_call{"cairn::disk", what, {{"state", i}},
+                     "its write_state and read_state lose something that visit_buffers shows; "
+                     "a run on disk stores nothing with loss"};
+}
+/// Writes a value, and behind it its hash if its bytes are known.
+template <class T, class Sink>
+void write_exactly(T const& x, Sink& sink) {
+  write_state(x, sink);
+  if constexpr (hashable<T>) write_state(hash_of(x), sink);
+}
+/// Reads it.   \throws invalid_call   if it does not have that hash
+template <class T, class Source>
+void read_exactly(T& x, Source& source, char const* what, std::int64_t i) {
+  read_state(x, source);
+  if constexpr (hashable<T>) {
+    std::uint64_t hash = 0;
+    read_state(hash, source);
+    if (hash != hash_of(std::as_const(x))) refuse_loss(what, i);
+  }
+}
 
 /// What a file says that it is; not sound if it is not one of ours, is another kind or another run's, stands in the
 /// place of another slot, or is shorter than it says.

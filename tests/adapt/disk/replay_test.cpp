@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replay checks of a run on disk compare what is run again with the states of the processes before, by the hashes in
+// their files. One process after another is played by one call after another; see verbs_test.cpp.
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+#include "adapt/disk/kill_everywhere.hpp"
+
+using cairn::disk;
+using cairn::disk_use;
+using cairn::replay_check;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr step_index length = 30;
+struct stopped {};
+long calls = 0, stop_at = -1;
+step_index differs_at = -1;  // a step whose arithmetic is another one in this process
+void tick_or_stop() {
+  if (++calls == stop_at) throw stopped{};
+}
+void step_in_place(numbers& x, step_index i) {
+  tick_or_stop();
+  for (double& v : x) v = std::sin(1.1 * v) + 0.01 * double(i % 5);
+  if (i == differs_at) x[0] += 1e-6;
+}
+void pull(numbers const& x, numbers& bar) {
+  tick_or_stop();
+  for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= 1.1 * std::cos(1.1 * x[k]) * x[k];
+}
+auto const in_place = [](numbers& x, step_index i) { step_in_place(x, i); };
+auto const out_of_place = [](numbers const& x, numbers& x1, step_index i) {
+  x1 = x;
+  step_in_place(x1, i);
+};
+auto const of_object = [](solver& s, step_index i) { step_in_place(s.v, i); };
+auto const back = [](numbers const& x, numbers& bar) { pull(x, bar); };
+auto const back_with_next = [](numbers const& x, numbers const& x1, numbers& bar, step_index) {
+  pull(x, bar);
+  for (std::size_t k = 0; k < x.size(); ++k) bar[k] += x1[k];
+};
+auto const back_of_object = [](solver const& s, numbers& bar) { pull(s.v, bar); };
+auto const goes_on = [](numbers const&, step_index i) { return i < length; };
+numbers const x0{0.3, -0.4}, ones{1, 1};
+
+/// The sweeps of this file: each is one process of a run, and gives what it computes.
+template <class Step, class Adjoint>
+struct in_one_call {
+  Step step;
+  Adjoint adjoint;
+  template <class Plan, class... Last>
+  numbers operator()(Plan const& plan, Last const&... last) const {
+    return cairn::gradient(step, x0, plan, ones, adjoint, last...);
+  }
+};
+template <class Step, class Adjoint> in_one_call(Step, Adjoint) -> in_one_call<Step, Adjoint>;
+struct over_object {
+  template <class Plan, class... Last>
+  numbers operator()(Plan const& plan, Last const&... last) const {
+    solver s;
+    s.v = x0;
+    return cairn::gradient(of_object, s, plan, ones, back_of_object, last...);
+  }
+};
+struct kept {
+  template <class Plan, class... Last>
+  numbers operator()(Plan const& plan, Last const&... last) const {
+    if constexpr (cairn::open_schedule<Plan>)
+      return cairn::checkpointed_while(in_place, x0, goes_on, plan, last...).reverse(ones, back);
+    else return cairn::checkpointed_loop(in_place, x0, plan, last...).reverse(ones, back);
+  }
+};
+struct outcomes {
+  long refused = 0, right = 0, mixed = 0;
+};
+/// Stops a first process at each of some calls, and lets a second one go on whose step k differs, for each k. What it
+/// gives may be of the one arithmetic or of the other, and not of both.
+template <class Sweep, class Plan>
+outcomes go_on_with_another(Sweep const& sweep, Plan const& plan, std::int64_t commit_every, replay_check check) {
+  auto const in_memory = [&] {
+    if constexpr (cairn::open_schedule<Plan>) return sweep(plan);
+    else return sweep(cairn::in_memory{plan});
+  };
+  cairn::sweep_options const options{.verify = check};
+  outcomes seen;
+  differs_at = stop_at = -1, calls = 0;
+  numbers const right = in_memory();
+  long const all = calls;
+  std::vector<numbers> right_if;
+  for (differs_at = 0; differs_at < length; ++differs_at) right_if.push_back(in_memory());
+  for (long const at : {all / 4, all / 2, all * 3 / 4, all * 9 / 10}) {
+    for (step_index k = 1; k < length; ++k) {
+      CAPTURE(at, k);
+      support::temporary const here;
+      disk const run{here.run(), {.commit_every = commit_every}};
+      differs_at = -1, calls = 0, stop_at = at;
+      CHECK_THROWS_AS(sweep(plan, options, run), stopped);
+      differs_at = k, stop_at = -1;
+      try {
+        numbers const found = sweep(plan, options, run);
+        ++(found == right || found == right_if[std::size_t(k)] ? seen.right : seen.mixed);
+      } catch (cairn::nondeterminism_error const& error) {
+        ++seen.refused;
+        CHECK_THAT(error.what(), ContainsSubstring("same processor"));
+        differs_at = -1;  // what the refused one has left is not used
+        CHECK(sweep(plan, options, run) == right);
+      }
+    }
+  }
+  return seen;
+}
+template <class Sweep, class Plan>
+void finds_all(Sweep const& sweep, Plan const& plan, std::int64_t commit_every = 3) {
+  for (auto const check : {replay_check::checkpoints, replay_check::every_step}) {
+    outcomes const seen = go_on_with_another(sweep, plan, commit_every, check);
+    CHECK(seen.mixed == 0);
+    CHECK(seen.refused > 20);
+    CHECK(seen.right > 10);
+  }
+}
+cairn::sweep_options drawn;  // of the next process
+template <class State>
+struct checked {
+  template <class Plan, class... Last>
+  static answer of(Plan const& plan, Last const&... last) { return by_gradient<State>::of(plan, drawn, last...); }
+};
+template <class Verb, class Plan>
+void no_alarm(Plan const& plan, std::mt19937_64& draw, long runs) {
+  program<Verb, Plan> of{plan, 1};
+  for (long run = 0; run < runs; ++run) {
+    of.commit_every = draw() % 3 == 0 ? 1'000 : 1 + long(draw() % 8);
+    long const kills = 1 + long(draw() % 4);
+    CAPTURE(run);
+    CHECK(of.until_one_ends([&](long k) {
+      drawn.verify = draw() % 4 == 0   ? replay_check::off
+                     : draw() % 2 == 0 ? replay_check::checkpoints
+                                       : replay_check::every_step;
+      if (k >= kills) return of.process(-1);
+      if (draw() % 2 == 0) return of.process(1 + long(draw() % std::uint64_t(of.calls)));
+      return of.process(-1, 1 + long(draw() % 60), k % 2 == 0);
+    }) >= 0);
+  }
+}
+void no_alarm_at_random(std::uint64_t seed, long runs) {
+  std::mt19937_64 draw{seed};
+  no_alarm<checked<numbers>>(cairn::two_level{length, 7, 2}, draw, runs);
+  no_alarm<checked<noted>>(cairn::hrevolve{length, two_tiers}, draw, runs);
+  no_alarm<checked<solver>>(cairn::multistage{length, 2, 4}, draw, runs);
+}
+cairn::hrevolve const tiers{length, two_tiers};
+cairn::two_level const periods{length, 7, 2};
+
+}  // namespace
+
+TEST_CASE("without a check a process with another arithmetic mixes trajectories, away from the seam") {
+  CHECK(go_on_with_another(in_one_call{in_place, back}, periods, 3, replay_check::off).mixed > 10);
+}
+TEST_CASE("with a check it is refused wherever an adjoint would get a state of another trajectory") {
+  in_one_call const sweep{in_place, back};
+  finds_all(sweep, periods);
+  finds_all(sweep, periods, 1'000);  // no records
+  finds_all(sweep, tiers);
+  finds_all(sweep, cairn::multistage{length, 1, 5});
+  finds_all(in_one_call{out_of_place, back}, periods);
+  finds_all(in_one_call{in_place, back_with_next}, tiers);
+}
+TEST_CASE("a damaged state that is made again must be what its file says, also if the process before had no check") {
+  support::temporary const here;
+  disk const run{here.run()};
+  in_one_call const sweep{in_place, back};
+  differs_at = stop_at = -1;
+  numbers const right = sweep(cairn::in_memory{periods});
+  cairn::sweep_options const check{replay_check::checkpoints};
+  for (step_index const k : {13, -1}) {
+    here.remove_runs();
+    calls = 0, differs_at = -1, stop_at = 26;
+    CHECK_THROWS_AS(sweep(periods, run), stopped);
+    int damaged = 0;
+    for (auto const& name : support::temporary::names_in(run.report().folder)) {
+      std::string content = support::content_of(run.report().folder + '/' + name);
+      cairn::detail::file_head head;
+      if (name[0] != 's' || content.size() <= sizeof head) continue;
+      std::memcpy(&head, content.data(), sizeof head);
+      if (head.step != 14) continue;
+      content.back() ^= 1;
+      support::put(run.report().folder + '/' + name, content);
+      ++damaged;
+    }
+    CHECK(damaged == 1);
+    stop_at = -1, differs_at = k;
+    if (k >= 0) CHECK_THROWS_WITH(sweep(periods, check, run), ContainsSubstring("state = 14"));
+    differs_at = -1;
+    CHECK(sweep(periods, check, run) == right);
+  }
+}
+TEST_CASE("the check takes no step more in a process that goes on, but the one for which no plan has to run anything") {
+  for (auto const check : {replay_check::off, replay_check::checkpoints, replay_check::every_step}) {
+    support::temporary const here;
+    cairn::disk const run{here.run(), {.commit_every = 3}};
+    in_one_call const sweep{in_place, back};
+    differs_at = -1, calls = 0, stop_at = 90;
+    CHECK_THROWS_AS(sweep(tiers, cairn::sweep_options{check}, run), stopped);
+    calls = 0, stop_at = -1;
+    (void)sweep(tiers, cairn::sweep_options{check}, run);
+    CHECK(run.report().used == disk_use::record);
+    static long without = 0;
+    if (check == replay_check::off) without = calls;
+    CHECK(calls <= without + 1);
+  }
+}
+TEST_CASE("so is it in loops over objects, in loops that are kept, and in those of unknown length") {
+  finds_all(over_object{}, periods);
+  finds_all(kept{}, periods);
+  finds_all(kept{}, cairn::online{5});
+}
+TEST_CASE("no run that is killed at random is refused, whatever checks its processes have") {
+  no_alarm_at_random(3, 40);
+}
+TEST_CASE("nor one of 3,000", "[.soak]") { no_alarm_at_random(4, 1'000); }
