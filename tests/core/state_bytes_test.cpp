@@ -141,7 +141,7 @@ struct scratched {
   void write_state(auto& sink) const { cairn::write_state(value, sink); }
   void read_state(auto& source) { cairn::read_state(value, source); }
 };
-/// The same, and shows both.
+/// The same, but shows both.
 struct scratched_and_shown {
   double value = 0;
   double scratch = 0;
@@ -411,6 +411,8 @@ TEST_CASE("what a type writes of itself is what it is, for its hash and for what
   for (int k = 0; k < 100; ++k) up.all.insert(k), down.all.insert(99 - k);
   CHECK(written(up) != written(down));
   CHECK(hash_of(up) == hash_of(down));
+  CHECK(written(scratched_and_shown{1, 2}) == written(scratched_and_shown{1, 3}));  // which a hash must find
+  CHECK(hash_of(scratched_and_shown{1, 2}) != hash_of(scratched_and_shown{1, 3}));
   auto const counts_by_value = [](auto const& x, auto const& other_scratch, auto const& other_value) {
     CHECK(hash_of(x) == hash_of(other_scratch));
     CHECK(hash_of(x) != hash_of(other_value));
@@ -434,7 +436,6 @@ TEST_CASE("what a type writes of itself is what it is, for its hash and for what
     counts_by_value(holds{1, x, {x, x}}, holds{1, x, {other_scratch, x}}, holds{1, x, {other_value, x}});
   };
   in_all(scratched{1, 2}, scratched{1, 3}, scratched{4, 2});
-  in_all(scratched_and_shown{1, 2}, scratched_and_shown{1, 3}, scratched_and_shown{4, 2});
 }
 
 TEST_CASE("a type that only shows its runs is read into its own shape, and refused in another", "[state_bytes]") {

@@ -19,8 +19,8 @@ namespace cairn {
 /// - `write(state, sink)` with `read(state, source)`: all bytes of the state, its shape included, to `sink(void const*,
 ///   std::size_t)`, and from `source(void*, std::size_t)` into a state of any shape; `write_state(part, sink)` and
 ///   `read_state(part, source)` do it for parts. `source.left()` is how many bytes there still are: check each length
-///   that was read before memory is taken for it. Replay checks and other hashes are of these bytes, so that equal
-///   values have to give equal ones
+///   that was read before memory is taken for it. Replay checks and other hashes are of these bytes where the type does
+///   not show itself, so that equal values have to give equal ones
 /// - `visit_numbers(state, f)`: calls f(T*, std::size_t) for each run of floating-point numbers; see `visit_numbers`
 /// Structs with bit-fields, packed members or unions cannot be taken apart: specialise `copy`, `bytes` and
 /// `visit_buffers` for them. A type you own has `save()`, `save(snapshot)`, `restore(snapshot)`, `bytes()`,

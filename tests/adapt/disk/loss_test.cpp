@@ -41,6 +41,8 @@ numbers const& in(rounded const& x) { return x.v; }
 
 struct choice {
   double h = 0;
+  void visit_buffers(auto&& f) { f(&h, sizeof h); }
+  void visit_buffers(auto&& f) const { f(&h, sizeof h); }
   void write_state(auto& sink) const { cairn::write_state(float(h), sink); }
   void read_state(auto& source) {
     float stored = 0;
