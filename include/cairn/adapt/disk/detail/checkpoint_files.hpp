@@ -95,11 +95,11 @@ class checkpoint_files {
   /// Returns whether it could be read.
   [[nodiscard]] bool read_final(step_index n, Value& into) {
     typename Journal::partial_sum beside;
-    if (!folder_.read_slot(run_folder::final_slot, n, [&](auto& source) {
-          read_state(into, source);
-          journal_.read_beside(source, beside);
-        }))
-      return false;
+    bool const right = folder_.read_slot(run_folder::final_slot, n, [&](auto& source) {
+      read_state(into, source);
+      journal_.read_beside(source, beside);
+    });
+    if (!on_all(journal_.agreed(), right)) return false;
     journal_.adopt(beside);
     journal_.all_are_summed();
     return true;
