@@ -172,8 +172,8 @@ function(cairn_needs_device result source)
 endfunction()
 
 # cairn_needs_of(<result> <source>): what its name says it needs: *_eigen.cpp, *_eigen_test.cpp, *_eigen_bench.cpp and
-# adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/zlib* zlib, adapt/disk* xxHash,
-# adapt/disk/zstd* libzstd, too,
+# adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/zlib* zlib, adapt/disk* and
+# *_disk_test.cpp xxHash, adapt/disk/zstd* libzstd, too,
 # adapt/cuda/cuda_* and what runs on a real device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc, ad/adolc*, ad/cppad* and ad/sacado*
 # these tools, *and_cppad* CppAD, too, ad/codipack* and ad/xad* stand-ins for them, petsc_peer* PETSc.
 function(cairn_needs_of result source)
@@ -207,7 +207,7 @@ function(cairn_needs_of result source)
   if(source MATCHES "/adapt/zlib")
     list(APPEND needs cairn::zlib)
   endif()
-  if(source MATCHES "/adapt/disk")
+  if(source MATCHES "/adapt/disk|_disk_test\\.cpp$")
     list(APPEND needs cairn::disk)
   endif()
   if(source MATCHES "/adapt/disk/zstd")

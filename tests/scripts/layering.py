@@ -54,7 +54,7 @@ OPT_IN = ("adapt/", "profile/", "trace/", "plan/text/", "store/disk", "store/com
 # Headers in detail/ are private. The core's own folders use each other's; an adapter uses these of the core, where it
 # extends an executor or speaks as the core does.
 EXTENDS = {
-    "adapt/ad": ["core/detail/aggregate", "run/detail/cached_object"],
+    "adapt/ad": ["core/detail/aggregate", "run/detail/cached_object", "run/detail/plan_with_files"],
     "adapt/adolc": ["adapt/ad/detail/shared_record"],
     "adapt/codipack": ["adapt/ad/detail/output_copies", "adapt/ad/detail/shared_record"],
     "adapt/cppad": ["adapt/ad/detail/shared_record"],

@@ -191,12 +191,12 @@ class adolc_tape {
       throw invalid_call{"cairn::adolc_tape", "ADOL-C could not reverse its recording", {{"answer", answer}},
                          "look for what the model computes that has no derivative"};
   }
-  /// Ends a recording that is not needed, and removes its files.
+  /// Ends a recording that is not needed, and removes it: ADOL-C has room for 32 whose reverse does not come.
   void abandon() noexcept {
     auto const held = hold();
     if (tag_ == no_tag || !recording_.open(record_of_tag())) return;
     stop();
-    if (spilled_) remove();
+    remove();
     recording_.drop(record_of_tag());
   }
   /// Frees the buffers, and with glibc gives their memory back; the next ones fit what was recorded so far.

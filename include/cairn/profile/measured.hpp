@@ -10,6 +10,7 @@
 #include <cairn/run/detail/advanced_copy.hpp>
 #include <cairn/run/detail/call.hpp>
 #include <cairn/run/detail/plan_place.hpp>
+#include <cairn/run/detail/plan_with_files.hpp>
 #include <cairn/run/detail/reversal.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/schedule/any.hpp>
@@ -24,10 +25,12 @@ namespace cairn {
 /// adjoint, and calls `plan_within`. It changes nothing of the caller's: neither x0 nor dp; but a step or an adjoint
 /// that changes something else does so then, too. Its own memory, two states, a tape and an adjoint, is within the
 /// budget. Sizes that appear only later in the loop are not seen. No times are measured, so that the same loop always
-/// has the same plan.
+/// has the same plan: also in a process that goes on after a kill, for a budget with files, `measured{budget_of{n,
+/// "64MB", run, "1GB"}}`, whose plans keep no tapes.
 /// \throws infeasible_budget   before the sweep
+template <class Folder = no_files>
 struct measured {
-  budget_of<> budget;             ///< as for `gradient`
+  budget_of<Folder> budget;       ///< as for `gradient`
   using measures = any_schedule;  ///< the type of its plans
 
   /// The plan for a loop whose parameters are bound. \param others  bytes of p and dp
@@ -76,6 +79,13 @@ struct measured {
       note_bar<State, Bar>(work, seed, x0);
       restore_state(x0, before);
     }
+    if constexpr (!std::is_same_v<Folder, no_files>)
+      return detail::plan_with_files(budget, std::as_const(x0), work, others);
+    else return plan_in_memory(work, others);
+  }
+
+ private:
+  [[nodiscard]] any_schedule plan_in_memory(workload const& work, wide others) const {
     planning_options options;
     if (wide const part = budget.bytes.count() / 4; part < options.most_table_bytes) options.most_table_bytes = part;
     // The plan itself is on the heap, too: its size is known once it is chosen.
@@ -87,8 +97,6 @@ struct measured {
       apart = own;
     }
   }
-
- private:
   template <class Adjoint, class State, class Bar>
   [[nodiscard]] static consteval adjoint_form form_of() {
     return detail::shape_of_adjoint<Adjoint, State, Bar>().form;
@@ -100,5 +108,10 @@ struct measured {
     else work.adjoint_bytes = bytes_of(seed);
   }
 };
+/// Of memory alone.
+measured(budget_of<>) -> measured<no_files>;
+/// With files.
+template <class Folder>
+measured(budget_of<Folder>) -> measured<Folder>;
 
 }  // namespace cairn

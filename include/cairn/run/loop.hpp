@@ -530,7 +530,7 @@ template <class Step, class X0, class PlanGiven, class... Last>
   using Asked = detail::step_refused<Step, Wrt>;
   using Settings = detail::options_asked<State, Plan, Last...>;
   if constexpr (detail::together<Last...>) {
-    if constexpr (!detail::check_together<!detail::any_budget<PlanGiven>, false, Last...>())
+    if constexpr (!detail::check_together<!detail::any_budget<PlanGiven>, true, Last...>())
       return detail::refuse_run<Asked, X0>();
     else {
       auto const run = [&]<class Ranks>(Ranks const& ranks, auto&&... given) {

@@ -126,7 +126,7 @@ template <class Step, class X0, class KeepGoing, class Params, class... Last>
   else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (detail::together<Last...>) {
-    if constexpr (!detail::check_together<true, false, Last...>()) return detail::refuse_run<Refused, X0>();
+    if constexpr (!detail::check_together<true, true, Last...>()) return detail::refuse_run<Refused, X0>();
     else {
       auto const run = [&]<class Ranks>(Ranks const& ranks, auto&&... others) {
         return Ranks::together::until(ranks, std::forward<Step>(step), std::forward<X0>(x0), keep_going, plan,

@@ -68,10 +68,10 @@ struct taken {
   std::int64_t heap = 0, resident = 0, least = 0, step_calls = 0, leaf = 0, slots = 0;
   double value = 0;
 };
-/// Runs f(taken&) in another process, and measures it from `start` on.
-template <class F>
-taken apart(F f) {
-  taken found;
+/// Runs f(found) in another process.
+template <class Taken = taken, class F>
+Taken apart(F f) {
+  Taken found;
   int ends[2];
   REQUIRE(pipe(ends) == 0);
   pid_t const child = fork();

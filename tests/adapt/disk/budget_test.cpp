@@ -13,6 +13,7 @@
 #include <cairn/adapt/disk.hpp>
 #include <cairn/cairn.hpp>
 #include <cairn/planning.hpp>
+#include <cairn/profile/measured.hpp>
 #include "support/catch.hpp"
 #include "support/heap.hpp"
 #include "support/temporary.hpp"
@@ -277,6 +278,79 @@ TEST_CASE("an object is planned by its snapshots") {
   CHECK(report.predicted_bytes <= 500'000);
   CHECK(held > 0);
   CHECK(held <= 700'000);
+}
+
+namespace {
+/// A step whose state grows at first, and its tape.
+struct grows {
+  void operator()(vec& x, double const& q, step_index i) const {
+    step{}(x, q);
+    if (i < 4) x.resize(x.size() + 800, 0.25);
+  }
+};
+struct grown_tape {
+  vec before;
+  [[nodiscard]] std::size_t bytes() const { return sizeof(*this) + sizeof(double) * before.capacity(); }
+};
+auto const record = [](vec& x, double const& q, step_index i) {
+  grown_tape kept{x};
+  grows{}(x, q, i);
+  return kept;
+};
+auto const reverse = [](grown_tape const& kept, vec& bar, double const& q, double& dp, step_index i) {
+  bar.resize(kept.before.size());
+  back{}(kept.before, bar, q, dp, i);
+};
+}  // namespace
+
+TEST_CASE("a measured budget with files is kept by tapes and states that grow, and has one plan when a run goes on") {
+  step_index const n = 96;
+  vec const x0(400, 0.5);
+  cairn::model const m{grows{}, cairn::recorded{record, reverse}};
+  auto const last = cairn::at_end([](vec const& x) { return x[0]; }, [](vec const&, vec& bar) { bar[0] += 1; });
+  auto const right = cairn::differentiate(m, x0, p, cairn::store_all(n), last);
+  bool filed = false;
+  for (std::int64_t const memory : {320'000, 500'000})
+    for (std::uint64_t const limit : {100'000u, 400'000u, 0u}) {
+      support::temporary const here;
+      CAPTURE(memory, limit);
+      auto const found_within = [&](cairn::disk const& run) {
+        std::optional<cairn::byte_size> files;
+        if (limit > 0) files = cairn::byte_size{limit};
+        std::size_t held = 0;
+        auto const watch = [&](cairn::event const& e) { held = (std::max)(held, e.bytes_held(tier::disk)); };
+        cairn::measured const budget{cairn::budget_of{n, cairn::byte_size{std::uint64_t(memory)}, run, files}};
+        heap::mark const heap;
+        auto const found = cairn::differentiate(m, x0, p, budget, last, run, watch);
+        CHECK(heap.rise() + cairn::bytes_of(x0) + sizeof p <= std::size_t(memory));
+        if (limit > 0) CHECK(held <= limit);
+        filed = filed || held > 0;
+        CHECK(found.state == right.state);
+        CHECK(found.params == right.params);
+        CHECK(found.value == right.value);
+      };
+      cairn::disk_options const often{.commit_every = 1};
+      stop_at = 50;
+      CHECK_THROWS_AS(found_within(cairn::disk{here.run(), often}), stopped);
+      stop_at = -1;
+      cairn::disk const again{here.run(), often};
+      found_within(again);
+      CHECK(again.report().used == cairn::disk_use::record);
+      CHECK(again.report().resumed_at == 51);
+    }
+  CHECK(filed);
+
+  support::temporary const here;  // an object
+  cairn::disk const run{here.run()};
+  auto const forth = [](solver& x) { for (double& v : x.v) v = std::sin(v); };
+  auto const return_one = [](solver const& x, vec& bar) {
+    for (std::size_t k = 0; k < bar.size(); ++k) bar[k] *= std::cos(x.v[k]);
+  };
+  vec const seed(4000, 1.0);
+  solver first, other;
+  vec const of_object = cairn::gradient(forth, first, cairn::store_all(100), seed, return_one);
+  cairn::measured const budget{cairn::budget_of{100, "500kB", run, "700kB"}};
+  CHECK(cairn::gradient(forth, other, budget, seed, return_one, run) == of_object);
 }
 
 TEST_CASE("a probe of a folder leaves nothing there, and its room is what advise plans with") {

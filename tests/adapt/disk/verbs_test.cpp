@@ -105,6 +105,21 @@ void to_second(numbers const&, numbers& bar) { bar[1] += 1; }
 
 }  // namespace
 
+TEST_CASE("a loop of a step or none that is finished has its value") {
+  auto const f = cairn::at_every(1, [](numbers const& x) { return x[0]; }, [](numbers const&, numbers& bar) { bar[0] += 1; }) +
+                 cairn::at_end([](numbers const& x) { return x[1]; }, [](numbers const&, numbers& bar) { bar[1] += 1; });
+  for (step_index const n : {0, 1, 2}) {
+    support::temporary const here;
+    auto const right = cairn::differentiate(cairn::model{step, back}, x0, 0.9, cairn::revolve{n, 2}, f);
+    for (int times = 0; times < 2; ++times) {
+      auto const found =
+          cairn::differentiate(cairn::model{step, back}, x0, 0.9, cairn::revolve{n, 2}, f, disk{here.run()});
+      CHECK(found.value == right.value);
+      CHECK(found.params == right.params);
+    }
+  }
+}
+
 TEST_CASE("a stopped run goes on from its record, in few more calls than were left") {
   support::temporary const here;
   answer const right = sweep(cairn::in_memory{plan}, x0, 1.2);

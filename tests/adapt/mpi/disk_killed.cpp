@@ -24,6 +24,7 @@ namespace {
 
 using words = std::vector<std::string>;
 constexpr double most_seconds = 20;
+char const* const verbs[] = {"differentiate", "loop", "while"};
 constexpr int most_calls = 70, most_writes = 25, most_kills = 4;
 
 int number_of(char const* setting, int otherwise) {
@@ -80,7 +81,7 @@ class campaign {
       auto const at = std::to_string(writes ? 1 + below(most_writes - 1) : 2 + below(most_calls - 2));
       words all = launcher_;
       all.insert(all.end(), {"-n", std::to_string(ranks), program_, folder.run(), std::to_string(who),
-                             writes ? "write" : "call", at});
+                             writes ? "write" : "call", at, verbs[job % 3]});
       auto const begun = std::chrono::steady_clock::now();
       ended const seen{all, folder.path() + "/said.txt"};
       slowest_ = (std::max)(slowest_, std::chrono::duration<double>{std::chrono::steady_clock::now() - begun}.count());

@@ -2,8 +2,8 @@
 // Sweeps of several ranks that are kept on disk: what goes on after a stop has the bits of an undisturbed sweep on every
 // rank, from whatever the files of one rank have become, and what fails on one rank is one error on all.
 //   mpi_disk_test                                    all of this, with stops in place of kills
-//   mpi_disk_test FOLDER RANK call NUMBER            one run, in which that rank, or each (-1), is killed at a call
-//   mpi_disk_test FOLDER RANK write NUMBER           or before a write into a file (disk_killed.cpp starts it)
+//   mpi_disk_test FOLDER RANK call NUMBER VERB       one run, in which that rank, or each (-1), is killed at a call
+//   mpi_disk_test FOLDER RANK write NUMBER VERB      or before a write into a file (disk_killed.cpp starts it)
 #include <sys/file.h>
 #include "adapt/mpi/ranks.hpp"
 #include "support/failing_system.hpp"
@@ -80,12 +80,14 @@ void misfit_back(state const& x, state& bar, double const& p, double& dp, step_i
 }
 
 double const p = 0.9;
+constexpr step_index n = 24;
 struct answer {
   state bar;
   double dp = 7, value = 0;
   bool operator==(answer const&) const = default;
 };
 struct by_gradient {
+  static constexpr int reverses = 0;  // of a run that is kept
   template <class Plan, class... Last>
   static answer of(state const& x0, Plan const& plan, Last&&... last) {
     answer found;
@@ -94,6 +96,7 @@ struct by_gradient {
   }
 };
 struct by_differentiate {
+  static constexpr int reverses = 0;  // of a run that is kept
   template <class Plan, class... Last>
   static answer of(state const& x0, Plan const& plan, Last&&... last) {
     auto const f = cairn::at_every(4, misfit, misfit_back) + cairn::at_end(misfit, misfit_back);
@@ -104,6 +107,7 @@ struct by_differentiate {
 
 /// Steps of which one rank chooses the size for all.
 struct by_adaptive {
+  static constexpr int reverses = 0;  // of a run that is kept
   static double choose(state const& x, double const&, step_index) { return 0.1 / (1 + x[0] + here().rank); }
   static void again(state& x, double const& q, step_index i, double const& dt) {
     state y = x;
@@ -126,7 +130,70 @@ struct by_adaptive {
   }
 };
 
-constexpr step_index n = 24;
+/// Calls f with what all ranks need to run together, if it is not among these.
+template <class F, class... Last>
+auto by_all(F f, Last&&... last) {
+  if constexpr (cairn::detail::together<Last...>) return f(last...);
+  else return f(last..., collective{MPI_COMM_WORLD});
+}
+/// A run that is kept, and reversed.
+struct by_loop {
+  static constexpr int reverses = 1;
+  template <class Plan, class... Last>
+  static answer of(state const& x0, Plan const& plan, Last&&... last) {
+    answer found;
+    auto run = cairn::checkpointed_loop(step{}, x0, plan, cairn::wrt{p, found.dp}, last...);
+    found.bar = run.reverse(here().seed, adjoint{});
+    return found;
+  }
+};
+/// The same, reversed with another seed before.
+struct by_two_reverses {
+  static constexpr int reverses = 2;
+  template <class Plan, class... Last>
+  static answer of(state const& x0, Plan const& plan, Last&&... last) {
+    answer found;
+    auto run = cairn::checkpointed_loop(step{}, x0, plan, cairn::wrt{p, found.dp}, last...);
+    found.value = run.reverse([](state const& x) { return x; }, adjoint{})[0] + found.dp;
+    found.bar = run.reverse(here().seed, adjoint{});
+    return found;
+  }
+};
+/// A loop of which one rank knows when it ends.
+struct by_while {
+  static constexpr int reverses = 1;
+  static bool keep_going(state const&, double const&, step_index i) { return here().rank == 0 && i < n; }
+  template <class Plan, class... Last>
+  static answer of(state const& x0, Plan const& plan, Last&&... last) {
+    answer found;
+    auto run = by_all([&](auto&&... all) {
+      return cairn::checkpointed_while(step{}, x0, keep_going, plan, cairn::wrt{p, found.dp}, all...);
+    }, last...);
+    found.bar = run.reverse(here().seed, adjoint{});
+    return found;
+  }
+};
+/// The same with steps of which one rank chooses the size.
+struct by_adaptive_while {
+  static constexpr int reverses = 1;
+  template <class Plan, class... Last>
+  static answer of(state const& x0, Plan const& plan, Last&&... last) {
+    answer found;
+    cairn::adaptive loop{collective{MPI_COMM_WORLD}.agreed(by_adaptive::choose), by_adaptive::again};
+    auto run = by_all([&](auto&&... all) {
+      return cairn::checkpointed_while(loop.step(), x0, by_while::keep_going, plan, cairn::wrt{p, found.dp}, all...);
+    }, last...);
+    found.bar = run.reverse(here().seed, loop.with_record(by_adaptive::back));
+    return found;
+  }
+};
+
+/// A plan whose states are all in memory.
+template <class Plan>
+auto without_disk(Plan const& plan) {
+  if constexpr (cairn::schedule<Plan>) return cairn::in_memory{plan};
+  else return plan;
+}
 auto const two_tiers = {cairn::storage_tier{.slots = 2}, cairn::storage_tier{.slots = 3, .write = 3, .read = 3}};
 
 void all_come() {
@@ -195,7 +262,7 @@ struct program {
 
   explicit program(Plan of) : plan{std::move(of)} {
     calls = 0;
-    right = Verb::of(x0, cairn::in_memory{plan});
+    right = Verb::of(x0, without_disk(plan));
     all_calls = calls;
   }
   /// Whether the run on disk ends, and right. One that ends otherwise leaves its error.
@@ -227,20 +294,28 @@ void stopped_everywhere(Plan plan, long stride = 7) {
     loop.folder.clear();
     loop.stops(at);
     claim(loop.run() && loop.seen.step_calls <= cairn::wide(loop.all_calls));
-    if (at > 2 * n + 8) claim(loop.seen.used == disk_use::record);
-    claim(loop.run() && loop.seen.used == disk_use::record && loop.seen.resumed_at == 0 && loop.seen.step_calls == 0,
-          "a run that is finished");
+    if (at > 2 * n + 8 && Verb::reverses < 2) claim(loop.seen.used == disk_use::record);
+    claim(loop.run(), "a run that is finished");
+    if (Verb::reverses < 2) claim(loop.seen.used == disk_use::record && loop.seen.resumed_at == 0);
+    if (Verb::reverses == 0) claim(loop.seen.step_calls == 0);
   }
   loop.folder.clear();
   int times = 0;
   while (times < 20 && !loop.run(loop.all_calls / 2)) ++times;
-  claim(times >= 1 && times < 20, "again and again");
+  if (Verb::reverses < 2) claim(times >= 1 && times < 20, "again and again");  // else the first one is run again
 }
 void a_stopped_run_goes_on_on_all_ranks() {
   stopped_everywhere<by_gradient>(cairn::hrevolve{n, two_tiers});
   stopped_everywhere<by_gradient>(cairn::revolve{n, 3}, 17);
   stopped_everywhere<by_gradient>(cairn::multistage{n, 2, 3}, 17);
   stopped_everywhere<by_differentiate>(cairn::hrevolve{n, two_tiers});
+}
+void a_kept_run_that_stopped_goes_on_on_all_ranks() {
+  stopped_everywhere<by_loop>(cairn::hrevolve{n, two_tiers});
+  stopped_everywhere<by_loop>(cairn::multistage{n, 2, 3}, 17);
+  stopped_everywhere<by_two_reverses>(cairn::hrevolve{n, two_tiers}, 11);
+  stopped_everywhere<by_while>(cairn::online{5});
+  stopped_everywhere<by_adaptive_while>(cairn::online{5}, 11);
 }
 /// Meetings between actions, replay checks, an observer and a report beside a disk.
 void all_that_follows_a_verb_stands_beside_a_disk() {
@@ -301,9 +376,9 @@ void files_of_one_rank_are_changed(Plan plan, long before, long at) {
   auto const undisturbed = loop.seen;
   bool const begun = undisturbed.used == disk_use::record;
   enum { last_record, last_record_damaged, all_records, crossed, slots, slots_damaged, heads_damaged, swapped, earlier,
-         all, kinds };
+         all, final_state, final_damaged, final_only, kinds };
   for (int who = 0; who < here().size; ++who)
-    for (int kind = last_record; kind < kinds; ++kind) {
+    for (int kind = last_record; kind < (Verb::reverses > 0 && begun ? kinds : final_state); ++kind) {
       loop.folder.put_back("last");
       auto const run = loop.folder.only_run(), record = record_in(run), other = record_in(run, true);
       if (here().rank == who) {
@@ -325,12 +400,24 @@ void files_of_one_rank_are_changed(Plan plan, long before, long at) {
           fs::rename(run + "/between", files[1]);
         }
         if (kind == all) fs::remove_all(loop.folder.own());
+        if (kind == final_state) claim(fs::remove(run + "/final"));
+        if (kind == final_damaged) damage(run + "/final", 150);
+        if (kind == final_only) {
+          for (auto const& file : files) fs::remove(file);
+          fs::remove(record);
+        }
       } else if (kind == crossed) fs::remove(other);
       all_come();
       std::string const what = "kind " + std::to_string(kind) + " of rank " + std::to_string(who);
       claim(loop.run(), what);
       auto const used = loop.seen.used;
-      if (kind == last_record || kind == last_record_damaged || (kind == crossed && here().size == 1))
+      if (Verb::reverses > 0) {  // a run that has lost its records may have states, or its final one
+        if (kind == last_record || kind == last_record_damaged || kind == final_only)
+          claim(used == (begun ? disk_use::record : disk_use::states), what);
+        else if (kind == all_records || kind == crossed || kind == all)
+          claim(used != disk_use::record || (kind == crossed && here().size == 1), what);
+        else if (begun) claim(used == disk_use::record && loop.seen.resumed_at == undisturbed.resumed_at, what);
+      } else if (kind == last_record || kind == last_record_damaged || (kind == crossed && here().size == 1))
         claim(begun ? used == disk_use::record && loop.seen.resumed_at > undisturbed.resumed_at
                     : used == disk_use::states, what);
       else if (kind == all_records || kind == crossed) claim(used == disk_use::states, what);
@@ -345,6 +432,10 @@ void what_one_rank_lacks_no_rank_uses() {
   files_of_one_rank_are_changed<by_gradient>(cairn::multistage{n, 1, 4}, 10, 24);
   files_of_one_rank_are_changed<by_differentiate>(plan, 10, 20);
   files_of_one_rank_are_changed<by_differentiate>(plan, 20, 60);
+  files_of_one_rank_are_changed<by_loop>(plan, 10, 20);
+  files_of_one_rank_are_changed<by_loop>(plan, 20, 60);
+  files_of_one_rank_are_changed<by_while>(cairn::online{5}, 10, 20);
+  files_of_one_rank_are_changed<by_while>(cairn::online{5}, 20, 60);
 }
 
 /// A sum of terms stands beside each state; one that is made again after the turn has the sum of all of them.
@@ -370,9 +461,9 @@ void terms_are_summed_by_all_ranks_or_by_none() {
     claim(loop.run() && loop.seen.used == disk_use::states);
   }
 }
-void a_choice_that_one_rank_lacks_is_made_again_by_all() {
-  stopped_everywhere<by_adaptive>(cairn::hrevolve{n, two_tiers}, 11);
-  program<by_adaptive, cairn::hrevolve> loop{cairn::hrevolve{n, two_tiers}};
+template <class Verb, class Plan>
+void one_rank_lacks_choices(Plan plan) {
+  program<Verb, Plan> loop{std::move(plan)};
   for (long const at : {20, 60}) {
     loop.folder.clear();
     loop.stops(at);
@@ -390,8 +481,14 @@ void a_choice_that_one_rank_lacks_is_made_again_by_all() {
       }
   }
 }
-void a_state_that_one_rank_cannot_read_later_is_made_again_by_all() {
-  program<by_gradient, cairn::hrevolve> loop{cairn::hrevolve{n, two_tiers}};
+void a_choice_that_one_rank_lacks_is_made_again_by_all() {
+  stopped_everywhere<by_adaptive>(cairn::hrevolve{n, two_tiers}, 11);
+  one_rank_lacks_choices<by_adaptive>(cairn::hrevolve{n, two_tiers});
+  one_rank_lacks_choices<by_adaptive_while>(cairn::online{5});
+}
+template <class Verb, class Plan>
+void one_rank_cannot_read(Plan const& plan) {
+  program<Verb, Plan> loop{plan};
   for (int who = 0; who < here().size; ++who)
     for (long at = 1; at <= 12; ++at) {
       loop.folder.clear();
@@ -399,6 +496,12 @@ void a_state_that_one_rank_cannot_read_later_is_made_again_by_all() {
       failing const now{{fails ? failing_system::call::read : failing_system::call::none, at, EIO, false, 's'}};
       claim(loop.run());
     }
+}
+
+void a_state_that_one_rank_cannot_read_later_is_made_again_by_all() {
+  one_rank_cannot_read<by_gradient>(cairn::hrevolve{n, two_tiers});
+  one_rank_cannot_read<by_two_reverses>(cairn::hrevolve{n, two_tiers});
+  one_rank_cannot_read<by_while>(cairn::online{5});
 }
 
 void another_x0_of_one_rank_is_another_run() {
@@ -415,9 +518,10 @@ void another_x0_of_one_rank_is_another_run() {
   claim(loop.run() && loop.seen.resumed_at == 0 && loop.seen.folder == before);
 }
 
-void other_arithmetic_of_one_rank_is_refused_at_the_seam() {
+template <class Verb, class Plan>
+void refused_at_the_seam(Plan const& plan) {
   for (long const at : {20, 55}) {  // where states of another process are used, and a record
-    program<by_gradient, cairn::hrevolve> loop{cairn::hrevolve{n, two_tiers}};
+    program<Verb, Plan> loop{plan};
     loop.stops(at);
     if (here().rank == here().size - 1) twist = 1e-9;
     claim(!loop.run() && loop.error.any);
@@ -425,6 +529,11 @@ void other_arithmetic_of_one_rank_is_refused_at_the_seam() {
     twist = 0;
     claim(loop.run() && loop.seen.used == (at == 20 ? disk_use::states : disk_use::record));
   }
+}
+void other_arithmetic_of_one_rank_is_refused_at_the_seam() {
+  refused_at_the_seam<by_gradient>(cairn::hrevolve{n, two_tiers});
+  refused_at_the_seam<by_loop>(cairn::hrevolve{n, two_tiers});
+  refused_at_the_seam<by_while>(cairn::online{5});
 }
 
 /// With replay checks, ranks that are stopped anywhere go on together, also if one has not the hashes that others have.
@@ -482,15 +591,15 @@ void replay_checks_compare_what_all_ranks_know() {
 }
 
 /// Every call of the system fails on one rank, once or from there on.
-void an_error_of_one_rank_is_an_error_of_all_or_none() {
+template <class Verb, class Plan>
+void calls_fail_on_one_rank(program<Verb, Plan>& loop, long stride) {
   using failing_system::call;
-  program<by_gradient, cairn::hrevolve> loop{cairn::hrevolve{n, two_tiers}};
   int const who = here().size - 1;
   int errors = 0, rights = 0;
   for (auto const of : {call::open, call::reserve, call::write, call::sync})
     for (bool const from_there : {false, true})
       for (char const files : {'s', 'r', 'l'})
-        for (long at = 1; at < (of == call::reserve ? 4 : 40); at += at < 8 ? 1 : 7) {
+        for (long at = 1; at < (of == call::reserve ? 4 : 40); at += at < 8 ? stride : 7) {
           loop.folder.clear();
           bool ended = false;
           auto const since = MPI_Wtime();
@@ -506,7 +615,18 @@ void an_error_of_one_rank_is_an_error_of_all_or_none() {
           claim(loop.run(), "afterwards");
           if (of == call::sync && at >= 5) claim(loop.seen.used == disk_use::record, "the records that all had written");
         }
-  claim(errors > 30 && rights > 30, std::to_string(errors) + " errors, " + std::to_string(rights) + " right");
+  claim(errors > 30 / stride && rights > 30 / stride,
+        std::to_string(errors) + " errors, " + std::to_string(rights) + " right");
+}
+void an_error_of_one_rank_is_an_error_of_all_or_none() {
+  using failing_system::call;
+  program<by_loop, cairn::hrevolve> kept{cairn::hrevolve{n, two_tiers}};
+  calls_fail_on_one_rank(kept, 3);
+  program<by_adaptive_while, cairn::online> open{cairn::online{5}};
+  calls_fail_on_one_rank(open, 5);
+  program<by_gradient, cairn::hrevolve> loop{cairn::hrevolve{n, two_tiers}};
+  calls_fail_on_one_rank(loop, 1);
+  int const who = here().size - 1;
   // A full disk where the sweep would begin with steps.
   loop.folder.clear();
   loop.stops(60);
@@ -552,6 +672,52 @@ void an_error_of_one_rank_is_an_error_of_all_or_none() {
   claim(loop.run());
 }
 
+void what_is_not_offered_is_refused() {
+  program<by_loop, cairn::hrevolve> loop{cairn::hrevolve{n, two_tiers}};
+  loop.options.resume = cairn::resume_rule::require;
+  claim(!loop.run() && loop.error.text.find("nothing of an earlier process that can be used") != std::string::npos,
+        loop.error.text);
+  loop.options.resume = cairn::resume_rule::if_found;
+  double dp = 0;
+  auto run = cairn::checkpointed_loop(step{}, loop.x0, loop.plan, cairn::wrt{p, dp}, loop.with,
+                                      disk{loop.folder.run(), loop.options});
+  std::string refused;
+  try {
+    (void)run.backward();
+  } catch (cairn::invalid_call const& e) {
+    refused = e.what();
+  }
+  claim(refused.find("do not walk backwards over it") != std::string::npos, refused);
+  claim(run.reverse(here().seed, adjoint{}) == loop.right.bar);
+}
+/// A key that only one rank has: of a run without parameters no rank uses a record then.
+void trust_is_that_of_all_ranks() {
+  shared_folder const folder;
+  struct doubles { void operator()(state& x) const { call(), here().step(x, 0); } };
+  auto const one = [&](bool keyed, long last) {
+    double sum = 0;  // captured
+    auto const back = [&sum](state const& x, state& bar) { call(), sum += x[0], here().adjoint(x, bar, 0); };
+    calls = 0, last_call = last;
+    disk const on{folder.run(), {.key = keyed && here().rank == 0 ? "mine" : "", .commit_every = 3}};
+    auto const error = thrown_by([&] {
+      auto run = cairn::checkpointed_loop(doubles{}, here().x0, cairn::hrevolve{n, two_tiers},
+                                          collective{MPI_COMM_WORLD}, on);
+      (void)run.reverse(here().seed, back);
+    });
+    last_call = -1;
+    claim(error.any == (last > 0), error.text);
+    return std::pair{sum, on.report().used};
+  };
+  for (bool const keyed : {false, true}) {
+    folder.clear();
+    auto const right = one(keyed, -1);
+    folder.clear();
+    (void)one(keyed, 60);
+    auto const again = one(keyed, -1);
+    if (here().size > 1 || !keyed) claim(again.first == right.first && again.second != disk_use::record);
+  }
+}
+
 /// Ranks whose clocks and speeds differ commit at the same states.
 void the_time_of_records_is_agreed() {
   if (here().size != 3) return;
@@ -564,10 +730,9 @@ void the_time_of_records_is_agreed() {
 }
 
 /// A run of which one rank, or each, is killed.
-int killed_run(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  cairn::hrevolve const plan{n, two_tiers};
-  auto const right = by_differentiate::of(here().x0, cairn::in_memory{plan});
+template <class Verb, class Plan>
+int killed_run(char** argv, Plan const& plan) {
+  auto const right = by_all([&](auto&&... all) { return Verb::of(here().x0, without_disk(plan), all...); });
   int const who = std::atoi(argv[2]);
   long const at = std::atol(argv[4]);
   bool const mine = who < 0 || who == here().rank, writes = std::strcmp(argv[3], "write") == 0;
@@ -577,7 +742,7 @@ int killed_run(int argc, char** argv) {
   if (mine && writes) failing_system::set({.of = failing_system::call::write, .at = at, .kills = true});
   disk const on{argv[1], {.commit_every = 3}};
   try {
-    bool const is_right = by_differentiate::of(here().x0, plan, collective{MPI_COMM_WORLD}, on) == right;
+    bool const is_right = Verb::of(here().x0, plan, collective{MPI_COMM_WORLD}, on) == right;
     std::printf("rank %d %s used %d at %ld steps %ld\n", here().rank, is_right ? "right" : "WRONG",
                 int(on.report().used), long(on.report().resumed_at), long(on.report().step_calls));
   } catch (cairn::collective_error const& e) {
@@ -587,12 +752,21 @@ int killed_run(int argc, char** argv) {
   MPI_Finalize();
   return 0;
 }
+int killed_run(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  std::string const verb = argv[5];
+  cairn::hrevolve const plan{n, two_tiers};
+  if (verb == "loop") return killed_run<by_loop>(argv, plan);
+  if (verb == "while") return killed_run<by_adaptive_while>(argv, cairn::online{5});
+  return killed_run<by_differentiate>(argv, plan);
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 5) return killed_run(argc, argv);
-  return run(argc, argv, a_stopped_run_goes_on_on_all_ranks, all_that_follows_a_verb_stands_beside_a_disk,
+  if (argc == 6) return killed_run(argc, argv);
+  return run(argc, argv, a_stopped_run_goes_on_on_all_ranks, a_kept_run_that_stopped_goes_on_on_all_ranks,
+             what_is_not_offered_is_refused, trust_is_that_of_all_ranks, all_that_follows_a_verb_stands_beside_a_disk,
              what_one_rank_lacks_no_rank_uses, terms_are_summed_by_all_ranks_or_by_none,
              a_choice_that_one_rank_lacks_is_made_again_by_all,
              a_state_that_one_rank_cannot_read_later_is_made_again_by_all, another_x0_of_one_rank_is_another_run,

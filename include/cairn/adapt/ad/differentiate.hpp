@@ -90,14 +90,9 @@ auto differentiate(taped<Tool, Model, Params, Objective>& loop, X0 const& x0, Pl
   using State = X0;
   if constexpr (!detail::check_differentiate<std::remove_reference_t<Tool>, Model, State, Params, Objective>())
     return derivatives<State, Params>{};
-  else if constexpr (std::same_as<Plan, budget_of<>>) {
+  else if constexpr (std::same_as<Plan, budget_of<>> || detail::filed_budget<Plan>) {
     detail::check_length(plan.steps, loop.objective().last_state(), loop.params());
     return differentiate(loop, x0, plan_for(loop, x0, plan).schedule, std::forward<Rest>(rest)...);
-  } else if constexpr (detail::filed_budget<Plan>) {
-    static_assert(!detail::filed_budget<Plan>,
-                  "cairn: a budget with a folder counts no tapes of a tool; give cairn::budget_of{n, budget} without "
-                  "the folder, or a plan such as cairn::two_level{n, period, slots}");
-    return derivatives<State, Params>{};
   } else {
     if constexpr (detail::plan_or_steps<Plan>)
       detail::check_length(detail::as_plan(plan).steps(), loop.objective().last_state(), loop.params());
@@ -142,7 +137,8 @@ auto differentiate_by_tool(Tool&& tool, Model model, X0 const& x0, Params params
 /// \param x0  the initial state   \param params  the point at which the gradient is taken; `no_params{}` for none,
 ///   `with_controls{params, controls}` if each step has its own control
 /// \param plan  a schedule, the number of steps, or `budget_of{steps, "64MiB"}`: then leaves of different lengths are
-///   measured, and the plan stays within the budget, tape included
+///   measured, and the plan stays within the budget, tape included; with files for a `disk run`, `budget_of{steps,
+///   "64MiB", run}`
 /// \param f  `f(x)`, `f(x, params)` or `f(x, params, i)` of the final state, or an `objective`: `at_every`, `at_states`;
 ///   generic in the scalar. Derivatives of terms are not used
 /// \param rest  workspace or store, observer and options, as for `gradient`

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <cairn/adapt/ad/taped.hpp>
 #include <cairn/core/action.hpp>
@@ -14,6 +15,8 @@
 #include <cairn/core/state_traits.hpp>
 #include <cairn/core/workload.hpp>
 #include <cairn/plan/loop/plan_within.hpp>
+#include <cairn/plan/loop/planned.hpp>
+#include <cairn/run/detail/plan_with_files.hpp>
 #include <cairn/run/probe.hpp>
 #include <cairn/schedule/budget_of.hpp>
 
@@ -103,20 +106,26 @@ template <class Tool, class Model, class Params, class Objective, class State>
   return work;
 }
 
-}  // namespace detail
+/// The plan of a workload within a budget, in memory or with files, over leaves of a given length.
+template <class Budget, class State>
+[[nodiscard]] planned plan_over_leaves(Budget const& budget, State const& x0, workload const& work,
+                                       planning_options const& options) {
+  if constexpr (std::is_same_v<Budget, budget_of<>>) return plan_within(budget.bytes, work, options);
+  else {
+    auto made = plan_with_files(budget, x0, work, 0, *options.leaf);
+    slot_index inside = 0;
+    for (slot_index slot = 0; slot < made.slots(); ++slot) inside += slot_tier(made, slot) == tier::memory;
+    slot_index const files = made.slots() - inside;
+    return plan_of(std::move(made), work, files > 0 ? planner::two_level : planner::revolve,
+                   {.slots = inside, .far_slots = files, .leaf = *options.leaf});
+  }
+}
 
-/// The plan with the fewest step calls within a budget, and of those the one with the fewest bytes: counts decide, and
-/// times only say how long it will take (`cost.seconds`). So a plan for a larger budget never has more step calls.
-/// Considers leaves of 1, 2, 4 ... steps, at most 1/8 of the loop's steps, 64 and 16 MiB, and all numbers of slots for
-/// `revolve`. Measures the first steps of the loop, and a leaf of each length that may fit, within the budget, if any
-/// plan fits it. Temporary memory of the model itself is not counted.
-/// Cost: up to 16 steps, and each leaf three times
-/// \throws infeasible_budget; invalid_plan; what the model throws
-template <class Tool, class Model, class Params, class Objective, class State>
-[[nodiscard]] planned plan_for(taped<Tool, Model, Params, Objective>& loop, State const& x0, budget_of<> budget) {
+template <class Tool, class Model, class Params, class Objective, class State, class Budget>
+[[nodiscard]] planned plan_of_tool(taped<Tool, Model, Params, Objective>& loop, State const& x0, Budget const& budget) {
   workload work;
   if constexpr (sized_state<State> && sized_state<state_and_params<State, Params>>)
-    work = detail::lean_workload(loop, x0, budget.steps);
+    work = lean_workload(loop, x0, budget.steps);
   else work = workload_of(loop, x0, budget.steps);  // says what is missing
   double const step_seconds = std::exchange(work.step_seconds, 0);
   std::optional<planned> best;
@@ -130,15 +139,15 @@ template <class Tool, class Model, class Params, class Objective, class State>
     try {
       if (best) {  // twice the steps take at most twice the tape
         work.tape_bytes *= 2;
-        if (work.tape_bytes > detail::most_leaf_bytes) break;
-        planned const foreseen = plan_within(budget.bytes, work, options);
+        if (work.tape_bytes > most_leaf_bytes) break;
+        planned const foreseen = plan_over_leaves(budget, x0, work, options);
         // A leaf that would not be taken leaves its memory beside the plan's.
-        if (detail::keeps_memory<std::remove_reference_t<Tool>> && !is_cheaper(foreseen.cost, best->cost, work))
+        if (keeps_memory<std::remove_reference_t<Tool>> && !is_cheaper(foreseen.cost, best->cost, work))
           continue;
       }
       if (budget.steps > 0) weighed = weigh_leaf(loop, x0, length);
       work.tape_bytes = weighed.bytes;
-      planned other = plan_within(budget.bytes, work, options);
+      planned other = plan_over_leaves(budget, x0, work, options);
       if (best && !is_cheaper(other.cost, best->cost, work)) continue;
       best = std::move(other);
       of_best = weighed;
@@ -152,8 +161,29 @@ template <class Tool, class Model, class Params, class Objective, class State>
   loop.begin();
   work.step_seconds = step_seconds;
   work.adjoint_seconds = of_best.seconds / double(of_best.steps);
-  best->cost.seconds = detail::seconds_of(best->cost.counts, work, wide(best->cost.counts.peak_slots));
+  best->cost.seconds = seconds_of(best->cost.counts, work, wide(best->cost.counts.peak_slots));
   return std::move(*best);
+}
+
+}  // namespace detail
+
+/// The plan with the fewest step calls within a budget, and of those the one with the fewest bytes: counts decide, and
+/// times only say how long it will take (`cost.seconds`). So a plan for a larger budget never has more step calls.
+/// Considers leaves of 1, 2, 4 ... steps, at most 1/8 of the loop's steps, 64 and 16 MiB, and all numbers of slots for
+/// `revolve`. Measures the first steps of the loop, and a leaf of each length that may fit, within the budget, if any
+/// plan fits it. Temporary memory of the model itself is not counted.
+/// Cost: up to 16 steps, and each leaf three times
+/// \throws infeasible_budget; invalid_plan; what the model throws
+template <class Tool, class Model, class Params, class Objective, class State>
+[[nodiscard]] planned plan_for(taped<Tool, Model, Params, Objective>& loop, State const& x0, budget_of<> budget) {
+  return detail::plan_of_tool(loop, x0, budget);
+}
+/// The same with files, for a budget with a folder. A tape's bytes are those that the tool counts of its own recording
+/// of the first steps, so that a process that goes on after a kill finds the same ones, and the same plan.
+template <class Tool, class Model, class Params, class Objective, class State, class Folder>
+[[nodiscard]] planned plan_for(taped<Tool, Model, Params, Objective>& loop, State const& x0,
+                               budget_of<Folder> const& budget) {
+  return detail::plan_of_tool(loop, x0, budget);
 }
 
 }  // namespace cairn

@@ -87,6 +87,18 @@ class taped {
     void operator()(State& x, step_index i) const { owner->primal_.step(x, i); }
     /// Called by executors, once before each loop.
     void begin(detail::loop_begins) const noexcept { owner->begin(); }
+    using own_params = Params;              ///< says that it has parameters and an objective of its own
+    using functions = void (*)(Model);      ///< of which it is made
+    /// Calls look with the model.
+    template <class Look>
+    void each_function(Look const& look) const { look(owner->model()); }
+    /// Begins a loop that may be kept on disk. Calls keep(params, objective, terms): what it is known by beside its
+    /// functions, and the sum of its terms, which stands beside its states.
+    template <class Keep>
+    auto kept_by(Keep keep) const {
+      owner->begin();
+      return keep(std::as_const(*owner).params(), owner->objective(), owner->primal_);
+    }
   };
   /// The adjoint of the steps [first, last); the bar is a State, or a `state_and_params<State, Params>`.
   struct leaf_reverser {
@@ -103,6 +115,10 @@ class taped {
     void operator()(State const& x, state_and_params<State, Params>& bar, step_index first, step_index last) const {
       owner->reverse(x, bar.state, &bar.params, first, last);
     }
+    using functions = void (*)();  ///< it has none but the step's
+    /// Does nothing.
+    template <class Look>
+    void each_function(Look const&) const noexcept {}
   };
   /// The adjoint of one step, for `nested` and `adaptive`.
   struct step_reverser {
@@ -119,6 +135,10 @@ class taped {
     void operator()(State const& x, state_and_params<State, Params>& bar, step_index i) const {
       owner->reverse(x, bar.state, &bar.params, i, i + 1);
     }
+    using functions = void (*)();  ///< it has none but the step's
+    /// Does nothing.
+    template <class Look>
+    void each_function(Look const&) const noexcept {}
   };
   /// The seed of an objective.
   struct objective_seed {
@@ -127,6 +147,10 @@ class taped {
     template <class State>
       requires(taped::steps<State>)
     state_and_params<State, Params> operator()(State const& x) const { return owner->end(x); }
+    using functions = void (*)(Objective);  ///< of which it is made
+    /// Calls look with the objective.
+    template <class Look>
+    void each_function(Look const& look) const { look(owner->objective()); }
   };
 
   stepper step{this};                                         ///< `step(x, i)`
@@ -179,7 +203,7 @@ class taped {
     auto const clear = [](double& v) { v = 0; };
     detail::scalars_of<State, scalar>::visit(bar.state, clear);
     if constexpr (!std::is_same_v<Objective, no_objective>)
-      tape_.reverse(primal_, x, bar.state, &bar.params, {primal_.stepped(), primal_.stepped(), true});
+      tape_.reverse(primal_, x, bar.state, &bar.params, {primal_.steps(), primal_.steps(), true});
     return bar;
   }
 

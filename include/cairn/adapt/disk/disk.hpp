@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <cairn/adapt/disk/detail/kept_files.hpp>
 #include <cairn/adapt/disk/detail/plan_on_disk.hpp>
@@ -64,16 +65,19 @@ class disk {
     using plans = any_schedule;  ///< of a `budget_of` with a folder
     /// The plan of such a budget, by counts alone. It has room for the step that a process which goes on runs once more.
     /// \param bytes_of_plan  `bytes_of_plan(plan, slots)`, bytes in memory with so many of the plan's slots there
+    /// \param grown  by which the largest state exceeds x0   \param leaf  steps that one adjoint call reverses
     /// \throws infeasible_budget
     template <class Budget, class State, class BytesOf>
-    static any_schedule plan_for(Budget const& within, State const& x0, sweep_form form, BytesOf bytes_of_plan) {
+    static any_schedule plan_for(Budget const& within, State const& x0, sweep_form form, BytesOf bytes_of_plan,
+                                 wide grown = 0, step_index leaf = 1) {
       wide const copies = copied_state<State> && form.step == step_form::in_place ? 1 : 2;  // see `check_seam`
-      wide const seam = copies * detail::as_stored(x0, [](auto const& x) { return wide(bytes_of(x)); });
+      wide const seam = copies * (grown + detail::as_stored(x0, [](auto const& x) { return wide(bytes_of(x)); }));
       auto const bytes = [&](any_schedule const& plan, slot_index slots) {
         return bytes_of_plan(plan, slots) + plan.own_bytes() + within.beside +
                wide(slots) * detail::bytes_a_slot_on_disk + seam;
       };
-      return detail::disk_planner{within.steps, within.on_disk, file_bytes(x0), form.adjoint, bytes}.plan(within.bytes);
+      auto const file = file_bytes(x0) + std::uint64_t(grown);
+      return detail::disk_planner{within.steps, leaf, within.on_disk, file, form.adjoint, bytes}.plan(within.bytes);
     }
     /// One sweep, with what the verb was given.
     template <class Bar, class State, class Plan, class Parts, class Step, class X0, class... Rest>
@@ -84,13 +88,17 @@ class disk {
     template <class Bar, class State, class Agreement, class Parts, class Step, class X0, class Plan, class... Rest>
     static Bar sweep_together(disk const& on, Agreement const& all, Parts const& parts, Step& step, X0& x0,
                               Plan const& plan, Rest&&... rest) {
-      return detail::sweep_on_disk<Bar, State>(all, on.path_, on.options_, *on.report_, parts, step, x0, plan,
-                                               std::forward<Rest>(rest)...);
+      return detail::sweep_on_disk<Bar, State>(all, on.path_, on.options_, *on.report_, detail::all_parts(parts), step,
+                                               x0, plan, std::forward<Rest>(rest)...);
     }
-    /// The store of a run that is kept.   \tparam Step  as the run keeps it
-    template <class State, class Step, class Parts, class StepNow, class X0, class Plan>
-    static auto kept(disk const& on, Parts const& parts, StepNow& step, X0& x0, Plan const& plan) {
-      return detail::kept_files<State, Step, Parts, X0>{on.path_, on.options_, on.report_, parts, step, x0, plan};
+    /// The store of a run that is kept, by one of several processes too.   \tparam Step  as the run keeps it
+    template <class State, class Step, class Parts, class StepNow, class X0, class Plan,
+              class Agreement = detail::one_process>
+    static auto kept(disk const& on, Parts const& parts, StepNow& step, X0& x0, Plan const& plan,
+                     Agreement const& all = {}) {
+      auto const known = detail::all_parts(parts);
+      return detail::kept_files<State, Step, std::remove_const_t<decltype(known)>, X0, Agreement>{
+          on.path_, on.options_, on.report_, known, step, x0, plan, all};
     }
   };
 

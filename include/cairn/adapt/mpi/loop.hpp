@@ -6,13 +6,23 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/mpi/collective.hpp>
+#include <cairn/core/error.hpp>
 #include <cairn/run/loop.hpp>
 
 namespace cairn {
 
+namespace detail {
+/// Whether what this made is kept on disk.
+template <class Run> inline constexpr bool is_on_disk = false;
+template <class Step, class State, class Plan, class Store, class Options, class Observer, class Wrt>
+inline constexpr bool
+    is_on_disk<checkpointed_run<Step, State, Plan, workspace<State, Plan, Store, Options>, Observer, Wrt>> =
+        outlives_process<Store>;
+}  // namespace detail
+
 /// A `checkpointed_run` of all ranks: `reverse` is a sweep of all ranks, too. All other members, `at` and walks
 /// backwards included, are those of `checkpointed_run`; an exception of theirs stays on its rank. If steps communicate,
-/// all ranks must call these members together.
+/// all ranks must call these members together. On disk there are no walks: ranks would meet in them.
 template <class Run>
 class collective_run : public Run {
  public:
@@ -32,6 +42,10 @@ class collective_run : public Run {
       return Run::reverse(std::forward<Seed>(seed), std::forward<Adjoint>(adjoint), into);
     });
   }
+  /// As in `checkpointed_run`.   \throws invalid_call   on disk
+  [[nodiscard]] auto backward() & { return check_walk(), Run::backward(); }
+  /// The same for a temporary run.
+  [[nodiscard]] auto backward() && { return check_walk(), static_cast<Run&&>(*this).Run::backward(); }
   /// Refused: the seed is missing.
   template <class Adjoint>
   auto reverse(Adjoint&& adjoint) {
@@ -39,6 +53,11 @@ class collective_run : public Run {
   }
 
  private:
+  static void check_walk() {
+    if constexpr (detail::is_on_disk<Run>)
+      throw invalid_call{"cairn::backward", "ranks that keep a run on disk together do not walk backwards over it", {},
+                         "reverse it, or keep it in memory"};
+  }
   detail::meeting with_;
 };
 

@@ -63,11 +63,12 @@ struct ranks_together {
       }
       return ranks.agreed(operation, own && *more);
     };
+    auto const parts = parts_of_run(step, by, __builtin_addressof(keep_going));
     auto const loop = [&](auto&&... given) {
       more = std::make_shared<bool>(true);
       auto const run = [&]<class Own>(Own&& own_step) {
         return keep(with, checkpointed_while(std::forward<Own>(own_step), std::forward<X0>(x0), all_keep_going, plan,
-                                             std::forward<decltype(given)>(given)...));
+                                             known_by(std::forward<decltype(given)>(given), parts)...));
       };
       if constexpr (shapes_with<Wrt>::template step<StepF, State>().stops)
         return run(noted_step<StepF, State>{std::forward<Step>(step), more});

@@ -14,6 +14,8 @@ struct one_process {
   static constexpr bool together = false;
   [[nodiscard]] static constexpr int rank() noexcept { return 0; }
   [[nodiscard]] static constexpr int size() noexcept { return 1; }
+  /// All are in another verb now, which errors name.
+  void goes_on_in(char const*) const noexcept {}
   /// All have come here.
   void meet() const noexcept {}
   /// The least of the values of all, each below 2^63.
@@ -41,6 +43,10 @@ struct kept_together {
     static Bar sweep(kept_together const& on, Parts const& parts, Rest&&... rest) {
       return Keeper::keeps_runs::template sweep_together<Bar, State>(on.keeper, on.all, parts,
                                                                      static_cast<Rest&&>(rest)...);
+    }
+    template <class State, class Step, class... Rest>
+    static auto kept(kept_together const& on, Rest&&... rest) {
+      return Keeper::keeps_runs::template kept<State, Step>(on.keeper, static_cast<Rest&&>(rest)..., on.all);
     }
   };
 };

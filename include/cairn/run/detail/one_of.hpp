@@ -90,8 +90,7 @@ template <bool Planned, bool OnDisk, class... Last>
   constexpr bool here = OnDisk || !kept_on_disk<Last...>;
   static_assert(once, "cairn: two arguments of the same kind follow; give each kind once");
   static_assert(here,
-                "cairn: ranks that run a sweep together go on from disk in gradient and differentiate with a plan of "
-                "known length; elsewhere give each a store of its own");
+                "cairn: ranks that run chains and graphs together do not go on from disk; give each a store of its own");
   static_assert(Planned,
                 "cairn: ranks that run a sweep together need one plan, not a budget, from which each rank would make "
                 "or measure its own; let all of them agree on one, a loop by cairn::mpi_plan(comm, budget, work)");

@@ -95,12 +95,10 @@ struct plan_obeyed<PlanGiven> {
 template <class PlanGiven> using plan_type = typename plan_obeyed<PlanGiven>::type;
 
 /// The bytes of a sweep in memory at its peak, an upper bound.
-/// \param slots  those that are in memory   \param params  bytes of p and dp
-template <class State, class Bar, class Plan, class Seed, class Options>
-[[nodiscard]] wide counted_bytes(Plan const& plan, slot_index slots, State const& x0, Seed const& seed, sweep_form form,
-                                 Options const& options, wide params) {
-  form.snapshots = !copied_state<State>;
-  form.ends = end_asked(options);
+/// \param slots  those that are in memory
+template <class Plan>
+[[nodiscard]] wide bytes_with(Plan const& plan, slot_index slots, sweep_form form, sweep_sizes const& sizes,
+                              replay_check verify) {
   sweep_needs const needs{
       .slots = slots,
       .peak_slots = plan.steps() > 1 ? slots : 0,
@@ -109,9 +107,17 @@ template <class State, class Bar, class Plan, class Seed, class Options>
       .table = table_bytes_of(plan),
       .calls_adjoint = plan.steps() > 0,
       .shared_table = shared_table_bytes_of(plan),
-      .hashes = replay_check_bytes(check_asked(options),
+      .hashes = replay_check_bytes(verify,
                                    {.steps = plan.steps(), .slots = plan.slots(), .keeps_run = form.keeps_run})};
-  return sweep_bytes(needs, form, sizes_of_values<State, Bar>(x0, seed), most_states(needs, form)) + params;
+  return sweep_bytes(needs, form, sizes, most_states(needs, form));
+}
+/// The same, of the values that the sweep is given.   \param params  bytes of p and dp
+template <class State, class Bar, class Plan, class Seed, class Options>
+[[nodiscard]] wide counted_bytes(Plan const& plan, slot_index slots, State const& x0, Seed const& seed, sweep_form form,
+                                 Options const& options, wide params) {
+  form.snapshots = !copied_state<State>;
+  form.ends = end_asked(options);
+  return bytes_with(plan, slots, form, sizes_of_values<State, Bar>(x0, seed), check_asked(options)) + params;
 }
 /// The same; 0 if something cannot be counted before it runs.
 template <class State, class Bar, class Plan, class Seed, class Options>

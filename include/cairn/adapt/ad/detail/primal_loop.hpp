@@ -102,7 +102,9 @@ class primal_loop {
   }
   [[nodiscard]] double value() const noexcept { return running_ + ending_; }
   /// Steps of the loop that have run for the first time.
-  [[nodiscard]] step_index stepped() const noexcept { return stepped_; }
+  [[nodiscard]] step_index steps() const noexcept { return stepped_; }
+  /// Another process has run the steps before `next`, whose terms have this sum.
+  void go_on(double sum, step_index next) noexcept { running_ = sum, stepped_ = next; }
   /// Loops begun so far: parameters are constant during one.
   [[nodiscard]] std::uint64_t loops() const noexcept { return loops_; }
 

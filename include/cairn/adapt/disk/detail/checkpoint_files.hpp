@@ -121,7 +121,8 @@ class checkpoint_files {
   [[nodiscard]] bool read_final(step_index n, Value& into) {
     typename Journal::partial_sum beside;
     auto const read = [&](auto& source) { journal_.read_beside(source, beside); };
-    if (!folder_.read_checkpoint(run_folder::final_slot, n, into, read)) return false;
+    bool const right = folder_.read_checkpoint(run_folder::final_slot, n, into, read);
+    if (!on_all(journal_.agreed(), right)) return false;
     journal_.adopt(beside);
     journal_.all_are_summed();
     return true;

@@ -3,9 +3,11 @@
 /// \file kept_files.hpp  The store of a run that is kept, and what another process has left for it.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <cairn/adapt/disk/detail/agreed.hpp>
 #include <cairn/adapt/disk/detail/checkpoint_files.hpp>
 #include <cairn/adapt/disk/detail/finished_runs.hpp>
 #include <cairn/adapt/disk/detail/known_run.hpp>
@@ -21,12 +23,13 @@ namespace cairn::detail {
 /// Goes on with the forward run of another process from its checkpoints, and with a reverse from its record if that
 /// began with the same adjoint of the final state.
 /// \tparam Step  as the run keeps it   \tparam Parts  what the caller gave
-template <class State, class Step, class Parts, class X0>
+/// \tparam Agreement  of the processes that run it together, or `one_process`
+template <class State, class Step, class Parts, class X0, class Agreement>
 class kept_files {
   using of = parts_of<State, Parts>;
   using value_type = stored_as<State>;
   using sums = kept_sums<typename of::terms, of::sums_on_the_way>;
-  using journal_type = run_journal<State, Step, sums, object_of<X0>, choices_type<typename of::step>>;
+  using journal_type = run_journal<State, Step, sums, object_of<X0>, choices_type<typename of::step>, Agreement>;
   using files_type = checkpoint_files<value_type, journal_type>;
   static_assert(check_stored<State>());
 
@@ -36,8 +39,8 @@ class kept_files {
   /// \param step  not yet where the run keeps it
   template <class Plan, class StepNow>
   kept_files(std::string const& path, disk_options const& asked, std::shared_ptr<disk_report> report,
-             Parts const& parts, StepNow& step, X0& x0, Plan const& plan)
-      : all_{std::make_unique<everything>(path, asked, std::move(report), parts, step, x0, plan)} {}
+             Parts const& parts, StepNow& step, X0& x0, Plan const& plan, Agreement const& all)
+      : all_{std::make_unique<everything>(path, asked, std::move(report), parts, step, x0, plan, all)} {}
 
   void begin(sweep_shape const& shape) { all_->files.begin(shape); }
   [[nodiscard]] slot_index extra_frames() const noexcept { return all_->files.extra_frames(); }
@@ -66,14 +69,16 @@ class kept_files {
   /// Called when a sweep, or a part of one, begins, with the step where it is now.
   void runs(Step& step) noexcept { all_->journal.runs(step); }
   /// The states of another process are used.   \throws nondeterminism_error   if it had another arithmetic
-  void check_stretch(value_type const& x0) { all_->journal.check_stretch(x0); }
+  void check_stretch(value_type const& x0) { all_->journal.check_stretch(x0, all_->slots); }
   /// Whether the forward run goes on where another process was.
   [[nodiscard]] bool goes_on() const noexcept { return all_->states; }
   /// The length of the loop if another process was at its turn, left the final state and has begun to go back; otherwise
   /// -1: then a reverse is likely to go on from its record, and needs no forward run.
   [[nodiscard]] step_index turned_at() const {
     everything const& all = *all_;
-    return all.looks && all.trusted && all.folder.has_record() ? all.files.final_steps() : -1;
+    if (!all.looks || !all.trusted) return -1;
+    step_index const own = all.folder.has_record() ? all.files.final_steps() : -1;
+    return all.journal.agreed().same(std::uint64_t(own + 1)) ? own : -1;
   }
   [[nodiscard]] bool read_final(step_index n, value_type& into) { return all_->files.read_final(n, into); }
   void keep_final(step_index n, value_type const& state) { all_->files.keep_final(n, state); }
@@ -82,12 +87,14 @@ class kept_files {
   template <class Adjoint, class DP>
   void reverses_by(Adjoint const& adjoint, DP* dp) {
     everything& all = *all_;
+    all.journal.agreed().goes_on_in("cairn::reverse");
     if constexpr (of::is_kept) {
       id_sum by;
       add_function(by, adjoint);
       all.adjoint = by.value().words[0];
-      all.trusted = all.known.record && (all.keyed || of::has_params || captures<Adjoint>::nothing);
-      all.journal.sums() = {};
+      all.trusted = all.known.record && (all.keyed || of::has_wrt || captures<Adjoint>::nothing);
+      all.trusted = on_all(all.journal.agreed(), all.trusted);  // one may have a key
+      all.journal.sums().dp = nullptr;
       if constexpr (!std::is_same_v<DP, no_params>) all.journal.sums().are_in(*dp);
     }
     all.journal.commits(false);
@@ -109,13 +116,26 @@ class kept_files {
       all.journal.write_bar(bar, seed);
       all.journal.sums().add_to(seed);
       all.journal.commits(true, {steps, seed.value().words[0]});
-      if (!all.looks || !all.journal.choices().reach(std::uint64_t(steps))) return -1;
+      if (!all.looks) return -1;
       Bar read{};
       typename journal_type::partial_sum of_terms;
-      auto const found = all.folder.read_record(
-          [&](auto& source) { all.journal.read_record(read, source, of_terms); },
-          [&](file_head const& head) { return head.owner != all.folder.owner() && all.same_build(head); });
-      if (!found) return -1;
+      std::shared_ptr<void> before;  // another one may lack the record that is read here
+      if constexpr (Agreement::together) before = all.journal.sums().copied();
+      auto const read_at = [&](std::int64_t open) {
+        return all.folder.read_record(
+            [&](auto& source) { all.journal.read_record(read, source, of_terms); },
+            [&](file_head const& head) {
+              return head.owner != all.folder.owner() && all.same_build(head) &&
+                     (open < 0 || head.step == std::uint64_t(open));
+            });
+      };
+      std::optional<file_head> found;
+      if (all.journal.choices().reach(std::uint64_t(steps))) found = read_at(-1);
+      if (bool const usable = bool(found); !agree_on_record(all.journal.agreed(), found, usable, steps, read_at)) {
+        all.journal.sums().become(before);
+        if (usable) all.report->why = "another rank does not have the record that this one has";
+        return -1;
+      }
       bar = std::move(read);
       all.journal.seam(step_index(found->step), found->state_hash);
       all.report->used = disk_use::record;
@@ -132,6 +152,7 @@ class kept_files {
     all.report->commits = all.journal.committed();
     all.report->commit_seconds = all.journal.commit_seconds();
     all.report->record_bytes = all.folder.record_bytes();
+    all.journal.agreed().meet();
     all.folder.remove_slots();
     all.looks = false;
     if (all.trusted) remove_finished(all.outer, all.keep);
@@ -140,24 +161,23 @@ class kept_files {
  private:
   struct everything {
     template <class Plan, class StepNow>
-    everything(std::string const& path, disk_options const& asked, std::shared_ptr<disk_report> into,
-               Parts const& parts, StepNow& step, X0& x0, Plan const& plan)
+    everything(std::string path, disk_options const& asked, std::shared_ptr<disk_report> into, Parts const& parts,
+               StepNow& step, X0& x0, Plan const& plan, Agreement const& all)
         : report{(check_disk_options(asked), std::move(into))},
-          outer{open_folder(AT_FDCWD, path)},  // before step 0 runs
-          folder{outer, path, id_of_run<State>(asked.key, parts, plan, step, x0), steps_of_run(plan)},
+          outer{open_runs(all, path)},  // before step 0 runs
+          known{known_of(all, asked)},
+          folder{outer, path, agreed_id(all, id_of_run<State>(asked.key, parts, plan, step, x0)), steps_of_run(plan)},
           journal{folder, nullptr, sums{{parts.terms}}, object_in(x0), choices_of(*parts.step),
-                  asked.seconds_between_failures, asked.commit_every},
+                  asked.seconds_between_failures, asked.commit_every, all},
           files{folder, journal, copied_from<State>(x0),  // until the run has it in a frame
                 as_stored<State>(x0, [](auto const& x) { return written_bytes(x); }), is_open_plan<Plan>},
           keep{std::size_t(asked.keep)},
+          slots{plan.slots()},
           keyed{!asked.key.empty()},
-          looks{asked.resume != resume_rule::never} {
+          looks{asked.resume != resume_rule::never},
+          trusted{known.record} {
       if (asked.compress != nullptr) folder.compress(*asked.compress);
-      known = of::known(keyed);
-      if constexpr (of::sums_on_the_way && of::seed_captures)  // nor are the terms that it has summed believed
-        if (!known.record) known.states = false;
-      trusted = known.record;
-      if constexpr (!of::is_kept && of::has_params) journal.sums().are_in(*parts.dp);
+      if constexpr (!of::is_kept && of::has_dp) journal.sums().are_in(*parts.dp);
       *report = {};
       report->folder = folder.path();
       report->why = known.why;
@@ -166,27 +186,34 @@ class kept_files {
         return;
       }
       if (known.states) journal.choices().read();
+      agree_on_choices(all, journal.choices());
       if constexpr (is_open_plan<Plan>) journal.only_of_this_build(!keyed);
       if (known.states)
-        folder.each_checkpoint([&](slot_index, file_head const& head) {
-          states = states || journal.may_use(head);
-        });
+        states = any_state(all, folder, slots, [&](file_head const& head) { return journal.may_use(head); });
       if (states) report->used = disk_use::states;
       if (asked.resume == resume_rule::require && !goes_on_somehow())
         refuse_nothing_found(report->why, steps_of_run(plan));
     }
+    [[nodiscard]] static trust known_of(Agreement const& all, disk_options const& asked) {
+      trust known = of::known(!asked.key.empty());
+      if constexpr (of::sums_on_the_way && of::seed_captures)  // nor are the terms that it has summed believed
+        if (!known.record) known.states = false;
+      agree_on_options(all, asked, known);
+      return known;
+    }
     [[nodiscard]] bool goes_on_somehow() const {
-      return states || (known.record && folder.has_record());
+      return states || (known.record && on_all(journal.agreed(), folder.has_record()));
     }
     [[nodiscard]] bool same_build(file_head const& head) const { return keyed || head.build == build_id(); }
     std::shared_ptr<disk_report> report;
     descriptor outer;
+    trust known;
     run_folder folder;
     journal_type journal;
     files_type files;
     std::size_t keep;
-    bool keyed, looks, trusted = false, states = false;
-    trust known;
+    slot_index slots;
+    bool keyed, looks, trusted, states = false;
     std::uint64_t adjoint = 0;
   };
   std::unique_ptr<everything> all_;

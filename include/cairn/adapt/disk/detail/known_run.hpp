@@ -96,6 +96,25 @@ template <class State, class Seed, class Params, class DP>
   if constexpr (std::is_same_v<Params, no_params> || range_like<std::remove_cv_t<Seed>>) return false;
   else return calls<Seed, lent_state<State>, Params const&, DP&> || calls<Seed, lent_state<State>, Params const&>;
 }
+/// A step with parameters and an objective of its own, as that of a tool's loop has.
+template <class Step>
+concept has_own_params = requires { typename Step::own_params; };
+/// What the caller gave, with the parameters and the objective that the step itself has.
+template <class Step, class Adjoint, class Seed, class Params, class DP, class Objective, class Terms, class KeepGoing>
+[[nodiscard]] auto all_parts(given_parts<Step, Adjoint, Seed, Params, DP, Objective, Terms, KeepGoing> const& parts) {
+  auto const all = [&parts]<class P, class O, class T>(P const& p, O const& objective, T& terms) {
+    constexpr bool has_terms = !std::is_same_v<O, no_objective>;
+    using objective_of = std::conditional_t<has_terms, O, no_terms>;
+    using terms_of = std::conditional_t<has_terms, T, no_terms>;
+    given_parts<Step, Adjoint, Seed, P, no_params, objective_of, terms_of, KeepGoing> known{parts.step, parts.adjoint,
+                                                                                            parts.seed, &p};
+    if constexpr (has_terms) known.objective = &objective, known.terms = &terms;
+    known.keep_going = parts.keep_going;
+    return known;
+  };
+  if constexpr (has_own_params<Step>) return parts.step->kept_by(all);
+  else return parts;
+}
 /// The parts of a sweep as a run on disk sees them.
 template <class State, class Parts> struct parts_of;
 template <class State, class StepGiven, class Adjoint, class Seed, class Params, class DP, class Objective, class Terms,
@@ -105,7 +124,9 @@ struct parts_of<State, given_parts<StepGiven, Adjoint, Seed, Params, DP, Objecti
   using params = Params;
   using dp = DP;
   using terms = Terms;
-  static constexpr bool has_params = !std::is_same_v<Params, no_params>;
+  static constexpr bool has_params = !std::is_same_v<Params, no_params>, has_dp = !std::is_same_v<DP, no_params>;
+  /// Whether parameters, and the sums by them, are arguments of the verb.
+  static constexpr bool has_wrt = has_params && !has_own_params<StepGiven>;
   static constexpr bool has_objective = !std::is_same_v<Objective, no_terms>;
   static constexpr bool is_kept = std::is_same_v<Adjoint, not_given_yet>;
   static constexpr bool is_open = !std::is_same_v<KeepGoing, no_terms>;
@@ -116,8 +137,9 @@ struct parts_of<State, given_parts<StepGiven, Adjoint, Seed, Params, DP, Objecti
   static constexpr bool sums_on_the_way = has_objective && !std::is_base_of_v<only_at_end, Objective>;
   static constexpr bool seed_captures = !seed_is_known && !captures<Seed>::nothing;
   [[nodiscard]] static constexpr trust known(bool keyed) noexcept {
-    using runs = std::conditional_t<is_open, both_functions<StepGiven, KeepGoing>, StepGiven>;
-    return trust_in<runs, Adjoint, seed_captures, has_params>(keyed);
+    using step_read = std::conditional_t<has_params && !has_wrt, no_terms, StepGiven>;  // its parameters are known
+    using runs = std::conditional_t<is_open, both_functions<step_read, KeepGoing>, step_read>;
+    return trust_in<runs, Adjoint, seed_captures, has_wrt>(keyed);
   }
 };
 /// The length of the loop; that of one of unknown length is as large as numbers get.

@@ -12,6 +12,7 @@
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/core/wide.hpp>
 #include <cairn/schedule/any.hpp>
+#include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/two_level.hpp>
 
@@ -30,9 +31,11 @@ inline constexpr wide bytes_a_slot_on_disk = 56;
 template <class BytesOf>
 class disk_planner {
  public:
-  disk_planner(step_index steps, std::optional<byte_size> on_disk, std::uint64_t file, adjoint_form form,
-               BytesOf const& bytes)
-      : steps_{steps}, on_disk_{on_disk}, file_{file}, form_{form}, bytes_{bytes} {}
+  /// \param leaf  steps that one adjoint call reverses: only states between leaves are kept
+  disk_planner(step_index steps, step_index leaf, std::optional<byte_size> on_disk, std::uint64_t file,
+               adjoint_form form, BytesOf const& bytes)
+      : all_steps_{steps}, leaf_{leaf}, steps_{parts_of(steps, leaf)}, on_disk_{on_disk},
+        file_{file}, form_{form}, bytes_{bytes} {}
 
   /// \throws infeasible_budget, invalid_plan
   [[nodiscard]] any_schedule plan(byte_size memory) const {
@@ -42,6 +45,10 @@ class disk_planner {
   }
 
  private:
+  /// How many parts of a length there are in so many steps; the last one may be shorter.
+  [[nodiscard]] static constexpr step_index parts_of(step_index steps, step_index length) noexcept {
+    return steps / length + (steps % length != 0 ? 1 : 0);
+  }
   [[nodiscard]] std::optional<any_schedule> within(wide memory) const {
     auto alone = widest(memory, 1, (std::max)(steps_, step_index{1}),
                         [&](slot_index slots) { return revolve{steps_, slots}; });
@@ -52,7 +59,7 @@ class disk_planner {
     if (on_disk_ && on_disk_->count() / file_ < files) files = on_disk_->count() / file_;
     if (files == 0) return alone;
     auto const most = step_index(files);
-    step_index const shortest = steps_ / most + (steps_ % most != 0 ? 1 : 0);
+    step_index const shortest = parts_of(steps_, most);
     auto filed = widest(memory - apart, 0, steps_ - 1, [&](slot_index inside) {
       // With one state more than slots inside, each step of a period runs twice: the last state needs no slot.
       return two_level{steps_, on_disk_ ? shortest : (std::max)(shortest, inside + 2), inside};
@@ -64,19 +71,24 @@ class disk_planner {
   template <class Make>
   [[nodiscard]] std::optional<any_schedule> widest(wide memory, slot_index least, slot_index most,
                                                    Make const& make) const {
-    auto const fits = [&](slot_index slots) { return bytes_(any_schedule{make(slots)}, slots) <= memory; };
+    auto const fits = [&](slot_index slots) { return bytes_(over_leaves(make(slots)), slots) <= memory; };
     if (!fits(least)) return {};
-    if (fits(most)) return make(most);
+    if (fits(most)) return over_leaves(make(most));
     while (most - least > 1) {
       slot_index const middle = least + (most - least) / 2;
       (fits(middle) ? least : most) = middle;
     }
-    return make(least);
+    return over_leaves(make(least));
+  }
+  template <class Plan>
+  [[nodiscard]] any_schedule over_leaves(Plan plan) const {
+    if (leaf_ > 1) return leaves{all_steps_, leaf_, std::move(plan)};
+    return plan;
   }
   [[nodiscard]] wide calls(any_schedule const& plan) const { return step_calls(plan.counts(), form_); }
 
   [[noreturn]] void refuse(wide budget) const {
-    wide low = budget, high = bytes_(any_schedule{revolve{steps_, 1}}, 1);  // which fits
+    wide low = budget, high = bytes_(over_leaves(revolve{steps_, 1}), 1);  // which fits
     while (high - low > 1) {
       wide const middle = low + (high - low) / 2;
       (within(middle) ? high : low) = middle;
@@ -87,15 +99,15 @@ class disk_planner {
     char const* const advice = "give at least that many bytes, or a state or an adjoint that is smaller";
     if (!on_disk_)
       throw infeasible_budget{
-          who, problem, {{"budget", shown(budget)}, {"least", shown(high)}, {"steps", steps_}}, advice};
+          who, problem, {{"budget", shown(budget)}, {"least", shown(high)}, {"steps", all_steps_}}, advice};
     throw infeasible_budget{who, problem,
                             {{"budget", shown(budget)}, {"least", shown(high)},
                              {"on disk", shown(on_disk_->count())}, {"bytes of a file", shown(file_)},
-                             {"steps", steps_}},
+                             {"steps", all_steps_}},
                             advice};
   }
 
-  step_index steps_;
+  step_index all_steps_, leaf_, steps_;  // the last: leaves
   std::optional<byte_size> on_disk_;
   std::uint64_t file_;
   adjoint_form form_;

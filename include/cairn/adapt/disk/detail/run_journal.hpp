@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -56,6 +57,8 @@ struct kept_sums : terms_beside_run<Terms, OnTheWay> {
   void (*writes)(void const*, file_writer&) = nullptr;
   void (*reads)(void*, file_reader&) = nullptr;
   void (*names)(void const*, id_sum&) = nullptr;
+  std::shared_ptr<void> (*copies)(void const*) = nullptr;
+  void (*becomes)(void*, void const*) = nullptr;
   template <class DP>
   void are_in(DP& other) noexcept {
     dp = &other;
@@ -66,6 +69,15 @@ struct kept_sums : terms_beside_run<Terms, OnTheWay> {
       read_exactly(read, source, what_of_sums, -1);
       *static_cast<DP*>(into) = std::move(read);
     };
+    copies = [](void const* from) -> std::shared_ptr<void> {
+      return std::make_shared<DP>(copy_of(*static_cast<DP const*>(from)));
+    };
+    becomes = [](void* into, void const* old) { copy_state(*static_cast<DP const*>(old), *static_cast<DP*>(into)); };
+  }
+  /// What `become` brings back; nothing if there is no dp.
+  [[nodiscard]] std::shared_ptr<void> copied() const { return dp != nullptr ? copies(dp) : nullptr; }
+  void become(std::shared_ptr<void> const& old) const {
+    if (old) becomes(dp, old.get());
   }
   void write(file_writer& sink) const {
     if (dp != nullptr) writes(dp, sink);
@@ -106,6 +118,7 @@ class run_journal {
         failures_{seconds_between_failures}, every_{every} {}
 
   [[nodiscard]] Agreement const& agreed() const noexcept { return all_; }
+  [[nodiscard]] Agreement& agreed() noexcept { return all_; }
   /// Records are written, or not.   \param of  in which reverse of a kept run
   void commits(bool written = true, reverse_of_run const& of = {}) noexcept { commits_ = written, of_ = of; }
   /// A kept run moves, and its step with it.
@@ -191,7 +204,7 @@ class run_journal {
   /// A sum over more states than are summed here, as another process had it.
   void adopt([[maybe_unused]] partial_sum const& of) noexcept {
     if constexpr (Sums::any)
-      if (of.next > sums_.terms->steps()) sums_.terms->go_on(of.value, of.next);
+      if (of.next >= sums_.terms->steps()) sums_.terms->go_on(of.value, of.next);
   }
 
   /// \throws invalid_bytes   if the record belongs to another reverse

@@ -115,7 +115,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
         });
       }
       if (usable) report.why = "another rank does not have the record that this one has";
-      if constexpr (of::has_params) set_zero(*parts.p, *parts.dp);  // a record that is not whole may have changed it
+      if constexpr (of::has_dp) set_zero(*parts.p, *parts.dp);  // a record that is not whole may have changed it
     }
   }
   bool any = false;

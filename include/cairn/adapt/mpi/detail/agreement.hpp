@@ -11,10 +11,11 @@ namespace cairn::detail {
 class agreement {
  public:
   static constexpr bool together = true;
-  agreement(meeting const& with, char const* operation) noexcept : with_{with}, operation_{operation} {}
+  agreement(meeting const& with, char const* operation) : with_{with}, operation_{operation} {}
 
   [[nodiscard]] int rank() const noexcept { return with_.ranks().rank(); }
   [[nodiscard]] int size() const noexcept { return with_.ranks().size(); }
+  void goes_on_in(char const* operation) noexcept { operation_ = operation; }
   void meet() const { (void)with_.on_disk(operation_, {}); }
   [[nodiscard]] std::uint64_t least(std::uint64_t own) const { return voted(own).least(0); }
   [[nodiscard]] bool same(std::uint64_t own) const { return voted(own).same(0); }
@@ -33,7 +34,7 @@ class agreement {
     mine.put(0, own);
     return with_.on_disk(operation_, mine);
   }
-  meeting const& with_;
+  meeting with_;  // a kept run may outlive its `collective`
   char const* operation_;
 };
 
