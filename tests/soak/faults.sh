@@ -123,6 +123,9 @@ controls() {
   control 'what is not proven is not used' run_journal kept 's/(head.flags \& unproven) == 0 \&\& //'
   control 'a record names its reverse' run_journal kept 's/if (!(other == of_))/if (false)/'
   control 'terms are summed once' run_journal kept_kill 's/    turned_ = true;//'
+  control 'what a chain writes is proven' chain_files chain 's/is_unproven_ ? unproven : 0/0/'
+  control 'the numbers of stages are a part of the name' known_chain chain 's/  sum.number(values.words\[.\]);//'
+  control 'a stage that sums into itself writes no record' chain_on_disk chain 's/bool const is = known.record/bool const is = false/'
   echo "faults: $left_out protections left out, $unnoticed unnoticed"
   [ $unnoticed = 0 ]
 }

@@ -274,7 +274,7 @@ TEST_CASE("a process whose arithmetic differs is refused, at the seam or at a st
     double by;
     [[nodiscard]] double forward(double x) const {
       double const y = (tick(), std::sin(by * x));
-      return differs && by > 1 ? std::nextafter(y, 2.0) : y;  // stage 0 is as before
+      return differs && by > 1 ? y + 1e-9 : y;  // stage 0 is as before
     }
     [[nodiscard]] double backward(double x, double bar) const { return tick(), bar * by * std::cos(by * x); }
   };
