@@ -89,8 +89,8 @@ class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay
   static constexpr bool makes_again = true;
   using base::bytes, base::memory, base::replay;
 
-  chain_states_in_files(Memory& memory, no_chain_store& none, step_index stages, Replay& replay, chain_files& files)
-      : base{memory, none, stages, replay}, files_{files}, stages_{stages}, now_{stages, named_tiers::every(), ""} {}
+  chain_states_in_files(Memory& held, no_chain_store& none, step_index stages, Replay& check, chain_files& files)
+      : base{held, none, stages, check}, files_{files}, stages_{stages}, now_{stages, named_tiers::every(), ""} {}
 
   template <class Stages>
   void advance(Stages& stages, step_index from, step_index to, step_index& failed) {

@@ -28,8 +28,8 @@ struct chain_reversal_on_disk : chain_reversal<Seed> {
   Journal& journal;
   Changed const& changed;  ///< whether a stage has changed its own variables
 
-  chain_reversal_on_disk(Seed&& seed, Journal& notes, Changed const& of)
-      : chain_reversal<Seed>{std::forward<Seed>(seed)}, journal{notes}, changed{of} {}
+  chain_reversal_on_disk(Seed&& given, Journal& notes, Changed const& of)
+      : chain_reversal<Seed>{std::forward<Seed>(given)}, journal{notes}, changed{of} {}
 
   template <class States>
   std::uint64_t turn(States& states, action const& a, step_index& failed) {
