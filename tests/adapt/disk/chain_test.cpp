@@ -401,6 +401,8 @@ TEST_CASE("chains of no and one stage, checks, options and failures stand beside
       };
       stop(at, [&] { (void)once(); });
       CHECK(failure.failed);
+      stop(4, [&] { (void)once(); });
+      CHECK(failure.failed);
       CHECK(once() == right);
     }
   disk const required{here.run() + "2", {.resume = cairn::resume_rule::require}};

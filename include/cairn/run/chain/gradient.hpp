@@ -219,8 +219,9 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
       return detail::refuse<typename refused::type>();
     else if constexpr (!detail::is_wrt<Wrt>)
       return detail::obey_chain<State, X0, Seed>(
-          detail::given_parts<Given, detail::no_terms, std::remove_reference_t<Seed>>{&stages, nullptr, &seed}, stages,
-          x0, plan, std::forward<Seed>(seed), rest...);
+          detail::given_parts<Given, detail::no_terms, std::remove_reference_t<Seed>>{
+              detail::address_of(stages), nullptr, detail::address_of(seed)},
+          stages, x0, plan, std::forward<Seed>(seed), rest...);
     else {
       detail::no_wrt none;
       auto& by = detail::one_of<detail::is_wrt<Rest>...>(none, rest...);
@@ -229,7 +230,7 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
       detail::set_zero(by.p, by.dp);
       detail::given_parts<Given, detail::no_terms, std::remove_reference_t<Seed>,
                           typename detail::params_types<Wrt>::p, typename detail::params_types<Wrt>::dp> const
-          parts{&stages, nullptr, &seed, &by.p, &by.dp};
+          parts{detail::address_of(stages), nullptr, detail::address_of(seed), &by.p, &by.dp};
       auto result = detail::obey_chain<State, X0, SeedF>(
           parts, bound, x0, plan,
           detail::chain_seed_with<typename detail::chain_types<State, X0>::last>(std::forward<Seed>(seed), by, watch),

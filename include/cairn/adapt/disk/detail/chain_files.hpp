@@ -141,17 +141,18 @@ class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay
   }
   /// Makes what a plan holds at one of its places, from files and from state 0. Files that it does not hold there are
   /// removed. Takes one state more than the plan. Returns how many stages have run.
+  /// \param failed  becomes the stage that threw
   template <class Stages>
-  [[nodiscard]] std::uint64_t restore(Stages& stages, chain_walk const& held) {
+  [[nodiscard]] std::uint64_t restore(Stages& stages, chain_walk const& held, step_index& failed) {
     for (step_index i = 0; i <= stages_; ++i)
       for (tier const where : {tier::device, tier::host, tier::disk})
         if (held.holds_state(i, where)) now_.apply(chain_actions::save(i, where));
     std::uint64_t ran = 0;
-    step_index failed = 0;
     for (step_index i = 0; i <= stages_; ++i) {
       bool const state = held.holds_state(i), tape = i < stages_ && held.holds_tape(i);
       if (state || (tape && !now_.at_hand(i))) ran += reach(stages, i, failed);
       if (!tape) continue;
+      failed = i;
       record(i);
       ++ran;
       if (!state && now_.holds_state(i)) drop({i, tier::memory});

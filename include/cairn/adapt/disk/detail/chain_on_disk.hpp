@@ -161,7 +161,13 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
   chain_walk held{count, named_tiers::every(), ""};
   auto const restore_at = [&](std::size_t place) {
     for (; begin < place; ++begin) held.apply(list[begin]);
-    status.ran += states.restore(stages, held);
+    step_index failed = 0;
+    try {
+      status.ran += states.restore(stages, held, failed);
+    } catch (...) {
+      failure = {true, phase_of(action_kind::advance, status.turned), {}, failed};
+      throw;
+    }
   };
   if constexpr (known_stages::bars_are_stored && std::is_default_constructible_v<typename Memory::adjoint_type>) {
     if (looks && known.record) {
@@ -192,7 +198,7 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
       } else {
         if (folder.has_record())
           report.why =
-              "the record is damaged, or of a program that was built anew since; a key says that functions are the same";
+              "the record is damaged, or the program was built anew since; a key says that its functions are the same";
         for (step_index i = 0; i < count; ++i)  // a record that is not whole may have made one
           memory.with_adjoint(i, [](auto& bar) { bar.reset(); });
         if constexpr (of::has_params) set_zero(*parts.p, *parts.dp);
