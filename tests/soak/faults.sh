@@ -126,6 +126,9 @@ controls() {
   control 'what is read back is what was written' run_folder loss 's/hash != 0 \&\& hash != hash_of/false \&\& hash != hash_of/'
   control 'a head has the hash of a state before' run_folder replay 's/    head.sequence = before;//'
   control 'what a refused process wrote is removed' checkpoint_files replay 's/folder_.remove_own_slots(.*));//'
+  control 'what a chain writes is proven' chain_files chain 's/is_unproven_ ? unproven : 0/0/'
+  control 'the numbers of stages are a part of the name' known_chain chain 's/  sum.number(values.words\[.\]);//'
+  control 'a stage that sums into itself writes no record' chain_on_disk chain 's/bool const is = known.record/bool const is = false/'
   echo "faults: $left_out protections left out, $unnoticed unnoticed"
   [ $unnoticed = 0 ]
 }

@@ -47,11 +47,11 @@ using resumed_plan = typename std::conditional_t<open_schedule<PlanGiven>, std::
 
 template <class Workspace, class State, class Plan>
 [[nodiscard]] consteval bool check_stopped_workspace() {
-  constexpr bool fits = is_workspace_for<Workspace, State, Plan>;
-  static_assert(fits,
+  constexpr bool fits = is_workspace_for<Workspace, State, Plan>, on_disk = keeps_runs<Workspace>;
+  static_assert(fits || on_disk,
                 "cairn: the sixth argument of resume must be the workspace of the sweep that stopped, or another one "
                 "for the same state and plan");
-  return fits;
+  return check_begins<!on_disk>() && fits;
 }
 
 template <class Bar, class State>

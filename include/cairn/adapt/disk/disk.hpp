@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <cairn/adapt/disk/detail/chain_on_disk.hpp>
 #include <cairn/adapt/disk/detail/kept_files.hpp>
 #include <cairn/adapt/disk/detail/plan_on_disk.hpp>
 #include <cairn/adapt/disk/detail/probe_folder.hpp>
@@ -40,6 +41,7 @@ template <class State>
 /// `wrt`, goes on from the states but begins its reverse sweep again; all others go on in the middle of the reverse
 /// sweep, from a record of bar, dp and the objective's value. `report()` says what was used, and why not more. Static
 /// variables cannot be seen.
+/// In `chain_gradient` stages are steps, and their numbers are a part of the run's name.
 /// Nothing is stored with loss: what is read back must have the hash of what was written, or it is an `invalid_call`.
 /// With `sweep_options::verify` what is run again must have the hashes of the processes before, too.
 /// Cost: a record takes the bytes of bar and dp twice; it is committed, by one fdatasync, every sqrt(2 C MTBF) seconds,
@@ -90,6 +92,15 @@ class disk {
                               Plan const& plan, Rest&&... rest) {
       return detail::sweep_on_disk<Bar, State>(all, on.path_, on.options_, *on.report_, detail::all_parts(parts), step,
                                                x0, plan, std::forward<Rest>(rest)...);
+    }
+    /// One sweep of a chain.   \tparam Memory  its states, tapes and adjoint
+    template <class Memory, class... Last>
+    static typename Memory::adjoint_type chain(disk const& on, Last&&... last) {
+      return detail::chain_on_disk<Memory>(on.path_, on.options_, *on.report_, std::forward<Last>(last)...);
+    }
+    /// Bytes in memory besides those of the chain's plan, at most.
+    [[nodiscard]] static wide chain_bytes(disk const& on, step_index stages) noexcept {
+      return memory_bytes(on, 0) + 10 * (wide(std::uint64_t(stages)) + 2);
     }
     /// The store of a run that is kept, by one of several processes too.   \tparam Step  as the run keeps it
     template <class State, class Step, class Parts, class StepNow, class X0, class Plan,

@@ -77,13 +77,16 @@ template <stage_fault Found>
                 "cairn: a copy of this seed would share its data with the caller's, which the backward sweep changes; "
                 "pass it by std::move, or pass `seed(x)` that makes it");
   static_assert(Found != extra,
-                "cairn: what follows the seed may be, in any order, an observer, a store with save, load and drop, a "
-                "cairn::sweep_failure variable, cairn::sweep_options, cairn::wrt{p, dp} and a cairn::sweep_report "
-                "variable; one argument is none of these");
+                "cairn: what follows the seed may be, in any order, an observer, a store with save, load and drop or a "
+                "cairn::disk, a cairn::sweep_failure variable, cairn::sweep_options, cairn::wrt{p, dp} and a "
+                "cairn::sweep_report variable; one argument is none of these");
   static_assert(Found != twice, "cairn: two arguments of the same kind follow the seed; give each kind once");
   static_assert(Found != dropped,
                 "cairn: the forward of a stage takes p, but its backward takes no dp, and its part of the gradient "
                 "would be missing; let backward take p and `auto& dp` after bar, even if it adds nothing");
+  static_assert(Found != any_on_disk,
+                "cairn: a chain of cairn::any_stage cannot run on disk, because the types of its states are known only "
+                "while it runs; use a std::tuple or a std::vector of stages");
   static_assert(Found != store,
                 "cairn: this store cannot load the states of these stages: it needs `load(where, i)`, or "
                 "`load<State>(where, i)` if they are of several types");

@@ -35,6 +35,7 @@ enum class stage_fault : std::uint8_t {
   seed_whole,    ///< the seed returns a whole number for a state of floating-point numbers
   seed_shares,   ///< a copy of the seed's result would share data with it
   dropped,       ///< forward or record takes the parameters, backward does not
+  any_on_disk,   ///< any_stage, and what runs whole sweeps on disk
   extra,         ///< an argument that is not an observer, a store, a failure, options, parameters or a report
   twice,         ///< two arguments of the same kind
   store,         ///< the store cannot load these states

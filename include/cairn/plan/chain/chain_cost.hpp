@@ -13,6 +13,7 @@ struct chain_cost {
   std::int64_t extra_forward = 0;  ///< time of stages beyond the first run of each
   std::int64_t transfer = 0;       ///< times of saves and loads
   step_index stage_runs = 0;       ///< stage runs, recorded or not; L if no stage runs twice
+  std::int64_t elsewhere = 0;      ///< most bytes on other tiers at one time; each state counts once
   friend constexpr bool operator==(chain_cost const&, chain_cost const&) = default;
 };
 

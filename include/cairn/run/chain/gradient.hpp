@@ -16,6 +16,7 @@
 #include <cairn/run/chain/detail/with_params.hpp>
 #include <cairn/run/chain/store.hpp>
 #include <cairn/run/detail/action_range.hpp>
+#include <cairn/run/detail/given_parts.hpp>
 #include <cairn/run/detail/one_of.hpp>
 #include <cairn/run/detail/with_params.hpp>
 #include <cairn/run/sweep_report.hpp>
@@ -25,7 +26,7 @@ namespace detail {
 
 /// The arguments that may follow the seed.
 template <class T>
-inline constexpr bool is_chain_store = keeps_chain_states<std::remove_reference_t<T>>;
+inline constexpr bool is_chain_store = keeps_chain_states<std::remove_reference_t<T>> || keeps_runs<T>;
 template <class T>
 inline constexpr bool is_observer =
     !is_failure<T> && !is_chain_store<T> && !is_options<T> && !is_wrt<T> && !is_report<T> && observes<T>;
@@ -56,14 +57,19 @@ struct chain_seed_for<Stages, X0, Seed, wrt<Params, DP>> {
 template <class Stages, class X0>
 struct refused_adjoint : first_returned<std::conditional_t<of_any_stages<Stages>, stage_value, X0>> {};
 
-/// Whether a store keeps all states of a chain.
+template <class Stages, class... Rest>
+inline constexpr stage_fault fault_on_disk =
+    of_any_stages<Stages> && kept_on_disk<Rest...> ? stage_fault::any_on_disk : stage_fault::none;
+
+/// Whether a store keeps all states of a chain. What runs whole sweeps says itself what it needs.
 template <class Memory, class Store> inline constexpr bool stores_all = true;
 template <class Stages, class X0, class Bar, std::size_t... Place, class Store>
-  requires(!std::is_same_v<Store, no_chain_store>)
+  requires(!std::is_same_v<Store, no_chain_store> && !keeps_runs<Store>)
 inline constexpr bool stores_all<chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>>, Store> =
     (chain_store<Store, typename state_in<Stages, X0, Place + 1>::type> && ...);
 template <class Stages, class X0, class Bar, class Store>
-requires(!std::is_same_v<Store, no_chain_store>) inline constexpr bool stores_all<chain_list<Stages, X0, Bar>, Store> =
+  requires(!std::is_same_v<Store, no_chain_store> && !keeps_runs<Store>)
+inline constexpr bool stores_all<chain_list<Stages, X0, Bar>, Store> =
     chain_store<Store, typename list_types<Stages, X0, Bar>::state>;
 
 /// The types of a sweep.   \pre stages and plan have no fault
@@ -95,9 +101,10 @@ template <class Memory, class... Rest>
   else return Memory::states_may_be_hashed ? stage_fault::none : stage_fault::unhashed;
 }
 
-/// One sweep, whose arguments have been checked.
-template <class Stages, class X0, class Seed, class Plan, class... Rest>
-auto obey_chain(Stages& stages, X0 const& x0, Plan const& plan, Seed&& seed, Rest&... rest) {
+/// One sweep, whose arguments have been checked.   \param parts  what the caller gave, for a run on disk
+template <class Stages, class X0, class Seed, class Parts, class Plan, class... Rest>
+auto obey_chain([[maybe_unused]] Parts const& parts, Stages& stages, X0 const& x0, Plan const& plan, Seed&& seed,
+                Rest&... rest) {
   using sweep_types = chain_sweep<Stages, X0, Seed>;
   using memory = typename sweep_types::memory;
   constexpr char const* who = "cairn::chain_gradient";
@@ -111,10 +118,16 @@ auto obey_chain(Stages& stages, X0 const& x0, Plan const& plan, Seed&& seed, Res
   failure = {};
   if constexpr (of_any_stages<Stages>) check_any_stages<X0, typename sweep_types::seeded>(stages, who);
   check_chain_plan<memory, chain_store_in<Rest...>>(actions, stages, who);
+  [[maybe_unused]] wide runs = 0;  // of a sweep on disk
   auto const sweep = [&](auto&& replay, auto& watching) {
-    memory run{stages, x0};
-    obey_chain_plan(run, stages, actions, std::forward<Seed>(seed), store, watching, failure, replay);
-    return run.take_adjoint();
+    if constexpr (kept_on_disk<Rest...>)
+      return std::remove_cvref_t<decltype(store)>::keeps_runs::template chain<memory>(
+          store, parts, stages, x0, plan, std::forward<Seed>(seed), watching, failure, replay, runs);
+    else {
+      memory run{stages, x0};
+      obey_chain_plan(run, stages, actions, std::forward<Seed>(seed), store, watching, failure, replay);
+      return run.take_adjoint();
+    }
   };
   auto const with_replay = [&](auto& watching) {
     if constexpr (!asks_for_checks<Rest...>) return sweep(no_chain_replay{}, watching);
@@ -129,10 +142,14 @@ auto obey_chain(Stages& stages, X0 const& x0, Plan const& plan, Seed&& seed, Res
   else {
     sweep_report none;
     sweep_report& report = one_of<is_report<Rest>...>(none, rest...);
+    step_index const count = memory::count_of(stages);
     report = {.predicted_bytes = predicted_peak(plan)};
+    if constexpr (kept_on_disk<Rest...>)
+      if (report.predicted_bytes > 0)
+        report.predicted_bytes += std::remove_cvref_t<decltype(store)>::keeps_runs::chain_bytes(store, count);
     reporting<decltype(observer)> counts{observer, report};
     auto result = with_replay(counts);
-    counts.ends(memory::count_of(stages), 0, counts.runs());
+    counts.ends(count, 0, kept_on_disk<Rest...> ? runs : counts.runs());
     return result;
   }
 }
@@ -155,7 +172,8 @@ auto obey_chain(Stages& stages, X0 const& x0, Plan const& plan, Seed&& seed, Res
 /// \param seed  the adjoint of the last state, or `seed(x)` that makes it, called once. For `any_stage`, seed(x) must
 ///   name the type of x, or take a stage_view
 /// \param rest  in any order: an observer, called with an `event` before and after every action and `done`, in which
-///   stages are steps, and the slot of each state and tape is its number; a `chain_store`, for plans that save; an
+///   stages are steps, and the slot of each state and tape is its number; a `chain_store`, for plans that save, or a
+///   `disk`, with which a sweep goes on whose process was killed; an
 ///   lvalue `sweep_failure`, which receives the position of an exception; `sweep_options`: with a `replay_check`,
 ///   states that are made again or loaded are compared with their first value, with `checkpoints` at the end of each
 ///   recomputation, with `every_step` all of them; 8 to 9 bytes per state. The first state that a store brings back is
@@ -185,6 +203,8 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
   } else if constexpr (!detail::check_stages<detail::fault_of_extras<Rest...>()>())
     return detail::refuse<typename refused::type>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse<typename refused::type>();
+  else if constexpr (!detail::check_stages<detail::fault_on_disk<Given, Rest...>>())
+    return detail::refuse<typename refused::type>();
   else if constexpr (!detail::check_stages<detail::fault_of_chain_forward<State, X0, Plan>()>())
     return detail::refuse<typename refused::type>();
   else {
@@ -198,15 +218,21 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
     else if constexpr (!detail::check_stages<detail::fault_of_chain_checks<typename sweep_types::memory, Rest...>()>())
       return detail::refuse<typename refused::type>();
     else if constexpr (!detail::is_wrt<Wrt>)
-      return detail::obey_chain<State, X0, Seed>(stages, x0, plan, std::forward<Seed>(seed), rest...);
+      return detail::obey_chain<State, X0, Seed>(
+          detail::given_parts<Given, detail::no_terms, std::remove_reference_t<Seed>>{
+              detail::address_of(stages), nullptr, detail::address_of(seed)},
+          stages, x0, plan, std::forward<Seed>(seed), rest...);
     else {
       detail::no_wrt none;
       auto& by = detail::one_of<detail::is_wrt<Rest>...>(none, rest...);
       detail::watched_params const watch{by.p};
       auto bound = detail::stages_with_params(stages, by);
       detail::set_zero(by.p, by.dp);
+      detail::given_parts<Given, detail::no_terms, std::remove_reference_t<Seed>,
+                          typename detail::params_types<Wrt>::p, typename detail::params_types<Wrt>::dp> const
+          parts{detail::address_of(stages), nullptr, detail::address_of(seed), &by.p, &by.dp};
       auto result = detail::obey_chain<State, X0, SeedF>(
-          bound, x0, plan,
+          parts, bound, x0, plan,
           detail::chain_seed_with<typename detail::chain_types<State, X0>::last>(std::forward<Seed>(seed), by, watch),
           rest...);
       watch.check("cairn::chain_gradient");

@@ -41,11 +41,11 @@ class list_cursor {
 };
 
 /// One sweep by a list. Notes an exception in `failure` and rethrows it.   \pre states and user can obey the plan
+/// \param status  of the sweep before these actions   \returns how often steps ran, those before included
 template <class Actions, class States, class Step, class User, class Observer>
-void obey_list(Actions const& actions, States& states, Step& step, User& user, Observer& observer,
-               sweep_failure& failure) {
+wide obey_list(Actions const& actions, States& states, Step& step, User& user, Observer& observer,
+               sweep_failure& failure, sweep_status status = {}) {
   list_cursor walk{actions};
-  sweep_status status;
   struct note {
     sweep_failure& failure;
     sweep_status const& status;
@@ -53,6 +53,7 @@ void obey_list(Actions const& actions, States& states, Step& step, User& user, O
   } const noted{failure, status};
   while (execute(walk, states, step, user, observer, status) != stop_reason::done) {
   }
+  return status.ran;
 }
 
 }  // namespace cairn::detail

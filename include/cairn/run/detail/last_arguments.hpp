@@ -38,13 +38,18 @@ inline constexpr last_kind kind_of_last =
 template <last_kind Kind, class State, class Plan, class... Last>
 inline constexpr int count_of_last = (0 + ... + int(kind_of_last<Last, State, Plan> == Kind));
 
+/// Refuses a run on disk where a stopped sweep goes on.
+template <bool Here>
+[[nodiscard]] consteval bool check_begins() {
+  static_assert(Here,
+                "cairn: a run on cairn::disk goes on by itself, without resume: call the verb with which it began once "
+                "more, with the same arguments, such as cairn::gradient(step, x0, plan, seed, adjoint, run)");
+  return Here;
+}
 /// Whether each argument is known, and none given twice.   \tparam OnDisk  whether the verb can be run on disk
 template <bool OnDisk, class State, class Plan, class... Last>
 [[nodiscard]] consteval bool check_last() {
-  constexpr bool here = OnDisk || !kept_on_disk<Last...>;
-  static_assert(here,
-                "cairn: cairn::disk goes on by itself: give it to the verb with which the loop begins, such as "
-                "cairn::gradient, in the place of a workspace");
+  constexpr bool here = check_begins<OnDisk || !kept_on_disk<Last...>>();
   constexpr bool known = count_of_last<last_kind::unknown, State, Plan, Last...> == 0;
   constexpr bool once = count_of_last<last_kind::work, State, Plan, Last...> < 2 &&
                         count_of_last<last_kind::observer, State, Plan, Last...> < 2 &&

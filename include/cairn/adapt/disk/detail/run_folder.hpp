@@ -137,10 +137,7 @@ class run_folder {
       std::uint64_t const has = there ? std::uint64_t(now.st_blocks) * 512 : 0;
       if (has < each) need += each - has;
     }
-    struct statvfs disk {};
-    if (::fstatvfs(folder_.get(), &disk) != 0) refuse_file("the free space of a disk cannot be read", errno, path_);
-    std::uint64_t const free = std::uint64_t(disk.f_bavail) * disk.f_frsize;
-    if (free < need) full(need, free);
+    std::uint64_t const free = check_room(need);
     for (slot_index slot = 0; slot < slots; ++slot) {
       if (!wanted(slot)) continue;
       descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR | O_CREAT);
@@ -156,6 +153,14 @@ class run_folder {
     }
   }
 
+  /// Returns what is free.   \throws storage_full   if that is less than `need`
+  std::uint64_t check_room(std::uint64_t need) const {
+    struct statvfs disk {};
+    if (::fstatvfs(folder_.get(), &disk) != 0) refuse_file("the free space of a disk cannot be read", errno, path_);
+    std::uint64_t const free = std::uint64_t(disk.f_bavail) * disk.f_frsize;
+    if (free < need) full(need, free);
+    return free;
+  }
   [[nodiscard]] file_head fresh_head(file_kind kind, std::uint32_t slot, std::int64_t step) const {
     file_head head;
     head.kind = kind;
@@ -267,6 +272,8 @@ class run_folder {
     last_ = k;
     unread_[k] = false;
   }
+  /// Removes what is in a slot.
+  void remove_slot(slot_index slot) noexcept { (void)::unlinkat(folder_.get(), slot_name(slot).data(), 0); }
   /// Removes the checkpoints: the run is finished, and its record is enough.
   void remove_slots() {
     for (bool any = true; std::exchange(any, false);)  // a name may be passed over where others go meanwhile

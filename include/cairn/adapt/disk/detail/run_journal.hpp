@@ -96,6 +96,17 @@ struct reverse_of_run {
   [[nodiscard]] friend bool operator==(reverse_of_run const&, reverse_of_run const&) = default;
 };
 
+/// State `at`, made from state `from`, is not what another process had.
+[[noreturn]] inline void refuse_other_arithmetic(step_index from, step_index at) {
+  replay_difference seen;
+  seen.state = at;
+  seen.first_step = from;
+  seen.last_step = at - 1;
+  throw nondeterminism_error{
+      "cairn::disk", "a state differs from what the process that stopped had", seen,
+      "both need the same processor, libraries and compiler flags; or begin anew with cairn::resume_rule::never"};
+}
+
 /// Commits a record when as much time has passed as makes the expected loss least: sqrt(2 C MTBF) for a commit that
 /// takes C (Young, A first order approximation to the optimum checkpoint interval, 1974).
 /// \tparam Object  the object of a loop over one, or void   \tparam Choices  that its steps make, or no_choices
@@ -318,13 +329,7 @@ class run_journal {
       restore_state(*object_, before);
     }
     if (again == hash) return all_.meet();
-    replay_difference seen;
-    seen.state = at;
-    seen.first_step = from;
-    seen.last_step = at - 1;
-    throw nondeterminism_error{
-        "cairn::disk", "a state differs from what the process that stopped had", seen,
-        "both need the same processor, libraries and compiler flags; or begin anew with cairn::resume_rule::never"};
+    refuse_other_arithmetic(from, at);
   }
 
   [[no_unique_address]] Agreement all_;

@@ -46,7 +46,10 @@ class chain_interpreter {
       case action_kind::drop:
         if (a.what == content::tape) live_ -= model_.s[i];
         else if (a.where == tier::memory) forget(a.from);
-        else far_bytes_[tier_of(a.where)] -= model_.x[i];
+        else {
+          far_bytes_[tier_of(a.where)] -= model_.x[i];
+          if (tiers_with(a.from) == 1) elsewhere_ -= model_.x[i];
+        }
         break;
       case action_kind::turn:
         reach(live_ + model_.b[i]);
@@ -62,6 +65,8 @@ class chain_interpreter {
       case action_kind::save: {
         std::size_t const k = tier_of(a.where);
         far_bytes_[k] += model_.x[i];
+        if (tiers_with(a.from) == 0) elsewhere_ += model_.x[i];
+        cost_.elsewhere = (std::max)(cost_.elsewhere, elsewhere_);
         if (far_[k].bytes >= 0 && far_bytes_[k] > far_[k].bytes) walk_.refuse("a tier keeps more bytes than it has", a);
         transferred(far_[k].write, i);
         break;
@@ -133,6 +138,12 @@ class chain_interpreter {
     cost_.makespan += times[i];
     cost_.transfer += times[i];
   }
+  /// How many tiers besides memory keep a state.
+  [[nodiscard]] int tiers_with(step_index i) const noexcept {
+    int count = 0;
+    for (auto const& one : far_) count += int(walk_.holds_state(i, one.where));
+    return count;
+  }
   /// \pre the walk has checked the tier
   [[nodiscard]] std::size_t tier_of(tier where) const noexcept {
     std::size_t k = 0;
@@ -144,7 +155,7 @@ class chain_interpreter {
   std::span<chain_tier const> far_;
   chain_walk walk_;
   std::vector<std::int64_t> far_bytes_;
-  std::int64_t live_ = 0;
+  std::int64_t live_ = 0, elsewhere_ = 0;
   chain_cost cost_;
 };
 

@@ -173,6 +173,9 @@ class chain_list {
     states_[std::size_t(i)].make([&]() -> state_type { return load_state<state_type>(store, where, i); });
   }
   [[nodiscard]] Bar take_adjoint() { return std::move(*bar_); }
+  /// Calls f with the place of the adjoint of state i.
+  template <class Fn>
+  void with_adjoint(step_index, Fn f) { f(bar_); }
 
   [[nodiscard]] std::size_t state_bytes(step_index i) const { return states_[std::size_t(i)].bytes(); }
   [[nodiscard]] std::size_t tape_bytes(step_index i) const { return tapes_[std::size_t(i)].bytes(); }

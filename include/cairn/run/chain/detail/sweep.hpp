@@ -33,7 +33,7 @@ void check_chain_plan(Actions const& actions, Stages& stages, char const* who) {
             who,
             "the plan saves states to another tier, and there is no store for them",
             {{"action", k}, {"state", a.from}, {"tier", int(a.where)}},
-            "give a store with save, load and drop after the seed, or use a plan for memory only"};
+            "give a store with save, load and drop after the seed, or a cairn::disk, or use a plan for memory only"};
     walk.apply(a);
   }
   walk.finish();
@@ -85,6 +85,7 @@ class chain_states {
   }
 
   [[nodiscard]] Memory& memory() noexcept { return memory_; }
+  [[nodiscard]] Replay& replay() noexcept { return replay_; }
   [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
   /// Visits the state from which an action starts; after a run of a stage, the state that it made.
   bool visit(action const& a, moment when, event::sink sink, void* context) const {
@@ -107,7 +108,10 @@ struct chain_reversal : no_hooks {
   template <class States>
   void turn(States& states, action const&, step_index&) { states.memory().loss(std::forward<Seed>(seed)); }
   template <class States>
-  void record(States& states, action const& a) { states.record(a.from); }
+  std::uint64_t record(States& states, action const& a) {
+    states.record(a.from);
+    return 1;
+  }
   template <class States>
   void reverse(States& states, action const& a) { states.memory().backward(a.from); }
   template <class States>
@@ -122,7 +126,7 @@ template <class Memory, class Stages, class Actions, class Seed, class Store, cl
                                                  Replay& replay) {
   chain_states<Memory, Store, Replay> states{memory, store, Memory::count_of(stages), replay};
   chain_reversal<Seed> user{std::forward<Seed>(seed)};
-  obey_list(actions, states, stages, user, observer, failure);
+  (void)obey_list(actions, states, stages, user, observer, failure);
 }
 
 }  // namespace cairn::detail

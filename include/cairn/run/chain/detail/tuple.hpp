@@ -141,6 +141,11 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
     });
   }
   [[nodiscard]] adjoint_type take_adjoint() { return std::move(*std::get<0>(bars_)); }
+  /// Calls f with the place of the adjoint of state i.
+  template <class Fn>
+  void with_adjoint(step_index i, Fn f) {
+    with_state(i, [&](auto k) { f(std::get<k()>(bars_)); });
+  }
 
   [[nodiscard]] std::size_t state_bytes(step_index i) const {
     std::size_t sum = 0;

@@ -59,7 +59,7 @@ template <class Memory, class Actions, class Observer, class Replay>
                                                  sweep_failure& failure, Replay& replay) {
   graph_states<Memory, Replay> states{memory, replay};
   graph_reversal<graph_states<Memory, Replay>> user;
-  obey_list(actions, states, memory, user, observer, failure);
+  (void)obey_list(actions, states, memory, user, observer, failure);
 }
 
 }  // namespace cairn::detail

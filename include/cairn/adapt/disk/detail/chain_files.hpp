@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file chain_files.hpp  The states of a chain in files, and the sweep that makes again what is not there.
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <cairn/adapt/disk/detail/file_head.hpp>
+#include <cairn/adapt/disk/detail/run_folder.hpp>
+#include <cairn/adapt/disk/detail/run_journal.hpp>
+#include <cairn/core/action.hpp>
+#include <cairn/core/chain.hpp>
+#include <cairn/core/detail/chain_walk.hpp>
+#include <cairn/core/detail/state_hash.hpp>
+#include <cairn/core/detail/table.hpp>
+#include <cairn/core/state_bytes.hpp>
+#include <cairn/run/chain/detail/sweep.hpp>
+#include <cairn/store/store.hpp>
+
+namespace cairn::detail {
+
+/// The file of state i is that of slot i, on whatever tiers a plan has it: a state has the same bits whenever it is
+/// made, so that a file that is whole can always be used.
+class chain_files {
+ public:
+  /// A file does not have its state.
+  struct lost {};
+
+  chain_files(run_folder& folder, step_index stages) : folder_{folder}, bytes_(std::size_t(stages) + 1) {}
+
+  [[nodiscard]] bool hold(step_index i) const noexcept { return bytes_[std::size_t(i)] != 0; }
+  [[nodiscard]] std::uint64_t all_bytes() const noexcept {
+    std::uint64_t sum = 0;
+    for (std::uint64_t const one : bytes_) sum += one;
+    return sum;
+  }
+  /// Finds those of another process.   \param usable  usable(head)
+  template <class Usable>
+  void find(Usable usable) {
+    folder_.each_checkpoint([&](slot_index slot, file_head const& head) {
+      if (std::size_t(slot) < bytes_.size() && head.step == std::uint64_t(slot) && usable(head))
+        bytes_[std::size_t(slot)] = head.stored + sizeof head;
+    });
+  }
+  /// The hash of a state that is held; 0 if it is not known.
+  [[nodiscard]] std::uint64_t hash(step_index i) const noexcept { return folder_.slot_head(i).state_hash; }
+  /// A state that cannot be written is not held.
+  template <class State>
+  void save(tier, step_index i, State const& x) {
+    bytes_[std::size_t(i)] = 0;
+    std::uint64_t bytes = 0;
+    std::uint16_t const flags = is_unproven_ ? unproven : 0;
+    if (folder_.write_slot(i, i, hash_if_known(x), flags, [&x](auto& sink) { write_state(x, sink); }, bytes) == 0)
+      bytes_[std::size_t(i)] = bytes;
+  }
+  /// \throws lost   if it cannot be read; then it is not held any more
+  template <class State>
+  [[nodiscard]] State load(tier, step_index i) {
+    State x{};
+    if (!folder_.read_slot(i, i, [&x](auto& source) { read_state(x, source); })) {
+      bytes_[std::size_t(i)] = 0;
+      throw lost{};
+    }
+    return x;
+  }
+  /// What is written from now on is used by another process only when it is proven.
+  void doubt() noexcept { is_unproven_ = true; }
+  void prove() noexcept {
+    is_unproven_ = false;
+    for (step_index i = 0; i < step_index(bytes_.size()); ++i)
+      if (hold(i) && (folder_.slot_head(i).flags & unproven) != 0) folder_.prove_slot(i);
+  }
+  void drop(step_index i) noexcept {
+    bytes_[std::size_t(i)] = 0;
+    folder_.remove_slot(i);
+  }
+
+ private:
+  run_folder& folder_;
+  table<std::uint64_t> bytes_;  // of each state's file; 0 if there is none
+  bool is_unproven_ = false;
+};
+
+/// States of a sweep whose plan is obeyed from its beginning, or from any place in it.
+template <class Memory, class Replay>
+class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay> {
+  using base = chain_states<Memory, no_chain_store, Replay>;
+
+ public:
+  static constexpr bool makes_again = true;
+  using base::bytes, base::memory, base::replay;
+
+  chain_states_in_files(Memory& held, no_chain_store& none, step_index stages, Replay& check, chain_files& files)
+      : base{held, none, stages, check}, files_{files}, stages_{stages}, now_{stages, named_tiers::every(), ""} {}
+
+  template <class Stages>
+  void advance(Stages& stages, step_index from, step_index to, step_index& failed) {
+    base::advance(stages, from, to, failed);
+    now_.apply(chain_actions::advance(from));
+  }
+  void record(step_index from) {
+    base::record(from);
+    now_.apply(chain_actions::record(from));
+  }
+  void save(place where, step_index i) {
+    now_.apply(chain_actions::save(i, where.where));
+    keep(i);
+    replay().came_back(memory(), i);
+  }
+  [[nodiscard]] bool load(place, step_index i) {
+    if (!now_.holds_state(i) && !bring(i)) return false;
+    replay().loaded(memory(), i);
+    return true;
+  }
+  /// Makes a state that its file has lost, and writes what else is missing on the way.
+  template <class Stages>
+  [[nodiscard]] std::uint64_t make_again(Stages& stages, place, step_index i, step_index& failed, bool&) {
+    return reach(stages, i, failed);
+  }
+  void drop(place where) {
+    now_.apply(chain_actions::drop(where.slot, where.where));
+    if (where.where == tier::memory) memory().drop(where.slot);
+    else if (!is_elsewhere(now_, where.slot)) files_.drop(where.slot);
+  }
+  /// The adjoint's part of the sweep has done an action.
+  void passed(action const& a) noexcept { now_.apply(a); }
+  [[nodiscard]] std::size_t bytes(tier where) const {
+    return where == tier::memory ? base::bytes() : where == tier::disk ? std::size_t(files_.all_bytes()) : 0;
+  }
+
+  /// Until the seam is closed, nothing that is written is used by another process.   \param hash  0 if not known
+  void open_seam(std::uint64_t hash) noexcept {
+    if ((seam_ = hash) != 0) files_.doubt();
+  }
+  /// Compares what stage i makes of its state, which is at hand, with what another process had. Returns how many stages
+  /// have run.   \throws nondeterminism_error
+  [[nodiscard]] std::uint64_t close_seam(step_index i) {
+    if (seam_ == 0) return 0;
+    if (memory().hash_of_forward(i) != std::exchange(seam_, 0)) refuse_other_arithmetic(i, i + 1);
+    files_.prove();
+    return 1;
+  }
+  /// Makes what a plan holds at one of its places, from files and from state 0. Files that it does not hold there are
+  /// removed. Takes one state more than the plan. Returns how many stages have run.
+  /// \param failed  becomes the stage that threw
+  template <class Stages>
+  [[nodiscard]] std::uint64_t restore(Stages& stages, chain_walk const& held, step_index& failed) {
+    for (step_index i = 0; i <= stages_; ++i)
+      for (tier const where : {tier::device, tier::host, tier::disk})
+        if (held.holds_state(i, where)) now_.apply(chain_actions::save(i, where));
+    std::uint64_t ran = 0;
+    for (step_index i = 0; i <= stages_; ++i) {
+      bool const state = held.holds_state(i), tape = i < stages_ && held.holds_tape(i);
+      if (state || (tape && !now_.at_hand(i))) ran += reach(stages, i, failed);
+      if (!tape) continue;
+      failed = i;
+      record(i);
+      ++ran;
+      if (!state && now_.holds_state(i)) drop({i, tier::memory});
+    }
+    for (step_index i = 0; i <= stages_; ++i)
+      if (files_.hold(i) && !is_elsewhere(now_, i)) files_.drop(i);
+    return ran;
+  }
+
+ private:
+  [[nodiscard]] static bool is_elsewhere(chain_walk const& walk, step_index i) noexcept {
+    return walk.holds_state(i, tier::device) || walk.holds_state(i, tier::host) || walk.holds_state(i, tier::disk);
+  }
+  void keep(step_index i) {
+    if (!files_.hold(i)) memory().save(files_, tier::disk, i);
+  }
+  [[nodiscard]] bool bring(step_index i) {
+    if (!files_.hold(i)) return false;
+    try {
+      memory().load(files_, tier::disk, i);
+    } catch (chain_files::lost const&) {
+      return false;
+    }
+    now_.apply(chain_actions::load(i, tier::disk));
+    return true;
+  }
+  /// Makes state i from the nearest one before it that is at hand or in a file. Returns how many stages have run.
+  template <class Stages>
+  [[nodiscard]] std::uint64_t reach(Stages& stages, step_index i, step_index& failed) {
+    if (now_.holds_state(i)) return 0;
+    step_index at = i - 1;
+    while (!now_.at_hand(at)) --at;
+    bool made = false;
+    for (step_index other = i; other > at; --other)
+      if (bring(other)) at = other, made = true;
+    std::uint64_t ran = 0;
+    for (; at < i; ++at, ++ran) {
+      failed = at;
+      advance(stages, at, at + 1, failed);
+      if (std::exchange(made, true)) drop({at, tier::memory});
+      if (is_elsewhere(now_, at + 1)) keep(at + 1);
+    }
+    failed = -1;
+    return ran;
+  }
+
+  chain_files& files_;
+  step_index stages_;
+  chain_walk now_;  // where everything is
+  std::uint64_t seam_ = 0;
+};
+
+}  // namespace cairn::detail

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file chain_on_disk.hpp  One sweep of a chain whose states and sums outlive its process.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <fcntl.h>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <cairn/adapt/disk/detail/chain_files.hpp>
+#include <cairn/adapt/disk/detail/finished_runs.hpp>
+#include <cairn/adapt/disk/detail/known_chain.hpp>
+#include <cairn/adapt/disk/detail/plan_on_disk.hpp>
+#include <cairn/adapt/disk/detail/run_folder.hpp>
+#include <cairn/adapt/disk/detail/run_journal.hpp>
+#include <cairn/adapt/disk/disk_options.hpp>
+#include <cairn/core/detail/chain_walk.hpp>
+#include <cairn/run/chain/detail/checks.hpp>
+#include <cairn/run/detail/action_range.hpp>
+#include <cairn/run/sweep_failure.hpp>
+
+namespace cairn::detail {
+
+/// The adjoints of a chain, with records of how far they are.
+template <class Seed, class Journal, class Changed>
+struct chain_reversal_on_disk : chain_reversal<Seed> {
+  Journal& journal;
+  Changed const& changed;  ///< whether a stage has changed its own variables
+
+  chain_reversal_on_disk(Seed&& given, Journal& notes, Changed const& of)
+      : chain_reversal<Seed>{std::forward<Seed>(given)}, journal{notes}, changed{of} {}
+
+  template <class States>
+  std::uint64_t turn(States& states, action const& a, step_index& failed) {
+    std::uint64_t const ran = chain_reversal<Seed>::turn(states, a, failed);
+    states.passed(a);
+    return ran;
+  }
+  template <class States>
+  std::uint64_t reverse(States& states, action const& a) {
+    step_index const open = a.from;
+    std::uint64_t const ran = states.close_seam(open + 1);
+    bool due = open == 0;
+    journal.reversing(open, [&](auto const&) {  // the state after this stage is in its tape
+      due = true;
+      return states.memory().hash(open + 1);
+    });
+    (void)chain_reversal<Seed>::reverse(states, a);
+    states.passed(a);
+    if (due && changed()) journal.commits(false);
+    states.memory().with_adjoint(open, [&](auto const& bar) { journal.reversed(open, *bar); });
+    return ran;
+  }
+  template <class States>
+  void drop_tape(States& states, slot_index tape) noexcept {
+    chain_reversal<Seed>::drop_tape(states, tape);
+    states.passed(chain_actions::drop_tape(tape));
+  }
+};
+
+/// The shortest stretch between two states that another process has left is run again, and must end in the same state.
+/// Returns how many stages have run.   \throws nondeterminism_error
+template <class Memory, class Stages, class X0>
+[[nodiscard]] std::uint64_t check_stretch_of_chain(chain_files& files, Stages& stages, X0 const& x0) {
+  step_index const count = Memory::count_of(stages);
+  for (;;) {
+    step_index from = -1, to = -1, before = 0;
+    for (step_index i = 1; i <= count; ++i) {
+      if (!files.hold(i)) continue;
+      if ((to < 0 || i - before < to - from) && files.hash(i) != 0) from = before, to = i;
+      before = i;
+    }
+    if (to < 0) return 0;  // hashes are not known
+    Memory run{stages, x0};
+    try {
+      run.load(files, tier::disk, from);
+    } catch (chain_files::lost const&) {
+      continue;
+    }
+    for (step_index i = from; i < to; ++i) {
+      run.forward(i);
+      if (i > 0) run.drop(i);
+    }
+    if (run.hash(to) != files.hash(to)) refuse_other_arithmetic(from, to);
+    return std::uint64_t(to - from);
+  }
+}
+
+/// The most bytes of files that a plan has at once; 0 if it does not say.
+template <class Plan, class Actions>
+[[nodiscard]] std::uint64_t file_bytes_of_chain([[maybe_unused]] Plan const& plan,
+                                                [[maybe_unused]] Actions const& actions) {
+  if constexpr (requires { std::uint64_t(plan.cost.elsewhere); }) {
+    std::int64_t held = 0, most = 0;
+    for (std::size_t k = 0; k < actions.size(); ++k) {
+      action const& a = actions.data()[k];
+      held += a.kind == action_kind::save ? 1 : a.kind == action_kind::drop && a.where != tier::memory ? -1 : 0;
+      most = (std::max)(most, held);
+    }
+    return std::uint64_t(plan.cost.elsewhere) + std::uint64_t(most) * sizeof(file_head);
+  } else return 0;
+}
+
+/// A part of a list of actions.
+struct actions_from {
+  action const* first;
+  std::size_t count;
+  [[nodiscard]] action const* data() const noexcept { return first; }
+  [[nodiscard]] std::size_t size() const noexcept { return count; }
+};
+
+/// \param parts  what the caller gave   \param runs  becomes how many stages have run
+/// \pre the stages can obey the plan
+template <class Memory, class Parts, class Stages, class X0, class Plan, class Seed, class Observer, class Replay>
+typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_options const& asked, disk_report& report,
+                                            Parts const& parts, Stages& stages, X0 const& x0, Plan const& plan,
+                                            Seed&& seed, Observer& observer, sweep_failure& failure, Replay& replay,
+                                            wide& runs) {
+  using last = typename chain_types<Stages, X0>::last;
+  using of = parts_of<last, Parts>;
+  using adjoint_of_last = typename bar_from<Seed, last>::type;
+  using known_stages = stages_of_chain<typename of::step, Stages, X0, adjoint_of_last>;
+  using journal_type = run_journal<void, Stages, run_sums<typename of::dp, no_terms, false>, void>;
+  static_assert(check_stored_chain<known_stages>());
+  check_disk_options(asked);
+  report = {};
+  auto const& actions = actions_in(plan);
+  action const* const list = actions.data();
+  step_index const count = Memory::count_of(stages);
+  bool const keyed = !asked.key.empty();
+  trust const known = trust_in_chain<known_stages, of::seed_captures, of::has_params>(keyed);
+  run_id const values = values_of_stages(*parts.step);
+
+  descriptor const outer = open_folder(AT_FDCWD, path);  // before stage 0 runs
+  run_folder folder{outer, path, id_of_chain<Memory, last>(asked.key, parts, values, stages, x0, actions), count};
+  if (asked.compress != nullptr) folder.compress(*asked.compress);
+  report.folder = folder.path();
+  report.why = known.why;
+  journal_type journal{folder, nullptr, {{}, parts.dp}, nullptr, nullptr, asked.seconds_between_failures,
+                       asked.commit_every};
+  if (known.record) journal.commits();
+  chain_files files{folder, count};
+  bool const looks = asked.resume != resume_rule::never;
+  if (!looks) folder.begin_anew();
+  if (known.states) files.find([&](file_head const& head) { return journal.may_use(head); });
+  else folder.remove_slots();
+  if (std::uint64_t const need = file_bytes_of_chain(plan, actions); need > files.all_bytes())
+    folder.check_room(need - files.all_bytes());
+
+  Memory memory{stages, x0};
+  no_chain_store none;
+  chain_states_in_files<Memory, Replay> states{memory, none, count, replay, files};
+  auto const changed = [&] {
+    bool const is = known.record && !keyed && !(values_of_stages(*parts.step) == values);
+    if (is) report.why = "a stage changes its own variables, which may be sums; give these as cairn::wrt{p, dp}";
+    return is;
+  };
+  sweep_status status;
+  std::size_t begin = 0;
+  chain_walk held{count, named_tiers::every(), ""};
+  auto const restore_at = [&](std::size_t place) {
+    for (; begin < place; ++begin) held.apply(list[begin]);
+    step_index failed = 0;
+    try {
+      status.ran += states.restore(stages, held, failed);
+    } catch (...) {
+      failure = {true, phase_of(action_kind::advance, status.turned), {}, failed};
+      throw;
+    }
+  };
+  if constexpr (known_stages::bars_are_stored && std::is_default_constructible_v<typename Memory::adjoint_type>) {
+    if (looks && known.record) {
+      typename journal_type::partial_sum no_sum;
+      step_index open = -1;
+      auto const found = folder.read_record(
+          [&](auto& source) {
+            memory.with_adjoint(open, [&]<class Bar>(boxed<Bar>& bar) {
+              bar.make([] { return Bar{}; });
+              journal.read_record(*bar, source, no_sum);
+            });
+          },
+          [&](file_head const& head) {
+            open = step_index(head.step);
+            return open < count && (keyed || head.build == build_id());
+          });
+      if (found) {
+        report.used = disk_use::record;
+        report.resumed_at = open;
+        if (open == 0) return memory.take_adjoint();
+        std::size_t place = 0;
+        while (list[place].kind != action_kind::reverse || list[place].from != open) ++place;
+        while (list[place + 1].kind == action_kind::drop) ++place;  // what is dropped now is not made again
+        status.turned = true;
+        status.open = open;
+        states.open_seam(found->state_hash);
+        restore_at(place + 1);
+      } else {
+        if (folder.has_record())
+          report.why =
+              "the record is damaged, or the program was built anew since; a key says that its functions are the same";
+        for (step_index i = 0; i < count; ++i)  // a record that is not whole may have made one
+          memory.with_adjoint(i, [](auto& bar) { bar.reset(); });
+        if constexpr (of::has_params) set_zero(*parts.p, *parts.dp);
+      }
+    }
+  }
+  if (report.used == disk_use::nothing && looks) {
+    std::size_t place = 0;  // behind the last state of the way forward that a file holds
+    for (std::size_t k = 0; list[k].kind != action_kind::turn; ++k)
+      if (list[k].kind == action_kind::save && files.hold(list[k].from)) place = k + 1;
+    if (place > 0) {
+      report.used = disk_use::states;
+      status.ran += check_stretch_of_chain<Memory>(files, stages, x0);
+    } else if (asked.resume == resume_rule::require) refuse_nothing_found(report.why, count);
+    restore_at(place);
+  }
+
+  chain_reversal_on_disk<Seed, journal_type, decltype(changed)> user{std::forward<Seed>(seed), journal, changed};
+  report.step_calls = runs = obey_list(actions_from{list + begin, actions.size() - begin}, states, stages, user,
+                                       observer, failure, status);
+  report.commits = journal.committed();
+  report.commit_seconds = journal.commit_seconds();
+  report.record_bytes = folder.record_bytes();
+  folder.remove_slots();
+  if (known.record) remove_finished(outer, std::size_t(asked.keep));
+  return memory.take_adjoint();
+}
+
+}  // namespace cairn::detail

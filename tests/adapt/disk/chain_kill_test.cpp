@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chains on disk whose process is killed at any call of a stage and at any operation on a file: what goes on has the
+// bits of an undisturbed sweep, in the adjoint and in the sums.
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include "adapt/disk/chain_runs.hpp"
+#include "support/catch.hpp"
+#include "support/chain_stages.hpp"
+#include "support/killed_writes.hpp"
+#include "support/temporary.hpp"
+
+namespace {
+
+using namespace chain_runs;
+
+template <class Stages>
+struct program {
+  Stages stages;
+  std::vector<action> plan;
+  std::int64_t commit_every;
+  answer right{};
+  long calls = 0;
+  support::temporary folder{};
+
+  program(Stages const& of, std::vector<action> by, std::int64_t every)
+      : stages{of}, plan{std::move(by)}, commit_every{every} {
+    right = sweep(stages, stored_whole(8));
+    killed::calls = 0;
+    folder.remove_runs();
+    (void)sweep(stages, plan, cairn::disk{folder.run()});
+    calls = std::exchange(killed::calls, 0);
+  }
+  /// One process; it is right unless it is killed.
+  int process(long call, long operation = -1, bool half = false) const {
+    return killed::run(
+        [&] { return sweep(stages, plan, cairn::disk{folder.run(), {.commit_every = commit_every}}) == right; }, call,
+        operation, half);
+  }
+  /// Processes one after another until one ends; returns how many were killed, or -1 if the last one was wrong.
+  template <class Start>
+  long until_one_ends(Start const& start_process) const {
+    folder.remove_runs();
+    for (long k = 0;; ++k)
+      if (int const status = start_process(k); status >= 0) return status == 0 ? k : -1;
+  }
+};
+template <class Stages>
+void kill_everywhere(Stages const& stages, std::vector<action> const& plan, std::int64_t commit_every, long stride) {
+  program<Stages> const of{stages, plan, commit_every};
+  for (long call = 1; call <= of.calls; call += stride) {
+    CAPTURE(call);
+    CHECK(of.until_one_ends([&](long k) { return of.process(k == 0 ? call : -1); }) == 1);
+  }
+  for (long const most : {of.calls / 3, of.calls / 2}) {  // four times in a row
+    CAPTURE(most);
+    CHECK(of.until_one_ends([&](long k) { return of.process(k < 4 ? most : -1); }) >= 1);
+  }
+  for (bool const half : {false, true}) {
+    long killed = 1;
+    for (long operation = 1; killed == 1; operation += stride) {
+      CAPTURE(operation, half);
+      killed = of.until_one_ends([&](long k) { return of.process(-1, k == 0 ? operation : -1, half); });
+      CHECK(killed >= 0);
+    }
+  }
+}
+/// All plans of eight stages.
+template <class Stages>
+void kill_all_plans(Stages const& stages, long stride) {
+  kill_everywhere(stages, stored_whole(8), 1, stride);
+  kill_everywhere(stages, persistent(8, 3), 2, stride);
+  kill_everywhere(stages, nothing_kept(8), 1, stride);
+  kill_everywhere(stages, filed(8, 3), 1, stride);
+  kill_everywhere(stages, filed(8, 2), 1'000, stride);  // goes on from states
+}
+void kill_at_random(std::uint64_t numbers_from, int plans, int times) {
+  std::mt19937_64 draw{numbers_from};
+  auto const below = [&draw](long most) { return long(draw() % std::uint64_t(most)); };
+  for (int k = 0; k < plans; ++k) {
+    program of{tuple_of_types(), chain_stages::wild_plan(8, draw(), 400, false, true), 1};
+    for (int time = 0; time < times; ++time) {
+      of.commit_every = below(3) == 0 ? 1'000 : 1 + below(4);
+      long const kills = 1 + below(4);
+      std::string what;
+      long const killed = of.until_one_ends([&](long process) {
+        if (process >= kills) return of.process(-1);
+        bool const at_call = below(2) == 0, half = below(2) == 0;
+        long const at = 1 + below(at_call ? of.calls : 40);
+        what += (at_call ? " call " : half ? " half of operation " : " operation ") + std::to_string(at);
+        return at_call ? of.process(at) : of.process(-1, at, half);
+      });
+      CAPTURE(k, time, of.commit_every, what);
+      CHECK(killed >= 0);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a chain of several types that is killed anywhere goes on with the bits of an undisturbed one") {
+  kill_all_plans(tuple_of_types(), 1);
+}
+TEST_CASE("so does one of stages in a vector, in each form, and of numbered stages") {
+  kill_all_plans(vector_of<taped>(8), 5);
+  kill_all_plans(vector_of<self_contained>(8), 7);
+  kill_all_plans(vector_of<with_output>(8), 7);
+  kill_all_plans(cairn::indexed_stages{8, numbered{}}, 7);
+}
+TEST_CASE("200 chains, killed at random under any plan") { kill_at_random(1, 40, 5); }
+TEST_CASE("10,000 chains, killed at random under any plan", "[.soak]") { kill_at_random(2, 1'000, 10); }
