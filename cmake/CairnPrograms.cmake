@@ -52,7 +52,7 @@ option(CAIRN_COMPILED "Planners are compiled once for cairn's own programs; else
 mark_as_advanced(CAIRN_TESTS CAIRN_COMPILED)
 if(CAIRN_COMPILED)
   target_link_libraries(cairn_program INTERFACE cairn::compiled)
-  target_compile_options(cairn_compiled PRIVATE -O1)  # long tests are of planners, none of texts
+  target_compile_options(cairn_compiled PRIVATE -O2)  # long tests are of planners, none of texts; -O1 inlines no std::vector
   set_source_files_properties("${CMAKE_CURRENT_BINARY_DIR}/cairn_compiled_text.cpp" PROPERTIES COMPILE_OPTIONS -O0)
   target_compile_options(cairn_program INTERFACE
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1000000>)  # kB: g++ collects no garbage below

@@ -72,6 +72,7 @@ endif()
 # What measures models in LibTorch, on inputs so small that bits and counted bytes are all it is asked for.
 if(TARGET cairn::torch)
   cairn_add_program(cairn_mem_vs_time "${PROJECT_SOURCE_DIR}/benchmarks/torch/mem_vs_time.cpp" cairn::torch)
+  cairn_precompiled_torch(cairn_mem_vs_time)
   add_dependencies(cairn_torch_programs cairn_mem_vs_time)
   # ResNet-50 takes two minutes: ./run torch --mem-vs-time
   cairn_check_script(torch.mem_vs_time_gpt ../../benchmarks/torch/mem_vs_time.py --program $<TARGET_FILE:cairn_mem_vs_time>

@@ -130,13 +130,9 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   struct recording {
     std::vector<saved_tensor> tensors;
     std::size_t wanted;
+    std::size_t last;  ///< how many tensors are saved when the run stops
     bool stops;
-    bool finishes;  ///< the operation that saves the last tensor is to end, too
     origin_map origins = {};
-
-    [[nodiscard]] bool is_over() const {
-      return finishes ? tensors.size() > wanted && !tensors.back().origin.joint : tensors.size() == wanted;
-    }
     std::vector<std::string> operations = {};
   };
   /// Hooks for the recomputation. Its graph keeps its tensors, for functions that differentiate inside.
@@ -146,7 +142,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
       dispatch_mode_scope const no_mode{false};
       kept = t.detach();  // t may be the node's own result, and would keep alive the node that owns the hook
       into->tensors.emplace_back(kept, into->origins.of(t));
-      if (into->stops && into->is_over()) throw everything_is_there{};
+      if (into->stops && into->tensors.size() == into->last) throw everything_is_there{};
     }
     at::Tensor call_unpack_hook() override { return kept; }
     recording* into;
@@ -156,7 +152,7 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   struct noted {
     saved_metadata metadata;
     bool is_wanted = true;  ///< the graph still holds it
-    bool is_unfinished = false;  ///< the operation that saves it writes to it afterwards
+    bool is_unfinished = false;  ///< the operation that saves it may write afterwards to what it has saved
   };
 
   /// \param given  the inputs, which are checked separately
@@ -173,9 +169,9 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   }
   [[nodiscard]] std::size_t note(at::Tensor const& t, saved_origin origin) {
     std::lock_guard const lock{access_};
-    bool const is_unfinished = read_tracker::is_updating(t);
-    auto const check = is_unfinished && how_.check == Check::Bits ? Check::Metadata : how_.check;
-    first_.push_back({saved_metadata::of(t, check, origin), true, is_unfinished});
+    bool const changes = read_tracker::is_updating(t);
+    auto const check = changes && how_.check == Check::Bits ? Check::Metadata : how_.check;
+    first_.push_back({saved_metadata::of(t, check, origin), true, read_tracker::is_updating()});
     return first_.size() - 1;
   }
   void release(std::size_t number) {
@@ -264,12 +260,12 @@ class region_frame : public std::enable_shared_from_this<region_frame> {
   [[nodiscard]] recording run_once(std::vector<at::Tensor> const& inputs) {
     auto wanted = first_.size();
     while (wanted > 0 && how_.early_stop && !first_[wanted - 1].is_wanted) --wanted;
-    bool finishes = false;
-    for (auto k = wanted; k-- > 0;) {
-      finishes = finishes || first_[k].is_unfinished;
-      if (!first_[k].metadata.origin.joint) break;
+    auto last = wanted;  // beyond the tensors of the operation that saves the last one, and one more: then it has ended
+    if (wanted > 0 && first_[wanted - 1].is_unfinished) {
+      while (last < first_.size() && first_[last].is_unfinished) ++last;
+      ++last;
     }
-    recording seen{{}, wanted, how_.early_stop, finishes};
+    recording seen{{}, wanted, last, how_.early_stop};
     generator_use const drawing{how_.rng, numbers_.sets_some()};
     rng_autocast_guard const outside{inputs, how_.rng, drawing};
     rewound_memory const memory{changes_, how_.own};

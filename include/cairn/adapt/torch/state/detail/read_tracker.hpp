@@ -99,7 +99,9 @@ class read_tracker {
     read_tracker* tracker_ = active().empty() ? nullptr : active().back();
   };
 
-  /// Whether an operation of this thread is running that writes to the tensor although its schema does not say so.
+  /// Whether an operation of this thread is running that updates an argument.
+  [[nodiscard]] static bool is_updating() { return !active().empty() && !active().back()->updating_.empty(); }
+  /// The same of this argument.
   [[nodiscard]] static bool is_updating(at::Tensor const& t) {
     if (active().empty()) return false;
     auto const& now = active().back()->updating_;

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file saved_origin.hpp  Which operation made a saved tensor, as far as that is the same in every run.
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <typeinfo>
 #include <vector>
-#include <ATen/SequenceNumber.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/core/grad_mode.h>
 #include <c10/util/Type.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
@@ -21,19 +18,16 @@ namespace cairn::libtorch::detail {
 struct saved_origin {
   /// Type of the tensor's node; null if the tensor comes from outside, or if the operation that makes it saves it.
   std::type_info const* made_by = nullptr;
-  bool joint = false;  ///< the operation that saves it also saved the tensor before it
   /// Whether automatic casts are cached: one run may then find a cast outside that another run makes.
   bool caches_casts = false;
 
   [[nodiscard]] bool operator==(saved_origin const& other) const {
-    if (joint != other.joint) return false;
     if (made_by == nullptr || other.made_by == nullptr)
       return made_by == other.made_by || caches_casts || other.caches_casts;
     return *made_by == *other.made_by;
   }
   [[nodiscard]] std::string text() const {
-    std::string text = made_by == nullptr ? "of no operation before" : "of " + c10::demangle(made_by->name());
-    return joint ? text + ", saved with the tensor before" : text;
+    return made_by == nullptr ? "of no operation before" : "of " + c10::demangle(made_by->name());
   }
 };
 
@@ -41,15 +35,10 @@ struct saved_origin {
 class origin_map {
  public:
   [[nodiscard]] saved_origin of(at::Tensor const& t) {
-    saved_origin origin{nullptr, false, caches_casts_};
+    saved_origin origin{nullptr, caches_casts_};
     auto const* const meta = torch::autograd::impl::get_autograd_meta(t);
     if (meta != nullptr && meta->grad_fn_ && begin_.precedes(*meta->grad_fn_) && !is_left_out(meta->grad_fn_))
       origin.made_by = &typeid(*meta->grad_fn_);
-    if (at::GradMode::is_enabled()) {  // otherwise an inner region keeps its inputs, which makes no node
-      auto const nodes = at::sequence_number::peek();
-      origin.joint = nodes == nodes_;
-      nodes_ = nodes;
-    }
     return origin;
   }
 
@@ -66,7 +55,6 @@ class origin_map {
 
   graph_position begin_;
   bool caches_casts_ = autocast_state::now().caches();
-  std::uint64_t nodes_ = begin_.number;
   std::vector<std::weak_ptr<Node>> left_out_;
 };
 
