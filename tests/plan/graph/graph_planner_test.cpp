@@ -450,7 +450,7 @@ TEST_CASE("long graphs are planned in seconds and within the budget", "[plan][gr
     for (std::size_t v = 0; v < graph.operations.size(); ++v)
       graph.operations[v].bytes = graph.operations[v].bytes * 1'000'000 + std::int64_t(v * v * 7919 % 1'000'000);
     CAPTURE(graphs::name_of(kind));
-    graph_planner planner{graph, {.effort = 3'000'000}};
+    graph_planner planner{graph, {.effort = 1'000'000}};
     std::int64_t const all = store_all_peak(graph), least = planner.least_budget();
     CHECK(least < all);
     auto const tight = planner.plan(least);
@@ -465,7 +465,7 @@ TEST_CASE("long graphs are planned in seconds and within the budget", "[plan][gr
     chain.operations.push_back({.bytes = 1, .time = 1, .adjoint_time = 1});
     if (v > 0) chain.operations.back().inputs = {v - 1};
   }
-  graph_planner planner{chain, {.effort = 3'000'000}};
+  graph_planner planner{chain, {.effort = 1'000'000}};
   CHECK(planner.least_budget() <= 12);  // value, adjoints, and no more than log2 of 200
   auto const plan = planner.plan(24);
   check_plan(chain, plan, 24);

@@ -220,21 +220,25 @@ class team {
     MPI_Iallreduce(mine.data(), all.data(), int{ballot::size}, MPI_INT64_T, MPI_MIN, own_, &pending);
     return pending;
   }
-  /// Waits, after some tests with pauses: if there are more ranks than cores, as in test runs, a rank that waits busily
-  /// takes time from the rank that it waits for.
+  /// Waits: busily for some tests, then for a moment with its core left to others that can use it, then with pauses. If
+  /// there are more ranks than cores, as in test runs, a rank that waits busily takes time from the one it waits for; a
+  /// pause takes longer than most ranks are late.
   /// \param is_late  called once, if it takes longer than `patience` seconds
   template <class Late>
   static void wait(MPI_Request pending, double patience, Late is_late) {
     constexpr int busy_tests = 200;
+    constexpr double moment = 0.001;  // seconds
     double since = 0;
     bool said = false;
     for (int done = 0, tests = 0;; ++tests) {
       MPI_Test(&pending, &done, MPI_STATUS_IGNORE);
       if (done != 0) return;
       if (tests < busy_tests) continue;
-      if (tests == busy_tests) since = MPI_Wtime();
-      if (!said && MPI_Wtime() - since > patience) is_late(), said = true;
-      std::this_thread::sleep_for(std::chrono::microseconds{20});
+      double const now = MPI_Wtime();
+      if (tests == busy_tests) since = now;
+      if (!said && now - since > patience) is_late(), said = true;
+      if (now - since < moment) std::this_thread::yield();
+      else std::this_thread::sleep_for(std::chrono::microseconds{20});
     }
   }
   static void wait(MPI_Request pending) {
