@@ -32,10 +32,9 @@ struct chain_reversal_on_disk : chain_reversal<Seed> {
       : chain_reversal<Seed>{std::forward<Seed>(given)}, journal{notes}, changed{of} {}
 
   template <class States>
-  std::uint64_t turn(States& states, action const& a, step_index& failed) {
-    std::uint64_t const ran = chain_reversal<Seed>::turn(states, a, failed);
+  void turn(States& states, action const& a, step_index& failed) {
+    chain_reversal<Seed>::turn(states, a, failed);
     states.passed(a);
-    return ran;
   }
   template <class States>
   std::uint64_t reverse(States& states, action const& a) {
@@ -46,7 +45,7 @@ struct chain_reversal_on_disk : chain_reversal<Seed> {
       due = true;
       return states.memory().hash(open + 1);
     });
-    (void)chain_reversal<Seed>::reverse(states, a);
+    chain_reversal<Seed>::reverse(states, a);
     states.passed(a);
     if (due && changed()) journal.commits(false);
     states.memory().with_adjoint(open, [&](auto const& bar) { journal.reversed(open, *bar); });

@@ -166,7 +166,7 @@ template <class Sink>
 struct states_to_sink {
   Sink& sink;
   template <class State>
-  void save(tier, step_index, State const& x) { write_state(x, sink); }
+  void save(tier, step_index, State const& x) { write_exactly(x, sink); }
 };
 /// By which the run is known: its stages and their variables, plan, x0, parameters, key, seed, and what stage 0 makes
 /// of x0.   \param values  of the stages
@@ -187,14 +187,14 @@ template <class Memory, class Last, class Parts, class Stages, class X0, class A
     sum.number(list[k].what);
     sum.number(list[k].from);
   }
-  write_state(x0, sum);
-  if constexpr (of::seed_is_known) write_state(*parts.seed, sum);
+  write_exactly(x0, sum);
+  if constexpr (of::seed_is_known) write_exactly(*parts.seed, sum);
   else add_function(sum, *parts.seed);
   if constexpr (of::has_params) {
     static_assert(written_state<typename of::params>,
                   "cairn: a run on disk is known by its parameters, whose bytes must all be known; give them members "
                   "write_state(sink) const and read_state(source)");
-    write_state(*parts.p, sum);
+    write_exactly(*parts.p, sum);
   }
   write_state(key, sum);
   each_stage(*parts.step, [&sum](auto const& one) { add_function(sum, one); });
