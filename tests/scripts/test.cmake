@@ -60,5 +60,5 @@ if(compiler_of_gcc)
 endif()
 
 # The first programs that a user meets, and the package.
-cairn_check_pages("README|docs/tutorial")
+cairn_check_pages("README")
 cairn_check_consumers(install find_package add_subdirectory)

@@ -169,6 +169,7 @@ class block_executor {
     void advance(engine&, step_index from, step_index to, step_index&) { run(call.run_forward, from, to); }
     void record(engine&, action const& a) { run(recorded, a.from, a.to); }
     void reverse(engine&, action const& a) { run(call.run_backward, a.from, a.to); }
+    static constexpr bool keeps_nothing = true;
     void drop(place) noexcept {}
     void run(std::function<void(step_index, step_index)> const& callback, step_index from, step_index to) {
       callback(from, to);

@@ -321,13 +321,12 @@ class device_sweep {
       sweep_.turned_ = true;
       return std::uint64_t(a.to - a.from);
     }
-    std::uint64_t reverse(device_states&, action const& a) {
+    void reverse(device_states&, action const& a) {
       auto& states = begin().states_;
       adjoint_(std::as_const(states.state(states.live())), bar_, a.from, states.compute());
       states.put();
       sweep_.check_launches("a launch of the adjoint failed", {"step", a.from});
       sweep_.replay_.reversed(a.from);
-      return 0;
     }
 
    private:

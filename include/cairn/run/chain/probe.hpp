@@ -93,6 +93,7 @@ class chain_measurement : public no_hooks {
   void advance(Stages&, step_index i, step_index, step_index&) {
     timed(times_of(i).forward, [&](Memory& run) { run.forward(i); });
   }
+  static constexpr bool keeps_nothing = true;
   void drop(place where) {
     for (auto& run : runs_) run->drop(where.slot);
   }

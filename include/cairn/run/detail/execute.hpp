@@ -129,8 +129,8 @@ struct no_hooks {
 
 /// States that a store may lose, and that can be made again.
 template <class States> inline constexpr bool makes_again = requires { requires bool(States::makes_again); };
-/// Whether plans over these states have saves and loads.
-template <class States> inline constexpr bool keeps_states = requires(States& states) { states.load_initial(); };
+/// Whether plans over these states have saves and loads: unless the states say that none has.
+template <class States> inline constexpr bool keeps_states = !requires { requires bool(States::keeps_nothing); };
 /// Whether a save of these states tells whether it succeeded.
 template <class States>
 concept tells_saved = requires(States& states, place where, step_index i) {
@@ -157,7 +157,7 @@ template <class States, class Cursor>
 ///   whether it succeeded, load(place, i), load_initial(), drop(place); for observers bytes(), and seen(after_turn) or
 ///   visit(a, moment, sink, context). If `load` returns false, state i is lost; make_again(step, place, i, failed, saved)
 ///   makes it live, saves it again if it can, and returns how many steps it ran.
-///   Where plans have no saves and no loads, save, load and load_initial are left out.
+///   Where plans have no saves and no loads, states with `keeps_nothing` leave out save, load and load_initial.
 /// - `user` supplies what depends on the adjoint: turn(states, a, failed), record(states, a) and reverse(states, a),
 ///   which may return how many steps they ran, restart(states, a) if can_restart, drop_tape(states, slot), pauses().
 template <class Cursor, class States, class Step, class User, class Observer>

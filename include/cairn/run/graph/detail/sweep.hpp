@@ -29,6 +29,7 @@ class graph_states {
     memory_.record(v);
     replay_.made(memory_, v);
   }
+  static constexpr bool keeps_nothing = true;
   void drop(place where) { memory_.drop(where.slot); }
 
   [[nodiscard]] Memory& memory() noexcept { return memory_; }

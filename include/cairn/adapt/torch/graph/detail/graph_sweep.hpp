@@ -30,6 +30,7 @@ namespace cairn::libtorch::detail {
 /// One call, from its first action to its last. A copy shares the tensors, and is independent from then on.
 class graph_sweep : private cairn::detail::no_hooks {
  public:
+  static constexpr bool keeps_nothing = true;  // plans of calls have no saves
   /// \param leaves  the inputs of the call, then the other leaves of the graph
   graph_sweep(std::shared_ptr<graph_program const> program, at::TensorList leaves)
       : program_{std::move(program)},
