@@ -34,19 +34,14 @@ void call() {
 /// The recordings, of which one may be the last.
 inline long recordings = 0, last_recording = -1;
 
-/// Advection; what it does depends on its parameter, and on its index if it is given one.
+/// Advection whose calls are counted.
 struct drift {
   template <class T>
   void operator()(vec<T>& x, T const& a) const {
     call<T>();
     if constexpr (!std::is_same_v<T, double>)
       if (++recordings == last_recording) throw stopped{};
-    T left = x[x.size() - 1];
-    for (std::size_t k = 0; k < x.size(); ++k) {
-      T const here = x[k];
-      x[k] = here + a * (left - here) * here;
-      left = here;
-    }
+    advect{}(x, a);
   }
 };
 struct drift_by_index {

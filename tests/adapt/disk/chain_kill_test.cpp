@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 #include "adapt/disk/chain_runs.hpp"
+#include "adapt/disk/killed_program.hpp"
 #include "support/catch.hpp"
 #include "support/chain_stages.hpp"
 #include "support/killed_writes.hpp"
@@ -38,33 +39,10 @@ struct program {
         [&] { return sweep(stages, plan, cairn::disk{folder.run(), {.commit_every = commit_every}}) == right; }, call,
         operation, half);
   }
-  /// Processes one after another until one ends; returns how many were killed, or -1 if the last one was wrong.
-  template <class Start>
-  long until_one_ends(Start const& start_process) const {
-    folder.remove_runs();
-    for (long k = 0;; ++k)
-      if (int const status = start_process(k); status >= 0) return status == 0 ? k : -1;
-  }
 };
 template <class Stages>
 void kill_everywhere(Stages const& stages, std::vector<action> const& plan, std::int64_t commit_every, long stride) {
-  program<Stages> const of{stages, plan, commit_every};
-  for (long call = 1; call <= of.calls; call += stride) {
-    CAPTURE(call);
-    CHECK(of.until_one_ends([&](long k) { return of.process(k == 0 ? call : -1); }) == 1);
-  }
-  for (long const most : {of.calls / 3, of.calls / 2}) {  // four times in a row
-    CAPTURE(most);
-    CHECK(of.until_one_ends([&](long k) { return of.process(k < 4 ? most : -1); }) >= 1);
-  }
-  for (bool const half : {false, true}) {
-    long killed = 1;
-    for (long operation = 1; killed == 1; operation += stride) {
-      CAPTURE(operation, half);
-      killed = of.until_one_ends([&](long k) { return of.process(-1, k == 0 ? operation : -1, half); });
-      CHECK(killed >= 0);
-    }
-  }
+  killed::everywhere(program<Stages>{stages, plan, commit_every}, stride, 5);
 }
 /// All plans of eight stages.
 template <class Stages>
@@ -77,22 +55,11 @@ void kill_all_plans(Stages const& stages, long stride) {
 }
 void kill_at_random(std::uint64_t numbers_from, int plans, int times) {
   std::mt19937_64 draw{numbers_from};
-  auto const below = [&draw](long most) { return long(draw() % std::uint64_t(most)); };
   for (int k = 0; k < plans; ++k) {
     program of{tuple_of_types(), chain_stages::wild_plan(8, draw(), 400, false, true), 1};
     for (int time = 0; time < times; ++time) {
-      of.commit_every = below(3) == 0 ? 1'000 : 1 + below(4);
-      long const kills = 1 + below(4);
-      std::string what;
-      long const killed = of.until_one_ends([&](long process) {
-        if (process >= kills) return of.process(-1);
-        bool const at_call = below(2) == 0, half = below(2) == 0;
-        long const at = 1 + below(at_call ? of.calls : 40);
-        what += (at_call ? " call " : half ? " half of operation " : " operation ") + std::to_string(at);
-        return at_call ? of.process(at) : of.process(-1, at, half);
-      });
-      CAPTURE(k, time, of.commit_every, what);
-      CHECK(killed >= 0);
+      CAPTURE(k, time);
+      killed::at_random(of, draw, 4, 40);
     }
   }
 }

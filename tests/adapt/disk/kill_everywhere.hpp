@@ -11,6 +11,7 @@
 #include <cairn/adapt/disk.hpp>
 #include <cairn/cairn.hpp>
 #include <cairn/planning.hpp>
+#include "adapt/disk/killed_program.hpp"
 #include "support/catch.hpp"
 #include "support/killed.hpp"
 #include "support/killed_writes.hpp"
@@ -119,54 +120,18 @@ struct program {
     return killed::run(
         [&] { return Verb::of(plan, cairn::disk{folder.run(), {.commit_every = commit_every}}) == right; }, call, operation, half);
   }
-  /// Processes one after another until one ends; returns how many were killed, or -1 if the last one was wrong.
-  template <class Start>
-  long until_one_ends(Start const& start_process) const {
-    folder.remove_runs();
-    for (long k = 0;; ++k)
-      if (int const status = start_process(k); status >= 0) return status == 0 ? k : -1;
-  }
 };
 
 template <class Verb, class Plan>
 void kill_everywhere(Plan plan, long stride = 9, std::int64_t commit_every = 3) {
-  program<Verb, Plan> const of{std::move(plan), commit_every};
-  for (long call = 1; call <= of.calls; call += stride) {
-    CAPTURE(call);
-    CHECK(of.until_one_ends([&](long k) { return of.process(k == 0 ? call : -1); }) == 1);
-  }
-  for (long const most : {of.calls / 3, of.calls / 2}) {  // four times in a row
-    CAPTURE(most);
-    CHECK(of.until_one_ends([&](long k) { return of.process(k < 4 ? most : -1); }) >= 1);
-  }
-  for (bool const half : {false, true}) {
-    long killed = 1;
-    for (long operation = 1; killed == 1; operation += stride) {
-      CAPTURE(operation, half);
-      killed = of.until_one_ends([&](long k) { return of.process(-1, k == 0 ? operation : -1, half); });
-      CHECK(killed >= 0);
-      CHECK((killed == 1 || operation > 10));
-    }
-  }
+  killed::everywhere(program<Verb, Plan>{std::move(plan), commit_every}, stride, 10);
 }
-/// Kills at random: how often, at calls or at operations, whole or half done, and how often records are written.
 template <class Verb, class Plan>
 void kill_at_random(Plan plan, std::mt19937_64& draw, long runs) {
-  auto const below = [&draw](long most) { return long(draw() % std::uint64_t(most)); };
   program<Verb, Plan> of{std::move(plan), 1};
   for (long run = 0; run < runs; ++run) {
-    of.commit_every = below(3) == 0 ? 1'000 : 1 + below(8);
-    long const kills = 1 + below(4);
-    std::string what;
-    long const killed = of.until_one_ends([&](long k) {
-      if (k >= kills) return of.process(-1);
-      bool const at_call = below(2) == 0, half = below(2) == 0;
-      long const at = 1 + below(at_call ? of.calls : 60);
-      what += (at_call ? " call " : half ? " half of operation " : " operation ") + std::to_string(at);
-      return at_call ? of.process(at) : of.process(-1, at, half);
-    });
-    CAPTURE(run, of.commit_every, what);
-    CHECK(killed >= 0);
+    CAPTURE(run);
+    killed::at_random(of, draw, 8, 60);
   }
 }
 auto const two_tiers = {cairn::storage_tier{.slots = 2}, cairn::storage_tier{.slots = 4, .write = 5, .read = 5}};

@@ -135,7 +135,7 @@ void no_alarm(Plan const& plan, std::mt19937_64& draw, long runs) {
     of.commit_every = draw() % 3 == 0 ? 1'000 : 1 + long(draw() % 8);
     long const kills = 1 + long(draw() % 4);
     CAPTURE(run);
-    CHECK(of.until_one_ends([&](long k) {
+    CHECK(killed::until_one_ends(of.folder, [&](long k) {
       drawn.verify = draw() % 4 == 0   ? replay_check::off
                      : draw() % 2 == 0 ? replay_check::checkpoints
                                        : replay_check::every_step;

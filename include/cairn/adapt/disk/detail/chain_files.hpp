@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file chain_files.hpp  The states of a chain in files, and the sweep that makes again what is not there.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
@@ -49,7 +51,7 @@ class chain_files {
     bytes_[std::size_t(i)] = 0;
     std::uint64_t bytes = 0;
     std::uint16_t const flags = is_unproven_ ? unproven : 0;
-    if (folder_.write_slot(i, i, hash_if_known(x), flags, [&x](auto& sink) { write_state(x, sink); }, bytes) == 0)
+    if (folder_.write_slot(i, i, hash_of(x), flags, [&x](auto& sink) { write_state(x, sink); }, bytes) == 0)
       bytes_[std::size_t(i)] = bytes;
   }
   /// \throws lost   if it cannot be read; then it is not held any more
@@ -146,7 +148,7 @@ class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay
   template <class Stages>
   [[nodiscard]] std::uint64_t restore(Stages& stages, chain_walk const& held, step_index& failed) {
     for (step_index i = 0; i <= stages_; ++i)
-      for (tier const where : {tier::device, tier::host, tier::disk})
+      for (tier const where : elsewhere)
         if (held.holds_state(i, where)) now_.apply(chain_actions::save(i, where));
     std::uint64_t ran = 0;
     for (step_index i = 0; i <= stages_; ++i) {
@@ -164,8 +166,9 @@ class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay
   }
 
  private:
+  static constexpr tier elsewhere[] = {tier::device, tier::host, tier::disk};
   [[nodiscard]] static bool is_elsewhere(chain_walk const& walk, step_index i) noexcept {
-    return walk.holds_state(i, tier::device) || walk.holds_state(i, tier::host) || walk.holds_state(i, tier::disk);
+    return std::any_of(std::begin(elsewhere), std::end(elsewhere), [&](tier t) { return walk.holds_state(i, t); });
   }
   void keep(step_index i) {
     if (!files_.hold(i)) memory().save(files_, tier::disk, i);

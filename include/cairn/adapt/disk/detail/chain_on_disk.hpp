@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <fcntl.h>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -100,14 +101,6 @@ template <class Plan, class Actions>
     return std::uint64_t(plan.cost.elsewhere) + std::uint64_t(most) * sizeof(file_head);
   } else return 0;
 }
-
-/// A part of a list of actions.
-struct actions_from {
-  action const* first;
-  std::size_t count;
-  [[nodiscard]] action const* data() const noexcept { return first; }
-  [[nodiscard]] std::size_t size() const noexcept { return count; }
-};
 
 /// \param parts  what the caller gave   \param runs  becomes how many stages have run
 /// \pre the stages can obey the plan
@@ -216,11 +209,9 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
   }
 
   chain_reversal_on_disk<Seed, journal_type, decltype(changed)> user{std::forward<Seed>(seed), journal, changed};
-  report.step_calls = runs = obey_list(actions_from{list + begin, actions.size() - begin}, states, stages, user,
+  report.step_calls = runs = obey_list(std::span{list + begin, actions.size() - begin}, states, stages, user,
                                        observer, failure, status);
-  report.commits = journal.committed();
-  report.commit_seconds = journal.commit_seconds();
-  report.record_bytes = folder.record_bytes();
+  journal.tell(report);
   folder.remove_slots();
   if (known.record) remove_finished(outer, std::size_t(asked.keep));
   return memory.take_adjoint();

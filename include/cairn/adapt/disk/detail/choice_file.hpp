@@ -113,12 +113,11 @@ class choice_file {
   }
 
  private:
-  /// Of all choices from that of step k on; 0 if their bytes are not known.
+  /// Of all choices from that of step k on.
   [[nodiscard]] std::uint64_t hash_from([[maybe_unused]] std::size_t k) const {
     std::uint64_t sum = 0;
     if constexpr (any)
-      if constexpr (hashable<typename decltype(choices_->all)::value_type>)
-        for (; k < choices_->all.size(); ++k) sum = 31 * sum + hash_of(std::as_const(choices_->all)[k]);
+      for (; k < choices_->all.size(); ++k) sum = 31 * sum + hash_of(std::as_const(choices_->all)[k]);
     return sum;
   }
   void goes_on(file_head const& part, std::uint64_t end) noexcept {

@@ -149,9 +149,7 @@ class kept_files {
   void ended(wide step_calls) {
     everything& all = *all_;
     all.report->step_calls = step_calls;
-    all.report->commits = all.journal.committed();
-    all.report->commit_seconds = all.journal.commit_seconds();
-    all.report->record_bytes = all.folder.record_bytes();
+    all.journal.tell(*all.report);
     all.journal.agreed().meet();
     all.folder.remove_slots();
     all.looks = false;

@@ -190,13 +190,7 @@ template <class Memory, class Last, class Parts, class Stages, class X0, class A
   write_exactly(x0, sum);
   if constexpr (of::seed_is_known) write_exactly(*parts.seed, sum);
   else add_function(sum, *parts.seed);
-  if constexpr (of::has_params) {
-    static_assert(written_state<typename of::params>,
-                  "cairn: a run on disk is known by its parameters, whose bytes must all be known; give them members "
-                  "write_state(sink) const and read_state(source)");
-    write_exactly(*parts.p, sum);
-  }
-  write_state(key, sum);
+  add_params_and_key<of>(sum, parts, key);
   each_stage(*parts.step, [&sum](auto const& one) { add_function(sum, one); });
   sum.number(values.words[0]);
   sum.number(values.words[1]);

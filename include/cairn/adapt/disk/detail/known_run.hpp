@@ -148,6 +148,17 @@ template <class Plan>
   if constexpr (is_open_plan<Plan>) return std::numeric_limits<step_index>::max();
   else return plan.steps();
 }
+/// By which runs of all kinds are known beside their functions.
+template <class Of, class Parts>
+void add_params_and_key(id_sum& sum, [[maybe_unused]] Parts const& parts, std::string const& key) {
+  if constexpr (Of::has_params) {
+    static_assert(written_state<typename Of::params>,
+                  "cairn: a run on disk is known by its parameters, whose bytes must all be known; give them members "
+                  "write_state(sink) const and read_state(source)");
+    write_exactly(*parts.p, sum);
+  }
+  write_state(key, sum);
+}
 /// By which the run is known: n, plan, x0, parameters, key, which functions these are, a seed that is a value, the
 /// objective's states, and what step 0 makes of x0. A loop of unknown length may have no step 0.
 template <class State, class Parts, class Plan, class Step, class X0>
@@ -165,13 +176,7 @@ template <class State, class Parts, class Plan, class Step, class X0>
   } else sum.number(plan.slots());
   as_stored<State>(x0, [&sum](auto const& x) { write_exactly(x, sum); });
   if constexpr (of::seed_is_known) write_exactly(*parts.seed, sum);
-  if constexpr (of::has_params) {
-    static_assert(written_state<typename of::params>,
-                  "cairn: a run on disk is known by its parameters, whose bytes must all be known; give them members "
-                  "write_state(sink) const and read_state(source)");
-    write_exactly(*parts.p, sum);
-  }
-  write_state(key, sum);
+  add_params_and_key<of>(sum, parts, key);
   add_function(sum, *parts.step);
   if constexpr (!of::is_kept) add_function(sum, *parts.adjoint);
   if constexpr (!of::is_kept && !of::seed_is_known) add_function(sum, *parts.seed);

@@ -14,6 +14,7 @@
 #include <cairn/adapt/disk/detail/agreed.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/adapt/disk/detail/trust.hpp>
+#include <cairn/adapt/disk/disk_options.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
@@ -149,8 +150,12 @@ class run_journal {
   void seam(step_index open, std::uint64_t hash) noexcept { seam_ = hash != 0 ? open : -1, seam_hash_ = hash; }
   /// Whether the arithmetic of this process still has to be compared with that of the one before it.
   [[nodiscard]] bool seam_is_open() const noexcept { return seam_ >= 0; }
-  [[nodiscard]] std::int64_t committed() const noexcept { return committed_; }
-  [[nodiscard]] double commit_seconds() const noexcept { return commit_seconds_; }
+  /// Says what records took.
+  void tell(disk_report& into) const {
+    into.commits = committed_;
+    into.commit_seconds = commit_seconds_;
+    into.record_bytes = folder_.record_bytes();
+  }
 
   /// Whether the sum of the terms before the present state is known.
   [[nodiscard]] bool knows_sum() const noexcept { return !Sums::on_the_way || !turned_; }

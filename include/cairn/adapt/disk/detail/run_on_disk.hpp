@@ -73,9 +73,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
       return bar;
     };
     Bar bar = in_their_places<State, Plan>(run, std::forward<Last>(last)...);
-    report.commits = journal.committed();
-    report.commit_seconds = journal.commit_seconds();
-    report.record_bytes = folder.record_bytes();
+    journal.tell(report);
     all.meet();
     folder.remove_slots();
     if (known.record) remove_finished(outer, std::size_t(asked.keep));

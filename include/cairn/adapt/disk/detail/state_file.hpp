@@ -175,21 +175,19 @@ class file_reader {
                      "its write_state and read_state lose something that visit_buffers shows; "
                      "a run on disk stores nothing with loss"};
 }
-/// Writes a value, and behind it its hash if its bytes are known.
+/// Writes a value, and behind it its hash.
 template <class T, class Sink>
 void write_exactly(T const& x, Sink& sink) {
   write_state(x, sink);
-  if constexpr (hashable<T>) write_state(hash_of(x), sink);
+  write_state(hash_of(x), sink);
 }
 /// Reads it.   \throws invalid_call   if it does not have that hash
 template <class T, class Source>
 void read_exactly(T& x, Source& source, char const* what, std::int64_t i) {
   read_state(x, source);
-  if constexpr (hashable<T>) {
-    std::uint64_t hash = 0;
-    read_state(hash, source);
-    if (hash != hash_of(std::as_const(x))) refuse_loss(what, i);
-  }
+  std::uint64_t hash = 0;
+  read_state(hash, source);
+  if (hash != hash_of(std::as_const(x))) refuse_loss(what, i);
 }
 
 /// What a file says that it is; not sound if it is not one of ours, is another kind or another run's, stands in the
