@@ -56,6 +56,12 @@ if(CAIRN_COMPILED)
   set_source_files_properties("${CMAKE_CURRENT_BINARY_DIR}/cairn_compiled_text.cpp" PROPERTIES COMPILE_OPTIONS -O0)
   target_compile_options(cairn_program INTERFACE
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1000000>)  # kB: g++ collects no garbage below
+  # Of an inline function the linker takes the copy that it sees first: let that be the one of -O2, not a test's of -O0.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND UNIX AND NOT APPLE)
+    set(program $<AND:$<LINK_LANGUAGE:CXX>,$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>>)
+    target_link_options(cairn_program INTERFACE
+      "$<${program}:LINKER:--whole-archive,$<TARGET_FILE:cairn_compiled>,--no-whole-archive>")
+  endif()
 endif()
 
 # cairn_entry(<name> <label> <command>...): a test of CTest in the tier CAIRN_TIER, whose name is a further label, or
