@@ -7,6 +7,7 @@
 #include <vector>
 #include <cairn/planning.hpp>
 #include <cairn/cairn.hpp>
+#include <cairn/run/each_bar.hpp>
 #include <cairn/run/jumps.hpp>
 #include <cairn/run/resume.hpp>
 #include "support/catch.hpp"
@@ -189,6 +190,11 @@ TEST_CASE("an inner loop whose plan does not fit its adjoint or its store is ref
     refuses(direct.step, hooked(direct.adjoint, [](auto const&, auto&, step_index) {}));
     refuses(jumps.step, jumps.adjoint);
     refuses(twice.step, twice.adjoint);
+    pendulum::step_calls = 0;
+    auto const seeds = [](pendulum::state const& x) { return std::vector<numbers>(2, x.v); };
+    CHECK_THROWS_AS(gradient(direct.step, pendulum::start(), revolve{4, 2}, seeds, each_bar(direct.adjoint)),
+                    invalid_plan);
+    CHECK(pendulum::step_calls == 0);
   };
   check(leaves{6, 2, revolve{3, 2}}, pendulum::one_step{});
   check(two_level{6, 2, 1}, pendulum::one_step{});
