@@ -2,7 +2,6 @@
 // A run that is kept: final state, checkpoints, states by number, walking backwards, repeated reverse sweeps and what
 // they cost.
 #include <algorithm>
-#include <iterator>
 #include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
@@ -279,8 +278,8 @@ void goes_on_everywhere(auto make, auto begin, auto adjoint, step_index const n,
     state x0 = make(), x = make();
     CHECK_THROWS_AS(begin(step, x0, store).reverse(seed, back), stops::stop);
     store.final_is_whole = at % 3 != 0;
-    store.record_is_whole = at % 5 != 0;
-    if (at % 7 == 4) store.slots.erase(store.slots.begin(), std::next(store.slots.begin(), 2));
+    store.record_is_whole = at % 5 != 3;
+    if (at % 7 == 4) store.slots.clear();
     step_index last = 0;
     for (auto const& [slot, held] : store.slots) last = std::max(last, held.at);
     bool const turned = was_back && store.final_is_whole;
@@ -295,7 +294,7 @@ void goes_on_everywhere(auto make, auto begin, auto adjoint, step_index const n,
       for (auto const [i, seen] : run.backward()) CHECK(seen.v == all.states[std::size_t(i)]);
     if (last > 0 && (!turned || at % 2 == 0)) CHECK(store.looked_at == all.states[0]);
     CHECK(run.reverse(seed, back) == all.gradient);
-    if (cairn::copied_state<state> && at % 2 == 1) CHECK(calls <= n);
+    if (cairn::copied_state<state> && turned && at % 2 == 1) CHECK(calls <= n);
     CHECK(run.step_calls() == cairn::wide(calls));
     CHECK(store.calls == run.step_calls());
     long const before = calls;

@@ -216,7 +216,6 @@ class sweep {
   /// At the turn of a kept run: another process has reversed all steps but [0, open).
   template <class Step>
   void skip_to(step_index open, Step& step) {
-    work_.before_turn_is_missing_ = false;
     status().open = open;
     if constexpr (checked) ledger().reversed(open);
     table<stored_state> expected(entries_for(work_.slots_));
