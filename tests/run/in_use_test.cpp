@@ -109,7 +109,9 @@ TEST_CASE("a kept run is not moved by a function that its sweep called, and live
     auto moved = std::move(run);
     CHECK(moved.reverse(pendulum::seed, pendulum::one_step{}) == expected());
   };
-  auto const keep = [&](auto&... in) { return checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan, in...); };
+  auto const keep = [&](auto&... in) {
+    return checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan, in...);
+  };
   check(keep(), keep());
   check(keep(work), keep(other_work));
 }

@@ -314,7 +314,8 @@ TEST_CASE("a run that is stopped goes on in another process with the states, the
     return cairn::checkpointed_loop(step, x0, cairn::store_all(n), store);
   };
   auto const by_end = [](auto const& step, auto& x0, auto& store) {
-    return cairn::checkpointed_while(step, x0, [](auto const&, step_index i) { return i < n; }, cairn::online{n}, store);
+    auto const more = [](auto const&, step_index i) { return i < n; };
+    return cairn::checkpointed_while(step, x0, more, cairn::online{n}, store);
   };
   auto const one_step = [](auto const& tick) {
     return [&](auto const& x, pendulum::numbers& bar) { tick(), pendulum::swing_back(x.v, bar); };
