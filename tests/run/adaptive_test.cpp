@@ -260,6 +260,11 @@ TEST_CASE("a step that has run a loop refuses a second one, and repeats its own 
   control = {};
   auto again = cairn::checkpointed_while(loop.step(), start, until_seven, cairn::online{2});
   CHECK(again.reverse(seed, back) == g);
+  cairn::nested inner{cairn::revolve{2, 1}, loop.step(), back};
+  auto const twice = [&] { return cairn::gradient(inner.step, start, cairn::revolve{3, 1}, seed, inner.adjoint); };
+  (void)twice();
+  CHECK(loop.records().size() == 6);
+  CHECK(refuses(twice));
 }
 
 TEST_CASE("a second adaptive loop of the same length allocates nothing, and reserve makes the first one grow nothing") {

@@ -7,6 +7,7 @@
 #include <vector>
 #include <cairn/planning.hpp>
 #include <cairn/cairn.hpp>
+#include <cairn/run/each_bar.hpp>
 #include <cairn/run/jumps.hpp>
 #include <cairn/run/resume.hpp>
 #include "support/catch.hpp"
@@ -84,7 +85,8 @@ TEST_CASE("a workspace is not moved by a function that its sweep called, and liv
 TEST_CASE("a kept run is not moved by a function that its sweep called, and lives on") {
   auto const plan = revolve{20, 3};
   work_type work;
-  auto const check = [&](auto run) {
+  work_type other_work;
+  auto const check = [&](auto run, auto other) {
     auto const moving_adjoint = [&](pendulum::state const& x, numbers& bar, step_index i) {
       if (i == 7) auto const taken = std::move(run);
       pendulum::one_step{}(x, bar, i);
@@ -96,11 +98,22 @@ TEST_CASE("a kept run is not moved by a function that its sweep called, and live
     CHECK_THROWS_AS(run.reverse(pendulum::seed, moving_adjoint), reentrancy_error);
     CHECK_THROWS_AS(run.reverse(moving_seed, pendulum::one_step{}), reentrancy_error);
     CHECK(run.reverse(pendulum::seed, pendulum::one_step{}) == expected());
+    for (bool const away : {false, true}) {
+      auto const assigning_adjoint = [&](pendulum::state const&, numbers&, step_index) {
+        if (away) other = std::move(run);
+        else run = std::move(other);
+      };
+      CHECK_THROWS_AS(run.reverse(pendulum::seed, assigning_adjoint), reentrancy_error);
+      for (auto* one : {&run, &other}) CHECK(one->reverse(pendulum::seed, pendulum::one_step{}) == expected());
+    }
     auto moved = std::move(run);
     CHECK(moved.reverse(pendulum::seed, pendulum::one_step{}) == expected());
   };
-  check(checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan));
-  check(checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan, work));
+  auto const keep = [&](auto&... in) {
+    return checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan, in...);
+  };
+  check(keep(), keep());
+  check(keep(work), keep(other_work));
 }
 
 TEST_CASE("a store in memory serves one sweep at a time, and is not moved meanwhile") {
@@ -179,6 +192,11 @@ TEST_CASE("an inner loop whose plan does not fit its adjoint or its store is ref
     refuses(direct.step, hooked(direct.adjoint, [](auto const&, auto&, step_index) {}));
     refuses(jumps.step, jumps.adjoint);
     refuses(twice.step, twice.adjoint);
+    pendulum::step_calls = 0;
+    auto const seeds = [](pendulum::state const& x) { return std::vector<numbers>(2, x.v); };
+    CHECK_THROWS_AS(gradient(direct.step, pendulum::start(), revolve{4, 2}, seeds, each_bar(direct.adjoint)),
+                    invalid_plan);
+    CHECK(pendulum::step_calls == 0);
   };
   check(leaves{6, 2, revolve{3, 2}}, pendulum::one_step{});
   check(two_level{6, 2, 1}, pendulum::one_step{});

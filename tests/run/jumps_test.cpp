@@ -392,6 +392,17 @@ TEST_CASE("a jump that no step of the loop would make is refused before any step
     refuses(with_jumps{step, adjoint, bends(n)}, n);
     refuses(with_jumps{step, adjoint, bounces, twists_after(n)}, n);
     refuses(with_jumps{step, adjoint, bends(n + 5)}, n);
+    with_jumps const inner{step, adjoint, bends(n)};
+    if (n > 0) refuses(with_jumps{inner.step, inner.adjoint, bends(0)}, n);
+    with_jumps const late{step, adjoint, bends(3 * n)};
+    refuses(cairn::nested{cairn::revolve{3, 1}, late.step, late.adjoint}, n);
+    with_jumps const by_p{[](vec2& x, double, step_index i) { step(x, i); },
+                          [](vec2 const& x, vec2& bar, double, double&, step_index i) { adjoint(x, bar, i); },
+                          bends(n)};
+    auto const last = cairn::at_end([](vec2 const& x) { return x[0]; }, [](vec2 const&, vec2& bar) { bar[0] += 1; });
+    CHECK_THROWS_WITH(cairn::differentiate(cairn::model{by_p.step, by_p.adjoint}, kernels::start, 1.0, n, last),
+                      ContainsSubstring("at which this jump would run"));
+    CHECK(step_calls == 0);
   }
 }
 

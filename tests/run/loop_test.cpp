@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run that is kept: final state, checkpoints, states by number, walking backwards, repeated reverse sweeps and what
 // they cost.
+#include <algorithm>
 #include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
 #include "support/catch.hpp"
 #include "support/pendulum.hpp"
+#include "support/stops.hpp"
+#include "support/toy_stores.hpp"
 
 using cairn::step_index;
 namespace {
@@ -192,14 +195,28 @@ TEST_CASE("runs over any schedule are assigned, swapped and erased from vectors,
   CHECK(runs[0].reverse(pendulum::seed, adjoints[2]) == expected[2]);
 }
 
-TEST_CASE("a walk over a run ends when the run takes over another one") {
+TEST_CASE("a run that takes over another one is as far as that one was, and walks over either end") {
   auto const start = [] {
     return cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), cairn::any_schedule{cairn::uniform{9}});
   };
-  auto run = start();
-  auto walk = run.backward().begin();
-  run = start();
+  auto const expected = pendulum::stored{9}.gradient;
+  auto const reverse = [](auto& run) { return run.reverse(pendulum::seed, pendulum::one_step{}); };
+  auto run = start(), other = start();
+  auto walk = run.backward().begin(), other_walk = other.backward().begin();
+  run = std::move(other);
   CHECK_THROWS_AS(++walk, cairn::invalid_call);
+  other = start();
+  CHECK_THROWS_AS(++other_walk, cairn::invalid_call);
+  auto fresh = start(), reversed = start();
+  CHECK(reverse(reversed) == expected);
+  fresh = std::move(reversed);
+  CHECK(reverse(fresh) == expected);
+  auto once = start();
+  CHECK(reverse(once) == expected);
+  auto const whole = once.step_calls();
+  once = start();
+  CHECK(reverse(once) == expected);
+  CHECK(once.step_calls() == whole);  // nothing was given up yet
 }
 
 TEST_CASE("a workspace is assigned and swapped, and a run that was kept there says that it is gone") {
@@ -223,4 +240,93 @@ TEST_CASE("a workspace is assigned and swapped, and a run that was kept there sa
   auto last = cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan, many[1]);
   again = std::move(last);  // refers to the other workspace from now on
   CHECK(again.reverse(pendulum::seed, pendulum::one_step{}) == expected);
+  again = std::move(kept);
+  CHECK_THROWS_AS(again.reverse(pendulum::seed, pendulum::one_step{}), cairn::invalid_call);
+}
+
+namespace {
+
+/// An object that stays where it is.
+struct swinging {
+  struct snapshot : pendulum::state {
+    snapshot(pendulum::state x = {{}}) : state{std::move(x)} {}
+  };
+  swinging() = default;
+  swinging(swinging const&) = delete;
+  [[nodiscard]] snapshot save() const { return pendulum::state{v}; }
+  void restore(snapshot const& kept) { v = kept.v; }
+  pendulum::numbers v = pendulum::start().v;
+};
+
+/// Stops a run and its reverse at each call of step and adjoint in turn. Another process goes on, which has the store
+/// alone: it runs no step before the last state there, and none before the reverse if that had begun. Not always are
+/// the final state, the record of the reverse and the states whole.
+/// \param begin  begin(step, x0, store) keeps all states   \param adjoint  adjoint(tick) calls tick() first
+/// \param most_again  steps that a second reverse runs in that process at most
+void goes_on_everywhere(auto make, auto begin, auto adjoint, step_index const n, long most_again) {
+  using state = decltype(make());
+  pendulum::stored const all{n};
+  auto const seed = [](state const& x) { return x.v; };
+  for (long at = 0; at < 2 * n; ++at) {
+    CAPTURE(at);
+    long left = at, calls = 0;
+    auto const tick = [&] { left-- == 0 ? throw stops::stop{} : 0; };
+    auto const step = [&](state& x, step_index i) { tick(), ++calls, pendulum::swing(x.v, x.v, i); };
+    auto const back = adjoint(tick);
+    bool const was_back = at > n;
+    toys::carried_on store;
+    state x0 = make(), x = make();
+    CHECK_THROWS_AS(begin(step, x0, store).reverse(seed, back), stops::stop);
+    store.final_is_whole = at % 3 != 0;
+    store.record_is_whole = at % 5 != 3;
+    if (at % 7 == 4) store.slots.clear();
+    step_index last = 0;
+    for (auto const& [slot, held] : store.slots) last = std::max(last, held.at);
+    bool const turned = was_back && store.final_is_whole;
+    calls = store.finals = 0;
+    auto run = begin(step, x, store);
+    CHECK(calls == (turned ? 0 : n - last));
+    CHECK(store.finals == (turned ? 0 : 1));
+    CHECK(run.final_state().v == all.states.back());
+    CHECK(run.at(n).v == all.states.back());
+    if (cairn::copied_state<state>) CHECK(calls == (turned ? 0 : n - last));
+    if (at % 2 == 0)
+      for (auto const [i, seen] : run.backward()) CHECK(seen.v == all.states[std::size_t(i)]);
+    if (last > 0 && (!turned || at % 2 == 0)) CHECK(store.looked_at == all.states[0]);
+    CHECK(run.reverse(seed, back) == all.gradient);
+    if (cairn::copied_state<state> && turned && at % 2 == 1) CHECK(calls <= n);
+    CHECK(run.step_calls() == cairn::wide(calls));
+    CHECK(store.calls == run.step_calls());
+    long const before = calls;
+    CHECK(run.reverse(seed, back) == all.gradient);
+    CHECK(calls - before <= most_again);
+    CHECK(run.step_calls() == cairn::wide(calls));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a run that is stopped goes on in another process with the states, the end and the reverse that it left") {
+  step_index const n = 8;
+  auto const value = [] { return pendulum::start(); };
+  auto const object = [] { return swinging{}; };
+  auto const by_plan = [](auto const& step, auto& x0, auto& store) {
+    return cairn::checkpointed_loop(step, x0, cairn::store_all(n), store);
+  };
+  auto const by_end = [](auto const& step, auto& x0, auto& store) {
+    auto const more = [](auto const&, step_index i) { return i < n; };
+    return cairn::checkpointed_while(step, x0, more, cairn::online{n}, store);
+  };
+  auto const one_step = [](auto const& tick) {
+    return [&](auto const& x, pendulum::numbers& bar) { tick(), pendulum::swing_back(x.v, bar); };
+  };
+  auto const with_next = [](auto const& tick) {
+    return [&](pendulum::state const& x, pendulum::state const& x1, pendulum::numbers& bar, step_index i) {
+      tick(), pendulum::with_next{}(x, x1, bar, i);
+    };
+  };
+  goes_on_everywhere(value, by_plan, with_next, n, n - 1);
+  goes_on_everywhere(object, by_plan, one_step, n, n);  // and the turn
+  goes_on_everywhere(value, by_end, one_step, n, 2 * (n - 1));
+  goes_on_everywhere(object, by_end, one_step, n, 2 * (n - 1) + 1);
 }

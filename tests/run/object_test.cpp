@@ -214,13 +214,19 @@ void check_run(auto& run, pendulum::stored const& all) {
     }
     CHECK(next == -1);
   };
+  auto const counts = [&, first = run.step_calls() - cairn::wide(pendulum::step_calls)] {
+    CHECK(run.step_calls() - cairn::wide(pendulum::step_calls) == first);
+  };
   for (step_index const i : {n, step_index{0}, n / 2}) CHECK(run.at(i).v == all.states[std::size_t(i)]);
+  counts();
   CHECK(run.final_state().v == all.states.back());
   for (auto const& [i, kept] : run.checkpoints()) CHECK(kept.v == all.states[std::size_t(i)]);
   CHECK(run.reverse(seed, moves) == all.gradient);
   if (n > 0) CHECK_THROWS_AS(run.final_state(), cairn::invalid_call);
   walk();
+  counts();
   CHECK(run.reverse(seed, recorded()) == all.gradient);
+  counts();
   CHECK(run.at(n / 2).v == all.states[std::size_t(n / 2)]);
   CHECK(run.reverse(library_seed, in_library) == cairn::library_bar{});
   walk();
@@ -249,7 +255,9 @@ TEST_CASE("a run over an object is reversed again and again, walked backwards an
               cairn::wide(cairn::estimate(plan, {.form = form}).peak_states));
       }
       solver x;
+      pendulum::step_calls = 0;
       auto run = cairn::checkpointed_loop(step, x, plan);
+      CHECK(run.step_calls() == cairn::wide(pendulum::step_calls));
       check_run(run, all);
       CHECK(x.bar == all.gradient);
     };
@@ -477,6 +485,29 @@ TEST_CASE("a hook sees state i of an object that its adjoint has moved, and the 
   CHECK(cairn::gradient(step, y, plan, seed, cairn::hooked(reads, objective)) == want);
   (void)cairn::gradient(step, z, plan, library_seed, cairn::hooked(in_library, library_objective));
   CHECK(z.bar == want);
+  auto const at_leaves = [&](solver const& s, numbers& bar, step_index first, step_index last) {
+    right = right && last == first + 5;
+    objective(s, bar, first);
+  };
+  auto const library_at_leaves = [&](solver& s, step_index first, step_index last) {
+    at_leaves(s, s.bar, first, last);
+  };
+  numbers by_leaves = all.states.back();
+  for (auto i = n; i-- > 0;) {
+    pendulum::swing_back(all.states[std::size_t(i)], by_leaves);
+    if (i % 5 == 0) by_leaves[0] += all.states[std::size_t(i)][1];
+  }
+  cairn::leaves const five{n, 5, cairn::revolve{6, 2}};
+  solver u, v;
+  CHECK(cairn::gradient(step, u, five, seed, cairn::hooked(moves_in_leaf, at_leaves)) == by_leaves);
+  (void)cairn::gradient(step, v, five, library_seed, cairn::hooked(leaf_in_library, library_at_leaves));
+  CHECK(v.bar == by_leaves);
+  solver taped;  // after a tape a hook of the library gets the index
+  step_index sum = 0;
+  (void)cairn::gradient(step, taped, plan, library_seed,
+                        cairn::hooked(recorded_in_library(taped), [&](step_index i) { sum += i; }));
+  CHECK(taped.bar == all.gradient);
+  CHECK(sum == n * (n - 1) / 2);
   cairn::nested inner{cairn::revolve{5, 2}, step, cairn::hooked(moves, objective)};
   solver w;
   CHECK(cairn::gradient(inner.step, w, cairn::revolve{6, 2}, seed, inner.adjoint) == want);

@@ -591,6 +591,22 @@ TEST_CASE("an inner loop that does not end in the outer state after it is found,
       });
 }
 
+TEST_CASE("the innermost of three loops is compared with the one around it") {
+  numbers const x0{1, 2};
+  for (auto const mode : modes)
+    for (bool const fault : {false, true}) {
+      sweep_options const options{mode};
+      bool back = false;  // steps are reversed: the loop in the middle has made its states
+      auto const step = [&](numbers& x, step_index i) { x[0] += 0.1 * x[1] + (fault && back && i < 4 ? 1e-9 : 0); };
+      auto const adjoint = [&](numbers const&, numbers& bar, step_index) { back = true, bar[1] += 0.1 * bar[0]; };
+      nested const inner{store_all(4), step, adjoint, options};
+      nested const middle{store_all(2), inner.step, inner.adjoint, options};
+      auto const found = difference_in(
+          [&] { return gradient(middle.step, x0, store_all(1), numbers{1, 0}, middle.adjoint, options); });
+      CHECK(found.has_value() == fault);
+    }
+}
+
 TEST_CASE("nested loops of random plans compare and find nothing where there is nothing") {
   std::mt19937_64 random{5};
   auto const sound = [](numbers& x, step_index i) { x[0] += 0.1 * x[1], x[1] -= 0.1 * x[0] + 1e-3 * double(i); };

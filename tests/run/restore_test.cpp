@@ -114,8 +114,11 @@ TEST_CASE("a snapshot that lacks a member is found where the adjoint records, an
   for (auto const mode : modes) {
     using loop = loop_of<solver<false>>;
     auto const recording = [] { return recorded{loop::record, loop::reverse}; };
-    solver<false> x, y, z;
-    CHECK(found([&] { return gradient(loop::step, x, store_all(n), 1.0, recording(), sweep_options{mode}); }));
+    solver<false> y, z;
+    for (step_index const few : {step_index{2}, n}) {
+      solver<false> now;
+      CHECK(found([&] { return gradient(loop::step, now, store_all(few), 1.0, recording(), sweep_options{mode}); }));
+    }
     auto const leaf = [](solver<false> const& at, double& bar, step_index first, step_index last) {
       for (; first < last; ++first) bar *= at.speed;
     };

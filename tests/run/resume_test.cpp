@@ -114,15 +114,18 @@ TEST_CASE("a new process resumes with a workspace that has seen nothing") {
                       work) == all.gradient);
   long const with_slots = pendulum::step_calls;
 
+  CHECK(work.step_calls() == cairn::wide(with_slots));
+
   auto empty = cairn::workspace_for<pendulum::state>(plan);
-  pendulum::step_calls = 0;
-  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::one_step{},
-                      empty) == all.gradient);
-  CHECK(with_slots < pendulum::step_calls);
-  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar},
-                      pendulum::with_next{}, empty) == all.gradient);
-  CHECK(cairn::resume(pendulum::out_of_place{}, pendulum::start(), plan, cairn::resume_point{12, bar},
-                      pendulum::recorded(), empty) == all.gradient);
+  auto const from_nothing = [&](auto step, auto adjoint) {
+    pendulum::step_calls = 0;
+    CHECK(cairn::resume(step, pendulum::start(), plan, cairn::resume_point{12, bar}, adjoint, empty) == all.gradient);
+    CHECK(with_slots < pendulum::step_calls);
+    CHECK(empty.step_calls() == cairn::wide(pendulum::step_calls));
+  };
+  from_nothing(pendulum::in_place{}, pendulum::one_step{});
+  from_nothing(pendulum::in_place{}, pendulum::with_next{});  // runs to x1 of the first adjoint again
+  from_nothing(pendulum::out_of_place{}, pendulum::recorded());
 }
 
 TEST_CASE("resume refuses a position outside the loop") {
@@ -322,8 +325,14 @@ TEST_CASE("a sweep that stopped on its way forward runs no step before the last 
       pendulum::in_place{}(x, i);
     };
     pendulum::step_calls = 0;
-    CHECK(cairn::resume(noting, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}, another) ==
+    cairn::sweep_report report;
+    CHECK(cairn::resume(noting, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}, another, report) ==
           pendulum::stored{n}.gradient);
+    CHECK(report.steps == n);
+    CHECK(report.slots == plan.slots());
+    CHECK(report.step_calls == cairn::wide(pendulum::step_calls));
+    CHECK(report.state_bytes > 0);
+    CHECK(report.predicted_bytes == 0);
     step_index const held = last < n - 1 ? last : n - 2;  // the state before the turn is in no slot
     CHECK(first == held);
     CHECK(pendulum::step_calls == n - held);

@@ -86,6 +86,18 @@ TEST_CASE("a loop of unknown length that is stopped again and again ends, and ha
   }
 }
 
+TEST_CASE("a loop of unknown length that was stopped before its end is at no position of its way back") {
+  cairn::online const plan{4};
+  auto work = cairn::workspace_for<pendulum::state>(plan);
+  auto const endless = [](pendulum::state const&, step_index) { return true; };
+  CHECK_THROWS_AS(cairn::checkpointed_while(pendulum::in_place{}, pendulum::start(), endless, plan, work, stop_at{9}),
+                  stop);
+  for (step_index const open : {1, 2, 9})
+    CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, pendulum::start(), plan,
+                                  cairn::resume_point{open, pendulum::numbers{1, 1}}, pendulum::one_step{}, work),
+                    cairn::invalid_call);
+}
+
 TEST_CASE("an object in a loop of unknown length goes on from its snapshots") {
   cairn::online const plan{4};
   auto const step = [](solver& s) { s.advance(); };

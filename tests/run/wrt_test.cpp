@@ -291,6 +291,18 @@ TEST_CASE("the position of a stopped sweep carries its parameters to another wor
   CHECK(g != 0);
 }
 
+TEST_CASE("a run that takes over another one has its parameters, and sums into its gradient") {
+  double p[] = {p0, 0.7}, dp[] = {0, 0};
+  auto const start = [&](int k) {
+    return cairn::checkpointed_loop(step, 2.1, cairn::any_schedule{cairn::revolve{20, 3}}, wrt{p[k], dp[k]});
+  };
+  auto run = start(1), other = start(0);
+  run = std::move(other);
+  double const bar = run.reverse(1.0, back);
+  CHECK(both{bar, dp[0]} == by_hand(20));
+  CHECK(dp[1] == 0);
+}
+
 TEST_CASE("a kept run whose reverse stopped is resumed with its parameters only") {
   step_index const n = 20;
   cairn::revolve const plan{n, 3};
@@ -332,7 +344,10 @@ TEST_CASE("every verb of loops fills in a report") {
   cairn::sweep_report once, kept, open;
   long seen = 0;
   auto const watch = [&](cairn::event const&) { ++seen; };
+  cairn::gradient(step, 2.1, cairn::revolve{n, 20}, 1.0, back, wrt{p0, dp}, once);
+  cairn::wide const of_more = once.state_bytes;
   cairn::gradient(step, 2.1, plan, 1.0, back, wrt{p0, dp}, once);
+  CHECK(once.state_bytes < of_more);  // each sweep fills it in anew
   auto run = cairn::checkpointed_loop(step, 2.1, plan, kept, wrt{p0, dp}, watch);
   CHECK(kept.steps == n);
   CHECK(kept.slots == 3);
@@ -360,4 +375,15 @@ TEST_CASE("every verb of loops fills in a report") {
   CHECK(elsewhere(plan) == once.predicted_bytes + 3000);
   cairn::two_level const on_disk{n, 5, 2}, here{n, 5, 2, {.periods_on = cairn::tier::memory}};
   CHECK(elsewhere(here) >= elsewhere(on_disk) + 6 * sizeof(double));
+  class untold {  // nobody knows its bytes: then those of the sweep are not known either
+    std::vector<double> inside_;
+  };
+  auto const move = [](untold&) {};
+  auto const pull = [](untold const&, double&) {};
+  for (bool const any : {false, true}) {
+    cairn::sweep_report report;
+    if (any) (void)cairn::gradient(move, untold{}, cairn::any_schedule{plan}, 1.0, pull, report, keeper{});
+    else (void)cairn::gradient(move, untold{}, plan, 1.0, pull, report, keeper{});
+    CHECK(report.predicted_bytes == 0);
+  }
 }

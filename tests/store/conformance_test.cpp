@@ -237,8 +237,9 @@ struct attentive : toys::serialising {
   std::size_t bytes(cairn::tier where) const {
     std::size_t sum = 0;
     for (auto const& [slot, one] : slots) sum += one.bytes.size() * sizeof(double);
-    return where == cairn::tier::disk ? sum : 0;
+    return where == cairn::tier::disk ? sum : where == cairn::tier::memory ? tables : 0;
   }
+  std::size_t tables = 0;  // in memory, besides states
 };
 
 }  // namespace
@@ -364,15 +365,21 @@ TEST_CASE("a store is told after every reverse, for every form of adjoint", "[st
 }
 
 TEST_CASE("observers see what a store holds on each tier", "[store]") {
-  attentive store;
-  std::size_t on_disk = 0, in_memory = 0;
-  (void)cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::revolve{60, 5}, pendulum::seed,
-                        pendulum::one_step{}, store, [&](cairn::event const& e) {
-                          on_disk = std::max(on_disk, e.bytes_held(cairn::tier::disk));
-                          in_memory = std::max(in_memory, e.bytes_held(cairn::tier::memory));
-                          CHECK(e.bytes_held() == e.bytes_held(cairn::tier::memory));
-                        });
-  CHECK(on_disk == 5 * 2 * sizeof(double));
-  CHECK(in_memory >= cairn::bytes_of(pendulum::start()));
-  CHECK(in_memory <= 2 * cairn::bytes_of(pendulum::start()));
+  auto const check = [](std::size_t tables, auto const&... options) {
+    attentive store;
+    store.tables = tables;
+    std::size_t on_disk = 0, in_memory = 0;
+    (void)cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::revolve{60, 5}, pendulum::seed,
+                          pendulum::one_step{}, store, options..., [&](cairn::event const& e) {
+                            on_disk = std::max(on_disk, e.bytes_held(cairn::tier::disk));
+                            in_memory = std::max(in_memory, e.bytes_held(cairn::tier::memory));
+                            CHECK(e.bytes_held() == e.bytes_held(cairn::tier::memory));
+                          });
+    CHECK(on_disk == 5 * 2 * sizeof(double));
+    CHECK(in_memory >= cairn::bytes_of(pendulum::start()) + tables);
+    CHECK(in_memory <= 2 * cairn::bytes_of(pendulum::start()) + tables);
+  };
+  check(0);
+  check(1000);
+  check(1000, cairn::sweep_options{cairn::replay_check::every_step});
 }

@@ -37,9 +37,11 @@ totals sweep(cairn::any_schedule const& plan, toys::failing_disk& store) {
   toys::failing_disk::disk& on = store.on;
   pendulum::step_calls = 0;
   totals const before{0, on.saves, on.loads};
+  auto work = cairn::workspace_for<pendulum::state>(plan, store);
   auto const found =
-      cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::leaf{}, store);
+      cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::leaf{}, work);
   CHECK(found == pendulum::stored{plan.steps()}.gradient);
+  CHECK(work.step_calls() == cairn::wide(pendulum::step_calls));
   return {pendulum::step_calls, on.saves - before.saves, on.loads - before.loads};
 }
 
@@ -213,6 +215,7 @@ void stop_everywhere(cairn::any_schedule const& plan, bool new_process) {
       CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, adjoint, used, rest) ==
             expected);
     else CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, noted, adjoint, used, rest) == expected);
+    CHECK(used.step_calls() == cairn::wide(pendulum::step_calls));
     CHECK(pendulum::step_calls <= whole.now.calls - spent.calls + gap);
     CHECK(rest.now.saves <= whole.now.saves - spent.saves);
     CHECK(rest.now.loads <= whole.now.loads - spent.loads);
@@ -234,6 +237,31 @@ TEST_CASE("where another slot on disk works, a sweep obeys its plan to the end",
     return std::vector{seen.now.calls, seen.now.saves, seen.now.loads};
   };
   for (cairn::slot_index const bad : {3, 4, 5}) CHECK(obeyed(bad) == obeyed(cairn::no_slot));
+}
+
+TEST_CASE("an observer hears the end of every action, also of a save or a load whose slot cannot be written",
+          "[store]") {
+  cairn::any_schedule const plan = cairn::multistage{60, 3, 4};
+  int not_again = 0;
+  for (long writes = 0; writes <= 4; ++writes)
+    for (long lost = 0; lost < 12; ++lost) {
+      toys::failing_disk::disk on;
+      on.writes_left = writes;
+      toys::failing_disk store{on};
+      store.lose_at = lost;
+      cairn::action begun{};
+      long under_way = 0;
+      auto const hears = [&](cairn::event const& e) {
+        under_way += e.moment() == cairn::moment::before ? 1 : -1;
+        if (e.moment() == cairn::moment::before) begun = e.what();
+        else if (begun != e.what() || under_way != 0) FAIL("another action ends");
+      };
+      CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::leaf{}, store,
+                            hears) == pendulum::stored{60}.gradient);
+      CHECK(under_way == 0);
+      not_again += writes == 4 && !on.failed.empty();
+    }
+  CHECK(not_again > 0);  // each slot was written once, and one could not be written again after a loss
 }
 
 TEST_CASE("what is thrown after a lost state was made again is reported with its own step", "[store]") {

@@ -59,6 +59,46 @@ struct serialising {
   step_index at(slot_index slot) const { return slots.count(slot) ? slots.at(slot).at : -1; }
 };
 
+/// As `serialising`, for a run that is kept and goes on in another process, which is played by a second run over the
+/// same store: has the final state, and how far the reverse was, once that has begun.
+struct carried_on : serialising {
+  static constexpr bool may_lose = true;
+  bool final_is_whole = true, record_is_whole = true;
+  int finals = 0;                 // final states that were written
+  pendulum::numbers looked_at{};  // the initial state, when states of another process were about to be used
+  cairn::wide calls = 0;          // of the step, as told by the end of a reverse
+
+  void begin(cairn::sweep_shape const& shape) {
+    if (!shape.resumed) slots.clear();
+  }
+  void runs(auto const&) {}
+  void initial_is_in(frame_id) {}
+  bool goes_on() const { return !slots.empty(); }
+  void check_stretch(auto const& x0) { looked_at = x0.v; }
+  step_index turned_at() const { return open_ < 0 ? -1 : steps_; }
+  void keep_final(step_index n, auto const& x) { ++finals, steps_ = n, final_ = x.v; }
+  bool read_final(step_index, auto& into) {
+    if (final_is_whole) into.v = final_;
+    return final_is_whole;
+  }
+  void reverses_by(auto const&, auto*) { records_ = false; }
+  step_index take_up(step_index, pendulum::numbers& bar) {
+    records_ = true;
+    if (!std::exchange(record_is_whole, true)) return -1;
+    if (open_ >= 0) bar = bar_;
+    return open_;
+  }
+  void reversed(step_index open, pendulum::numbers const& bar) {
+    if (records_) open_ = open, bar_ = bar;
+  }
+  void ended(cairn::wide step_calls) { calls = step_calls, open_ = -1; }
+
+ private:
+  bool records_ = false;
+  step_index steps_ = -1, open_ = -1;
+  pendulum::numbers final_, bar_;
+};
+
 /// Serialises later: up to two saves are under way and own their frames until they complete.
 struct late {
   struct pending {

@@ -9,6 +9,7 @@
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/come_back.hpp>
+#include <cairn/run/detail/plans_inside.hpp>
 #include <cairn/run/detail/with_params.hpp>
 
 namespace cairn {
@@ -50,6 +51,8 @@ struct adjoint_of_each {
   void operator()(State const& x, State const& x1, Bars& bars, step_index const i) const {
     for (auto& bar : bars) pull_back(*adjoint, bar, x, x1, bar, i);
   }
+  template <class State, class Bars>
+  void check_plans() const { check_plans_inside<State, typename Bars::value_type>(*adjoint); }
   void ends_in(end_hash end) const
     requires takes_end_hash<Adjoint>
   {

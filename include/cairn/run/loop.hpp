@@ -94,7 +94,7 @@ class checkpointed_run {
     work_ = std::move(other.work_);
     here_ = std::move(other.here_);
     user_ = kept ? work_->users_.value : std::uint64_t(-1);
-    pass_ = (pass_ > other.pass_ ? pass_ : other.pass_) + 1;  // walks over either run end
+    ++pass_;  // walks over this run end
     fresh_ = other.fresh_;
     return *this;
   }

@@ -169,6 +169,11 @@ struct nested_step {
       copy_state(std::as_const(states).state(live), x);
     }
   }
+  /// Called by executors, once before each loop.
+  void begin(loop_begins loop) const {
+    if (__builtin_mul_overflow(loop.steps, steps, &loop.steps)) loop.steps = -1;
+    begin_loop(*inner, loop);
+  }
 };
 /// Its adjoint.
 template <class Plan, class Step, class Adjoint, class Options>

@@ -218,7 +218,7 @@ class replayed_states {
       bool numbers = false;
       if constexpr (numbered<stored_as<State>>)
         states_.look_at_object([&](auto const& x) {
-          visit_numbers(x, [&](auto const*, std::size_t count) { numbers = numbers || count > 0; });
+          visit_numbers(x, [&](auto const*, std::size_t count) { numbers |= count > 0; });
         });
       if (!numbers) refuse_equal_snapshots(i);
     }

@@ -64,7 +64,7 @@ void check_tiers([[maybe_unused]] char const* who, [[maybe_unused]] Plan const& 
     if (!leaves_memory(plan)) return;
     schedule_counts const counts = counts_where_known(plan);
     bool elsewhere = false;
-    for (std::size_t k = 1; k < tier_count; ++k) elsewhere = elsewhere || counts.tiers[k].peak > 0;
+    for (std::size_t k = 1; k < tier_count; ++k) elsewhere |= counts.tiers[k].peak > 0;
     if (!elsewhere) return;
     std::size_t bytes = 0;
     if constexpr ((sized_state<State> && ...)) ((bytes = bytes_of(x0)), ...);
@@ -177,7 +177,6 @@ class sweep {
       check_initial_state(given);
     }
     sweep_setup setup = setup_for(plan, form);
-    constexpr bool mends = states_type::makes_again;
     // The initial state of an object is kept, even if the store keeps no frames.
     if (saved_state<State> && !keeps_frames<store_type> && !may_lose<store_type>) ++setup.working;
     setup.shape = shape(x0, at.steps >= 0);
@@ -191,7 +190,7 @@ class sweep {
     if constexpr (outliving_store<store_type>)
       if (noted == 0 && given != 0) check_stored_initial_state(given);
     notes_stop_ = true;
-    if (is_open_plan<Plan> ? !at.turned : mends)
+    if (is_open_plan<Plan> ? !at.turned : states_type::makes_again)
       if (goes_on_in(plan, at)) return;
     slot_index const shared = !at.turned ? slot_of_initial(plan, form) : no_slot;
     replan([&](slot_index slot) { return slot == shared ? unusable_slot : states().state_in(slot); },
@@ -206,9 +205,7 @@ class sweep {
     if (!states().read_final(steps)) return false;
     if (work_.on_rest_) work_.walk_ = plan.walk();  // not used
     status().turned_at = live_wanted_ >= 0 ? live_wanted_ : steps > 0 ? steps - 1 : 0;
-    work_.before_turn_is_missing_ = true;
-    live_wanted_ = -1;
-    return true;
+    return work_.before_turn_is_missing_ = true;
   }
   /// Makes the state before the turn, if that is still missing.
   template <class Step>
@@ -219,7 +216,6 @@ class sweep {
   /// At the turn of a kept run: another process has reversed all steps but [0, open).
   template <class Step>
   void skip_to(step_index open, Step& step) {
-    work_.before_turn_is_missing_ = false;
     status().open = open;
     if constexpr (checked) ledger().reversed(open);
     table<stored_state> expected(entries_for(work_.slots_));

@@ -327,7 +327,9 @@ class sweep_memory {
         held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, held_[std::size_t(slot)].where};
     for (auto& held : held_) held.checkpoint = held.at > 0 && is_checkpoint(held.at);
     for (auto const& held : held_)
-      if (held.at >= 0) anchors_[anchor_count_++] = {held.at, held.slot, frame_of(held), held.where, held.checkpoint};
+      if (held.at != -1)  // what the plan expects there and lacks is made by `rewind`
+        anchors_[anchor_count_++] = {held.at < 0 ? missing(held.at) : held.at, held.slot, frame_of(held), held.where,
+                                     held.checkpoint};
     sort_by_state(anchors_, anchor_count_);
     for (std::size_t k = 0; k < anchor_count_; ++k)
       if (anchors_[k].frame != no_frame) pool_.anchor(anchors_[k].frame);
