@@ -606,6 +606,16 @@ TEST_CASE("if floats are too coarse for differences, the resolution that they re
   CHECK(text.find("kink") == std::string::npos);
   CHECK(std::string{report_of(1e-1f).text()}.find("they are good to 1 relative only") != std::string::npos);
   CHECK(report_of(1e-4).passed());
+  // Of two such steps the first is named, with its own resolution, though the second is coarser.
+  auto const resolution_of = [](step_index n) {
+    auto const slope = [](step_index i) { return i == 0 ? 1e-4f : 1e-1f; };
+    auto const step = [=](float& x, step_index i) { x += slope(i) * std::sin(30 * x); };
+    auto const adjoint = [=](float x, float& bar, step_index i) { bar += bar * slope(i) * 30 * std::cos(30 * x); };
+    auto const undecided = cairn::check_adjoint(step, adjoint, 1.0f, n);
+    CHECK((undecided.fault == adjoint_fault::undecided && undecided.step == 0));
+    return undecided.resolution;
+  };
+  CHECK(resolution_of(2) == resolution_of(1));
 }
 
 TEST_CASE("a right adjoint of a chaotic loop is not called wrong, and a wrong one is") {
