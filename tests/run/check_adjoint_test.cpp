@@ -139,7 +139,8 @@ TEST_CASE("of a wrong adjoint the report says what it gives, and what it should 
   CHECK(report.number_by_adjoint == Approx(1.5 * report.number_by_differences));
   CHECK_THAT(report.text(), ContainsSubstring("; worst for number 1 of the state, where it should be "));
 
-  auto const alone = cairn::check_adjoint([](double& x) { x *= 0.5; }, [](double, double& bar) { bar *= 0.75; }, 1.0, 1);
+  auto const alone =
+      cairn::check_adjoint([](double& x) { x *= 0.5; }, [](double, double& bar) { bar *= 0.75; }, 1.0, 1);
   REQUIRE(alone.fault == adjoint_fault::wrong_adjoint);
   CHECK(alone.by_adjoint == Approx(1.5 * alone.by_differences));
   CHECK(alone.relative_error == Approx(1.0 / 3));
@@ -181,7 +182,8 @@ TEST_CASE("the line of text has the numbers of the report, and no words for what
   auto differs = of(adjoint_fault::step_not_deterministic, 7);
   differs.number = 3;
   CHECK_THAT(said(differs), ContainsSubstring("differ, first in number 3 of the state; a step must"));
-  CHECK_THAT(said(of(adjoint_fault::stale_next_state, 7)), ContainsSubstring("the result of step 7; a step (x, x1, i)"));
+  CHECK_THAT(said(of(adjoint_fault::stale_next_state, 7)),
+             ContainsSubstring("the result of step 7; a step (x, x1, i)"));
   CHECK_THAT(said(of(adjoint_fault::adjoint_not_linear, 7)), StartsWith("it: the adjoint of step 7 is not linear"));
   auto gradient = of(adjoint_fault::wrong_gradient);
   gradient.slope = 1.25;
@@ -206,13 +208,14 @@ TEST_CASE("the line of text has the numbers of the report, and no words for what
   right.steps = 9;
   right.steps_tested = 4;
   right.resolution = 3e-9;
-  CHECK(said(right) == "it: the adjoint agrees with the step: 4 of 9 steps tested, errors above 3e-09 would have shown");
+  CHECK(said(right) ==
+        "it: the adjoint agrees with the step: 4 of 9 steps tested, errors above 3e-09 would have shown");
   right.steps = right.steps_tested = 1;
   CHECK_THAT(said(right), ContainsSubstring("1 of 1 step tested,"));
   right.numbers = 20;
   right.undifferentiated = {{0, 1, -1, -1}, {2, 3, 1, 1}, {6, 2, 2, 3}};
-  CHECK_THAT(said(right), EndsWith("; undifferentiated: number 0, numbers 2 to 4 in member 1, numbers 6 to 7 in members "
-                                   "2 to 3 of 20 numbers"));
+  CHECK_THAT(said(right), EndsWith("; undifferentiated: number 0, numbers 2 to 4 in member 1, numbers 6 to 7 in "
+                                   "members 2 to 3 of 20 numbers"));
   right.undifferentiated.resize(4, {10, 1, -1, -1});
   CHECK_THAT(said(right), EndsWith(", number 10 of 20 numbers"));
   right.undifferentiated.resize(5, {12, 1, -1, -1});
@@ -229,8 +232,8 @@ TEST_CASE("numbers in the line of text read back as what they are, to six digits
     return std::strtod(text.c_str() + text.find("slope ") + 6, nullptr);
   };
   double const most = std::numeric_limits<double>::max(), least = std::numeric_limits<double>::min();
-  for (double const x : {1.0, -1.0, 1.5, 0.25, 9.99999, 9.999994, 9.9999996, 10.0, 99999.97, 123456.0, 1e5, 1e10, 0.999994,
-                         0.9999996, 0.1, 1.00001, 1.20003, 3.27e-9, 1e-10, 1.7e308, least, -2.5e-300}) {
+  for (double const x : {1.0, -1.0, 1.5, 0.25, 9.99999, 9.999994, 9.9999996, 10.0, 99999.97, 123456.0, 1e5, 1e10,
+                         0.999994, 0.9999996, 0.1, 1.00001, 1.20003, 3.27e-9, 1e-10, 1.7e308, least, -2.5e-300}) {
     CAPTURE(x);
     CHECK(std::abs(read_back(x) - x) <= 5.01e-6 * std::abs(x));
   }
@@ -476,6 +479,13 @@ TEST_CASE("what a step throws passes through, and its calls are counted") {
   auto const report = cairn::check_adjoint(counts, adjoint, start, 100);
   CHECK(report.passed());
   CHECK(cairn::wide(calls) == cairn::wide(report.step_calls) + 2 * cairn::estimate(cairn::uniform{100}).step_calls);
+
+  calls = 0;
+  auto elsewhere = [&](doubles const& x, doubles& x1, step_index i) { ++calls, x1 = next(x, i); };
+  auto with_next = [&](doubles const& x, doubles const&, doubles& bar, step_index i) { bar = pulled(x, bar, i); };
+  auto const between = cairn::check_adjoint(elsewhere, with_next, start, 9);
+  CHECK(between.passed());
+  CHECK(cairn::wide(calls) == cairn::wide(between.step_calls) + 2 * cairn::estimate(cairn::uniform{9}).step_calls);
 }
 
 namespace {
