@@ -382,6 +382,22 @@ TEST_CASE("numbers that are not finite are named with their step") {
   auto const back = cairn::check_adjoint([](double&) {}, lost, 1.0, 5);
   CHECK(back.fault == adjoint_fault::not_finite);
   CHECK(back.step == 1);
+  auto tangent = [](double, double& dx, step_index i) { dx = i == 1 ? std::nan("") : dx; };
+  auto const along = cairn::check_adjoint(cairn::with_tangent{[](double&) {}, tangent}, adjoint, 1.0, 5);
+  CHECK(along.fault == adjoint_fault::not_finite);
+  CHECK(along.step == 1);
+}
+
+TEST_CASE("a step that is defined near the state only is tested there, or undecided if that is too near") {
+  auto const report_of = [](int exponent) {
+    auto step = [=](double& x) {
+      x = std::abs(x - 1) <= std::ldexp(1, exponent) ? 0.5 * x : std::numeric_limits<double>::infinity();
+    };
+    return cairn::check_adjoint(step, [](double, double& bar) { bar *= 0.5; }, 1.0, 1, {.whole = false});
+  };
+  CHECK(report_of(-12).passed());
+  CHECK(report_of(-20).fault == adjoint_fault::undecided);
+  CHECK(report_of(-20).resolution == 1);
 }
 
 TEST_CASE("a step too rough for differences is said to be undecided, and a tangent decides it") {
@@ -741,6 +757,8 @@ TEST_CASE("the member that an adjoint belongs to may stand anywhere, also in a m
   CHECK(report.passed());
   REQUIRE(report.undifferentiated.size() == 1);
   CHECK(report.undifferentiated[0].size == 2);
+  auto never = [](outer const&) -> doubles { throw std::logic_error{"a loop of no step has no adjoint"}; };
+  CHECK(cairn::check_adjoint(step, adjoint, outer{}, 0, never).passed());
 }
 
 TEST_CASE("where constants are named, an adjoint of the state's type is differentiated by all other numbers") {
@@ -800,6 +818,7 @@ TEST_CASE("a constant may be of any type") {
    public:
     opaque() {}
     [[nodiscard]] double value() const { return value_; }
+    void add(double more) { value_ += more; }
 
    private:
     double value_ = 1.5;
@@ -815,6 +834,9 @@ TEST_CASE("a constant may be of any type") {
   CHECK(report.passed());
   auto one = [](state const& x, double& bar) { bar *= x.table.value() * std::cos(x.table.value() * x.u); };
   CHECK(cairn::check_adjoint(step, one, state{}, 10, 1.0).passed());
+  // No derivative goes through it, even if the step changes it by one that is differentiated.
+  auto changes = [&](state& x) { step(x), x.table.add(0.1 * x.u); };
+  CHECK(cairn::check_adjoint(changes, one, state{}, 10, 1.0).passed());
 }
 
 TEST_CASE("a step that shows what x1 held before is named, with the first number") {
