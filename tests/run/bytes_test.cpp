@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The predicted peak is the counted peak, to the byte.
-#include <algorithm>
 #include <cairn/cairn.hpp>
 #include <cairn/run/dry_run.hpp>
 #include "support/catch.hpp"
@@ -109,8 +108,9 @@ TEMPLATE_TEST_CASE(
   }
 }
 
-TEST_CASE("the predicted and the rehearsed peak are the counted one, of one plan in every form") {
+TEST_CASE("the predicted and the rehearsed peak are the counted one, of a plan, and of one of no step, in every form") {
   check_forms<bytes, bytes>(cairn::revolve{13, 3});
+  check_forms<bytes, bytes>(cairn::revolve{0, 1});
 }
 
 TEST_CASE("a kept run takes what is predicted for it, also when it is reversed twice") {
@@ -136,76 +136,88 @@ TEST_CASE("a kept run takes what is predicted for it, also when it is reversed t
   }
 }
 
-TEST_CASE("states that grow or shrink during the loop take what the rehearsal says", "[long]") {
-  for (int const direction : {0, 1, 2}) {
-    auto const size = [&](step_index i) {
-      return std::size_t(direction == 0 ? 1000 + 37 * i : direction == 1 ? 9000 - 37 * i : 500 + 211 * (i * 7919 % 13));
-    };
-    auto const by_value = [&](bytes const&, step_index i) { return bytes(size(i + 1)); };
-    auto const adjoint = [](bytes const&, char&, step_index) {};
-    auto const with_next = [](bytes const&, bytes const&, char&, step_index) {};
-    bytes const x0(size(0));
-    auto const bytes_at = [&](step_index i) { return sizeof(bytes) + size(i); };
-    auto const check_plan = [&](auto const& plan) {
-      cairn::sweep_sizes const rest{.state_inline = sizeof(bytes), .adjoint = 1};
-      {
-        heap::mark const mark;
-        (void)cairn::gradient(by_value, x0, plan, char{1}, adjoint);
-        auto const counted = mark.rise() + 1;
-        CHECK(counted == std::size_t(cairn::dry_run(
-                             plan, bytes_at, {cairn::step_form::by_value, cairn::adjoint_form::one_step}, rest)));
-      }
+TEST_CASE("what a report predicts holds: to the byte for one step, and without a second adjoint for none") {
+  bytes const x0(16 * 1024), seed(16 * 1024);
+  auto const in_place = [](bytes&, step_index) {};
+  auto const predicted = [&](step_index n, std::size_t bars, auto adjoint) {
+    cairn::revolve const plan{n, 3};
+    cairn::sweep_report report;
+    heap::mark const mark;
+    (void)cairn::gradient(in_place, x0, plan, seed, adjoint, report);
+    auto const counted = mark.rise() + cairn::bytes_of(x0) + bars * sizeof(bytes);
+    CAPTURE(n, bars);
+    CHECK(counted <= std::size_t(report.predicted_bytes));
+    if (n == 1) CHECK(counted == std::size_t(report.predicted_bytes));
+    return std::size_t(report.predicted_bytes);
+  };
+  auto const one_step = [](bytes const&, bytes&, step_index) {};
+  auto const by_value = [](bytes const&, bytes const& bar, step_index) { return bar; };
+  for (step_index const n : {1, 13})
+    CHECK(predicted(n, 2, by_value) == predicted(n, 1, one_step) + cairn::bytes_of(seed));
+  CHECK(predicted(0, 1, by_value) == predicted(0, 1, one_step));
+}
+
+namespace {
+
+/// States of other sizes at every step: growing, shrinking, or up and down.
+struct changing {
+  int direction;
+  [[nodiscard]] std::size_t size(step_index i) const {
+    return std::size_t(direction == 0 ? 1000 + 37 * i : direction == 1 ? 9000 - 37 * i : 500 + 211 * (i * 7919 % 13));
+  }
+  std::size_t operator()(step_index i) const { return sizeof(bytes) + size(i); }
+};
+
+/// Counts sweeps over such states, with a replay check and without: in all forms, of steps that hold no two states
+/// besides those of the sweep.
+template <class Plan>
+void check_changing(Plan const& plan, int direction) {
+  changing const sizes{direction};
+  bytes const x0(sizes.size(0));
+  cairn::sweep_sizes const rest{.state_inline = sizeof(bytes), .adjoint = 1};
+  auto const by_value = [=](bytes const&, step_index i) { return bytes(sizes.size(i + 1)); };
+  auto const in_place = [=](bytes& x, step_index i) { x = bytes{}, x = bytes(sizes.size(i + 1)); };
+  auto const out_of_place = [=](bytes const&, bytes& x1, step_index i) { x1 = bytes{}, x1 = bytes(sizes.size(i + 1)); };
+  auto const one_step = [](bytes const&, char&, step_index) {};
+  auto const with_next = [](bytes const&, bytes const&, char&, step_index) {};
+  auto const check_form = [&](auto step, cairn::step_form form, auto back, cairn::adjoint_form back_form) {
+    for (auto const mode :
+         {cairn::replay_check::off, cairn::replay_check::checkpoints, cairn::replay_check::every_step}) {
+      CAPTURE(direction, plan.steps(), int(mode), int(form), int(back_form));
+      auto const told = cairn::dry_run(plan, sizes, {form, back_form}, rest, cairn::sweep_options{mode});
       heap::mark const mark;
-      (void)cairn::gradient(by_value, x0, plan, char{1}, with_next);
+      (void)cairn::gradient(step, x0, plan, char{1}, back, cairn::sweep_options{mode});
       auto const counted = mark.rise() + 1;
-      CHECK(counted == std::size_t(cairn::dry_run(plan, bytes_at,
-                                                  {cairn::step_form::by_value, cairn::adjoint_form::with_next}, rest)));
+      CHECK(counted == std::size_t(told));
+      if (mode != cairn::replay_check::off) continue;
       cairn::wide largest = 0;
-      for (step_index i = 0; i <= 200; ++i) largest = largest < bytes_at(i) ? bytes_at(i) : largest;
+      for (step_index i = 0; i <= plan.steps(); ++i) largest = largest < sizes(i) ? sizes(i) : largest;
       cairn::workload const work{.state_bytes = largest,
                                  .state_inline_bytes = sizeof(bytes),
                                  .initial_bytes = 0,
                                  .adjoint_bytes = 1,
-                                 .form = {cairn::step_form::by_value, cairn::adjoint_form::with_next}};
+                                 .form = {form, back_form}};
       CHECK(counted <= cairn::estimate(plan, work).peak_bytes);
-    };
-    // With a replay check: its table, and x1 of a step that writes into it, which is made from x at first.
-    auto const out_of_place = [&](bytes const&, bytes& x1, step_index i) {
-      bytes next(size(i + 1));
-      x1.swap(next);
-    };
-    auto const in_place = [&](bytes& x, step_index i) {
-      bytes next(size(i + 1));
-      x.swap(next);
-    };
-    auto const check_replayed = [&](auto const& plan) {
-      cairn::sweep_sizes const rest{.state_inline = sizeof(bytes), .adjoint = 1};
-      for (auto const mode : {cairn::replay_check::checkpoints, cairn::replay_check::every_step}) {
-        auto const check_form = [&](auto step, cairn::step_form form, auto back, cairn::adjoint_form back_form) {
-          CAPTURE(direction, int(mode), int(form), int(back_form));
-          auto const told = cairn::dry_run(plan, bytes_at, {form, back_form}, rest, cairn::sweep_options{mode});
-          heap::mark const mark;
-          (void)cairn::gradient(step, x0, plan, char{1}, back, cairn::sweep_options{mode});
-          auto const counted = mark.rise() + 1;
-          auto const largest = std::max({size(0), size(200), std::size_t{9000}});
-          if (form == cairn::step_form::by_value) CHECK(counted == std::size_t(told));
-          else
-            CHECK((std::size_t(told) <= counted &&
-                   counted <= std::size_t(told) + largest));  // what the step itself needs for a moment
-        };
-        check_form(by_value, cairn::step_form::by_value, adjoint, cairn::adjoint_form::one_step);
-        check_form(by_value, cairn::step_form::by_value, with_next, cairn::adjoint_form::with_next);
-        check_form(out_of_place, cairn::step_form::out_of_place, adjoint, cairn::adjoint_form::one_step);
-        check_form(in_place, cairn::step_form::in_place, adjoint, cairn::adjoint_form::one_step);
-      }
-    };
-    auto const check_both = [&](auto const& plan) {
-      check_plan(plan);
-      check_replayed(plan);
-    };
-    check_both(cairn::revolve{200, 1});
-    check_both(cairn::revolve{200, 9});
-    check_both(cairn::uniform{200});
-    check_both(cairn::store_all(200));
+    }
+  };
+  check_form(by_value, cairn::step_form::by_value, one_step, cairn::adjoint_form::one_step);
+  check_form(by_value, cairn::step_form::by_value, with_next, cairn::adjoint_form::with_next);
+  check_form(out_of_place, cairn::step_form::out_of_place, one_step, cairn::adjoint_form::one_step);
+  check_form(in_place, cairn::step_form::in_place, one_step, cairn::adjoint_form::one_step);
+}
+
+}  // namespace
+
+TEST_CASE("states that grow or shrink take what the rehearsal says, in every form of step") {
+  for (int const direction : {0, 1, 2})
+    for (step_index const n : {0, 1, 40}) check_changing(cairn::revolve{n, 3}, direction);
+}
+
+TEST_CASE("so they do in long loops, by all kinds of plans", "[long]") {
+  for (int const direction : {0, 1, 2}) {
+    check_changing(cairn::revolve{200, 1}, direction);
+    check_changing(cairn::revolve{200, 9}, direction);
+    check_changing(cairn::uniform{200}, direction);
+    check_changing(cairn::store_all(200), direction);
   }
 }

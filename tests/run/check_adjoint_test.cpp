@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <complex>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <random>
@@ -15,6 +17,9 @@
 
 using cairn::adjoint_fault;
 using cairn::step_index;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
+using Catch::Matchers::StartsWith;
 using doubles = std::vector<double>;
 
 namespace {
@@ -115,6 +120,127 @@ TEST_CASE("the first wrong step and the wrong number are named, and how wrong th
   CHECK(report.relative_error <= std::abs(wrong) + report.resolution);
   CHECK(report.relative_error > std::abs(wrong) * 1e-3);
   CHECK(std::string(report.text()).find("step " + std::to_string(at)) != std::string::npos);
+}
+
+TEST_CASE("of a wrong adjoint the report says what it gives, and what it should give") {
+  doubles given;
+  auto step = [](doubles& x) { x = {2 * x[0], 0.5 * x[1]}; };
+  auto adjoint = [&](doubles const&, doubles& bar, step_index i) {
+    bar = {2 * bar[0], (i == 3 ? 0.75 : 0.5) * bar[1]};
+    if (i == 3) given.push_back(bar[1]);
+  };
+  auto const report = cairn::check_adjoint(step, adjoint, doubles{1, 1}, 6);
+  INFO(report.text());
+  REQUIRE(report.fault == adjoint_fault::wrong_adjoint);
+  CHECK(report.steps == 6);
+  CHECK(report.steps_tested == 4);
+  CHECK(report.number == 1);
+  CHECK(std::find(given.begin(), given.end(), report.number_by_adjoint) != given.end());
+  CHECK(report.number_by_adjoint == Approx(1.5 * report.number_by_differences));
+  CHECK_THAT(report.text(), ContainsSubstring("; worst for number 1 of the state, where it should be "));
+
+  auto const alone =
+      cairn::check_adjoint([](double& x) { x *= 0.5; }, [](double, double& bar) { bar *= 0.75; }, 1.0, 1);
+  REQUIRE(alone.fault == adjoint_fault::wrong_adjoint);
+  CHECK(alone.by_adjoint == Approx(1.5 * alone.by_differences));
+  CHECK(alone.relative_error == Approx(1.0 / 3));
+  CHECK(alone.digits == 53);
+}
+
+TEST_CASE("the line of text has the numbers of the report, and no words for what is not known") {
+  auto const said = [](cairn::adjoint_report report) {
+    report.put_in_words("it");
+    return report.text();
+  };
+  cairn::adjoint_report wrong;
+  wrong.fault = adjoint_fault::wrong_adjoint;
+  wrong.step = 4;
+  wrong.relative_error = 0.25;
+  wrong.by_differences = 1.5;
+  wrong.by_adjoint = -2;
+  CHECK(said(wrong) == "it: the adjoint of step 4 is wrong by 2.5e-01 relative: the step's derivative gives 1.5, the "
+                       "adjoint -2");
+  wrong.number = 2;
+  wrong.number_by_differences = 3;
+  wrong.number_by_adjoint = 5.5;
+  CHECK_THAT(said(wrong), EndsWith("; worst for number 2 of the state, where it should be 3 and is 5.5"));
+  wrong.member = 1;
+  CHECK_THAT(said(wrong), EndsWith("; worst for number 2 of the state, in member 1, where it should be 3 and is 5.5"));
+  wrong.left_alone = true;
+  CHECK_THAT(said(wrong), ContainsSubstring("and is 5.5; the adjoint leaves that number alone: name a constant"));
+
+  auto const of = [&](adjoint_fault fault, step_index step = -1) {
+    cairn::adjoint_report report;
+    report.fault = fault;
+    report.step = step;
+    return report;
+  };
+  CHECK(said(of(adjoint_fault::not_finite)) == "it: a number is infinite or NaN");
+  CHECK(said(of(adjoint_fault::not_finite, 7)) == "it: a number is infinite or NaN at step 7");
+  CHECK_THAT(said(of(adjoint_fault::step_not_deterministic, 7)),
+             StartsWith("it: two runs of step 7 from the same state differ; a step must"));
+  auto differs = of(adjoint_fault::step_not_deterministic, 7);
+  differs.number = 3;
+  CHECK_THAT(said(differs), ContainsSubstring("differ, first in number 3 of the state; a step must"));
+  CHECK_THAT(said(of(adjoint_fault::stale_next_state, 7)),
+             ContainsSubstring("the result of step 7; a step (x, x1, i)"));
+  CHECK_THAT(said(of(adjoint_fault::adjoint_not_linear, 7)), StartsWith("it: the adjoint of step 7 is not linear"));
+  auto gradient = of(adjoint_fault::wrong_gradient);
+  gradient.slope = 1.25;
+  CHECK(said(gradient) == "it: the gradient is wrong: the Taylor remainder falls with slope 1.25, where 2 is right");
+  gradient.steps_tested = 3;
+  CHECK_THAT(said(gradient), ContainsSubstring("; the tested steps are right by themselves"));
+  auto rough = of(adjoint_fault::undecided, 7);
+  rough.resolution = 0.5;
+  rough.digits = 53;
+  CHECK(said(rough) == "it: differences cannot decide about step 7: they are good to 5e-01 relative only; check at "
+                       "another state, or give the tangent");
+
+  cairn::adjoint_report right;
+  CHECK(said(right) == "it: no steps, nothing to check");
+  right.slope = 2;
+  CHECK(said(right) == "it: the gradient agrees with the objective; slope of the Taylor remainder 2");
+  right.slope = 0;
+  right.linear = true;
+  CHECK(said(right) ==
+        "it: the gradient agrees with the objective; the Taylor remainder of the whole is nothing but rounding");
+  right.linear = false;
+  right.steps = 9;
+  right.steps_tested = 4;
+  right.resolution = 3e-9;
+  CHECK(said(right) ==
+        "it: the adjoint agrees with the step: 4 of 9 steps tested, errors above 3e-09 would have shown");
+  right.steps = right.steps_tested = 1;
+  CHECK_THAT(said(right), ContainsSubstring("1 of 1 step tested,"));
+  right.numbers = 20;
+  right.undifferentiated = {{0, 1, -1, -1}, {2, 3, 1, 1}, {6, 2, 2, 3}};
+  CHECK_THAT(said(right), EndsWith("; undifferentiated: number 0, numbers 2 to 4 in member 1, numbers 6 to 7 in "
+                                   "members 2 to 3 of 20 numbers"));
+  right.undifferentiated.resize(4, {10, 1, -1, -1});
+  CHECK_THAT(said(right), EndsWith(", number 10 of 20 numbers"));
+  right.undifferentiated.resize(5, {12, 1, -1, -1});
+  CHECK_THAT(said(right), EndsWith(", number 10, and more of 20 numbers"));
+}
+
+TEST_CASE("numbers in the line of text read back as what they are, to six digits") {
+  auto const read_back = [](double x) {
+    cairn::adjoint_report report;
+    report.fault = adjoint_fault::wrong_gradient;
+    report.slope = x;
+    report.put_in_words("it");
+    std::string const text = report.text();
+    return std::strtod(text.c_str() + text.find("slope ") + 6, nullptr);
+  };
+  double const most = std::numeric_limits<double>::max(), least = std::numeric_limits<double>::min();
+  for (double const x : {1.0, -1.0, 1.5, 0.25, 9.99999, 9.999994, 9.9999996, 10.0, 99999.97, 123456.0, 1e5, 1e10,
+                         0.999994, 0.9999996, 0.1, 1.00001, 1.20003, 3.27e-9, 1e-10, 1.7e308, least, -2.5e-300}) {
+    CAPTURE(x);
+    CHECK(std::abs(read_back(x) - x) <= 5.01e-6 * std::abs(x));
+  }
+  CHECK(read_back(0) == 0);
+  CHECK(read_back(most * 2) == std::numeric_limits<double>::infinity());
+  CHECK(read_back(-most * 2) == -std::numeric_limits<double>::infinity());
+  CHECK(std::isnan(read_back(std::nan(""))));
 }
 
 TEST_CASE("steps that were not tested are caught by the whole gradient") {
@@ -256,6 +382,22 @@ TEST_CASE("numbers that are not finite are named with their step") {
   auto const back = cairn::check_adjoint([](double&) {}, lost, 1.0, 5);
   CHECK(back.fault == adjoint_fault::not_finite);
   CHECK(back.step == 1);
+  auto tangent = [](double, double& dx, step_index i) { dx = i == 1 ? std::nan("") : dx; };
+  auto const along = cairn::check_adjoint(cairn::with_tangent{[](double&) {}, tangent}, adjoint, 1.0, 5);
+  CHECK(along.fault == adjoint_fault::not_finite);
+  CHECK(along.step == 1);
+}
+
+TEST_CASE("a step that is defined near the state only is tested there, or undecided if that is too near") {
+  auto const report_of = [](int exponent) {
+    auto step = [=](double& x) {
+      x = std::abs(x - 1) <= std::ldexp(1, exponent) ? 0.5 * x : std::numeric_limits<double>::infinity();
+    };
+    return cairn::check_adjoint(step, [](double, double& bar) { bar *= 0.5; }, 1.0, 1, {.whole = false});
+  };
+  CHECK(report_of(-12).passed());
+  CHECK(report_of(-20).fault == adjoint_fault::undecided);
+  CHECK(report_of(-20).resolution == 1);
 }
 
 TEST_CASE("a step too rough for differences is said to be undecided, and a tangent decides it") {
@@ -353,6 +495,13 @@ TEST_CASE("what a step throws passes through, and its calls are counted") {
   auto const report = cairn::check_adjoint(counts, adjoint, start, 100);
   CHECK(report.passed());
   CHECK(cairn::wide(calls) == cairn::wide(report.step_calls) + 2 * cairn::estimate(cairn::uniform{100}).step_calls);
+
+  calls = 0;
+  auto elsewhere = [&](doubles const& x, doubles& x1, step_index i) { ++calls, x1 = next(x, i); };
+  auto with_next = [&](doubles const& x, doubles const&, doubles& bar, step_index i) { bar = pulled(x, bar, i); };
+  auto const between = cairn::check_adjoint(elsewhere, with_next, start, 9);
+  CHECK(between.passed());
+  CHECK(cairn::wide(calls) == cairn::wide(between.step_calls) + 2 * cairn::estimate(cairn::uniform{9}).step_calls);
 }
 
 namespace {
@@ -483,6 +632,16 @@ TEST_CASE("if floats are too coarse for differences, the resolution that they re
   CHECK(text.find("kink") == std::string::npos);
   CHECK(std::string{report_of(1e-1f).text()}.find("they are good to 1 relative only") != std::string::npos);
   CHECK(report_of(1e-4).passed());
+  // Of two such steps the first is named, with its own resolution, though the second is coarser.
+  auto const resolution_of = [](step_index n) {
+    auto const slope = [](step_index i) { return i == 0 ? 1e-4f : 1e-1f; };
+    auto const step = [=](float& x, step_index i) { x += slope(i) * std::sin(30 * x); };
+    auto const adjoint = [=](float x, float& bar, step_index i) { bar += bar * slope(i) * 30 * std::cos(30 * x); };
+    auto const undecided = cairn::check_adjoint(step, adjoint, 1.0f, n);
+    CHECK((undecided.fault == adjoint_fault::undecided && undecided.step == 0));
+    return undecided.resolution;
+  };
+  CHECK(resolution_of(2) == resolution_of(1));
 }
 
 TEST_CASE("a right adjoint of a chaotic loop is not called wrong, and a wrong one is") {
@@ -598,6 +757,8 @@ TEST_CASE("the member that an adjoint belongs to may stand anywhere, also in a m
   CHECK(report.passed());
   REQUIRE(report.undifferentiated.size() == 1);
   CHECK(report.undifferentiated[0].size == 2);
+  auto never = [](outer const&) -> doubles { throw std::logic_error{"a loop of no step has no adjoint"}; };
+  CHECK(cairn::check_adjoint(step, adjoint, outer{}, 0, never).passed());
 }
 
 TEST_CASE("where constants are named, an adjoint of the state's type is differentiated by all other numbers") {
@@ -657,6 +818,7 @@ TEST_CASE("a constant may be of any type") {
    public:
     opaque() {}
     [[nodiscard]] double value() const { return value_; }
+    void add(double more) { value_ += more; }
 
    private:
     double value_ = 1.5;
@@ -672,6 +834,9 @@ TEST_CASE("a constant may be of any type") {
   CHECK(report.passed());
   auto one = [](state const& x, double& bar) { bar *= x.table.value() * std::cos(x.table.value() * x.u); };
   CHECK(cairn::check_adjoint(step, one, state{}, 10, 1.0).passed());
+  // No derivative goes through it, even if the step changes it by one that is differentiated.
+  auto changes = [&](state& x) { step(x), x.table.add(0.1 * x.u); };
+  CHECK(cairn::check_adjoint(changes, one, state{}, 10, 1.0).passed());
 }
 
 TEST_CASE("a step that shows what x1 held before is named, with the first number") {
@@ -747,6 +912,26 @@ TEST_CASE("check_gradient distinguishes a gradient from one that is wrong by lit
       cairn::check_gradient([](doubles const& p) { return 3 * p[0] - p[1]; }, doubles{1, 2}, doubles{3, -1});
   CHECK(linear.passed());
   CHECK(linear.linear);
+}
+
+TEST_CASE("where the objective jumps beside the point, the gradient is judged by the distances outside and inside") {
+  auto const jumps = [](double curve, double jump) {
+    return [=](double p) {
+      double const h = std::abs(p - 1);
+      return 2 * p + (h > std::ldexp(1, -19) ? curve * h * h + jump : 0);
+    };
+  };
+  auto const flat = jumps(0, std::ldexp(1, -24)), curved = jumps(64, std::ldexp(64, -27));
+  auto const of_flat = cairn::check_gradient(flat, 1.0, 2.0), of_curved = cairn::check_gradient(curved, 1.0, 2.0);
+  INFO(of_flat.text());
+  CHECK(of_flat.passed());
+  CHECK(of_flat.linear);
+  CHECK(of_flat.slope == 0);
+  INFO(of_curved.text());
+  CHECK(of_curved.passed());
+  CHECK(of_curved.slope == Approx(2).margin(0.1));
+  CHECK(cairn::check_gradient(flat, 1.0, 2.001).fault == adjoint_fault::wrong_gradient);
+  CHECK(cairn::check_gradient(curved, 1.0, 2.001).fault == adjoint_fault::wrong_gradient);
 }
 
 TEST_CASE("the least number that a type has, also a subnormal one, is the error of its arithmetic", "[run][check]") {

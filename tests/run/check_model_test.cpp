@@ -92,6 +92,14 @@ TEST_CASE("a derivative of a term that sets instead of adding is found") {
   CHECK(cairn::check(cairn::model{step, back}, x0, p0, 20, cairn::at_end(square, sets_dp)).sets_at == 20);
 }
 
+TEST_CASE("a derivative of a term that is large and negative adds all the same, and is found if it sets") {
+  auto const falls = [](vec const& x) { return -1e4 * x[0]; };
+  auto const adds = [](vec const&, vec& bar, vec const&, vec&, step_index) { bar[0] += -1e4; };
+  auto const sets = [](vec const&, vec& bar, vec const&, vec&, step_index) { bar[0] = -1e4; };
+  CHECK(cairn::check(cairn::model{step, back}, x0, p0, 20, cairn::at_states({7, 20}, falls, adds)).passed());
+  CHECK(cairn::check(cairn::model{step, back}, x0, p0, 20, cairn::at_states({7, 20}, falls, sets)).sets_at == 7);
+}
+
 TEST_CASE("two models of one loop are compared") {
   auto const other = [](vec const& x, vec const& p, step_index i) {
     vec y = x;
@@ -107,5 +115,34 @@ TEST_CASE("two models of one loop are compared") {
   auto const found = cairn::check(cairn::model{step, back}, cairn::model{other, wrong}, x0, p0, 20, objective);
   CHECK(found.state == 0);
   CHECK(found.params > 1e-6);
+  CHECK_FALSE(found.passed());
+  // Twice the last state, so twice the objective at the end and its gradient.
+  auto const doubled = [](vec& x, vec const& p, step_index i) {
+    step(x, p, i);
+    if (i == 19) x[0] *= 2, x[1] *= 2;
+  };
+  auto const back_doubled = [](vec const& x, vec& bar, vec const& p, vec& dp, step_index i) {
+    if (i == 19) bar[0] *= 2, bar[1] *= 2;
+    back(x, bar, p, dp, i);
+  };
+  auto const sum = cairn::at_end([](vec const& x) { return x[0] + x[1]; },
+                                 [](vec const&, vec& bar) { bar[0] += 1, bar[1] += 1; });
+  auto const twice = cairn::check(cairn::model{step, back}, cairn::model{doubled, back_doubled}, x0, p0, 20, sum);
+  CHECK(twice.value == Approx(1));
+  CHECK(twice.state == Approx(1));
+  CHECK(twice.params == Approx(1));
+  CHECK_FALSE(twice.passed(0.99));
+  CHECK(twice.passed(1.01));
+}
+
+TEST_CASE("models are different if a number of one is NaN, whichever it is") {
+  std::size_t const lost = GENERATE(0u, 1u);
+  auto const loses = [&](vec const& x, vec& bar, vec const& p, vec& dp, step_index i) {
+    back(x, bar, p, dp, i);
+    if (i == 0) bar[lost] = std::nan("");
+  };
+  auto const found = cairn::check(cairn::model{step, back}, cairn::model{step, loses}, x0, p0, 20,
+                                  cairn::at_every(3, f, df));
+  CHECK(std::isnan(found.state));
   CHECK_FALSE(found.passed());
 }

@@ -117,6 +117,15 @@ TEST_CASE("check_plans finds what no type and no hash shows, and names two plans
   auto const forget = [&](double) { return seen.clear(), ++calls, 1.0; };
   auto const cleared = check_plans(again, 0.7, n, forget, [](double x, double& bar, step_index) { bar *= std::cos(x); });
   REQUIRE_FALSE(cleared.passed());
+  CHECK(cleared.plans == 1);
+  CHECK(std::string{cleared.text()}.find(
+            "cairn::check_plans: store_all and revolve with one slot differ, first in number 0: ") == 0);
+
+  double given = 0;
+  auto const counted = check_plans([](double&) {}, 0.7, n, [&](double) { return ++given; }, [](double, double&) {});
+  CHECK((counted.number == 0 && counted.first == 1 && counted.second == 2 && counted.plans == 0));
+  CHECK(std::string{counted.text()}.find(
+            "cairn::check_plans: two runs of store_all differ, first in number 0: 1 and 2; step, seed or") == 0);
 
   auto const lacking = report_of<keeps::no_speed>(), name = report_of<keeps::a_name>();
   CHECK_FALSE(lacking.passed());

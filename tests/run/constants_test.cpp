@@ -246,6 +246,48 @@ TEST_CASE("what the step changes, or makes of numbers that are differentiated, i
   is_accused([](grown& x) { x.u += 0.1 * x.p; }, [](grown const&, grown&) {}, grown{});
 }
 
+TEST_CASE("a constant is read by a step that only makes more numbers for it") {
+  struct grid {
+    double p = 1.1;
+    doubles u{0.4};
+    double c = 1.5;
+  };
+  auto step = [](grid& x) {
+    x.u[0] = std::sin(x.p * x.u[0]);
+    if (x.c != 1.5 && x.p == 1.1) x.u.push_back(0);
+  };
+  auto adjoint = [](grid const& x, grid& bar) { bar.u[0] *= x.p * std::cos(x.p * x.u[0]); };
+  auto const report = cairn::check_adjoint(step, adjoint, grid{}, 6);
+  INFO(report.text());
+  CHECK(report.passed());
+  CHECK(action_list(report.taken_as_constants) == numbers{0, 2});
+}
+
+TEST_CASE("no number of a state that grows is taken as a constant") {
+  struct grown_list {
+    doubles u{0.4};
+    double p = 1.1;
+  };
+  step_index const at = GENERATE(0, 3);
+  auto step = [&](grown_list& x, step_index i) {
+    double const next = std::sin(x.p * x.u.back());
+    if (i >= at) x.u.push_back(next);
+    else x.u.back() = next;
+  };
+  auto adjoint = [&](grown_list const& x, grown_list& bar, step_index i) {
+    double const d = bar.u.back() * x.p * std::cos(x.p * x.u.back());
+    if (i >= at) {
+      bar.u.pop_back();
+      bar.u.back() += d;
+    } else bar.u.back() = d;
+  };
+  auto const report = cairn::check_adjoint(step, adjoint, grown_list{}, 6);
+  INFO(report.text());
+  CHECK(report.fault == adjoint_fault::wrong_adjoint);
+  CHECK(report.step == 0);
+  CHECK(report.taken_as_constants.empty());
+}
+
 TEST_CASE("a part of an array that is left alone is not decided, the whole array is a constant") {
   struct rod {
     doubles u{1.0, 0.3, -0.4, 0.2, 2.0};  // its ends stand still

@@ -83,9 +83,58 @@ TEST_CASE("a probe measures tapes and calls of record", "[run][probe]") {
   CHECK(work.tape_bytes == field_bytes + sizeof(std::optional<field>) - sizeof(field));
   CHECK(work.tape_inline_bytes == sizeof(std::optional<field>));
   CHECK_FALSE(work.tapes_restart);
+  auto const none = probe<fake_clock>(in_place_step, start, 0, seed, recorded{record, reverse});
+  CHECK((none.tape_bytes == 0 && none.tape_inline_bytes == 0));
   CHECK(probe<fake_clock>(in_place_step, start, 1000, seed,
                           recorded{record, reverse, [](field const& kept) { return kept; }})
             .tapes_restart);
+}
+
+namespace {
+
+/// A state that is copied in time: in 3 ms into new memory, in 2 ms into old.
+struct slowly_copied {
+  long steps = 0;
+  slowly_copied() = default;
+  slowly_copied(slowly_copied const& from) : steps{from.steps} { fake_clock::pass(3); }
+  slowly_copied& operator=(slowly_copied const& from) {
+    fake_clock::pass(2);
+    steps = from.steps;
+    return *this;
+  }
+  [[nodiscard]] std::size_t bytes() const { return sizeof *this; }
+};
+/// A tape that stays where it was made.
+struct pinned {
+  pinned() = default;
+  pinned(pinned const&) = delete;
+  [[nodiscard]] std::size_t bytes() const { return sizeof *this; }
+};
+
+}  // namespace
+
+TEST_CASE("a probe measures copies: checkpoints of a step in place cost one, new memory costs more", "[run][probe]") {
+  auto const step = [](slowly_copied& x) { fake_clock::pass(7), ++x.steps; };
+  auto const reverse = [](slowly_copied const&, double&) { fake_clock::pass(11); };
+  auto const work = probe<fake_clock>(step, slowly_copied{}, 1000, 1.0, reverse, 1);
+  CHECK(work.tiers.memory.write_seconds == Approx(0.002));
+  CHECK(work.frame_seconds == Approx(0.001));
+  CHECK(work.tiers.memory.read_seconds == 0);
+  auto const elsewhere = [&](slowly_copied const&, slowly_copied& x1) { step(x1); };
+  auto const between = probe<fake_clock>(elsewhere, slowly_copied{}, 1000, 1.0, reverse, 1);
+  CHECK(between.tiers.memory.write_seconds == 0);
+  CHECK(between.frame_seconds == Approx(0.001));
+  CHECK(probe<fake_clock>(step, slowly_copied{}, 0, 1.0, reverse, 1).frame_seconds == 0);
+}
+
+TEST_CASE("the last of the states tried counts, too, if only a recording adjoint makes it", "[run][probe]") {
+  auto const step = [](field& x) { forward(x), x.push_back(1), x.shrink_to_fit(); };
+  auto const reverse = [](auto const&, double&) { fake_clock::pass(11); };
+  auto const movable = [&](field& x) { return step(x), x.size(); };
+  auto const fixed = [&](field& x) { return step(x), pinned{}; };
+  wide const largest = sizeof(field) + 104 * sizeof(double);
+  CHECK(probe<fake_clock>(step, start, 1000, 1.0, recorded{movable, reverse}, 4).state_bytes == largest);
+  CHECK(probe<fake_clock>(step, start, 1000, 1.0, recorded{fixed, reverse}, 4).state_bytes == largest);
 }
 
 TEST_CASE("a probe runs the first few steps only, and none of an empty loop", "[run][probe]") {
@@ -210,6 +259,89 @@ TEST_CASE("a clock that takes longer to be read than a step or an adjoint does n
   });
 }
 
+TEST_CASE("a short call is timed in five rounds of 1, 2, 4, ... calls, until they take 64 readings of the clock",
+          "[run][probe]") {
+  using clock = coarse_clock<1, 40>;
+  long calls = 0;
+  auto const step = [&](double& x) { ++calls, x *= 0.5, clock::instructions += of_step; };
+  auto const reverse = [](double, double& bar) { bar *= 0.5, clock::instructions += of_adjoint; };
+  (void)probe<clock>(step, 1.0, 1000, 1.0, reverse, 5);
+  long const most = 1024;  // 512 calls take 1536, and 64 readings 2560
+  CHECK(bool(wide(calls) == estimate(uniform{5}).step_calls + wide(5 * (1 + 5 * (2 * most - 1)))));
+}
+
+namespace {
+
+/// An object that counts its steps, with calls far shorter than a reading of the clock.
+struct short_object {
+  using clock = coarse_clock<1, 40>;
+  step_index at = 0;
+  long in_vain = 7;  // what it takes to restore the object if nothing has changed it
+  short_object() = default;
+  short_object(short_object const&) = delete;
+  [[nodiscard]] step_index save() const {
+    clock::instructions += 5;
+    return at;
+  }
+  void restore(step_index snapshot) {
+    clock::instructions += at == snapshot ? in_vain : 7;
+    at = snapshot;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("calls of an object far shorter than a reading of the clock have their times, each from its own state",
+          "[run][probe]") {
+  using clock = short_object::clock;
+  short_object x;
+  long calls = 0, wrong = 0;
+  auto const step = [&](short_object& s, step_index i) {
+    ++calls, wrong += s.at != i;
+    clock::instructions += of_step;
+    s.at = i + 1;
+  };
+  auto const reverse = [&](short_object& s, double& bar, step_index i) {
+    wrong += s.at != i || bar != 1;
+    clock::instructions += of_adjoint;
+    s.at = -1, bar = 2;
+  };
+  auto const check_times = [&](workload const& work) {
+    CHECK(work.step_seconds == Approx(of_step * 1e-9));
+    CHECK(work.adjoint_seconds == Approx(of_adjoint * 1e-9));
+    CHECK(work.tiers.memory.write_seconds == Approx(5e-9));
+    CHECK(work.tiers.memory.read_seconds == Approx(7e-9));
+    CHECK((wrong == 0 && x.at == 0));
+  };
+  check_times(probe<clock>(step, x, 1000, 1.0, reverse, 3));
+  // Once on the way; then alone, and in five rounds of 2, 4, ... calls.
+  CHECK(calls == 3 * (1 + 1 + 5 * (2 * 1024 - 2)));
+
+  auto const recording = recorded{[&](short_object& s, step_index i) {
+                                    step(s, i);
+                                    clock::instructions += of_record - of_step;
+                                    return i;
+                                  },
+                                  [&](step_index tape, double& bar, step_index i) {
+                                    wrong += tape != i || bar != 1;
+                                    clock::instructions += of_adjoint;
+                                    bar = 2;
+                                  }};
+  auto const taped = probe<clock>(step, x, 1000, 1.0, recording, 3);
+  check_times(taped);
+  CHECK(taped.record_seconds == Approx(of_record * 1e-9));
+}
+
+TEST_CASE("calls that seem to take less than nothing take no time", "[run][probe]") {
+  short_object x;
+  x.in_vain = 9;
+  auto const work = probe<short_object::clock>(
+      [](short_object& s) { ++s.at; }, x, 1000, 1.0, [](short_object& s, double&) { ++s.at; }, 1);
+  CHECK(work.step_seconds == 0);
+  CHECK(work.adjoint_seconds == 0);
+  CHECK(work.tiers.memory.read_seconds == Approx(9e-9));
+}
+
 TEST_CASE("types whose bytes cannot be counted are measured by what the program holds", "[run][probe]") {
   using table = std::map<int, double>;
   struct bar_list {
@@ -323,6 +455,22 @@ TEST_CASE("a probe runs an object itself, puts it back and weighs its snapshots"
   CHECK(taped.tape_bytes == field_bytes + sizeof(std::optional<field>) - sizeof(field));
   CHECK(taped.tapes_restart);
   CHECK(x.u == before);
+}
+
+TEST_CASE("tapes of an object whose bytes cannot be counted are measured, the largest counts", "[run][probe]") {
+  solver x;
+  step_index const largest = GENERATE(0, 2, 3);
+  auto const recording = recorded{[&](solver& s, step_index i) {
+                                    forward(s.u);
+                                    return std::list<double>(i == largest ? 13 : 5);
+                                  },
+                                  [](std::list<double> const&, field& bar) { back(bar); }};
+  auto const held = [] { return heap::held; };
+  auto const work =
+      probe<fake_clock>(object_step, x, 1000, [](solver const& s) { return s.u; }, recording, 4, held);
+  heap::mark const of_tape;
+  std::list<double> const tape(13);
+  CHECK(work.tape_bytes == sizeof(std::optional<std::list<double>>) + of_tape.rise());
 }
 
 TEST_CASE("a probe of an object whose bar is the library's counts no bytes for it", "[run][probe]") {

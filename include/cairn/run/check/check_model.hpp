@@ -10,6 +10,7 @@
 #include <vector>
 #include <cairn/run/check/check_adjoint.hpp>
 #include <cairn/run/check/check_gradient.hpp>
+#include <cairn/run/check/detail/number_runs.hpp>
 #include <cairn/run/differentiate.hpp>
 
 namespace cairn {
@@ -82,9 +83,8 @@ void number_all(T& x, double shift) {
 [[nodiscard]] inline bool adds_the_same(std::vector<double> const& first, std::vector<double> const& second,
                                         double shift) {
   for (std::size_t k = 0; k < first.size(); ++k) {
-    double const off = second[k] - first[k] - shift, size = (first[k] < 0 ? -first[k] : first[k]) +
-                                                            (second[k] < 0 ? -second[k] : second[k]) + shift;
-    if (!((off < 0 ? -off : off) <= 1e-5 * size)) return false;
+    double const size = magnitude(first[k]) + magnitude(second[k]) + shift;
+    if (!(magnitude(second[k] - first[k] - shift) <= 1e-5 * size)) return false;
   }
   return true;
 }
@@ -194,8 +194,7 @@ namespace detail {
   if (first.size() != second.size()) return std::numeric_limits<double>::infinity();
   double off = 0, most = 0;
   auto const note = [](double& into, double v) {
-    v = v < 0 ? -v : v;
-    if (!(v <= into)) into = v;  // NaN, too
+    if (into == into && !(magnitude(v) <= into)) into = magnitude(v);  // NaN, too, which then stays
   };
   for (std::size_t k = 0; k < first.size(); ++k) note(off, first[k] - second[k]), note(most, first[k]);
   return off == 0 ? 0 : off / most;

@@ -58,7 +58,7 @@ class scales {
   [[nodiscard]] wide weigh(T const& x) {
     if constexpr (sized_state<T>) return bytes_of(x);
     else {
-      wide const before = held_();
+      wide const before = held();
       if constexpr (traited_copy<T>) {
         T copy{};
         copy_state(x, copy);
@@ -69,11 +69,8 @@ class scales {
       }
     }
   }
-  /// The bytes that the program holds now, if they are measured.
-  [[nodiscard]] wide held() {
-    if constexpr (can_measure) return held_();
-    else return 0;
-  }
+  /// The bytes that the program holds now. \pre they are measured
+  [[nodiscard]] wide held() { return held_(); }
   /// The increase since `before`.
   [[nodiscard]] wide above(wide before) {
     wide const now = held();
@@ -176,14 +173,21 @@ template <class State, class Bar, class Adjoint, class Measures>
   else if constexpr (shape.form == adjoint_form::recorded) {
     using tape = typename tape_of<Adjoint, State, true>::type;
     return recorded{[&adjoint, &all](State& x, step_index const i) -> tape {
-                      if constexpr (std::move_constructible<tape>) {
-                        wide const state = sized_state<tape> ? 0 : all.scale.weigh(x), before = all.scale.held();
-                        tape kept = all.timed(all.records, [&]() -> tape { return record_step(adjoint.record, x, i); });
-                        if constexpr (!sized_state<tape>)
-                          all.note_tape(sizeof(tape) + all.scale.above(before), state, all.scale.weigh(x));
-                        all.note(all.work.state_bytes, x);
+                      auto const made = [&]() -> tape {
+                        return all.timed(all.records, [&]() -> tape { return record_step(adjoint.record, x, i); });
+                      };
+                      struct noted {  // a tape need not be movable, so the state is weighed while it is returned
+                        Measures& all;
+                        State const& x;
+                        ~noted() noexcept(false) { all.note(all.work.state_bytes, x); }
+                      } const after{all, x};
+                      if constexpr (sized_state<tape>) return made();
+                      else {
+                        wide const state = all.scale.weigh(x), before = all.scale.held();
+                        tape kept = made();
+                        all.note_tape(sizeof(tape) + all.scale.above(before), state, all.scale.weigh(x));
                         return kept;
-                      } else return all.timed(all.records, [&]() -> tape { return record_step(adjoint.record, x, i); });
+                      }
                     },
                     [&adjoint, &all, reverse](tape& kept, Bar& bar, [[maybe_unused]] step_index const i) {
                       all.note_told(all.work.tape_bytes, kept);

@@ -73,9 +73,7 @@ class object_probe {
       };
       if constexpr (records) {
         put_back();
-        wide const held = all_.scale.held();
-        record(made, i);
-        note_tape(*made, held);
+        record_weighed(made, i);
         recordings.add(seconds_of(
             [&] {
               put_back();
@@ -110,9 +108,16 @@ class object_probe {
     emplace_by(into,
                [&] { return taken_from([&]() -> decltype(auto) { return record_step(adjoint_.record, x_, i); }); });
   }
-  void note_tape(tape const& made, [[maybe_unused]] wide held_before) {
-    if constexpr (sized_state<tape>) all_.note(all_.work.tape_bytes, made);
-    else all_.note_tape(sizeof(tape) + all_.scale.above(held_before), 0, 0);
+  void record_weighed(std::optional<tape>& into, step_index i) {
+    if constexpr (sized_state<tape>) {
+      record(into, i);
+      all_.note(all_.work.tape_bytes, *into);
+    } else {
+      into.reset();
+      wide const before = all_.scale.held();
+      record(into, i);
+      all_.note_tape(sizeof(tape) + all_.scale.above(before), 0, 0);
+    }
   }
   /// Saves as a sweep does: into an old snapshot if the object can.
   void save_again(stored_as<State>& into) {

@@ -97,7 +97,7 @@ class constants_search {
     held_state x1 = loop_.copy(*x);
     loop_.advance(*x1, i);
     auto const here = step_from(*x, *x1, i);
-    if (here.from.size() != may_be_.size() || here.to.size() != may_be_.size()) return false;
+    if (here.to.size() != may_be_.size()) return false;
     look_at_adjoint(here, *x1);
     look_at_step(here);
     if (count(may_be_) == 0) return false;

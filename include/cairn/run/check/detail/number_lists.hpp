@@ -12,16 +12,14 @@ namespace cairn::detail {
 
 using reals = value_list<double>;
 
-/// Whether two lists hold the same values.
+/// Whether two lists hold the same values. \pre they are equally long
 template <class T>
 [[nodiscard]] bool same(value_list<T> const& a, value_list<T> const& b) {
-  if (a.size() != b.size()) return false;
   for (std::size_t k = 0; k < a.size(); ++k)
     if (!(a[k] == b[k])) return false;
   return true;
 }
 
-[[nodiscard]] constexpr double magnitude(double x) noexcept { return x < 0 ? -x : x; }
 [[nodiscard]] constexpr bool finite(double x) noexcept { return x - x == 0; }
 [[nodiscard]] constexpr double power_of_two(int exponent) noexcept {
   double x = 1;

@@ -30,6 +30,7 @@ class call_ref<Result(Args...)> {
   Result (*call_)(void*, Args...);
 };
 
+[[nodiscard]] constexpr double magnitude(double x) noexcept { return x < 0 ? -x : x; }
 /// The absolute error that arithmetic may have besides its relative error, however small the result is. A subnormal
 /// number has no bits below the smallest one; a processor set to flush to zero, as by -ffast-math, replaces results
 /// below the smallest normal number by 0.

@@ -150,15 +150,11 @@ class typed_functions final : public checked_functions {
     if constexpr (requires { requires All::has_part; } && numbered<State>)
       all_.part = n > 0 && count_of(every_number_of(bar_of(*made_bar(x0)))) < count_of(every_number_of(state_of(x0)));
   }
-  [[nodiscard]] bool has_capacity_of([[maybe_unused]] unnamed_state const& x,
-                                     [[maybe_unused]] unnamed_state const& from) const override {
-    if constexpr (out_of_place) return same_capacity(state_of(x), state_of(from));
-    else return false;
+  [[nodiscard]] bool has_capacity_of(unnamed_state const& x, unnamed_state const& from) const override {
+    return same_capacity(state_of(x), state_of(from));
   }
-  [[nodiscard]] bool differ([[maybe_unused]] unnamed_state const& a,
-                            [[maybe_unused]] unnamed_state const& b) const override {
-    if constexpr (!out_of_place) return false;
-    else if constexpr (hashable<State>) return hash_of(state_of(a)) != hash_of(state_of(b));
+  [[nodiscard]] bool differ(unnamed_state const& a, unnamed_state const& b) const override {
+    if constexpr (out_of_place && hashable<State>) return hash_of(state_of(a)) != hash_of(state_of(b));
     else
       return first_other_number([&](run_visitor f) { visit(a, true, f); },
                                 [&](run_visitor f) { visit(b, true, f); }) >= 0;

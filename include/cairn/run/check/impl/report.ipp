@@ -11,7 +11,7 @@ namespace cairn {
 
 namespace detail {
 
-/// Writes x with at most six significant digits: 1.5, -0.25, 3.27e-09.
+/// Writes x with at most six significant digits: 1.5, -2.5e-01, 3.27e-09.
 [[gnu::cold]] inline void add_real(text<1400>& into, double x) {
   if (x != x) return void(into.add("nan"));
   if (x < 0) into.put('-'), x = -x;
