@@ -350,4 +350,31 @@ TEST_CASE("states of another builder, and values that no operation makes, are re
   CHECK(net.graph().operations[0].states_changed == std::vector<step_index>{0});
   CHECK(net.graph().operations[0].states_read.empty());
   CHECK(net.graph().operations[0].copy_bytes == std::int64_t(sizeof dice));
+  net.reads(y, state);  // what changes a state may read it anyway
+  net.changes(y, state);
+  CHECK(net.graph().operations[0].states_changed == std::vector<step_index>{0});
+  CHECK(net.graph().operations[0].states_read.empty());
+}
+
+TEST_CASE("an operation that reads a state needs a copy of it only if another one changes it", "[run][graph]") {
+  double changing = 1, lasting = 2;
+  graph_builder net;
+  auto const x = net.input<double>();
+  auto const add = [&] {
+    return net.add(
+        adjoint_reads::nothing, [](double a) { return a; }, [](double bar, double& sum) { sum += bar; }, x);
+  };
+  auto const changes = add(), reads = add(), reads_only = add(), neither = add();
+  (void)neither;
+  auto const first = net.state(changing), second = net.state(lasting);
+  net.changes(changes, first);
+  net.reads(reads, first);
+  net.reads(reads, second);
+  net.reads(reads_only, second);
+  auto const graph = net.graph();
+  CHECK(graph.operations[1].states_read == std::vector<step_index>{0, 1});
+  std::vector<std::int64_t> copies;
+  for (auto const& of : graph.operations) copies.push_back(of.copy_bytes);
+  std::int64_t const one = sizeof(double);
+  CHECK(copies == std::vector<std::int64_t>{one, one, 0, 0});
 }

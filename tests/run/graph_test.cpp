@@ -200,6 +200,8 @@ TEST_CASE("an adjoint gets what it says that it reads, and a view has no bytes b
     CHECK(bars.of(x) == field{1, 1, 0, 0});
     CHECK(bars.peak_bytes() == replay(measured, by).peak);
     CHECK(report.steps == 2);
+    CHECK(report.slots == 0);
+    CHECK(report.predicted_bytes == 0);  // a list of actions does not say
     CHECK(report.state_bytes == cairn::wide(bars.peak_bytes()));
     CHECK(report.step_calls == cairn::wide(replay(measured, by).runs));
   }
@@ -314,12 +316,88 @@ TEST_CASE("values that are empty, or one that is huge, and bytes that are declar
     auto const found = planner.plan(budget);
     CHECK(graph_gradient(net, {x.is(x0)}, found, {seventh.seed(1)}).peak_bytes() == found.cost.peak);
   }
+  cairn::sweep_report report;
+  auto const lean = planner.plan(planner.least_budget());
+  (void)graph_gradient(net, {x.is(x0)}, lean, {seventh.seed(1)}, report);
+  CHECK(report.predicted_bytes == cairn::wide(lean.cost.peak));
   CHECK_THAT(support::said<error>([&] { net.describe(seventh, {.bytes = -2}); }),
              ContainsSubstring("the description of an operation is out of range (operation = 2, value = -2)"));
-  CHECK_THAT(support::said<error>([&] { net.describe(seventh, {.work = -1}); }), ContainsSubstring("out of range"));
   CHECK_THAT(support::said<error>([&] { net.describe(x, {}); }), ContainsSubstring("no operation makes this value"));
   CHECK_THAT(support::said<error>([&] { (void)graph_probe<watch>(net, {x.is(x0)}, {seventh.seed(1)}, 0); }),
              ContainsSubstring("the graph has to be tried once at least"));
+}
+
+TEST_CASE("planners get what is described of an operation, and the sizes of its types where nothing is", "[run][graph]") {
+  graph_builder net;
+  auto const x = net.input<double>();
+  auto const back = [](int, float bar, double& sum) { sum += double(bar); };
+  auto const y = net.add<float>(
+      reads::tape<int>, [](double a, int*) { return a; }, back, x);
+  auto const z = net.add(
+      reads::nothing, [](double a) { return a; }, [](double bar, graph_adjoint<float>& sum) { sum += float(bar); }, y);
+  auto const numbers = [&] {
+    auto const graph = net.graph();
+    auto const& of = graph.operations[0];
+    return std::vector<std::int64_t>{of.bytes, of.tape_bytes, of.adjoint_bytes, of.work,
+                                     of.adjoint_work, of.time, of.adjoint_time};
+  };
+  std::vector<std::int64_t> const of_types{8, 4, 4, 0, 0, 0, 0};
+  CHECK(numbers() == of_types);
+  net.describe(y, {.bytes = 1, .tape_bytes = 2, .adjoint_bytes = 3, .work = 4, .adjoint_work = 5, .time = 6,
+                   .adjoint_time = 7});
+  std::vector<std::int64_t> const described{1, 2, 3, 4, 5, 6, 7};
+  CHECK(numbers() == described);
+  auto const refuses = [&](auto value, graph_facts const& facts, std::string const& says) {
+    CHECK_THAT(support::said<error>([&] { net.describe(value, facts); }), ContainsSubstring(says));
+  };
+  for (graph_facts const& facts : {graph_facts{.bytes = -2}, {.tape_bytes = -2}, {.adjoint_bytes = -2}})
+    refuses(y, facts, "out of range (operation = 0, value = -2)");
+  for (graph_facts const& facts :
+       {graph_facts{.work = -1}, {.adjoint_work = -1}, {.time = -1}, {.adjoint_time = -1}})
+    refuses(z, facts, "out of range (operation = 1, value = -1)");
+  refuses(y, {.tape_bytes = 0}, "out of range (operation = 0, value = 0)");
+  CHECK(numbers() == described);       // what is refused changes nothing
+  net.describe(z, {.tape_bytes = 0});  // it has none
+  net.describe(y, {});
+  CHECK(numbers() == of_types);
+}
+
+TEST_CASE("a builder refuses the value of another one wherever it is given", "[run][graph]") {
+  graph_builder net, other;
+  int outside = 0;
+  auto const x = net.input<double>();
+  auto const y = net.add(
+      reads::nothing, [](double a) { return a; }, [](double bar, double& sum) { sum += bar; }, x);
+  auto const state = net.state(outside);
+  (void)other.input<float>();
+  auto const strange = other.input<float>();  // has the number of y, and another type
+  auto const refuses = [](auto const& act) {
+    CHECK_THAT(support::said<error>(act),
+               ContainsSubstring("a value does not belong to this graph (value = 1, values = 2)"));
+  };
+  refuses([&] { net.output(strange); });
+  refuses([&] { net.describe(strange, {}); });
+  refuses([&] { net.changes(strange, state); });
+  refuses([&] { net.reads(strange, state); });
+  refuses([&] {
+    (void)net.view([](float a) { return a; }, [](float, graph_adjoint<float>&) {}, strange);
+  });
+  double const x0 = 3;
+  float const strange0 = 3;
+  plan const all{advance(0), turn(1), reverse(0)};
+  CHECK_THAT(support::said<error>([&] {
+               (void)graph_gradient(net, {x.is(x0)}, all, {y.seed(1), strange.seed(1.0f)});
+             }),
+             ContainsSubstring("a seed is given for something that is not an output of the graph (value = 1)"));
+  CHECK_THAT(support::said<error>([&] {
+               (void)graph_gradient(net, {x.is(x0), strange.is(strange0)}, all, {y.seed(1)});
+             }),
+             ContainsSubstring("something that is not an input of the graph (value = 1)"));
+  auto bars = graph_gradient(net, {x.is(x0)}, all, {y.seed(1)});
+  CHECK(bars.of(x) == 1);
+  CHECK_FALSE(bars.has(y));
+  CHECK_FALSE(bars.has(strange));
+  CHECK_THAT(support::said<error>([&] { (void)bars.of(y); }), ContainsSubstring("is not an input of the graph"));
 }
 
 TEST_CASE("a probe charges what recording takes beyond a run to the adjoint", "[run][graph]") {

@@ -343,6 +343,62 @@ TEST_CASE("a workspace in use is refused, and serves afterwards", "[run][graph]"
   }
 }
 
+TEST_CASE("a workspace tells graphs of as many operations apart", "[run][graph]") {
+  struct pair_of {
+    graph_builder net;
+    graph_value<double> x = net.input<double>(), a = add(x), b;
+    explicit pair_of(bool joined) : b{add(joined ? a : x)} {}
+    graph_value<double> add(graph_value<double> from) {
+      return net.add(
+          reads::nothing, [](double v) { return 2 * v; }, [](double bar, double& sum) { sum += 2 * bar; }, from);
+    }
+  } chained{true}, apart{false};
+  using namespace graph_actions;
+  std::vector<action> const forward{advance(0), advance(1), turn(2), reverse(1), reverse(0)},
+      swapped{advance(1), advance(0), turn(2), reverse(1), reverse(0)};
+  double const x0 = 1;
+  graph_workspace work;
+  auto const bar = [&](pair_of& of, std::vector<action> const& plan, std::vector<graph_seed> const& seeds) {
+    return graph_gradient(of.net, {of.x.is(x0)}, plan, seeds, work).of(of.x);
+  };
+  for (int k = 0; k < 2; ++k) {
+    CHECK(bar(chained, forward, {chained.b.seed(1.0)}) == 4);
+    CHECK(bar(apart, swapped, {apart.a.seed(1.0), apart.b.seed(1.0)}) == 4);
+    CHECK_THROWS_AS(bar(chained, swapped, {chained.b.seed(1.0)}), invalid_schedule);
+  }
+  // A state that both change says which of them runs first.
+  int counter = 0;
+  auto const state = apart.net.state(counter);
+  apart.net.changes(apart.a, state);
+  CHECK(bar(apart, swapped, {apart.a.seed(1.0), apart.b.seed(1.0)}) == 4);
+  apart.net.changes(apart.b, state);
+  CHECK_THROWS_AS(bar(apart, swapped, {apart.a.seed(1.0), apart.b.seed(1.0)}), invalid_schedule);
+  // A value that is named as an output has to be there at the turn.
+  std::vector<action> const drops{advance(0), advance(1), drop(0), turn(2), reverse(1), reverse(0)};
+  CHECK(bar(chained, drops, {chained.b.seed(1.0)}) == 4);
+  chained.net.output(chained.b);
+  CHECK(bar(chained, drops, {chained.b.seed(1.0)}) == 4);
+  chained.net.output(chained.a);
+  CHECK_THROWS_AS(bar(chained, drops, {chained.a.seed(1.0), chained.b.seed(1.0)}), invalid_schedule);
+  CHECK(bar(chained, forward, {chained.a.seed(1.0), chained.b.seed(1.0)}) == 6);
+}
+
+TEST_CASE("a sweep that is refused has freed the adjoints of the one before in its workspace", "[run][graph]") {
+  ladder const of{2};
+  auto const plan = of.plans().front();
+  graph_workspace work;
+  int const alive = calls::alive;
+  auto const runs = [&] { (void)graph_gradient(of.net, of.inputs, plan, of.seeds, work); };
+  runs();
+  CHECK(calls::alive > alive);
+  graph_budget too_small{1};
+  CHECK_THROWS_AS(graph_gradient(of.net, of.inputs, too_small, of.seeds, work), infeasible_budget);
+  CHECK(calls::alive == alive);
+  runs();
+  CHECK_THROWS_AS(graph_gradient(of.net, {}, plan, of.seeds, work), invalid_call);
+  CHECK(calls::alive == alive);
+}
+
 TEST_CASE("adjoints in a workspace end with its next sweep", "[run][graph]") {
   ladder const of{2};
   auto const plan = of.plans().front();

@@ -268,7 +268,7 @@ TEST_CASE("a fingerprint that takes too much work is refused", "[schedule][finge
   REQUIRE_THROWS_AS(fingerprint(online{3}.stopping_at(longest)), too_much_work);
 }
 
-TEST_CASE("a fingerprint takes 4096 sums for a part of a revolve with one slot or a slot for each state, 256 for another",
+TEST_CASE("a fingerprint takes 4096 sums for a part of a revolve with one slot or one for each state, 256 for another",
           "[schedule][fingerprint]") {
   auto const takes = [](auto const& plan, wide sums) {
     CAPTURE(plan.steps(), plan.slots());

@@ -12,6 +12,7 @@
 #include "support/catch.hpp"
 
 using namespace cairn;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -116,8 +117,8 @@ TEST_CASE("a table that is too much work is refused in words that name the work 
       (void)plan.make({.most_sums = 15'000'000});
       FAIL("made");
     } catch (too_much_work const& refused) {
-      CHECK_THAT(refused.what(), Catch::Matchers::ContainsSubstring("too much work"));
-      CHECK_THAT(refused.what(), Catch::Matchers::ContainsSubstring("most sums = 15000000"));
+      CHECK_THAT(refused.what(), ContainsSubstring("too much work"));
+      CHECK_THAT(refused.what(), ContainsSubstring("most sums = 15000000"));
       REQUIRE(refused.value_count() >= 3);
       CHECK(refused.value(1).magnitude > 15'000'000);
       CHECK(refused.value(2).magnitude == 15'000'000);
@@ -129,7 +130,7 @@ TEST_CASE("a table that is stopped says how much of it was made", "[schedule]") 
   for (auto const& plan : endless_tables) {
     CAPTURE(plan.name);
     CHECK_THROWS_WITH(plan.make({.stop = [](void*, double) { return true; }}),
-                      Catch::Matchers::ContainsSubstring("percent of the table = 0"));
+                      ContainsSubstring("percent of the table = 0"));
   }
 }
 
@@ -158,8 +159,8 @@ TEST_CASE("as many sums as a limit allows are made and not one more, in however 
       CHECK_NOTHROW(meter.add(left));
       CHECK_FALSE(meter.has_stopped());
       auto const text = [](wide sums) { return std::to_string(std::uint64_t(sums)); };
-      CHECK_THROWS_WITH(meter.add(1), Catch::Matchers::ContainsSubstring(
-                                          "(steps = 9, sums made = " + text(most + 1) + ", most sums = " + text(most) + ")"));
+      CHECK_THROWS_WITH(meter.add(1), ContainsSubstring("(steps = 9, sums made = " + text(most + 1) +
+                                                        ", most sums = " + text(most) + ")"));
       CHECK(meter.has_stopped());
       CHECK_THROWS_AS(meter.add(0), too_much_work);  // and from then on
     }
@@ -182,14 +183,13 @@ TEST_CASE("who stops a table is told how far it is, at most all of it, and is no
   }
   meter.add(enough);
   CHECK(last.share < 0);  // unknown
-  CHECK_THROWS_WITH(meter.add(enough, [] { return 0.75; }), Catch::Matchers::ContainsSubstring("was stopped") &&
-                                                               Catch::Matchers::ContainsSubstring("percent of the table = 75)"));
-  CHECK_THROWS_WITH(meter.add(1), !Catch::Matchers::ContainsSubstring("percent") &&
-                                      !Catch::Matchers::ContainsSubstring("most sums"));
+  CHECK_THROWS_WITH(meter.add(enough, [] { return 0.75; }),
+                    ContainsSubstring("was stopped") && ContainsSubstring("percent of the table = 75)"));
+  CHECK_THROWS_WITH(meter.add(1), !ContainsSubstring("percent") && !ContainsSubstring("most sums"));
   CHECK(last.calls == 4);
 }
 
-TEST_CASE("each row of a table is an equal share of it, and half a row, whose numbers take more and more sums, a quarter",
+TEST_CASE("each row of a table is an equal share of it, and half of one, whose numbers take more and more sums, a quarter",
           "[schedule]") {
   double seen = -1;
   work_limit const limit{.stop =
@@ -207,7 +207,7 @@ TEST_CASE("each row of a table is an equal share of it, and half a row, whose nu
     rows.end_row();
   }
   CHECK_THROWS_WITH((detail::row_meter{"cairn::test", 1000, 4, {.most_sums = 8}, 9}),
-                    Catch::Matchers::ContainsSubstring("(steps = 1000, least sums = 9, most sums = 8)"));
+                    ContainsSubstring("(steps = 1000, least sums = 9, most sums = 8)"));
   CHECK_NOTHROW(detail::row_meter{"cairn::test", 1000, 4, {.most_sums = 9}, 9});
 }
 
@@ -276,7 +276,7 @@ TEST_CASE("the totals of an online plan are work, which is counted, limited and 
                              },
                          .context = &shares};
   CHECK_THROWS_WITH(online(10, {.limit = asked}).stopping_at(20'000'000).counts(),
-                    Catch::Matchers::ContainsSubstring("the counting of this plan was stopped"));
+                    ContainsSubstring("the counting of this plan was stopped"));
   REQUIRE(shares.size() > 2);
   CHECK(std::is_sorted(shares.begin(), shares.end()));
   CHECK((shares.front() > 0 && shares.back() > 0.2 && shares.back() < 0.3));
