@@ -303,6 +303,28 @@ TEST_CASE("probes and profiles leave the states of a graph as they were", "[run]
   CHECK(is_fresh());
 }
 
+TEST_CASE("a probe measures each value as one run of each operation makes it, however often it runs them",
+          "[run][graph]") {
+  std::size_t calls = 0;
+  graph_builder net;
+  auto const x = net.input<double>();
+  auto const state = net.state(calls);
+  std::vector<graph_seed> seeds;
+  auto const one = [](field const& made) { return made; };
+  for (int k = 0; k < 4; ++k) {
+    auto const y = net.add(
+        adjoint_reads::nothing, [&](double a) { return field(++calls, a); },
+        [](field const& bar, double& sum) { sum += bar[0]; }, x);
+    net.changes(y, state);
+    seeds.push_back(y.seed(one));
+  }
+  double const x0 = 1;
+  auto const measured = graph_probe<std::chrono::steady_clock>(net, {x.is(x0)}, seeds, 2);
+  for (std::size_t k = 0; k < 4; ++k)
+    CHECK(measured.operations[k].bytes == std::int64_t(sizeof(field) + (k + 1) * sizeof(double)));
+  CHECK(calls == 0);
+}
+
 TEST_CASE("an exception of a run that is made again leaves the states as they were before it", "[run][graph]") {
   std::mt19937_64 dice{3};
   int calls = 0, fails = 0;

@@ -283,6 +283,34 @@ TEST_CASE("a value without contributions has no adjoint, and no adjoint is calle
   double const x0 = 1;
   CHECK(graph_gradient(net, {x.is(x0)}, store_all(net.graph()), {y.seed(4)}).of(x) == 4);
   CHECK_FALSE(called);
+  net.describe(y, {.adjoint_work = 100});
+  auto const measured = graph_probe<watch>(net, {x.is(x0)}, {y.seed(4)}, 1);
+  CHECK(measured.operations[1].adjoint_work == 100);
+  CHECK(measured.operations[0].adjoint_work == 0);
+  CHECK_FALSE(called);
+}
+
+TEST_CASE("an observer sees the value that an operation has made, and none at the turn", "[run][graph]") {
+  graph_builder net;
+  auto last = net.input<double>();
+  auto const x = last;
+  for (int k = 0; k < 3; ++k)
+    last = net.add(
+        reads::nothing, [](double a) { return a + 1; }, [](double bar, double& sum) { sum += bar; }, last);
+  std::vector<double> seen;
+  auto const observer = [&](event const& e) {
+    if (e.moment() != moment::after) return;
+    auto const one = [&](void const* bytes, std::size_t size) {
+      REQUIRE(size == sizeof(double));
+      seen.push_back(*static_cast<double const*>(bytes));
+    };
+    bool const shown = e.each_buffer(one);
+    CHECK(shown == (e.what().kind == action_kind::advance));
+  };
+  double const x0 = 10;
+  (void)graph_gradient(net, {x.is(x0)}, plan{advance(0), advance(1), drop(0), advance(2), turn(3), reverse(2),
+                                             reverse(1), reverse(0)}, {last.seed(1)}, observer);
+  CHECK(seen == std::vector<double>{11, 12, 13});
 }
 
 TEST_CASE("values that are empty, or one that is huge, and bytes that are declared", "[run][graph]") {
@@ -327,7 +355,8 @@ TEST_CASE("values that are empty, or one that is huge, and bytes that are declar
              ContainsSubstring("the graph has to be tried once at least"));
 }
 
-TEST_CASE("planners get what is described of an operation, and the sizes of its types where nothing is", "[run][graph]") {
+TEST_CASE("planners and runs count what is described of an operation, and the sizes of its types where nothing is",
+          "[run][graph]") {
   graph_builder net;
   auto const x = net.input<double>();
   auto const back = [](int, float bar, double& sum) { sum += double(bar); };
@@ -358,6 +387,17 @@ TEST_CASE("planners get what is described of an operation, and the sizes of its 
   refuses(y, {.tape_bytes = 0}, "out of range (operation = 0, value = 0)");
   CHECK(numbers() == described);       // what is refused changes nothing
   net.describe(z, {.tape_bytes = 0});  // it has none
+  double const x0 = 1;
+  constexpr std::int64_t many = 100'000;
+  plan const all{record(0), advance(1), turn(2), reverse(1), reverse(0)};
+  for (graph_facts const& facts :
+       {graph_facts{.bytes = many}, {.tape_bytes = many}, {.adjoint_bytes = many}, {.work = many},
+        {.adjoint_work = many}}) {
+    net.describe(y, facts);
+    auto const peak = graph_gradient(net, {x.is(x0)}, all, {z.seed(1.0)}).peak_bytes();
+    CHECK(peak > many);
+    CHECK(peak == replay(net.graph(), all).peak);
+  }
   net.describe(y, {});
   CHECK(numbers() == of_types);
 }
@@ -576,8 +616,13 @@ TEST_CASE("what is counted is what is there, action by action", "[run][graph]") 
   graph_builder net;
   auto const x = net.input<counted>();
   std::vector<graph_value<counted>> values;
+  counted outside{7.0};
+  auto const state = net.state(outside);
   for (std::size_t k = 0; k < 6; ++k) {
     auto const a = k == 0 ? x : values[k - 1], b = k < 2 ? a : values[k - 2];
+    auto const seen = net.view(  // lives during a call only, and its adjoint, too
+        [](counted const& u) { return counted{u.number}; },
+        [](counted const& bar, graph_adjoint<counted>& sum) { sum.or_make().number += bar.number; }, b);
     values.push_back(net.add(
         reads::inputs | reads::tape<counted>,
         [](counted const& u, counted const& v, counted*) { return counted{u.number + v.number}; },
@@ -586,7 +631,8 @@ TEST_CASE("what is counted is what is there, action by action", "[run][graph]") 
           u.or_make().number += bar.number;
           v.or_make().number += bar.number;
         },
-        a, b));
+        a, k % 2 == 0 ? b : seen));
+    if (k % 2 == 0) net.changes(values.back(), state);
   }
   counted const x0{1.0}, seed{1.0};
   auto const graph = graph_probe<watch>(net, {x.is(x0)}, {values.back().seed(seed)}, 1);

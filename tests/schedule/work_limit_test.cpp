@@ -189,7 +189,7 @@ TEST_CASE("who stops a table is told how far it is, at most all of it, and is no
   CHECK(last.calls == 4);
 }
 
-TEST_CASE("each row of a table is an equal share of it, and half of one, whose numbers take more and more sums, a quarter",
+TEST_CASE("each row of a table is an equal share of it, and half of one, whose numbers take more and more, a quarter",
           "[schedule]") {
   double seen = -1;
   work_limit const limit{.stop =
