@@ -257,6 +257,8 @@ TEST_CASE("outputs may be several, views and inputs, and each has its seed", "[r
   auto const all = store_all(net.graph());
   auto bars = graph_gradient(net, {x.is(x0)}, all, {seen.seed(1), b.seed(10), x.seed(100), a.seed(0.5)});
   CHECK(bars.of(x) == 100 + 30 - 2 + 1);
+  auto const measured = graph_probe<watch>(net, {x.is(x0)}, {seen.seed(1), b.seed(10), x.seed(100), a.seed(0.5)}, 1);
+  CHECK(measured.loss_work == std::int64_t(sizeof(double)));  // the adjoint of the view
   CHECK_THAT(support::said<error>([&] { (void)graph_gradient(net, {x.is(x0)}, all, {b.seed(1)}); }),
              ContainsSubstring("an output of the graph has no seed (operation = 0)"));
   graph_builder other;
@@ -287,6 +289,9 @@ TEST_CASE("a value without contributions has no adjoint, and no adjoint is calle
   auto const measured = graph_probe<watch>(net, {x.is(x0)}, {y.seed(4)}, 1);
   CHECK(measured.operations[1].adjoint_work == 100);
   CHECK(measured.operations[0].adjoint_work == 0);
+  CHECK(measured.operations[0].adjoint_bytes == std::int64_t(sizeof(double)));  // if it ever gets one
+  net.describe(dead, {.adjoint_work = 50});
+  CHECK(graph_probe<watch>(net, {x.is(x0)}, {y.seed(4)}, 1).operations[0].adjoint_work == 50);
   CHECK_FALSE(called);
 }
 

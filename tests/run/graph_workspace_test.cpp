@@ -354,6 +354,7 @@ struct small_graph {
   bool needs_input = false;       ///< the adjoint of c
   std::vector<int> outputs = {};  ///< none: what no operation reads
   int state_reader = -1;          ///< of a state that a changes; -1: there is no state
+  bool changes_it = false;        ///< the reader, too
 };
 struct built_graph {
   explicit built_graph(small_graph const& of) {
@@ -376,7 +377,8 @@ struct built_graph {
     if (of.state_reader >= 0) {
       auto const state = net.state(outside);
       net.changes(made[0], state);
-      net.reads(made[std::size_t(of.state_reader)], state);
+      auto const reader = made[std::size_t(of.state_reader)];
+      of.changes_it ? net.changes(reader, state) : net.reads(reader, state);
     }
     if (!of.outputs.empty()) is_output.assign(3, false);
     for (int const k : of.outputs) {
@@ -409,7 +411,9 @@ TEST_CASE("a workspace that has served a graph refuses for another one what a ne
   std::vector<small_graph> const graphs{{.size = 2}, {}, {.b_reads_a = false}, {.read_by_c = 0}, {.needs_input = true},
                                         {.outputs = {2}}, {.outputs = {2, 0}}, {.outputs = {2, 1}},
                                         {.outputs = {2, 1, 0}}, {.b_reads_a = false, .state_reader = 1},
-                                        {.b_reads_a = false, .state_reader = 2}};
+                                        {.b_reads_a = false, .state_reader = 2},
+                                        {.b_reads_a = false, .state_reader = 0},
+                                        {.b_reads_a = false, .state_reader = 1, .changes_it = true}};
   std::vector<std::vector<action>> plans{{advance(0), advance(1), turn(2), reverse(1), reverse(0)}};
   std::vector<step_index> order{0, 1, 2};
   do
