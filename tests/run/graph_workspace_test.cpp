@@ -417,7 +417,7 @@ TEST_CASE("a workspace that has served a graph refuses for another one what a ne
   std::vector<std::vector<action>> plans{{advance(0), advance(1), turn(2), reverse(1), reverse(0)}};
   std::vector<step_index> order{0, 1, 2};
   do
-    for (step_index const dropped : {-1, 0, 1, 2}) {
+    for (step_index const dropped : {-1, 0, 1}) {
       std::vector<action> plan;
       for (step_index const v : order) plan.push_back(advance(v));
       if (dropped >= 0) plan.push_back(drop(dropped));
@@ -426,19 +426,25 @@ TEST_CASE("a workspace that has served a graph refuses for another one what a ne
     }
   while (std::next_permutation(order.begin(), order.end()));
   int obeyed = 0, wrong = 0;
-  for (auto const& one : graphs)
-    for (auto const& other : graphs) {
-      built_graph const before{one}, now{other};
-      for (auto const& plan : plans) {
-        graph_workspace fresh, work;
+  for (auto const& other : graphs) {
+    built_graph const now{other};
+    std::vector<double> expected;
+    for (auto const& plan : plans) {
+      graph_workspace fresh;
+      expected.push_back(now.bar(plan, fresh));
+      obeyed += expected.back() > 0;
+    }
+    for (auto const& one : graphs) {
+      built_graph const before{one};
+      graph_workspace work;
+      for (std::size_t k = 0; k < plans.size(); ++k) {
         (void)before.bar(plans[one.size == 2 ? 0 : 1], work);
-        double const expected = now.bar(plan, fresh);
-        obeyed += expected > 0;
-        wrong += now.bar(plan, work) != expected;
+        wrong += now.bar(plans[k], work) != expected[k];
       }
     }
+  }
   CHECK(wrong == 0);
-  CHECK(obeyed > 100);
+  CHECK(obeyed > 30);
 }
 
 TEST_CASE("a warm sweep over a graph with a state allocates nothing where no operation runs again", "[run][graph]") {
