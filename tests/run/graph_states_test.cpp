@@ -303,6 +303,28 @@ TEST_CASE("probes and profiles leave the states of a graph as they were", "[run]
   CHECK(is_fresh());
 }
 
+TEST_CASE("a probe measures each value as one run of each operation makes it, however often it runs them",
+          "[run][graph]") {
+  std::size_t calls = 0;
+  graph_builder net;
+  auto const x = net.input<double>();
+  auto const state = net.state(calls);
+  std::vector<graph_seed> seeds;
+  auto const one = [](field const& made) { return made; };
+  for (int k = 0; k < 4; ++k) {
+    auto const y = net.add(
+        adjoint_reads::nothing, [&](double a) { return field(++calls, a); },
+        [](field const& bar, double& sum) { sum += bar[0]; }, x);
+    net.changes(y, state);
+    seeds.push_back(y.seed(one));
+  }
+  double const x0 = 1;
+  auto const measured = graph_probe<std::chrono::steady_clock>(net, {x.is(x0)}, seeds, 2);
+  for (std::size_t k = 0; k < 4; ++k)
+    CHECK(measured.operations[k].bytes == std::int64_t(sizeof(field) + (k + 1) * sizeof(double)));
+  CHECK(calls == 0);
+}
+
 TEST_CASE("an exception of a run that is made again leaves the states as they were before it", "[run][graph]") {
   std::mt19937_64 dice{3};
   int calls = 0, fails = 0;
@@ -350,4 +372,31 @@ TEST_CASE("states of another builder, and values that no operation makes, are re
   CHECK(net.graph().operations[0].states_changed == std::vector<step_index>{0});
   CHECK(net.graph().operations[0].states_read.empty());
   CHECK(net.graph().operations[0].copy_bytes == std::int64_t(sizeof dice));
+  net.reads(y, state);  // what changes a state may read it anyway
+  net.changes(y, state);
+  CHECK(net.graph().operations[0].states_changed == std::vector<step_index>{0});
+  CHECK(net.graph().operations[0].states_read.empty());
+}
+
+TEST_CASE("an operation that reads a state needs a copy of it only if another one changes it", "[run][graph]") {
+  double changing = 1, lasting = 2;
+  graph_builder net;
+  auto const x = net.input<double>();
+  auto const add = [&] {
+    return net.add(
+        adjoint_reads::nothing, [](double a) { return a; }, [](double bar, double& sum) { sum += bar; }, x);
+  };
+  auto const changes = add(), reads = add(), reads_only = add(), neither = add();
+  (void)neither;
+  auto const first = net.state(changing), second = net.state(lasting);
+  net.changes(changes, first);
+  net.reads(reads, first);
+  net.reads(reads, second);
+  net.reads(reads_only, second);
+  auto const graph = net.graph();
+  CHECK(graph.operations[1].states_read == std::vector<step_index>{0, 1});
+  std::vector<std::int64_t> copies;
+  for (auto const& of : graph.operations) copies.push_back(of.copy_bytes);
+  std::int64_t const one = sizeof(double);
+  CHECK(copies == std::vector<std::int64_t>{one, one, 0, 0});
 }

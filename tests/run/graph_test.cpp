@@ -200,6 +200,8 @@ TEST_CASE("an adjoint gets what it says that it reads, and a view has no bytes b
     CHECK(bars.of(x) == field{1, 1, 0, 0});
     CHECK(bars.peak_bytes() == replay(measured, by).peak);
     CHECK(report.steps == 2);
+    CHECK(report.slots == 0);
+    CHECK(report.predicted_bytes == 0);  // a list of actions does not say
     CHECK(report.state_bytes == cairn::wide(bars.peak_bytes()));
     CHECK(report.step_calls == cairn::wide(replay(measured, by).runs));
   }
@@ -255,6 +257,8 @@ TEST_CASE("outputs may be several, views and inputs, and each has its seed", "[r
   auto const all = store_all(net.graph());
   auto bars = graph_gradient(net, {x.is(x0)}, all, {seen.seed(1), b.seed(10), x.seed(100), a.seed(0.5)});
   CHECK(bars.of(x) == 100 + 30 - 2 + 1);
+  auto const measured = graph_probe<watch>(net, {x.is(x0)}, {seen.seed(1), b.seed(10), x.seed(100), a.seed(0.5)}, 1);
+  CHECK(measured.loss_work == std::int64_t(sizeof(double)));  // the adjoint of the view
   CHECK_THAT(support::said<error>([&] { (void)graph_gradient(net, {x.is(x0)}, all, {b.seed(1)}); }),
              ContainsSubstring("an output of the graph has no seed (operation = 0)"));
   graph_builder other;
@@ -281,6 +285,37 @@ TEST_CASE("a value without contributions has no adjoint, and no adjoint is calle
   double const x0 = 1;
   CHECK(graph_gradient(net, {x.is(x0)}, store_all(net.graph()), {y.seed(4)}).of(x) == 4);
   CHECK_FALSE(called);
+  net.describe(y, {.adjoint_work = 100});
+  auto const measured = graph_probe<watch>(net, {x.is(x0)}, {y.seed(4)}, 1);
+  CHECK(measured.operations[1].adjoint_work == 100);
+  CHECK(measured.operations[0].adjoint_work == 0);
+  CHECK(measured.operations[0].adjoint_bytes == std::int64_t(sizeof(double)));  // if it ever gets one
+  net.describe(dead, {.adjoint_work = 50});
+  CHECK(graph_probe<watch>(net, {x.is(x0)}, {y.seed(4)}, 1).operations[0].adjoint_work == 50);
+  CHECK_FALSE(called);
+}
+
+TEST_CASE("an observer sees the value that an operation has made, and none at the turn", "[run][graph]") {
+  graph_builder net;
+  auto last = net.input<double>();
+  auto const x = last;
+  for (int k = 0; k < 3; ++k)
+    last = net.add(
+        reads::nothing, [](double a) { return a + 1; }, [](double bar, double& sum) { sum += bar; }, last);
+  std::vector<double> seen;
+  auto const observer = [&](event const& e) {
+    if (e.moment() != moment::after) return;
+    auto const one = [&](void const* bytes, std::size_t size) {
+      REQUIRE(size == sizeof(double));
+      seen.push_back(*static_cast<double const*>(bytes));
+    };
+    bool const shown = e.each_buffer(one);
+    CHECK(shown == (e.what().kind == action_kind::advance));
+  };
+  double const x0 = 10;
+  (void)graph_gradient(net, {x.is(x0)}, plan{advance(0), advance(1), drop(0), advance(2), turn(3), reverse(2),
+                                             reverse(1), reverse(0)}, {last.seed(1)}, observer);
+  CHECK(seen == std::vector<double>{11, 12, 13});
 }
 
 TEST_CASE("values that are empty, or one that is huge, and bytes that are declared", "[run][graph]") {
@@ -314,12 +349,100 @@ TEST_CASE("values that are empty, or one that is huge, and bytes that are declar
     auto const found = planner.plan(budget);
     CHECK(graph_gradient(net, {x.is(x0)}, found, {seventh.seed(1)}).peak_bytes() == found.cost.peak);
   }
+  cairn::sweep_report report;
+  auto const lean = planner.plan(planner.least_budget());
+  (void)graph_gradient(net, {x.is(x0)}, lean, {seventh.seed(1)}, report);
+  CHECK(report.predicted_bytes == cairn::wide(lean.cost.peak));
   CHECK_THAT(support::said<error>([&] { net.describe(seventh, {.bytes = -2}); }),
              ContainsSubstring("the description of an operation is out of range (operation = 2, value = -2)"));
-  CHECK_THAT(support::said<error>([&] { net.describe(seventh, {.work = -1}); }), ContainsSubstring("out of range"));
   CHECK_THAT(support::said<error>([&] { net.describe(x, {}); }), ContainsSubstring("no operation makes this value"));
   CHECK_THAT(support::said<error>([&] { (void)graph_probe<watch>(net, {x.is(x0)}, {seventh.seed(1)}, 0); }),
              ContainsSubstring("the graph has to be tried once at least"));
+}
+
+TEST_CASE("planners and runs count what is described of an operation, and the sizes of its types where nothing is",
+          "[run][graph]") {
+  graph_builder net;
+  auto const x = net.input<double>();
+  auto const back = [](int, float bar, double& sum) { sum += double(bar); };
+  auto const y = net.add<float>(
+      reads::tape<int>, [](double a, int*) { return a; }, back, x);
+  auto const z = net.add(
+      reads::nothing, [](double a) { return a; }, [](double bar, graph_adjoint<float>& sum) { sum += float(bar); }, y);
+  auto const numbers = [&] {
+    auto const graph = net.graph();
+    auto const& of = graph.operations[0];
+    return std::vector<std::int64_t>{of.bytes, of.tape_bytes, of.adjoint_bytes, of.work,
+                                     of.adjoint_work, of.time, of.adjoint_time};
+  };
+  std::vector<std::int64_t> const of_types{8, 4, 4, 0, 0, 0, 0};
+  CHECK(numbers() == of_types);
+  net.describe(y, {.bytes = 1, .tape_bytes = 2, .adjoint_bytes = 3, .work = 4, .adjoint_work = 5, .time = 6,
+                   .adjoint_time = 7});
+  std::vector<std::int64_t> const described{1, 2, 3, 4, 5, 6, 7};
+  CHECK(numbers() == described);
+  auto const refuses = [&](auto value, graph_facts const& facts, std::string const& says) {
+    CHECK_THAT(support::said<error>([&] { net.describe(value, facts); }), ContainsSubstring(says));
+  };
+  for (graph_facts const& facts : {graph_facts{.bytes = -2}, {.tape_bytes = -2}, {.adjoint_bytes = -2}})
+    refuses(y, facts, "out of range (operation = 0, value = -2)");
+  for (graph_facts const& facts :
+       {graph_facts{.work = -1}, {.adjoint_work = -1}, {.time = -1}, {.adjoint_time = -1}})
+    refuses(z, facts, "out of range (operation = 1, value = -1)");
+  refuses(y, {.tape_bytes = 0}, "out of range (operation = 0, value = 0)");
+  CHECK(numbers() == described);       // what is refused changes nothing
+  net.describe(z, {.tape_bytes = 0});  // it has none
+  double const x0 = 1;
+  constexpr std::int64_t many = 100'000;
+  plan const all{record(0), advance(1), turn(2), reverse(1), reverse(0)};
+  for (graph_facts const& facts :
+       {graph_facts{.bytes = many}, {.tape_bytes = many}, {.adjoint_bytes = many}, {.work = many},
+        {.adjoint_work = many}}) {
+    net.describe(y, facts);
+    auto const peak = graph_gradient(net, {x.is(x0)}, all, {z.seed(1.0)}).peak_bytes();
+    CHECK(peak > many);
+    CHECK(peak == replay(net.graph(), all).peak);
+  }
+  net.describe(y, {});
+  CHECK(numbers() == of_types);
+}
+
+TEST_CASE("a builder refuses the value of another one wherever it is given", "[run][graph]") {
+  graph_builder net, other;
+  int outside = 0;
+  auto const x = net.input<double>();
+  auto const y = net.add(
+      reads::nothing, [](double a) { return a; }, [](double bar, double& sum) { sum += bar; }, x);
+  auto const state = net.state(outside);
+  (void)other.input<float>();
+  auto const strange = other.input<float>();  // has the number of y, and another type
+  auto const refuses = [](auto const& act) {
+    CHECK_THAT(support::said<error>(act),
+               ContainsSubstring("a value does not belong to this graph (value = 1, values = 2)"));
+  };
+  refuses([&] { net.output(strange); });
+  refuses([&] { net.describe(strange, {}); });
+  refuses([&] { net.changes(strange, state); });
+  refuses([&] { net.reads(strange, state); });
+  refuses([&] {
+    (void)net.view([](float a) { return a; }, [](float, graph_adjoint<float>&) {}, strange);
+  });
+  double const x0 = 3;
+  float const strange0 = 3;
+  plan const all{advance(0), turn(1), reverse(0)};
+  CHECK_THAT(support::said<error>([&] {
+               (void)graph_gradient(net, {x.is(x0)}, all, {y.seed(1), strange.seed(1.0f)});
+             }),
+             ContainsSubstring("a seed is given for something that is not an output of the graph (value = 1)"));
+  CHECK_THAT(support::said<error>([&] {
+               (void)graph_gradient(net, {x.is(x0), strange.is(strange0)}, all, {y.seed(1)});
+             }),
+             ContainsSubstring("something that is not an input of the graph (value = 1)"));
+  auto bars = graph_gradient(net, {x.is(x0)}, all, {y.seed(1)});
+  CHECK(bars.of(x) == 1);
+  CHECK_FALSE(bars.has(y));
+  CHECK_FALSE(bars.has(strange));
+  CHECK_THAT(support::said<error>([&] { (void)bars.of(y); }), ContainsSubstring("is not an input of the graph"));
 }
 
 TEST_CASE("a probe charges what recording takes beyond a run to the adjoint", "[run][graph]") {
@@ -340,9 +463,13 @@ TEST_CASE("a probe charges what recording takes beyond a run to the adjoint", "[
       [](double, double bar, double& sum) { told_clock::pass(5), sum += bar; }, x);
   auto const plain = net.add(
       reads::nothing, [](double a) { return told_clock::pass(20), a; },
-      [](double bar, double& sum) { told_clock::pass(3), sum += bar; }, taped);
+      [calls = 0](double bar, double& sum) mutable {  // its first call is slow, and is not timed
+        told_clock::pass(calls++ == 0 ? 1000 : 3), sum += bar;
+      },
+      taped);
   double const x0 = 3;
-  auto const of = graph_probe<told_clock>(net, {x.is(x0)}, {plain.seed([](double) { return told_clock::pass(7), 1.0; })});
+  auto const of = graph_probe<told_clock>(net, {x.is(x0)},
+                                          {plain.seed([](double) { return told_clock::pass(7), 1.0; })}, 1);
   CHECK(of.operations[0].time == 10'000);
   CHECK(of.operations[0].adjoint_time == 25'000);
   CHECK(of.operations[1].time == 20'000);
@@ -498,8 +625,13 @@ TEST_CASE("what is counted is what is there, action by action", "[run][graph]") 
   graph_builder net;
   auto const x = net.input<counted>();
   std::vector<graph_value<counted>> values;
+  counted outside{7.0};
+  auto const state = net.state(outside);
   for (std::size_t k = 0; k < 6; ++k) {
     auto const a = k == 0 ? x : values[k - 1], b = k < 2 ? a : values[k - 2];
+    auto const seen = net.view(  // lives during a call only, and its adjoint, too
+        [](counted const& u) { return counted{u.number}; },
+        [](counted const& bar, graph_adjoint<counted>& sum) { sum.or_make().number += bar.number; }, b);
     values.push_back(net.add(
         reads::inputs | reads::tape<counted>,
         [](counted const& u, counted const& v, counted*) { return counted{u.number + v.number}; },
@@ -508,7 +640,8 @@ TEST_CASE("what is counted is what is there, action by action", "[run][graph]") 
           u.or_make().number += bar.number;
           v.or_make().number += bar.number;
         },
-        a, b));
+        a, k % 2 == 0 ? b : seen));
+    if (k % 2 == 0) net.changes(values.back(), state);
   }
   counted const x0{1.0}, seed{1.0};
   auto const graph = graph_probe<watch>(net, {x.is(x0)}, {values.back().seed(seed)}, 1);

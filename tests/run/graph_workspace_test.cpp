@@ -5,6 +5,7 @@
 #include <cairn/plan/graph/graph_planner.hpp>
 #include <cairn/run/graph.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -341,6 +342,138 @@ TEST_CASE("a workspace in use is refused, and serves afterwards", "[run][graph]"
     CHECK(graph_gradient(net, {x.is(x0)}, plan, {y.seed(1.0)}, work).of(x) == 3);
     asked = then;
   }
+}
+
+namespace {
+
+/// Three operations or two: a(x), b, which reads a or x, and c, which reads a or b. What is said of them varies.
+struct small_graph {
+  int size = 3;
+  bool b_reads_a = true;
+  int read_by_c = 1;
+  bool needs_input = false;       ///< the adjoint of c
+  std::vector<int> outputs = {};  ///< none: what no operation reads
+  int state_reader = -1;          ///< of a state that a changes; -1: there is no state
+  bool changes_it = false;        ///< the reader, too
+};
+struct built_graph {
+  explicit built_graph(small_graph const& of) {
+    auto const forward = [](double v) { return 2 * v; };
+    auto const plain = [&](graph_value<double> from) {
+      return net.add(
+          reads::nothing, forward, [](double bar, double& sum) { sum += 2 * bar; }, from);
+    };
+    std::vector<graph_value<double>> made{plain(x)};
+    made.push_back(plain(of.b_reads_a ? made[0] : x));
+    std::vector<bool> is_output{!of.b_reads_a, true, true};
+    if (of.size == 3) {
+      auto const read = made[std::size_t(of.read_by_c)];
+      is_output[std::size_t(of.read_by_c)] = false;
+      made.push_back(of.needs_input ? net.add(
+                                          reads::inputs, forward,
+                                          [](double, double bar, double& sum) { sum += 2 * bar; }, read)
+                                    : plain(read));
+    }
+    if (of.state_reader >= 0) {
+      auto const state = net.state(outside);
+      net.changes(made[0], state);
+      auto const reader = made[std::size_t(of.state_reader)];
+      of.changes_it ? net.changes(reader, state) : net.reads(reader, state);
+    }
+    if (!of.outputs.empty()) is_output.assign(3, false);
+    for (int const k : of.outputs) {
+      net.output(made[std::size_t(k)]);
+      is_output[std::size_t(k)] = true;
+    }
+    for (std::size_t k = 0; k < made.size(); ++k)
+      if (is_output[k]) seeds.push_back(made[k].seed(double(k + 1)));
+  }
+  built_graph(built_graph const&) = delete;
+  /// The adjoint of x, -1 if the graph cannot obey the plan.
+  double bar(std::vector<action> const& plan, graph_workspace& work) const {
+    double const x0 = 1;
+    try {
+      return graph_gradient(net, {x.is(x0)}, plan, seeds, work).of(x);
+    } catch (invalid_schedule const&) {
+      return -1;
+    }
+  }
+  double outside = 0;
+  graph_builder net;
+  graph_value<double> x = net.input<double>();
+  std::vector<graph_seed> seeds;
+};
+
+}  // namespace
+
+TEST_CASE("a workspace that has served a graph refuses for another one what a new workspace does", "[run][graph]") {
+  using namespace graph_actions;
+  std::vector<small_graph> const graphs{{.size = 2}, {}, {.b_reads_a = false}, {.read_by_c = 0}, {.needs_input = true},
+                                        {.outputs = {2}}, {.outputs = {2, 0}}, {.outputs = {2, 1}},
+                                        {.outputs = {2, 1, 0}}, {.b_reads_a = false, .state_reader = 1},
+                                        {.b_reads_a = false, .state_reader = 2},
+                                        {.b_reads_a = false, .state_reader = 0},
+                                        {.b_reads_a = false, .state_reader = 1, .changes_it = true}};
+  std::vector<std::vector<action>> plans{{advance(0), advance(1), turn(2), reverse(1), reverse(0)}};
+  std::vector<step_index> order{0, 1, 2};
+  do
+    for (step_index const dropped : {-1, 0, 1}) {
+      std::vector<action> plan;
+      for (step_index const v : order) plan.push_back(advance(v));
+      if (dropped >= 0) plan.push_back(drop(dropped));
+      for (action const& last : {turn(3), reverse(2), reverse(1), reverse(0)}) plan.push_back(last);
+      plans.push_back(plan);
+    }
+  while (std::next_permutation(order.begin(), order.end()));
+  int obeyed = 0, wrong = 0;
+  for (auto const& other : graphs) {
+    built_graph const now{other};
+    std::vector<double> expected;
+    for (auto const& plan : plans) {
+      graph_workspace fresh;
+      expected.push_back(now.bar(plan, fresh));
+      obeyed += expected.back() > 0;
+    }
+    for (auto const& one : graphs) {
+      built_graph const before{one};
+      graph_workspace work;
+      for (std::size_t k = 0; k < plans.size(); ++k) {
+        (void)before.bar(plans[one.size == 2 ? 0 : 1], work);
+        wrong += now.bar(plans[k], work) != expected[k];
+      }
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(obeyed > 30);
+}
+
+TEST_CASE("a warm sweep over a graph with a state allocates nothing where no operation runs again", "[run][graph]") {
+  built_graph const of{{.state_reader = 2}};
+  using namespace graph_actions;
+  std::vector<action> const plan{advance(0), advance(1), advance(2), turn(3), reverse(2), reverse(1), reverse(0)};
+  std::vector<graph_binding> const inputs{of.x.is(of.outside)};
+  graph_workspace work;
+  auto const runs = [&] { (void)graph_gradient(of.net, inputs, plan, of.seeds, work); };
+  runs();
+  heap::mark const before;
+  runs();
+  CHECK(before.allocated() == 0);
+}
+
+TEST_CASE("a sweep that is refused has freed the adjoints of the one before in its workspace", "[run][graph]") {
+  ladder const of{2};
+  auto const plan = of.plans().front();
+  graph_workspace work;
+  int const alive = calls::alive;
+  auto const runs = [&] { (void)graph_gradient(of.net, of.inputs, plan, of.seeds, work); };
+  runs();
+  CHECK(calls::alive > alive);
+  graph_budget too_small{1};
+  CHECK_THROWS_AS(graph_gradient(of.net, of.inputs, too_small, of.seeds, work), infeasible_budget);
+  CHECK(calls::alive == alive);
+  runs();
+  CHECK_THROWS_AS(graph_gradient(of.net, {}, plan, of.seeds, work), invalid_call);
+  CHECK(calls::alive == alive);
 }
 
 TEST_CASE("adjoints in a workspace end with its next sweep", "[run][graph]") {

@@ -263,6 +263,25 @@ TEST_CASE("a resumed sweep that stops again knows its initial state") {
   CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, noted, pendulum::one_step{}, work) == expected);
 }
 
+TEST_CASE("a sweep that a new process resumes from a store may stop again, and goes on there") {
+  cairn::revolve const plan{20, 3};
+  toys::serialising store;
+  cairn::resume_point<pendulum::numbers> noted{20, {}};
+  step_index stop_before = 15;
+  auto const noting =
+      cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
+        noted = {i, bar};
+        if (i == stop_before) throw stop{};
+      });
+  auto const over_store = [&] { return cairn::workspace_for<pendulum::state>(plan, store); };
+  auto work = over_store(), another = over_store();
+  CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, noting, work), stop);
+  for (stop_before = 12; stop_before > 3; stop_before -= 4)
+    CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, noted, noting, another), stop);
+  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, noted, pendulum::one_step{}, another) ==
+        pendulum::stored{20}.gradient);
+}
+
 namespace {
 
 /// Stops a gradient at every event in turn, and lets it go on with the seed as if nothing were noted.

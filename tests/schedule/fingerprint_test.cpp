@@ -268,6 +268,23 @@ TEST_CASE("a fingerprint that takes too much work is refused", "[schedule][finge
   REQUIRE_THROWS_AS(fingerprint(online{3}.stopping_at(longest)), too_much_work);
 }
 
+TEST_CASE("a fingerprint takes 4096 sums for a part of a revolve with one slot or one for each state, 256 for another",
+          "[schedule][fingerprint]") {
+  auto const takes = [](auto const& plan, wide sums) {
+    CAPTURE(plan.steps(), plan.slots());
+    REQUIRE_NOTHROW(fingerprint(plan, {.most_sums = sums}));
+    REQUIRE_THROWS_AS(fingerprint(plan, {.most_sums = sums - 1}), too_much_work);
+  };
+  takes(revolve{1000, 1}, 4096);
+  takes(revolve{1000, 999}, 4096);
+  takes(revolve{3, 1, {.free_initial = true}}, 4096);  // a slot for each state
+  takes(revolve{5, 2}, 256 + 2 * 4096);                // cut into 2 steps with 2 slots, and 3 steps with 1 slot
+  takes(two_level{1000, 10, 0}, 2 * 4096);             // the last period is one part, all others another
+  takes(leaves{2000, 2, revolve{1000, 1}}, 4096);
+  REQUIRE_NOTHROW(fingerprint(revolve{1, 1}, {.most_sums = 0}));
+  REQUIRE_NOTHROW(fingerprint(uniform{longest}, {.most_sums = 0}));
+}
+
 TEST_CASE("the digits of a fingerprint stay as they are", "[schedule][fingerprint]") {
   REQUIRE(plan_fingerprint{0x0123456789abcdef, 0xfedcba9876543210}.text() == "0123456789abcdeffedcba9876543210");
   REQUIRE(fingerprint(revolve{1000, 10}).text() == "cea4c2537996a79b2a1dc1cc5d982d44");

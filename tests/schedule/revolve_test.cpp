@@ -216,6 +216,26 @@ TEST_CASE("a cursor of revolve is exact from its first action on at 63 bits", "[
   }
 }
 
+TEST_CASE("a cursor of revolve cuts what is left as a revolve of as many steps and free slots would, at 63 bits",
+          "[schedule][revolve]") {
+  for (slot_index const slots : {2, 3, 10, 1000}) {
+    INFO(slots << " slots");
+    auto cursor = revolve{longest, slots}.walk();
+    step_index live = 0, end = longest;
+    slot_index held = 0;
+    for (int k = 0; k < 3000; ++k) {
+      action const a = cursor.next();
+      held += a.kind == action_kind::save ? 1 : a.kind == action_kind::drop ? -1 : 0;
+      if (a.kind == action_kind::load) live = a.from;
+      if (a.kind == action_kind::reverse) end = a.from;
+      if (a.kind != action_kind::advance) continue;
+      REQUIRE(a.to - live == revolve{end - live, slots - held + 1}.first_split());
+      live = a.to;
+    }
+    CHECK(end < longest);
+  }
+}
+
 TEST_CASE("every right and left part of a large revolve is itself optimal", "[schedule][revolve]") {
   step_index const lengths[] = {1'000'000'007, 999'999'999'999'999'989, longest};
   for (auto const n : lengths)

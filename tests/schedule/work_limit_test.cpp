@@ -12,6 +12,7 @@
 #include "support/catch.hpp"
 
 using namespace cairn;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -116,8 +117,8 @@ TEST_CASE("a table that is too much work is refused in words that name the work 
       (void)plan.make({.most_sums = 15'000'000});
       FAIL("made");
     } catch (too_much_work const& refused) {
-      CHECK_THAT(refused.what(), Catch::Matchers::ContainsSubstring("too much work"));
-      CHECK_THAT(refused.what(), Catch::Matchers::ContainsSubstring("most sums = 15000000"));
+      CHECK_THAT(refused.what(), ContainsSubstring("too much work"));
+      CHECK_THAT(refused.what(), ContainsSubstring("most sums = 15000000"));
       REQUIRE(refused.value_count() >= 3);
       CHECK(refused.value(1).magnitude > 15'000'000);
       CHECK(refused.value(2).magnitude == 15'000'000);
@@ -129,7 +130,7 @@ TEST_CASE("a table that is stopped says how much of it was made", "[schedule]") 
   for (auto const& plan : endless_tables) {
     CAPTURE(plan.name);
     CHECK_THROWS_WITH(plan.make({.stop = [](void*, double) { return true; }}),
-                      Catch::Matchers::ContainsSubstring("percent of the table = 0"));
+                      ContainsSubstring("percent of the table = 0"));
   }
 }
 
@@ -145,6 +146,69 @@ TEST_CASE("stop is called once in 2^24 sums, in however small parts they come", 
   for (int k = 0; k < 16 * 64; ++k) meter.add(wide{1} << 18);
   CHECK(calls >= 14);
   CHECK(calls <= 16);
+}
+
+TEST_CASE("as many sums as a limit allows are made and not one more, in however small parts they come", "[schedule]") {
+  wide const between_stops = wide{1} << 24;
+  for (wide const most : {wide{7}, between_stops, between_stops + 5, 3 * between_stops + 5})
+    for (wide const part : {wide{1} << 18, (wide{1} << 22) + 1, most}) {
+      CAPTURE(most, part);
+      detail::work_meter meter{"cairn::test", {"steps", 9}, {.most_sums = most}, "give less"};
+      wide left = most;
+      for (; left > part; left -= part) meter.add(part);
+      CHECK_NOTHROW(meter.add(left));
+      CHECK_FALSE(meter.has_stopped());
+      auto const text = [](wide sums) { return std::to_string(std::uint64_t(sums)); };
+      CHECK_THROWS_WITH(meter.add(1), ContainsSubstring("(steps = 9, sums made = " + text(most + 1) +
+                                                        ", most sums = " + text(most) + ")"));
+      CHECK(meter.has_stopped());
+      CHECK_THROWS_AS(meter.add(0), too_much_work);  // and from then on
+    }
+}
+
+TEST_CASE("who stops a table is told how far it is, at most all of it, and is not asked again", "[schedule]") {
+  struct asked { double share = 0; int calls = 0; } last;
+  work_limit const limit{.stop =
+                             [](void* context, double share) {
+                               auto& noted = *static_cast<asked*>(context);
+                               noted.share = share;
+                               return ++noted.calls == 4;
+                             },
+                         .context = &last};
+  detail::work_meter meter{"cairn::test", {"steps", 9}, limit, "give less"};
+  wide const enough = (wide{1} << 24) + 1;
+  for (double const share : {0.25, 1.5}) {
+    meter.add(enough, [share] { return share; });
+    CHECK(last.share == (share < 1 ? share : 1));
+  }
+  meter.add(enough);
+  CHECK(last.share < 0);  // unknown
+  CHECK_THROWS_WITH(meter.add(enough, [] { return 0.75; }),
+                    ContainsSubstring("was stopped") && ContainsSubstring("percent of the table = 75)"));
+  CHECK_THROWS_WITH(meter.add(1), !ContainsSubstring("percent") && !ContainsSubstring("most sums"));
+  CHECK(last.calls == 4);
+}
+
+TEST_CASE("each row of a table is an equal share of it, and half of one, whose numbers take more and more, a quarter",
+          "[schedule]") {
+  double seen = -1;
+  work_limit const limit{.stop =
+                             [](void* context, double share) {
+                               *static_cast<double*>(context) = share;
+                               return false;
+                             },
+                         .context = &seen};
+  detail::row_meter rows{"cairn::test", 1000, 4, limit};
+  for (int row = 0; row < 4; ++row) {
+    for (step_index const x : {0, 500, 1000}) {
+      rows.add((step_index{1} << 24) + 1, x);
+      CHECK(seen == (row + (x == 500 ? 0.25 : double(x) / 1000)) / 4);
+    }
+    rows.end_row();
+  }
+  CHECK_THROWS_WITH((detail::row_meter{"cairn::test", 1000, 4, {.most_sums = 8}, 9}),
+                    ContainsSubstring("(steps = 1000, least sums = 9, most sums = 8)"));
+  CHECK_NOTHROW(detail::row_meter{"cairn::test", 1000, 4, {.most_sums = 9}, 9});
 }
 
 TEST_CASE("while a table is made, stop is called with how far it is", "[schedule][long]") {
@@ -212,7 +276,7 @@ TEST_CASE("the totals of an online plan are work, which is counted, limited and 
                              },
                          .context = &shares};
   CHECK_THROWS_WITH(online(10, {.limit = asked}).stopping_at(20'000'000).counts(),
-                    Catch::Matchers::ContainsSubstring("the counting of this plan was stopped"));
+                    ContainsSubstring("the counting of this plan was stopped"));
   REQUIRE(shares.size() > 2);
   CHECK(std::is_sorted(shares.begin(), shares.end()));
   CHECK((shares.front() > 0 && shares.back() > 0.2 && shares.back() < 0.3));

@@ -60,7 +60,6 @@ class work_meter {
     bool const is_out = done_ > limit_.most_sums;
     if (is_out || has_stopped_ || (limit_.stop && limit_.stop(limit_.context, share < 1 ? share : 1))) {
       has_stopped_ = true;
-      next_ = 0;
       named_value values[4]{what_, {"sums made", done_}};
       std::size_t count = 2;
       if (is_out) values[count++] = {"most sums", limit_.most_sums};

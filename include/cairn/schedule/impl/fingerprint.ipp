@@ -200,8 +200,7 @@ CAIRN_DECL residue hash_of(two_level const& plan, step_stretch const& by, work_m
   all *= write.turn(write.end(), write.end());
   binomial_hash inside{by, {.root_on = starts_on, .inner_on = extra_on, .turns = false}, meter};
   auto const period = [&](step_index length, bool last) {
-    slot_index const slots = useful_slots(length, plan.extra_slots() < length ? plan.extra_slots() + 1 : length);
-    return inside.from_load(length, slots, last).moved({.slot = count - 1});
+    return inside.from_load(length, plan.extra_slots() + 1, last).moved({.slot = count - 1});
   };
   all *= period(steps - last_start, true).moved({.base = last_start, .root = count - 1});
   if (count > 1) all *= repeated(period(whole, false).moving(next), count - 1, false);

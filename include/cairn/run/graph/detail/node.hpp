@@ -26,7 +26,6 @@ struct graph_operand {
 /// Bytes of a value of type T; sizeof(T) if they are unknown.
 template <class T>
 [[nodiscard]] std::int64_t bytes_within(stage_value const& value) {
-  if (!value.has_value()) return 0;
   if constexpr (sized_state<T>) return std::int64_t(bytes_of(value.get<T>()));
   else return std::int64_t(sizeof(T));
 }
@@ -160,7 +159,7 @@ class graph_node_of<Reads, Fn, Adjoint, Value, Bar, std::tuple<In...>, std::tupl
   }
   std::int64_t value_bytes(stage_value const& value) const override { return bytes_within<Value>(value); }
   std::int64_t tape_bytes(stage_value const& tape) const override {
-    return bytes_within<std::conditional_t<is_taped, tape_type, std::byte>>(tape);  // without a tape it is empty
+    return bytes_within<std::conditional_t<is_taped, tape_type, std::byte>>(tape);  // asked with a tape only
   }
   std::int64_t bar_bytes(stage_value const& bar) const override { return bytes_within<Bar>(bar); }
   graph_sizes least_sizes() const noexcept override {

@@ -28,9 +28,8 @@ struct graph_copies {
 
 /// The places; between sweeps only those of the adjoints of inputs hold values. The tables keep their memory.
 struct graph_storage {
-  /// Empty places for a graph.
+  /// Empty places for a graph.   \pre nothing is held
   void begin(graph_builder const& net, std::size_t inputs) {
-    empty();
     input_bars.resize(inputs);
     held.resize(std::size_t(net.size()));
   }
