@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workspaces, kept runs and stores stay where they are while a sweep runs in them; inner loops whose plan does not fit
 // are refused before the outer loop runs.
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
 #include <cairn/planning.hpp>
 #include <cairn/cairn.hpp>
+#include <cairn/run/differentiate.hpp>
 #include <cairn/run/each_bar.hpp>
 #include <cairn/run/jumps.hpp>
 #include <cairn/run/resume.hpp>
@@ -192,6 +194,7 @@ TEST_CASE("an inner loop whose plan does not fit its adjoint or its store is ref
     refuses(direct.step, hooked(direct.adjoint, [](auto const&, auto&, step_index) {}));
     refuses(jumps.step, jumps.adjoint);
     refuses(twice.step, twice.adjoint);
+    refuses(direct.step, std::ref(direct.adjoint));
     pendulum::step_calls = 0;
     auto const seeds = [](pendulum::state const& x) { return std::vector<numbers>(2, x.v); };
     CHECK_THROWS_AS(gradient(direct.step, pendulum::start(), revolve{4, 2}, seeds, each_bar(direct.adjoint)),
@@ -202,6 +205,29 @@ TEST_CASE("an inner loop whose plan does not fit its adjoint or its store is ref
   check(two_level{6, 2, 1}, pendulum::one_step{});
   check(all_tapes(6), pendulum::one_step{});
   check(leaves{6, 2, two_level{3, 1, 1}}, pendulum::leaf{});
+}
+TEST_CASE("so it is where the inner loop has parameters, and terms of an objective") {
+  int calls = 0;
+  auto const step = [&](double& x, double p) { ++calls, x *= p; };
+  auto const back = [](double x, double& bar, double p, double& dp) { dp += bar * x, bar *= p; };
+  auto const value = [](double x) { return x; };
+  auto const pull = [](double, double& bar) { bar += 1; };
+  std::vector<step_index> const at{1, 3};
+  double const p = 0.9;
+  double dp = 0;
+  nested const inner{leaves{6, 2, revolve{3, 2}}, step, back};
+  auto const refuses = [&](auto const& adjoint) {
+    CHECK_THROWS_AS(gradient(inner.step, 1.0, revolve{4, 2}, 1.0, adjoint, wrt{p, dp}), invalid_plan);
+  };
+  refuses(inner.adjoint);
+  refuses(std::ref(inner.adjoint));
+  auto const differentiated = [&](auto const& all) {
+    return differentiate(model{all.step, all.adjoint}, 1.0, p, revolve{4, 2}, at_states(at, value, pull));
+  };
+  CHECK_THROWS_AS(differentiated(inner), invalid_plan);
+  CHECK_THROWS_AS(differentiated(nested{revolve{2, 1}, inner.step, inner.adjoint}), invalid_plan);
+  CHECK(calls == 0);
+  CHECK(std::abs(differentiated(nested{revolve{6, 2}, step, back}).state - std::pow(p, 6) - std::pow(p, 18)) < 1e-12);
 }
 
 #if defined(__unix__) && !defined(__SANITIZE_THREAD__)

@@ -48,6 +48,12 @@ concept reference_to = requires(Fn& f) {
   requires std::is_same_v<decltype(f.get()), typename Fn::type&>;
   requires std::is_convertible_v<Fn&, typename Fn::type&>;
 };
+/// What a std::reference_wrapper refers to; anything else itself.
+template <class Fn>
+[[nodiscard]] constexpr auto& referred_to(Fn& f) noexcept {
+  if constexpr (reference_to<Fn>) return f.get();
+  else return f;
+}
 /// Passed before the first step of a loop to steps that accept it: those that keep a record of the loop, as `adaptive`
 /// does, or check whether the loop is long enough, as `with_jumps` does.
 struct loop_begins {

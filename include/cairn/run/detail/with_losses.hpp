@@ -11,6 +11,7 @@
 #include <cairn/run/detail/advanced_copy.hpp>
 #include <cairn/run/detail/call.hpp>
 #include <cairn/run/detail/come_back.hpp>
+#include <cairn/run/detail/plans_inside.hpp>
 
 namespace cairn::detail {
 
@@ -132,6 +133,8 @@ struct adjoint_with_losses<adjoint_form::one_step, Adjoint, State, Bar, Losses, 
   {
     adjoint.ends_in(end);
   }
+  template <class, class>
+  void check_plans() const { check_plans_inside<State, Bar>(adjoint); }
 };
 template <class Adjoint, class State, class Bar, class Losses, class Step>
 struct adjoint_with_losses<adjoint_form::with_next, Adjoint, State, Bar, Losses, Step> {

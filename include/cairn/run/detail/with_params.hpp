@@ -6,6 +6,7 @@
 #include <utility>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/wrt.hpp>
+#include <cairn/run/detail/plans_inside.hpp>
 
 namespace cairn::detail {
 
@@ -16,12 +17,6 @@ constexpr decltype(auto) call_indexed(Fn& f, [[maybe_unused]] step_index const i
   else return call_lending(f, std::forward<Args>(args)...);
 }
 
-/// What a std::reference_wrapper refers to; anything else itself.
-template <class Fn>
-[[nodiscard]] constexpr auto& referred_to(Fn& f) noexcept {
-  if constexpr (reference_to<Fn>) return f.get();
-  else return f;
-}
 /// Calls a step with p. One that is made of others is bound anew for each call: this copies a few pointers.
 template <class State, class Fn, class Params, class... States>
 constexpr decltype(auto) call_step_with(Fn& given, Params const& p, step_index const i, States&... x) {
@@ -78,6 +73,12 @@ struct adjoint_and_params {
   {
     adjoint.ends_in(end);
   }
+  template <class State, class Bar>
+  void check_plans() const {
+    auto& f = referred_to(adjoint);
+    if constexpr (binds_adjoint<std::remove_reference_t<decltype(f)>, State, Bar, Params, DP>)
+      check_plans_inside<State, Bar>(f.template with_params<State, Bar>(p, dp));
+  }
 };
 /// Calls an adjoint with p and dp; one that is made of others is bound anew, as by `call_step_with`.
 /// \param index  one of a step, two of a leaf
@@ -102,14 +103,11 @@ struct adjoint_with_params<adjoint_form::one_step, Fn, State, Bar, Params, DP> :
   void operator()(lent_state<State> x, Bar& bar, step_index const i) const {
     call_adjoint_with<State>(this->adjoint, bar, this->p, this->dp, x, i);
   }
-};
-template <class Fn, class State, class Params, class DP>
-struct adjoint_with_params<adjoint_form::one_step, Fn, State, library_bar, Params, DP>
-    : adjoint_and_params<Fn, Params, DP> {
-  static constexpr bool moves_object = detail::moves_object<Fn, State, library_bar, Params const&, DP&>();
-  void operator()(lent_state<State> x, step_index const i) const {
-    library_bar bar;
-    call_adjoint_with<State>(this->adjoint, bar, this->p, this->dp, x, i);
+  void operator()(lent_state<State> x, step_index const i) const
+    requires std::is_same_v<Bar, library_bar>
+  {
+    Bar bar;
+    (*this)(x, bar, i);
   }
 };
 template <class Fn, class State, class Bar, class Params, class DP>
@@ -127,14 +125,11 @@ struct adjoint_with_params<adjoint_form::leaf, Fn, State, Bar, Params, DP> : adj
   void operator()(lent_state<State> x, Bar& bar, step_index const first, step_index const last) const {
     call_adjoint_with<State>(this->adjoint, bar, this->p, this->dp, x, first, last);
   }
-};
-template <class Fn, class State, class Params, class DP>
-struct adjoint_with_params<adjoint_form::leaf, Fn, State, library_bar, Params, DP>
-    : adjoint_and_params<Fn, Params, DP> {
-  static constexpr bool moves_object = detail::moves_object<Fn, State, library_bar, Params const&, DP&>();
-  void operator()(lent_state<State> x, step_index const first, step_index const last) const {
-    library_bar bar;
-    call_adjoint_with<State>(this->adjoint, bar, this->p, this->dp, x, first, last);
+  void operator()(lent_state<State> x, step_index const first, step_index const last) const
+    requires std::is_same_v<Bar, library_bar>
+  {
+    Bar bar;
+    (*this)(x, bar, first, last);
   }
 };
 
