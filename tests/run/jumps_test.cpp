@@ -2,6 +2,7 @@
 // Events: a state that jumps at a step or where a condition holds, against the same loop written by hand with all
 // states stored.
 #include <cmath>
+#include <functional>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -393,6 +394,7 @@ TEST_CASE("a jump that no step of the loop would make is refused before any step
     refuses(with_jumps{step, adjoint, bounces, twists_after(n)}, n);
     refuses(with_jumps{step, adjoint, bends(n + 5)}, n);
     with_jumps const inner{step, adjoint, bends(n)};
+    refuses(cairn::model{std::ref(inner.step), std::ref(inner.adjoint)}, n);
     if (n > 0) refuses(with_jumps{inner.step, inner.adjoint, bends(0)}, n);
     with_jumps const late{step, adjoint, bends(3 * n)};
     refuses(cairn::nested{cairn::revolve{3, 1}, late.step, late.adjoint}, n);

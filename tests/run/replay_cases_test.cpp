@@ -587,7 +587,7 @@ TEST_CASE("an inner loop that does not end in the outer state after it is found,
                           sweep_options{mode});
         });
         auto run = [&] { return checkpointed_loop(loops.step, x0, plan, sweep_options{mode}); };
-        check([&] { return run().reverse(seed, loops.adjoint); });
+        check([&] { return run().reverse(seed, std::ref(loops.adjoint)); });
       });
 }
 
@@ -602,7 +602,7 @@ TEST_CASE("the innermost of three loops is compared with the one around it") {
       nested const inner{store_all(4), step, adjoint, options};
       nested const middle{store_all(2), inner.step, inner.adjoint, options};
       auto const found = difference_in(
-          [&] { return gradient(middle.step, x0, store_all(1), numbers{1, 0}, middle.adjoint, options); });
+          [&] { return gradient(middle.step, x0, store_all(1), numbers{1, 0}, std::ref(middle.adjoint), options); });
       CHECK(found.has_value() == fault);
     }
 }

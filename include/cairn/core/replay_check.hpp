@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/step_shape.hpp>
 #include <cairn/core/frames_needed.hpp>
 
 namespace cairn {
@@ -51,7 +52,7 @@ struct end_hash {
   std::uint64_t value = 0;
 };
 template <class Adjoint>
-concept takes_end_hash = requires(Adjoint& adjoint, end_hash end) { adjoint.ends_in(end); };
+concept takes_end_hash = requires(Adjoint& adjoint, end_hash end) { referred_to(adjoint).ends_in(end); };
 
 template <class T> inline constexpr bool is_options = std::is_same_v<std::remove_cvref_t<T>, sweep_options>;
 /// Whether T may be passed in place of options.

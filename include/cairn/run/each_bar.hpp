@@ -56,7 +56,7 @@ struct adjoint_of_each {
   void ends_in(end_hash end) const
     requires takes_end_hash<Adjoint>
   {
-    (*adjoint).ends_in(end);
+    referred_to(*adjoint).ends_in(end);
   }
   template <class State, class Bars, class Params, class DP>
   static consteval adjoint_shape adjoint_with() {

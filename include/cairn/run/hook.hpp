@@ -147,7 +147,7 @@ struct hooked_adjoint {
   void ends_in(end_hash end) const
     requires takes_end_hash<called>
   {
-    (*adjoint).ends_in(end);
+    referred_to(*adjoint).ends_in(end);
   }
 
  private:

@@ -102,7 +102,7 @@ struct inner_adjoint {
   {
     std::uint64_t const expected = std::exchange(outer_end.value, 0);
     if (expected != 0 && end.value != 0 && end.value != expected) refuse_inner_loop(outer);
-    if constexpr (takes_end_hash<Adjoint>) inner->ends_in(end);
+    if constexpr (takes_end_hash<Adjoint>) referred_to(*inner).ends_in(end);
   }
 
  private:

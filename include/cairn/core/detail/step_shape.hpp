@@ -64,6 +64,7 @@ concept told_of_loops = requires(Step& step) { step.begin(loop_begins{}); };
 template <class Step>
 constexpr void begin_loop([[maybe_unused]] Step& step, [[maybe_unused]] loop_begins loop = {}) {
   if constexpr (!std::is_same_v<typename untagged<Step>::type, Step>) begin_loop(step.call, loop);
+  else if constexpr (reference_to<Step>) begin_loop(step.get(), loop);
   else if constexpr (told_of_loops<Step>) step.begin(loop);
 }
 template <class Fn, class Form>

@@ -196,7 +196,7 @@ class reversal {
       }
       auto& x = live_of(states);
       if constexpr (tells_ends && requires { states.end_behind_live(a.to); })
-        adjoint_.ends_in(states.end_behind_live(a.to));
+        referred_to(adjoint_).ends_in(states.end_behind_live(a.to));
       auto const call = [&] {
         if constexpr (shape.form == adjoint_form::leaf) pull_back(adjoint_, *bar, x, *bar, from, std::as_const(a.to));
         else if constexpr (shape.form == adjoint_form::with_next) {

@@ -131,7 +131,7 @@ struct adjoint_with_losses<adjoint_form::one_step, Adjoint, State, Bar, Losses, 
   void ends_in(end_hash end) const
     requires takes_end_hash<Adjoint>
   {
-    adjoint.ends_in(end);
+    referred_to(adjoint).ends_in(end);
   }
   template <class, class>
   void check_plans() const { check_plans_inside<State, Bar>(adjoint); }

@@ -71,7 +71,7 @@ struct adjoint_and_params {
   void ends_in(end_hash end) const
     requires takes_end_hash<Fn>
   {
-    adjoint.ends_in(end);
+    referred_to(adjoint).ends_in(end);
   }
   template <class State, class Bar>
   void check_plans() const {
