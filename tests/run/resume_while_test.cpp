@@ -86,6 +86,29 @@ TEST_CASE("a loop of unknown length that is stopped again and again ends, and ha
   }
 }
 
+TEST_CASE("a resumed loop that has ended says nothing about the next one in its workspace") {
+  step_index const n = 20;
+  auto const from = [](double v) {
+    auto x = pendulum::start();
+    x.v[0] = v;
+    return x;
+  };
+  cairn::revolve const known{n, 3};
+  cairn::run_while const open{[](pendulum::state const&, step_index i) { return i < n; }, cairn::online{3}};
+  auto const check = [&](auto const& plan, auto work) {
+    auto const sweep = [&](double v, auto... last) {
+      return cairn::resume(pendulum::in_place{}, from(v), plan, pendulum::seed, pendulum::one_step{}, work, last...);
+    };
+    CHECK_THROWS_AS(sweep(0.5, stop_at{30}), stop);
+    CHECK_THROWS_AS(sweep(0.6), cairn::invalid_call);
+    for (double const v : {0.5, 0.6, 0.7})
+      CHECK(sweep(v) == cairn::gradient(pendulum::in_place{}, from(v), cairn::store_all(n), pendulum::seed,
+                                        pendulum::one_step{}));
+  };
+  check(known, cairn::workspace_for<pendulum::state>(known));
+  check(open, cairn::workspace_for<pendulum::state>(open.plan));
+}
+
 TEST_CASE("an object in a loop of unknown length goes on from its snapshots") {
   cairn::online const plan{4};
   auto const step = [](solver& s) { s.advance(); };
