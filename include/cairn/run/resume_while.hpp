@@ -16,7 +16,6 @@ template <class Bar, class State, class Step, class X0, class KeepGoing, class P
 Bar open_sweep_from_the_way(Step& step, X0& x0, KeepGoing& keep_going, Plan const& plan, Seed&& seed, Adjoint& adjoint,
                             Work& work, Observer& observer, Options options) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
-  check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
   check_plans_inside<State, Bar>(adjoint);
   sweep run{work, "cairn::resume", options};
   run.begin_again(x0, plan, {-1, 0, false}, {shape_of_step<Step, State>().form, shape.form});
