@@ -260,6 +260,10 @@ TEST_CASE("a step that has run a loop refuses a second one, and repeats its own 
   control = {};
   auto again = cairn::checkpointed_while(loop.step(), start, until_seven, cairn::online{2});
   CHECK(again.reverse(seed, back) == g);
+  auto const given = loop.step(std::vector<chosen>(loop.records()));
+  CHECK_THROWS_WITH(cairn::gradient(step, start, n, seed, back),
+                    Catch::Matchers::ContainsSubstring("another loop has begun with these records"));
+  CHECK(cairn::gradient(given, start, n, seed, back) == g);  // what it was given is still there
 }
 
 TEST_CASE("a second adaptive loop of the same length allocates nothing, and reserve makes the first one grow nothing") {

@@ -287,18 +287,20 @@ struct solver_model {
   }
   [[nodiscard]] double bar(solver const&) const { return 0; }
 };
-auto const height = [](solver const& x, double, step_index i) { return x.u() * double(i + 1); };
-auto const height_back = [](solver const&, double& bar, double, double&, step_index i) { bar += double(i + 1); };
+auto const height = [](solver const& x, double, step_index i) { return x.u() * x.u() * double(i + 1); };
+auto const height_back = [](solver const& x, double& bar, double, double&, step_index i) {
+  bar += 2 * x.u() * double(i + 1);
+};
 
 /// The same by hand.
 cairn::derivatives<double, double> solved(step_index n, std::vector<step_index> const& states) {
   std::vector<double> x{2.1};
   for (step_index i = 0; i < n; ++i) x.push_back(std::sin(1.3 * x.back()));
   cairn::derivatives<double, double> all;
-  for (step_index const s : states) all.value += x[std::size_t(s)] * double(s + 1);
+  for (step_index const s : states) all.value += x[std::size_t(s)] * x[std::size_t(s)] * double(s + 1);
   for (step_index i = n;; --i) {
     for (step_index const s : states)
-      if (s == i) all.state += double(i + 1);
+      if (s == i) all.state += 2 * x[std::size_t(i)] * double(i + 1);
     if (i == 0) return all;
     double const c = all.state * std::cos(1.3 * x[std::size_t(i - 1)]);
     all.params += c * x[std::size_t(i - 1)];

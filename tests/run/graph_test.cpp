@@ -200,6 +200,8 @@ TEST_CASE("an adjoint gets what it says that it reads, and a view has no bytes b
     CHECK(bars.of(x) == field{1, 1, 0, 0});
     CHECK(bars.peak_bytes() == replay(measured, by).peak);
     CHECK(report.steps == 2);
+    CHECK(report.slots == 0);
+    CHECK(report.predicted_bytes == 0);  // a list of actions does not say
     CHECK(report.state_bytes == cairn::wide(bars.peak_bytes()));
     CHECK(report.step_calls == cairn::wide(replay(measured, by).runs));
   }

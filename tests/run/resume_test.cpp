@@ -234,9 +234,15 @@ TEST_CASE("resume looks for the initial state in a store that outlives its sweep
         cairn::resume(pendulum::in_place{}, other, plan, cairn::resume_point{12, bar}, pendulum::one_step{}, work),
         cairn::invalid_call);
   }
+  toys::losing<toys::serialising> damaged{store};
+  damaged.p = 1;  // what cannot be read is not another initial state
   auto work = cairn::workspace_for<pendulum::state>(plan, store);
   CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::one_step{},
                       work) == all.gradient);
+  auto over_damaged = cairn::workspace_for<pendulum::state>(plan, damaged);
+  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::one_step{},
+                      over_damaged) == all.gradient);
+  CHECK(damaged.lost > 0);
 }
 
 TEST_CASE("a resumed sweep that stops again knows its initial state") {

@@ -27,6 +27,14 @@ struct full : toys::late {
     if (ends) throw std::runtime_error{"disk full"};
   }
 };
+
+/// Finishes its saves only when it is asked to, and has no room left then.
+struct flushing : toys::serialising {
+  int asked = 0, full_at = 0;
+  void settle(auto&) {
+    if (++asked == full_at) throw std::runtime_error{"disk full"};
+  }
+};
 }
 
 #define STORES                                                                                          \
@@ -185,6 +193,42 @@ TEST_CASE("what a store throws when it finishes its saves passes to the caller, 
   CHECK_THROWS_WITH(cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::revolve{9, 3}, pendulum::seed,
                                     pendulum::one_step{}, store), "disk full");
   CHECK(store.under_way.empty());
+  cairn::revolve const plan{20, 3};
+  cairn::online const open{3};
+  auto const expected = pendulum::stored{20}.gradient;
+  auto const back = [](auto&& run) { return run.reverse(pendulum::seed, pendulum::one_step{}); };
+  auto const passes = [&](int times, auto use) {
+    flushing never;
+    CHECK(use(never) == expected);
+    CHECK(never.asked == times);  // once for each part of a sweep
+    for (int at = 1; at <= times; ++at) {
+      flushing once;
+      once.full_at = at;
+      CHECK_THROWS_WITH(use(once), "disk full");
+      CHECK(use(once) == expected);
+    }
+  };
+  passes(1, [&](auto& in) {
+    return cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}, in);
+  });
+  passes(2, [&](auto& in) {
+    return back(cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan, in));
+  });
+  passes(3, [&](auto& in) {
+    auto run = cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan, in);
+    for (auto [i, x] : run.backward())
+      if (i == 3) break;
+    return back(run);
+  });
+  passes(1, [&](auto& in) {
+    auto work = cairn::workspace_for<pendulum::state>(plan, in);
+    return cairn::resume(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}, work);
+  });
+  passes(1, [&](auto& in) {
+    auto work = cairn::workspace_for<pendulum::state>(open, in);
+    cairn::run_while const loop{[](pendulum::state const&, step_index i) { return i < 20; }, open};
+    return cairn::resume(pendulum::in_place{}, pendulum::start(), loop, pendulum::seed, pendulum::one_step{}, work);
+  });
 }
 
 TEST_CASE("a late store really completes late") {
