@@ -264,6 +264,14 @@ TEST_CASE("a step that has run a loop refuses a second one, and repeats its own 
   CHECK_THROWS_WITH(cairn::gradient(step, start, n, seed, back),
                     Catch::Matchers::ContainsSubstring("another loop has begun with these records"));
   CHECK(cairn::gradient(given, start, n, seed, back) == g);  // what it was given is still there
+  (void)loop.step(std::vector<chosen>(loop.records()));  // does not begin, and is forgotten
+  control = {};
+  auto const anew = loop.step();
+  CHECK(cairn::gradient(anew, start, n, seed, back) == g);
+  CHECK(refuses([&] { (void)cairn::gradient(anew, start, n, seed, back); }));
+  auto const height = cairn::at_end([](pendulum const& x) { return x[0]; },
+                                    [](pendulum const&, adjoint_numbers& bar) { bar[0] += 1; });
+  CHECK(refuses([&] { (void)cairn::differentiate(cairn::model{anew, back}, start, n, height); }));
 }
 
 TEST_CASE("a second adaptive loop of the same length allocates nothing, and reserve makes the first one grow nothing") {

@@ -351,17 +351,35 @@ TEST_CASE("an object's leaves and tapes with losses have the bits of storing all
   step_index const n = 30;
   std::vector<step_index> const states{0, 1, 7, 8, 9, 22, n};
   auto const right = solved(n, states);
+  double end = 2.1;
+  for (step_index i = 0; i < n; ++i) end = std::sin(1.3 * end);
   auto const check_one = [&](auto m, any_schedule const& plan) {
-    solver one{2.1};
-    auto const found = cairn::differentiate(m, one, 1.3, plan, cairn::at_states(states, height, height_back));
-    CHECK(found.value == right.value);
-    CHECK(found.state == right.state);
-    CHECK(found.params == right.params);
+    for (auto const ends : {cairn::object_ends::anywhere, cairn::object_ends::at_initial, cairn::object_ends::at_final}) {
+      solver one{2.1};
+      auto const found = cairn::differentiate(m, one, 1.3, plan, cairn::at_states(states, height, height_back), ends);
+      CHECK(found.value == right.value);
+      CHECK(found.state == right.state);
+      CHECK(found.params == right.params);
+      if (ends != cairn::object_ends::anywhere) CHECK(one.u() == (ends == cairn::object_ends::at_final ? end : 2.1));
+    }
   };
   check_one(cairn::model{step, leaf_of, no_slope}, cairn::leaves{n, 5, cairn::revolve{6, 2}});
   check_one(cairn::model{step, leaf_of, no_slope}, cairn::revolve{n, 3});
   check_one(cairn::model{step, cairn::recorded{tape, tape_back}, no_slope}, cairn::revolve{n, 3});
   check_one(cairn::model{step, cairn::recorded{tape, tape_back}, no_slope}, all_tapes(n));
+  // An observer finds the object in the same states, whether the terms have moved it in between or not.
+  auto const seen = [&](std::vector<step_index> const& terms) {
+    vec all;
+    solver one{2.1};
+    auto const watch = [&](cairn::event const& e) {
+      e.each_buffer([&](void const* bytes, std::size_t) { all.push_back(*static_cast<double const*>(bytes)); });
+    };
+    (void)cairn::differentiate(cairn::model{step, cairn::recorded{tape, tape_back}, no_slope}, one, 1.3, all_tapes(n),
+                               cairn::at_states(terms, height, height_back), watch);
+    return all;
+  };
+  CHECK(seen(states) == seen({n}));
+  CHECK(seen({n}).size() > std::size_t(n));
 }
 
 TEST_CASE("a loop that ends when its state says so has the bits of one whose length is known") {

@@ -109,6 +109,18 @@ TEST_CASE("a resumed loop that has ended says nothing about the next one in its 
   check(open, cairn::workspace_for<pendulum::state>(open.plan));
 }
 
+TEST_CASE("the way back of a resumed loop of unknown length is planned for its length") {
+  step_index const n = 60;
+  for (step_index const slots : {1, 2, 5, 60}) {
+    cairn::run_while const loop{[](pendulum::state const&, step_index i) { return i < n; }, cairn::online{slots}};
+    auto work = cairn::workspace_for<pendulum::state>(loop.plan);
+    CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), loop, pendulum::seed, pendulum::one_step{}, work) ==
+          pendulum::stored{n}.gradient);
+    // A run to find the length, and no more than if it had been known; the initial state is one more that is held.
+    CHECK(work.step_calls() <= cairn::wide(n) + cairn::estimate(cairn::revolve{n, slots + 1}).step_calls);
+  }
+}
+
 TEST_CASE("an object in a loop of unknown length goes on from its snapshots") {
   cairn::online const plan{4};
   auto const step = [](solver& s) { s.advance(); };

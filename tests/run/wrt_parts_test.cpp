@@ -403,6 +403,22 @@ TEST_CASE("objects whose library has the bar: nested, with jumps and hooks, with
   CHECK(left == n * (n - 1) / 2);
   cairn::nested const loop{cairn::revolve{3, 1}, run, pulls};
   check(loop.step, loop.adjoint, n / 3);
+  auto const pulls_leaf = [](solver& s, double& bar, params const& p, params& dp, step_index first, step_index last) {
+    back_leaf(s.x, bar, p, dp, first, last);
+    s.x = -99;
+  };
+  auto const leaf_in_library = [&](solver& s, params const& p, params& dp, step_index first, step_index last) {
+    pulls_leaf(s, s.bar, p, dp, first, last);
+  };
+  cairn::leaves const of_leaves{3, 2, cairn::revolve{2, 1}};
+  cairn::nested const leafy_library{of_leaves, run, leaf_in_library};
+  check(leafy_library.step, leafy_library.adjoint, n / 3);
+  cairn::nested const leafy{of_leaves, run, pulls_leaf};
+  solver with_bar{2.1};
+  params dp{4, 4};
+  double const bar =
+      cairn::gradient(leafy.step, with_bar, cairn::revolve{n / 3, 1}, 1.0, leafy.adjoint, wrt{p0, dp});
+  CHECK(found{bar, dp} == by_hand(n));
   auto const nothing = [](solver&) {};
   cairn::with_jumps const jumps{run, pulls, cairn::jump_at(2, nothing, nothing)};
   check(jumps.step, jumps.adjoint, n);

@@ -162,14 +162,24 @@ TEMPLATE_TEST_CASE("a store that saves late owns no frame once a sweep has ended
   SECTION("a walk backwards is left, and the workspace is cleared, or runs another sweep") {
     cairn::revolve const binomial{40, 4};
     auto work = cairn::workspace_for<pendulum::state>(binomial, store);
-    for (bool const clears : {true, false}) {
-      auto run = cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), binomial, work);
-      for (auto [i, x] : run.backward())
-        if (i == 37) break;
-      if (clears) work.clear();
-      CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), binomial, pendulum::seed, pendulum::one_step{},
-                            work) == pendulum::stored{40}.gradient);
-    }
+    for (step_index left_at = 0; left_at < 40; left_at += 3)
+      for (int const what : {0, 1, 2}) {
+        auto run = cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), binomial, work);
+        for (auto [i, x] : run.backward())
+          if (i == left_at) break;
+        if (what == 0) {
+          work.clear();
+          CHECK(owned() == 0);
+        }
+        auto const sweep = [&] {
+          if (what < 2)
+            return cairn::gradient(pendulum::in_place{}, pendulum::start(), binomial, pendulum::seed,
+                                   pendulum::one_step{}, work);
+          return cairn::resume(pendulum::in_place{}, pendulum::start(), binomial, pendulum::seed,
+                               pendulum::one_step{}, work);
+        };
+        CHECK(sweep() == pendulum::stored{40}.gradient);
+      }
   }
   SECTION("a workspace takes over another one, and both die") {
     cairn::revolve const binomial{40, 4};
