@@ -260,6 +260,18 @@ TEST_CASE("a step that has run a loop refuses a second one, and repeats its own 
   control = {};
   auto again = cairn::checkpointed_while(loop.step(), start, until_seven, cairn::online{2});
   CHECK(again.reverse(seed, back) == g);
+  auto const given = loop.step(std::vector<chosen>(loop.records()));
+  CHECK_THROWS_WITH(cairn::gradient(step, start, n, seed, back),
+                    Catch::Matchers::ContainsSubstring("another loop has begun with these records"));
+  CHECK(cairn::gradient(given, start, n, seed, back) == g);  // what it was given is still there
+  (void)loop.step(std::vector<chosen>(loop.records()));  // does not begin, and is forgotten
+  control = {};
+  auto const anew = loop.step();
+  CHECK(cairn::gradient(anew, start, n, seed, back) == g);
+  CHECK(refuses([&] { (void)cairn::gradient(anew, start, n, seed, back); }));
+  auto const height = cairn::at_end([](pendulum const& x) { return x[0]; },
+                                    [](pendulum const&, adjoint_numbers& bar) { bar[0] += 1; });
+  CHECK(refuses([&] { (void)cairn::differentiate(cairn::model{anew, back}, start, n, height); }));
   cairn::nested inner{cairn::revolve{2, 1}, loop.step(), back};
   auto const twice = [&] { return cairn::gradient(inner.step, start, cairn::revolve{3, 1}, seed, inner.adjoint); };
   (void)twice();

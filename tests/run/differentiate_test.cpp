@@ -287,18 +287,20 @@ struct solver_model {
   }
   [[nodiscard]] double bar(solver const&) const { return 0; }
 };
-auto const height = [](solver const& x, double, step_index i) { return x.u() * double(i + 1); };
-auto const height_back = [](solver const&, double& bar, double, double&, step_index i) { bar += double(i + 1); };
+auto const height = [](solver const& x, double, step_index i) { return x.u() * x.u() * double(i + 1); };
+auto const height_back = [](solver const& x, double& bar, double, double&, step_index i) {
+  bar += 2 * x.u() * double(i + 1);
+};
 
 /// The same by hand.
 cairn::derivatives<double, double> solved(step_index n, std::vector<step_index> const& states) {
   std::vector<double> x{2.1};
   for (step_index i = 0; i < n; ++i) x.push_back(std::sin(1.3 * x.back()));
   cairn::derivatives<double, double> all;
-  for (step_index const s : states) all.value += x[std::size_t(s)] * double(s + 1);
+  for (step_index const s : states) all.value += x[std::size_t(s)] * x[std::size_t(s)] * double(s + 1);
   for (step_index i = n;; --i) {
     for (step_index const s : states)
-      if (s == i) all.state += double(i + 1);
+      if (s == i) all.state += 2 * x[std::size_t(i)] * double(i + 1);
     if (i == 0) return all;
     double const c = all.state * std::cos(1.3 * x[std::size_t(i - 1)]);
     all.params += c * x[std::size_t(i - 1)];
@@ -349,17 +351,35 @@ TEST_CASE("an object's leaves and tapes with losses have the bits of storing all
   step_index const n = 30;
   std::vector<step_index> const states{0, 1, 7, 8, 9, 22, n};
   auto const right = solved(n, states);
+  double end = 2.1;
+  for (step_index i = 0; i < n; ++i) end = std::sin(1.3 * end);
   auto const check_one = [&](auto m, any_schedule const& plan) {
-    solver one{2.1};
-    auto const found = cairn::differentiate(m, one, 1.3, plan, cairn::at_states(states, height, height_back));
-    CHECK(found.value == right.value);
-    CHECK(found.state == right.state);
-    CHECK(found.params == right.params);
+    for (auto const ends : {cairn::object_ends::anywhere, cairn::object_ends::at_initial, cairn::object_ends::at_final}) {
+      solver one{2.1};
+      auto const found = cairn::differentiate(m, one, 1.3, plan, cairn::at_states(states, height, height_back), ends);
+      CHECK(found.value == right.value);
+      CHECK(found.state == right.state);
+      CHECK(found.params == right.params);
+      if (ends != cairn::object_ends::anywhere) CHECK(one.u() == (ends == cairn::object_ends::at_final ? end : 2.1));
+    }
   };
   check_one(cairn::model{step, leaf_of, no_slope}, cairn::leaves{n, 5, cairn::revolve{6, 2}});
   check_one(cairn::model{step, leaf_of, no_slope}, cairn::revolve{n, 3});
   check_one(cairn::model{step, cairn::recorded{tape, tape_back}, no_slope}, cairn::revolve{n, 3});
   check_one(cairn::model{step, cairn::recorded{tape, tape_back}, no_slope}, all_tapes(n));
+  // An observer finds the object in the same states, whether the terms have moved it in between or not.
+  auto const seen = [&](std::vector<step_index> const& terms) {
+    vec all;
+    solver one{2.1};
+    auto const watch = [&](cairn::event const& e) {
+      e.each_buffer([&](void const* bytes, std::size_t) { all.push_back(*static_cast<double const*>(bytes)); });
+    };
+    (void)cairn::differentiate(cairn::model{step, cairn::recorded{tape, tape_back}, no_slope}, one, 1.3, all_tapes(n),
+                               cairn::at_states(terms, height, height_back), watch);
+    return all;
+  };
+  CHECK(seen(states) == seen({n}));
+  CHECK(seen({n}).size() > std::size_t(n));
 }
 
 TEST_CASE("a loop that ends when its state says so has the bits of one whose length is known") {

@@ -123,4 +123,15 @@ TEST_CASE("a resumed sweep leaves the object in the initial state, and refuses t
   CHECK(pendulum::step_calls == calls);
   CHECK(cairn::resume(step, x, plan, noted, moves, work, object_ends::at_initial) == all.gradient);
   CHECK(x.v == all.states.front());
+  for (auto const ends : {object_ends::at_initial, object_ends::at_final}) {  // on the way forward it may end anywhere
+    solver y;
+    CHECK(cairn::resume(step, y, plan, seed, moves, work, ends) == all.gradient);
+    CHECK(y.v == (ends == object_ends::at_final ? all.states.back() : all.states.front()));
+    cairn::online const open{3};
+    auto used = cairn::workspace_for<solver>(open);
+    solver z;
+    CHECK(cairn::resume(step, z, cairn::run_while{[](solver const&, step_index i) { return i < 30; }, open}, seed,
+                        moves, used, ends) == all.gradient);
+    CHECK(z.v == y.v);
+  }
 }

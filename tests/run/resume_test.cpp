@@ -221,6 +221,49 @@ TEST_CASE("resume refuses a value that is not the initial state, however far the
   }
 }
 
+TEST_CASE("the initial state of one stopped sweep is not asked of the next one") {
+  cairn::revolve const plan{20, 3};
+  for (int at = 0; at < 40; ++at) {
+    toys::serialising store;
+    auto work = cairn::workspace_for<pendulum::state>(plan, store);
+    auto const from = [](double v) {
+      auto x = pendulum::start();
+      x.v[0] = v;
+      return x;
+    };
+    // The first one stops in its initial state, the next one anywhere: then its own may not be known.
+    auto const stops = [](pendulum::state const& x, pendulum::numbers& bar, step_index i) {
+      if (i == 0) throw stop{};
+      pendulum::swing_back(x.v, bar);
+    };
+    CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, from(0.5), plan, pendulum::seed, stops, work), stop);
+    int left = at;
+    auto const step = [&](pendulum::state& x, step_index i) {
+      if (left-- == 0) throw stop{};
+      pendulum::in_place{}(x, i);
+    };
+    CHECK_THROWS_AS(cairn::gradient(step, from(0.6), plan, pendulum::seed, stops, work), stop);
+    CHECK_NOTHROW(cairn::resume(pendulum::in_place{}, from(0.6), plan, pendulum::seed, pendulum::one_step{}, work));
+  }
+}
+
+TEST_CASE("a sweep that goes on with its seed refuses an adjoint that its plan is not for, and fills in a report") {
+  cairn::leaves const leafy{20, 4, cairn::revolve{5, 2}};
+  auto work = cairn::workspace_for<pendulum::state>(leafy);
+  pendulum::step_calls = 0;
+  CHECK_THROWS_AS(
+      cairn::resume(pendulum::in_place{}, pendulum::start(), leafy, pendulum::seed, pendulum::one_step{}, work),
+      cairn::invalid_plan);
+  CHECK(pendulum::step_calls == 0);
+  cairn::revolve const plan{20, 3};
+  auto used = cairn::workspace_for<pendulum::state>(plan);
+  cairn::sweep_report report;
+  (void)cairn::resume(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}, used, report);
+  CHECK(report.steps == 20);
+  CHECK(report.slots == 3);
+  CHECK(report.step_calls == cairn::wide(pendulum::step_calls));
+}
+
 TEST_CASE("resume looks for the initial state in a store that outlives its sweeps") {
   cairn::revolve const plan{20, 4};
   auto const all = pendulum::stored{20};
@@ -237,9 +280,15 @@ TEST_CASE("resume looks for the initial state in a store that outlives its sweep
         cairn::resume(pendulum::in_place{}, other, plan, cairn::resume_point{12, bar}, pendulum::one_step{}, work),
         cairn::invalid_call);
   }
+  toys::losing<toys::serialising> damaged{store};
+  damaged.p = 1;  // what cannot be read is not another initial state
   auto work = cairn::workspace_for<pendulum::state>(plan, store);
   CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::one_step{},
                       work) == all.gradient);
+  auto over_damaged = cairn::workspace_for<pendulum::state>(plan, damaged);
+  CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, cairn::resume_point{12, bar}, pendulum::one_step{},
+                      over_damaged) == all.gradient);
+  CHECK(damaged.lost > 0);
 }
 
 TEST_CASE("a resumed sweep that stops again knows its initial state") {

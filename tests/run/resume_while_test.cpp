@@ -98,6 +98,55 @@ TEST_CASE("a loop of unknown length that was stopped before its end is at no pos
                     cairn::invalid_call);
 }
 
+TEST_CASE("a loop of unknown length that goes on is refused tapes before any step runs") {
+  struct with_tapes : cairn::online {
+    static step_index tapes() { return 1; }
+  };
+  with_tapes const plan{cairn::online{3}};
+  auto const more = [](pendulum::state const&, step_index i) { return i < 5; };
+  auto work = cairn::workspace_for<pendulum::state>(plan);
+  pendulum::step_calls = 0;
+  CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, pendulum::start(), cairn::run_while{more, plan}, pendulum::seed,
+                                pendulum::one_step{}, work),
+                  cairn::invalid_plan);
+  CHECK(pendulum::step_calls == 0);
+}
+
+TEST_CASE("a resumed loop that has ended says nothing about the next one in its workspace") {
+  step_index const n = 20;
+  auto const from = [](double v) {
+    auto x = pendulum::start();
+    x.v[0] = v;
+    return x;
+  };
+  cairn::revolve const known{n, 3};
+  cairn::run_while const open{[](pendulum::state const&, step_index i) { return i < n; }, cairn::online{3}};
+  auto const check = [&](auto const& plan, auto work) {
+    auto const sweep = [&](double v, auto... last) {
+      return cairn::resume(pendulum::in_place{}, from(v), plan, pendulum::seed, pendulum::one_step{}, work, last...);
+    };
+    CHECK_THROWS_AS(sweep(0.5, stop_at{30}), stop);
+    CHECK_THROWS_AS(sweep(0.6), cairn::invalid_call);
+    for (double const v : {0.5, 0.6, 0.7})
+      CHECK(sweep(v) == cairn::gradient(pendulum::in_place{}, from(v), cairn::store_all(n), pendulum::seed,
+                                        pendulum::one_step{}));
+  };
+  check(known, cairn::workspace_for<pendulum::state>(known));
+  check(open, cairn::workspace_for<pendulum::state>(open.plan));
+}
+
+TEST_CASE("the way back of a resumed loop of unknown length is planned for its length") {
+  step_index const n = 60;
+  for (step_index const slots : {1, 2, 5, 60}) {
+    cairn::run_while const loop{[](pendulum::state const&, step_index i) { return i < n; }, cairn::online{slots}};
+    auto work = cairn::workspace_for<pendulum::state>(loop.plan);
+    CHECK(cairn::resume(pendulum::in_place{}, pendulum::start(), loop, pendulum::seed, pendulum::one_step{}, work) ==
+          pendulum::stored{n}.gradient);
+    // A run to find the length, and no more than if it had been known; the initial state is one more that is held.
+    CHECK(work.step_calls() <= cairn::wide(n) + cairn::estimate(cairn::revolve{n, slots + 1}).step_calls);
+  }
+}
+
 TEST_CASE("an object in a loop of unknown length goes on from its snapshots") {
   cairn::online const plan{4};
   auto const step = [](solver& s) { s.advance(); };

@@ -153,7 +153,11 @@ std::vector<action> check_loop(Plan const& plan, step_index n, pendulum::stored 
     CHECK(sight.steps() == cairn::wide(n));
     CHECK(run.final_state().v == all.states[std::size_t(n)]);
     bool right = true;
-    for (auto [position, x] : run.checkpoints()) right = right && x.v == all.states[std::size_t(position)];
+    auto const kept = run.checkpoints();
+    for (step_index before = 0; auto [position, x] : kept) {
+      right = right && x.v == all.states[std::size_t(position)] && &kept.at(position) == &x;
+      right = right && std::exchange(before, position) < position;  // in order, whatever slots they are in
+    }
     CHECK(right);
     CHECK(run.reverse(pendulum::seed, pendulum::one_step{}) == all.gradient);
     CHECK(run.step_calls() == cairn::wide(pendulum::step_calls));

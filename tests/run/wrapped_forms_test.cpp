@@ -8,6 +8,7 @@
 #include <cairn/run/each_bar.hpp>
 #include <cairn/run/jumps.hpp>
 #include <cairn/schedule/mixed.hpp>
+#include <cairn/schedule/multistage.hpp>
 #include "support/catch.hpp"
 #include "support/pendulum.hpp"
 
@@ -233,6 +234,54 @@ TEST_CASE("inner loops take jumps and hooks around adjoints of any form") {
                                 }}.gradient;
     CHECK(gradient(hooks.step, pendulum::start(), revolve{3, 2}, pendulum::seed, hooks.adjoint) == losses);
   });
+}
+
+TEST_CASE("the plan of an inner loop is refused before any step runs, in every verb and whatever is around it") {
+  pendulum::in_place step;
+  pendulum::one_step back;
+  revolve const outer{3, 1};
+  auto const refused = [&](auto const& verb) {
+    pendulum::step_calls = 0;
+    CHECK_THROWS_AS(verb(), invalid_plan);
+    CHECK(pendulum::step_calls == 0);
+  };
+  auto const by = [&](auto const& of, auto const& adjoint) {
+    refused([&] { return gradient(of, pendulum::start(), outer, pendulum::seed, adjoint); });
+  };
+  nested leafy{any_schedule{leaves{7, 3, revolve{3, 1}}}, step, back};
+  by(leafy.step, leafy.adjoint);
+  by(leafy.step, hooked(leafy.adjoint, [](point const&, vec&, step_index) {}));
+  nested around{revolve{2, 1}, leafy.step, leafy.adjoint};
+  by(around.step, around.adjoint);
+  nested on_disk{any_schedule{multistage{7, 1, 2}}, step, back};
+  by(on_disk.step, on_disk.adjoint);
+  auto work = workspace_for<point>(outer);
+  refused([&] { return resume(leafy.step, pendulum::start(), outer, pendulum::seed, leafy.adjoint, work); });
+  refused([&] {
+    return resume(leafy.step, pendulum::start(), outer, resume_point{2, pendulum::start().v}, leafy.adjoint, work);
+  });
+  run_while const open{[](point const&, step_index i) { return i < 3; }, online{1}};
+  auto used = workspace_for<point>(open.plan);
+  refused([&] { return resume(leafy.step, pendulum::start(), open, pendulum::seed, leafy.adjoint, used); });
+}
+
+TEST_CASE("an innermost loop that does not end in the state of the loop around it is found") {
+  sweep_options const checked{.verify = replay_check::checkpoints};
+  auto const back = [](vec const& x, vec& bar, step_index) { pendulum::swing_back(x, bar); };
+  for (step_index wrong = -1; wrong < n + 3; ++wrong) {
+    int calls = 0;  // of the wrong step: forward, in the loop around, and in the innermost one
+    auto const step = [&](vec& x, step_index i) {
+      pendulum::swing(x, x, i);
+      if (i == wrong && ++calls == 3) x[0] += 1e-9;
+    };
+    nested inner{store_all(4), step, back, checked};
+    nested middle{store_all(3), inner.step, inner.adjoint, checked};
+    auto const sweep = [&] {
+      return gradient(middle.step, pendulum::start().v, store_all(2), vec{1, 0}, middle.adjoint, checked);
+    };
+    if (wrong < 0) CHECK_NOTHROW(sweep());
+    else CHECK_THROWS_AS(sweep(), nondeterminism_error);
+  }
 }
 
 TEST_CASE("a loop of no steps, and inner loops of none") {

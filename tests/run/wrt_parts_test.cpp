@@ -376,8 +376,49 @@ TEST_CASE("objects whose library has the bar: nested, with jumps and hooks, with
   auto const leaf_hook = [&](solver& s, params const&, params&, step_index, step_index) { seen.push_back(s.x); };
   check(run, cairn::hooked(leaf, leaf_hook), n);
   CHECK(seen.size() == std::size_t(2 * n));
+  seen.resize(std::size_t(n));
+  solver one{2.1};
+  auto const taped = [](solver& s, params const& p, step_index i) {
+    double const from = s.x;
+    s.step(p, i);
+    return from;
+  };
+  cairn::recorded const tapes{taped, [&one](double from, params const& p, params& dp, step_index i) {
+                                pull(from, one.bar, p, dp, i);
+                              }};
+  std::vector<double> taped_states;
+  step_index left = n;
+  bool in_order = true;
+  auto const of_tapes = [&](auto const& after) {
+    one.x = 2.1;
+    params dp{4, 4};
+    cairn::gradient(run, one, cairn::revolve{n, 2}, seed, cairn::hooked(tapes, after), wrt{p0, dp});
+    CHECK(found{one.bar, dp} == by_hand(n));
+  };
+  of_tapes([&](double& from, params const&, params&, step_index) { taped_states.push_back(from); });
+  CHECK(taped_states == seen);
+  of_tapes([&](params const&, params&, step_index i) { in_order = i == --left && in_order; });
+  of_tapes([&](step_index i) { left += i; });
+  CHECK(in_order);
+  CHECK(left == n * (n - 1) / 2);
   cairn::nested const loop{cairn::revolve{3, 1}, run, pulls};
   check(loop.step, loop.adjoint, n / 3);
+  auto const pulls_leaf = [](solver& s, double& bar, params const& p, params& dp, step_index first, step_index last) {
+    back_leaf(s.x, bar, p, dp, first, last);
+    s.x = -99;
+  };
+  auto const leaf_in_library = [&](solver& s, params const& p, params& dp, step_index first, step_index last) {
+    pulls_leaf(s, s.bar, p, dp, first, last);
+  };
+  cairn::leaves const of_leaves{3, 2, cairn::revolve{2, 1}};
+  cairn::nested const leafy_library{of_leaves, run, leaf_in_library};
+  check(leafy_library.step, leafy_library.adjoint, n / 3);
+  cairn::nested const leafy{of_leaves, run, pulls_leaf};
+  solver with_bar{2.1};
+  params dp{4, 4};
+  double const bar =
+      cairn::gradient(leafy.step, with_bar, cairn::revolve{n / 3, 1}, 1.0, leafy.adjoint, wrt{p0, dp});
+  CHECK(found{bar, dp} == by_hand(n));
   auto const nothing = [](solver&) {};
   cairn::with_jumps const jumps{run, pulls, cairn::jump_at(2, nothing, nothing)};
   check(jumps.step, jumps.adjoint, n);

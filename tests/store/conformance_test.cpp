@@ -27,6 +27,14 @@ struct full : toys::late {
     if (ends) throw std::runtime_error{"disk full"};
   }
 };
+
+/// Finishes its saves only when it is asked to, and has no room left then.
+struct flushing : toys::serialising {
+  int asked = 0, full_at = 0;
+  void settle(auto&) {
+    if (++asked == full_at) throw std::runtime_error{"disk full"};
+  }
+};
 }
 
 #define STORES                                                                                          \
@@ -154,14 +162,24 @@ TEMPLATE_TEST_CASE("a store that saves late owns no frame once a sweep has ended
   SECTION("a walk backwards is left, and the workspace is cleared, or runs another sweep") {
     cairn::revolve const binomial{40, 4};
     auto work = cairn::workspace_for<pendulum::state>(binomial, store);
-    for (bool const clears : {true, false}) {
-      auto run = cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), binomial, work);
-      for (auto [i, x] : run.backward())
-        if (i == 37) break;
-      if (clears) work.clear();
-      CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), binomial, pendulum::seed, pendulum::one_step{},
-                            work) == pendulum::stored{40}.gradient);
-    }
+    for (step_index left_at = 0; left_at < 40; left_at += 3)
+      for (int const what : {0, 1, 2}) {
+        auto run = cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), binomial, work);
+        for (auto [i, x] : run.backward())
+          if (i == left_at) break;
+        if (what == 0) {
+          work.clear();
+          CHECK(owned() == 0);
+        }
+        auto const sweep = [&] {
+          if (what < 2)
+            return cairn::gradient(pendulum::in_place{}, pendulum::start(), binomial, pendulum::seed,
+                                   pendulum::one_step{}, work);
+          return cairn::resume(pendulum::in_place{}, pendulum::start(), binomial, pendulum::seed,
+                               pendulum::one_step{}, work);
+        };
+        CHECK(sweep() == pendulum::stored{40}.gradient);
+      }
   }
   SECTION("a workspace takes over another one, and both die") {
     cairn::revolve const binomial{40, 4};
@@ -185,6 +203,42 @@ TEST_CASE("what a store throws when it finishes its saves passes to the caller, 
   CHECK_THROWS_WITH(cairn::gradient(pendulum::in_place{}, pendulum::start(), cairn::revolve{9, 3}, pendulum::seed,
                                     pendulum::one_step{}, store), "disk full");
   CHECK(store.under_way.empty());
+  cairn::revolve const plan{20, 3};
+  cairn::online const open{3};
+  auto const expected = pendulum::stored{20}.gradient;
+  auto const back = [](auto&& run) { return run.reverse(pendulum::seed, pendulum::one_step{}); };
+  auto const passes = [&](int times, auto use) {
+    flushing never;
+    CHECK(use(never) == expected);
+    CHECK(never.asked == times);  // once for each part of a sweep
+    for (int at = 1; at <= times; ++at) {
+      flushing once;
+      once.full_at = at;
+      CHECK_THROWS_WITH(use(once), "disk full");
+      CHECK(use(once) == expected);
+    }
+  };
+  passes(1, [&](auto& in) {
+    return cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}, in);
+  });
+  passes(2, [&](auto& in) {
+    return back(cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan, in));
+  });
+  passes(3, [&](auto& in) {
+    auto run = cairn::checkpointed_loop(pendulum::in_place{}, pendulum::start(), plan, in);
+    for (auto [i, x] : run.backward())
+      if (i == 3) break;
+    return back(run);
+  });
+  passes(1, [&](auto& in) {
+    auto work = cairn::workspace_for<pendulum::state>(plan, in);
+    return cairn::resume(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}, work);
+  });
+  passes(1, [&](auto& in) {
+    auto work = cairn::workspace_for<pendulum::state>(open, in);
+    cairn::run_while const loop{[](pendulum::state const&, step_index i) { return i < 20; }, open};
+    return cairn::resume(pendulum::in_place{}, pendulum::start(), loop, pendulum::seed, pendulum::one_step{}, work);
+  });
 }
 
 TEST_CASE("a late store really completes late") {

@@ -234,6 +234,11 @@ TEST_CASE("where another slot on disk works, a sweep obeys its plan to the end",
     CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::leaf{}, store,
                           seen) == pendulum::stored{60}.gradient);
     CHECK(on.failed.size() == (bad == cairn::no_slot ? 0 : 1));
+    long writes = bad != cairn::no_slot;  // one to another slot shows that the disk works
+    auto walk = plan.walk();
+    for (auto a = walk.next(); a.kind != cairn::action_kind::done; a = walk.next())
+      writes += a.kind == cairn::action_kind::save && a.where != cairn::tier::memory && a.slot != bad;
+    CHECK(on.saves == writes);
     return std::vector{seen.now.calls, seen.now.saves, seen.now.loads};
   };
   for (cairn::slot_index const bad : {3, 4, 5}) CHECK(obeyed(bad) == obeyed(cairn::no_slot));

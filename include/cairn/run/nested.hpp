@@ -160,7 +160,7 @@ struct nested_step {
     step_index failed = -1;
     if constexpr (shape_of_step<inner_step, State>().form == step_form::in_place)
       run_in_place(from, x, 0, steps, failed);
-    else if (steps > 0) {
+    else {
       auto& states = memory.object().get<frames<State>>();
       states.begin(2);
       frame_id live = states.take();

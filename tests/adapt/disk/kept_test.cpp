@@ -227,6 +227,19 @@ TEST_CASE("loops of no step, one and two are run, kept and answered again") {
     }
   }
 }
+TEST_CASE("an objective of a loop of unknown length goes on from its record") {
+  auto const height = cairn::at_every(7, [](numbers const& x) { return x[0] * x[1]; },
+                                      [](numbers const& x, numbers& bar) { bar[0] += x[1], bar[1] += x[0]; });
+  cairn::model const m{step, adjoint};
+  stop_everywhere(
+      [&](auto const&... last) {
+        auto const found = cairn::differentiate(m, x0, cairn::run_while{goes_on, unknown}, height, last...);
+        return std::pair{found.value, found.state};
+      },
+      [](cairn::disk_report const& seen, long at, long) {
+        if (at > n + 10) CHECK(seen.used == disk_use::record);
+      });
+}
 TEST_CASE("what stands before the reverse is that of an undisturbed run: final state, states, and the walk back") {
   support::temporary const here;
   auto const look = [](auto run) {

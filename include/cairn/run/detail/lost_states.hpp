@@ -104,7 +104,6 @@ template <class Cursor, class HeldIn, class ExpectedIn>
       }
       case action_kind::turn:
         if (inside) return place;
-        live = a.from;
         inside = open == steps;
         break;
       case action_kind::reverse:

@@ -136,6 +136,7 @@ class sweep {
     check_tiers<store_type>(operation_, plan, x0);
     begin_loop(step, {knows_length ? step_index(plan.steps()) : -1});
     adopt(plan);
+    work_.initial_hash_ = 0;
     work_.walk_ = plan.walk();
     if constexpr (checked) ledger().begin(check_setup(plan, form.keeps_run, knows_length));
     sweep_setup setup = setup_for(plan, form);
@@ -166,7 +167,6 @@ class sweep {
     std::uint64_t const given = hash_of_state<State>(x0), noted = work_.initial_hash_;
     if (noted != 0 && noted != given) refuse_initial_state();
     adopt(plan);
-    work_.initial_hash_ = noted;
     work_.steps_ = at.steps;
     status().open = at.open;
     status().turned = at.turned;
@@ -274,6 +274,7 @@ class sweep {
     if constexpr (saved_state<State>) states().end();
     notes_stop_ = false;
     work_.unfinished_ = false;
+    work_.initial_hash_ = 0;
     states().finish_saves();
   }
   /// This part ended normally and another follows: saves may still be pending then.
@@ -366,7 +367,6 @@ class sweep {
     work_.slots_ = plan.slots();
     work_.on_rest_ = work_.before_turn_is_missing_ = false;
     work_.unfinished_ = true;
-    work_.initial_hash_ = 0;
     status() = {};
     status().open = work_.steps_;
   }

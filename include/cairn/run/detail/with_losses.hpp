@@ -35,12 +35,11 @@ class losses {
   /// Adds the terms of the last state, and their derivatives.
   template <class Input, class Bar>
   void end(Input const& x, Bar& bar) {
-    step_index const n = next_;
-    see(x, n);
-    next_ = n;  // a kept run may be reversed again
-    objective_.ending(x, p_, n, [this](auto const& term) { value_ += double(term); });
-    pull(x, bar, n);
-    objective_.ending_gradient(x, bar, p_, dp_, n);
+    auto const add = [this](auto const& term) { value_ += double(term); };
+    objective_.running(x, p_, next_, add);
+    objective_.ending(x, p_, next_, add);
+    pull(x, bar, next_);
+    objective_.ending_gradient(x, bar, p_, dp_, next_);
   }
   [[nodiscard]] bool any_at(step_index i) const {
     std::size_t sum = 0;
