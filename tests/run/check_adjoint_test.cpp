@@ -494,6 +494,43 @@ TEST_CASE("states that grow") {
   CHECK(report.passed());
 }
 
+TEST_CASE("states that grow beside the tested one only: no right adjoint is called wrong, and a wrong one is found") {
+  double side = 0;  // of the tested state, on which states grow; 0: on both
+  auto const grow = [&](doubles& u, step_index i) {
+    for (double& v : u) v = i == 0 ? v : std::sin(v);
+    if (i == 0 && u[0] != 1 && side * (u[0] - 1) >= 0) u.push_back(0.5);
+  };
+  auto const back = [](double factor) {
+    return [=](doubles const& u, doubles& bar, step_index i) {
+      bar.resize(u.size());
+      for (std::size_t k = 0; k < u.size() && i > 0; ++k) bar[k] *= factor * std::cos(u[k]);
+    };
+  };
+  doubles const u0{1, 0.7};
+  for (double const on : {-1, 1, 0}) {
+    side = on;
+    auto const one_by_one = cairn::check_adjoint(grow, back(1), u0, 3, {.whole = false});
+    CHECK((one_by_one.fault == adjoint_fault::undecided && one_by_one.step == 0 && one_by_one.resolution == 1));
+  }
+  CHECK(cairn::check_adjoint(grow, back(1), u0, 3, {.most_steps = 0}).fault == adjoint_fault::not_finite);
+
+  struct timed {
+    doubles u;
+    double t = 1;
+  };
+  auto const report_of = [&](double factor, step_index most_steps) {
+    auto const step = [&](timed& x, step_index i) { grow(x.u, i), x.t += 1; };
+    auto const adjoint = [&](timed const& x, doubles& bar, step_index i) { back(factor)(x.u, bar, i); };
+    return cairn::check_adjoint(step, adjoint, timed{u0}, 3, u0, {.most_steps = most_steps});
+  };
+  auto const whole = report_of(1, 0);
+  INFO(whole.text());
+  CHECK(whole.passed());
+  CHECK(whole.slope == Approx(2).margin(0.1));
+  CHECK(report_of(1, 64).fault == adjoint_fault::undecided);
+  CHECK(report_of(1.001, 0).fault == adjoint_fault::wrong_gradient);
+}
+
 TEST_CASE("nothing to check, nothing to vary, and numbers of steps that are none") {
   auto step = [](double& x) { x *= 2; };
   auto adjoint = [](double, double& bar) { bar *= 2; };
