@@ -157,6 +157,14 @@ TEST_CASE("what a report predicts holds: to the byte for one step, and without a
   CHECK(predicted(0, 1, by_value) == predicted(0, 1, one_step));
 }
 
+TEST_CASE("a report predicts nothing if the adjoint records, because tapes are not known before they are made") {
+  cairn::sweep_report report;
+  report.predicted_bytes = 7;
+  (void)cairn::gradient([](bytes&, step_index) {}, bytes(9), cairn::revolve{13, 3}, bytes(9),
+                        cairn::recorded{[](bytes&, step_index) { return 'x'; }, [](char, bytes&) {}}, report);
+  CHECK(report.predicted_bytes == 0);
+}
+
 namespace {
 
 /// States of other sizes at every step: growing, shrinking, or up and down.

@@ -94,7 +94,7 @@ TEST_CASE("a right adjoint passes in every form of step and adjoint") {
     INFO(report.text());
     CHECK(report.passed());
     CHECK(report.steps_tested == 5);
-    CHECK(report.resolution < 1e-6);
+    CHECK((report.resolution > 0 && report.resolution < 1e-6));
     CHECK(report.slope == Approx(2).margin(0.1));
   };
   check(in_place, one);
@@ -361,6 +361,14 @@ TEST_CASE("an adjoint that is not linear in bar is named") {
   CHECK(report.step == 2);
 }
 
+TEST_CASE("an adjoint that is 0 is linear, and right where the step forgets its state, however small that is") {
+  double const x0 = GENERATE(1.0, 1e-10, 1e-200);
+  auto const report =
+      cairn::check_adjoint([](double& x) { x = 3; }, [](double, double& bar) { bar = 0; }, x0, 2, {.whole = false});
+  INFO(report.text());
+  CHECK(report.passed());
+}
+
 TEST_CASE("what an adjoint adds by itself is no part of the step's derivative") {
   auto observes = [](doubles const& x, doubles& bar, step_index i) {
     bar = pulled(x, bar, i);
@@ -398,6 +406,20 @@ TEST_CASE("a step that is defined near the state only is tested there, or undeci
   CHECK(report_of(-12).passed());
   CHECK(report_of(-20).fault == adjoint_fault::undecided);
   CHECK(report_of(-20).resolution == 1);
+}
+
+TEST_CASE("an adjoint that agrees with the step only over a distance where its slope still changes is wrong") {
+  auto const step = [](double& x) {
+    double const far = std::abs(x - 1);
+    x = (x - 1) * (far > std::ldexp(1, -9) ? 10 : far > std::ldexp(1, -11) ? 3 : 2);
+  };
+  auto const report_of = [&](double slope) {
+    return cairn::check_adjoint(step, [=](double, double& bar) { bar *= slope; }, 1.0, 1, {.whole = false});
+  };
+  CHECK(report_of(2).passed());
+  auto const wrong = report_of(3);
+  CHECK(wrong.fault == adjoint_fault::wrong_adjoint);
+  CHECK(wrong.by_adjoint == Approx(1.5 * wrong.by_differences));
 }
 
 TEST_CASE("a step too rough for differences is said to be undecided, and a tangent decides it") {
@@ -470,6 +492,43 @@ TEST_CASE("states that grow") {
   auto const report = cairn::check_adjoint(step, adjoint, doubles{1.0}, 7);
   INFO(report.text());
   CHECK(report.passed());
+}
+
+TEST_CASE("states that grow beside the tested one only: no right adjoint is called wrong, and a wrong one is found") {
+  double side = 0;  // of the tested state, on which states grow; 0: on both
+  auto const grow = [&](doubles& u, step_index i) {
+    for (double& v : u) v = i == 0 ? v : std::sin(v);
+    if (i == 0 && u[0] != 1 && side * (u[0] - 1) >= 0) u.push_back(0.5);
+  };
+  auto const back = [](double factor) {
+    return [=](doubles const& u, doubles& bar, step_index i) {
+      bar.resize(u.size());
+      for (std::size_t k = 0; k < u.size() && i > 0; ++k) bar[k] *= factor * std::cos(u[k]);
+    };
+  };
+  doubles const u0{1, 0.7};
+  for (double const on : {-1, 1, 0}) {
+    side = on;
+    auto const one_by_one = cairn::check_adjoint(grow, back(1), u0, 3, {.whole = false});
+    CHECK((one_by_one.fault == adjoint_fault::undecided && one_by_one.step == 0 && one_by_one.resolution == 1));
+  }
+  CHECK(cairn::check_adjoint(grow, back(1), u0, 3, {.most_steps = 0}).fault == adjoint_fault::not_finite);
+
+  struct timed {
+    doubles u;
+    double t = 1;
+  };
+  auto const report_of = [&](double factor, step_index most_steps) {
+    auto const step = [&](timed& x, step_index i) { grow(x.u, i), x.t += 1; };
+    auto const adjoint = [&](timed const& x, doubles& bar, step_index i) { back(factor)(x.u, bar, i); };
+    return cairn::check_adjoint(step, adjoint, timed{u0}, 3, u0, {.most_steps = most_steps});
+  };
+  auto const whole = report_of(1, 0);
+  INFO(whole.text());
+  CHECK(whole.passed());
+  CHECK(whole.slope == Approx(2).margin(0.1));
+  CHECK(report_of(1, 64).fault == adjoint_fault::undecided);
+  CHECK(report_of(1.001, 0).fault == adjoint_fault::wrong_gradient);
 }
 
 TEST_CASE("nothing to check, nothing to vary, and numbers of steps that are none") {
@@ -932,6 +991,18 @@ TEST_CASE("where the objective jumps beside the point, the gradient is judged by
   CHECK(of_curved.slope == Approx(2).margin(0.1));
   CHECK(cairn::check_gradient(flat, 1.0, 2.001).fault == adjoint_fault::wrong_gradient);
   CHECK(cairn::check_gradient(curved, 1.0, 2.001).fault == adjoint_fault::wrong_gradient);
+}
+
+TEST_CASE("a remainder that dips at one distance falls all the same, and that of a wrong gradient does not") {
+  auto const dips = [](double p) {  // between 2^-25 and 2^-24 as if it were about to change its sign
+    double const h = p - 1, size = std::abs(h);
+    return 2 * h + 64 * h * h * (size > std::ldexp(1, -25) && size <= std::ldexp(1, -24) ? 0.25 : 1);
+  };
+  auto const right = cairn::check_gradient(dips, 1.0, 2.0);
+  INFO(right.text());
+  CHECK(right.passed());
+  CHECK(right.slope == Approx(2).margin(0.1));
+  CHECK(cairn::check_gradient(dips, 1.0, 2.001).fault == adjoint_fault::wrong_gradient);
 }
 
 TEST_CASE("the least number that a type has, also a subnormal one, is the error of its arithmetic", "[run][check]") {

@@ -90,6 +90,24 @@ TEST_CASE("a derivative of a term that sets instead of adding is found") {
     dp[0] = 0;
   };
   CHECK(cairn::check(cairn::model{step, back}, x0, p0, 20, cairn::at_end(square, sets_dp)).sets_at == 20);
+  // At the first state also where it does no harm, because nothing was there.
+  auto const harmless = cairn::check(cairn::model{step, back}, x0, p0, 20, cairn::at_states({0}, square, sets_bar));
+  CHECK((harmless.step.passed() && harmless.state.passed() && harmless.params.passed()));
+  CHECK(harmless.sets_at == 0);
+  CHECK_FALSE(harmless.passed());
+  CHECK_THAT(harmless.text(), ContainsSubstring("at state 0"));
+}
+
+TEST_CASE("a report of a model passes if each of its parts does, and a comparison if each difference is small") {
+  CHECK(cairn::model_report{}.passed());
+  cairn::model_report wrong[3];
+  wrong[0].step.fault = wrong[1].state.fault = wrong[2].params.fault = cairn::adjoint_fault::wrong_gradient;
+  for (auto const& report : wrong) CHECK_FALSE(report.passed());
+  double const at_most = 1e-9, more = 1.1e-9;
+  CHECK(cairn::model_comparison{at_most, at_most, at_most}.passed());
+  CHECK_FALSE(cairn::model_comparison{.value = more}.passed());
+  CHECK_FALSE(cairn::model_comparison{.state = more}.passed());
+  CHECK_FALSE(cairn::model_comparison{.params = more}.passed());
 }
 
 TEST_CASE("a derivative of a term that is large and negative adds all the same, and is found if it sets") {

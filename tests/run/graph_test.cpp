@@ -475,6 +475,25 @@ TEST_CASE("a probe charges what recording takes beyond a run to the adjoint", "[
   CHECK(of.operations[1].time == 20'000);
   CHECK(of.operations[1].adjoint_time == 3000);
   CHECK(of.loss_time == 7000);
+
+  // Of an operation that the clock does not see, 1, 2, 4, ... 65,536 calls are timed: once without a tape and once with
+  // it, though the probe runs the first operation twice.
+  graph_builder still;
+  long runs = 0, recordings = 0;
+  auto y = still.input<double>();
+  auto const start = y;
+  for (int k = 0; k < 3; ++k)
+    y = still.add(
+        reads::tape<double>,
+        [&, k](double a, double* tape) {
+          if (k > 0) told_clock::pass(10);
+          else ++(tape != nullptr ? recordings : runs);
+          return tape ? *tape = a : a;
+        },
+        [](double, double bar, double& sum) { told_clock::pass(10), sum += bar; }, y);
+  CHECK(graph_probe<told_clock>(still, {start.is(x0)}, {y.seed(1)}, 1).operations[0].time == 0);
+  CHECK(runs == 1 << 17);
+  CHECK(recordings == 1 << 17);
 }
 
 TEST_CASE("inputs that are not those of the graph, and plans that are not, are refused before anything runs",

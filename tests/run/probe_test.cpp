@@ -137,6 +137,15 @@ TEST_CASE("the last of the states tried counts, too, if only a recording adjoint
   CHECK(probe<fake_clock>(step, start, 1000, 1.0, recorded{fixed, reverse}, 4).state_bytes == largest);
 }
 
+TEST_CASE("the largest of the adjoints counts, whichever it is", "[run][probe]") {
+  step_index const largest = GENERATE(0, 2, 4);
+  auto const of_size = [=](step_index i) { return field(i == largest ? 104 : 100); };
+  auto const step = [=](field& x, step_index i) { forward(x), x = of_size(i + 1); };
+  auto const reverse = [=](field const&, field& bar, step_index i) { back(bar), bar = of_size(i); };
+  auto const work = probe<fake_clock>(step, of_size(0), 1000, [=](field const&) { return of_size(4); }, reverse, 4);
+  CHECK(work.adjoint_bytes == sizeof(field) + 104 * sizeof(double));
+}
+
 TEST_CASE("a probe runs the first few steps only, and none of an empty loop", "[run][probe]") {
   step_index last = -1;
   auto const step = [&](field& x, step_index i) { last = i > last ? i : last, forward(x); };
@@ -157,6 +166,11 @@ TEST_CASE("times are medians, so one slow call does not matter", "[run][probe]")
       probe<fake_clock>(step, 1.0, 10, 1.0, [](double, double& bar, step_index) { fake_clock::pass(1), bar *= 0.5; });
   CHECK(work.step_seconds == Approx(0.002));
   CHECK(work.state_bytes == sizeof(double));
+  // Of two times the mean, of four that of the two in the middle.
+  for (step_index const tried : {2, 4})
+    CHECK(probe<fake_clock>([](double& x, step_index i) { fake_clock::pass(2 * long(i + 1)), x *= 0.5; }, 1.0, 10, 1.0,
+                            [](double, double& bar, step_index) { fake_clock::pass(1), bar *= 0.5; }, tried)
+              .step_seconds == Approx(0.001 * double(tried + 1)));
 }
 
 namespace {
@@ -272,6 +286,19 @@ TEST_CASE("a short call is timed in five rounds of 1, 2, 4, ... calls, until the
 
 namespace {
 
+/// A snapshot that is copied only, and counts itself.
+struct copied_snapshot {
+  static inline int alive = 0, peak = 0;
+  step_index at;
+  explicit copied_snapshot(step_index i) : at{i} { up(); }
+  copied_snapshot(copied_snapshot const& from) : at{from.at} { up(); }
+  copied_snapshot& operator=(copied_snapshot const&) = default;
+  ~copied_snapshot() { --alive; }
+  [[nodiscard]] std::size_t bytes() const { return sizeof *this; }
+
+ private:
+  static void up() { peak = ++alive > peak ? alive : peak; }
+};
 /// An object that counts its steps, with calls far shorter than a reading of the clock.
 struct short_object {
   using clock = coarse_clock<1, 40>;
@@ -279,13 +306,13 @@ struct short_object {
   long in_vain = 7;  // what it takes to restore the object if nothing has changed it
   short_object() = default;
   short_object(short_object const&) = delete;
-  [[nodiscard]] step_index save() const {
+  [[nodiscard]] copied_snapshot save() const {
     clock::instructions += 5;
-    return at;
+    return copied_snapshot{at};
   }
-  void restore(step_index snapshot) {
-    clock::instructions += at == snapshot ? in_vain : 7;
-    at = snapshot;
+  void restore(copied_snapshot const& from) {
+    clock::instructions += at == from.at ? in_vain : 7;
+    at = from.at;
   }
 };
 
@@ -313,7 +340,10 @@ TEST_CASE("calls of an object far shorter than a reading of the clock have their
     CHECK(work.tiers.memory.read_seconds == Approx(7e-9));
     CHECK((wrong == 0 && x.at == 0));
   };
+  copied_snapshot::peak = copied_snapshot::alive;
   check_times(probe<clock>(step, x, 1000, 1.0, reverse, 3));
+  // One where the loop begins and one after each of 3 steps, one to end with, and one in flight.
+  CHECK(copied_snapshot::peak == 6);
   // Once on the way; then alone, and in five rounds of 2, 4, ... calls.
   CHECK(calls == 3 * (1 + 1 + 5 * (2 * 1024 - 2)));
 

@@ -29,7 +29,8 @@ namespace detail {
   return ends;
 }
 
-/// The memory of a sweep, with a clock for each operation, which is timed the first time that it runs.
+/// The memory of a sweep, with a clock for each operation, which is timed the first time that it runs, and when it is
+/// recorded, which is once.
 template <class Clock>
 class graph_measurement {
  public:
@@ -44,8 +45,7 @@ class graph_measurement {
     memory_.record(v);
     measure(v);
     if (of(v).tape_bytes > 0) of(v).tape_bytes = memory_.tape_bytes(v);
-    double& seconds = recorded_[std::size_t(v)];
-    if (seconds < 0) seconds = seconds_of([&] { memory_.try_run(v, true); });
+    recorded_[std::size_t(v)] = seconds_of([&] { memory_.try_run(v, true); });
   }
   void turn() {
     auto const begin = Clock::now();

@@ -240,14 +240,14 @@ class checked_loop {
   }
 
   /// Runs x through n steps; numbers that are not differentiated come from a second run, that of `other`, so that no
-  /// derivative goes through them.
+  /// derivative goes through them; so do numbers that x lacks.
   [[gnu::cold]] void run_beside(held_state& x, held_state other, step_index n) {
     for (step_index i = 0; i < n; ++i) {
       advance(*x, i);
       advance(*other, i);
       auto own = numbers_of(numbers(*x));
       x = copy(*other);
-      if (own.size() == count_of(numbers(*x))) set_numbers(numbers(*x), own);
+      set_numbers(numbers(*x), own);
     }
   }
 
