@@ -512,7 +512,7 @@ TEST_CASE("states that grow beside the tested one only: no right adjoint is call
     auto const one_by_one = cairn::check_adjoint(grow, back(1), u0, 3, {.whole = false});
     CHECK((one_by_one.fault == adjoint_fault::undecided && one_by_one.step == 0 && one_by_one.resolution == 1));
   }
-  CHECK(cairn::check_adjoint(grow, back(1), u0, 3, {.most_steps = 0}).fault == adjoint_fault::not_finite);
+  CHECK(cairn::check_adjoint(grow, back(1), u0, 3, {.most_steps = 0}).fault == adjoint_fault::undecided);
 
   struct timed {
     doubles u;
