@@ -78,6 +78,7 @@ TEST_CASE("a store of loops is told as many slots as a chain uses, and which tie
   }
   CHECK(store.shape.slots == 4 * cairn::slot_index(cairn::tier_count));
   CHECK(store.shape.steps == 3);
+  CHECK(store.slots.empty());
   CHECK(store.used.size() == 4 * std::size(other_tiers));
   for (cairn::place const& one : store.used) {
     CHECK(one.slot < store.shape.slots);

@@ -363,6 +363,7 @@ TEST_CASE("states go to other tiers and come back with their bits, and none is l
     CHECK(cairn::chain_gradient(erased, start(lengths[0]), plan, seed, any).get<vec>() == expected.gradient);
     CHECK(plain.inside.kept.empty());
     CHECK(any.kept.empty());
+    CHECK(plain.inside.not_held + any.not_held == 0);
   }
   CHECK(loads > 100);
   for (std::uint64_t k = 0; k < 60; ++k) {

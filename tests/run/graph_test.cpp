@@ -530,13 +530,14 @@ TEST_CASE("inputs that are not those of the graph, and plans that are not, are r
   };
   CHECK_THAT(refused({x.is(x0)}, {y.seed(1)}),
              ContainsSubstring("an input of the graph is not given (input = 1, inputs = 2)"));
-  CHECK_THAT(refused({x.is(x0), x.is(x0), k.is(k0)}, {y.seed(1)}), ContainsSubstring("an input is given twice"));
+  CHECK_THAT(refused({x.is(x0), x.is(x0), k.is(k0)}, {y.seed(1)}),
+             ContainsSubstring("an input is given twice (input = 0)"));
   CHECK_THAT(refused({y.is(x0), k.is(k0)}, {y.seed(1)}),
-             ContainsSubstring("a value is given for something that is not an input of the graph"));
+             ContainsSubstring("a value is given for something that is not an input of the graph (value = 2)"));
   auto const stranger = small.input<float>();
   float const one = 1;
   CHECK_THAT(refused({stranger.is(one), k.is(k0)}, {y.seed(1)}),
-             ContainsSubstring("an input is given a value of another type"));
+             ContainsSubstring("an input is given a value of another type (input = 0)"));
   CHECK_THAT(refused({x.is(x0), k.is(k0)}, {}), ContainsSubstring("an output of the graph has no seed"));
   CHECK_THAT(refused({x.is(x0), k.is(k0)}, {y.seed(1)}, {advance(0), turn(1)}),
              ContainsSubstring("the plan ends before the adjoint of operation 0"));
