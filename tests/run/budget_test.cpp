@@ -3,6 +3,8 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
 #include "support/catch.hpp"
@@ -111,6 +113,85 @@ TEST_CASE("a budget for the longest loop is planned at once") {
   CHECK(plan.slots() > 900'000);
 }
 
+TEST_CASE("a budget of just the bytes of a plan is for that plan, and one of a byte less for a slot less") {
+  for (step_index const n : {2, 3, 9, 40})
+    for (cairn::slot_index slots = 1; slots < n; ++slots) {
+      INFO(n << " steps, " << slots << " slots");
+      cairn::sweep_sizes const sizes{.state = 1000, .state_inline = 24, .initial = 1000, .adjoint = 1000};
+      auto const bytes = std::int64_t(cairn::budget_of{n, 0}.bytes_of_plan(slots, {}, sizes)) + 70;
+      CHECK(cairn::budget_of{n, bytes}.plan_for({}, sizes, 70).slots() == slots);
+      cairn::budget_of const less{n, bytes - 1};
+      if (slots == 1) CHECK_THROWS_AS(less.plan_for({}, sizes, 70), cairn::infeasible_budget);
+      else CHECK(less.plan_for({}, sizes, 70).slots() == slots - 1);
+    }
+}
+
+TEST_CASE("a budget counts for a plan what an estimate of it says, in every form of a sweep") {
+  cairn::sweep_sizes const sizes{.state = 1000, .state_inline = 24, .initial = 900, .adjoint = 500};
+  int compared = 0;
+  auto const compare = [&](cairn::sweep_form const& form, cairn::replay_check verify, step_index n,
+                           cairn::slot_index slots) {
+    auto const said = cairn::estimate(cairn::revolve{n, slots}, {.state_bytes = sizes.state,
+                                                                 .state_inline_bytes = sizes.state_inline,
+                                                                 .initial_bytes = sizes.initial,
+                                                                 .adjoint_bytes = sizes.adjoint,
+                                                                 .form = form,
+                                                                 .verify = verify});
+    cairn::wide const more = cairn::budget_of{n, 0}.bytes_of_plan(slots, form, sizes, verify) - said.peak_bytes;
+    // Of a short loop the estimate knows which states are never there together.
+    cairn::wide const state = sizes.state - sizes.state_inline;
+    if (more % state != 0 || more > (n > 2 ? 0 : 3) * state)
+      FAIL(n << " steps, " << slots << " slots, kept " << form.keeps_run << ", snapshots " << form.snapshots);
+    ++compared;
+  };
+  for (bool const keeps_run : {false, true})
+    for (bool const snapshots : {false, true})
+      for (auto const step : {cairn::step_form::in_place, cairn::step_form::by_value})
+        for (auto const adjoint : {cairn::adjoint_form::one_step, cairn::adjoint_form::with_next})
+          for (auto const ends : {cairn::object_ends::anywhere, cairn::object_ends::at_initial})
+            for (auto const verify : {cairn::replay_check::off, cairn::replay_check::checkpoints}) {
+              cairn::sweep_form const form{step, adjoint, true, keeps_run, snapshots, ends};
+              for (step_index const n : {1, 2, 30}) compare(form, verify, n, 1);
+              for (cairn::slot_index const slots : {2, 3, 4}) compare(form, verify, 30, slots);
+            }
+  CHECK(compared == 64 * 6);
+}
+
+namespace {
+
+/// Is saved, and never copied.
+struct saved {
+  vec numbers;
+  explicit saved(std::size_t size) : numbers(size, 0.5) {}
+  saved(saved const&) = delete;
+  [[nodiscard]] vec save() const { return numbers; }
+  void restore(vec const& kept) { numbers = kept; }
+};
+
+}  // namespace
+
+TEST_CASE("a budget for an object holds the snapshot that a replay check takes, too") {
+  auto const step = [](saved& x) {
+    for (double& v : x.numbers) v = std::sin(v);
+  };
+  auto const adjoint = [](saved const& x, double& bar) { bar *= std::cos(x.numbers[0]); };
+  step_index const n = 30;
+  double right = 1;
+  std::vector<double> states{0.5};
+  while (states.size() < 30) states.push_back(std::sin(states.back()));
+  for (std::size_t k = 30; k-- > 0;) right *= std::cos(states[k]);
+  using cairn::replay_check;
+  for (auto const verify : {replay_check::off, replay_check::checkpoints, replay_check::every_step})
+    for (std::int64_t const bytes : {40'000, 50'000, 100'000, 300'000}) {
+      INFO(bytes << " bytes");
+      saved x{1000};
+      heap::mark const heap;
+      double const g = cairn::gradient(step, x, cairn::budget_of{n, bytes}, 1.0, adjoint, cairn::sweep_options{verify});
+      CHECK(std::int64_t(heap.rise()) + std::int64_t(sizeof(double)) <= bytes);
+      CHECK(g == right);
+    }
+}
+
 TEST_CASE("a budget keeps every state if all fit") {
   for (step_index const n : {0, 1, 2, 40}) {
     cairn::sweep_report report;
@@ -128,6 +209,10 @@ TEST_CASE("a budget that nothing fits names the least that does, before any step
       cairn::differentiate(cairn::model{in_place, back}, x0, p, cairn::budget_of{50, "1kB"}, objective),
       ContainsSubstring("budget = 1000") && ContainsSubstring("least = ") && ContainsSubstring("steps = 50"));
   CHECK(calls == 0);
+  // What does not fit the number of an error is as much as does.
+  CHECK_THROWS_WITH((cairn::budget_of{50, "10EB"}.plan_for({}, {.state = cairn::wide{1} << 70})),
+                    ContainsSubstring("budget = 9223372036854775807") &&
+                        ContainsSubstring("least = 9223372036854775807"));
   CHECK_THROWS_AS(cairn::differentiate(cairn::model{in_place, back}, x0, p, cairn::budget_of{-1, "1MB"}, objective),
                   cairn::invalid_plan);
 }

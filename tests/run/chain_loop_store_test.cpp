@@ -32,6 +32,18 @@ struct forgetful : toys::serialising {
   cairn::frame_id load(auto&, cairn::place, step_index) { return cairn::no_frame; }
 };
 
+/// Notes what it is told and where states go.
+struct told : toys::serialising {
+  cairn::sweep_shape shape;
+  std::vector<cairn::place> used;
+  void begin(cairn::sweep_shape const& of) { shape = of; }
+  void save(auto& frames, cairn::place where, step_index i, cairn::frame_id frame) {
+    used.push_back(where);
+    serialising::save(frames, where, i, frame);
+  }
+};
+constexpr cairn::tier other_tiers[]{cairn::tier::device, cairn::tier::host, cairn::tier::disk};
+
 /// Cannot write.
 struct full : toys::serialising {
   static constexpr bool may_lose = true;
@@ -51,6 +63,27 @@ TEMPLATE_TEST_CASE("a chain keeps its states in any store of loops", "[run][chai
     CHECK(cairn::chain_gradient(stages, pendulum::start(), plan, pendulum::seed, kept) == expected);
   }
   CHECK(pendulum::state::alive == 0);
+}
+
+TEST_CASE("a store of loops is told as many slots as a chain uses, and which tier each is on", "[run][chain]") {
+  auto const stages = pendulum_stages(3);
+  auto plan = chain_stages::store_all(3);
+  for (step_index i = 0; i <= 3; ++i)
+    for (cairn::tier const where : other_tiers)
+      plan.insert(plan.begin() + 3, cairn::chain_actions::save(i, where));  // before the turn
+  told store;
+  {
+    auto kept = cairn::chain_store_over<pendulum::state>(store, 3);
+    (void)cairn::chain_gradient(stages, pendulum::start(), plan, pendulum::seed, kept);
+  }
+  CHECK(store.shape.slots == 4 * cairn::slot_index(cairn::tier_count));
+  CHECK(store.shape.steps == 3);
+  CHECK(store.slots.empty());
+  CHECK(store.used.size() == 4 * std::size(other_tiers));
+  for (cairn::place const& one : store.used) {
+    CHECK(one.slot < store.shape.slots);
+    CHECK(store.shape.tier_of(one.slot) == one.where);
+  }
 }
 
 TEST_CASE("a chain says which state its store has lost, or cannot write", "[run][chain]") {

@@ -330,8 +330,11 @@ struct shelf {
     else return x;
   }
   void drop(cairn::tier where, step_index i) {
-    if (kept.erase({where, i}) != 1) throw std::logic_error{"dropped twice"};
+    if (kept.erase({where, i}) == 1) return;
+    ++not_held;
+    throw std::logic_error{"dropped twice"};
   }
+  int not_held = 0;
 };
 struct plain_shelf {
   shelf inside = {};
@@ -360,6 +363,7 @@ TEST_CASE("states go to other tiers and come back with their bits, and none is l
     CHECK(cairn::chain_gradient(erased, start(lengths[0]), plan, seed, any).get<vec>() == expected.gradient);
     CHECK(plain.inside.kept.empty());
     CHECK(any.kept.empty());
+    CHECK(plain.inside.not_held + any.not_held == 0);
   }
   CHECK(loads > 100);
   for (std::uint64_t k = 0; k < 60; ++k) {
@@ -370,6 +374,23 @@ TEST_CASE("states go to other tiers and come back with their bits, and none is l
     CHECK(cairn::chain_gradient(again, start(3), wild_plan(3, k, 60, false, true), seed_of, several) ==
           cairn::chain_gradient(once, start(3), store_all(3), seed_of));
     CHECK(several.kept.empty());
+  }
+}
+
+TEST_CASE("however many stages a chain has, its store is asked at the end to drop what it holds, and no more",
+          "[run][chain]") {
+  for (step_index stages = 1; stages <= 40; ++stages) {
+    CAPTURE(stages);
+    std::vector<std::size_t> const lengths(std::size_t(stages) + 1, 1);
+    auto plan = store_all(stages);
+    plan.insert(plan.begin() + stages, save(stages, cairn::tier::host));
+    plan.insert(plan.begin(), save(0, cairn::tier::disk));
+    auto all = net<by_value>(lengths);
+    plain_shelf store;
+    CHECK(cairn::chain_gradient(all, start(1), plan, seed, store) == stored{lengths}.gradient);
+    CHECK(store.inside.most == 2);
+    CHECK(store.inside.kept.empty());
+    CHECK(store.inside.not_held == 0);
   }
 }
 

@@ -132,13 +132,17 @@ TEST_CASE("a small seed is kept in a variable, and a larger one is referred to",
   CHECK(graph_gradient(of_complex, {z.is(z0)}, all, {from_pair}).of(z) == complex{6, 8});
 
   double changed = 1;
+  complex changed_too{1, 2};
+  auto const largest_copied = w.seed(changed_too);
   std::array<double, 3> parts{1, 2, 3};
   auto const sum = [&changed](double) { return changed; };
   auto const copied = y.seed(changed), through = y.seed(sum);
   auto const larger = [parts](double) { return parts[0] + parts[1] + parts[2]; };
   auto const referred = y.seed(larger);
   changed = 10;
+  changed_too = 10;
   CHECK(bar(copied) == 2);
+  CHECK(graph_gradient(of_complex, {z.is(z0)}, all, {largest_copied}).of(z) == complex{2, 4});
   CHECK(bar(through) == 20);
   CHECK(bar(referred) == 12);
   CHECK(bar(y.seed([parts](double) { return parts[2]; })) == 6);  // until the end of the call
@@ -445,6 +449,33 @@ TEST_CASE("a builder refuses the value of another one wherever it is given", "[r
   CHECK_THAT(support::said<error>([&] { (void)bars.of(y); }), ContainsSubstring("is not an input of the graph"));
 }
 
+TEST_CASE("the first number that a builder has not given yet names no value of its graph", "[run][graph]") {
+  // Of a builder that is gone; the next one may well be given its memory.
+  auto const fourth = [] {
+    graph_builder gone;
+    for (int k = 0; k < 3; ++k) (void)gone.input<double>();
+    return gone.input<double>();
+  }();
+  graph_builder net;
+  auto const x = net.input<double>(), by = net.input<double>();
+  auto const y = net.add(
+      reads::nothing, [](double a) { return a; }, [](double bar, double& sum) { sum += bar; }, x);
+  double const x0 = 3;
+  plan const all{advance(0), turn(1), reverse(0)};
+  auto const said_of = [&](std::vector<graph_binding> const& inputs, std::vector<graph_seed> const& seeds) {
+    return support::said<error>([&] { (void)graph_gradient(net, inputs, all, seeds); });
+  };
+  CHECK_THAT(said_of({x.is(x0), by.is(x0)}, {y.seed(1), fourth.seed(1)}),
+             ContainsSubstring("a seed is given for something that is not an output of the graph (value = 3)"));
+  CHECK_THAT(said_of({x.is(x0), by.is(x0), fourth.is(x0)}, {y.seed(1)}),
+             ContainsSubstring("something that is not an input of the graph (value = 3)"));
+  CHECK_THAT(support::said<error>([&] { net.output(fourth); }),
+             ContainsSubstring("a value does not belong to this graph (value = 3, values = 3)"));
+  auto bars = graph_gradient(net, {x.is(x0), by.is(x0)}, all, {y.seed(1)});
+  CHECK(bars.of(x) == 1);
+  CHECK_FALSE(bars.has(fourth));
+}
+
 TEST_CASE("a probe charges what recording takes beyond a run to the adjoint", "[run][graph]") {
   struct told_clock {
     using duration = std::chrono::duration<long, std::micro>;
@@ -518,13 +549,14 @@ TEST_CASE("inputs that are not those of the graph, and plans that are not, are r
   };
   CHECK_THAT(refused({x.is(x0)}, {y.seed(1)}),
              ContainsSubstring("an input of the graph is not given (input = 1, inputs = 2)"));
-  CHECK_THAT(refused({x.is(x0), x.is(x0), k.is(k0)}, {y.seed(1)}), ContainsSubstring("an input is given twice"));
+  CHECK_THAT(refused({x.is(x0), x.is(x0), k.is(k0)}, {y.seed(1)}),
+             ContainsSubstring("an input is given twice (input = 0)"));
   CHECK_THAT(refused({y.is(x0), k.is(k0)}, {y.seed(1)}),
-             ContainsSubstring("a value is given for something that is not an input of the graph"));
+             ContainsSubstring("a value is given for something that is not an input of the graph (value = 2)"));
   auto const stranger = small.input<float>();
   float const one = 1;
   CHECK_THAT(refused({stranger.is(one), k.is(k0)}, {y.seed(1)}),
-             ContainsSubstring("an input is given a value of another type"));
+             ContainsSubstring("an input is given a value of another type (input = 0)"));
   CHECK_THAT(refused({x.is(x0), k.is(k0)}, {}), ContainsSubstring("an output of the graph has no seed"));
   CHECK_THAT(refused({x.is(x0), k.is(k0)}, {y.seed(1)}, {advance(0), turn(1)}),
              ContainsSubstring("the plan ends before the adjoint of operation 0"));

@@ -108,7 +108,7 @@ TEST_CASE("disk_revolve keeps all in memory where the disk is too dear or not ne
 }
 
 TEST_CASE("disk_revolve walks long loops at the cost that it predicts", "[schedule][disk_revolve]") {
-  walked(10'000, 5, {.disk_write = 20, .disk_read = 20});
+  walked(10'000, 5, {.disk_write = 20, .disk_read = 20, .turn_cost = 3});
   walked(10'000, 1, {.disk_write = 1, .disk_read = 1});
   walked(10'000, 0, {.disk_write = 3, .disk_read = 2});
   walked(5000, 50, {.disk_write = 400, .disk_read = 300});

@@ -284,6 +284,9 @@ TEST_CASE("hrevolve puts its tiers in order and leaves out those of no use, and 
 
   hrevolve const turned{40, {{4, 2, 5, tier::disk}, {3, 1, 1, tier::host}, {2, 0, 0, tier::memory}}};
   CHECK(turned.tier_order() == tier_positions{3, {2, 1, 0}});
+  CHECK(std::vector(turned.tier_order().begin(), turned.tier_order().end()) == std::vector<std::size_t>{2, 1, 0});
+  CHECK((turned.tier_order().size() == 3 && turned.tier_order()[0] == 2 && turned.tier_order()[2] == 0));
+  CHECK_FALSE(turned.tier_order().empty());
   CHECK(turned.cost() == given.cost());
   CHECK(turned.tiers_are_ordered());
   CHECK_THAT(turned.remark(), ContainsSubstring("order of their costs"));

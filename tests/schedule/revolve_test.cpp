@@ -187,6 +187,8 @@ TEST_CASE("revolve is exact at the edges of 32, 53 and 63 bits", "[schedule][rev
       if (n < 2) {
         CHECK(counts.advances == 0);
         CHECK(t == 0);
+        CHECK(plan.first_split() == 0);
+        CHECK(plan.table_bytes() == 0);
         continue;
       }
       auto const few = [](wide a, wide b) { return a < b ? a : b; };

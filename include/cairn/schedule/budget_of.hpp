@@ -79,7 +79,6 @@ struct budget_of<no_files> {
     wide const limit = bytes.count(), least = bytes_with(1);
     if (least > limit) refuse(least);
     slot_index low = 1, high = detail::greater<step_index>(steps, 1);
-    if (bytes_with(high) <= limit) return {steps, high};
     while (high - low > 1) {
       slot_index const middle = low + (high - low) / 2;
       (bytes_with(middle) <= limit ? low : high) = middle;

@@ -43,12 +43,14 @@ struct sweep_needs {
 /// \param standing  states alive at once   \param tapes  tapes alive at once, that of the adjoint call included
 [[nodiscard]] constexpr sweep_parts sweep_parts_of(sweep_needs const& needs, sweep_form form, sweep_sizes const& sizes,
                                                    slot_index standing, wide tapes) noexcept {
-  wide const reserved = wide(frames_reserved(needs, form));
+  wide const reserved = wide(frames_reserved(needs, form)), heap = sizes.state - sizes.state_inline;
   sweep_parts parts;
-  parts.states = reserved * sizes.state_inline + wide(standing) * (sizes.state - sizes.state_inline);
+  parts.states = reserved * sizes.state_inline + wide(standing) * heap;
   parts.tables = reserved * bytes_a_frame +
                  wide(needs.slots) * (bytes_a_slot + (form.keeps_run ? bytes_a_remembered_slot : 0)) +
                  needs.table * (form.keeps_run ? 2 : 1) + needs.shared_table + needs.hashes;
+  // An object is hashed from one more snapshot.
+  if (form.snapshots && needs.hashes > 0) parts.tables += heap;
   if (needs.tapes > 0 && form.adjoint == adjoint_form::recorded) parts.tables += bytes_of_tape_slots;
   parts.adjoints = sizes.adjoint * (form.adjoint_by_value && needs.calls_adjoint ? 2 : 1);
   parts.tapes = wide(needs.tapes) * sizes.tape_inline + tapes * (sizes.tape - sizes.tape_inline);

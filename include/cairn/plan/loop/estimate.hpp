@@ -83,14 +83,11 @@ template <schedule Plan>
   if (form.keeps_run && learns_length(plan)) return reserved_of(plan);
   return {plan.slots(), table_bytes_of(plan)};
 }
-/// Bytes of the hashes of a replay check. An object is hashed from one more snapshot, whose heap memory is counted
-/// here.
+/// Bytes of the hashes of a replay check.
 template <schedule Plan>
 [[nodiscard]] constexpr wide check_bytes_of(Plan const& plan, workload const& work, slot_index slots) {
-  if (work.verify == replay_check::off) return 0;
-  wide const snapshot = work.form.snapshots ? work.state_bytes - work.state_inline_bytes : 0;
-  return snapshot + replay_check_bytes(work.verify, {plan.steps(), slots, tapes_of(plan), work.form.keeps_run,
-                                                     work.form.keeps_run && learns_length(plan)});
+  return replay_check_bytes(work.verify, {plan.steps(), slots, tapes_of(plan), work.form.keeps_run,
+                                          work.form.keeps_run && learns_length(plan)});
 }
 
 template <schedule Plan>

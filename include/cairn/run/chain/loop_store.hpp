@@ -20,13 +20,14 @@ template <class State, class Store>
 class loop_store {
  public:
   /// \param stages  of the chain   \param store  must outlive this object
-  loop_store(Store& store, step_index stages) : store_{store}, slots_{(stages + 1) * slot_index(tier_count)} {
+  loop_store(Store& store, step_index stages) : store_{store} {
+    slot_index const slots = (stages + 1) * slot_index(tier_count);
     if constexpr (detail::takes_shape<Store>) {
-      sweep_shape shape{.slots = slots_, .steps = stages};
+      sweep_shape shape{.slots = slots, .steps = stages};
       shape.tier_in = [](void const*, slot_index slot) { return tier(slot % slot_index(tier_count)); };
       store_.begin(shape);
-    } else store_.begin(slots_);
-    pool_.begin(detail::frames_in(store_, slots_) + 1);
+    } else store_.begin(slots);
+    pool_.begin(detail::frames_in(store_, slots) + 1);
     if constexpr (settles)
       pool_.settle_with([](void* all, frames_type& pool) { static_cast<Store*>(all)->settle(pool); }, &store_);
   }
@@ -76,7 +77,6 @@ class loop_store {
   }
 
   Store& store_;
-  slot_index slots_;
   frames_type pool_;
 };
 

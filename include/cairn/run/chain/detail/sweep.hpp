@@ -66,12 +66,11 @@ class chain_states {
       replay_.came_back(memory_, i);
     }
   }
-  [[nodiscard]] bool load(place where, step_index i) {
+  void load(place where, step_index i) {
     if constexpr (stores) {
       memory_.load(store_, where.where, i);
       replay_.loaded(memory_, i);
     }
-    return true;
   }
   void load_initial() noexcept {}  // it is never dropped
   void drop(place where) {
