@@ -57,6 +57,15 @@ namespace detail {
 template <class Seed, class State>
 concept seed_function = calls<Seed, lent_state<State>> && !range_like<std::remove_cv_t<Seed>>;
 
+/// The adjoint's type: that of the seed, or of the seed's result for the final state.
+template <class Seed, class State, bool = seed_function<Seed, State>>
+struct bar_of { using type = std::remove_cvref_t<Seed>; };
+template <class Seed, class State>
+struct bar_of<Seed, State, true> {
+  using made = std::remove_cvref_t<std::invoke_result_t<Seed&, lent_state<State>>>;
+  using type = std::conditional_t<saved_state<State> && std::is_void_v<made>, library_bar, made>;
+};
+
 /// Converts to the result of `f()`: `optional.emplace(made_by<Fn>{f})` makes the result in place, without a second
 /// object.
 template <class Fn>

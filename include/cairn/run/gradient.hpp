@@ -21,14 +21,7 @@
 namespace cairn {
 namespace detail {
 
-/// The adjoint's type: that of the seed, or of the seed's result for the final state.
-template <class Seed, class State, bool = seed_function<Seed, State>>
-struct bar_of { using type = std::remove_cvref_t<Seed>; };
-template <class Seed, class State>
-struct bar_of<Seed, State, true> {
-  using made = std::remove_cvref_t<std::invoke_result_t<Seed&, lent_state<State>>>;
-  using type = std::conditional_t<saved_state<State> && std::is_void_v<made>, library_bar, made>;
-};
+/// The adjoint's type.
 template <class Seed, class State> using bar_type = typename bar_of<std::remove_reference_t<Seed>, State>::type;
 /// The same for a seed that may take the parameters of a `wrt`.
 template <class Seed, class State, class Wrt>

@@ -79,10 +79,10 @@ inline constexpr bool numbers_on_device = on_device<T>() && !numbered<T>;
 /// \param n  steps, 0 or more   \param seed  an adjoint or `seed(x)`, for its type and shape. By default the adjoint is
 ///   a State
 /// Cost: n steps in the loop; if `options.whole`, n more for each of about 20 distances (9 for floats; twice as many
-/// with constants), and `gradient` twice; at each tested step and direction about 20 steps and 3 adjoints; about 6
-/// states of memory besides those of `gradient`. If an adjoint is found wrong, the search for constants takes some 15
-/// steps and 3 adjoints at each of the n steps while candidates are left; if it finds constants, the check runs once
-/// more without them.
+/// with constants), and a gradient twice, each of fewer than 2n steps and n adjoints; at each tested step and direction
+/// about 20 steps and 3 adjoints; memory for some 2 sqrt(n) + 6 states. If an adjoint is found wrong, the search for
+/// constants takes some 15 steps and 3 adjoints at each of the n steps while candidates are left; if it finds
+/// constants, the check runs once more without them.
 /// \throws invalid_plan  for n < 0   \throws invalid_call  if there is nothing to vary or the adjoint is too tiny; and
 ///   what user code throws
 /// \ingroup start
