@@ -177,7 +177,10 @@ TEST_CASE("bytes in a store that lack a member are found, though the store gives
   for (auto const mode : modes)
     for (any_schedule const& plan : {any_schedule{store_all(n)}, any_schedule{revolve{n, n}}}) {
       in_bytes store;
-      CHECK(found([&] { return gradient(step, half_told{}, plan, 1.0, adjoint, store, sweep_options{mode}); }));
+      auto const e =
+          found([&] { return gradient(step, half_told{}, plan, 1.0, adjoint, store, sweep_options{mode}); });
+      REQUIRE(e);
+      CHECK(e->found.state == n - 1);  // made from state n - 2, the first that is loaded
       // Frames keep the whole value, and nothing runs twice.
       calls = 0;
       CHECK_FALSE(found([&] { return gradient(counted, half_told{}, plan, 1.0, adjoint, sweep_options{mode}); }));
@@ -263,6 +266,7 @@ TEST_CASE("snapshots that are all equal, such as a file's name, are refused and 
       auto const name = said<snapshot_is::one_name>(plan, mode), number = said<snapshot_is::one_number>(plan, mode);
       REQUIRE((name && number));
       CHECK(std::string{name->what()}.find("the snapshots of all states are equal") != std::string::npos);
+      CHECK(name->found.state == plan.steps());
       CHECK_FALSE(said<snapshot_is::the_bytes>(plan, mode));
       CHECK_FALSE(said<snapshot_is::numbers>(plan, mode));
       CHECK_FALSE(said<snapshot_is::numbers>(plan, mode, 0.0));  // at rest
