@@ -570,15 +570,19 @@ inline unsigned long number_in(char const* variable, unsigned long otherwise) {
   return text ? std::strtoul(text, nullptr, 10) : otherwise;
 }
 
-/// Runs programs first, first + 1, ...; CAIRN_FUZZ_PROGRAM runs one by its number instead.
-inline void run_programs(unsigned long first, unsigned long count, std::initializer_list<any_program> kinds) {
-  if (std::getenv("CAIRN_FUZZ_PROGRAM")) first = number_in("CAIRN_FUZZ_PROGRAM", 0), count = 1;
+/// Runs programs first, first + 1, ..., and counts in `seen` what they came to; CAIRN_FUZZ_PROGRAM runs one by its
+/// number instead. Returns whether all ran.
+inline bool run_programs(unsigned long first, unsigned long count, std::initializer_list<any_program> kinds) {
+  bool const one = std::getenv("CAIRN_FUZZ_PROGRAM") != nullptr;
+  if (one) first = number_in("CAIRN_FUZZ_PROGRAM", 0), count = 1;
+  seen = {};
   for (unsigned long number = first; number < first + count; ++number) {
     INFO("program " << number);
     auto const wrong = faults_of(number, kinds);
     if (!wrong.empty()) FAIL(wrong << "\n  again, alone: CAIRN_FUZZ_PROGRAM=" << number << " and this program");
   }
   SUCCEED();
+  return !one;
 }
 
 }  // namespace fuzz

@@ -258,7 +258,8 @@ TEST_CASE("a sweep that goes on with its seed refuses an adjoint that its plan i
   cairn::revolve const plan{20, 3};
   auto used = cairn::workspace_for<pendulum::state>(plan);
   cairn::sweep_report report;
-  (void)cairn::resume(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}, used, report);
+  (void)cairn::resume(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::one_step{}, used,
+                      report);
   CHECK(report.steps == 20);
   CHECK(report.slots == 3);
   CHECK(report.step_calls == cairn::wide(pendulum::step_calls));
@@ -291,17 +292,22 @@ TEST_CASE("resume looks for the initial state in a store that outlives its sweep
   CHECK(damaged.lost > 0);
 }
 
+namespace {
+/// An adjoint that notes the position after each step, and stops after the one named at that time.
+auto noting_until(cairn::resume_point<pendulum::numbers>& noted, step_index const& stop_before) {
+  return cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
+    noted = {i, bar};
+    if (i == stop_before) throw stop{};
+  });
+}
+}  // namespace
 TEST_CASE("a resumed sweep that stops again knows its initial state") {
   cairn::revolve const plan{20, 3};
   auto const expected = pendulum::stored{20}.gradient;
   auto work = cairn::workspace_for<pendulum::state>(plan);
   cairn::resume_point<pendulum::numbers> noted{20, {}};
   step_index stop_before = 15;
-  auto const noting =
-      cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
-        noted = {i, bar};
-        if (i == stop_before) throw stop{};
-      });
+  auto const noting = noting_until(noted, stop_before);
   CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, noting, work), stop);
   stop_before = 7;
   CHECK_THROWS_AS(cairn::resume(pendulum::in_place{}, pendulum::start(), plan, noted, noting, work), stop);
@@ -317,11 +323,7 @@ TEST_CASE("a sweep that a new process resumes from a store may stop again, and g
   toys::serialising store;
   cairn::resume_point<pendulum::numbers> noted{20, {}};
   step_index stop_before = 15;
-  auto const noting =
-      cairn::hooked(pendulum::one_step{}, [&](pendulum::state const&, pendulum::numbers const& bar, step_index i) {
-        noted = {i, bar};
-        if (i == stop_before) throw stop{};
-      });
+  auto const noting = noting_until(noted, stop_before);
   auto const over_store = [&] { return cairn::workspace_for<pendulum::state>(plan, store); };
   auto work = over_store(), another = over_store();
   CHECK_THROWS_AS(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, noting, work), stop);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/chain_search.hpp"
+#include "support/least_peak.hpp"
 
 namespace brute {
 
@@ -27,15 +28,7 @@ std::optional<std::int64_t> chain_search::makespan(std::int64_t budget) {
   }
   return {};
 }
-std::int64_t chain_search::least_peak(std::int64_t enough) {
-  std::int64_t low = 0;
-  while (low < enough) {
-    std::int64_t const middle = low + (enough - low) / 2;
-    if (makespan(middle)) enough = middle;
-    else low = middle + 1;
-  }
-  return low;
-}
+std::int64_t chain_search::least_peak(std::int64_t enough) { return least_peak_of(*this, enough); }
 std::size_t chain_search::number_of(place at) const {
   return (std::size_t(at.adjoint) << (2 * stages_)) | (std::size_t(at.states) << stages_) | at.tapes;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/graph_search.hpp"
 #include <algorithm>
+#include "support/least_peak.hpp"
 
 namespace brute {
 
@@ -49,15 +50,7 @@ std::optional<std::int64_t> graph_search::makespan(std::int64_t budget) {
   }
   return {};
 }
-std::int64_t graph_search::least_peak(std::int64_t enough) {
-  std::int64_t low = 0;
-  while (low < enough) {
-    std::int64_t const middle = low + (enough - low) / 2;
-    if (makespan(middle)) enough = middle;
-    else low = middle + 1;
-  }
-  return low;
-}
+std::int64_t graph_search::least_peak(std::int64_t enough) { return least_peak_of(*this, enough); }
 bool graph_search::conflict(cairn::graph_operation const& a, cairn::graph_operation const& b) {
   auto const meet = [](auto const& x, auto const& y) {
     return std::find_first_of(x.begin(), x.end(), y.begin(), y.end()) != x.end();

@@ -205,7 +205,8 @@ class sweep {
     if (!states().read_final(steps)) return false;
     if (work_.on_rest_) work_.walk_ = plan.walk();  // not used
     status().turned_at = live_wanted_ >= 0 ? live_wanted_ : steps > 0 ? steps - 1 : 0;
-    return work_.before_turn_is_missing_ = true;
+    work_.before_turn_is_missing_ = true;
+    return true;
   }
   /// Makes the state before the turn, if that is still missing.
   template <class Step>
