@@ -372,6 +372,28 @@ TEST_CASE("calls that seem to take less than nothing take no time", "[run][probe
   CHECK(work.tiers.memory.read_seconds == Approx(9e-9));
 }
 
+TEST_CASE("what a recording step throws passes through a probe, though no state can be copied any more", "[run][probe]") {
+  static bool full;
+  full = false;
+  class opaque {
+   public:
+    opaque() = default;
+    opaque(opaque const& from) : held_{full ? throw 1 : from.held_} {}
+    opaque& operator=(opaque const&) = default;
+
+   private:
+    std::map<int, double> held_;
+  };
+  struct mine {};
+  auto const recording = recorded{[](opaque&, step_index) -> double {
+                                    full = true;
+                                    throw mine{};
+                                  },
+                                  [](double, double&) {}};
+  CHECK_THROWS_AS(probe<fake_clock>([](opaque&, step_index) {}, opaque{}, 10, 1.0, recording, 2,
+                                    [] { return heap::held; }), mine);
+}
+
 TEST_CASE("types whose bytes cannot be counted are measured by what the program holds", "[run][probe]") {
   using table = std::map<int, double>;
   struct bar_list {

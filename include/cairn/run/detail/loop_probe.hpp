@@ -3,6 +3,7 @@
 /// \file loop_probe.hpp  Runs a few real steps of a loop, and weighs and times them.
 #include <concepts>
 #include <cstddef>
+#include <exception>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -179,7 +180,10 @@ template <class State, class Bar, class Adjoint, class Measures>
                       struct noted {  // a tape need not be movable, so the state is weighed while it is returned
                         Measures& all;
                         State const& x;
-                        ~noted() noexcept(false) { all.note(all.work.state_bytes, x); }
+                        int const thrown = std::uncaught_exceptions();
+                        ~noted() noexcept(false) {
+                          if (std::uncaught_exceptions() == thrown) all.note(all.work.state_bytes, x);
+                        }
                       } const after{all, x};
                       if constexpr (sized_state<tape>) return made();
                       else {
