@@ -87,8 +87,9 @@ control() {
     echo "faults: '$1' is not there any more: mend this script" >&2
     exit 1
   fi
-  compiled $build/include "$3" $build/control
   left_out=$((left_out + 1))
+  echo "faults: $left_out, $1"
+  compiled $build/include "$3" $build/control
   if timeout 300 $build/control '~[.]' >$build/control.log 2>&1; then
     echo "faults: nobody notices that $1 is left out" >&2
     unnoticed=$((unnoticed + 1))

@@ -23,8 +23,6 @@ namespace cairn {
 namespace detail {
 
 struct no_record {};
-/// Asks a step that repeats what it recorded to choose anew.
-struct chosen_anew {};
 /// The state that `first` works on, and the record it returns.
 template <class State, class Record>
 struct choice {

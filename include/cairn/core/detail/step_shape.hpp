@@ -59,6 +59,8 @@ template <class Fn>
 struct loop_begins {
   step_index steps = -1;  ///< length of the loop; -1 if it is not known yet
 };
+/// Asks a step that repeats what it recorded to choose anew.
+struct chosen_anew {};
 template <class Step>
 concept told_of_loops = requires(Step& step) { step.begin(loop_begins{}); };
 template <class Step>

@@ -14,7 +14,6 @@
 #include <cairn/run/check/detail/differentiated.hpp>
 #include <cairn/run/check/detail/number_counts.hpp>
 #include <cairn/run/check/detail/number_runs.hpp>
-#include <cairn/run/adaptive.hpp>
 #include <cairn/run/detail/call.hpp>
 
 namespace cairn::detail {
