@@ -177,54 +177,33 @@ function(cairn_needs_device result source)
   endif()
 endfunction()
 
-# cairn_needs_of(<result> <source>): what its name says it needs: *_eigen.cpp, *_eigen_test.cpp, *_eigen_bench.cpp and
-# adapt/eigen* need Eigen, *_json_test.cpp nlohmann-json, adapt/threads* threads, adapt/zlib* zlib, adapt/disk* and
-# *_disk_test.cpp xxHash, adapt/disk/zstd* libzstd, too,
-# adapt/cuda/cuda_* and what runs on a real device the CUDA runtime, adapt/nvtx* NVTX, *.cu nvcc, ad/adolc*, ad/cppad* and ad/sacado*
-# these tools, *and_cppad* CppAD, too, ad/codipack* and ad/xad* stand-ins for them, petsc_peer* PETSc.
+# cairn_needs_of(<result> <source>): what its name says it needs.
+set(CAIRN_NEEDS
+  "_eigen(_test|_bench)?\\.(cpp|cu)$|/adapt/eigen => cairn::eigen"
+  "_json_test\\.cpp$ => cairn::nlohmann_json"
+  "/adapt/cuda/(cuda_|no_driver|lost_context|graph_test\\.cu)|/examples/cuda_[^/]*\\.cu$ => cairn::cuda"
+  "/adapt/nvtx => cairn::nvtx"
+  "/adapt/thrust/cuda_ => cairn::thrust cairn_thrust_CUDA"
+  "/ad/adolc[^/]*$ => cairn::adolc"
+  "/ad/(adolc_and_)?cppad[^/]*$ => cairn::cppad"
+  "/ad/sacado[^/]*$ => cairn::sacado"
+  "/adapt/ad/[^/]*$ => cairn_ad_stand_ins"
+  "/adapt/(threads|cuda/pinned_slots) => cairn::threads"
+  "/adapt/zlib => cairn::zlib"
+  "/adapt/disk|_disk_test\\.cpp$ => cairn::disk"
+  "/adapt/disk/zstd => cairn::zstd"
+  "/petsc_peer[^/]*$ => cairn_petsc"
+  "\\.cu$ => cairn_nvcc")
 function(cairn_needs_of result source)
   set(needs "")
-  if(source MATCHES "_eigen(_test|_bench)?\\.(cpp|cu)$|/adapt/eigen")
-    list(APPEND needs cairn::eigen)
-  endif()
-  if(source MATCHES "_json_test\\.cpp$")
-    list(APPEND needs cairn::nlohmann_json)
-  endif()
-  if(source MATCHES "/adapt/cuda/(cuda_|no_driver|lost_context|graph_test\\.cu)|/examples/cuda_[^/]*\\.cu$")
-    list(APPEND needs cairn::cuda)
-  endif()
-  if(source MATCHES "/adapt/nvtx")
-    list(APPEND needs cairn::nvtx)
-  endif()
-  if(source MATCHES "/adapt/thrust/cuda_")
-    list(APPEND needs cairn::thrust cairn_thrust_CUDA)
-  endif()
-  if(source MATCHES "/ad/(adolc|cppad|sacado)[^/]*$")
-    list(APPEND needs cairn::${CMAKE_MATCH_1})
-    if(source MATCHES "/adolc_and_cppad")
-      list(APPEND needs cairn::cppad)
+  foreach(rule IN LISTS CAIRN_NEEDS)
+    string(REGEX MATCH "^(.*) => (.*)$" rule "${rule}")
+    set(name "${CMAKE_MATCH_1}")
+    string(REPLACE " " ";" its "${CMAKE_MATCH_2}")
+    if(source MATCHES "${name}")
+      list(APPEND needs ${its})
     endif()
-  elseif(source MATCHES "/adapt/ad/[^/]*$")
-    list(APPEND needs cairn_ad_stand_ins)
-  endif()
-  if(source MATCHES "/adapt/(threads|cuda/pinned_slots)")
-    list(APPEND needs cairn::threads)
-  endif()
-  if(source MATCHES "/adapt/zlib")
-    list(APPEND needs cairn::zlib)
-  endif()
-  if(source MATCHES "/adapt/disk|_disk_test\\.cpp$")
-    list(APPEND needs cairn::disk)
-  endif()
-  if(source MATCHES "/adapt/disk/zstd")
-    list(APPEND needs cairn::zstd)
-  endif()
-  if(source MATCHES "/petsc_peer[^/]*$")
-    list(APPEND needs cairn_petsc)
-  endif()
-  if(source MATCHES "\\.cu$")
-    list(APPEND needs cairn_nvcc)
-  endif()
+  endforeach()
   set(${result} ${needs} PARENT_SCOPE)
 endfunction()
 
