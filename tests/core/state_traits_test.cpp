@@ -653,9 +653,10 @@ TEST_CASE("the bytes of a state are those that it holds, room to spare included"
 
 TEST_CASE("traits and members may say how many bytes there are", "[state]") {
   struct says {
-    std::size_t bytes() const { return 1000; }
+    constexpr std::size_t bytes() const { return 1000; }
   };
   CHECK(bytes_of(says{}) == 1000);
+  STATIC_REQUIRE(bytes_of(std::array<says, 2>{}) == 2 * 1000);
   CHECK(bytes_of(std::tuple<says, vec>{says{}, vec(2)}) == sizeof(std::tuple<says, vec>) + 1000 - sizeof(says) + 16);
   CHECK(bytes_of(std::vector<handle>(3)) == sizeof(std::vector<handle>) + 3 * (sizeof(handle) + sizeof(double)));
   CHECK(bytes_of(std::array<std::pair<handle, int>, 2>{}) == 2 * (sizeof(std::pair<handle, int>) + sizeof(double)));

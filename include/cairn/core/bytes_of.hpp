@@ -58,13 +58,14 @@ template <class T>
   else return true;
 }
 
-/// Whether `inner` lies within the `size` bytes at `outer`, as the elements of std::array and the text of a short
-/// std::string do.
+/// Whether the elements of x lie within x, as those of std::array and the text of a short std::string do.
 template <class T>
-[[nodiscard]] constexpr bool lies_within([[maybe_unused]] T const& outer, [[maybe_unused]] void const* inner) noexcept {
-  if (std::is_constant_evaluated()) return false;
-  auto const begin = reinterpret_cast<std::uintptr_t>(&reinterpret_cast<unsigned char const&>(outer)),
-             at = reinterpret_cast<std::uintptr_t>(inner);
+[[nodiscard]] constexpr bool elements_within(T const& x) noexcept {
+  void const* const first = x.data();
+  if constexpr (tuple_like<T>)
+    if (std::is_constant_evaluated()) return true;  // g++ 14 asks so about an array that it does not know, too
+  auto const begin = reinterpret_cast<std::uintptr_t>(&reinterpret_cast<unsigned char const&>(x)),
+             at = reinterpret_cast<std::uintptr_t>(first);
   return begin <= at && at < begin + sizeof(T);
 }
 
@@ -100,7 +101,7 @@ template <class T>
   else if constexpr (element_holder<T>) {
     using element = typename T::value_type;
     std::size_t sum =
-        lies_within(x, x.data()) ? 0 : (capacity_of(x) + (requires { x.c_str(); } ? 1 : 0)) * sizeof(element);
+        elements_within(x) ? 0 : (capacity_of(x) + (requires { x.c_str(); } ? 1 : 0)) * sizeof(element);
     if constexpr (!is_flat<element>())
       for (std::size_t k = 0; k < std::size_t(x.size()); ++k) sum += heap_of(x.data()[k]);
     return sum;

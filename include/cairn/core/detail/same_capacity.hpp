@@ -26,8 +26,8 @@ template <bool Itself, class T>
 template <bool Itself, class T>
 [[nodiscard]] constexpr bool range_has_same_capacity(T const& from, T const& into) {
   using element = typename T::value_type;
-  bool const inside = lies_within(from, from.data());
-  if (inside != lies_within(into, into.data())) return false;
+  bool const inside = elements_within(from);
+  if (inside != elements_within(into)) return false;
   constexpr std::size_t rounded = requires { from.c_str(); } ? 32 : 1;
   if (!inside && capacity_of(into) - std::size_t(from.size()) >= rounded) return false;
   if constexpr (is_flat<element>()) return true;

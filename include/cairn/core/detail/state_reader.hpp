@@ -209,7 +209,7 @@ class state_reader {
     if constexpr (!contiguous<T>) return true;  // elements have memory each
     else {
       std::size_t const room = capacity_of(x);
-      if (lies_within(x, x.data())) return count <= room;
+      if (elements_within(x)) return count <= room;
       if constexpr (requires { x.c_str(); }) return count <= room && room - count < 32 && count > T().capacity();
       else return count == room;
     }
