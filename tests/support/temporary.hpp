@@ -29,6 +29,12 @@ class temporary {
   [[nodiscard]] std::string const& path() const { return path_; }
   [[nodiscard]] std::string run() const { return path_ + "/run.d"; }
   void remove_runs() const { remove_all(run()); }
+  /// The files of all runs whose names begin so.
+  void remove_files(std::string const& beginning) const {
+    for (auto const& one : names_in(run()))
+      for (auto const& name : names_in(run() + '/' + one))
+        if (name.starts_with(beginning)) remove_all(run() + '/' + one + '/' + name);
+  }
 
   static std::vector<std::string> names_in(std::string const& folder) {
     std::vector<std::string> names;

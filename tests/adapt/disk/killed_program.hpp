@@ -18,13 +18,20 @@ long until_one_ends(support::temporary const& folder, Start const& start_process
   for (long k = 0;; ++k)
     if (int const status = start_process(k); status >= 0) return status == 0 ? k : -1;
 }
-/// At calls and at operations, whole and half done, every `stride` of them.
+/// At calls, also with the records, or these and the final state, lost then, and at operations, whole and half done,
+/// every `stride` of them.
 /// \param fewest  there are more operations than this
 template <class Program>
 void everywhere(Program const& of, long stride, long fewest) {
   for (long call = 1; call <= of.calls; call += stride) {
-    CAPTURE(call);
-    CHECK(until_one_ends(of.folder, [&](long k) { return of.process(k == 0 ? call : -1); }) == 1);
+    for (int const lost : {0, 1, 2}) {
+      CAPTURE(call, lost);
+      CHECK(until_one_ends(of.folder, [&](long k) {
+              if (k == 1 && lost > 0) of.folder.remove_files("record");
+              if (k == 1 && lost > 1) of.folder.remove_files("final");
+              return of.process(k == 0 ? call : -1);
+            }) == 1);
+    }
   }
   for (long const most : {of.calls / 3, of.calls / 2}) {  // four times in a row
     CAPTURE(most);

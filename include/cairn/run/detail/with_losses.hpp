@@ -21,13 +21,13 @@ class losses {
  public:
   losses(Objective const& objective, Params const& p, DP& dp) : objective_{objective}, p_{p}, dp_{dp} {}
 
-  void begin() noexcept { value_ = 0, next_ = 0; }
+  void begin() noexcept { sum_ = 0, next_ = 0; }
   /// Adds the terms of state i, if step i is about to run for the first time.
   template <class Input>
   void see(Input const& x, step_index i) {
     if (i != next_) return;
     ++next_;
-    objective_.running(x, p_, i, [this](auto const& term) { value_ += double(term); });
+    objective_.running(x, p_, i, [this](auto const& term) { sum_ += double(term); });
   }
   /// Adds the derivatives of the terms of state i.
   template <class Input, class Bar>
@@ -35,6 +35,7 @@ class losses {
   /// Adds the terms of the last state, and their derivatives.
   template <class Input, class Bar>
   void end(Input const& x, Bar& bar) {
+    value_ = sum_;
     auto const add = [this](auto const& term) { value_ += double(term); };
     objective_.running(x, p_, next_, add);
     objective_.ending(x, p_, next_, add);
@@ -47,15 +48,18 @@ class losses {
     return sum > 0;
   }
   /// Another process has seen the states before `next`, whose terms have this sum.
-  void go_on(double sum, step_index next) noexcept { value_ = sum, next_ = next; }
-  [[nodiscard]] double value() const noexcept { return value_; }
+  void go_on(double sum, step_index next) noexcept { sum_ = sum, next_ = next; }
+  /// Another process has seen all states.
+  void ended(double value) noexcept { value_ = value; }
+  [[nodiscard]] double value() const noexcept { return value_; }  ///< of all terms, once the last state was seen
+  [[nodiscard]] double sum() const noexcept { return sum_; }      ///< of the terms before the last state
   [[nodiscard]] step_index steps() const noexcept { return next_; }  ///< that have run
 
  private:
   Objective const& objective_;
   Params const& p_;
   DP& dp_;
-  double value_ = 0;
+  double sum_ = 0, value_ = 0;
   step_index next_ = 0;
 };
 

@@ -113,7 +113,7 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
   using of = parts_of<last, Parts>;
   using adjoint_of_last = typename bar_from<Seed, last>::type;
   using known_stages = stages_of_chain<typename of::step, Stages, X0, adjoint_of_last>;
-  using journal_type = run_journal<void, Stages, run_sums<typename of::dp, no_terms, false>, void>;
+  using journal_type = run_journal<void, Stages, run_sums<typename of::dp, no_terms>, void>;
   static_assert(check_stored_chain<known_stages>());
   check_disk_options(asked);
   report = {};

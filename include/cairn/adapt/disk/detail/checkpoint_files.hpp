@@ -49,7 +49,7 @@ class checkpoint_files {
     if (anew && in_memory_ != shape.slots) {
       std::uint64_t each = state_bytes_;
       auto count = [&each](void const*, std::size_t more) { each += more; };
-      journal_.write_beside(count, 0);
+      journal_.write_beside(count);
       folder_.reserve(shape.slots, each, [&](slot_index slot) { return !in_memory(shape.tier_of(slot)); });
     }
     journal_.agreed().meet();  // of several processes, the disk of one may be full
@@ -124,7 +124,6 @@ class checkpoint_files {
     bool const right = folder_.read_checkpoint(run_folder::final_slot, n, into, read);
     if (!on_all(journal_.agreed(), right)) return false;
     journal_.adopt(beside);
-    journal_.all_are_summed();
     return true;
   }
   template <class Frames>
@@ -198,11 +197,10 @@ class checkpoint_files {
   [[nodiscard]] bool write(slot_index slot, step_index i, Value const& state, std::uint64_t& bytes) {
     if (journal_.choices().append() != 0) return false;  // without them nobody could use the state
     std::uint64_t const hash = hash_of(state);
-    auto const flags =
-        std::uint16_t((journal_.knows_sum() ? 0 : sum_unknown) | (journal_.seam_is_open() ? unproven : 0));
+    std::uint16_t const flags = journal_.seam_is_open() ? unproven : 0;
     auto const write = [&](auto& sink) {
       write_state(state, sink);
-      journal_.write_beside(sink, i);
+      journal_.write_beside(sink);
     };
     return folder_.write_slot(slot, i, hash, flags, write, bytes, before_of_ == i ? before_ : 0) == 0;
   }

@@ -38,19 +38,18 @@ struct run_id {
   }
 };
 
-inline constexpr std::uint16_t sum_unknown = 1;  ///< a flag of checkpoints: of the terms before this state
 /// A flag of checkpoints: made before the arithmetic of its process was known to be that of the one before it.
-inline constexpr std::uint16_t unproven = 2;
+inline constexpr std::uint16_t unproven = 1;
 enum class file_kind : std::uint8_t { checkpoint = 1, record = 2, choices = 3 };
 
 /// All numbers as in this kind of machine; `endian` tells others apart.
 struct file_head {
   unsigned char magic[8] = {0x89, 'C', 'R', 'N', '\r', '\n', 0x1a, '\n'};  // shows damage by transfers as text
-  std::uint16_t major = 1, minor = 0;
+  std::uint16_t major = 2, minor = 0;
   std::uint32_t endian = 0x01020304;
   file_kind kind = file_kind::checkpoint;
   std::uint8_t codec = 0;           ///< 0: the content as it is; 1: blocks of zstd
-  std::uint16_t flags = 0;          ///< `sum_unknown`, `unproven`
+  std::uint16_t flags = 0;          ///< `unproven`
   std::uint32_t slot = 0;           ///< low 32 bits: a file in another one's place is refused
   std::uint64_t state_hash = 0;     ///< of the state `step`, by cairn's own hash; 0 if it is not known
   run_id run;

@@ -28,7 +28,7 @@ template <class State, class Step, class Parts, class X0, class Agreement>
 class kept_files {
   using of = parts_of<State, Parts>;
   using value_type = stored_as<State>;
-  using sums = kept_sums<typename of::terms, of::sums_on_the_way>;
+  using sums = kept_sums<typename of::terms>;
   using journal_type = run_journal<State, Step, sums, object_of<X0>, choices_type<typename of::step>, Agreement>;
   using files_type = checkpoint_files<value_type, journal_type>;
   static_assert(check_stored<State>());

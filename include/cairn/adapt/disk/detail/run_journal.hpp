@@ -29,17 +29,16 @@
 namespace cairn::detail {
 
 /// The sum of an objective's terms as a sweep has it.   \tparam Terms  no_terms if there are none
-/// \tparam OnTheWay  whether states before the last one have terms
-template <class Terms, bool OnTheWay>
+template <class Terms>
 struct terms_beside_run {
-  static constexpr bool any = !std::is_same_v<Terms, no_terms>, on_the_way = OnTheWay;
+  static constexpr bool any = !std::is_same_v<Terms, no_terms>;
   Terms* terms = nullptr;
 };
 inline constexpr char const* what_of_sums = "the adjoint of the parameters that is read back is not what was written";
 /// The sums of a sweep beside its adjoint: dp, and the value of an objective.
 /// \tparam DP  no_params if there is none
-template <class DP, class Terms, bool OnTheWay>
-struct run_sums : terms_beside_run<Terms, OnTheWay> {
+template <class DP, class Terms>
+struct run_sums : terms_beside_run<Terms> {
   DP* dp = nullptr;
   template <class Sink>
   void write([[maybe_unused]] Sink& sink) const {
@@ -52,8 +51,8 @@ struct run_sums : terms_beside_run<Terms, OnTheWay> {
 };
 class id_sum;
 /// The same for a run that is kept: each reverse may have another dp.
-template <class Terms, bool OnTheWay>
-struct kept_sums : terms_beside_run<Terms, OnTheWay> {
+template <class Terms>
+struct kept_sums : terms_beside_run<Terms> {
   void* dp = nullptr;  ///< null if there is none
   void (*writes)(void const*, file_writer&) = nullptr;
   void (*reads)(void*, file_reader&) = nullptr;
@@ -116,11 +115,12 @@ template <class State, class Step, class Sums, class Object, class Choices = no_
 class run_journal {
  public:
   using agreement = Agreement;
-  /// What stands beside a state: the sum of the terms of all states before it. It is not known of a state that is saved
-  /// on the way back.
+  /// What stands beside a state or an adjoint: the sum of the terms of all states before `next`, as far as the run was
+  /// then; beside an adjoint the sum of all, too.
   struct partial_sum {
-    double value = 0;
+    double sum = 0;
     step_index next = -1;
+    double all = 0;
   };
 
   /// \param choices  of its steps; null if there are none
@@ -141,11 +141,8 @@ class run_journal {
   void only_of_this_build(bool is) noexcept { this_build_ = is; }
   /// Whether a checkpoint with this head, which is one of this run, may be used.
   [[nodiscard]] bool may_use(file_head const& head) const {
-    return (head.flags & unproven) == 0 && choices_.reach(head.step) && (!this_build_ || head.build == build_id()) &&
-           (!Sums::on_the_way || all_summed_ || (head.flags & sum_unknown) == 0);
+    return (head.flags & unproven) == 0 && choices_.reach(head.step) && (!this_build_ || head.build == build_id());
   }
-  /// The sum of all terms on the way forward is known.
-  void all_are_summed() noexcept { all_summed_ = true; }
   /// Another process had a record for `open`, with this hash of that state; 0 if it is not known.
   void seam(step_index open, std::uint64_t hash) noexcept { seam_ = hash != 0 ? open : -1, seam_hash_ = hash; }
   /// Whether the arithmetic of this process still has to be compared with that of the one before it.
@@ -157,8 +154,6 @@ class run_journal {
     into.record_bytes = folder_.record_bytes();
   }
 
-  /// Whether the sum of the terms before the present state is known.
-  [[nodiscard]] bool knows_sum() const noexcept { return !Sums::on_the_way || !turned_; }
   /// A run goes on from the states of another process: the shortest stretch between two of them is run again, and
   /// must end in the same state.
   /// \param x0  the initial state, or a snapshot of it   \param slots  of several processes: those of the plan
@@ -204,23 +199,25 @@ class run_journal {
     }
   }
   template <class Sink>
-  void write_beside(Sink& sink, [[maybe_unused]] step_index i) const {
-    if constexpr (Sums::any) {
-      write_state(turned_ ? 0.0 : sums_.terms->value(), sink);
-      write_state(!turned_ ? sums_.terms->steps() : Sums::on_the_way ? step_index{-1} : i, sink);
-    }
+  void write_beside([[maybe_unused]] Sink& sink) const {
+    if constexpr (Sums::any) write_state(sums_.terms->sum(), sink), write_state(sums_.terms->steps(), sink);
   }
   template <class Source>
   void read_beside([[maybe_unused]] Source& source, [[maybe_unused]] partial_sum& into) const {
     if constexpr (Sums::any) {
-      read_state(into.value, source);
+      read_state(into.sum, source);
       read_state(into.next, source);
     }
   }
   /// A sum over more states than are summed here, as another process had it.
   void adopt([[maybe_unused]] partial_sum const& of) noexcept {
     if constexpr (Sums::any)
-      if (of.next >= sums_.terms->steps()) sums_.terms->go_on(of.value, of.next);
+      if (of.next >= sums_.terms->steps()) sums_.terms->go_on(of.sum, of.next);
+  }
+  /// The same of a record.
+  void adopt_all([[maybe_unused]] partial_sum const& of) noexcept {
+    adopt(of);
+    if constexpr (Sums::any) sums_.terms->ended(of.all);
   }
 
   /// \throws invalid_bytes   if the record belongs to another reverse
@@ -235,6 +232,7 @@ class run_journal {
     read_bar(bar, source);
     sums_.read(source);
     read_beside(source, all);
+    if constexpr (Sums::any) read_state(all.all, source);
   }
   /// The adjoint as it stands in a record: of a library what its object saves.
   template <class Bar, class Sink>
@@ -264,7 +262,6 @@ class run_journal {
   }
   template <class Bar>
   void reversed(step_index open, [[maybe_unused]] Bar const& bar) {
-    turned_ = true;
     ++since_;
     if (!commits_ || (open > 0 && (!due_ || noted_ != open))) return;
     if constexpr (written_state<Bar>) {
@@ -276,7 +273,8 @@ class run_journal {
         if (of_.steps >= 0) write_state(of_.steps, sink), write_state(of_.seed, sink);
         write_bar(bar, sink);
         sums_.write(sink);
-        if constexpr (Sums::any) write_state(sums_.terms->value(), sink), write_state(sums_.terms->steps(), sink);
+        write_beside(sink);
+        if constexpr (Sums::any) write_state(sums_.terms->value(), sink);
       });
       auto const took = std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - before).count();
       // All have written this one before any begins the next, so that they have one in common.
@@ -351,7 +349,7 @@ class run_journal {
   clock::time_point last_ = clock::now();
   step_index seam_ = -1, noted_ = -1;
   std::uint64_t seam_hash_ = 0, hash_ = 0;
-  bool commits_ = false, due_ = false, this_build_ = false, all_summed_ = false, turned_ = false;
+  bool commits_ = false, due_ = false, this_build_ = false;
 };
 
 }  // namespace cairn::detail

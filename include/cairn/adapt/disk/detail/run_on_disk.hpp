@@ -35,7 +35,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
                   Last&&... last) {
   using value_type = stored_as<State>;
   using of = parts_of<State, Parts>;
-  using sums = run_sums<typename of::dp, typename of::terms, of::sums_on_the_way>;
+  using sums = run_sums<typename of::dp, typename of::terms>;
   using choices = choices_type<typename of::step>;
   using journal_type = run_journal<State, Step, sums, object_of<X0>, choices, Agreement>;
   using store_type = checkpoint_files<value_type, journal_type>;
@@ -98,7 +98,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
       if (other_build)
         report.why = "the program was built anew since; give a key to say that its functions are the same";
       if (agree_on_record(all, found, usable, n, read_at)) {
-        journal.adopt(summed);
+        journal.adopt_all(summed);
         report.used = disk_use::record;
         report.resumed_at = step_index(found->step);
         if (found->step == 0) {
