@@ -124,7 +124,7 @@ controls() {
   control 'what is not proven is not used' run_journal kept 's/(head.flags \& unproven) == 0 \&\& //'
   control 'a record names its reverse' run_journal kept 's/if (!(other == of_))/if (false)/'
   control 'the terms of the last state are summed apart' run_journal kept_kill \
-    's/write_state(sums_.terms->sum(), sink), w/write_state(sums_.terms->value(), sink), w/'
+    's/write_state(sums_.terms->sum(), sink), w/write_state(sums_.terms->ending(), sink), w/'
   control 'what is read back is what was written' run_folder loss 's/hash != 0 \&\& hash != hash_of/false \&\& hash != hash_of/'
   control 'a head has the hash of a state before' run_folder replay 's/    head.sequence = before;//'
   control 'what a refused process wrote is removed' checkpoint_files replay 's/folder_.remove_own_slots(.*));//'

@@ -49,10 +49,11 @@ class losses {
   }
   /// Another process has seen the states before `next`, whose terms have this sum.
   void go_on(double sum, step_index next) noexcept { sum_ = sum, next_ = next; }
-  /// Another process has seen all states.
-  void ended(double value) noexcept { value_ = value; }
-  [[nodiscard]] double value() const noexcept { return value_; }  ///< of all terms, once the last state was seen
-  [[nodiscard]] double sum() const noexcept { return sum_; }      ///< of the terms before the last state
+  [[nodiscard]] double sum() const noexcept { return sum_; }  ///< for `go_on`
+  /// Another process has found this at the end.
+  void ended(double ending) noexcept { value_ = ending; }
+  [[nodiscard]] double ending() const noexcept { return value_; }  ///< for `ended`
+  [[nodiscard]] double value() const noexcept { return value_; }
   [[nodiscard]] step_index steps() const noexcept { return next_; }  ///< that have run
 
  private:

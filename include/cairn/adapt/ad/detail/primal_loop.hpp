@@ -105,6 +105,10 @@ class primal_loop {
   [[nodiscard]] step_index steps() const noexcept { return stepped_; }
   /// Another process has run the steps before `next`, whose terms have this sum.
   void go_on(double sum, step_index next) noexcept { running_ = sum, stepped_ = next; }
+  [[nodiscard]] double sum() const noexcept { return running_; }  ///< for `go_on`
+  /// Another process has found this at the end.
+  void ended(double ending) noexcept { ending_ = ending; }
+  [[nodiscard]] double ending() const noexcept { return ending_; }  ///< for `ended`
   /// Loops begun so far: parameters are constant during one.
   [[nodiscard]] std::uint64_t loops() const noexcept { return loops_; }
 

@@ -115,12 +115,12 @@ template <class State, class Step, class Sums, class Object, class Choices = no_
 class run_journal {
  public:
   using agreement = Agreement;
-  /// What stands beside a state or an adjoint: the sum of the terms of all states before `next`, as far as the run was
-  /// then; beside an adjoint the sum of all, too.
+  /// What stands beside a state or an adjoint: the sum of the terms before `next`, as far as the run was then; beside an
+  /// adjoint what was found at the end, too.
   struct partial_sum {
     double sum = 0;
     step_index next = -1;
-    double all = 0;
+    double ending = 0;
   };
 
   /// \param choices  of its steps; null if there are none
@@ -217,7 +217,7 @@ class run_journal {
   /// The same of a record.
   void adopt_all([[maybe_unused]] partial_sum const& of) noexcept {
     adopt(of);
-    if constexpr (Sums::any) sums_.terms->ended(of.all);
+    if constexpr (Sums::any) sums_.terms->ended(of.ending);
   }
 
   /// \throws invalid_bytes   if the record belongs to another reverse
@@ -232,7 +232,7 @@ class run_journal {
     read_bar(bar, source);
     sums_.read(source);
     read_beside(source, all);
-    if constexpr (Sums::any) read_state(all.all, source);
+    if constexpr (Sums::any) read_state(all.ending, source);
   }
   /// The adjoint as it stands in a record: of a library what its object saves.
   template <class Bar, class Sink>
@@ -274,7 +274,7 @@ class run_journal {
         write_bar(bar, sink);
         sums_.write(sink);
         write_beside(sink);
-        if constexpr (Sums::any) write_state(sums_.terms->value(), sink);
+        if constexpr (Sums::any) write_state(sums_.terms->ending(), sink);
       });
       auto const took = std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - before).count();
       // All have written this one before any begins the next, so that they have one in common.
