@@ -433,6 +433,15 @@ TEST_CASE("of random loops with constants each is passed and its constants are n
   }
 }
 
+TEST_CASE("the search for constants ends where no number is left that may be one") {
+  auto const calls = [](step_index n) {
+    auto const report = cairn::check_adjoint([](double& x) { x *= 0.999; }, [](double const&, double& bar) { bar *= 0.5; },
+                                             1.0, n);
+    CHECK(report.fault == adjoint_fault::wrong_adjoint);
+    return report.step_calls;
+  };
+  CHECK(calls(1'000) == calls(100));
+}
 TEST_CASE("all calls of the step are counted, those of the search for constants too") {
   std::uint64_t calls = 0;
   auto counts = [&](driven& x) { ++calls, drive(x); };

@@ -5,6 +5,7 @@
 #include <limits>
 #include "support/catch.hpp"
 #include "support/pendulum.hpp"
+#include "support/toy_stores.hpp"
 
 namespace {
 
@@ -115,6 +116,21 @@ TEST_CASE("a budget for an object counts the snapshots that its end needs, and l
       check_run(cairn::budget_of{n, bytes - 1}, slots - 1);
     }
   }
+}
+
+TEST_CASE("so it does over a store that keeps no frames") {
+  pendulum::stored const all{30};
+  for (auto const ends : {object_ends::at_initial, object_ends::at_final})
+    for (bool const free : {false, true}) {
+      cairn::revolve const plan{30, 3, {.free_initial = free}};
+      toys::serialising store;
+      solver x, y;
+      CHECK(cairn::gradient(step, x, plan, seed, moves, store, ends) == all.gradient);
+      CHECK(x.v == (ends == object_ends::at_final ? all.states.back() : all.states.front()));
+      auto run = cairn::checkpointed_loop(step, y, plan, store, ends);
+      for (int again = 0; again < 2; ++again) CHECK(run.reverse(seed, moves) == all.gradient);
+      CHECK(y.v == x.v);
+    }
 }
 
 TEST_CASE("so it does after a loop of unknown length") {

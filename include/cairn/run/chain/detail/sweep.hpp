@@ -107,10 +107,7 @@ struct chain_reversal : no_hooks {
   template <class States>
   void turn(States& states, action const&, step_index&) { states.memory().loss(std::forward<Seed>(seed)); }
   template <class States>
-  std::uint64_t record(States& states, action const& a) {
-    states.record(a.from);
-    return 1;
-  }
+  void record(States& states, action const& a) { states.record(a.from); }
   template <class States>
   void reverse(States& states, action const& a) { states.memory().backward(a.from); }
   template <class States>
