@@ -442,6 +442,7 @@ TEST_CASE("the search for constants ends where no number is left that may be one
   };
   CHECK(calls(1'000) == calls(100));
 }
+
 TEST_CASE("all calls of the step are counted, those of the search for constants too") {
   std::uint64_t calls = 0;
   auto counts = [&](driven& x) { ++calls, drive(x); };

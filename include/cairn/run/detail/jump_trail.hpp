@@ -12,6 +12,13 @@
 
 namespace cairn::detail {
 
+/// Makes `into` a copy of x, in its memory if it holds a state already.
+template <class State>
+void put_copy(std::optional<State>& into, State const& x) {
+  if (into) copy_state(x, *into);
+  else emplace_by(into, [&] { return copy_of(x); });
+}
+
 /// The jumps and runs of steps of one pass over some steps, in order, with the state before each. Memory is kept from
 /// call to call.
 template <class State>
@@ -35,7 +42,7 @@ class jump_trail {
   [[nodiscard]] State const& here() const noexcept { return moved_ ? *live_ : *start_; }
   /// The same, for a step or jump that changes it.
   [[nodiscard]] State& live() {
-    if (!std::exchange(moved_, true)) put(live_, *start_);
+    if (!std::exchange(moved_, true)) put_copy(live_, *start_);
     return *live_;
   }
   /// Notes that a jump, or a run of steps, begins here.
@@ -48,13 +55,13 @@ class jump_trail {
     made.x = nullptr;
     if (!moved_) made.x = start_;
     else if (ends) made.x = address_of(*live_);
-    else put(made.stored, *live_);
+    else put_copy(made.stored, *live_);
   }
   /// Runs step i on the present state.
   template <class Step>
   void run(Step& step, step_index i) {
     if constexpr (shape_of_step<Step, State>().form == step_form::out_of_place) {
-      put(next_, here());  // a state of the same shape; what it holds is not read
+      put_copy(next_, here());  // a state of the same shape; what it holds is not read
       move_to(step, here(), *next_, i);
       moved_ = true;
       using std::swap;
@@ -67,11 +74,6 @@ class jump_trail {
   [[nodiscard]] State const& back_at(mark const& m) const noexcept { return m.x != nullptr ? *m.x : *m.stored; }
 
  private:
-  static void put(std::optional<State>& into, State const& x) {
-    if (into) copy_state(x, *into);
-    else emplace_by(into, [&] { return copy_of(x); });
-  }
-
   std::vector<mark> marks_;
   std::size_t used_ = 0;
   State const* start_ = nullptr;

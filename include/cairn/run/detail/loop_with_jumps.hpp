@@ -70,8 +70,7 @@ struct jumps_step {
     if (!due) move_to(*inner, x, x1, i);
     else {
       auto& jumped = memory.object().get<std::optional<State>>();
-      if (jumped) copy_state(x, *jumped);
-      else emplace_by(jumped, [&] { return copy_of(x); });
+      put_copy(jumped, x);
       before(*jumped, i);
       move_to(*inner, std::as_const(*jumped), x1, i);
     }
