@@ -178,13 +178,13 @@ using support::temporary;
 
 using files = std::map<std::string, std::string>;
 
-/// The files of the only run in a folder, but for its lock.
+/// The files of the only run in a folder, but for its lock and what it is known by.
 inline files files_of(std::string const& run) {
   files all;
   for (auto const& name : temporary::names_in(run)) {
     std::string const folder = run + '/' + name;
     for (auto const& file : temporary::names_in(folder))
-      if (file != "lock") all[file] = content_of(folder + '/' + file);
+      if (file != "lock" && file != "name") all[file] = content_of(folder + '/' + file);
   }
   return all;
 }

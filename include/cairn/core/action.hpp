@@ -105,12 +105,13 @@ concept counts_steps = std::integral<T> && !std::same_as<T, bool> && requires(T 
 /// `leaves_memory()`, `table_bytes()`, `shared_table_bytes()`, `runs_ahead()`, `learns_length()`, `reserved()`,
 /// `counts()`, `remark()`.
 template <class PlanGiven>
-concept schedule = detail::copyable_value<PlanGiven> && requires(PlanGiven const& plan) {
+concept schedule = requires(PlanGiven const& plan) {
   { plan.steps() } -> detail::counts_steps;
   { plan.slots() } -> detail::counts_steps;
   { plan.leaf() } -> detail::counts_steps;  // the most steps that one `reverse` takes, >= 1
   requires cursor<std::remove_cvref_t<decltype(plan.walk())>>;
-};
+}
+&&detail::copyable_value<PlanGiven>;  // last: g++ 12 takes a closure that was asked for it as not trivially copyable
 
 /// The cursor type of a schedule.
 template <schedule PlanGiven>

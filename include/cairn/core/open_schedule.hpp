@@ -24,9 +24,10 @@ concept open_cursor = cursor<Cursor> && requires(Cursor cursor, Cursor const& as
 /// A plan that does not know the number of steps in advance: has `slots()`, and a `walk()` that returns an
 /// `open_cursor`; see `online`.
 template <class Plan>
-concept open_schedule = detail::copyable_value<Plan> && !schedule<Plan> && requires(Plan const& plan) {
+concept open_schedule = !schedule<Plan> && requires(Plan const& plan) {
   { plan.slots() } -> std::same_as<slot_index>;
   requires open_cursor<std::remove_cvref_t<decltype(plan.walk())>>;
-};
+}
+&&detail::copyable_value<Plan>;
 
 }  // namespace cairn

@@ -160,7 +160,6 @@ struct recalling {
   using called = std::remove_reference_t<Fn>;
   kept_callable<Fn> kept;
   step_records<Record> const* records;
-  using functions = void (*)(called&);
   template <class Look>
   void each_function(Look const& look) const { look(*kept); }
 
@@ -330,7 +329,6 @@ class adaptive {
     void begin(detail::loop_begins) const { owner_->begin(loop_); }
     /// For a run on disk.
     [[nodiscard]] detail::step_records<Record>& choices() const noexcept { return owner_->records_; }
-    using functions = void (*)(First, Again);  ///< of which it is made
     template <class Look>
     void each_function(Look const& look) const { look(owner_->first_), look(owner_->again_); }  ///< calls look with them
 

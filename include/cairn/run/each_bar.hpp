@@ -72,6 +72,8 @@ struct adjoint_of_each {
     auto bound = bind_adjoint<State, typename Bars::value_type>(*adjoint, p, dp);
     return adjoint_of_each<decltype(bound)>{bound, lent_object{&memory}};
   }
+  template <class Look>
+  void each_function(Look const& look) const { look(*adjoint); }
 
  private:
   template <class State, class Input, class Bars>
@@ -115,6 +117,8 @@ struct reverse_of_each {
     auto bound = bind_reverse<Tape, typename Bars::value_type>(*reverse, p, dp);
     return reverse_of_each<decltype(bound)>{bound};
   }
+  template <class Look>
+  void each_function(Look const& look) const { look(*reverse); }
   template <class Tape, class Bars>
     requires(!std::is_const_v<Bars> && range_like<Bars>)
   void operator()(Tape& tape, Bars& bars, step_index const i) const {

@@ -149,6 +149,8 @@ struct hooked_adjoint {
   {
     referred_to(*adjoint).ends_in(end);
   }
+  template <class Look>
+  void each_function(Look const& look) const { look(*adjoint), look(*hook); }
 
  private:
   /// Restores an object that the adjoint may change, because the hook is to see the state before the steps.
@@ -206,6 +208,8 @@ struct hooked_reverse {
     pull_back_step<calls_with_index<std::remove_reference_t<Reverse>, Tape&>>(*reverse, bar, tape, i);
     after(i, tape);
   }
+  template <class Look>
+  void each_function(Look const& look) const { look(*reverse), look(*hook); }
 
  private:
   template <class Tape, class... Bar>

@@ -466,7 +466,11 @@ template <class StepF, class State, class Plan, class Wrt, class Forward, class 
       auto store = [&] {
         if constexpr (requires { used.parts; })
           return keeping::template kept<State, StepF>(used.keeper, used.parts, step, x0, plan);
-        else return keeping::template kept<State, StepF>(used, parts, step, x0, plan);
+        else {
+          auto known = parts;
+          known.step = __builtin_addressof(given_in<std::remove_cvref_t<Step>>::step(step));  // what was given may have been moved here
+          return keeping::template kept<State, StepF>(used, known, step, x0, plan);
+        }
       }();
       using Run = checkpointed_run<StepF, State, Plan,
                                    workspace<State, Plan, decltype(store), workspace_options<Asked>>, Watching, Wrt>;

@@ -174,6 +174,8 @@ struct nested_step {
     if (__builtin_mul_overflow(loop.steps, steps, &loop.steps)) loop.steps = -1;
     begin_loop(*inner, loop);
   }
+  template <class Look>
+  void each_function(Look const& look) const { look(*inner), look(steps); }
 };
 /// Its adjoint.
 template <class Plan, class Step, class Adjoint, class Options>
@@ -235,6 +237,8 @@ struct nested_adjoint {
   {
     end = outer;
   }
+  template <class Look>
+  void each_function(Look const& look) const { look(plan), look(*inner), look(*back); }
 
  private:
   template <class State, class Input, class Bar>

@@ -303,7 +303,6 @@ class at_end : public detail::only_at_end {
   using term = detail::term_of<Fn, DF>;
 
  public:
-  using functions = void (*)(Fn, DF);  ///< of which it is made
   /// \param f  a function for a tool, or an object with `value` and `add_gradient`
   explicit at_end(Fn f)
     requires std::is_same_v<DF, no_derivative>
@@ -345,7 +344,6 @@ template <class Fn, class DF> at_end(Fn, DF) -> at_end<Fn, DF>;
 template <class Fn, class DF = no_derivative>
 class at_every : public detail::summed_terms<detail::term_of<Fn, DF>, detail::every_kth> {
  public:
-  using functions = void (*)(Fn, DF);  ///< of which it is made
   /// \param k  steps from one term to the next, >= 1   \param f  as for `at_end`
   at_every(step_index k, Fn f)
     requires std::is_same_v<DF, no_derivative>
@@ -373,7 +371,6 @@ template <class Fn, class DF> at_every(step_index, Fn, DF) -> at_every<Fn, DF>;
 template <class Fn, class DF = no_derivative>
 class at_states : public detail::summed_terms<detail::term_of<Fn, DF>, detail::listed_states> {
  public:
-  using functions = void (*)(Fn, DF);  ///< of which it is made
   /// \param states  their numbers, in any order   \param f  as for `at_end`
   at_states(std::vector<step_index> states, Fn f)
     requires std::is_same_v<DF, no_derivative>
@@ -400,7 +397,6 @@ template <class Fn, class DF> at_states(std::vector<step_index>, Fn, DF) -> at_s
 /// The sum of two objectives; `a + b` makes it.
 template <objective First, objective Second>
 struct objective_sum : detail::objective_part {
-  using functions = void (*)(First, Second);  ///< of which it is made
   /// The terms of a state are emitted in the order a, b.
   objective_sum(First a, Second b) : first{std::move(a)}, second{std::move(b)} {}
   First first;    ///< emits first

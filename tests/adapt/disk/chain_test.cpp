@@ -213,18 +213,22 @@ TEST_CASE("what stages capture decides what of another process is used") {
   double a = 1.1;
   auto const f = [](double x) { return tick(), std::sin(1.1 * x); };
   auto const captured = [&a](double x) { return tick(), std::sin(a * x); };
-  auto const by_value = [a](double x) { return tick(), std::sin(a * x); };
+  struct of_value {  // g++ 12 does not see through closures in a vector
+    double a;
+    double operator()(double x) const { return tick(), std::sin(a * x); }
+  };
+  of_value const by_value{a};
   auto const g = [](double x, double bar) { return tick(), bar * 1.1 * std::cos(1.1 * x); };
   auto const summed = [&a](double x, double bar) { return tick(), bar * a * std::cos(a * x); };
   using cairn::stage;
   CHECK(uses(of_functions(), 1.0, often, "") == disk_use::record);
-  CHECK(uses(std::vector(8, stage{captured, g}), 1.0, often, "a stage has variables") == disk_use::nothing);
-  CHECK(uses(std::vector(8, stage{by_value, g}), 1.0, often, "a stage has variables") == disk_use::nothing);
+  CHECK(uses(std::vector(8, stage{captured, g}), 1.0, often, "a stage, holds what cannot be seen") == disk_use::nothing);
+  CHECK(uses(std::vector(8, stage{by_value, g}), 1.0, often, "") == disk_use::record);
   CHECK(uses(std::vector(8, stage{captured, g}), 1.0, keyed, "") == disk_use::record);
-  CHECK(uses(std::vector(8, stage{f, summed}), 1.0, often, "the backward of a stage") == disk_use::states);
+  CHECK(uses(std::vector(8, stage{f, summed}), 1.0, often, "the adjoint holds what cannot be seen") == disk_use::states);
   CHECK(uses(std::vector(8, stage{f, cairn::reads_only{summed}}), 1.0, often, "") == disk_use::record);
   CHECK(uses(std::vector(8, stage{f, summed}), 1.0, keyed, "") == disk_use::record);
-  CHECK(uses(of_functions(), [&a](double x) { return a * x; }, often, "the seed has variables") == disk_use::states);
+  CHECK(uses(of_functions(), [&a](double x) { return a * x; }, often, "the seed holds what cannot be seen") == disk_use::states);
 }
 TEST_CASE("a sum in a stage, or that its backward captures, is whole after a stop") {
   support::temporary const here;
@@ -245,7 +249,7 @@ TEST_CASE("a sum in a stage, or that its backward captures, is whole after a sto
     disk const run{here.run(), often};
     auto before = fresh();
     stop(1 + calls_to(in_files, adjoints) + 1, [&] { (void)plain(before, in_files, 1.0, run); });
-    CHECK_THAT(text(run.report().why), ContainsSubstring("a stage changes its own variables"));
+    CHECK_THAT(text(run.report().why), ContainsSubstring("what a function holds, which may be a sum"));
     auto now = fresh();
     CHECK(plain(now, in_files, 1.0, run) == right);
     CHECK(sums_of(now) == sums_of(want));
@@ -312,7 +316,7 @@ TEST_CASE("files of a chain with a changed byte, cut, or in the place of another
   std::string const folder = run.report().folder;
   std::vector<std::pair<std::string, std::string>> all;
   for (auto const& name : support::temporary::names_in(folder))
-    if (name != "lock") all.emplace_back(name, support::content_of(folder + '/' + name));
+    if (name != "lock" && name != "name") all.emplace_back(name, support::content_of(folder + '/' + name));
   REQUIRE(all.size() == 4);  // two records, and the states 2 and 4
   auto const with = [&](std::string const& name, std::string const& content) {
     support::temporary::remove_all(folder);

@@ -388,7 +388,7 @@ TEST_CASE("functions that capture decide what a kept run uses") {
        disk_use::record, "");
   used([&](disk const& on) { return begun(plan, counted, x0, on).reverse(seed, adjoint); }, disk_use::nothing, "the step");
   used([&](disk const& on) { return cairn::checkpointed_while(step, x0, until, unknown, on).reverse(seed, adjoint); },
-       disk_use::nothing, "the step");
+       disk_use::nothing, "the condition");
   disk const keyed{here.run(), {.key = "40 steps", .commit_every = 1}};
   stop(70, [&] { (void)cairn::checkpointed_while(step, x0, until, unknown, keyed).reverse(seed, counts); });
   CHECK(cairn::checkpointed_while(step, x0, until, unknown, keyed).reverse(seed, counts) == right);

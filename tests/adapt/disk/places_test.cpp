@@ -137,7 +137,7 @@ TEST_CASE("folders are for their owner only, and files too, whatever the umask",
     std::string const folder = only_run_in(place.run());
     CHECK(mode_of(folder) == 0700);
     auto const names = temporary::names_in(folder);
-    CHECK(names.size() == 6);
+    CHECK(names.size() == 7);
     for (auto const& name : names) CHECK(mode_of(folder + '/' + name) == 0600);
     CHECK(end_in_child([&] {
             ::umask(mode_t(mask));

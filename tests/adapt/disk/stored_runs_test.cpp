@@ -165,7 +165,7 @@ TEST_CASE("damaged files go, those of another version stay, and a run of which n
   CHECK(in.goes() == pieces{{run, removal_reason::left_over}});
   names left = support::temporary::names_in(in.path + '/' + run);
   std::sort(left.begin(), left.end());
-  CHECK(left == names{"lock", "record1", "s0003", "s0006"});
+  CHECK(left == names{"lock", "name", "record1", "s0003", "s0006"});
   for (auto const* const name : {"record1", "s0006"}) put(in.file(run, name), "");
   CHECK(in.goes() == pieces{{run, removal_reason::left_over}});
   put(in.file(run, "s0003"), "");
@@ -224,7 +224,7 @@ TEST_CASE("whole runs go by their age and number; links are not followed, and wh
   CHECK(in.runs().size() == 1);
   CHECK(content_of(in.file(killed, "mine.txt")) == "mine");
   CHECK(content_of(in.path + "/notes/record0") == "mine");
-  CHECK(support::temporary::names_in(elsewhere + '/' + run_elsewhere).size() == 3);
+  CHECK(support::temporary::names_in(elsewhere + '/' + run_elsewhere).size() == 4);
 
   using Catch::Matchers::ContainsSubstring;
   auto const listed = [](std::string const& path) { return cairn::stored_runs(path).size(); };

@@ -88,7 +88,6 @@ class taped {
     /// Called by executors, once before each loop.
     void begin(detail::loop_begins) const noexcept { owner->begin(); }
     using own_params = Params;              ///< says that it has parameters and an objective of its own
-    using functions = void (*)(Model);      ///< of which it is made
     /// Calls look with the model.
     template <class Look>
     void each_function(Look const& look) const { look(owner->model()); }
@@ -115,7 +114,6 @@ class taped {
     void operator()(State const& x, state_and_params<State, Params>& bar, step_index first, step_index last) const {
       owner->reverse(x, bar.state, &bar.params, first, last);
     }
-    using functions = void (*)();  ///< it has none but the step's
     /// Does nothing.
     template <class Look>
     void each_function(Look const&) const noexcept {}
@@ -135,7 +133,6 @@ class taped {
     void operator()(State const& x, state_and_params<State, Params>& bar, step_index i) const {
       owner->reverse(x, bar.state, &bar.params, i, i + 1);
     }
-    using functions = void (*)();  ///< it has none but the step's
     /// Does nothing.
     template <class Look>
     void each_function(Look const&) const noexcept {}
@@ -147,7 +144,6 @@ class taped {
     template <class State>
       requires(taped::steps<State>)
     state_and_params<State, Params> operator()(State const& x) const { return owner->end(x); }
-    using functions = void (*)(Objective);  ///< of which it is made
     /// Calls look with the objective.
     template <class Look>
     void each_function(Look const& look) const { look(owner->objective()); }

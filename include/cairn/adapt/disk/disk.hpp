@@ -12,6 +12,7 @@
 #include <cairn/adapt/disk/detail/probe_folder.hpp>
 #include <cairn/adapt/disk/detail/run_on_disk.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
+#include <cairn/adapt/disk/reads_only.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/frames_needed.hpp>

@@ -23,7 +23,8 @@ using compression = detail::block_codec const*;
 
 /// Options of `disk`.
 struct disk_options {
-  std::string key = {};  ///< names what the functions capture and read; another key is another run
+  std::string key = {};  ///< names all that functions read and that differs from run to run; a text, or `key_of(values...)`
+  std::string code = {};  ///< names the functions in place of the program's build: one built anew is the same by it
   resume_rule resume = resume_rule::if_found;  ///< whether to go on
   double seconds_between_failures = 86'400;    ///< the mean; decides how often a record is committed
   std::int64_t commit_every = 0;  ///< commit after so many reversed actions instead; 0: by the time
@@ -40,8 +41,10 @@ enum class disk_use : std::uint8_t {
 
 /// What the last run of a `disk` did.
 struct disk_report {
+  bool finished = false;  ///< nothing ran: the result is that of a run which was finished before
   disk_use used = disk_use::nothing;  ///< of an earlier process
   char const* why = "";        ///< why not more was used, or would be by the next process; empty if all is
+  std::string differs = {};    ///< if nothing was: the parts of the nearest run in the folder that are other ones
   step_index resumed_at = -1;  ///< with a record: steps [0, resumed_at) were left; 0: it was finished
   wide step_calls = 0;         ///< of this process
   std::int64_t commits = 0;    ///< records written

@@ -101,7 +101,7 @@ struct run_view {
     else {
       of.steps = file.head.steps < std::uint64_t(INT64_MAX) ? step_index(file.head.steps) : -1;
       if (file.head.kind == file_kind::checkpoint) ++of.checkpoints, of.checkpoint_bytes += file.bytes;
-      else of.record_bytes += file.bytes;
+      else if (file.head.kind != file_kind::name) of.record_bytes += file.bytes;
       if (file.head.kind == file_kind::record && file.head.sequence > last)
         last = file.head.sequence, of.left = step_index(file.head.step);
     }

@@ -54,7 +54,8 @@ template <class Step, class State>
     if constexpr (state<State>) return shape_of_step<Step, State>().wrong != fault::shape;
     else return false;
   }();
-  if constexpr (fits || !state<Step>) return false;
+  if constexpr (fits) return false;
+  else if constexpr (!state<Step>) return false;
   else return shape_of_step<State, Step>().wrong == fault::none;
 }
 /// The same for a verb with parameters, which does not ask: a generic step could be read without them.

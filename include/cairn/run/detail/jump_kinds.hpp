@@ -110,6 +110,8 @@ template <class Jump, class Adjoint>
 struct jump_of_step : jump_maps<Jump, Adjoint> {
   step_index step = 0;
   bool after = false;
+  template <class Look>
+  void each_function(Look const& look) const { look(*this->jump), look(*this->adjoint), look(step), look(after); }
 
   template <class State, class Params>
   static consteval bool fits() { return jump_of_step::template jump_fits<State, Params>(); }
@@ -184,6 +186,8 @@ template <class KeptCondition, class Jump, class Adjoint>
 struct jump_on_condition : jump_maps<Jump, Adjoint> {
   using Condition = std::remove_reference_t<KeptCondition>;
   kept_callable<KeptCondition> condition;
+  template <class Look>
+  void each_function(Look const& look) const { look(*this->jump), look(*this->adjoint), look(*condition); }
 
   template <class State, class Params>
   static consteval bool fits() {
@@ -243,6 +247,11 @@ template <class... Jump, class Fn>
 void each_jump(std::tuple<Jump...> const& jumps, Fn const& f) {
   std::size_t k = 0;
   std::apply([&](auto const&... jump) { (f(jump, k++), ...); }, jumps);
+}
+/// Calls `look(jump)` with each.
+template <class... Jump, class Look>
+void look_at_jumps(std::tuple<Jump...> const& jumps, Look const& look) {
+  each_jump(jumps, [&](auto const& jump, std::size_t) { look(jump); });
 }
 template <class State, class Params, class... Jump>
 [[nodiscard]] auto jumps_with_params(std::tuple<Jump...> const& jumps, Params const& p) {

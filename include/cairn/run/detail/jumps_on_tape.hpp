@@ -39,6 +39,8 @@ struct jumps_record {
   using Record = std::remove_reference_t<Kept>;
   kept_callable<Kept> inner;
   std::tuple<Jump...> jumps;
+  template <class Look>
+  void each_function(Look const& look) const { look(*inner), look_at_jumps(jumps, look); }
 
   template <class State, class Params>
   static consteval bool record_with() { return copied_state<State> && record_takes<Record, State, Params>(); }
@@ -76,6 +78,8 @@ struct jumps_reverse {
   using Reverse = std::remove_reference_t<Kept>;
   kept_callable<Kept> inner;
   std::tuple<Jump...> jumps;
+  template <class Look>
+  void each_function(Look const& look) const { look(*inner), look_at_jumps(jumps, look); }
 
   template <class Tape, class Bar, class Params, class DP>
   static consteval bool reverse_with() {
@@ -112,6 +116,8 @@ template <class Kept, class... Jump>
 struct jumps_restart {
   kept_callable<Kept> inner;
   std::tuple<Jump...> jumps;
+  template <class Look>
+  void each_function(Look const& look) const { look(*inner), look_at_jumps(jumps, look); }
 
   template <class State, class Params>
   static consteval bool record_with() { return true; }

@@ -81,6 +81,8 @@ struct jumps_step {
     if (loop.steps >= 0) each_jump(jumps, [&](auto const& jump, std::size_t) { jump.check_loop(loop.steps); });
     begin_loop(*inner, loop);
   }
+  template <class Look>
+  void each_function(Look const& look) const { look(*inner), look_at_jumps(jumps, look); }
 
  private:
   template <class State>
@@ -124,6 +126,8 @@ struct jumps_adjoint {
 
   template <class State, class Bar>
   void check_plans() const { check_plans_inside<State, Bar>(*back); }
+  template <class Look>
+  void each_function(Look const& look) const { look(*inner), look(*back), look_at_jumps(jumps, look); }
 
   template <class State, class Bar>
   static constexpr adjoint_form form = shape_of_adjoint<inner_back, State, Bar>().form;

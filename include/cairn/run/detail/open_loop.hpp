@@ -7,6 +7,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/checks.hpp>
 #include <cairn/run/detail/open_sweep.hpp>
+#include <cairn/run/detail/with_params.hpp>
 
 namespace cairn::detail {
 
@@ -35,6 +36,10 @@ template <class Step, class State> inline constexpr bool is_stoppable<stoppable<
 /// The step as a run keeps it, made from the step as given.
 template <class Step, class State>
 using kept_step = std::conditional_t<shape_of_step<Step, State>().stops, stoppable<Step, State>, Step>;
+template <class Step, class State>
+struct given_in<stoppable<Step, State>> {
+  static auto& step(auto& from) noexcept { return given_in<std::remove_cvref_t<Step>>::step(from.step); }
+};
 template <class Kept, class Step>
 [[nodiscard]] decltype(auto) as_kept(Step&& step) {
   if constexpr (is_stoppable<Kept>) return Kept{std::forward<Step>(step)};

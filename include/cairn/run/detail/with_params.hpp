@@ -55,6 +55,16 @@ struct step_with_params<step_form::out_of_place, Fn, State, Params> : step_and_p
   }
 };
 
+/// The user's step in the step of a run.
+template <class Step>
+struct given_in {
+  static auto& step(auto& from) noexcept { return from; }
+};
+template <step_form Form, class Fn, class State, class Params, bool Stops>
+struct given_in<step_with_params<Form, Fn, State, Params, Stops>> {
+  static auto& step(auto& from) noexcept { return from.step; }
+};
+
 /// The step with its parameters.   \tparam Fn  a reference for a step that outlives the result
 template <class State, class Fn, class Params>
 [[nodiscard]] auto bind_step(Fn&& step, Params const& p) {

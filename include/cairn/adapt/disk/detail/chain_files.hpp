@@ -27,7 +27,12 @@ class chain_files {
   /// A file does not have its state.
   struct lost {};
 
-  chain_files(run_folder& folder, step_index stages) : folder_{folder}, bytes_(std::size_t(stages) + 1) {}
+  template <class Journal>
+  chain_files(run_folder& folder, step_index stages, Journal& journal)
+      : folder_{folder}, bytes_(std::size_t(stages) + 1), journal_{&journal},
+        may_be_used_{[](void* of, std::uint64_t bytes, slot_index slots) {
+          return static_cast<Journal*>(of)->may_be_used(bytes, slots);
+        }} {}
 
   [[nodiscard]] bool hold(step_index i) const noexcept { return bytes_[std::size_t(i)] != 0; }
   [[nodiscard]] std::uint64_t all_bytes() const noexcept {
@@ -50,7 +55,8 @@ class chain_files {
   void save(tier, step_index i, State const& x) {
     bytes_[std::size_t(i)] = 0;
     std::uint64_t bytes = 0;
-    std::uint16_t const flags = is_unproven_ ? unproven : 0;
+    bool const usable = may_be_used_(journal_, written_bytes(x), slot_index(bytes_.size()));
+    std::uint16_t const flags = is_unproven_ || !usable ? unproven : 0;
     if (folder_.write_slot(i, i, hash_of(x), flags, [&x](auto& sink) { write_state(x, sink); }, bytes) == 0)
       bytes_[std::size_t(i)] = bytes;
   }
@@ -70,7 +76,7 @@ class chain_files {
   void prove() noexcept {
     is_unproven_ = false;
     for (step_index i = 0; i < step_index(bytes_.size()); ++i)
-      if (hold(i) && (folder_.slot_head(i).flags & unproven) != 0) folder_.prove_slot(i);
+      if (hold(i) && (folder_.slot_head(i).flags & unproven) != 0 && may_be_used_(journal_, 0, 0)) folder_.prove_slot(i);
   }
   void drop(step_index i) noexcept {
     bytes_[std::size_t(i)] = 0;
@@ -81,6 +87,8 @@ class chain_files {
   run_folder& folder_;
   table<std::uint64_t> bytes_;  // of each state's file; 0 if there is none
   bool is_unproven_ = false;
+  void* journal_;
+  bool (*may_be_used_)(void*, std::uint64_t, slot_index);
 };
 
 /// States of a sweep whose plan is obeyed from its beginning, or from any place in it.

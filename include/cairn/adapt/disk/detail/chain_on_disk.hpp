@@ -24,13 +24,12 @@
 namespace cairn::detail {
 
 /// The adjoints of a chain, with records of how far they are.
-template <class Seed, class Journal, class Changed>
+template <class Seed, class Journal>
 struct chain_reversal_on_disk : chain_reversal<Seed> {
   Journal& journal;
-  Changed const& changed;  ///< whether a stage has changed its own variables
 
-  chain_reversal_on_disk(Seed&& given, Journal& notes, Changed const& of)
-      : chain_reversal<Seed>{std::forward<Seed>(given)}, journal{notes}, changed{of} {}
+  chain_reversal_on_disk(Seed&& given, Journal& notes)
+      : chain_reversal<Seed>{std::forward<Seed>(given)}, journal{notes} {}
 
   template <class States>
   void turn(States& states, action const& a, step_index& failed) {
@@ -41,14 +40,9 @@ struct chain_reversal_on_disk : chain_reversal<Seed> {
   std::uint64_t reverse(States& states, action const& a) {
     step_index const open = a.from;
     std::uint64_t const ran = states.close_seam(open + 1);
-    bool due = open == 0;
-    journal.reversing(open, [&](auto const&) {  // the state after this stage is in its tape
-      due = true;
-      return states.memory().hash(open + 1);
-    });
+    journal.reversing(open, [&](auto const&) { return states.memory().hash(open + 1); });  // that is in its tape
     chain_reversal<Seed>::reverse(states, a);
     states.passed(a);
-    if (due && changed()) journal.commits(false);
     states.memory().with_adjoint(open, [&](auto const& bar) { journal.reversed(open, *bar); });
     return ran;
   }
@@ -112,27 +106,37 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
   using last = typename chain_types<Stages, X0>::last;
   using of = parts_of<last, Parts>;
   using adjoint_of_last = typename bar_from<Seed, last>::type;
-  using known_stages = stages_of_chain<typename of::step, Stages, X0, adjoint_of_last>;
+  using known_types = types_of_chain<Stages, X0, adjoint_of_last>;
+  using looked_at = chain_parts<last, Parts>;
   using journal_type = run_journal<void, Stages, run_sums<typename of::dp, no_terms>, void>;
-  static_assert(check_stored_chain<known_stages>());
+  static_assert(check_stored_chain<known_types>());
   check_disk_options(asked);
   report = {};
   auto const& actions = actions_in(plan);
   action const* const list = actions.data();
   step_index const count = Memory::count_of(stages);
-  bool const keyed = !asked.key.empty();
-  trust const known = trust_in_chain<known_stages, of::seed_captures, of::has_params>(keyed);
-  run_id const values = values_of_stages(*parts.step);
+  functions_of_chain<typename of::step, Parts> const functions{parts};
+  run_name name;
+  trust known = name_given<looked_at>(name, asked, functions).trusted(!asked.key.empty(), false);
+  if (known.record && !known_types::bars_are_stored)
+    known = {true, false,
+             "the type of an adjoint cannot be read back: it needs a default constructor, and bytes that are known"};
+  run_id const before = held_now<looked_at>(name.sum(), functions);
+  std::uint64_t const held_bytes = name.sum().bytes();
+  auto const unchanged = [&] { return held_now<looked_at>(name.sum(), functions) == before; };
 
   descriptor const outer = open_folder(AT_FDCWD, path);  // before stage 0 runs
-  run_folder folder{outer, path, id_of_chain<Memory, last>(asked.key, parts, values, stages, x0, actions), count};
+  name_chain<Memory, last>(name, parts, stages, x0, actions);
+  run_folder folder{outer, path, name.id(), count};
+  folder.keep_name(name);
   if (asked.compress != nullptr) folder.compress(*asked.compress);
   report.folder = folder.path();
   report.why = known.why;
   journal_type journal{folder, nullptr, {{}, parts.dp}, nullptr, nullptr, asked.seconds_between_failures,
                        asked.commit_every};
+  journal.watch(unchanged, held_bytes);
   if (known.record) journal.commits();
-  chain_files files{folder, count};
+  chain_files files{folder, count, journal};
   bool const looks = asked.resume != resume_rule::never;
   if (!looks) folder.begin_anew();
   if (known.states) files.find([&](file_head const& head) { return journal.may_use(head); });
@@ -143,11 +147,7 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
   Memory memory{stages, x0};
   no_chain_store none;
   chain_states_in_files<Memory, Replay> states{memory, none, count, replay, files};
-  auto const changed = [&] {
-    bool const is = known.record && !keyed && !(values_of_stages(*parts.step) == values);
-    if (is) report.why = "a stage changes its own variables, which may be sums; give these as cairn::wrt{p, dp}";
-    return is;
-  };
+  forgets_if_changed<decltype(unchanged)> const end{report, folder, count + 1, unchanged};
   sweep_status status;
   std::size_t begin = 0;
   chain_walk held{count, named_tiers::every(), ""};
@@ -161,7 +161,7 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
       throw;
     }
   };
-  if constexpr (known_stages::bars_are_stored && std::is_default_constructible_v<typename Memory::adjoint_type>) {
+  if constexpr (known_types::bars_are_stored && std::is_default_constructible_v<typename Memory::adjoint_type>) {
     if (looks && known.record) {
       typename journal_type::partial_sum no_sum;
       step_index open = -1;
@@ -174,11 +174,12 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
           },
           [&](file_head const& head) {
             open = step_index(head.step);
-            return open < count && (keyed || head.build == build_id());
+            return open < count;
           });
       if (found) {
         report.used = disk_use::record;
         report.resumed_at = open;
+        report.finished = open == 0;
         if (open == 0) return memory.take_adjoint();
         std::size_t place = 0;
         while (list[place].kind != action_kind::reverse || list[place].from != open) ++place;
@@ -188,9 +189,7 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
         states.open_seam(found->state_hash);
         restore_at(place + 1);
       } else {
-        if (folder.has_record())
-          report.why =
-              "the record is damaged, or the program was built anew since; a key says that its functions are the same";
+        if (folder.has_record()) report.why = "the record is damaged";
         for (step_index i = 0; i < count; ++i)  // a record that is not whole may have made one
           memory.with_adjoint(i, [](auto& bar) { bar.reset(); });
         if constexpr (of::has_params) set_zero(*parts.p, *parts.dp);
@@ -204,11 +203,14 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
     if (place > 0) {
       report.used = disk_use::states;
       status.ran += check_stretch_of_chain<Memory>(files, stages, x0);
-    } else if (asked.resume == resume_rule::require) refuse_nothing_found(report.why, count);
+    } else {
+      tell_nearest(report, outer, folder, name);
+      if (asked.resume == resume_rule::require) refuse_nothing_found(report.why, count);
+    }
     restore_at(place);
   }
 
-  chain_reversal_on_disk<Seed, journal_type, decltype(changed)> user{std::forward<Seed>(seed), journal, changed};
+  chain_reversal_on_disk<Seed, journal_type> user{std::forward<Seed>(seed), journal};
   report.step_calls = runs = obey_list(std::span{list + begin, actions.size() - begin}, states, stages, user,
                                        observer, failure, status);
   journal.tell(report);

@@ -90,7 +90,7 @@ class checkpoint_files {
           "the step reads; or begin anew with cairn::resume_rule::never");
   }
   /// A replay check found another state than before: what this process has written is used by none.
-  void is_wrong() noexcept { folder_.remove_own_slots(slot_index(slots_.size())); }
+  void is_wrong() noexcept { folder_.forget_own(slot_index(slots_.size())); }
   template <class Frames>
   [[nodiscard]] bool save(Frames& frames, place where, step_index i, frame_id k) {
     auto& slot = record(where.slot);
@@ -104,7 +104,7 @@ class checkpoint_files {
     if (!on_all(journal_.agreed(), write(where.slot, i, std::as_const(frames).state(k), bytes))) return false;
     slot.at = i;
     slot.bytes = bytes & (~std::uint64_t{0} >> 1);
-    slot.is_unproven = journal_.seam_is_open();
+    slot.is_unproven = journal_.seam_is_open() && journal_.may_be_used(0, 0);
     return true;
   }
   /// Keeps the final state of a run in a file, if that works.
@@ -197,7 +197,8 @@ class checkpoint_files {
   [[nodiscard]] bool write(slot_index slot, step_index i, Value const& state, std::uint64_t& bytes) {
     if (journal_.choices().append() != 0) return false;  // without them nobody could use the state
     std::uint64_t const hash = hash_of(state);
-    std::uint16_t const flags = journal_.seam_is_open() ? unproven : 0;
+    bool const usable = journal_.may_be_used(state_bytes_, slot_index(slots_.size()));
+    std::uint16_t const flags = usable && !journal_.seam_is_open() ? 0 : unproven;
     auto const write = [&](auto& sink) {
       write_state(state, sink);
       journal_.write_beside(sink);

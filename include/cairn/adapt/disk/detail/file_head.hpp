@@ -4,9 +4,11 @@
 /// what follows.
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string>
 #include <xxhash.h>
 #include <cairn/adapt/disk/detail/packing.hpp>
 #include <cairn/core/action.hpp>
@@ -38,9 +40,41 @@ struct run_id {
   }
 };
 
+/// The name of a run's folder.
+[[nodiscard]] inline std::string name_of(run_id const& run) {
+  char text[33];
+  (void)std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(run.words[0]),
+                      static_cast<unsigned long long>(run.words[1]));
+  return text;
+}
+/// A sink of `write_state` that hashes to 128 bits.
+class id_sum {
+ public:
+  id_sum() { begin(); }
+  void begin() noexcept {
+    first_.begin(0);
+    second_.begin(0x9e3779b97f4a7c15u);
+    bytes_ = 0;
+  }
+  void operator()(void const* run, std::size_t bytes) noexcept {
+    first_.add(run, bytes);
+    second_.add(run, bytes);
+    bytes_ += bytes;
+  }
+  /// Of what was added.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+  template <class T>
+  void number(T value) noexcept { (*this)(&value, sizeof value); }
+  [[nodiscard]] run_id value() const noexcept { return {{first_.value(), second_.value()}}; }
+
+ private:
+  running_hash first_, second_;
+  std::uint64_t bytes_ = 0;
+};
+
 /// A flag of checkpoints: made before the arithmetic of its process was known to be that of the one before it.
 inline constexpr std::uint16_t unproven = 1;
-enum class file_kind : std::uint8_t { checkpoint = 1, record = 2, choices = 3 };
+enum class file_kind : std::uint8_t { checkpoint = 1, record = 2, choices = 3, name = 4 };
 
 /// All numbers as in this kind of machine; `endian` tells others apart.
 struct file_head {
@@ -63,7 +97,7 @@ struct file_head {
   std::uint64_t raw_hash = 0;       ///< XXH64 of the content, with the number of the state as its seed
   std::uint64_t stored_hash = 0;    ///< the same of the bytes in the file
   std::uint64_t owner = 0;          ///< the process that wrote it
-  std::uint64_t build = 0;          ///< of the program that wrote it
+  std::uint64_t reserved = 0;
   std::uint64_t self = 0;           ///< XXH64 of all of the above
 
   /// Whether a file of so many bytes can hold the content. No file is shorter than its content before it was packed, so

@@ -89,11 +89,18 @@ class kept_files {
     everything& all = *all_;
     all.journal.agreed().goes_on_in("cairn::reverse");
     if constexpr (of::is_kept) {
-      id_sum by;
-      add_function(by, adjoint);
-      all.adjoint = by.value().words[0];
-      all.trusted = all.known.record && (all.keyed || of::has_wrt || captures<Adjoint>::nothing);
+      all.look_at_adjoint = {&adjoint, [](void const* of, id_sum& sum, loaded_code* code) {
+        contents added{sum, code};
+        added.add(*static_cast<Adjoint const*>(of));
+        return added.whole();
+      }};
+      loaded_code code;
+      all.name.sum().begin();
+      bool const seen = all.look_at_adjoint(all.name.sum(), all.named_code ? nullptr : &code);
+      all.adjoint = all.name.sum().value().words[0];
+      all.trusted = all.known.record && (all.keyed || seen);
       all.trusted = on_all(all.journal.agreed(), all.trusted);  // one may have a key
+      all.adjoint_held = all.held();
       all.journal.sums().dp = nullptr;
       if constexpr (!std::is_same_v<DP, no_params>) all.journal.sums().are_in(*dp);
     }
@@ -106,9 +113,7 @@ class kept_files {
     if constexpr (reads_bar<Bar, State>) {
       everything& all = *all_;
       if (!all.trusted) {
-        if (all.known.record)
-          all.report->why = "the adjoint has variables of its own, which may be sums; give these as cairn::wrt{p, dp}, "
-                            "or say cairn::reads_only{adjoint}";
+        if (all.known.record) all.report->why = why_unknown_part[std::size_t(run_part::adjoint)];
         return -1;
       }
       id_sum seed;
@@ -125,7 +130,7 @@ class kept_files {
         return all.folder.read_record(
             [&](auto& source) { all.journal.read_record(read, source, of_terms); },
             [&](file_head const& head) {
-              return head.owner != all.folder.owner() && all.same_build(head) &&
+              return head.owner != all.folder.owner() &&
                      (open < 0 || head.step == std::uint64_t(open));
             });
       };
@@ -163,8 +168,8 @@ class kept_files {
                StepNow& step, X0& x0, Plan const& plan, Agreement const& all)
         : report{(check_disk_options(asked), std::move(into))},
           outer{open_runs(all, path)},  // before step 0 runs
-          known{known_of(all, asked)},
-          folder{outer, path, agreed_id(all, id_of_run<State>(asked.key, parts, plan, step, x0)), steps_of_run(plan)},
+          known{known_of(all, asked, parts)},
+          folder{outer, path, agreed_id(all, id_of(parts, step, x0, plan)), steps_of_run(plan)},
           journal{folder, nullptr, sums{{parts.terms}}, object_in(x0), choices_of(*parts.step),
                   asked.seconds_between_failures, asked.commit_every, all},
           files{folder, journal, copied_from<State>(x0),  // until the run has it in a frame
@@ -172,8 +177,13 @@ class kept_files {
           keep{std::size_t(asked.keep)},
           slots{plan.slots()},
           keyed{!asked.key.empty()},
+          named_code{!asked.code.empty()},
           looks{asked.resume != resume_rule::never},
           trusted{known.record} {
+      folder.keep_name(name);
+      if constexpr (of::has_params) params = parts.p;
+      adjoint_held = held();
+      journal.watch(unchanged, name.sum().bytes());
       if (asked.compress != nullptr) folder.compress(*asked.compress);
       if constexpr (!of::is_kept && of::has_dp) journal.sums().are_in(*parts.dp);
       *report = {};
@@ -185,25 +195,45 @@ class kept_files {
       }
       if (known.states) journal.choices().read();
       agree_on_choices(all, journal.choices());
-      if constexpr (is_open_plan<Plan>) journal.only_of_this_build(!keyed);
       if (known.states)
         states = any_state(all, folder, slots, [&](file_head const& head) { return journal.may_use(head); });
       if (states) report->used = disk_use::states;
+      else if (!folder.has_record()) tell_nearest(*report, outer, folder, name);
       if (asked.resume == resume_rule::require && !goes_on_somehow())
         refuse_nothing_found(report->why, steps_of_run(plan));
     }
-    [[nodiscard]] static trust known_of(Agreement const& all, disk_options const& asked) {
-      trust known = of::known(!asked.key.empty());
-      if constexpr (of::sums_on_the_way && of::seed_captures)  // nor are the terms that it has summed believed
-        if (!known.record) known.states = false;
-      agree_on_options(all, asked, known);
-      return known;
+    [[nodiscard]] trust known_of(Agreement const& all, disk_options const& asked, Parts const& parts) {
+      trust const found = name_given<of>(name, asked, parts).trusted(!asked.key.empty(), of::sums_on_the_way);
+      agree_on_options(all, asked, found);
+      return found;
     }
+    template <class StepNow, class Plan>
+    [[nodiscard]] run_id id_of(Parts const& parts, StepNow& step, X0& x0, Plan const& plan) {
+      name_loop<State>(name, parts, plan, step, x0);
+      return name.id();
+    }
+    /// What parameters and adjoint hold now. The other functions are the caller's, and may be gone.
+    [[nodiscard]] run_id held() {
+      id_sum& sum = name.sum();
+      sum.begin();
+      if constexpr (of::has_params) write_state(*params, sum);
+      if (look_at_adjoint.f != nullptr) (void)look_at_adjoint(sum, nullptr);
+      return sum.value();
+    }
+    struct held_is_same {
+      everything& all;
+      [[nodiscard]] bool operator()() const { return all.held() == all.adjoint_held; }
+    };
+    struct adjoint_looked_at {
+      void const* adjoint = nullptr;
+      bool (*f)(void const*, id_sum&, loaded_code*) = nullptr;
+      bool operator()(id_sum& sum, loaded_code* code) const { return f(adjoint, sum, code); }
+    };
     [[nodiscard]] bool goes_on_somehow() const {
       return states || (known.record && on_all(journal.agreed(), folder.has_record()));
     }
-    [[nodiscard]] bool same_build(file_head const& head) const { return keyed || head.build == build_id(); }
     std::shared_ptr<disk_report> report;
+    run_name name;
     descriptor outer;
     trust known;
     run_folder folder;
@@ -211,8 +241,12 @@ class kept_files {
     files_type files;
     std::size_t keep;
     slot_index slots;
-    bool keyed, looks, trusted, states = false;
+    bool keyed, named_code, looks, trusted, states = false;
     std::uint64_t adjoint = 0;
+    run_id adjoint_held;
+    adjoint_looked_at look_at_adjoint;
+    typename of::params const* params = nullptr;
+    held_is_same unchanged{*this};
   };
   std::unique_ptr<everything> all_;
 };

@@ -8,36 +8,22 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/disk/detail/choice_file.hpp>
+#include <cairn/adapt/disk/detail/contents.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
+#include <cairn/adapt/disk/detail/run_name.hpp>
 #include <cairn/adapt/disk/detail/trust.hpp>
+#include <cairn/adapt/disk/disk_options.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/run/detail/advanced_copy.hpp>
 #include <cairn/run/detail/given_parts.hpp>
 #include <cairn/run/gradient.hpp>
+#include <cairn/run/model.hpp>
+#include <cairn/run/objective.hpp>
 #include <cairn/schedule/fingerprint.hpp>
 
 namespace cairn::detail {
-
-/// A sink of `write_state` that hashes to 128 bits.
-class id_sum {
- public:
-  id_sum() {
-    first_.begin(0);
-    second_.begin(0x9e3779b97f4a7c15u);
-  }
-  void operator()(void const* run, std::size_t bytes) noexcept {
-    first_.add(run, bytes);
-    second_.add(run, bytes);
-  }
-  template <class T>
-  void number(T value) noexcept { (*this)(&value, sizeof value); }
-  [[nodiscard]] run_id value() const noexcept { return {{first_.value(), second_.value()}}; }
-
- private:
-  running_hash first_, second_;
-};
 
 /// Calls f with what a file holds of a state: the state, or a snapshot of an object.
 template <class State, class Fn>
@@ -87,9 +73,6 @@ void add_first_step(id_sum& sum, Step& step, X0& x0) {
   }
 }
 
-/// Two functions as one.
-template <class First, class Second> struct both_functions { using functions = void (*)(First, Second); };
-
 /// Whether a seed is a function of the final state and the parameters.
 template <class State, class Seed, class Params, class DP>
 [[nodiscard]] consteval bool seed_takes_params() {
@@ -135,12 +118,8 @@ struct parts_of<State, given_parts<StepGiven, Adjoint, Seed, Params, DP, Objecti
       !has_objective && !is_kept && !seed_function<Seed, State> &&
       !seed_takes_params<State, Seed, Params, DP>() && written_state<std::remove_cv_t<Seed>>;
   static constexpr bool sums_on_the_way = has_objective && !std::is_base_of_v<only_at_end, Objective>;
-  static constexpr bool seed_captures = !seed_is_known && !captures<Seed>::nothing;
-  [[nodiscard]] static constexpr trust known(bool keyed) noexcept {
-    using step_read = std::conditional_t<has_params && !has_wrt, no_terms, StepGiven>;  // its parameters are known
-    using runs = std::conditional_t<is_open, both_functions<step_read, KeepGoing>, step_read>;
-    return trust_in<runs, Adjoint, seed_captures, has_wrt>(keyed);
-  }
+  /// The seed of an objective is made of it.
+  static constexpr bool has_seed = !is_kept && !seed_is_known && !(has_objective && std::is_same_v<Seed, Objective>);
 };
 /// The length of the loop; that of one of unknown length is as large as numbers get.
 template <class Plan>
@@ -148,45 +127,88 @@ template <class Plan>
   if constexpr (is_open_plan<Plan>) return std::numeric_limits<step_index>::max();
   else return plan.steps();
 }
-/// By which runs of all kinds are known beside their functions.
+/// The part of what the caller gave that runs forward, and the part that runs backward: of a `model` its two functions.
+template <class Given>
+[[nodiscard]] auto const& forward_part(Given const& f) noexcept { return f; }
+template <class Step, class Adjoint, class Bar>
+[[nodiscard]] auto const& forward_part(model<Step, Adjoint, Bar> const& f) noexcept { return f.step; }
+template <class Given>
+[[nodiscard]] auto const& backward_part(Given const& f) noexcept { return f; }
+template <class Step, class Adjoint, class Bar>
+[[nodiscard]] auto const& backward_part(model<Step, Adjoint, Bar> const& f) noexcept { return f.adjoint; }
+
+/// Calls look(part, f) with each function that a sweep calls.
+template <class Of, class Parts, class Look>
+void each_function_of(Parts const& parts, Look const& look) {
+  look(run_part::step, forward_part(*parts.step));
+  if constexpr (!Of::is_kept) look(run_part::adjoint, backward_part(*parts.adjoint));
+  if constexpr (Of::has_seed) look(run_part::seed, *parts.seed);
+  if constexpr (Of::is_open) look(run_part::condition, *parts.keep_going);
+  if constexpr (Of::has_objective) look(run_part::objective, *parts.objective);
+}
+/// What functions and parameters hold now: it must stay what it is as long as records are written.
 template <class Of, class Parts>
-void add_params_and_key(id_sum& sum, [[maybe_unused]] Parts const& parts, std::string const& key) {
+[[nodiscard]] run_id held_now(id_sum& sum, Parts const& parts) {
+  sum.begin();
+  if constexpr (Of::has_params) write_state(*parts.p, sum);
+  contents all{sum};
+  each_function_of<Of>(parts, [&all](run_part, auto const& f) { all.add(f); });
+  return sum.value();
+}
+
+/// The parts of a name that are known before any step runs: parameters, key, code, and functions with what they hold.
+/// Returns which of these could be seen through.
+template <class Of, class Parts>
+[[nodiscard]] seen_parts name_given(run_name& name, disk_options const& asked, Parts const& parts) {
+  seen_parts seen;
+  loaded_code code;
+  loaded_code* const places = asked.code.empty() ? &code : nullptr;
+  each_function_of<Of>(parts, [&]<class Fn>(run_part which, Fn const& f) {
+    name.set(which, name_of_type<Fn>(), [&](id_sum& sum) {
+      contents all{sum, places};
+      all.add(f);
+      if constexpr (requires { f.each_number([](step_index) {}); })  // of an objective: which states have terms
+        f.each_number([&sum](step_index number) { sum.number(number); });
+      seen[which] = all.whole();
+    });
+  });
   if constexpr (Of::has_params) {
     static_assert(written_state<typename Of::params>,
                   "cairn: a run on disk is known by its parameters, whose bytes must all be known; give them members "
                   "write_state(sink) const and read_state(source)");
-    write_exactly(*parts.p, sum);
+    name.set(run_part::params, "", [&](id_sum& sum) { write_exactly(*parts.p, sum); });
   }
-  write_state(key, sum);
+  if (!asked.key.empty())
+    name.set(run_part::key, asked.key.c_str(), [&](id_sum& sum) { write_state(asked.key, sum); });
+  name.set(run_part::code, asked.code.c_str(), [&](id_sum& sum) {
+    std::uint64_t const build = places == nullptr ? 1 : code.build();
+    seen[run_part::code] = build != 0;
+    if (places == nullptr) write_state(asked.code, sum);
+    else sum.number(build);
+  });
+  return seen;
 }
-/// By which the run is known: n, plan, x0, parameters, key, which functions these are, a seed that is a value, the
-/// objective's states, and what step 0 makes of x0. A loop of unknown length may have no step 0.
+/// The parts of a loop's name beside these: n, plan, x0, a seed that is a value, and what step 0 makes of x0. A loop of
+/// unknown length may have no step 0.
 template <class State, class Parts, class Plan, class Step, class X0>
-[[nodiscard]] run_id id_of_run(std::string const& key, Parts const& parts, Plan const& plan, Step& step, X0& x0) {
+void name_loop(run_name& name, Parts const& parts, Plan const& plan, Step& step, X0& x0) {
   using of = parts_of<State, Parts>;
-  id_sum sum;
   step_index const n = steps_of_run(plan);
-  sum.number(std::uint64_t{3});  // the format: of hashes of states, too
-  sum.number(n);
-  sum.number(std::uint64_t{of::is_kept});
-  if constexpr (!is_open_plan<Plan>) {
-    auto const print = fingerprint(plan);
-    sum.number(print.high);
-    sum.number(print.low);
-  } else sum.number(plan.slots());
-  as_stored<State>(x0, [&sum](auto const& x) { write_exactly(x, sum); });
-  if constexpr (of::seed_is_known) write_exactly(*parts.seed, sum);
-  add_params_and_key<of>(sum, parts, key);
-  add_function(sum, *parts.step);
-  if constexpr (!of::is_kept) add_function(sum, *parts.adjoint);
-  if constexpr (!of::is_kept && !of::seed_is_known) add_function(sum, *parts.seed);
-  if constexpr (of::is_open) add_function(sum, *parts.keep_going);
-  if constexpr (of::has_objective) {
-    add_function(sum, *parts.objective);
-    parts.objective->each_number([&sum](step_index number) { sum.number(number); });
-  }
+  name.set(run_part::verb, of::is_kept ? "kept" : "", [](id_sum& sum) { sum.number(std::uint64_t{of::is_kept}); });
+  name.set(run_part::steps, "", [n](id_sum& sum) { sum.number(n); });
+  name.set(run_part::plan, name_of_type<Plan>(), [&plan](id_sum& sum) {
+    if constexpr (!is_open_plan<Plan>) {
+      auto const print = fingerprint(plan);
+      sum.number(print.high);
+      sum.number(print.low);
+    } else sum.number(plan.slots());
+  });
+  name.set(run_part::initial, name_of_type<State>(),
+           [&x0](id_sum& sum) { as_stored<State>(x0, [&sum](auto const& x) { write_exactly(x, sum); }); });
+  if constexpr (of::seed_is_known)
+    name.set(run_part::seed, "", [&](id_sum& sum) { write_exactly(*parts.seed, sum); });
   if constexpr (!is_open_plan<Plan>)
-    if (n > 0) {
+    if (n > 0) name.set(run_part::first, "", [&](id_sum& sum) {
       auto* const choices = choices_of(*parts.step);
       if constexpr (std::is_same_v<decltype(choices), no_choices* const>) add_first_step<State>(sum, step, x0);
       else {  // what step 0 chooses here is not kept
@@ -194,8 +216,7 @@ template <class State, class Parts, class Plan, class Step, class X0>
         add_first_step<State>(sum, step, x0);
         choices->all.erase(choices->all.begin() + std::ptrdiff_t(before), choices->all.end());
       }
-    }
-  return sum.value();
+    });
 }
 
 [[noreturn]] inline void refuse_nothing_found(char const* why, step_index steps) {

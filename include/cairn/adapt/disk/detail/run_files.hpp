@@ -2,6 +2,7 @@
 #pragma once
 /// \file run_files.hpp  The folders of runs as whoever looks at them from outside sees them, and their end.
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,9 @@
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/names.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
+#include <cairn/adapt/disk/detail/run_name.hpp>
 #include <cairn/adapt/disk/detail/state_file.hpp>
+#include <cairn/adapt/disk/disk_options.hpp>
 
 namespace cairn::detail {
 
@@ -80,15 +83,45 @@ struct seen_file {
   seen.use = file_use::damaged;
   slot_index const slot = name == final_name ? run_folder::final_slot : slot_of(name);
   bool const choices = name == choices_name;  // its first part
+  bool const named = name == name_of_name;
   auto const kind = choices           ? file_kind::choices
+                    : named           ? file_kind::name
                     : slot == no_slot ? file_kind::record
                                       : file_kind::checkpoint;
-  auto const number = std::uint32_t(choices ? 0 : slot == no_slot ? name.back() - '0' : slot);
+  auto const number = std::uint32_t(choices || named ? 0 : slot == no_slot ? name.back() - '0' : slot);
   if (name_of(head.run) != of || !head_of(file, kind, number, head.run, head.steps).sound()) return seen;
   if (memory != nullptr && !file_reader{file.get(), *memory, head}.unchanged()) return seen;
   seen.use = file_use::whole;
   seen.head = head;
   return seen;
+}
+/// Reads by what a run is known. Returns whether it is there.
+[[nodiscard]] inline bool read_name(descriptor const& run, std::string const& of, io_memory& memory, run_name& name,
+                                    std::array<std::string, run_parts>* texts = nullptr) {
+  auto const seen = look_at(run, of, name_of_name, &memory);
+  if (seen.use != file_use::whole) return false;
+  descriptor const file = open_in(run, name_of_name, O_RDONLY);
+  file_reader source{file.get(), memory, seen.head};
+  if (!file || !source.unchanged()) return false;
+  try {
+    name.read(source, texts);
+  } catch (invalid_bytes const&) {
+    return false;
+  }
+  return true;
+}
+/// Says which of some other runs in the folder is the nearest, and why it is another one.
+inline void tell_nearest(disk_report& report, descriptor const& outer, run_folder& folder, run_name const& name) {
+  nearest_run nearest;
+  int looks = 256;  // an optimiser has many
+  each_name(outer, [&](std::string const& other) {
+    if (!is_run_name(other) || folder.path().ends_with(other) || looks-- <= 0) return;
+    run_name its;
+    if (descriptor const run = open_run(outer, other); run && read_name(run, other, folder.memory, its))
+      nearest.consider(other, name, its);
+  });
+  report.differs = nearest.names();
+  if (report.why[0] == '\0') report.why = nearest.why();
 }
 /// Of which files all bytes are read; of all others only the heads.
 enum class bytes_read : std::uint8_t { none, records, all };

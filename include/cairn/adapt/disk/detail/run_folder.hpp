@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <exception>
 #include <fcntl.h>
 #include <optional>
 #include <string>
@@ -21,7 +22,9 @@
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/names.hpp>
+#include <cairn/adapt/disk/detail/run_name.hpp>
 #include <cairn/adapt/disk/detail/state_file.hpp>
+#include <cairn/adapt/disk/disk_options.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::detail {
@@ -35,31 +38,6 @@ namespace cairn::detail {
   std::int64_t const more[] = {::getpid(), std::chrono::steady_clock::now().time_since_epoch().count()};
   std::memcpy(text.data() + 300, more, sizeof more);
   return XXH64(text.data(), text.size(), 0) | 1;
-}
-
-/// A hash of the program that runs; 0 where it cannot be read. Libraries that it loads are not in it.
-[[nodiscard]] inline std::uint64_t build_id() {
-  static std::uint64_t const id = [] {
-    descriptor const program{::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)};
-    running_hash hash;
-    hash.begin(0);
-    std::array<char, 16'384> part;
-    for (;;) {
-      ssize_t const got = program ? ::read(program.get(), part.data(), part.size()) : 0;
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) return program ? hash.value() : 0;
-      hash.add(part.data(), std::size_t(got));
-    }
-  }();
-  return id;
-}
-
-/// The name of a run's folder.
-[[nodiscard]] inline std::string name_of(run_id const& run) {
-  char text[33];
-  (void)std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(run.words[0]),
-                      static_cast<unsigned long long>(run.words[1]));
-  return text;
 }
 
 /// Who may write to a run: holds the lock of its folder.
@@ -169,7 +147,6 @@ class run_folder {
     head.steps = steps_;
     head.step = std::uint64_t(step);
     head.owner = owner_;
-    head.build = build_id();
     return head;
   }
   /// Writes values by write(sink) into the file of a slot. Returns 0, or the number of the system's error.
@@ -286,15 +263,34 @@ class run_folder {
     for (slot_index slot = 0; slot < slots; ++slot)
       if (slot_head(slot).owner == owner_) (void)::unlinkat(folder_.get(), slot_name(slot).data(), 0);
   }
+  void remove_records() noexcept {
+    for (auto const* const name : record_names) (void)::unlinkat(folder_.get(), name, 0);
+  }
+  /// Removes the checkpoints and the records that this process has written.
+  void forget_own(slot_index slots) noexcept {
+    remove_own_slots(slots);
+    for (std::uint32_t k = 0; k < 2; ++k)
+      if (record_head(k).owner == owner_) (void)::unlinkat(folder_.get(), record_names[k], 0);
+  }
   /// Removes all that an earlier process has left.
   void begin_anew() {
     remove_slots();
-    for (auto const* const name : {record_names[0], record_names[1], choices_name})
-      (void)::unlinkat(folder_.get(), name, 0);
+    remove_records();
+    (void)::unlinkat(folder_.get(), choices_name, 0);
+  }
+  /// Writes by what the run is known, for whoever asks why it is not another one; if that does not work, none is told.
+  template <class Name>
+  void keep_name(Name const& name) {
+    descriptor const file = open_in(folder_, name_of_name, O_RDWR | O_CREAT);
+    if (!file || head_of(file, file_kind::name, 0, run_, steps_).sound()) return;
+    file_writer sink{file.get(), memory, 0, false};
+    name.write(sink);
+    (void)sink.finish(fresh_head(file_kind::name, 0, 0));
   }
   /// Removes the folder of a run that was none.
   void remove(descriptor const& outer) {
     begin_anew();
+    (void)::unlinkat(folder_.get(), name_of_name, 0);
     (void)::unlinkat(folder_.get(), "lock", 0);
     (void)::unlinkat(outer.get(), name_of(run_).c_str(), AT_REMOVEDIR);  // stays if something else is in it
   }
@@ -377,6 +373,21 @@ class run_folder {
   bool unread_[2] = {};  // whether the above is not known
   bool packs_ = false;
   int failed_ = 0, last_ = -1;  // last_: the record that was read or written last
+};
+
+/// A sweep that ends by an exception after its parameters or functions have changed leaves nothing of it.
+template <class Unchanged>
+struct forgets_if_changed {
+  disk_report& report;
+  run_folder& folder;
+  slot_index slots;
+  Unchanged const& unchanged;
+  int const thrown = std::uncaught_exceptions();
+  ~forgets_if_changed() {
+    if (std::uncaught_exceptions() == thrown || unchanged()) return;
+    folder.forget_own(slots);
+    report.why = why_changed;
+  }
 };
 
 }  // namespace cairn::detail

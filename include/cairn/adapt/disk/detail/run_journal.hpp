@@ -137,11 +137,26 @@ class run_journal {
   void runs(Step& step) noexcept { step_ = &step; }
   [[nodiscard]] Sums& sums() noexcept { return sums_; }
   [[nodiscard]] choice_file<Choices>& choices() noexcept { return choices_; }
-  /// Checkpoints of another build are not used.
-  void only_of_this_build(bool is) noexcept { this_build_ = is; }
+  /// f() says whether parameters and functions are still what they were; it is asked before each record is written, and
+  /// before states are written, not more often than as many bytes are written as it reads.
+  template <class Fn>
+  void watch(Fn const& f, std::uint64_t bytes) noexcept {
+    watched_ = &f;
+    watched_bytes_ = bytes;
+    unchanged_ = [](void const* of) { return (*static_cast<Fn const*>(of))(); };
+  }
+  /// A state of so many bytes is about to be written. Returns whether another process may use it.
+  [[nodiscard]] bool may_be_used(std::uint64_t bytes, slot_index slots) {
+    if (!changed_ && (unchecked_ += bytes) >= watched_bytes_ && unchanged_ != nullptr) {
+      unchecked_ = 0;
+      changed_ = !unchanged_(watched_);
+      if (changed_) folder_.forget_own(slots);  // when it changed is not known
+    }
+    return !changed_;
+  }
   /// Whether a checkpoint with this head, which is one of this run, may be used.
   [[nodiscard]] bool may_use(file_head const& head) const {
-    return (head.flags & unproven) == 0 && choices_.reach(head.step) && (!this_build_ || head.build == build_id());
+    return (head.flags & unproven) == 0 && choices_.reach(head.step);
   }
   /// Another process had a record for `open`, with this hash of that state; 0 if it is not known.
   void seam(step_index open, std::uint64_t hash) noexcept { seam_ = hash != 0 ? open : -1, seam_hash_ = hash; }
@@ -152,6 +167,7 @@ class run_journal {
     into.commits = committed_;
     into.commit_seconds = commit_seconds_;
     into.record_bytes = folder_.record_bytes();
+    if (changed_) into.why = why_changed;
   }
 
   /// A run goes on from the states of another process: the shortest stretch between two of them is run again, and
@@ -266,6 +282,11 @@ class run_journal {
     if (!commits_ || (open > 0 && (!due_ || noted_ != open))) return;
     if constexpr (written_state<Bar>) {
       auto const before = clock::now();
+      if (!on_all(all_, !changed_ && (unchanged_ == nullptr || unchanged_(watched_)))) {
+        commits_ = due_ = false;
+        changed_ = true;
+        return folder_.remove_records();
+      }
       bool const waits = every_ > 0 || std::chrono::duration<double>(before - last_).count() >= first_interval;
       if (int const error = waits ? choices_.flush() : choices_.append(); error != 0)
         refuse_file("what steps have chosen cannot be written", error, folder_.path() + '/' + choices_name);
@@ -349,7 +370,10 @@ class run_journal {
   clock::time_point last_ = clock::now();
   step_index seam_ = -1, noted_ = -1;
   std::uint64_t seam_hash_ = 0, hash_ = 0;
-  bool commits_ = false, due_ = false, this_build_ = false;
+  bool commits_ = false, due_ = false, changed_ = false;
+  void const* watched_ = nullptr;
+  std::uint64_t watched_bytes_ = 0, unchecked_ = 0;
+  bool (*unchanged_)(void const*) = nullptr;
 };
 
 }  // namespace cairn::detail

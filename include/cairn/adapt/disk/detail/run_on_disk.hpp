@@ -43,15 +43,19 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   check_disk_options(asked);
   report = {};
   step_index const n = plan.steps();
-  trust known = of::known(!asked.key.empty());
+  run_name name;
+  trust known = name_given<of>(name, asked, parts).trusted(!asked.key.empty(), of::sums_on_the_way);
   if constexpr (!reads_bar<Bar, State>)
     if (known.record) known = {known.states, false, why_no_bar<Bar>};
-  if constexpr (of::sums_on_the_way && of::seed_captures)  // nor are the terms that it has summed believed
-    if (!known.record) known.states = false;
 
   descriptor const outer = open_runs(all, path);  // before step 0 runs
   agree_on_options(all, asked, known);
-  run_folder folder{outer, path, agreed_id(all, id_of_run<State>(asked.key, parts, plan, step, x0)), n};
+  run_id const held = held_now<of>(name.sum(), parts);
+  std::uint64_t const held_bytes = name.sum().bytes();
+  auto const unchanged = [&] { return held_now<of>(name.sum(), parts) == held; };
+  name_loop<State>(name, parts, plan, step, x0);
+  run_folder folder{outer, path, agreed_id(all, name.id()), n};
+  folder.keep_name(name);
   if (asked.compress != nullptr) folder.compress(*asked.compress);
   report.folder = folder.path();
   report.why = known.why;
@@ -59,6 +63,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
                        asked.seconds_between_failures, asked.commit_every, all};
   store_type store{folder, journal, copied_from<State>(x0),
                    as_stored<State>(x0, [](auto const& x) { return written_bytes(x); })};
+  journal.watch(unchanged, held_bytes);
   if (known.record) journal.commits();
   bool const looks = asked.resume != resume_rule::never;
   if (!looks) folder.begin_anew();
@@ -72,6 +77,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
       report.step_calls = work.step_calls();
       return bar;
     };
+    forgets_if_changed<decltype(unchanged)> const end{report, folder, plan.slots(), unchanged};
     Bar bar = in_their_places<State, Plan>(run, std::forward<Last>(last)...);
     journal.tell(report);
     all.meet();
@@ -93,15 +99,13 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
             [open](file_head const& head) { return open < 0 || head.step == std::uint64_t(open); });
       };
       auto found = read_at(-1);
-      bool const other_build = found && found->build != build_id() && asked.key.empty();
-      bool const usable = found && !other_build && journal.choices().reach(std::uint64_t(n));
-      if (other_build)
-        report.why = "the program was built anew since; give a key to say that its functions are the same";
+      bool const usable = found && journal.choices().reach(std::uint64_t(n));
       if (agree_on_record(all, found, usable, n, read_at)) {
         journal.adopt_all(summed);
         report.used = disk_use::record;
         report.resumed_at = step_index(found->step);
         if (found->step == 0) {
+          report.finished = true;
           if constexpr (count_of_last<last_kind::report, State, Plan, Last...> > 0)
             end_of_report(last_of<last_kind::report, State, Plan>(own_workspace{}, last...), n, plan.slots());
           return bar;
@@ -126,6 +130,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
       return sweep_from_the_way<Bar, State>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options);
     });
   }
+  if (looks) tell_nearest(report, outer, folder, name);
   if (asked.resume == resume_rule::require) refuse_nothing_found(report.why, n);
   return go([&](auto& work, auto& watching, auto options) {
     return one_sweep<Bar, State, Plan>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options);

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file contents.hpp  What a function is and holds, as far as that can be seen: by it a run is the same in two processes.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <cairn/adapt/disk/detail/code_objects.hpp>
+#include <cairn/adapt/disk/detail/file_head.hpp>
+#include <cairn/adapt/disk/detail/state_file.hpp>
+#include <cairn/core/detail/kept_as.hpp>
+#include <cairn/core/forms.hpp>
+#include <cairn/core/recorded.hpp>
+#include <cairn/core/stage.hpp>
+#include <cairn/core/state_bytes.hpp>
+#include <cairn/run/model.hpp>
+#include <cairn/schedule/fingerprint.hpp>
+
+namespace cairn::detail {
+
+/// The largest value that is looked at byte by byte while the program is compiled.
+inline constexpr std::size_t most_bytes_seen = 4'096;
+template <std::size_t Size> struct bytes_of_value { unsigned char all[Size]; };
+
+/// A value whose bytes are numbers, but for padding. It is made of zeros at compile time: that is no constant expression if
+/// a part of it is a pointer, a reference, a union or volatile. So a closure is seen through, whose members have no names.
+/// All of it is compiled where `is_plain` is first asked: g++ 12 takes a closure as not trivially copyable once something
+/// has asked whether it can be assigned.
+template <class T>
+class plain_bytes {
+  using bytes = bytes_of_value<sizeof(T)>;
+  static constexpr bool copies = __is_trivially_copyable(T);
+  static consteval bool zeros() {
+    if constexpr (copies) [[maybe_unused]] T const made = __builtin_bit_cast(T, bytes{});
+    return copies;
+  }
+  /// A byte of padding has no value at compile time.
+  template <std::size_t Place>
+  static consteval unsigned char byte() { return __builtin_bit_cast(bytes, __builtin_bit_cast(T, bytes{})).all[Place]; }
+  template <std::size_t Place>
+  static constexpr bool holds = requires { typename std::integral_constant<unsigned char, byte<Place>()>; };
+
+ public:
+  template <class U>
+  static constexpr bool from_zeros = requires { requires std::bool_constant<plain_bytes<U>::zeros()>::value; };
+  static constexpr bool known = from_zeros<T>;
+  /// Its result is deduced so that it is compiled where it is first named.
+  static auto clear_padding([[maybe_unused]] unsigned char* of) noexcept {
+    if constexpr (known) {
+#if __has_builtin(__builtin_clear_padding)
+      __builtin_clear_padding(reinterpret_cast<T*>(of));
+#else
+      [of]<std::size_t... Place>(std::index_sequence<Place...>) {
+        ((holds<Place> ? void() : void(of[Place] = 0)), ...);
+      }(std::make_index_sequence<sizeof(T)>{});
+#endif
+    }
+  }
+};
+template <class T>
+[[nodiscard]] consteval bool is_plain() {
+  if constexpr (!std::is_class_v<T> || sizeof(T) > most_bytes_seen) return false;
+  else {
+    using compiled_now = decltype(plain_bytes<T>::clear_padding(nullptr));
+    return plain_bytes<T>::known && std::is_void_v<compiled_now>;
+  }
+}
+/// Gives the bytes of a plain value to a sink, and 0 for its padding.
+template <class T, class Sink>
+void write_plain(T const& x, Sink& sink) {
+  alignas(T) unsigned char all[sizeof(T)];
+  std::memcpy(all, __builtin_addressof(x), sizeof(T));
+  plain_bytes<T>::clear_padding(all);
+  sink(all, sizeof(T));
+}
+
+/// Numbers, and what is made of them: its bytes say all of it.   \tparam Seen  types that `T` is a part of
+template <class T, class... Seen> [[nodiscard]] consteval bool is_value();
+template <class... T, class... Seen>
+[[nodiscard]] consteval bool are_values(types<T...>, types<Seen...>) {
+  return (is_value<std::remove_const_t<T>, Seen...>() && ...);
+}
+template <class T, class... Seen>
+[[nodiscard]] consteval bool is_value() {
+  using seen = types<Seen..., T>;
+  if constexpr (is_one_of<T, Seen...> || number<T> || is_plain<T>()) return true;
+  else if constexpr (!written_state<T>) return false;
+  else if constexpr (writes_itself<T> || shows_itself<T> || path_like<T>) return true;
+  else if constexpr (std::is_array_v<T>) return is_value<std::remove_all_extents_t<T>, Seen...>();
+  else if constexpr (variant_like<T>) return are_values(typename alternatives<T>::type{}, seen{});
+  else if constexpr (optional_like<T> || range_like<T> || complex_like<T>)
+    return is_value<std::remove_const_t<typename T::value_type>, Seen..., T>();
+  else if constexpr (has_members<T>) return are_values(member_types<T>{}, seen{});
+  else return false;
+}
+/// Whether a value can be named for a function.
+template <class T>
+[[nodiscard]] consteval bool seen_whole() { return std::is_empty_v<T> || is_value<std::remove_const_t<T>>(); }
+
+/// A callable of the library that shows what it is made of by calling look with each part.
+template <class T>
+concept shows_parts = requires(T const& f) { f.each_function([](auto const&) {}); };
+/// The same of those that are no classes of run/.
+template <class T> struct parts_shown {};
+template <auto Form, class Fn> struct parts_shown<tagged<Form, Fn>> {
+  static void each(auto const& f, auto const& look) { look(f.call); }
+};
+template <class Fn> struct parts_shown<kept_callable<Fn>> {
+  static void each(auto const& f, auto const& look) { look(*f); }
+};
+template <class Record, class Reverse, class Restart> struct parts_shown<recorded<Record, Reverse, Restart>> {
+  static void each(auto const& f, auto const& look) {
+    look(f.record), look(f.reverse);
+    if constexpr (requires { f.restart; }) look(f.restart);
+  }
+};
+template <class Step, class Adjoint, class Bar> struct parts_shown<model<Step, Adjoint, Bar>> {
+  static void each(auto const& f, auto const& look) { look(f.step), look(f.adjoint), look(f.bar); }
+};
+template <class Forward, class Backward> struct parts_shown<stage<Forward, Backward>> {
+  static void each(auto const& f, auto const& look) { look(f.forward), look(f.backward); }
+};
+template <class Forward, class Record, class Output, class Backward>
+struct parts_shown<taped_stage<Forward, Record, Output, Backward>> {
+  static void each(auto const& f, auto const& look) {
+    look(f.forward), look(f.record), look(f.output), look(f.backward);
+  }
+};
+template <class T>
+concept has_known_parts = requires(T const& f) { parts_shown<T>::each(f, [](auto const&) {}); };
+/// `reads_only`: what the function holds is added as far as it can be seen, and is known in any case.
+template <class T>
+concept says_what_it_reads = requires(T const& f) { f.function(); } && shows_parts<T>;
+
+/// In every process the same for the same type.
+template <class T>
+[[nodiscard]] char const* name_of_type() noexcept {
+#if defined(__GXX_RTTI) || defined(__cpp_rtti)
+  return typeid(T).name();
+#else
+  return __PRETTY_FUNCTION__;
+#endif
+}
+
+/// Adds functions, and what they hold, to a sum.
+template <class Sum>
+class contents {
+ public:
+  /// \param code  in which the places of functions are looked up; null if a word of the user stands for it
+  explicit contents(Sum& sum, loaded_code* code = nullptr) noexcept : sum_{sum}, code_{code} {}
+  /// Whether all of what was added could be seen.
+  [[nodiscard]] bool whole() const noexcept { return whole_; }
+
+  template <class T>
+  void add(T const& f) {
+    if constexpr (schedule<T>) return add_plan(f);
+    add_type<T>();
+    [[maybe_unused]] auto const each = [this](auto const& part) { this->add(part); };
+    if constexpr (std::is_function_v<T>) add_place(reinterpret_cast<void const*>(&f));
+    else if constexpr (std::is_function_v<std::remove_pointer_t<T>>) add_place(reinterpret_cast<void const*>(f));
+    else if constexpr (says_what_it_reads<T>) {
+      bool const before = whole_;
+      add(f.function());
+      whole_ = before;
+      f.each_function(each);
+    }
+    else if constexpr (shows_parts<T>) f.each_function(each);
+    else if constexpr (has_known_parts<T>) parts_shown<T>::each(f, each);
+    else if constexpr (std::is_empty_v<T>) return;
+    else if constexpr (is_plain<T>()) write_plain(f, sum_);
+    else if constexpr (is_value<T>()) write_exactly(f, sum_);
+    else if constexpr (std::is_array_v<T>)
+      for (auto const& one : f) add(one);
+    else if constexpr (has_members<T>) with_members<parts<T>()>(f, [&each](auto const&... one) { (each(one), ...); });
+    else whole_ = false;
+  }
+
+ private:
+  template <class T>
+  void add_type() {
+    char const* const name = name_of_type<T>();
+    sum_(name, std::strlen(name) + 1);
+    add_place(name);  // types of one name in two files have two places
+  }
+  void add_place(void const* address) {
+    if (code_ == nullptr) return;
+    auto const at = code_->place_of(address);
+    sum_.number(at.object);
+    sum_.number(at.offset);
+  }
+  template <class Plan>
+  void add_plan(Plan const& plan) {
+    auto const print = fingerprint(plan);
+    sum_.number(print.high);
+    sum_.number(print.low);
+  }
+  Sum& sum_;
+  loaded_code* code_;
+  bool whole_ = true;
+};
+
+}  // namespace cairn::detail
