@@ -58,6 +58,13 @@ template <class T> inline constexpr bool is_options = std::is_same_v<std::remove
 /// Whether T may be passed in place of options.
 template <class T> inline constexpr bool is_object_end = std::is_same_v<std::remove_cvref_t<T>, object_ends>;
 template <class T> inline constexpr bool is_setting = is_options<T> || is_object_end<T>;
+/// Options of a run that other processes may have begun: where nothing is asked, states are compared with theirs.
+struct options_beside_others : sweep_options {
+  options_beside_others& operator=(sweep_options const& asked) noexcept {
+    sweep_options::operator=(asked);
+    return *this;
+  }
+};
 /// The options that the workspace needs.
 template <class T>
 using workspace_options = std::conditional_t<is_options<T>, std::remove_cvref_t<T>, no_options>;

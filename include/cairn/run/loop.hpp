@@ -473,7 +473,8 @@ template <class StepF, class State, class Plan, class Wrt, class Forward, class 
         }
       }();
       using Run = checkpointed_run<StepF, State, Plan,
-                                   workspace<State, Plan, decltype(store), workspace_options<Asked>>, Watching, Wrt>;
+                                   workspace<State, Plan, decltype(store), options_on_disk<State, Asked>>, Watching,
+                                   Wrt>;
       return Run{forward, std::forward<Step>(step),         std::forward<X0>(x0), plan,
                  asked,   std::forward<Watching>(watching), by,                   std::move(store)};
     } else {

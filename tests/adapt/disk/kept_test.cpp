@@ -409,7 +409,7 @@ TEST_CASE("a kept run is refused in a process whose arithmetic differs, whatever
     disk const run{here.run(), often};
     stop(at, [&] { (void)begun(by, varying, x0, run).reverse(seed, adjoint); });
     differs = true;
-    CHECK_THROWS_WITH(begun(by, varying, x0, run).reverse(from, adjoint), ContainsSubstring("a state differs"));
+    CHECK_THROWS_WITH(begun(by, varying, x0, run).reverse(from, adjoint), ContainsSubstring("a state differs") || ContainsSubstring("at first another process made it"));
     differs = false;
     CHECK(begun(by, varying, x0, run).reverse(seed, adjoint) == right);
   };

@@ -63,7 +63,8 @@ class disk {
     /// Bytes in memory besides states, at most.
     [[nodiscard]] static wide memory_bytes(disk const& on, slot_index slots) noexcept {
       wide const packing = detail::block_packer::memory_bytes(on.options_.compress);
-      return detail::io_memory::size + packing + 4'096 + wide(slots) * detail::bytes_a_slot_on_disk;
+      return detail::io_memory::size + packing + 4'096 +
+             wide(slots) * (detail::bytes_a_slot_on_disk + detail::bytes_of_hashes);
     }
     using plans = any_schedule;  ///< of a `budget_of` with a folder
     /// The plan of such a budget, by counts alone. It has room for the step that a process which goes on runs once more.
@@ -77,7 +78,7 @@ class disk {
       wide const seam = copies * (grown + detail::as_stored(x0, [](auto const& x) { return wide(bytes_of(x)); }));
       auto const bytes = [&](any_schedule const& plan, slot_index slots) {
         return bytes_of_plan(plan, slots) + plan.own_bytes() + within.beside +
-               wide(slots) * detail::bytes_a_slot_on_disk + seam;
+               wide(slots) * (detail::bytes_a_slot_on_disk + (form.keeps_run ? detail::bytes_of_hashes : wide{0})) + seam;
       };
       auto const file = file_bytes(x0) + std::uint64_t(grown);
       return detail::disk_planner{within.steps, leaf, within.on_disk, file, form.adjoint, bytes}.plan(within.bytes);

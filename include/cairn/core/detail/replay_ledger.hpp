@@ -37,6 +37,7 @@ class replay_ledger {
     slot_index slots = 0;        ///< numbered 0 to slots - 1
     slot_index tapes = 0;        ///< numbered as places after the slots
     bool keeps_run = false;      ///< `remember` and `rewind` will be called
+    bool only_others = false;    ///< states are compared as soon as there are some of another process
   };
   /// The length of a loop that is known only when it ends.
   static constexpr step_index unknown = -1;
@@ -58,13 +59,15 @@ class replay_ledger {
   /// before. A ledger of another setup, or of other states, begins anew.
   void begin_again(setup const& given, step_index open, bool same_states) {
     bool const fits = same_states && given.mode == setup_.mode && given.steps == setup_.steps &&
-                      given.leaf == setup_.leaf && given.slots == setup_.slots && given.tapes == setup_.tapes;
+                      given.only_others == setup_.only_others && given.leaf == setup_.leaf && given.slots == setup_.slots && given.tapes == setup_.tapes;
     if (!fits) begin(given);
     farthest_ = given.steps;
     if (end_.at != open) end_ = {open, known(open)};
     reversed(open);
   }
   [[nodiscard]] bool on() const noexcept { return setup_.mode != replay_check::off; }
+  /// Whether all that this process runs twice is compared, too.
+  [[nodiscard]] bool on_own() const noexcept { return on() && !setup_.only_others; }
   [[nodiscard]] replay_check mode() const noexcept { return setup_.mode; }
   /// How many comparisons of recomputed or loaded states this sweep has made.
   [[nodiscard]] std::uint64_t compared() const noexcept { return compared_; }
@@ -162,11 +165,11 @@ class replay_ledger {
   /// forward run of a loop of unknown length once more.
   [[nodiscard]] bool tries_restored(bool turned) noexcept {
     bool& tried = turned || setup_.steps != unknown ? tried_ : tried_ahead_;
-    return on() && !std::exchange(tried, true);
+    return on_own() && !std::exchange(tried, true);
   }
   /// The same if the hash of state i + 1, which the step makes, is known; returns that hash, or 0.
   [[nodiscard]] std::uint64_t end_to_try(step_index i) noexcept {
-    if (!on() || tried_) return 0;
+    if (!on_own() || tried_) return 0;
     std::uint64_t hash = end_at(i + 1);
     if (hash == 0) hash = known(i + 1);
     tried_ = hash != 0;
@@ -207,7 +210,7 @@ class replay_ledger {
 
   [[nodiscard]] bool agrees(step_index i, std::uint64_t first, std::uint64_t again) noexcept {
     ++compared_;
-    if (first != again) return false;
+    if (first != again && (others() || on_own())) return false;
     agreed_ = i;
     return true;
   }

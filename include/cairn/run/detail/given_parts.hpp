@@ -3,6 +3,8 @@
 /// \file given_parts.hpp  What the caller of a verb gave, beside what the sweep is made of.
 #include <type_traits>
 #include <utility>
+#include <cairn/core/replay_check.hpp>
+#include <cairn/core/state_traits.hpp>
 #include <cairn/core/wrt.hpp>
 #include <cairn/run/detail/one_of.hpp>
 
@@ -25,6 +27,11 @@ struct given_parts {
   Terms* terms = nullptr;
   KeepGoing const* keep_going = nullptr;
 };
+
+/// The options of the workspace of a run that other processes may go on with. The hash of an object takes a snapshot of
+/// it, and is taken only if options ask for it.
+template <class State, class Asked>
+using options_on_disk = std::conditional_t<copied_state<State>, options_beside_others, workspace_options<Asked>>;
 
 /// What stands in a store's place, with what the caller of the outer verb gave.
 template <class Keeper, class Parts>

@@ -128,7 +128,7 @@ class replayed_states {
   [[nodiscard]] bool has_next() const noexcept { return states_.has_next(); }
   template <class Step>
   std::uint64_t make_next(Step& step, step_index from, step_index to) {
-    if (!ledger_.on()) return states_.make_next(step, from, to);
+    if (!ledger_.on_own()) return states_.make_next(step, from, to);
     if constexpr (shape_of_step<Step, State>().form == step_form::out_of_place) states_.prepare_next(true);
     std::uint64_t const ran = states_.make_next(step, from, to);
     if (!ledger_.ends(to, hash_of(states_.next()))) ledger_.fail(to);
@@ -136,25 +136,25 @@ class replayed_states {
   }
   /// The hash of state i, 0 if unknown. Live is the state before it; its hash is remembered for the next call.
   [[nodiscard]] end_hash end_behind_live(step_index i) {
-    if (!ledger_.on()) return {};
+    if (!ledger_.on_own()) return {};
     end_hash const end{ledger_.end_at(i)};
     ledger_.end_is(i - 1, hash_of_live(i - 1));
     return end;
   }
   /// Notes the hash of the final state, n: it is the end of the last step, whose adjoint is next.
   void final_is_end(step_index n) {
-    if (ledger_.on()) ledger_.end_is(n, hash_of_final());
+    if (ledger_.on_own()) ledger_.end_is(n, hash_of_final());
   }
   /// Live, the first state of the step that has just been reversed, is the x1 of the step before it.
   void live_becomes_next() {
-    if (ledger_.on()) ledger_.end_is(status_.open - 1, hash_of_live(status_.open - 1));
+    if (ledger_.on_own()) ledger_.end_is(status_.open - 1, hash_of_live(status_.open - 1));
     states_.live_becomes_next();
   }
   /// Runs a seed that puts the adjoint into the object, which is in the final state, n; refuses a seed that changes
   /// what a snapshot holds.
   template <class Fill>
   void seed(step_index n, Fill fill) {
-    if (!ledger_.on()) return fill();
+    if (!ledger_.on_own()) return fill();
     std::uint64_t const before = hash_of_final();
     fill();
     if (hash_of_final() != before) refuse_changed_snapshot(n);
@@ -163,7 +163,7 @@ class replayed_states {
   /// holds.
   template <class Adjoint>
   void read_by(step_index i, Adjoint adjoint) {
-    if (!ledger_.on()) return adjoint();
+    if (!ledger_.on_own()) return adjoint();
     std::uint64_t const before = hash_of_live(i);
     adjoint();
     known_ = -1;
@@ -180,6 +180,7 @@ class replayed_states {
   }
   template <class Step>
   void run(Step& step, step_index from, step_index to, step_index& failed) {
+    if (!ledger_.on_own()) return states_.advance(step, from, to, failed);
     if constexpr (shape_of_step<Step, State>().form == step_form::out_of_place) {
       for (step_index i = from; i < to; ++i) {
         states_.prepare_next(!ledger_.is_first(i));
@@ -214,7 +215,7 @@ class replayed_states {
   void expect_other_snapshot([[maybe_unused]] step_index i, [[maybe_unused]] std::uint64_t hash,
                              [[maybe_unused]] std::uint64_t before) {
     if constexpr (saved_state<State>) {
-      if (hash != before || !ledger_.are_all(i, hash)) return;
+      if (hash != before || !ledger_.on_own() || !ledger_.are_all(i, hash)) return;
       bool numbers = false;
       if constexpr (numbered<stored_as<State>>)
         states_.look_at_object([&](auto const& x) {

@@ -423,9 +423,15 @@ class sweep {
     return {plan.slots(), most + (pinned ? 1 : 0), most - least, form.keeps_run, initial_is_free(plan), ends_};
   }
   [[nodiscard]] replay_ledger::setup check_setup(Plan const& plan, bool keeps_run, bool knows_length) const {
-    return {work_.options_.verify, knows_length ? work_.steps_ : replay_ledger::unknown,
-            plan.leaf(),           plan.slots(),
-            tapes_of(plan),        keeps_run};
+    replay_check const asked = work_.options_.verify;
+    bool const only_others = std::is_same_v<Options, options_beside_others> && asked == replay_check::off;
+    return {only_others ? replay_check::checkpoints : asked,
+            knows_length ? work_.steps_ : replay_ledger::unknown,
+            plan.leaf(),
+            plan.slots(),
+            tapes_of(plan),
+            keeps_run,
+            only_others};
   }
   /// \throws nondeterminism_error   if a sweep continues from another state
   void check_initial_state(std::uint64_t hash) {

@@ -86,8 +86,8 @@ class checkpoint_files {
       if (file_head const head = head_in(slot); record(slot).at >= 0 && head.state_hash != 0)
         f(slot, record(slot).at, head.state_hash,
           common.empty() || common[std::size_t(slot)] >= 0 ? head.sequence : std::uint64_t{0},
-          "at first another process made it: both need the same processor, libraries, compiler flags, and whatever else "
-          "the step reads; or begin anew with cairn::resume_rule::never");
+          "at first another process made it: what the step reads beside its state must be the same, as static variables; "
+          "then processor, libraries and flags; or begin anew with cairn::resume_rule::never");
   }
   /// A replay check found another state than before: what this process has written is used by none.
   void is_wrong() noexcept { folder_.forget_own(slot_index(slots_.size())); }

@@ -79,6 +79,11 @@ class choice_file {
       read(most);
     }
   }
+  /// All is chosen anew.
+  void forget() {
+    if constexpr (any) choices_->all.clear(), choices_->given = false;
+    kept_ = parts_ = 0, at_ = before_ = 0;
+  }
   /// Whether state i may be used.
   [[nodiscard]] bool reach(std::uint64_t i) const noexcept { return !any || i <= kept_; }
   /// Writes what was chosen since the last call. Returns 0, or the number of the system's error.

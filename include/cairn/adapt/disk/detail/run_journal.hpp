@@ -104,7 +104,8 @@ struct reverse_of_run {
   seen.last_step = at - 1;
   throw nondeterminism_error{
       "cairn::disk", "a state differs from what the process that stopped had", seen,
-      "both need the same processor, libraries and compiler flags; or begin anew with cairn::resume_rule::never"};
+      "what the step reads beside its state must be the same: static variables, what it refers to, what a snapshot "
+      "leaves out; then processor, libraries and flags; or begin anew with cairn::resume_rule::never"};
 }
 
 /// Commits a record when as much time has passed as makes the expected loss least: sqrt(2 C MTBF) for a commit that
@@ -160,6 +161,12 @@ class run_journal {
   }
   /// Another process had a record for `open`, with this hash of that state; 0 if it is not known.
   void seam(step_index open, std::uint64_t hash) noexcept { seam_ = hash != 0 ? open : -1, seam_hash_ = hash; }
+  /// Nothing of another process is used any more.
+  void begins_anew() {
+    seam_ = -1;
+    choices_.forget();
+    if constexpr (Sums::any) sums_.terms->go_on(0, 0), sums_.terms->ended(0);
+  }
   /// Whether the arithmetic of this process still has to be compared with that of the one before it.
   [[nodiscard]] bool seam_is_open() const noexcept { return seam_ >= 0; }
   /// Says what records took.

@@ -38,6 +38,9 @@ inline constexpr char const* why_other_part[run_parts] = {
 inline constexpr char const* why_changed =
     "parameters changed during the sweep, or what a function holds, which may be a sum: nothing of it is kept; give sums "
     "as cairn::wrt{p, dp}";
+inline constexpr char const* why_other_states =
+    "what another process left is another trajectory, and was given up: what the step reads beside its state differs, as "
+    "static variables, what it refers to or what a snapshot leaves out; or the processor, libraries or flags";
 inline constexpr char const* why_more_parts =
     "the nearest run in the folder differs in more than one part, which disk_report::differs names";
 /// Why a function cannot be known, by its part.

@@ -2,6 +2,7 @@
 #pragma once
 /// \file run_on_disk.hpp  One sweep whose states and sums outlive its process.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -70,20 +71,40 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   else if (known.states) journal.choices().read();
   agree_on_choices(all, journal.choices());
 
-  auto const go = [&](auto const& how) -> Bar {
+  auto const go = [&](auto const& how, auto&&... given) -> Bar {
     auto const run = [&]<class Watching, class Asked>(auto&&, Watching&& watching, Asked options) -> Bar {
-      workspace<State, Plan, store_type&, workspace_options<Asked>> work{store};
+      workspace<State, Plan, store_type&, options_on_disk<State, Asked>> work{store};
       Bar bar = how(work, watching, options);
       report.step_calls = work.step_calls();
       return bar;
     };
     forgets_if_changed<decltype(unchanged)> const end{report, folder, plan.slots(), unchanged};
-    Bar bar = in_their_places<State, Plan>(run, std::forward<Last>(last)...);
+    Bar bar = in_their_places<State, Plan>(run, std::forward<decltype(given)>(given)...);
     journal.tell(report);
     all.meet();
     folder.remove_slots();
     if (known.record) remove_finished(outer, std::size_t(asked.keep));
     return bar;
+  };
+
+  // A sweep that uses what another process left. Where that turns out to be another trajectory, all of it goes, and the
+  // run begins anew; of several processes, and over an object, which is somewhere on its way, it is an error.
+  auto const go_on = [&](auto const& how) -> std::optional<Bar> {
+    if constexpr (Agreement::together || !copied_state<State>) return go(how, std::forward<Last>(last)...);
+    else {
+      try {
+        return go(how, last...);
+      } catch (nondeterminism_error const&) {
+        if (asked.resume == resume_rule::require) throw;
+      }
+      folder.begin_anew();
+      journal.begins_anew();
+      if constexpr (of::has_dp) set_zero(*parts.p, *parts.dp);
+      report.used = disk_use::nothing;
+      report.resumed_at = -1;
+      report.why = why_other_states;
+      return {};
+    }
   };
 
   if constexpr (reads_bar<Bar, State>) {
@@ -111,12 +132,12 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
           return bar;
         }
         journal.seam(step_index(found->step), found->state_hash);
-        return go([&](auto& work, auto& watching, auto options) {
+        auto rest = go_on([&](auto& work, auto& watching, auto options) {
           return rest_of_sweep<State>(step, x0, plan, resume_point<Bar>{step_index(found->step), std::move(bar), n},
                                       adjoint, work, watching, options);
         });
-      }
-      if (usable) report.why = "another rank does not have the record that this one has";
+        if (rest) return *std::move(rest);
+      } else if (usable) report.why = "another rank does not have the record that this one has";
       if constexpr (of::has_dp) set_zero(*parts.p, *parts.dp);  // a record that is not whole may have changed it
     }
   }
@@ -125,16 +146,17 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
     any = any_state(all, folder, plan.slots(), [&](file_head const& head) { return journal.may_use(head); });
   if (any) {
     report.used = disk_use::states;
-    as_stored<State>(x0, [&](auto const& x) { journal.check_stretch(x, plan.slots()); });
-    return go([&](auto& work, auto& watching, auto options) {
-      return sweep_from_the_way<Bar, State>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options);
+    auto all_of_it = go_on([&](auto& work, auto& watching, auto options) {
+      as_stored<State>(x0, [&](auto const& x) { journal.check_stretch(x, plan.slots()); });
+      return sweep_from_the_way<Bar, State>(step, x0, plan, std::as_const(seed), adjoint, work, watching, options);
     });
+    if (all_of_it) return *std::move(all_of_it);
   }
-  if (looks) tell_nearest(report, outer, folder, name);
+  if (looks && report.why != why_other_states) tell_nearest(report, outer, folder, name);
   if (asked.resume == resume_rule::require) refuse_nothing_found(report.why, n);
   return go([&](auto& work, auto& watching, auto options) {
     return one_sweep<Bar, State, Plan>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options);
-  });
+  }, std::forward<Last>(last)...);
 }
 
 }  // namespace cairn::detail

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pairs of runs in one folder that are the same, or differ in exactly one thing: the second one has the gradient of a
+// run alone, uses what may be used, and says why where it uses nothing. One process after another is played by one call
+// after another; see verbs_test.cpp. What only another process shows is in code_test.cpp.
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/disk.hpp>
+#include <cairn/cairn.hpp>
+#include <cairn/chains.hpp>
+#include <cairn/planning.hpp>
+#include <cairn/run/adaptive.hpp>
+#include <cairn/run/jumps.hpp>
+#include <cairn/run/nested.hpp>
+#include "support/catch.hpp"
+#include "support/temporary.hpp"
+
+using cairn::disk;
+using cairn::disk_use;
+using cairn::step_index;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+using numbers = std::vector<double>;
+struct stopped {};
+long calls = 0, stop_at = -1;
+void tick() {
+  if (++calls == stop_at) throw stopped{};
+}
+/// What may differ, by names of one letter or two; v is read in every step, w in those from the middle on.
+struct world {
+  double v = 1.1, w = 0.2;
+  numbers forcing = numbers(24, 0.01);
+  step_index jump = 7, end = 24;
+  double tolerance = 1e-3;
+};
+constexpr step_index n = 24;
+void move(numbers& x, double a, double b) {
+  tick();
+  for (double& v : x) v = std::sin(a * v) + b;
+}
+void pull(numbers const& x, numbers& bar, double a) {
+  tick();
+  for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= a * std::cos(a * x[k]);
+}
+auto const plan = [] { return cairn::multistage{n, 2, 6}; };
+numbers const x0{0.3, -0.4}, ones{1, 2};
+auto const back_of = [](double a) { return [a](numbers const& x, numbers& bar) { pull(x, bar, a); }; };
+cairn::disk_options const often{.commit_every = 1};
+
+/// One program: its result in a world, with what stands in the store's place.
+struct program {
+  char const* name;
+  bool seen;  ///< all of it can be seen, or is named: the same program goes on
+  std::function<numbers(world const&, disk const*)> run;
+  std::function<void(world&)> change;  ///< the one thing
+};
+template <class Call>
+auto with(disk const* on, Call const& call) {
+  if (on == nullptr) return call(cairn::in_memory{plan()});
+  return call(plan(), *on);
+}
+/// A step whose members have names.
+struct named_step {
+  numbers forcing;
+  double v;
+  void operator()(numbers& x, step_index i) const { move(x, v, forcing[std::size_t(i)]); }
+};
+struct step_by_reference {
+  numbers const& forcing;
+  double v;
+  void operator()(numbers& x, step_index i) const { move(x, v, forcing[std::size_t(i)]); }
+};
+/// A model with functions and data of its own.
+struct whole_model {
+  numbers forcing;
+  double v;
+  void step(numbers& x, double const& p, step_index i) const { move(x, p * v, forcing[std::size_t(i)]); }
+  void adjoint(numbers const& x, numbers& bar, double const& p, double& dp, step_index) const {
+    tick();
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      double const c = bar[k] * std::cos(p * v * x[k]) * v;
+      dp += c * x[k];
+      bar[k] = c * p;
+    }
+  }
+};
+double static_number = 1.1;
+
+std::vector<program> const& programs() {
+  auto const forcing = [](world& of) { of.forcing[15] += 0.1; };  // not at step 0
+  auto const v = [](world& of) { of.v += 0.01; };
+  auto const w = [](world& of) { of.w += 0.01; };
+  static std::vector<program> const all{
+      {"a number captured by value", true,
+       [](world const& of, disk const* on) {
+         auto const step = [a = of.v](numbers& x, step_index) { move(x, a, 0.01); };
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(step, x0, by, ones, back_of(1.1), last...); });
+       },
+       v},
+      {"a number that only late steps read", true,
+       [](world const& of, disk const* on) {
+         auto const step = [b = of.w](numbers& x, step_index i) { move(x, 1.1, i > 12 ? b : 0.01); };
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(step, x0, by, ones, back_of(1.1), last...); });
+       },
+       w},
+      {"what a function object holds", true,
+       [](world const& of, disk const* on) {
+         named_step const step{of.forcing, of.v};
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(step, x0, by, ones, back_of(of.v), last...); });
+       },
+       forcing},
+      {"what a function object refers to", false,
+       [](world const& of, disk const* on) {
+         step_by_reference const step{of.forcing, of.v};
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(step, x0, by, ones, back_of(of.v), last...); });
+       },
+       forcing},
+      {"a vector captured by reference", false,
+       [](world const& of, disk const* on) {
+         auto const step = [&of](numbers& x, step_index i) { move(x, 1.1, of.forcing[std::size_t(i)]); };
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(step, x0, by, ones, back_of(1.1), last...); });
+       },
+       forcing},
+      {"a vector captured by value", false,
+       [](world const& of, disk const* on) {
+         auto const step = [f = of.forcing](numbers& x, step_index i) { move(x, 1.1, f[std::size_t(i)]); };
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(step, x0, by, ones, back_of(1.1), last...); });
+       },
+       forcing},
+      {"a pointer", false,
+       [](world const& of, disk const* on) {
+         auto const step = [f = of.forcing.data()](numbers& x, step_index i) { move(x, 1.1, f[i]); };
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(step, x0, by, ones, back_of(1.1), last...); });
+       },
+       forcing},
+      {"what reads_only names", true,
+       [](world const& of, disk const* on) {
+         auto const step = cairn::reads_only([&of](numbers& x, step_index i) { move(x, 1.1, of.forcing[std::size_t(i)]); },
+                                             of.forcing);
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(step, x0, by, ones, back_of(1.1), last...); });
+       },
+       forcing},
+      {"what an adjoint holds", true,
+       [](world const& of, disk const* on) {
+         auto const step = [](numbers& x, step_index) { move(x, 1.1, 0.01); };
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(step, x0, by, ones, back_of(of.v), last...); });
+       },
+       v},
+      {"the reverse of a recording adjoint", true,
+       [](world const& of, disk const* on) {
+         auto const step = [](numbers& x, step_index) { move(x, 1.1, 0.01); };
+         auto const record = [](numbers& x) {
+           numbers tape = x;
+           move(x, 1.1, 0.01);
+           return tape;
+         };
+         cairn::recorded const back{record, [a = of.v](numbers const& tape, numbers& bar) { pull(tape, bar, a); }};
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(step, x0, by, ones, back, last...); });
+       },
+       v},
+      {"a hook", true,
+       [](world const& of, disk const* on) {
+         auto const step = [](numbers& x, step_index) { move(x, 1.1, 0.01); };
+         auto const hook = [b = of.w](numbers const&, numbers& bar, step_index i) { bar[0] += i == 3 ? b : 0; };
+         auto const back = cairn::hooked(back_of(1.1), hook);
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(step, x0, by, ones, back, last...); });
+       },
+       w},
+      {"a seed", true,
+       [](world const& of, disk const* on) {
+         auto const step = [](numbers& x, step_index) { move(x, 1.1, 0.01); };
+         auto const seed = [b = of.w](numbers const& x) { return numbers{b * x[0], 1}; };
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(step, x0, by, seed, back_of(1.1), last...); });
+       },
+       w},
+      {"the time of a jump", true,
+       [](world const& of, disk const* on) {
+         auto const inner = [](numbers& x, step_index) { move(x, 1.1, 0.01); };
+         auto const jump = [](numbers& x) { x[0] += 0.3; };
+         auto const no = [](numbers const&, numbers&) {};
+         cairn::with_jumps const loop{inner, back_of(1.1), cairn::jump_at(of.jump, jump, no)};
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(loop.step, x0, by, ones, loop.adjoint, last...); });
+       },
+       [](world& of) { ++of.jump; }},
+      {"what a jump holds", true,
+       [](world const& of, disk const* on) {
+         auto const inner = [](numbers& x, step_index) { move(x, 1.1, 0.01); };
+         auto const jump = [b = of.w](numbers& x) { x[0] += b; };
+         auto const no = [](numbers const&, numbers&) {};
+         cairn::with_jumps const loop{inner, back_of(1.1), cairn::jump_when([](numbers const& x) { return x[0] > 0.9; }, jump, no),
+                                      cairn::jump_after(5, jump, no)};
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(loop.step, x0, by, ones, loop.adjoint, last...); });
+       },
+       w},
+      {"an inner step", true,
+       [](world const& of, disk const* on) {
+         auto const inner = [b = of.w](numbers& x, step_index i) { move(x, 1.1, i > 30 ? b : 0.01); };
+         cairn::nested const loop{cairn::revolve{2, 1}, inner, back_of(1.1)};
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(loop.step, x0, by, ones, loop.adjoint, last...); });
+       },
+       w},
+      {"the tolerance of steps that choose", true,
+       [](world const& of, disk const* on) {
+         auto const first = [tolerance = of.tolerance](numbers& x, step_index i) {
+           double const h = i > 4 ? 1 + tolerance : 1.0;
+           move(x, h, 0.01);
+           return h;
+         };
+         auto const again = [](numbers& x, step_index, double h) { move(x, h, 0.01); };
+         cairn::adaptive loop{first, again};
+         auto const back = loop.with_record([](numbers const& x, numbers& bar, step_index, double h) { pull(x, bar, h); });
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(loop.step(), x0, by, ones, back, last...); });
+       },
+       [](world& of) { of.tolerance = 2e-3; }},
+      {"terms of an objective", true,
+       [](world const& of, disk const* on) {
+         cairn::model const m{[](numbers& x, step_index) { move(x, 1.1, 0.01); }, back_of(1.1)};
+         auto const f = cairn::at_every(5, [b = of.w](numbers const& x) { return b * x[0]; },
+                                        [b = of.w](numbers const&, numbers& bar) { bar[0] += b; });
+         return with(on, [&](auto const& by, auto const&... last) {
+           auto got = cairn::differentiate(m, x0, by, f, last...);
+           got.state.push_back(got.value);
+           return got.state;
+         });
+       },
+       w},
+      {"a model with members", true,
+       [](world const& of, disk const* on) {
+         whole_model const m{of.forcing, of.v};
+         auto const end = cairn::at_end([](numbers const& x) { return x[0]; }, [](numbers const&, numbers& bar) { bar[0] += 1; });
+         return with(on, [&](auto const& by, auto const&... last) {
+           auto got = cairn::differentiate(m, x0, 0.9, by, end, last...);
+           got.state.push_back(got.params);
+           return got.state;
+         });
+       },
+       forcing},
+      {"the end of a loop of unknown length", true,
+       [](world const& of, disk const* on) {
+         auto const step = [](numbers& x, step_index) { move(x, 1.1, 0.01); };
+         auto const until = [end = of.end](numbers const&, step_index i) { return i < end; };
+         auto const go = [&](auto const&... last) {
+           return cairn::checkpointed_while(step, x0, until, cairn::online{5}, last...).reverse(ones, back_of(1.1));
+         };
+         return on == nullptr ? go() : go(*on);
+       },
+       [](world& of) { of.end -= 3; }},
+      {"a kept run", true,
+       [](world const& of, disk const* on) {
+         auto const go = [&](auto const& by, auto const&... last) {
+           auto run = cairn::checkpointed_loop(named_step{of.forcing, of.v}, x0, by, last...);
+           return run.reverse(ones, back_of(of.v));
+         };
+         return on == nullptr ? go(cairn::in_memory{plan()}) : go(plan(), *on);
+       },
+       forcing},
+      {"a kept run with parameters", true,
+       [](world const& of, disk const* on) {
+         struct step_of {
+           numbers forcing;
+           void operator()(numbers& x, double const& p, step_index i) const { move(x, p, forcing[std::size_t(i)]); }
+         };
+         auto const adjoint = [](numbers const& x, numbers& bar, double const& p, double& dp) {
+           dp += bar[0] * x[0];
+           pull(x, bar, p);
+         };
+         double const p = 1.1;
+         double dp = 0;
+         auto const go = [&](auto const& by, auto const&... last) {
+           auto run = cairn::checkpointed_loop(step_of{of.forcing}, x0, by, cairn::wrt{p, dp}, last...);
+           auto bar = run.reverse(ones, adjoint);
+           bar.push_back(dp);
+           return bar;
+         };
+         return on == nullptr ? go(cairn::in_memory{plan()}) : go(plan(), *on);
+       },
+       forcing},
+      {"a stage of a chain", true,
+       [](world const& of, disk const* on) {
+         struct layer {
+           double a, b;
+           double forward(double x) const { return tick(), std::sin(a * x) + b; }
+           double backward(double x, double bar) const { return tick(), bar * a * std::cos(a * x); }
+         };
+         std::vector<layer> net(6, {1.1, 0.01});
+         net[4].b = of.w;
+         cairn::chain_planner planner{cairn::chain{.x = {8, 8, 8, 8, 8, 8, 8}, .s = {8, 8, 8, 8, 8, 8}, .u = {1, 1, 1, 1, 1, 1}},
+                                      {.by = cairn::chain_method::tiers, .tiers = {{.where = cairn::tier::disk}}}};
+         auto const by = planner.plan(planner.least_bytes());
+         return numbers{on == nullptr ? cairn::chain_gradient(net, 0.4, by, 1.0, disk{support::temporary{}.run()})
+                                      : cairn::chain_gradient(net, 0.4, by, 1.0, *on)};
+       },
+       w},
+      {"a static variable", true,
+       [](world const& of, disk const* on) {
+         static_number = of.v;
+         auto const step = [](numbers& x, step_index) { move(x, static_number, 0.01); };
+         return with(on, [&](auto const& by, auto const&... last) { return cairn::gradient(step, x0, by, ones, back_of(1.1), last...); });
+       },
+       v},
+      {"a key", false,
+       [](world const& of, disk const* on) {
+         auto const step = [&of](numbers& x, step_index i) { move(x, 1.1, of.forcing[std::size_t(i)]); };
+         if (on == nullptr) return cairn::gradient(step, x0, cairn::in_memory{plan()}, ones, back_of(1.1));
+         disk const keyed{on->path(), {.key = cairn::key_of(of.forcing, of.v), .commit_every = 1}};
+         return cairn::gradient(step, x0, plan(), ones, back_of(1.1), keyed);
+       },
+       forcing},
+  };
+  return all;
+}
+
+/// How many calls a run alone takes.
+long calls_of(program const& of, world const& in) {
+  support::temporary const here;
+  disk const run{here.run(), often};
+  calls = 0, stop_at = -1;
+  (void)of.run(in, &run);
+  return calls;
+}
+
+/// A run in the one world, stopped somewhere or finished, and then one in the other world, or in the same, in the same
+/// folder. The folder may hold runs of others before.
+struct pair_of_runs {
+  long used = 0, anew = 0;
+  void operator()(program const& of, bool differs, std::mt19937_64& draw) {
+    world first, second;
+    if (differs) of.change(second);
+    if (draw() % 2 == 0) std::swap(first, second);
+    long const all = calls_of(of, first);
+    support::temporary const here;
+    disk const run{here.run(), often};
+    stop_at = -1;
+    numbers const alone = of.run(second, nullptr), alone_first = of.run(first, nullptr);
+    bool const finishes = draw() % 4 == 0;
+    long const at = finishes ? -1 : 2 + long(draw() % std::uint64_t(all - 1));  // the first call is for the name
+    INFO(of.name << (differs ? ", differs" : ", the same") << ", stopped at call " << at << " of " << all);
+    calls = 0, stop_at = at;
+    try {
+      numbers const found = of.run(first, &run);
+      CHECK(found == alone_first);
+    } catch (stopped const&) {
+    }
+    calls = 0, stop_at = -1;
+    numbers const found = of.run(second, &run);
+    CHECK(found == alone);
+    auto const& report = run.report();
+    if (std::string{of.name} == "a key") return;  // it has a report of its own
+    if (differs) {
+      CHECK(report.used == disk_use::nothing);
+      CHECK_FALSE(std::string{report.why}.empty());
+    } else {
+      bool const worked = at < 0 || at > all / 2;
+      if (of.seen && worked) CHECK(report.used != disk_use::nothing);
+      if (!of.seen) CHECK(report.used == disk_use::nothing);
+    }
+    ++(report.used == disk_use::nothing ? anew : used);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("of two runs that differ in exactly one thing none gets anything of the other, and says why") {
+  std::mt19937_64 draw{7};
+  pair_of_runs pair;
+  for (int times = 0; times < 6; ++times)
+    for (auto const& one : programs()) pair(one, true, draw);
+  CHECK(pair.used == 0);
+}
+TEST_CASE("the same run goes on from whatever it left, if its functions can be seen") {
+  std::mt19937_64 draw{8};
+  pair_of_runs pair;
+  for (int times = 0; times < 6; ++times)
+    for (auto const& one : programs()) pair(one, false, draw);
+  CHECK(pair.used > 60);
+}
+TEST_CASE("so it is for 10,000 pairs", "[.soak]") {
+  std::mt19937_64 draw{std::random_device{}()};
+  pair_of_runs pair;
+  for (int times = 0; times < 10'000; ++times)
+    pair(programs()[draw() % programs().size()], draw() % 2 == 0, draw);
+}
+TEST_CASE("what a function holds and changes is not believed: nothing of its sweep is kept") {
+  struct counting {
+    numbers sums;
+    void operator()(numbers const& x, numbers& bar) {
+      sums[0] += bar[0];
+      pull(x, bar, 1.1);
+    }
+  };
+  auto const step = [](numbers& x, step_index) { move(x, 1.1, 0.01); };
+  counting alone{{0}};
+  numbers const right = cairn::gradient(step, x0, cairn::in_memory{plan()}, ones, alone);
+  support::temporary const here;
+  disk const run{here.run(), often};
+  for (long const at : {60L, 75L, -1L}) {
+    counting sums{{0}};
+    calls = 0, stop_at = at;
+    try {
+      (void)cairn::gradient(step, x0, plan(), ones, sums, run);
+    } catch (stopped const&) {
+    }
+    CHECK_THAT(run.report().why, ContainsSubstring("what a function holds"));
+    stop_at = -1;
+    counting again{{0}};
+    CHECK(cairn::gradient(step, x0, plan(), ones, again, run) == right);
+    CHECK(again.sums == alone.sums);
+    CHECK(run.report().used != disk_use::record);
+  }
+}
+TEST_CASE("a step that changes what it holds leaves no states") {
+  struct drifting {
+    double a;
+    void operator()(numbers& x, step_index) { move(x, a += 1e-3, 0.01); }
+  };
+  support::temporary const here;
+  disk const run{here.run(), often};
+  calls = 0, stop_at = 30;
+  drifting step{1.1};
+  CHECK_THROWS_AS(cairn::gradient(step, x0, plan(), ones, back_of(1.1), run), stopped);
+  stop_at = -1;
+  drifting again{1.1};
+  (void)cairn::gradient(again, x0, plan(), ones, back_of(1.1), run);
+  CHECK(run.report().used == disk_use::nothing);
+}
+TEST_CASE("parameters that change leave nothing: neither records nor states") {
+  static double p = 1.1;
+  static step_index changes_at = 0;
+  auto const step = [](numbers& x, double const& q, step_index i) {
+    if (i == changes_at) p = 1.3;
+    move(x, q, 0.01);
+  };
+  auto const adjoint = [](numbers const& x, numbers& bar, double const& q, double& dq, step_index) {
+    dq += bar[0] * x[0];
+    pull(x, bar, q);
+  };
+  double dp = 0;
+  support::temporary const here;
+  disk const run{here.run(), often};
+  auto const once = [&](auto const& by, auto const&... last) {
+    p = 1.1;
+    return cairn::gradient(step, x0, by, ones, adjoint, cairn::wrt{p, dp}, last...);
+  };
+  changes_at = -1;
+  numbers const right = once(cairn::in_memory{plan()});
+  double const right_dp = dp;
+  for (step_index const at : {3, 12, 20})
+    for (long const stops : {-1L, 30L, 60L}) {
+      here.remove_runs();
+      changes_at = at, calls = 0, stop_at = stops;
+      CHECK_THROWS(once(plan(), run));
+      changes_at = -1, stop_at = -1;
+      CHECK(once(plan(), run) == right);
+      CHECK(dp == right_dp);
+    }
+}
+TEST_CASE("closures are seen through: padding is not looked at, pointers are not believed") {
+  int k = 3;
+  double d = 0.5;
+  char c = 'x';
+  auto const padded = [c, d, k] { return double(c) + d + k; };
+  auto const refers = [&d, c] { return d + c; };
+  auto const points = [p = &d] { return *p; };
+  auto const owns = [v = numbers{1}] { return v[0]; };
+  using cairn::detail::is_plain;
+  CHECK(is_plain<std::remove_const_t<decltype(padded)>>());
+  CHECK_FALSE(is_plain<std::remove_const_t<decltype(refers)>>());
+  CHECK_FALSE(is_plain<std::remove_const_t<decltype(points)>>());
+  CHECK_FALSE(is_plain<std::remove_const_t<decltype(owns)>>());
+  auto const hash_with = [&](unsigned char fill) {  // in memory that was full of something
+    using closure = std::remove_const_t<decltype(padded)>;
+    alignas(closure) unsigned char memory[sizeof(closure)];
+    std::fill(std::begin(memory), std::end(memory), fill);
+    auto* const made = ::new (memory) closure(padded);
+    cairn::detail::id_sum sum;
+    cairn::detail::contents<cairn::detail::id_sum> all{sum};
+    all.add(*made);
+    CHECK(all.whole());
+    return sum.value();
+  };
+  CHECK(hash_with(0) == hash_with(0xff));
+}
+TEST_CASE("the part in which the nearest run differs is named") {
+  support::temporary const here;
+  disk const run{here.run()};
+  auto const step = [](numbers& x, double const& p, step_index) { move(x, p, 0.01); };
+  auto const back = [](numbers const& x, numbers& bar, double const& p, double& dp) {
+    dp += bar[0] * x[0];
+    pull(x, bar, p);
+  };
+  auto const once = [&](numbers const& from, double p, auto const& by, cairn::disk_options const& options) {
+    double dp = 0;
+    disk const on{here.run(), options};
+    (void)cairn::gradient(step, from, by, ones, back, cairn::wrt{p, dp}, on);
+    return std::pair{std::string{on.report().why}, on.report().differs};
+  };
+  using said = std::pair<std::string, std::string>;
+  CHECK(once(x0, 1.1, plan(), {}) == said{});
+  CHECK(once(x0, 1.2, plan(), {}).second == "p, state 1");
+  CHECK_THAT(once({0.3, 0.4}, 1.2, plan(), {}).first, ContainsSubstring("step 0 makes another state") || ContainsSubstring("more than one part"));
+  CHECK_THAT(once(x0, 1.2, cairn::multistage{n, 3, 6}, {}).first, ContainsSubstring("another plan"));
+  CHECK_THAT(once(x0, 1.2, plan(), {.key = "another"}).first, ContainsSubstring("another key"));
+  CHECK_THAT(once(x0, 1.2, plan(), {.code = "version 2"}).first, ContainsSubstring("another build"));
+  CHECK(once(x0, 1.3, plan(), {.key = "another"}).second == "p, state 1");
+  CHECK(once(x0, 1.1, plan(), {}) == said{});  // it was finished before
+}
