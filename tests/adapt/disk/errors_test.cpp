@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -144,7 +145,8 @@ TEST_CASE("a record that cannot be written is tried once more, in a new file, an
         FAIL("a record was written");
       } catch (cairn::file_error const& seen) {
         CHECK(int(seen.value(0).magnitude) == error);
-        CHECK_THAT(seen.what(), Catch::Matchers::ContainsSubstring("/record0"));
+        CHECK_THAT(seen.what(), Catch::Matchers::ContainsSubstring("/record0") &&
+                                    Catch::Matchers::ContainsSubstring(cairn::detail::words_of_system(error).says));
       }
       auto const then = files_of(from.path);
       CHECK(then.at("record1") == from.all.at("record1"));  // the later one of before
@@ -176,6 +178,35 @@ TEST_CASE("a disk without room is an error before the loop runs, and keeps nothi
       CHECK(end_with({call::reserve, at, error}, stopped.again()) == end::full);
       CHECK(files_of(stopped.path) == stopped.all);
     }
+}
+
+TEST_CASE("an error of the system is said in words, with what to do about it before a path of any length", "[disk]") {
+  using cairn::detail::words_of_system;
+  for (int const error : {ENOENT, EACCES, EPERM, EROFS, ENOSPC, EDQUOT, ENOTDIR, ELOOP, EMFILE, EIO, ESTALE,
+                          ENAMETOOLONG, ENODEV})
+    try {
+      cairn::detail::refuse_file("a file cannot be opened", error, '/' + std::string(500, 'p'));
+    } catch (cairn::file_error const& seen) {
+      std::string const said = seen.what(), words = words_of_system(error).says, advice = words_of_system(error).advice;
+      CAPTURE(said);
+      CHECK_FALSE(advice.empty());
+      CHECK(said.starts_with("cairn::disk: a file cannot be opened: " + words + " (error = "));
+      CHECK(said.find("; " + advice + ": /") != said.npos);
+      CHECK(seen.value(0).magnitude == cairn::wide(error));
+    }
+  CHECK(std::string{words_of_system(EXDEV).says} == std::strerror(EXDEV));
+}
+
+TEST_CASE("a file system that cannot reserve room gets no byte for it", "[disk]") {
+  for (int const error : {EOPNOTSUPP, ENOSYS, EINVAL}) {
+    temporary const place;
+    failing const now{{call::reserve, 1, error, true}};
+    auto const all = stop_at<numbers>(place.run(), 2);  // when state 0 is written
+    CHECK(failing_system::counts[int(call::reserve)] == 3);
+    CHECK(failing_system::counts[int(call::write)] == 3);  // of the lock, and the two parts of that state
+    CHECK(std::count_if(all.begin(), all.end(), [](auto const& one) { return one.second.empty(); }) == 2);
+    CHECK(end_of(place.run()) == end::right);
+  }
 }
 
 namespace {

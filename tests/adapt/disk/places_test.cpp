@@ -2,12 +2,17 @@
 // What stands where a run wants its folders and files: nothing outside of them is touched.
 #include "support/catch.hpp"
 #include "support/disk_ends.hpp"
+#include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <string>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
+#include <cairn/adapt/disk/stored_runs.hpp>
+#include <cairn/run/adaptive.hpp>
 
 namespace {
 
@@ -37,7 +42,6 @@ void check(int result) {
 planted const things[] = {
     {"a link to a file", [](auto const& path, auto const& victim) { check(::symlink(victim.c_str(), path.c_str())); }},
     {"a link to nothing", [](auto const& path, auto const&) { check(::symlink("nowhere", path.c_str())); }},
-    {"a second name", [](auto const& path, auto const& victim) { check(::link(victim.c_str(), path.c_str())); }},
     {"a pipe", [](auto const& path, auto const&) { check(::mkfifo(path.c_str(), 0600)); }},
     {"a folder", [](auto const& path, auto const&) { check(::mkdir(path.c_str(), 0700)); }},
     {"a link to a device", [](auto const& path, auto const&) { check(::symlink("/dev/zero", path.c_str())); }},
@@ -75,33 +79,151 @@ TEST_CASE("what is not a plain file of its own is not a checkpoint, a record or 
     }
 }
 
-TEST_CASE("the content of a second name of a checkpoint is not used, even if it is right", "[disk]") {
-  scene const now;
-  check(::link((now.folder + "/record1").c_str(), (now.place.path() + "/second").c_str()));
-  auto const seen = go_on<numbers>(now.place.run());
-  CHECK(same(seen.numbers, right<numbers>()));
-  CHECK(seen.report.resumed_at == 11);
-  CHECK(content_of(now.place.path() + "/second") == now.all.at("record1"));
+TEST_CASE("a file with a second name is read like others, and nothing is written through to that name", "[disk]") {
+  for (std::string const name : {"s0001", "s0002", "s0003", "record0", "record1", "lock"}) {
+    scene const now;
+    std::string const second = now.place.path() + "/second", file = now.folder + '/' + name;
+    auto const content = content_of(file);
+    check(::link(file.c_str(), second.c_str()));
+    auto const seen = go_on<numbers>(now.place.run());
+    CAPTURE(name);
+    CHECK(same(seen.numbers, right<numbers>()));
+    CHECK(seen.report.resumed_at == 9);
+    CHECK(content_of(second) == content);
+
+    scene const other;  // the second name is that of a file which is nobody's business
+    std::string const place = other.folder + '/' + name;
+    check(::unlink(place.c_str()));
+    check(::link(other.victim.c_str(), place.c_str()));
+    CHECK(end_of(other.place.run()) == end::right);
+    CHECK(other.untouched());
+  }
 }
 
-TEST_CASE("links in the place of the folders are not followed", "[disk]") {
+namespace {
+/// A copy of a folder of runs as `cp -al` makes it.
+void copy_by_links(std::string const& from, std::string const& to) {
+  check(::mkdir(to.c_str(), 0700));
+  for (auto const& name : temporary::names_in(from)) {
+    std::string const one = from + '/' + name, other = to + '/' + name;
+    if (temporary::names_in(one).empty()) check(::link(one.c_str(), other.c_str()));
+    else copy_by_links(one, other);
+  }
+}
+std::map<std::string, std::string> all_of(std::string const& folder) {
+  std::map<std::string, std::string> all;
+  for (auto const& name : temporary::names_in(folder)) all[name] = content_of(folder + '/' + name);
+  return all;
+}
+
+/// A loop whose steps choose.
+using field = std::vector<double>;
+struct choice {
+  double h = 0;
+};
+struct chooses {
+  choice operator()(field& x, step_index i) const {
+    call();
+    choice const made{i % 2 == 0 ? 0.1 : 0.05};
+    x[0] += made.h * std::sin(x[0]);
+    return made;
+  }
+};
+struct repeats {
+  void operator()(field& x, choice const& made) const {
+    call();
+    x[0] += made.h * std::sin(x[0]);
+  }
+};
+struct pulls {
+  void operator()(field const& x, field& bar, choice const& made) const {
+    call();
+    bar[0] *= 1 + made.h * std::cos(x[0]);
+  }
+};
+double by_choices(auto const& plan, auto const&... on) {
+  cairn::adaptive loop{chooses{}, repeats{}};
+  return cairn::gradient(loop.step(), field{0.4}, plan, field{1.0}, loop.with_record(pulls{}), on...)[0];
+}
+void stop_choices_at(long at, std::string const& run) {
+  calls = 0, last_call = at;
+  CHECK_THROWS_AS(by_choices(plan(), cairn::disk{run, {.commit_every = 2}}), stopped);
+  last_call = -1;
+}
+}  // namespace
+
+TEST_CASE("a copy by hard links goes on as its original does, each by itself", "[disk]") {
+  bool const chosen = GENERATE(false, true);
+  temporary const place;
+  std::string const copy = place.path() + "/copy.d";
+  if (chosen) stop_choices_at(12, place.run());  // on its way forward: more choices are appended
+  else (void)stop_at<numbers>(place.run(), 24);
+  copy_by_links(place.run(), copy);
+  std::string const folder = only_run_in(place.run());
+  auto const before = all_of(folder);
+  CHECK(before.contains("choices") == chosen);
+  auto const goes_on = [&](std::string const& run) {
+    if (!chosen) return end_of(run) == end::right;
+    calls = 0;
+    cairn::disk const on{run, {.resume = cairn::resume_rule::require}};
+    return by_choices(plan(), on) == by_choices(cairn::store_all(steps)) && content_of(only_run_in(run) + "/choices").size() > before.at("choices").size();
+  };
+  CHECK(goes_on(copy));
+  CHECK(all_of(folder) == before);
+  auto const copied = all_of(only_run_in(copy));
+  CHECK(goes_on(place.run()));
+  CHECK(all_of(only_run_in(copy)) == copied);
+}
+
+TEST_CASE("a copy by hard links of a run that is at work is another run, and the original stays busy", "[disk]") {
+  temporary const place;
+  std::string const copy = place.path() + "/copy.d";
+  bool looked = false;
+  auto const watch = [&](cairn::event const&) {
+    if (std::exchange(looked, true)) return;
+    copy_by_links(place.run(), copy);
+    CHECK(end_of(place.run()) == end::busy);
+    CHECK(end_of(copy) == end::right);
+    CHECK(end_of(place.run()) == end::busy);
+  };
+  cairn::disk const on{place.run(), {.commit_every = 2}};
+  CHECK(same(numbers::gradient(numbers::first(), plan(), on, watch), right<numbers>()));
+}
+
+TEST_CASE("the folder of runs may be a link, and no link in it is followed", "[disk]") {
   temporary const place;
   std::string const elsewhere = place.path() + "/elsewhere";
   check(::mkdir(elsewhere.c_str(), 0755));
-  check(::symlink(elsewhere.c_str(), place.run().c_str()));
-  CHECK(end_of(place.run()) == end::file);
-  CHECK(end_of(place.run() + "/") == end::file);
-  CHECK(end_of(place.run() + "//") == end::file);
-  CHECK(temporary::names_in(elsewhere).empty());
+  check(::symlink("elsewhere", place.run().c_str()));
+  for (std::string const& path : {place.run(), place.run() + "/", place.run() + "//"}) {
+    (void)stop_at<numbers>(path, 24);
+    CHECK(go_on<numbers>(path).report.resumed_at == 9);
+    CHECK(cairn::stored_runs(path).size() == 1);
+    CHECK(cairn::remove_runs(path, {.keep = 0, .really = true}).size() == 1);
+    CHECK(temporary::names_in(elsewhere).empty());
+  }
   CHECK(mode_of(elsewhere) == 0755);
-  check(::unlink(place.run().c_str()));
 
-  CHECK(end_of(place.run() + "/") == end::right);  // a folder may be named with a slash
-  std::string const folder = only_run_in(place.run());
+  CHECK(end_of(place.run()) == end::right);
+  std::string const folder = only_run_in(place.run()), other = place.path() + "/other";
   temporary::remove_all(folder);
-  check(::symlink(elsewhere.c_str(), folder.c_str()));
+  check(::mkdir(other.c_str(), 0700));
+  check(::symlink(other.c_str(), folder.c_str()));
   CHECK(end_of(place.run()) == end::file);
-  CHECK(temporary::names_in(elsewhere).empty());
+  CHECK(temporary::names_in(other).empty());
+}
+
+TEST_CASE("a link that leads nowhere, and one to a file, are errors that say so", "[disk]") {
+  using Catch::Matchers::ContainsSubstring;
+  temporary const place;
+  check(::symlink("nowhere", place.run().c_str()));
+  CHECK_THROWS_WITH(go_on<numbers>(place.run() + '/'), ContainsSubstring("is a link that leads nowhere") &&
+                                                           ContainsSubstring("make the folder that it leads to"));
+  CHECK_THROWS_WITH(cairn::stored_runs(place.run()), ContainsSubstring("is a link that leads nowhere"));
+  put(place.path() + "/nowhere", "x");
+  CHECK_THROWS_WITH(go_on<numbers>(place.run()), ContainsSubstring("a part of the path is not a folder"));
+  CHECK_THROWS_WITH(cairn::remove_runs(place.run(), {.really = true}), ContainsSubstring("not a folder of runs"));
+  CHECK(content_of(place.path() + "/nowhere") == "x");
 }
 
 TEST_CASE("a file in the place of a folder, and a folder without a place, are errors that name it", "[disk]") {
@@ -113,7 +235,9 @@ TEST_CASE("a file in the place of a folder, and a folder without a place, are er
     (void)go_on<numbers>(place.path() + "/not/there");
     FAIL("a folder was made in none");
   } catch (cairn::file_error const& error) {
-    CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("not/there"));
+    CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("not/there") &&
+                                 Catch::Matchers::ContainsSubstring("no such file or folder") &&
+                                 Catch::Matchers::ContainsSubstring("make the folder that it is in"));
     CHECK(error.value(0).magnitude == ENOENT);
   }
 }

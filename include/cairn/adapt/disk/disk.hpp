@@ -50,7 +50,7 @@ template <class State>
 /// \ingroup start
 class disk {
  public:
-  /// \param path  of a folder, made if it is not there, whose parent exists
+  /// \param path  of a folder or of a link to one, made if it is not there, whose parent exists
   explicit disk(std::string path, disk_options options = {}) : path_{std::move(path)}, options_{std::move(options)} {}
   /// Of the folder that holds the runs.
   [[nodiscard]] std::string const& path() const noexcept { return path_; }

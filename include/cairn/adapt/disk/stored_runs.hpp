@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <optional>
 #include <string>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -62,14 +61,15 @@ namespace detail {
 
 /// The folder that was given to a `disk`.   \throws file_error
 [[nodiscard]] inline descriptor open_runs(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();  // with it a link would be followed
-  descriptor outer = open_folder_as_it_is(AT_FDCWD, path.c_str(), O_NOFOLLOW);
+  while (path.size() > 1 && path.back() == '/') path.pop_back();  // it may be a link
+  descriptor outer = open_folder_as_it_is(AT_FDCWD, path.c_str(), 0);
   struct stat now {};
   if (int const number = errno; !outer)
-    refuse_file(number == ENOENT  ? "there is no such folder of runs"
-                : number == ENOTDIR || number == ELOOP ? "this is not a folder of runs; links are not followed"
-                                                       : "a folder of runs cannot be opened",
-                number, path);
+    refuse_file(number == ENOENT    ? is_link(AT_FDCWD, path) ? "the folder of runs is a link that leads nowhere"
+                                                              : "there is no such folder of runs"
+                : number == ENOTDIR ? "this is not a folder of runs"
+                                    : "a folder of runs cannot be opened",
+                number, path, number == ENOENT ? "give the folder that a disk was given" : "");
   if (::fstat(outer.get(), &now) != 0) refuse_file("a folder of runs cannot be read", errno, path);
   if (now.st_uid != ::geteuid()) refuse_file("a folder of runs belongs to another user", EPERM, path);
   return outer;
@@ -116,11 +116,8 @@ struct run_view {
   bool held = false;
   std::string owner;
   if (descriptor const lock = open_in(run, "lock", O_RDONLY)) {
-    held = !takes_lock(lock, LOCK_SH);
-    if (!held) (void)::flock(lock.get(), LOCK_UN);
-    char text[320];
-    ssize_t const got = ::pread(lock.get(), text, sizeof text, 0);
-    for (ssize_t k = 0; k < got && text[k] >= ' ' && text[k] < 0x7f; ++k) owner += text[k];
+    held = is_held(run, lock);
+    if (auto const text = text_of(lock)) owner = text->who;
   }
   auto view = view_of(run, id, contents && !held ? bytes_read::all : bytes_read::none);  // else it is being written
   view.seen.held = held;
@@ -130,8 +127,8 @@ struct run_view {
 
 }  // namespace detail
 
-/// The runs in the folder of a `disk`, in the order of their names. Nothing is changed, and no link is followed.
-/// \param path  of the folder that the `disk` was given
+/// The runs in the folder of a `disk`, in the order of their names. Nothing is changed, and no link in it is followed.
+/// \param path  of the folder that the `disk` was given, which may be a link
 /// \param contents  reads all bytes of the runs that no process works on, so that damage within a file is found, too;
 /// otherwise only the first 128 bytes of each
 /// \throws file_error   if it is not a folder, or another user's
@@ -153,7 +150,12 @@ struct run_view {
 inline std::vector<removed_run> remove_runs(std::string const& path, removal_rule const& rule) {
   using namespace detail;
   auto const outer = open_runs(path);
-  std::vector<std::pair<std::string, bool>> all;  // and whether all of it goes
+  struct chosen {
+    std::string id;
+    bool whole;            // all of it goes
+    std::int64_t written;  // unless somebody has it meanwhile
+  };
+  std::vector<chosen> all;
   auto const now = std::int64_t(std::time(nullptr));
   {
     std::vector<stored_run> seen;
@@ -164,16 +166,17 @@ inline std::vector<removed_run> remove_runs(std::string const& path, removal_rul
     for (auto const& run : seen) {
       bool const kept = rule.keep && (run.left != 0 || finished++ < *rule.keep);
       bool const young = rule.older_than && now - run.written < *rule.older_than;
-      all.emplace_back(run.id, (rule.keep || rule.older_than) && !kept && !young);
+      all.push_back({run.id, (rule.keep || rule.older_than) && !kept && !young, run.written});
     }
-    std::sort(all.begin(), all.end());
+    std::sort(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.id < b.id; });
   }
   std::vector<removed_run> removed;
-  for (auto const& [id, whole] : all) {
+  for (auto const& [id, asked, written] : all) {
     descriptor const run = open_run(outer, id);
-    descriptor const lock = open_in(run, "lock", rule.really ? O_RDWR | O_CREAT : O_RDONLY);
-    if (rule.really && (!lock || !takes_lock(lock, LOCK_EX))) continue;
+    run_lock lock;
+    if (!run || (rule.really && lock.take(outer, id, run, new_owner(), true) != run_lock::answer::taken)) continue;
     auto view = view_of(run, id, bytes_read::none);
+    bool const whole = asked && view.seen.written == written;
     if (view.finished() && view.seen.checkpoints > 0 && !whole)  // without its record they are all that it has
       view = view_of(run, id, bytes_read::records);
     removed_run gone{id};

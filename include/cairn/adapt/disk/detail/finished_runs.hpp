@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <fcntl.h>
 #include <string>
-#include <sys/file.h>
 #include <utility>
 #include <vector>
 #include <cairn/adapt/disk/detail/descriptor.hpp>
@@ -17,33 +15,32 @@ namespace cairn::detail {
 /// Removes the oldest runs that are finished, so that `keep` of them are left. What another process works on, what is
 /// not finished and what has other names stays.
 inline void remove_finished(descriptor const& outer, std::size_t keep) {
+  using moment = std::pair<std::int64_t, std::int64_t>;
   struct finished {
-    std::int64_t seconds, nanoseconds;
+    moment written;
     std::string name;
-    [[nodiscard]] bool operator<(finished const& other) const noexcept {
-      return std::pair{seconds, nanoseconds} < std::pair{other.seconds, other.nanoseconds};
-    }
+    [[nodiscard]] bool operator<(finished const& other) const noexcept { return written < other.written; }
+  };
+  auto const finished_at = [](descriptor const& run, std::string const& name) -> moment {  // {}: it is not finished
+    for (char const* const record : record_names)
+      if (auto const seen = look_at(run, name, record); seen.use == file_use::whole && seen.head.step == 0)
+        return {seen.written.tv_sec, seen.written.tv_nsec};
+    return {};
   };
   std::vector<finished> all;
   auto const runs = names_of_runs(outer);
   if (runs.size() <= keep) return;  // without a look into each
-  for (auto const& name : runs) {
-    descriptor const run = open_run(outer, name);
-    if (!run) continue;
-    for (char const* const record : record_names) {
-      auto const seen = look_at(run, name, record);
-      if (seen.use != file_use::whole || seen.head.step != 0) continue;
-      all.push_back({seen.written.tv_sec, seen.written.tv_nsec, name});
-      break;
-    }
-  }
+  for (auto const& name : runs)
+    if (descriptor const run = open_run(outer, name))
+      if (auto const written = finished_at(run, name); written != moment{}) all.push_back({written, name});
   if (all.size() <= keep) return;
   std::sort(all.begin(), all.end());
   all.resize(all.size() - keep);
   for (auto const& one : all) {
     descriptor const run = open_run(outer, one.name);
-    descriptor const lock = open_in(run, "lock", O_RDWR);
-    if (lock && takes_lock(lock, LOCK_EX)) remove_run(outer, one.name, run);
+    run_lock lock;
+    if (!run || lock.take(outer, one.name, run, new_owner(), true) != run_lock::answer::taken) continue;
+    if (finished_at(run, one.name) == one.written) remove_run(outer, one.name, run);  // nobody had it meanwhile
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <fcntl.h>
 #include <optional>
 #include <string>
@@ -37,12 +38,15 @@ namespace cairn::detail {
 [[nodiscard]] inline descriptor open_run(descriptor const& outer, std::string const& name) {
   return open_folder_as_it_is(outer.get(), name.c_str(), O_NOFOLLOW);
 }
-/// \param how  LOCK_EX, or LOCK_SH for a look   \returns whether no other process has it
-[[nodiscard]] inline bool takes_lock(descriptor const& lock, int how) noexcept {
+/// Whether a process works on a run, as a look at its lock says.
+[[nodiscard]] inline bool is_held(descriptor const& run, descriptor const& lock) noexcept {
   int taken = -1;
-  do taken = ::flock(lock.get(), how | LOCK_NB);
+  do taken = ::flock(lock.get(), LOCK_SH | LOCK_NB);
   while (taken != 0 && errno == EINTR);
-  return taken == 0;
+  if (taken != 0) return true;
+  (void)::flock(lock.get(), LOCK_UN);
+  auto const text = text_of(lock);
+  return text && is_elsewhere(*text, run) && std::time(nullptr) - written_at(lock) < beat_limit;
 }
 
 /// What a file with one of our names is good for.

@@ -4,16 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <fcntl.h>
 #include <optional>
 #include <string>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -21,21 +18,11 @@
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/names.hpp>
+#include <cairn/adapt/disk/detail/run_lock.hpp>
 #include <cairn/adapt/disk/detail/state_file.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::detail {
-
-/// This process: host, start of the machine, process, and the moment.
-[[nodiscard]] inline std::uint64_t new_owner() noexcept {
-  std::array<char, 512> text{};
-  (void)::gethostname(text.data(), 256);
-  descriptor const boot{::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)};
-  if (boot) (void)read_at(boot.get(), text.data() + 256, 36, 0);
-  std::int64_t const more[] = {::getpid(), std::chrono::steady_clock::now().time_since_epoch().count()};
-  std::memcpy(text.data() + 300, more, sizeof more);
-  return XXH64(text.data(), text.size(), 0) | 1;
-}
 
 /// A hash of the program that runs; 0 where it cannot be read. Libraries that it loads are not in it.
 [[nodiscard]] inline std::uint64_t build_id() {
@@ -71,25 +58,14 @@ class run_folder {
   /// \throws file_error   \throws directory_busy   if another process has it
   run_folder(descriptor const& outer, std::string const& path, run_id const& run, std::int64_t steps)
       : path_{path + '/' + name_of(run)}, run_{run}, steps_{std::uint64_t(steps)}, owner_{new_owner()} {
-    folder_ = open_folder(outer.get(), name_of(run));
-    lock_ = open_in(folder_, "lock", O_RDWR | O_CREAT);
-    if (int const number = errno; !lock_) refuse_file("the lock of a run cannot be opened", number, path_ + "/lock");
-    int locked = -1, looks = 0;
-    for (;;) {
-      locked = ::flock(lock_.get(), LOCK_EX | LOCK_NB);
-      if (locked == 0 || (errno != EINTR && (errno != EWOULDBLOCK || ++looks > 20))) break;
-      timespec const moment{0, 1'000'000};  // as long as `stored_runs` has it at most, to see whether it is free
-      if (errno == EWOULDBLOCK) (void)::nanosleep(&moment, nullptr);
+    for (int tries = 0;; ++tries) {  // another process may remove the folder before it has a lock
+      folder_ = open_folder(outer.get(), name_of(run));
+      auto const seen = lock_.take(outer, name_of(run), folder_, owner_);
+      if (seen == run_lock::answer::taken) break;
+      if (seen == run_lock::answer::busy) lock_.refuse(path_);
+      if (seen == run_lock::answer::failed || tries == 1'000)
+        refuse_file("the lock of a run cannot be taken", errno, path_ + "/lock");
     }
-    if (int const number = errno; locked != 0) {
-      if (number == EWOULDBLOCK) busy();
-      refuse_file("the lock of a run cannot be taken", number, path_ + "/lock");
-    }
-    char text[320] = {};
-    (void)::gethostname(text, 256);
-    std::size_t const name = std::strlen(text);
-    int const more = std::snprintf(text + name, sizeof text - name, " %ld\n", long(::getpid()));
-    if (::ftruncate(lock_.get(), 0) == 0) (void)write_at(lock_.get(), text, name + std::size_t(more), 0);
     for (int k = 0; k < 2; ++k) {
       begun_[k] = head_of(open_record(k), file_kind::record, std::uint32_t(k), run_, steps_, &unread_[k]);
       if (begun_[k].sound() && begun_[k].sequence > sequence_) sequence_ = begun_[k].sequence, last_ = k;
@@ -98,7 +74,9 @@ class run_folder {
   run_folder(run_folder const&) = delete;
 
   [[nodiscard]] std::string const& path() const noexcept { return path_; }
-  [[nodiscard]] descriptor open(char const* name, int how) const noexcept { return open_in(folder_, name, how); }
+  [[nodiscard]] descriptor open(char const* name, int how) const noexcept {
+    return open_in(folder_, name, how, how == O_RDONLY ? second_name::stays : second_name::copy);
+  }
   [[nodiscard]] int keep_names() const noexcept { return names_are_kept(folder_); }
   /// The head at a place of a file, not sound if it is not one of this run.
   [[nodiscard]] file_head head_in(descriptor const& file, file_kind kind, std::uint32_t slot,
@@ -134,15 +112,17 @@ class run_folder {
       if (!wanted(slot)) continue;
       struct stat now {};
       bool const there = ::fstatat(folder_.get(), slot_name(slot).data(), &now, AT_SYMLINK_NOFOLLOW) == 0;
-      std::uint64_t const has = there ? std::uint64_t(now.st_blocks) * 512 : 0;
+      bool const own = there && now.st_nlink <= 1;  // the other name keeps its blocks
+      std::uint64_t const has = own ? std::uint64_t(now.st_blocks) * 512 : 0;
       if (has < each) need += each - has;
     }
     std::uint64_t const free = check_room(need);
     for (slot_index slot = 0; slot < slots; ++slot) {
       if (!wanted(slot)) continue;
       descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR | O_CREAT);
-      int number = file ? EINTR : errno;
-      while (number == EINTR) number = ::posix_fallocate(file.get(), 0, off_t(each));
+      struct stat now {};
+      if (file && ::fstat(file.get(), &now) == 0 && now.st_nlink > 1) continue;  // it may hold a state
+      int const number = file ? take_room(file.get(), off_t(each)) : errno;
       if (number != ENOSPC && number != EDQUOT && number != EFBIG) {
         if (file) continue;  // where room cannot be reserved, a save may fail
         refuse_file("a file for a checkpoint cannot be made", number, path_ + '/' + slot_name(slot).data());
@@ -177,8 +157,9 @@ class run_folder {
   template <class Write>
   [[nodiscard]] int write_slot(slot_index slot, std::int64_t step, std::uint64_t state_hash, std::uint16_t flags,
                                Write const& write, std::uint64_t& bytes, std::uint64_t before = 0) {
-    descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR | O_CREAT);
+    descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR | O_CREAT, second_name::new_file);
     if (!file) return errno;
+    lock_.beat(folder_);
     file_head head = fresh_head(file_kind::checkpoint, std::uint32_t(slot), step);
     head.state_hash = state_hash;
     head.flags = flags;
@@ -191,7 +172,7 @@ class run_folder {
   }
   /// What a slot holds is proven.
   void prove_slot(slot_index slot) noexcept {
-    descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR);
+    descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR, second_name::copy);
     file_head head = head_in(file, file_kind::checkpoint, std::uint32_t(slot), 0);
     if (!head.sound()) return;
     head.flags &= std::uint16_t(~unproven);
@@ -255,13 +236,14 @@ class run_folder {
   [[nodiscard]] bool has_record() const noexcept { return record_head(0).sound() || record_head(1).sound(); }
   /// Writes a record beside the last one.
   /// \param waits  whether it waits for the disk: without, a cut of power may leave the record before
-  /// \throws directory_busy   if another process has written one meanwhile
+  /// \throws directory_busy   if another process has taken the lock over, or has written one meanwhile
   /// \throws file_error   if it cannot be written; the last one stays
   template <class Write>
   void commit(std::int64_t step, std::uint64_t state_hash, bool waits, Write const& write) {
     std::uint64_t const next = sequence_ + 1;
     int const k = last_ == 1 ? 0 : 1;  // not the one that can be read
-    if (others_record()) busy();
+    lock_.beat(folder_);
+    if (lock_.taken_over(folder_) || others_record()) lock_.refuse(path_);
     if (!try_commit(k, next, step, state_hash, waits, write)) {
       (void)::unlinkat(folder_.get(), record_names[k], 0);  // a failed fdatasync is never repeated on the same file
       if (!try_commit(k, next, step, state_hash, waits, write))
@@ -289,7 +271,7 @@ class run_folder {
   /// Removes all that an earlier process has left.
   void begin_anew() {
     remove_slots();
-    for (auto const* const name : {record_names[0], record_names[1], choices_name})
+    for (auto const* const name : {record_names[0], record_names[1], choices_name, passing_name})
       (void)::unlinkat(folder_.get(), name, 0);
   }
   /// Removes the folder of a run that was none.
@@ -330,7 +312,7 @@ class run_folder {
   template <class Write>
   [[nodiscard]] bool try_commit(int k, std::uint64_t next, std::int64_t step, std::uint64_t state_hash, bool waits,
                                 Write const& write) {
-    descriptor const file = open_in(folder_, record_names[k], O_RDWR | O_CREAT);
+    descriptor const file = open_in(folder_, record_names[k], O_RDWR | O_CREAT, second_name::new_file);
     if (!file) return failed_ = errno, false;
     struct stat before {};
     bool const anew = ::fstat(file.get(), &before) != 0 || before.st_size == 0;
@@ -348,7 +330,7 @@ class run_folder {
   [[nodiscard]] descriptor open_record(int k) const {
     descriptor file = open_in(folder_, record_names[k], O_RDONLY);
     int const number = errno;
-    bool const none = number == ENOENT || number == ELOOP || number == EMLINK || number == EPERM || number == ENXIO;
+    bool const none = number == ENOENT || number == ELOOP || number == EPERM || number == ENXIO;
     if (!file && !none) refuse_file("a record of a run cannot be opened", number, path_ + '/' + record_names[k]);
     return file;
   }
@@ -361,9 +343,6 @@ class run_folder {
     }
     return false;
   }
-  [[noreturn]] void busy() const {
-    throw directory_busy{"cairn::disk", "another process works on this run", {}, path_.c_str()};
-  }
   [[noreturn]] void full(std::uint64_t need, std::uint64_t free) const {
     throw storage_full{"cairn::disk", "the disk has no room for the checkpoints of the plan",
                        {{"need", need}, {"free", free}}, path_.c_str()};
@@ -372,7 +351,8 @@ class run_folder {
   std::string path_;
   run_id run_;
   std::uint64_t steps_, owner_, sequence_ = 0;
-  descriptor folder_, lock_;
+  descriptor folder_;
+  run_lock lock_;
   file_head begun_[2];
   bool unread_[2] = {};  // whether the above is not known
   bool packs_ = false;
