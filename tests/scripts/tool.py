@@ -829,10 +829,12 @@ def check_runs():
         for name, new in ((forward, four | {"left": None, "record_bytes": 0, "unwritten_bytes": 8136, "others": 1}),
                           (back, four | {"left": 21, "record_bytes": 2 * 8144, "unknown": ["s0003"]}),
                           (finished, {"damaged": ["record1"]})):
-            more = {key: seen[name][key] for key in ("written", "owner")}
+            more = {key: seen[name][key] for key in ("written", "owner", "known_by", "nearest", "differs")}
             expect(seen[name] == stands | new | more and 0 <= time.time() - more["written"] < 300, seen[name], new)
         expect(seen[held]["held"] and seen[held]["owner"].endswith(f" {live.pid}"), seen[held])
         table = output("inspect", "run.d", "--check")
+        expect("x0" in seen[forward]["differs"] and seen[forward]["nearest"] in seen, seen[forward])
+        expect("  key" not in table and "  x0         " in output("inspect", "run.d", "--parts"), "parts")
         for line in (rf"{finished}  finished +30 +0 +0 B +7.95 KiB  20\d\d-.*\n  damaged: record1",
                      rf"{forward}  not on its way back .*\n  room for .* not written yet: 7.95 KiB\n  1 file of others",
                      rf"{back}  steps \[0, 21\) are left .*\n  of another version, .* not to be read: s0003",

@@ -76,10 +76,10 @@ int openat(int folder, char const* name, int how, ...) {
   if (file >= 0 && file < 1024) first_letter[file] = name[0];
   return file;
 }
-int posix_fallocate(int file, off_t at, off_t size) {
+int fallocate(int file, int how, off_t at, off_t size) {
   using namespace failing_system;
-  if (hits(call::reserve, letter_of(file)) && now.error != 0) return now.error;
-  return ::syscall(SYS_fallocate, file, 0, at, size) == 0 ? 0 : errno;
+  if (hits(call::reserve, letter_of(file)) && now.error != 0) return errno = now.error, -1;
+  return int(::syscall(SYS_fallocate, file, how, at, size));
 }
 int fdatasync(int file) {
   using namespace failing_system;

@@ -410,6 +410,7 @@ class commands {
                            [this] { std::cout << runs_of(inspected_); });
     inspecting.add_option("DIR", inspected_.folder, "the folder that the program keeps its runs in");
     inspecting.add_flag("--check", inspected_.check, "read every byte, so that damage within files is found, too");
+    inspecting.add_flag("--parts", inspected_.parts, "what each run is known by: its plan, x0, p, key, functions, build");
     inspecting.add_flag("--json", inspected_.json, "one JSON object instead of a table");
     auto& collecting = add("gc", "What of these runs no process needs any more, and its removal",
                            [this] { std::cout << removal_of(collected_); });

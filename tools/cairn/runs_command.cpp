@@ -8,7 +8,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <ctime>
+#include <cxxabi.h>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -83,6 +85,28 @@ class rows {
                       (is_run ? "this one is in" : "a program keeps its runs in")};
 }
 
+/// A type as it is written in C++.
+[[nodiscard]] std::string type_text(std::string const& type) {
+  int failed = 0;
+  char* const text = abi::__cxa_demangle(type.c_str(), nullptr, nullptr, &failed);
+  std::string const readable = failed == 0 && text != nullptr ? text : type;
+  std::free(text);
+  return readable;
+}
+/// What the run is known by: a line for each part.
+[[nodiscard]] std::string part_text(cairn::known_part const& part) {
+  std::string const text = part.name == "key" || part.name == "code" ? part.type : type_text(part.type);
+  return part.name + std::string(part.name.size() < 9 ? 9 - part.name.size() : 0, ' ') + "  " + part.hash.substr(0, 12) +
+         (text.empty() ? "" : "  " + text);
+}
+[[nodiscard]] std::string json_of(std::vector<cairn::known_part> const& parts) {
+  std::string text;
+  for (auto const& part : parts)
+    text += (text.empty() ? "{\"part\":" : ",{\"part\":") + json_string(part.name) + ",\"type\":" +
+            json_string(type_text(part.type)) + ",\"hash\":" + json_string(part.hash) + '}';
+  return '[' + text + ']';
+}
+
 [[nodiscard]] std::string where_it_stands(cairn::stored_run const& run) {
   if (run.left == 0) return "finished";
   if (run.left > 0) return "steps [0, " + grouped(cairn::wide(run.left)) + ") are left";
@@ -98,7 +122,8 @@ class rows {
          ",\"unwritten_bytes\":" + json_number(cairn::wide(run.unwritten_bytes)) +
          ",\"written\":" + number(run.written) + ",\"held\":" + truth(run.held) + ",\"owner\":" +
          json_string(run.owner) + ",\"damaged\":" + json_list(run.damaged) + ",\"unknown\":" + json_list(run.unknown) +
-         ",\"others\":" + number(run.others) + '}';
+         ",\"others\":" + number(run.others) + ",\"known_by\":" + json_of(run.known_by) + ",\"nearest\":" +
+         json_string(run.nearest) + ",\"differs\":" + json_list(run.differs) + '}';
 }
 
 constexpr char const* words_of(cairn::removal_reason why) noexcept {
@@ -138,6 +163,9 @@ std::string runs_of(asked_runs const& asked) {
     if (!run.unknown.empty())
       table.note("of another version, kind of machine or user, or not to be read: " + list_of(run.unknown));
     if (run.others > 0) table.note(counted(cairn::wide(run.others), "file") + " of others");
+    if (!run.nearest.empty()) table.note("differs from " + run.nearest + " in " + list_of(run.differs));
+    if (asked.parts)
+      for (auto const& part : run.known_by) table.note(part_text(part));
   }
   return table.text() + counted(found.size(), "run") + ", " + size(all) + '\n';
 }

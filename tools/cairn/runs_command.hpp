@@ -8,7 +8,7 @@ namespace tool {
 /// A folder of runs, as written by the user, and what is asked of it.
 struct asked_runs {
   std::string folder, keep, older_than;
-  bool check = false, json = false, yes = false;
+  bool check = false, json = false, yes = false, parts = false;
 };
 
 /// The runs of a folder.   \throws wrong_request, cairn::error

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -23,6 +24,10 @@ struct closes_file {
 };
 inline constexpr unsigned gzip_block = 65'536;
 
+[[noreturn]] inline void refuse_packing(char const* who, char const* problem, int number, std::string const& file) {
+  std::string const said = number != 0 ? std::string{": "} + std::strerror(number) : "";  // 0: of the content
+  throw file_error{who, (problem + said).c_str(), {{"error", number}}, file.c_str()};
+}
 /// Converts file `from` to file `into`, and removes `from`. read(memory, size) returns the number of bytes, 0 at the
 /// end and a negative number for an error; write(memory, size) and close() return whether they succeeded. After a
 /// failure, `from` is left, and `into` is removed.
@@ -41,8 +46,8 @@ void copy_packed(char const* who, std::string const& from, std::string const& in
   }
   std::error_code none;
   std::filesystem::remove(into, none);
-  if (got < 0) throw file_error{who, "a file is damaged, or cannot be read", {{"error", number}}, from.c_str()};
-  throw file_error{who, "a file cannot be written to its end", {{"error", number}}, into.c_str()};
+  if (got < 0) refuse_packing(who, "a file is damaged, or cannot be read", number, from);
+  refuse_packing(who, "a file cannot be written to its end", number, into);
 }
 
 }  // namespace detail
@@ -54,10 +59,10 @@ void copy_packed(char const* who, std::string const& from, std::string const& in
   std::string const packed = file + ".gz";
   std::unique_ptr<std::FILE, detail::closes_file> const from{std::fopen(file.c_str(), "rb")};
   if (!from)
-    throw file_error{"cairn::gzip_trace", "a file cannot be opened for reading", {{"error", errno}}, file.c_str()};
+    detail::refuse_packing("cairn::gzip_trace", "a file cannot be opened for reading", errno, file);
   gzFile const into = gzopen(packed.c_str(), "wb6");
   if (into == nullptr)
-    throw file_error{"cairn::gzip_trace", "a file cannot be opened for writing", {{"error", errno}}, packed.c_str()};
+    detail::refuse_packing("cairn::gzip_trace", "a file cannot be opened for writing", errno, packed);
   detail::copy_packed(
       "cairn::gzip_trace", file, packed,
       [&](char* memory, unsigned size) {
@@ -77,11 +82,11 @@ void copy_packed(char const* who, std::string const& from, std::string const& in
   std::string const file = packed.substr(0, packed.size() - 3);
   gzFile const from = gzopen(packed.c_str(), "rb");
   if (from == nullptr)
-    throw file_error{"cairn::gunzip_trace", "a file cannot be opened for reading", {{"error", errno}}, packed.c_str()};
+    detail::refuse_packing("cairn::gunzip_trace", "a file cannot be opened for reading", errno, packed);
   std::unique_ptr<gzFile_s, detail::closes_file> const closing{from};
   std::FILE* const into = std::fopen(file.c_str(), "wb");
   if (into == nullptr)
-    throw file_error{"cairn::gunzip_trace", "a file cannot be opened for writing", {{"error", errno}}, file.c_str()};
+    detail::refuse_packing("cairn::gunzip_trace", "a file cannot be opened for writing", errno, file);
   detail::copy_packed(
       "cairn::gunzip_trace", packed, file,
       [&](char* memory, unsigned size) {

@@ -98,7 +98,11 @@ struct file_error : error { using error::error; };
 /// free, and the advice names the folder. Thrown before any step runs.
 struct storage_full : error { using error::error; };
 /// A run whose folder another process works on; the advice names the folder.
-struct directory_busy : error { using error::error; };
+struct directory_busy : error {
+  using error::error;
+  char host[64] = "";        ///< of that process; empty if it is not known
+  std::int64_t process = 0;  ///< its number there; 0 if it is not known
+};
 /// A number that does not fit the requested type.
 struct overflow_error : error { using error::error; };
 /// A schedule that no executor can obey; found by `verify` or during a sweep.

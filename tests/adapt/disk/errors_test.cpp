@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -106,6 +107,10 @@ TEST_CASE("a lock that another process has for a moment, to look at the run, is 
   temporary const place;
   CHECK(end_with({call::lock, 1, EWOULDBLOCK}, place.run()) == end::right);
   CHECK(end_with({call::lock, 1, EINTR}, place.run()) == end::right);
+  char text[100];  // of an owner who is there; what nobody owns is waited for longer
+  (void)std::snprintf(text, sizeof text, "host %ld\n%llx 1 1\n", long(::getpid()),
+                      static_cast<unsigned long long>(cairn::detail::this_machine()));
+  put(only_run_in(place.run()) + "/lock", text);
   CHECK(end_with({call::lock, 1, EWOULDBLOCK, true}, place.run()) == end::busy);
   CHECK(end_with({call::lock, 1, ENOLCK}, place.run()) == end::file);
 }
@@ -144,7 +149,8 @@ TEST_CASE("a record that cannot be written is tried once more, in a new file, an
         FAIL("a record was written");
       } catch (cairn::file_error const& seen) {
         CHECK(int(seen.value(0).magnitude) == error);
-        CHECK_THAT(seen.what(), Catch::Matchers::ContainsSubstring("/record0"));
+        CHECK_THAT(seen.what(), Catch::Matchers::ContainsSubstring("/record0") &&
+                                    Catch::Matchers::ContainsSubstring(cairn::detail::words_of_system(error).says));
       }
       auto const then = files_of(from.path);
       CHECK(then.at("record1") == from.all.at("record1"));  // the later one of before
@@ -178,15 +184,44 @@ TEST_CASE("a disk without room is an error before the loop runs, and keeps nothi
     }
 }
 
+TEST_CASE("an error of the system is said in words, with what to do about it before a path of any length", "[disk]") {
+  using cairn::detail::words_of_system;
+  for (int const error : {ENOENT, EACCES, EPERM, EROFS, ENOSPC, EDQUOT, ENOTDIR, ELOOP, EMFILE, EIO, ESTALE,
+                          ENAMETOOLONG, ENODEV})
+    try {
+      cairn::detail::refuse_file("a file cannot be opened", error, '/' + std::string(500, 'p'));
+    } catch (cairn::file_error const& seen) {
+      std::string const said = seen.what(), words = words_of_system(error).says, advice = words_of_system(error).advice;
+      CAPTURE(said);
+      CHECK_FALSE(advice.empty());
+      CHECK(said.starts_with("cairn::disk: a file cannot be opened: " + words + " (error = "));
+      CHECK(said.find("; " + advice + ": /") != said.npos);
+      CHECK(seen.value(0).magnitude == cairn::wide(error));
+    }
+  CHECK(std::string{words_of_system(EXDEV).says} == std::strerror(EXDEV));
+}
+
+TEST_CASE("a file system that cannot reserve room gets no byte for it", "[disk]") {
+  for (int const error : {EOPNOTSUPP, ENOSYS, EINVAL}) {
+    temporary const place;
+    failing const now{{call::reserve, 1, error, true}};
+    auto const all = stop_at<numbers>(place.run(), 2);  // when state 0 is written
+    CHECK(failing_system::counts[int(call::reserve)] == 3);
+    CHECK(failing_system::counts[int(call::write)] == 3);  // of the lock, and the two parts of that state
+    CHECK(std::count_if(all.begin(), all.end(), [](auto const& one) { return one.second.empty(); }) == 2);
+    CHECK(end_of(place.run()) == end::right);
+  }
+}
+
 namespace {
 /// A run of states of so many numbers.
-end end_of_large(std::string const& run, std::size_t size, long* made = nullptr) {
+end end_of_large(std::string const& run, std::size_t size, long* made = nullptr, std::string const& scratch = {}) {
   std::vector<double> const x0(size, 0.25);
   auto const want = right<numbers>(x0);
   calls = 0;
   end seen = end::other;
   try {
-    seen = same(go_on<numbers>(run, {.commit_every = 2}, x0).numbers, want) ? end::right : end::wrong;
+    seen = same(go_on<numbers>(run, {.commit_every = 2, .scratch = scratch}, x0).numbers, want) ? end::right : end::wrong;
   } catch (cairn::storage_full const&) {
     seen = end::full;
   } catch (cairn::file_error const&) {
@@ -219,8 +254,13 @@ TEST_CASE("a disk of 512 KiB takes what fits, and refuses at once what does not"
   put(other, std::string(400'000, 'x'));
   CHECK(end_of_large(place.run(), 10'000, &made) == end::full);
   CHECK(made == 1);
+  temporary const elsewhere;
+  CHECK(end_of_large(elsewhere.run(), 10'000, &made, place.path() + "/scratch.d") == end::full);
+  CHECK(made == 1);
   CHECK(::unlink(other.c_str()) == 0);
   CHECK(end_of_large(place.run(), 10'000) == end::right);
+  place.remove_runs();
+  CHECK(end_of_large(place.run(), 16'000, &made, elsewhere.path() + "/scratch.d") == end::right);  // room for records
 }
 
 TEST_CASE("a limit on the size of files is a full disk", "[disk]") {

@@ -28,8 +28,12 @@ struct disk_options {
   resume_rule resume = resume_rule::if_found;  ///< whether to go on
   double seconds_between_failures = 86'400;    ///< the mean; decides how often a record is committed
   std::int64_t commit_every = 0;  ///< commit after so many reversed actions instead; 0: by the time
-  std::int64_t keep = 1'000;      ///< records of finished runs that stay in the folder; the oldest are removed
+  std::int64_t keep = 1'000;  ///< finished runs that stay in the folder: the first of a program that is started again
+  double forget_after = 30 * 86'400.0;  ///< seconds: unfinished runs that nothing was written to for so long are removed
   compression compress = nullptr;  ///< of checkpoints; it may be another one when the run goes on
+  /// A folder for checkpoints on a disk of the machine's own, made if it is not there: records, choices and the final
+  /// state of a kept run stay with the run. It is no part of the run's name, and what is lost there is made again.
+  std::string scratch = {};
 };
 
 /// What a run used of an earlier process.
@@ -61,6 +65,9 @@ inline void check_disk_options(disk_options const& asked) {
   if (asked.commit_every < 0)
     throw invalid_call{"cairn::disk", "the number of actions between two commits is negative",
                        {{"actions", asked.commit_every}}, "give 1 or more, or 0 to let the time decide"};
+  if (!(asked.forget_after > 0))
+    throw invalid_call{"cairn::disk", "the time after which an unfinished run is removed is not positive", {},
+                       "give seconds, 2592000 for 30 days"};
   if (asked.keep < 1)
     throw invalid_call{"cairn::disk", "the number of finished runs to be kept is below 1", {{"runs", asked.keep}},
                        "give 1 or more"};

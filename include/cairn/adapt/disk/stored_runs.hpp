@@ -2,13 +2,13 @@
 #pragma once
 /// \file stored_runs.hpp  What the folder of a `disk` holds, and the removal of what no process needs any more.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <fcntl.h>
 #include <optional>
 #include <string>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -19,6 +19,12 @@
 
 namespace cairn {
 
+/// A part of what a run is known by.
+struct known_part {
+  std::string name;  ///< verb, n, plan, x0, p, key, code, step, adjoint, seed, objective, condition, state 1
+  std::string type;  ///< as the compiler writes it; of key and code the text that was given
+  std::string hash;  ///< of its value, in hexadecimal digits: the same in two runs if the part is
+};
 /// What the folder of one run holds.
 struct stored_run {
   std::string id;                ///< the name of its folder
@@ -34,6 +40,9 @@ struct stored_run {
   std::vector<std::string> damaged = {};  ///< files that nobody can use
   std::vector<std::string> unknown = {};  ///< files of another version, kind of machine or user, or not to be read
   std::int64_t others = 0;                ///< files with names that are not cairn's
+  std::vector<known_part> known_by = {};  ///< empty if the file that says so is not there
+  std::string nearest = {};               ///< the run of the folder that differs from it in the fewest parts
+  std::vector<std::string> differs = {};  ///< the names of these parts
 };
 
 /// What of a folder is to be removed: whole runs, if one of these is given; each that is given must hold.
@@ -54,7 +63,7 @@ enum class removal_reason : std::uint8_t {
 struct removed_run {
   std::string id;                                     ///< the name of its folder
   removal_reason why = removal_reason::left_over;     ///< and how much of it
-  std::int64_t files = 0;                             ///< how many, its lock not counted
+  std::int64_t files = 0;                             ///< how many, without its lock and its name
   std::uint64_t bytes = 0;                            ///< of these
 };
 
@@ -62,14 +71,15 @@ namespace detail {
 
 /// The folder that was given to a `disk`.   \throws file_error
 [[nodiscard]] inline descriptor open_runs(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();  // with it a link would be followed
-  descriptor outer = open_folder_as_it_is(AT_FDCWD, path.c_str(), O_NOFOLLOW);
+  while (path.size() > 1 && path.back() == '/') path.pop_back();  // it may be a link
+  descriptor outer = open_folder_as_it_is(AT_FDCWD, path.c_str(), 0);
   struct stat now {};
   if (int const number = errno; !outer)
-    refuse_file(number == ENOENT  ? "there is no such folder of runs"
-                : number == ENOTDIR || number == ELOOP ? "this is not a folder of runs; links are not followed"
-                                                       : "a folder of runs cannot be opened",
-                number, path);
+    refuse_file(number == ENOENT    ? is_link(AT_FDCWD, path) ? "the folder of runs is a link that leads nowhere"
+                                                              : "there is no such folder of runs"
+                : number == ENOTDIR ? "this is not a folder of runs"
+                                    : "a folder of runs cannot be opened",
+                number, path, number == ENOENT ? "give the folder that a disk was given" : "");
   if (::fstat(outer.get(), &now) != 0) refuse_file("a folder of runs cannot be read", errno, path);
   if (now.st_uid != ::geteuid()) refuse_file("a folder of runs belongs to another user", EPERM, path);
   return outer;
@@ -79,8 +89,10 @@ namespace detail {
 struct run_view {
   stored_run seen;
   std::vector<seen_file> files;
+  std::optional<run_name> name = {};
+  bool chosen = false;  ///< whether it has choices of steps, which are of use without states, too
   bool finished() const noexcept { return seen.left == 0; }
-  bool usable() const noexcept { return seen.left >= 0 || seen.checkpoints > 0 || !seen.unknown.empty(); }
+  bool usable() const noexcept { return seen.left >= 0 || seen.checkpoints > 0 || chosen || !seen.unknown.empty(); }
   /// Whether a file is of no use to whoever goes on with the run.
   bool spare(seen_file const& file) const noexcept {
     bool const checkpoint = file.use == file_use::whole && file.head.kind == file_kind::checkpoint;
@@ -102,6 +114,7 @@ struct run_view {
       of.steps = file.head.steps < std::uint64_t(INT64_MAX) ? step_index(file.head.steps) : -1;
       if (file.head.kind == file_kind::checkpoint) ++of.checkpoints, of.checkpoint_bytes += file.bytes;
       else if (file.head.kind != file_kind::name) of.record_bytes += file.bytes;
+      view.chosen = view.chosen || file.head.kind == file_kind::choices;
       if (file.head.kind == file_kind::record && file.head.sequence > last)
         last = file.head.sequence, of.left = step_index(file.head.step);
     }
@@ -116,30 +129,49 @@ struct run_view {
   bool held = false;
   std::string owner;
   if (descriptor const lock = open_in(run, "lock", O_RDONLY)) {
-    held = !takes_lock(lock, LOCK_SH);
-    if (!held) (void)::flock(lock.get(), LOCK_UN);
-    char text[320];
-    ssize_t const got = ::pread(lock.get(), text, sizeof text, 0);
-    for (ssize_t k = 0; k < got && text[k] >= ' ' && text[k] < 0x7f; ++k) owner += text[k];
+    held = is_held(run, lock);
+    if (auto const text = text_of(lock)) owner = text->first_line();
   }
   auto view = view_of(run, id, contents && !held ? bytes_read::all : bytes_read::none);  // else it is being written
   view.seen.held = held;
   view.seen.owner = std::move(owner);
+  io_memory memory;
+  run_name name;
+  std::array<std::string, run_parts> types;
+  if (!read_name(run, id, memory, name, &types)) return view;
+  for (std::size_t k = 0; k < run_parts; ++k)
+    if (auto const& part = name[run_part(k)]; part.given)
+      view.seen.known_by.push_back({part_names[k], std::move(types[k]), name_of(part.value)});
+  view.name.emplace(std::move(name));
   return view;
+}
+/// Says of each run which other one is the nearest.
+inline void tell_nearest(std::vector<run_view>& all) {
+  for (auto& one : all) {
+    if (!one.name) continue;
+    nearest_run nearest;
+    for (auto const& other : all)
+      if (&other != &one && other.name) nearest.consider(other.seen.id, *one.name, *other.name);
+    one.seen.nearest = nearest.id;
+    for (run_part const part : nearest.differs) one.seen.differs.push_back(part_names[std::size_t(part)]);
+  }
 }
 
 }  // namespace detail
 
-/// The runs in the folder of a `disk`, in the order of their names. Nothing is changed, and no link is followed.
-/// \param path  of the folder that the `disk` was given
+/// The runs in the folder of a `disk`, in the order of their names. Nothing is changed, and no link in it is followed.
+/// \param path  of the folder that the `disk` was given, which may be a link
 /// \param contents  reads all bytes of the runs that no process works on, so that damage within a file is found, too;
 /// otherwise only the first 128 bytes of each
 /// \throws file_error   if it is not a folder, or another user's
 [[nodiscard]] inline std::vector<stored_run> stored_runs(std::string const& path, bool contents = false) {
   auto const outer = detail::open_runs(path);
-  std::vector<stored_run> all;
+  std::vector<detail::run_view> seen;
   for (auto const& id : detail::names_of_runs(outer))
-    if (auto view = detail::view_from_outside(outer, id, contents)) all.push_back(std::move(view->seen));
+    if (auto view = detail::view_from_outside(outer, id, contents)) seen.push_back(*std::move(view));
+  detail::tell_nearest(seen);
+  std::vector<stored_run> all;
+  for (auto& one : seen) all.push_back(std::move(one.seen));
   return all;
 }
 
@@ -153,7 +185,12 @@ struct run_view {
 inline std::vector<removed_run> remove_runs(std::string const& path, removal_rule const& rule) {
   using namespace detail;
   auto const outer = open_runs(path);
-  std::vector<std::pair<std::string, bool>> all;  // and whether all of it goes
+  struct chosen {
+    std::string id;
+    bool whole;            // all of it goes
+    std::int64_t written;  // unless somebody has it meanwhile
+  };
+  std::vector<chosen> all;
   auto const now = std::int64_t(std::time(nullptr));
   {
     std::vector<stored_run> seen;
@@ -164,16 +201,17 @@ inline std::vector<removed_run> remove_runs(std::string const& path, removal_rul
     for (auto const& run : seen) {
       bool const kept = rule.keep && (run.left != 0 || finished++ < *rule.keep);
       bool const young = rule.older_than && now - run.written < *rule.older_than;
-      all.emplace_back(run.id, (rule.keep || rule.older_than) && !kept && !young);
+      all.push_back({run.id, (rule.keep || rule.older_than) && !kept && !young, run.written});
     }
-    std::sort(all.begin(), all.end());
+    std::sort(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.id < b.id; });
   }
   std::vector<removed_run> removed;
-  for (auto const& [id, whole] : all) {
+  for (auto const& [id, asked, written] : all) {
     descriptor const run = open_run(outer, id);
-    descriptor const lock = open_in(run, "lock", rule.really ? O_RDWR | O_CREAT : O_RDONLY);
-    if (rule.really && (!lock || !takes_lock(lock, LOCK_EX))) continue;
+    run_lock lock;
+    if (!run || (rule.really && lock.take(outer, id, run, new_owner(), true) != run_lock::answer::taken)) continue;
     auto view = view_of(run, id, bytes_read::none);
+    bool const whole = asked && view.seen.written == written;
     if (view.finished() && view.seen.checkpoints > 0 && !whole)  // without its record they are all that it has
       view = view_of(run, id, bytes_read::records);
     removed_run gone{id};
@@ -184,7 +222,7 @@ inline std::vector<removed_run> remove_runs(std::string const& path, removal_rul
                                    : removal_reason::unfinished;
     bool const all_of_it = gone.why != removal_reason::left_over;
     for (auto const& file : view.files) {
-      if (!all_of_it && !view.spare(file)) continue;
+      if (file.name == name_of_name || (!all_of_it && !view.spare(file))) continue;  // the name goes with the folder
       if (rule.really && !all_of_it && ::unlinkat(run.get(), file.name.c_str(), 0) != 0) continue;
       ++gone.files;
       gone.bytes += file.bytes;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <cairn/core/error.hpp>
@@ -56,7 +57,10 @@ template <class Keep>
   }
   end.whole = end.whole && end.ended && end.closed && !comma;
   if (stream.bad())
-    throw file_error{"cairn::repair_trace", "a trace cannot be read to its end", {{"error", errno}}, file.c_str()};
+    throw file_error{"cairn::repair_trace",
+                     (std::string{"a trace cannot be read to its end: "} + std::strerror(errno)).c_str(),
+                     {{"error", errno}},
+                     file.c_str()};
   return end;
 }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -75,8 +76,10 @@ template <class See>
 [[nodiscard]] inline std::ifstream open_trace(char const* who, std::string const& file) {
   std::ifstream stream{file, std::ios::binary};
   if (!stream)
-    throw file_error{
-        who, "a trace cannot be opened for reading", {{"error", errno}}, ("see whether it is there: " + file).c_str()};
+    throw file_error{who,
+                     (std::string{"a trace cannot be opened for reading: "} + std::strerror(errno)).c_str(),
+                     {{"error", errno}},
+                     ("see whether it is there: " + file).c_str()};
   char first[2] = {};
   stream.read(first, 2);
   if (stream.gcount() == 2 && first[0] == '\x1f' && first[1] == '\x8b')

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,7 +39,7 @@ CAIRN_DECL progress::progress(progress_options options) : options_{std::move(opt
     log_.reset(std::fopen(options_.log.c_str(), "a"));
     if (log_ == nullptr)
       throw file_error{"cairn::progress",
-                       "the file for progress lines cannot be opened",
+                       (std::string{"the file for progress lines cannot be opened: "} + std::strerror(errno)).c_str(),
                        {{"error", errno}},
                        ("give a name in a folder that is there instead of " + options_.log).c_str()};
     options_.file = log_.get();

@@ -2,6 +2,7 @@
 #pragma once
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -28,7 +29,7 @@ CAIRN_DECL trace_repair repair_trace(std::string const& file) {
     std::error_code none;
     std::filesystem::remove(made, none);
     throw file_error{"cairn::repair_trace",
-                     "a repaired trace cannot be written",
+                     (std::string{"a repaired trace cannot be written: "} + std::strerror(number)).c_str(),
                      {{"error", number}},
                      ("make room beside the trace, which is as it was: " + file).c_str()};
   };

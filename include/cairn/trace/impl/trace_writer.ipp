@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -47,7 +48,7 @@ CAIRN_DECL trace_writer::trace_writer(std::string file, trace_options const& opt
   stream_ = std::fopen(file_.c_str(), "wb");
   if (stream_ == nullptr)
     throw file_error{"cairn::trace_writer",
-                     "a trace cannot be opened for writing",
+                     (std::string{"a trace cannot be opened for writing: "} + std::strerror(errno)).c_str(),
                      {{"error", errno}},
                      ("see whether its folder is there and may be written: " + file_).c_str()};
   std::setvbuf(stream_, nullptr, _IONBF, 0);  // the block is the buffer
@@ -101,7 +102,7 @@ CAIRN_DECL void trace_writer::finalize() {
   block_ = {};
   if (failure_ != 0)
     throw file_error{"cairn::trace_writer",
-                     "a trace could not be written to its end",
+                     (std::string{"a trace could not be written to its end: "} + std::strerror(failure_)).c_str(),
                      {{"error", failure_}},
                      ("make room on the disk; `repair_trace` keeps what was written: " + file_).c_str()};
 }

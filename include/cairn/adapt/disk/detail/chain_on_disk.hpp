@@ -99,7 +99,7 @@ template <class Plan, class Actions>
 /// \param parts  what the caller gave   \param runs  becomes how many stages have run
 /// \pre the stages can obey the plan
 template <class Memory, class Parts, class Stages, class X0, class Plan, class Seed, class Observer, class Replay>
-typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_options const& asked, disk_report& report,
+typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const& asked, disk_report& report,
                                             Parts const& parts, Stages& stages, X0 const& x0, Plan const& plan,
                                             Seed&& seed, Observer& observer, sweep_failure& failure, Replay& replay,
                                             wide& runs) {
@@ -125,7 +125,8 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
   std::uint64_t const held_bytes = name.sum().bytes();
   auto const unchanged = [&] { return held_now<looked_at>(name.sum(), functions) == before; };
 
-  descriptor const outer = open_folder(AT_FDCWD, path);  // before stage 0 runs
+  outer_folders const outer = open_runs(one_process{}, path, asked.scratch);  // before stage 0 runs
+  remove_forgotten(outer, path, asked.forget_after);
   name_chain<Memory, last>(name, parts, stages, x0, actions);
   run_folder folder{outer, path, name.id(), count};
   folder.keep_name(name);
@@ -180,7 +181,10 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
         report.used = disk_use::record;
         report.resumed_at = open;
         report.finished = open == 0;
-        if (open == 0) return memory.take_adjoint();
+        if (open == 0) {
+          runs_of_process::here().taken(folder.id());
+          return memory.take_adjoint();
+        }
         std::size_t place = 0;
         while (list[place].kind != action_kind::reverse || list[place].from != open) ++place;
         while (list[place + 1].kind == action_kind::drop) ++place;  // what is dropped now is not made again
@@ -215,7 +219,7 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
                                        observer, failure, status);
   journal.tell(report);
   folder.remove_slots();
-  if (known.record) remove_finished(outer, std::size_t(asked.keep));
+  if (known.record && !remove_finished(outer, std::size_t(asked.keep), folder.id())) folder.remove();
   return memory.take_adjoint();
 }
 

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file descriptor.hpp  Files and folders by their descriptors: nothing is followed, nothing is left open.
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <fcntl.h>
 #include <string>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 #include <utility>
+#include <cairn/adapt/disk/detail/system_words.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::detail {
@@ -42,8 +45,13 @@ class descriptor {
   int number_ = -1;
 };
 
-[[noreturn]] inline void refuse_file(char const* problem, int number, std::string const& path) {
-  throw file_error{"cairn::disk", problem, {{"error", number}}, path.c_str()};
+/// \param advice  what would work; empty: what does for this error of the system
+[[noreturn]] inline void refuse_file(char const* problem, int number, std::string const& path,
+                                     std::string advice = {}) {
+  if (advice.empty()) advice = words_of_system(number).advice;
+  if (!advice.empty()) advice += ": ";  // the path may be long, and is what is cut then
+  throw file_error{
+      "cairn::disk", said_by_system(problem, number).c_str(), {{"error", number}}, (advice + path).c_str()};
 }
 
 /// Calls one(bytes, size, at), a read or a write, until all bytes are done; what is interrupted or partial goes on.
@@ -82,21 +90,68 @@ template <class Byte, class Call>
   return done == 0 ? 0 : errno;
 }
 
+/// Takes room for the first bytes of a file, where the system can do that without writing them: elsewhere a C library may
+/// write into each block. Returns 0, or the system's error.
+template <class Size>
+[[nodiscard]] int take_room(int file, Size bytes) noexcept {
+  int error = 0;
+  if constexpr (requires { fallocate(file, 0, bytes, bytes); }) {
+    do error = fallocate(file, 0, Size{}, bytes) == 0 ? 0 : errno;
+    while (error == EINTR);
+  }
+  return error == EOPNOTSUPP || error == ENOSYS || error == EINVAL ? 0 : error;
+}
+
+/// What is done with a file that is to be written and has a second name, as after `cp -al`.
+enum class second_name : std::uint8_t {
+  stays,     ///< nothing is written to it here
+  new_file,  ///< this name gets an empty file of its own
+  copy       ///< this name gets a file of its own with the same content
+};
+inline constexpr char const* passing_name = "new";  // of a file before it gets its own
+/// Puts a file of this folder's own in the place of one that has a second name, which stays as it is. Nobody else takes
+/// the new one's lock before this process. Empty if the system fails, whose error is in `errno`.
+[[nodiscard]] inline descriptor file_of_its_own(descriptor const& folder, char const* name, descriptor const& from,
+                                                bool copies) noexcept {
+  (void)::unlinkat(folder.get(), passing_name, 0);  // a killed process may have left one
+  int const flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  descriptor made{::openat(folder.get(), passing_name, flags, 0600)};
+  if (!made) return {};
+  (void)::fchmod(made.get(), 0600);
+  (void)::flock(made.get(), LOCK_EX | LOCK_NB);
+  struct stat now {};
+  int error = ::fstat(from.get(), &now) == 0 ? 0 : errno;
+  char part[16'384];
+  for (std::uint64_t at = 0; copies && error == 0 && at < std::uint64_t(now.st_size); at += sizeof part) {
+    auto const size = std::size_t((std::min)(std::uint64_t{sizeof part}, std::uint64_t(now.st_size) - at));
+    error = read_at(from.get(), part, size, at);
+    if (error == 0) error = write_at(made.get(), part, size, at);
+  }
+  if (copies && error == 0 && ::fdatasync(made.get()) != 0) error = errno;
+  if (error == 0 && ::renameat(folder.get(), passing_name, folder.get(), name) == 0) return made;
+  if (error == 0) error = errno;
+  (void)::unlinkat(folder.get(), passing_name, 0);
+  errno = error;
+  return {};
+}
 /// A plain file of the user's own in a folder, by its name there; one that may be made here is for its owner only,
-/// whatever the umask. No link is followed, and a file that has a second name or another owner is not opened: `errno`
-/// is ELOOP, EMLINK or EPERM then.
-[[nodiscard]] inline descriptor open_in(descriptor const& folder, char const* name, int how) noexcept {
+/// whatever the umask. No link is followed, and a file of another owner is not opened: `errno` is ELOOP or EPERM then.
+[[nodiscard]] inline descriptor open_in(descriptor const& folder, char const* name, int how,
+                                        second_name other = second_name::stays) noexcept {
   int number = -1;
   do number = ::openat(folder.get(), name, how | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
   while (number < 0 && errno == EINTR);
   descriptor file{number};
   struct stat now {};
   if (!file || ::fstat(number, &now) != 0) return {};
-  bool const plain = S_ISREG(now.st_mode), mine = now.st_uid == ::geteuid(), once = now.st_nlink <= 1;
-  if (!plain || !mine || !once) {
-    errno = !plain ? ELOOP : mine ? EMLINK : EPERM;
+  bool const plain = S_ISREG(now.st_mode), mine = now.st_uid == ::geteuid();
+  if (!plain || !mine) {
+    errno = plain ? EPERM : ELOOP;
     return {};
   }
+  if (now.st_nlink > 1)
+    return other == second_name::stays ? std::move(file)
+                                       : file_of_its_own(folder, name, file, other == second_name::copy);
   if ((how & O_CREAT) != 0 && (now.st_mode & 0777) != 0600) (void)::fchmod(number, 0600);
   return file;
 }
@@ -113,20 +168,36 @@ template <class Byte, class Call>
 [[nodiscard]] inline int names_are_kept(descriptor const& folder) noexcept {
   return ::fsync(folder.get()) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
 }
-/// A folder, made if it is not there; only its owner may enter one that is made here, whatever the umask. No link is
-/// followed.
-/// \param in  the folder that it is in, or AT_FDCWD   \throws file_error
-[[nodiscard]] inline descriptor open_folder(int in, std::string name) {
-  while (name.size() > 1 && name.back() == '/') name.pop_back();  // with it a link would be followed
-  int made = -1;
-  do made = ::mkdirat(in, name.c_str(), 0700);
-  while (made != 0 && errno == EINTR);
-  if (made != 0 && errno != EEXIST) refuse_file("a folder for checkpoints cannot be made", errno, name);
+/// Whether a name is a link.
+[[nodiscard]] inline bool is_link(int in, std::string const& name) noexcept {
   struct stat now {};
-  if (made == 0 && ::fstatat(in, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 && (now.st_mode & 0777) != 0700)
-    (void)::fchmodat(in, name.c_str(), 0700 | (now.st_mode & S_ISGID), AT_SYMLINK_NOFOLLOW);
-  descriptor folder = open_folder_as_it_is(in, name.c_str(), O_NOFOLLOW);
-  if (!folder) refuse_file("a folder for checkpoints cannot be opened", errno, name);
+  return ::fstatat(in, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(now.st_mode);
+}
+/// A folder, made if it is not there; only its owner may enter one that is made here, whatever the umask.
+/// \param in  the folder that it is in; or AT_FDCWD: the name is the user's, and may be a link to a folder
+/// \throws file_error
+[[nodiscard]] inline descriptor open_folder(int in, std::string name) {
+  while (name.size() > 1 && name.back() == '/') name.pop_back();  // mkdir would not make what a link leads to
+  bool const users = in == AT_FDCWD;
+  int made = -1;
+  struct stat now {};
+  descriptor folder;
+  for (int tries = 0; !folder; ++tries) {
+    do made = ::mkdirat(in, name.c_str(), 0700);
+    while (made != 0 && errno == EINTR);
+    if (made != 0 && errno != EEXIST) refuse_file("a folder for checkpoints cannot be made", errno, name);
+    if (made == 0 && ::fstatat(in, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 && (now.st_mode & 0777) != 0700)
+      (void)::fchmodat(in, name.c_str(), 0700 | (now.st_mode & S_ISGID), AT_SYMLINK_NOFOLLOW);
+    folder = open_folder_as_it_is(in, name.c_str(), users ? 0 : O_NOFOLLOW);
+    if (int const number = errno; !folder) {
+      bool const link = is_link(in, name);
+      if (number == ENOENT && !link && tries < 1'000) continue;  // another process has removed it
+      if (users && link && number == ENOENT)
+        refuse_file("the folder for checkpoints is a link that leads nowhere", number, name,
+                    "make the folder that it leads to, or remove the link");
+      refuse_file("a folder for checkpoints cannot be opened", number, name);
+    }
+  }
   if (::fstat(folder.get(), &now) != 0) refuse_file("a folder for checkpoints cannot be read", errno, name);
   if (now.st_uid != ::geteuid()) refuse_file("a folder for checkpoints belongs to another user", EPERM, name);
   if (made == 0) {  // a power cut takes what is in it, if it takes its name

@@ -2,6 +2,7 @@
 #pragma once
 /// \file file_head.hpp  The first 128 bytes of a file with a checkpoint, a record or choices: what it is, and the hashes of
 /// what follows.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -41,12 +42,13 @@ struct run_id {
 };
 
 /// The name of a run's folder.
-[[nodiscard]] inline std::string name_of(run_id const& run) {
-  char text[33];
-  (void)std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(run.words[0]),
+[[nodiscard]] inline std::array<char, 33> name_text(run_id const& run) noexcept {
+  std::array<char, 33> text{};
+  (void)std::snprintf(text.data(), text.size(), "%016llx%016llx", static_cast<unsigned long long>(run.words[0]),
                       static_cast<unsigned long long>(run.words[1]));
   return text;
 }
+[[nodiscard]] inline std::string name_of(run_id const& run) { return name_text(run).data(); }
 /// A sink of `write_state` that hashes to 128 bits.
 class id_sum {
  public:

@@ -144,6 +144,8 @@ class kept_files {
       bar = std::move(read);
       all.journal.seam(step_index(found->step), found->state_hash);
       all.report->used = disk_use::record;
+      all.report->finished = found->step == 0;
+      if (all.report->finished) runs_of_process::here().taken(all.folder.id());
       return all.report->resumed_at = step_index(found->step);
     } else {
       all_->report->why = why_no_bar<Bar>;
@@ -158,7 +160,7 @@ class kept_files {
     all.journal.agreed().meet();
     all.folder.remove_slots();
     all.looks = false;
-    if (all.trusted) remove_finished(all.outer, all.keep);
+    if (all.trusted) (void)remove_finished(all.outer, all.keep, all.folder.id());  // this one may be reversed again
   }
 
  private:
@@ -167,7 +169,7 @@ class kept_files {
     everything(std::string path, disk_options const& asked, std::shared_ptr<disk_report> into, Parts const& parts,
                StepNow& step, X0& x0, Plan const& plan, Agreement const& all)
         : report{(check_disk_options(asked), std::move(into))},
-          outer{open_runs(all, path)},  // before step 0 runs
+          outer{open_runs(all, path, asked.scratch)},  // before step 0 runs
           known{known_of(all, asked, parts)},
           folder{outer, path, agreed_id(all, id_of(parts, step, x0, plan)), steps_of_run(plan)},
           journal{folder, nullptr, sums{{parts.terms}}, object_in(x0), choices_of(*parts.step),
@@ -181,6 +183,7 @@ class kept_files {
           looks{asked.resume != resume_rule::never},
           trusted{known.record} {
       folder.keep_name(name);
+      remove_forgotten(outer, path, asked.forget_after);
       if constexpr (of::has_params) params = parts.p;
       adjoint_held = held();
       journal.watch(unchanged, name.sum().bytes());
@@ -234,7 +237,7 @@ class kept_files {
     }
     std::shared_ptr<disk_report> report;
     run_name name;
-    descriptor outer;
+    outer_folders outer;
     trust known;
     run_folder folder;
     journal_type journal;

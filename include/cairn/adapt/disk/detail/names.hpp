@@ -36,7 +36,7 @@ inline constexpr char const* name_of_name = "name";     // by what the run is kn
 /// Whether a name in the folder of a run is one of ours.
 [[nodiscard]] inline bool is_file_of_run(std::string const& name) {
   return name == "lock" || name == record_names[0] || name == record_names[1] || name == choices_name ||
-         name == final_name || name == name_of_name || slot_of(name) != no_slot;
+         name == final_name || name == name_of_name || name == passing_name || slot_of(name) != no_slot;
 }
 
 }  // namespace cairn::detail

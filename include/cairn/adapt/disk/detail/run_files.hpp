@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <fcntl.h>
 #include <optional>
 #include <string>
@@ -40,12 +41,15 @@ namespace cairn::detail {
 [[nodiscard]] inline descriptor open_run(descriptor const& outer, std::string const& name) {
   return open_folder_as_it_is(outer.get(), name.c_str(), O_NOFOLLOW);
 }
-/// \param how  LOCK_EX, or LOCK_SH for a look   \returns whether no other process has it
-[[nodiscard]] inline bool takes_lock(descriptor const& lock, int how) noexcept {
+/// Whether a process works on a run, as a look at its lock says.
+[[nodiscard]] inline bool is_held(descriptor const& run, descriptor const& lock) noexcept {
   int taken = -1;
-  do taken = ::flock(lock.get(), how | LOCK_NB);
+  do taken = ::flock(lock.get(), LOCK_SH | LOCK_NB);
   while (taken != 0 && errno == EINTR);
-  return taken == 0;
+  if (taken != 0) return true;
+  (void)::flock(lock.get(), LOCK_UN);
+  auto const text = text_of(lock);
+  return text && is_elsewhere(*text, run) && std::time(nullptr) - written_at(lock) < beat_limit;
 }
 
 /// What a file with one of our names is good for.
@@ -111,7 +115,8 @@ struct seen_file {
   return true;
 }
 /// Says which of some other runs in the folder is the nearest, and why it is another one.
-inline void tell_nearest(disk_report& report, descriptor const& outer, run_folder& folder, run_name const& name) {
+inline void tell_nearest(disk_report& report, outer_folders const& folders, run_folder& folder, run_name const& name) {
+  descriptor const& outer = folders.runs;
   nearest_run nearest;
   int looks = 256;  // an optimiser has many
   each_name(outer, [&](std::string const& other) {

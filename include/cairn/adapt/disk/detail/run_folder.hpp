@@ -4,17 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <exception>
 #include <fcntl.h>
 #include <optional>
 #include <string>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -22,6 +19,7 @@
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/names.hpp>
+#include <cairn/adapt/disk/detail/run_lock.hpp>
 #include <cairn/adapt/disk/detail/run_name.hpp>
 #include <cairn/adapt/disk/detail/state_file.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
@@ -29,54 +27,47 @@
 
 namespace cairn::detail {
 
-/// This process: host, start of the machine, process, and the moment.
-[[nodiscard]] inline std::uint64_t new_owner() noexcept {
-  std::array<char, 512> text{};
-  (void)::gethostname(text.data(), 256);
-  descriptor const boot{::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)};
-  if (boot) (void)read_at(boot.get(), text.data() + 256, 36, 0);
-  std::int64_t const more[] = {::getpid(), std::chrono::steady_clock::now().time_since_epoch().count()};
-  std::memcpy(text.data() + 300, more, sizeof more);
-  return XXH64(text.data(), text.size(), 0) | 1;
-}
+/// The folders of the runs of a `disk`.
+struct outer_folders {
+  descriptor runs;
+  descriptor scratch = {};  ///< of their states, if these stand elsewhere
+  std::string scratch_path = {};
+};
 
-/// Who may write to a run: holds the lock of its folder.
+/// Who may write to a run: holds the lock of its folder, and of that of its states if they stand elsewhere.
 class run_folder {
  public:
   io_memory memory;
 
   /// Opens or makes the folder of a run in `outer`, which is `path`, and locks it.
   /// \throws file_error   \throws directory_busy   if another process has it
-  run_folder(descriptor const& outer, std::string const& path, run_id const& run, std::int64_t steps)
-      : path_{path + '/' + name_of(run)}, run_{run}, steps_{std::uint64_t(steps)}, owner_{new_owner()} {
-    folder_ = open_folder(outer.get(), name_of(run));
-    lock_ = open_in(folder_, "lock", O_RDWR | O_CREAT);
-    if (int const number = errno; !lock_) refuse_file("the lock of a run cannot be opened", number, path_ + "/lock");
-    int locked = -1, looks = 0;
-    for (;;) {
-      locked = ::flock(lock_.get(), LOCK_EX | LOCK_NB);
-      if (locked == 0 || (errno != EINTR && (errno != EWOULDBLOCK || ++looks > 20))) break;
-      timespec const moment{0, 1'000'000};  // as long as `stored_runs` has it at most, to see whether it is free
-      if (errno == EWOULDBLOCK) (void)::nanosleep(&moment, nullptr);
-    }
-    if (int const number = errno; locked != 0) {
-      if (number == EWOULDBLOCK) busy();
-      refuse_file("the lock of a run cannot be taken", number, path_ + "/lock");
-    }
-    char text[320] = {};
-    (void)::gethostname(text, 256);
-    std::size_t const name = std::strlen(text);
-    int const more = std::snprintf(text + name, sizeof text - name, " %ld\n", long(::getpid()));
-    if (::ftruncate(lock_.get(), 0) == 0) (void)write_at(lock_.get(), text, name + std::size_t(more), 0);
+  run_folder(outer_folders const& outer, std::string const& path, run_id const& run, std::int64_t steps)
+      : outer_{outer}, path_{path + '/' + name_of(run)}, run_{run}, steps_{std::uint64_t(steps)}, owner_{new_owner()} {
+    take(outer.runs, path_, folder_, lock_);
+    if (outer.scratch) take(outer.scratch, states_path(), scratch_, scratch_lock_);
     for (int k = 0; k < 2; ++k) {
       begun_[k] = head_of(open_record(k), file_kind::record, std::uint32_t(k), run_, steps_, &unread_[k]);
       if (begun_[k].sound() && begun_[k].sequence > sequence_) sequence_ = begun_[k].sequence, last_ = k;
     }
   }
   run_folder(run_folder const&) = delete;
+  /// A folder of states that has none any more goes.
+  ~run_folder() {
+    if (!scratch_lock_.holds(scratch_)) return;
+    bool empty = true;
+    each_name(scratch_, [&](char const* name) {
+      for (char const* const other : {".", "..", "lock"})
+        if (std::strcmp(name, other) == 0) return;
+      empty = false;
+    });
+    if (empty) remove_folder(outer_.scratch, scratch_);
+  }
 
   [[nodiscard]] std::string const& path() const noexcept { return path_; }
-  [[nodiscard]] descriptor open(char const* name, int how) const noexcept { return open_in(folder_, name, how); }
+  [[nodiscard]] run_id const& id() const noexcept { return run_; }
+  [[nodiscard]] descriptor open(char const* name, int how) const noexcept {
+    return open_in(folder_, name, how, how == O_RDONLY ? second_name::stays : second_name::copy);
+  }
   [[nodiscard]] int keep_names() const noexcept { return names_are_kept(folder_); }
   /// The head at a place of a file, not sound if it is not one of this run.
   [[nodiscard]] file_head head_in(descriptor const& file, file_kind kind, std::uint32_t slot,
@@ -111,22 +102,24 @@ class run_folder {
     for (slot_index slot = 0; slot < slots; ++slot) {
       if (!wanted(slot)) continue;
       struct stat now {};
-      bool const there = ::fstatat(folder_.get(), slot_name(slot).data(), &now, AT_SYMLINK_NOFOLLOW) == 0;
-      std::uint64_t const has = there ? std::uint64_t(now.st_blocks) * 512 : 0;
+      bool const there = ::fstatat(folder_of(slot).get(), slot_name(slot).data(), &now, AT_SYMLINK_NOFOLLOW) == 0;
+      bool const own = there && now.st_nlink <= 1;  // the other name keeps its blocks
+      std::uint64_t const has = own ? std::uint64_t(now.st_blocks) * 512 : 0;
       if (has < each) need += each - has;
     }
     std::uint64_t const free = check_room(need);
     for (slot_index slot = 0; slot < slots; ++slot) {
       if (!wanted(slot)) continue;
-      descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR | O_CREAT);
-      int number = file ? EINTR : errno;
-      while (number == EINTR) number = ::posix_fallocate(file.get(), 0, off_t(each));
+      descriptor const file = open_in(folder_of(slot), slot_name(slot).data(), O_RDWR | O_CREAT);
+      struct stat now {};
+      if (file && ::fstat(file.get(), &now) == 0 && now.st_nlink > 1) continue;  // it may hold a state
+      int const number = file ? take_room(file.get(), off_t(each)) : errno;
       if (number != ENOSPC && number != EDQUOT && number != EFBIG) {
         if (file) continue;  // where room cannot be reserved, a save may fail
-        refuse_file("a file for a checkpoint cannot be made", number, path_ + '/' + slot_name(slot).data());
+        refuse_file("a file for a checkpoint cannot be made", number, states_path() + '/' + slot_name(slot).data());
       }
       for (slot_index made = 0; made <= slot; ++made)
-        if (wanted(made) && !slot_head(made).sound()) (void)::unlinkat(folder_.get(), slot_name(made).data(), 0);
+        if (wanted(made) && !slot_head(made).sound()) remove_slot(made);
       full(need, free);
     }
   }
@@ -134,7 +127,8 @@ class run_folder {
   /// Returns what is free.   \throws storage_full   if that is less than `need`
   std::uint64_t check_room(std::uint64_t need) const {
     struct statvfs disk {};
-    if (::fstatvfs(folder_.get(), &disk) != 0) refuse_file("the free space of a disk cannot be read", errno, path_);
+    if (::fstatvfs(folder_of(0).get(), &disk) != 0)
+      refuse_file("the free space of a disk cannot be read", errno, states_path());
     std::uint64_t const free = std::uint64_t(disk.f_bavail) * disk.f_frsize;
     if (free < need) full(need, free);
     return free;
@@ -154,8 +148,9 @@ class run_folder {
   template <class Write>
   [[nodiscard]] int write_slot(slot_index slot, std::int64_t step, std::uint64_t state_hash, std::uint16_t flags,
                                Write const& write, std::uint64_t& bytes, std::uint64_t before = 0) {
-    descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR | O_CREAT);
+    descriptor const file = open_in(folder_of(slot), slot_name(slot).data(), O_RDWR | O_CREAT, second_name::new_file);
     if (!file) return errno;
+    lock_.beat(folder_);
     file_head head = fresh_head(file_kind::checkpoint, std::uint32_t(slot), step);
     head.state_hash = state_hash;
     head.flags = flags;
@@ -168,7 +163,7 @@ class run_folder {
   }
   /// What a slot holds is proven.
   void prove_slot(slot_index slot) noexcept {
-    descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR);
+    descriptor const file = open_in(folder_of(slot), slot_name(slot).data(), O_RDWR, second_name::copy);
     file_head head = head_in(file, file_kind::checkpoint, std::uint32_t(slot), 0);
     if (!head.sound()) return;
     head.flags &= std::uint16_t(~unproven);
@@ -179,15 +174,15 @@ class run_folder {
   static constexpr slot_index final_slot = 0xffff'ffff;
   /// The head of a slot's file, not sound if there is no checkpoint of this run in it.
   [[nodiscard]] file_head slot_head(slot_index slot) const noexcept {
-    return head_of(open_in(folder_, slot_name(slot).data(), O_RDONLY), file_kind::checkpoint, std::uint32_t(slot), run_,
-                   steps_);
+    return head_of(open_in(folder_of(slot), slot_name(slot).data(), O_RDONLY), file_kind::checkpoint,
+                   std::uint32_t(slot), run_, steps_);
   }
   /// Reads values by read(source). Returns whether the file holds them, whole and unchanged.
   /// \param state_hash  becomes what the head says of the state
   template <class Read>
   [[nodiscard]] bool read_slot(slot_index slot, std::int64_t step, Read const& read,
                                std::uint64_t* state_hash = nullptr) {
-    descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDONLY);
+    descriptor const file = open_in(folder_of(slot), slot_name(slot).data(), O_RDONLY);
     file_head const head = head_of(file, file_kind::checkpoint, std::uint32_t(slot), run_, steps_);
     if (state_hash != nullptr) *state_hash = head.state_hash;
     return head.sound() && head.step == std::uint64_t(step) && read_values(file, head, 0, read);
@@ -232,13 +227,14 @@ class run_folder {
   [[nodiscard]] bool has_record() const noexcept { return record_head(0).sound() || record_head(1).sound(); }
   /// Writes a record beside the last one.
   /// \param waits  whether it waits for the disk: without, a cut of power may leave the record before
-  /// \throws directory_busy   if another process has written one meanwhile
+  /// \throws directory_busy   if another process has taken the lock over, or has written one meanwhile
   /// \throws file_error   if it cannot be written; the last one stays
   template <class Write>
   void commit(std::int64_t step, std::uint64_t state_hash, bool waits, Write const& write) {
     std::uint64_t const next = sequence_ + 1;
     int const k = last_ == 1 ? 0 : 1;  // not the one that can be read
-    if (others_record()) busy();
+    lock_.beat(folder_);
+    if (lock_.taken_over(folder_) || others_record()) lock_.refuse(path_);
     if (!try_commit(k, next, step, state_hash, waits, write)) {
       (void)::unlinkat(folder_.get(), record_names[k], 0);  // a failed fdatasync is never repeated on the same file
       if (!try_commit(k, next, step, state_hash, waits, write))
@@ -249,19 +245,16 @@ class run_folder {
     unread_[k] = false;
   }
   /// Removes what is in a slot.
-  void remove_slot(slot_index slot) noexcept { (void)::unlinkat(folder_.get(), slot_name(slot).data(), 0); }
+  void remove_slot(slot_index slot) noexcept { (void)::unlinkat(folder_of(slot).get(), slot_name(slot).data(), 0); }
   /// Removes the checkpoints: the run is finished, and its record is enough.
   void remove_slots() {
-    for (bool any = true; std::exchange(any, false);)  // a name may be passed over where others go meanwhile
-      each_name(folder_, [&](std::string const& name) {
-        bool const state = slot_of(name) != no_slot || name == final_name;
-        if (state && ::unlinkat(folder_.get(), name.c_str(), 0) == 0) any = true;
-      });
+    remove_states(folder_);
+    if (outer_.scratch) remove_states(scratch_);
   }
   /// Removes the checkpoints that this process has written.
   void remove_own_slots(slot_index slots) noexcept {
     for (slot_index slot = 0; slot < slots; ++slot)
-      if (slot_head(slot).owner == owner_) (void)::unlinkat(folder_.get(), slot_name(slot).data(), 0);
+      if (slot_head(slot).owner == owner_) remove_slot(slot);
   }
   void remove_records() noexcept {
     for (auto const* const name : record_names) (void)::unlinkat(folder_.get(), name, 0);
@@ -276,7 +269,7 @@ class run_folder {
   void begin_anew() {
     remove_slots();
     remove_records();
-    (void)::unlinkat(folder_.get(), choices_name, 0);
+    for (auto const* const name : {choices_name, passing_name}) (void)::unlinkat(folder_.get(), name, 0);
   }
   /// Writes by what the run is known, for whoever asks why it is not another one; if that does not work, none is told.
   template <class Name>
@@ -288,16 +281,15 @@ class run_folder {
     (void)sink.finish(fresh_head(file_kind::name, 0, 0));
   }
   /// Removes the folder of a run that was none.
-  void remove(descriptor const& outer) {
+  void remove() {
     begin_anew();
     (void)::unlinkat(folder_.get(), name_of_name, 0);
-    (void)::unlinkat(folder_.get(), "lock", 0);
-    (void)::unlinkat(outer.get(), name_of(run_).c_str(), AT_REMOVEDIR);  // stays if something else is in it
+    remove_folder(outer_.runs, folder_);
   }
   /// Calls f(slot, head) for each file with a checkpoint of this run.
   template <class Fn>
   void each_checkpoint(Fn f) const {
-    each_name(folder_, [&](std::string const& name) {
+    each_name(folder_of(0), [&](std::string const& name) {
       slot_index const slot = slot_of(name);
       if (slot == no_slot) return;
       if (file_head const head = slot_head(slot); head.sound()) f(slot, head);
@@ -314,6 +306,34 @@ class run_folder {
   }
 
  private:
+  void take(descriptor const& outer, std::string const& path, descriptor& folder, run_lock& lock) {
+    for (int tries = 0;; ++tries) {  // another process may remove the folder before it has a lock
+      folder = open_folder(outer.get(), name_of(run_));
+      auto const seen = lock.take(outer, name_of(run_), folder, owner_);
+      if (seen == run_lock::answer::taken) return;
+      if (seen == run_lock::answer::busy) lock.refuse(path);
+      if (seen == run_lock::answer::failed || tries == 1'000)
+        refuse_file("the lock of a run cannot be taken", errno, path + "/lock");
+    }
+  }
+  [[nodiscard]] descriptor const& folder_of(slot_index slot) const noexcept {
+    return outer_.scratch && slot != final_slot ? scratch_ : folder_;
+  }
+  [[nodiscard]] std::string states_path() const {
+    return outer_.scratch ? outer_.scratch_path + '/' + name_of(run_) : path_;
+  }
+  static void remove_states(descriptor const& folder) {
+    for (bool any = true; std::exchange(any, false);)  // a name may be passed over where others go meanwhile
+      each_name(folder, [&](std::string const& name) {
+        bool const state = slot_of(name) != no_slot || name == final_name;
+        if (state && ::unlinkat(folder.get(), name.c_str(), 0) == 0) any = true;
+      });
+  }
+  void remove_folder(descriptor const& outer, descriptor const& folder) const noexcept {
+    std::array<char, 33> const name = name_text(run_);
+    (void)::unlinkat(folder.get(), "lock", 0);
+    (void)::unlinkat(outer.get(), name.data(), AT_REMOVEDIR);  // stays if something else is in it
+  }
   [[nodiscard]] file_head record_head(std::uint32_t k) const noexcept {
     return head_of(open_in(folder_, record_names[k], O_RDONLY), file_kind::record, k, run_, steps_);
   }
@@ -326,7 +346,7 @@ class run_folder {
   template <class Write>
   [[nodiscard]] bool try_commit(int k, std::uint64_t next, std::int64_t step, std::uint64_t state_hash, bool waits,
                                 Write const& write) {
-    descriptor const file = open_in(folder_, record_names[k], O_RDWR | O_CREAT);
+    descriptor const file = open_in(folder_, record_names[k], O_RDWR | O_CREAT, second_name::new_file);
     if (!file) return failed_ = errno, false;
     struct stat before {};
     bool const anew = ::fstat(file.get(), &before) != 0 || before.st_size == 0;
@@ -344,7 +364,7 @@ class run_folder {
   [[nodiscard]] descriptor open_record(int k) const {
     descriptor file = open_in(folder_, record_names[k], O_RDONLY);
     int const number = errno;
-    bool const none = number == ENOENT || number == ELOOP || number == EMLINK || number == EPERM || number == ENXIO;
+    bool const none = number == ENOENT || number == ELOOP || number == EPERM || number == ENXIO;
     if (!file && !none) refuse_file("a record of a run cannot be opened", number, path_ + '/' + record_names[k]);
     return file;
   }
@@ -357,18 +377,17 @@ class run_folder {
     }
     return false;
   }
-  [[noreturn]] void busy() const {
-    throw directory_busy{"cairn::disk", "another process works on this run", {}, path_.c_str()};
-  }
   [[noreturn]] void full(std::uint64_t need, std::uint64_t free) const {
     throw storage_full{"cairn::disk", "the disk has no room for the checkpoints of the plan",
-                       {{"need", need}, {"free", free}}, path_.c_str()};
+                       {{"need", need}, {"free", free}}, states_path().c_str()};
   }
 
+  outer_folders const& outer_;
   std::string path_;
   run_id run_;
   std::uint64_t steps_, owner_, sequence_ = 0;
-  descriptor folder_, lock_;
+  descriptor folder_, scratch_;
+  run_lock lock_, scratch_lock_;
   file_head begun_[2];
   bool unread_[2] = {};  // whether the above is not known
   bool packs_ = false;

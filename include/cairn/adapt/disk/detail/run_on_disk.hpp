@@ -49,7 +49,8 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   if constexpr (!reads_bar<Bar, State>)
     if (known.record) known = {known.states, false, why_no_bar<Bar>};
 
-  descriptor const outer = open_runs(all, path);  // before step 0 runs
+  outer_folders const outer = open_runs(all, path, asked.scratch);  // before step 0 runs
+  remove_forgotten(outer, path, asked.forget_after);
   agree_on_options(all, asked, known);
   run_id const held = held_now<of>(name.sum(), parts);
   std::uint64_t const held_bytes = name.sum().bytes();
@@ -83,7 +84,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
     journal.tell(report);
     all.meet();
     folder.remove_slots();
-    if (known.record) remove_finished(outer, std::size_t(asked.keep));
+    if (known.record && !remove_finished(outer, std::size_t(asked.keep), folder.id())) folder.remove();
     return bar;
   };
 
@@ -127,6 +128,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
         report.resumed_at = step_index(found->step);
         if (found->step == 0) {
           report.finished = true;
+          runs_of_process::here().taken(folder.id());
           if constexpr (count_of_last<last_kind::report, State, Plan, Last...> > 0)
             end_of_report(last_of<last_kind::report, State, Plan>(own_workspace{}, last...), n, plan.slots());
           return bar;

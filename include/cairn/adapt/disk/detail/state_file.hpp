@@ -13,6 +13,7 @@
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/packing.hpp>
+#include <cairn/adapt/disk/detail/system_words.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_bytes.hpp>
@@ -137,7 +138,10 @@ class file_reader {
 
  private:
   [[noreturn]] static void fail(int number) {
-    throw invalid_bytes{"cairn::disk", "a file of a checkpoint cannot be read to its end", {{"error", number}}, ""};
+    throw invalid_bytes{"cairn::disk",
+                        said_by_system("a file of a checkpoint cannot be read to its end", number).c_str(),
+                        {{"error", number}},
+                        words_of_system(number).advice};
   }
   static void check(int number) {
     if (number != 0) fail(number);
