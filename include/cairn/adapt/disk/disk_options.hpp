@@ -45,7 +45,9 @@ struct disk_report {
   step_index resumed_at = -1;  ///< with a record: steps [0, resumed_at) were left; 0: it was finished
   wide step_calls = 0;         ///< of this process
   std::int64_t commits = 0;    ///< records written
-  double commit_seconds = 0;   ///< that these took
+  std::int64_t commits_failed = 0;  ///< records that could not be written; the sweep went on, and tried again later
+  std::string not_written = {};     ///< why the last record could not be, in the system's words; empty if it is written
+  double commit_seconds = 0;   ///< that records took
   std::uint64_t record_bytes = 0;  ///< of the records on disk
   std::string folder = {};     ///< of the run
 };

@@ -129,8 +129,7 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
   if (asked.compress != nullptr) folder.compress(*asked.compress);
   report.folder = folder.path();
   report.why = known.why;
-  journal_type journal{folder, nullptr, {{}, parts.dp}, nullptr, nullptr, asked.seconds_between_failures,
-                       asked.commit_every};
+  journal_type journal{folder, report, nullptr, {{}, parts.dp}, nullptr, nullptr, asked};
   if (known.record) journal.commits();
   chain_files files{folder, count};
   bool const looks = asked.resume != resume_rule::never;
@@ -211,8 +210,7 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
   chain_reversal_on_disk<Seed, journal_type, decltype(changed)> user{std::forward<Seed>(seed), journal, changed};
   report.step_calls = runs = obey_list(std::span{list + begin, actions.size() - begin}, states, stages, user,
                                        observer, failure, status);
-  journal.tell(report);
-  folder.remove_slots();
+  if (journal.is_recorded()) folder.remove_slots();
   if (known.record) remove_finished(outer, std::size_t(asked.keep));
   return memory.take_adjoint();
 }

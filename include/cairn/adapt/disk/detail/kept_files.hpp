@@ -149,9 +149,8 @@ class kept_files {
   void ended(wide step_calls) {
     everything& all = *all_;
     all.report->step_calls = step_calls;
-    all.journal.tell(*all.report);
     all.journal.agreed().meet();
-    all.folder.remove_slots();
+    if (all.journal.is_recorded()) all.folder.remove_slots();
     all.looks = false;
     if (all.trusted) remove_finished(all.outer, all.keep);
   }
@@ -165,8 +164,7 @@ class kept_files {
           outer{open_runs(all, path)},  // before step 0 runs
           known{known_of(all, asked)},
           folder{outer, path, agreed_id(all, id_of_run<State>(asked.key, parts, plan, step, x0)), steps_of_run(plan)},
-          journal{folder, nullptr, sums{{parts.terms}}, object_in(x0), choices_of(*parts.step),
-                  asked.seconds_between_failures, asked.commit_every, all},
+          journal{folder, *report, nullptr, sums{{parts.terms}}, object_in(x0), choices_of(*parts.step), asked, all},
           files{folder, journal, copied_from<State>(x0),  // until the run has it in a frame
                 as_stored<State>(x0, [](auto const& x) { return written_bytes(x); }), is_open_plan<Plan>},
           keep{std::size_t(asked.keep)},

@@ -79,7 +79,7 @@ struct seen_file {
   if (head.of_others()) return seen;
   seen.use = file_use::damaged;
   slot_index const slot = name == final_name ? run_folder::final_slot : slot_of(name);
-  bool const choices = name == choices_name;  // its first part
+  bool const choices = name == choices_name || name == new_choices_name;  // its first part
   auto const kind = choices           ? file_kind::choices
                     : slot == no_slot ? file_kind::record
                                       : file_kind::checkpoint;

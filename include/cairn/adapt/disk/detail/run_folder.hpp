@@ -100,6 +100,11 @@ class run_folder {
   [[nodiscard]] std::string const& path() const noexcept { return path_; }
   [[nodiscard]] descriptor open(char const* name, int how) const noexcept { return open_in(folder_, name, how); }
   [[nodiscard]] int keep_names() const noexcept { return names_are_kept(folder_); }
+  /// A file takes the name of another one. Returns 0, or the number of the system's error.
+  [[nodiscard]] int rename(char const* from, char const* to) const noexcept {
+    return ::renameat(folder_.get(), from, folder_.get(), to) == 0 ? 0 : errno;
+  }
+  void remove(char const* name) const noexcept { (void)::unlinkat(folder_.get(), name, 0); }
   /// The head at a place of a file, not sound if it is not one of this run.
   [[nodiscard]] file_head head_in(descriptor const& file, file_kind kind, std::uint32_t slot,
                                   std::uint64_t begin) const noexcept {
@@ -253,24 +258,29 @@ class run_folder {
   [[nodiscard]] std::uint64_t owner() const noexcept { return owner_; }
   /// Whether there is a record, be it of which reverse it may.
   [[nodiscard]] bool has_record() const noexcept { return record_head(0).sound() || record_head(1).sound(); }
-  /// Writes a record beside the last one.
+  /// Writes a record beside the last one, which stays the last one until `counts_record` is called: where that does not
+  /// follow, the next one is written in the same place. Returns 0, or the number of the system's error.
   /// \param waits  whether it waits for the disk: without, a cut of power may leave the record before
   /// \throws directory_busy   if another process has written one meanwhile
-  /// \throws file_error   if it cannot be written; the last one stays
   template <class Write>
-  void commit(std::int64_t step, std::uint64_t state_hash, bool waits, Write const& write) {
-    std::uint64_t const next = sequence_ + 1;
-    int const k = last_ == 1 ? 0 : 1;  // not the one that can be read
+  [[nodiscard]] int write_record(std::int64_t step, std::uint64_t state_hash, bool waits, Write const& write) {
+    int const k = next_record();
     if (others_record()) busy();
-    if (!try_commit(k, next, step, state_hash, waits, write)) {
-      (void)::unlinkat(folder_.get(), record_names[k], 0);  // a failed fdatasync is never repeated on the same file
-      if (!try_commit(k, next, step, state_hash, waits, write))
-        refuse_file("the record of a run cannot be written", failed_, path_ + '/' + record_names[k]);
+    for (bool again = false;; again = true) {
+      if (suspect_) (void)::unlinkat(folder_.get(), record_names[k], 0);  // a failed fdatasync is never repeated on it
+      int const error = try_record(k, step, state_hash, waits, write);
+      suspect_ = error != 0;
+      if (!suspect_ || again) return error;
     }
-    sequence_ = next;
-    last_ = k;
-    unread_[k] = false;
   }
+  /// The record that was written is the last one now.
+  void counts_record() noexcept {
+    last_ = next_record();
+    ++sequence_;
+    unread_[last_] = false;
+  }
+  /// Where the next record is written.
+  [[nodiscard]] std::string record_path() const { return path_ + '/' + record_names[next_record()]; }
   /// Removes what is in a slot.
   void remove_slot(slot_index slot) noexcept { (void)::unlinkat(folder_.get(), slot_name(slot).data(), 0); }
   /// Removes the checkpoints: the run is finished, and its record is enough.
@@ -289,8 +299,7 @@ class run_folder {
   /// Removes all that an earlier process has left.
   void begin_anew() {
     remove_slots();
-    for (auto const* const name : {record_names[0], record_names[1], choices_name})
-      (void)::unlinkat(folder_.get(), name, 0);
+    for (auto const* const name : {record_names[0], record_names[1], choices_name, new_choices_name}) remove(name);
   }
   /// Removes the folder of a run that was none.
   void remove(descriptor const& outer) {
@@ -327,22 +336,23 @@ class run_folder {
     else (void)std::snprintf(text.data(), text.size(), "s%04lld", static_cast<long long>(slot));
     return text;
   }
+  /// Not the place of the one that can be read.
+  [[nodiscard]] int next_record() const noexcept { return last_ == 1 ? 0 : 1; }
   template <class Write>
-  [[nodiscard]] bool try_commit(int k, std::uint64_t next, std::int64_t step, std::uint64_t state_hash, bool waits,
-                                Write const& write) {
+  [[nodiscard]] int try_record(int k, std::int64_t step, std::uint64_t state_hash, bool waits, Write const& write) {
     descriptor const file = open_in(folder_, record_names[k], O_RDWR | O_CREAT);
-    if (!file) return failed_ = errno, false;
+    if (!file) return errno;
     struct stat before {};
     bool const anew = ::fstat(file.get(), &before) != 0 || before.st_size == 0;
     file_head head = fresh_head(file_kind::record, std::uint32_t(k), step);
-    head.sequence = next;
+    head.sequence = sequence_ + 1;
     head.state_hash = state_hash;
     file_writer sink{file.get(), memory, head.step, false};  // small, and waited for
     write(sink);
-    failed_ = sink.finish(head);
-    if (failed_ == 0 && waits && ::fdatasync(file.get()) != 0) failed_ = errno;
-    if (failed_ == 0 && waits && anew) failed_ = names_are_kept(folder_);
-    return failed_ == 0;
+    int error = sink.finish(head);
+    if (error == 0 && waits && ::fdatasync(file.get()) != 0) error = errno;
+    if (error == 0 && waits && anew) error = names_are_kept(folder_);
+    return error;
   }
   /// A record, if it is a file of ours.   \throws file_error   if it is not known whether it is
   [[nodiscard]] descriptor open_record(int k) const {
@@ -375,8 +385,8 @@ class run_folder {
   descriptor folder_, lock_;
   file_head begun_[2];
   bool unread_[2] = {};  // whether the above is not known
-  bool packs_ = false;
-  int failed_ = 0, last_ = -1;  // last_: the record that was read or written last
+  bool packs_ = false, suspect_ = false;  // suspect_: the last record could not be written
+  int last_ = -1;                         // the record that was read or written last
 };
 
 }  // namespace cairn::detail

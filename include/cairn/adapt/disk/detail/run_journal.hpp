@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -123,16 +125,19 @@ class run_journal {
     double ending = 0;
   };
 
-  /// \param choices  of its steps; null if there are none
-  run_journal(run_folder& folder, Step* step, Sums sums, Object* object, Choices* choices,
-              double seconds_between_failures, std::int64_t every, Agreement const& all = {})
-      : all_{all}, folder_{folder}, step_{step}, sums_{sums}, object_{object}, choices_{folder, choices},
-        failures_{seconds_between_failures}, every_{every} {}
+  /// \param report  is told of each record   \param choices  of its steps; null if there are none
+  run_journal(run_folder& folder, disk_report& report, Step* step, Sums sums, Object* object, Choices* choices,
+              disk_options const& asked, Agreement const& all = {})
+      : all_{all}, folder_{folder}, report_{report}, step_{step}, sums_{sums}, object_{object},
+        choices_{folder, choices}, failures_{asked.seconds_between_failures}, every_{asked.commit_every} {}
 
   [[nodiscard]] Agreement const& agreed() const noexcept { return all_; }
   [[nodiscard]] Agreement& agreed() noexcept { return all_; }
   /// Records are written, or not.   \param of  in which reverse of a kept run
-  void commits(bool written = true, reverse_of_run const& of = {}) noexcept { commits_ = written, of_ = of; }
+  void commits(bool written = true, reverse_of_run const& of = {}) noexcept {
+    commits_ = written, of_ = of;
+    forget_failures();
+  }
   /// A kept run moves, and its step with it.
   void runs(Step& step) noexcept { step_ = &step; }
   [[nodiscard]] Sums& sums() noexcept { return sums_; }
@@ -147,12 +152,8 @@ class run_journal {
   void seam(step_index open, std::uint64_t hash) noexcept { seam_ = hash != 0 ? open : -1, seam_hash_ = hash; }
   /// Whether the arithmetic of this process still has to be compared with that of the one before it.
   [[nodiscard]] bool seam_is_open() const noexcept { return seam_ >= 0; }
-  /// Says what records took.
-  void tell(disk_report& into) const {
-    into.commits = committed_;
-    into.commit_seconds = commit_seconds_;
-    into.record_bytes = folder_.record_bytes();
-  }
+  /// Whether the last record that was to be written is on the disk.
+  [[nodiscard]] bool is_recorded() const noexcept { return failed_ == 0; }
 
   /// A run goes on from the states of another process: the shortest stretch between two of them is run again, and
   /// must end in the same state.
@@ -267,22 +268,21 @@ class run_journal {
     if constexpr (written_state<Bar>) {
       auto const before = clock::now();
       bool const waits = every_ > 0 || std::chrono::duration<double>(before - last_).count() >= first_interval;
-      if (int const error = waits ? choices_.flush() : choices_.append(); error != 0)
-        refuse_file("what steps have chosen cannot be written", error, folder_.path() + '/' + choices_name);
-      folder_.commit(open, open > 0 ? hash_ : 0, waits, [&](auto& sink) {
-        if (of_.steps >= 0) write_state(of_.steps, sink), write_state(of_.seed, sink);
-        write_bar(bar, sink);
-        sums_.write(sink);
-        write_beside(sink);
-        if constexpr (Sums::any) write_state(sums_.terms->ending(), sink);
-      });
+      not_written const lost = write(open, bar, waits);
       auto const took = std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - before).count();
-      // All have written this one before any begins the next, so that they have one in common.
-      double const cost = 1e-9 * double(most_of(all_, std::uint64_t(took)));
+      // All have written this one before any begins the next, so that they have one in common; if one has not, the
+      // one before stays the last one on all.
+      std::uint64_t const most = most_of(all_, lost.error != 0 ? not_on_all : std::uint64_t(took));
+      bool const whole = most < not_on_all;
+      double const cost = 1e-9 * double(whole ? most : std::uint64_t(took));
+      if (whole) folder_.counts_record();
+      note(whole, lost);
+      report_.commit_seconds = commit_seconds_ += cost;
+      report_.record_bytes = folder_.record_bytes();
       last_ = clock::now();
-      if (waits) interval_ = (std::max)(std::sqrt(2 * cost * failures_), 100 * cost);
-      commit_seconds_ += cost;
-      ++committed_;
+      double const next = (std::max)(std::sqrt(2 * cost * failures_), 100 * cost);
+      if (!whole) interval_ = (std::max)(interval_, next);
+      else if (waits) interval_ = next;
       since_ = 0;
       next_look_ = seen_ / 2 > 1 ? seen_ / 2 : 1;
       seen_ = 0;
@@ -292,11 +292,48 @@ class run_journal {
 
  private:
   using clock = std::chrono::steady_clock;
+  /// Longer than any record takes, in nanoseconds.
+  static constexpr std::uint64_t not_on_all = std::uint64_t{1} << 62;
+  /// The system's error, 0 if there is none, and its file.
+  struct not_written {
+    int error = 0;
+    std::string file = {};
+  };
+  template <class Bar>
+  [[nodiscard]] not_written write(step_index open, Bar const& bar, bool waits) {
+    if (int const error = waits ? choices_.flush() : choices_.append(); error != 0)
+      return {error, folder_.path() + '/' + choices_name};
+    int const error = folder_.write_record(open, open > 0 ? hash_ : 0, waits, [&](auto& sink) {
+      if (of_.steps >= 0) write_state(of_.steps, sink), write_state(of_.seed, sink);
+      write_bar(bar, sink);
+      sums_.write(sink);
+      write_beside(sink);
+      if constexpr (Sums::any) write_state(sums_.terms->ending(), sink);
+    });
+    return {error, error != 0 ? folder_.record_path() : std::string{}};
+  }
+  /// What the report says of a record. One that is not on the disk ends nothing: after each, twice as many actions come
+  /// before the next is tried.
+  void note(bool whole, not_written const& lost) {
+    if (whole) {
+      report_.commits = ++committed_;
+      return forget_failures();
+    }
+    report_.commits_failed = ++all_failed_;
+    if (failed_++ == 0) why_before_ = std::exchange(report_.why, why_not_recorded);
+    report_.not_written = lost.error == 0 ? "another rank could not write its record"
+                                          : std::generic_category().message(lost.error) + ": " + lost.file;
+  }
+  void forget_failures() noexcept {
+    if (std::exchange(failed_, 0) > 0) report_.why = why_before_, report_.not_written.clear();
+  }
+  static constexpr char const* why_not_recorded =
+      "the last record could not be written; the next process goes on from the one before it, if there is one";
   /// Less work than this is not worth waiting for the disk: of the record before it, or of none.
   static constexpr double first_interval = 5;
 
   [[nodiscard]] bool is_time() {
-    if (every_ > 0) return since_ + 1 >= every_;
+    if (every_ > 0) return (since_ + 1) >> (std::min)(failed_, 62) >= every_;
     auto const passed = [this] { return std::chrono::duration<double>(clock::now() - last_).count(); };
     if constexpr (!Agreement::together) return passed() >= interval_;
     else {  // clocks differ: all agree on how many actions come before they look again, at most as many as came
@@ -337,13 +374,16 @@ class run_journal {
 
   [[no_unique_address]] Agreement all_;
   run_folder& folder_;
+  disk_report& report_;
   Step* step_;
   Sums sums_;
   Object* object_;
   choice_file<Choices> choices_;
   reverse_of_run of_;
   double failures_;
-  std::int64_t every_, since_ = 0, committed_ = 0;
+  std::int64_t every_, since_ = 0, committed_ = 0, all_failed_ = 0;
+  int failed_ = 0;  // records since one was written
+  char const* why_before_ = "";
   std::int64_t seen_ = 0, next_look_ = 1;  // actions since the last record; at which of them all look at their clocks
   double interval_ = first_interval, commit_seconds_ = 0;
   clock::time_point last_ = clock::now();

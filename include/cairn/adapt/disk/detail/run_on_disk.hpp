@@ -55,8 +55,8 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   if (asked.compress != nullptr) folder.compress(*asked.compress);
   report.folder = folder.path();
   report.why = known.why;
-  journal_type journal{folder, &step, sums{{parts.terms}, parts.dp}, object_in(x0), choices_of(*parts.step),
-                       asked.seconds_between_failures, asked.commit_every, all};
+  journal_type journal{folder, report, &step, sums{{parts.terms}, parts.dp}, object_in(x0), choices_of(*parts.step),
+                       asked, all};
   store_type store{folder, journal, copied_from<State>(x0),
                    as_stored<State>(x0, [](auto const& x) { return written_bytes(x); })};
   if (known.record) journal.commits();
@@ -73,9 +73,8 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
       return bar;
     };
     Bar bar = in_their_places<State, Plan>(run, std::forward<Last>(last)...);
-    journal.tell(report);
     all.meet();
-    folder.remove_slots();
+    if (journal.is_recorded()) folder.remove_slots();
     if (known.record) remove_finished(outer, std::size_t(asked.keep));
     return bar;
   };
