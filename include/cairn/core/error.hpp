@@ -99,6 +99,10 @@ struct file_error : error { using error::error; };
 struct storage_full : error { using error::error; };
 /// A run whose folder another process works on; the advice names the folder.
 struct directory_busy : error { using error::error; };
+/// A run that was asked to stop and did, where the values say: how many steps are left to be reversed, or the number of
+/// the state on its way forward. The next process goes on from there; what could not be kept says the report of its
+/// `disk`.
+struct stopped : error { using error::error; };
 /// A number that does not fit the requested type.
 struct overflow_error : error { using error::error; };
 /// A schedule that no executor can obey; found by `verify` or during a sweep.

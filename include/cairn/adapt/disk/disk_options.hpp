@@ -2,6 +2,7 @@
 #pragma once
 /// \file disk_options.hpp  How a run on disk is known, when it commits, and what it says about itself.
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <cairn/adapt/disk/detail/packing.hpp>
 #include <cairn/core/action.hpp>
@@ -29,6 +30,9 @@ struct disk_options {
   std::int64_t commit_every = 0;  ///< commit after so many reversed actions instead; 0: by the time
   std::int64_t keep = 1'000;      ///< records of finished runs that stay in the folder; the oldest are removed
   compression compress = nullptr;  ///< of checkpoints; it may be another one when the run goes on
+  /// Asked before each step and each adjoint, so let it be quick, as a read of an atomic is: when it says true, what is
+  /// there is written, and `stopped` is thrown.
+  std::function<bool()> stop = {};
 };
 
 /// What a run used of an earlier process.
@@ -46,7 +50,8 @@ struct disk_report {
   wide step_calls = 0;         ///< of this process
   std::int64_t commits = 0;    ///< records written
   std::int64_t commits_failed = 0;  ///< records that could not be written; the sweep went on, and tried again later
-  std::string not_written = {};     ///< why the last record could not be, in the system's words; empty if it is written
+  /// What could not be written last, a record or where the run stopped, and why, in the system's words; empty if all is.
+  std::string not_written = {};
   double commit_seconds = 0;   ///< that records took
   std::uint64_t record_bytes = 0;  ///< of the records on disk
   std::string folder = {};     ///< of the run

@@ -34,7 +34,7 @@ class kept_files {
   static_assert(check_stored<State>());
 
  public:
-  static constexpr bool may_lose = true;
+  static constexpr bool may_lose = true, may_end_sweeps = true;
 
   /// \param step  not yet where the run keeps it
   template <class Plan, class StepNow>
@@ -65,7 +65,20 @@ class kept_files {
   void reversing(step_index open, Look const& look) { all_->files.reversing(open, look); }
   template <class Bar>
   void reversed(step_index open, Bar const& bar) { all_->files.reversed(open, bar); }
+  [[nodiscard]] bool is_asked() const noexcept { return all_->files.is_asked(); }
+  template <class Frames, class Look>
+  [[nodiscard]] bool stops(Frames& frames, step_index i, Look const& look) { return all_->files.stops(frames, i, look); }
+  template <class Look>
+  [[noreturn]] void ends(step_index i, step_index from, Look const& look) { all_->files.ends(i, from, look); }
+  template <class Frames>
+  void ends_after(Frames& frames, step_index open) { all_->files.ends_after(frames, open); }
+  [[nodiscard]] step_index live_at() const noexcept { return all_->files.live_at(); }
+  void skips(step_index from) noexcept { all_->files.skips(from); }
+  [[nodiscard]] step_index skipped() noexcept { return all_->files.skipped(); }
+  [[nodiscard]] bool read_live(step_index i, value_type& into) { return all_->files.read_live(i, into); }
 
+  /// Whether the state of the record is compared by its hash; otherwise a stretch between two states is.
+  [[nodiscard]] bool knows_seam() const noexcept { return all_->journal.seam_is_open(); }
   /// Called when a sweep, or a part of one, begins, with the step where it is now.
   void runs(Step& step) noexcept { all_->journal.runs(step); }
   /// The states of another process are used.   \throws nondeterminism_error   if it had another arithmetic
@@ -174,6 +187,7 @@ class kept_files {
           trusted{known.record} {
       if (asked.compress != nullptr) folder.compress(*asked.compress);
       if constexpr (!of::is_kept && of::has_dp) journal.sums().are_in(*parts.dp);
+      journal.trusts_states(known.states);
       *report = {};
       report->folder = folder.path();
       report->why = known.why;
@@ -185,7 +199,8 @@ class kept_files {
       agree_on_choices(all, journal.choices());
       if constexpr (is_open_plan<Plan>) journal.only_of_this_build(!keyed);
       if (known.states)
-        states = any_state(all, folder, slots, [&](file_head const& head) { return journal.may_use(head); });
+        states = any_state(
+            all, folder, slots, [&](file_head const& head) { return journal.may_use(head); }, journal.live_state());
       if (states) report->used = disk_use::states;
       if (asked.resume == resume_rule::require && !goes_on_somehow())
         refuse_nothing_found(report->why, steps_of_run(plan));

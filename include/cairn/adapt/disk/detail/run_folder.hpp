@@ -194,6 +194,21 @@ class run_folder {
     bytes = sink.written();
     return error;
   }
+  /// The hash of the state behind the one in `live_slot`, which another process compares with what it makes.
+  void note_next(std::uint64_t hash) noexcept {
+    descriptor const file = open_in(folder_, live_name, O_RDWR);
+    file_head head = head_in(file, file_kind::checkpoint, std::uint32_t(live_slot), 0);
+    if (!head.sound()) return;
+    head.sequence = hash;
+    head.seal();
+    (void)write_at(file.get(), &head, sizeof head, 0);
+  }
+  /// Whether the file of a slot holds this state, whole and unchanged.
+  [[nodiscard]] bool is_whole(slot_index slot, std::int64_t step) {
+    descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDONLY);
+    file_head const head = head_of(file, file_kind::checkpoint, std::uint32_t(slot), run_, steps_);
+    return head.sound() && head.step == std::uint64_t(step) && file_reader{file.get(), memory, head}.unchanged();
+  }
   /// What a slot holds is proven.
   void prove_slot(slot_index slot) noexcept {
     descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR);
@@ -205,6 +220,8 @@ class run_folder {
   }
   /// In place of a slot: the final state of a run that is kept.
   static constexpr slot_index final_slot = 0xffff'ffff;
+  /// In place of a slot: the state between two places of the plan where a run was asked to stop.
+  static constexpr slot_index live_slot = 0xffff'fffe;
   /// The head of a slot's file, not sound if there is no checkpoint of this run in it.
   [[nodiscard]] file_head slot_head(slot_index slot) const noexcept {
     return head_of(open_in(folder_, slot_name(slot).data(), O_RDONLY), file_kind::checkpoint, std::uint32_t(slot), run_,
@@ -287,15 +304,18 @@ class run_folder {
   void remove_slots() {
     for (bool any = true; std::exchange(any, false);)  // a name may be passed over where others go meanwhile
       each_name(folder_, [&](std::string const& name) {
-        bool const state = slot_of(name) != no_slot || name == final_name;
+        bool const state = slot_of(name) != no_slot || name == final_name || name == live_name;
         if (state && ::unlinkat(folder_.get(), name.c_str(), 0) == 0) any = true;
       });
   }
   /// Removes the checkpoints that this process has written.
   void remove_own_slots(slot_index slots) noexcept {
-    for (slot_index slot = 0; slot < slots; ++slot)
-      if (slot_head(slot).owner == owner_) (void)::unlinkat(folder_.get(), slot_name(slot).data(), 0);
+    for (slot_index slot = 0; slot < slots; ++slot) remove_own(slot);
   }
+  void remove_own(slot_index slot) noexcept {
+    if (slot_head(slot).owner == owner_) remove_slot(slot);
+  }
+  [[nodiscard]] std::string slot_path(slot_index slot) const { return path_ + '/' + slot_name(slot).data(); }
   /// Removes all that an earlier process has left.
   void begin_anew() {
     remove_slots();
@@ -332,7 +352,8 @@ class run_folder {
   }
   [[nodiscard]] static std::array<char, 24> slot_name(slot_index slot) noexcept {
     std::array<char, 24> text{};
-    if (slot == final_slot) (void)std::snprintf(text.data(), text.size(), "%s", final_name);
+    if (slot == final_slot || slot == live_slot)
+      (void)std::snprintf(text.data(), text.size(), "%s", slot == live_slot ? live_name : final_name);
     else (void)std::snprintf(text.data(), text.size(), "s%04lld", static_cast<long long>(slot));
     return text;
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -129,13 +130,15 @@ class run_journal {
   run_journal(run_folder& folder, disk_report& report, Step* step, Sums sums, Object* object, Choices* choices,
               disk_options const& asked, Agreement const& all = {})
       : all_{all}, folder_{folder}, report_{report}, step_{step}, sums_{sums}, object_{object},
-        choices_{folder, choices}, failures_{asked.seconds_between_failures}, every_{asked.commit_every} {}
+        choices_{folder, choices}, stop_{asked.stop}, failures_{asked.seconds_between_failures},
+        every_{asked.commit_every} {}
 
   [[nodiscard]] Agreement const& agreed() const noexcept { return all_; }
   [[nodiscard]] Agreement& agreed() noexcept { return all_; }
   /// Records are written, or not.   \param of  in which reverse of a kept run
   void commits(bool written = true, reverse_of_run const& of = {}) noexcept {
     commits_ = written, of_ = of;
+    commit_last_ = nullptr, recorded_ = -1, goes_back_ = false;
     forget_failures();
   }
   /// A kept run moves, and its step with it.
@@ -152,6 +155,55 @@ class run_journal {
   void seam(step_index open, std::uint64_t hash) noexcept { seam_ = hash != 0 ? open : -1, seam_hash_ = hash; }
   /// Whether the arithmetic of this process still has to be compared with that of the one before it.
   [[nodiscard]] bool seam_is_open() const noexcept { return seam_ >= 0; }
+  /// What states of this process another one may use; without, none is written where the run is asked to stop.
+  void trusts_states(bool are) noexcept { trusts_states_ = are; }
+  /// Whether a state that is written now can be used by another process.
+  [[nodiscard]] bool keeps_states() const noexcept { return trusts_states_ && !seam_is_open(); }
+  /// Whether anybody may ask for a stop.
+  [[nodiscard]] bool is_asked() const noexcept { return bool(stop_); }
+  /// Whether the run is asked to stop. Of several processes all are if one is: they look together, about every half
+  /// second.
+  [[nodiscard]] bool asks_to_stop() {
+    if (!stop_) return false;
+    if constexpr (!Agreement::together) return stop_();
+    else {
+      if (++asks_ < next_ask_) return false;
+      double const passed = std::chrono::duration<double>(clock::now() - std::exchange(asked_at_, clock::now())).count();
+      std::int64_t const next = passed < 0.25 ? 2 * asks_ : passed < 1 ? asks_ : (std::max)(asks_ / 2, std::int64_t{1});
+      asks_ = 0;
+      next_ask_ = std::int64_t(all_.least(stop_() ? 0 : std::uint64_t(next)));
+      return next_ask_ == 0;
+    }
+  }
+  /// Whether it was when the last adjoint began.
+  [[nodiscard]] bool is_ending() const noexcept { return ending_; }
+  [[nodiscard]] bool is_on_its_way_back() const noexcept { return commit_last_ != nullptr; }
+  /// A record of how far the way back is, if there is none.
+  void commits_now() {
+    if (is_on_its_way_back() && commits_ && open_ > 0 && recorded_ != open_) commit_last_(*this);
+  }
+  /// Says what could not be written where a run stops. Returns whether it could.
+  bool could_write(int error, slot_index slot) {
+    if (error == 0) return true;
+    report_.why = "not all of what was there could be written where the run stopped; the next process makes it again";
+    report_.not_written = words_of(error, folder_.slot_path(slot));
+    return false;
+  }
+  /// \param at  the state before the step in work, or how many steps are left   \throws stopped
+  [[noreturn]] void end(step_index at) {
+    ending_ = false;
+    char const* const advice = "start it again with the same arguments, and it goes on from there";
+    if (is_on_its_way_back())
+      throw stopped{"cairn::disk", "the run was asked to stop on its way back", {{"left", open_}}, advice};
+    throw stopped{"cairn::disk", "the run was asked to stop on its way forward", {{"state", at}}, advice};
+  }
+  /// The state where another process was asked to stop between two places of the plan; -1 if none can be used.
+  [[nodiscard]] step_index live_state() const {
+    file_head const head = folder_.slot_head(run_folder::live_slot);
+    bool const is_comparable = head.sequence != 0 || head.state_hash == 0;  // else the process was killed meanwhile
+    return trusts_states_ && head.sound() && is_comparable && may_use(head) ? step_index(head.step) : -1;
+  }
+
   /// Whether the last record that was to be written is on the disk.
   [[nodiscard]] bool is_recorded() const noexcept { return failed_ == 0; }
 
@@ -181,6 +233,7 @@ class run_journal {
       });
     }
     std::sort(all.begin(), all.end());
+    if (compare_live(x0)) return;
     while (!all.empty()) {
       std::size_t best = all.size();
       auto const before = [&all](std::size_t k) { return k == 0 ? 0 : all[k - 1].state; };
@@ -256,7 +309,9 @@ class run_journal {
   template <class Look>
   void reversing(step_index open, Look const& look) {
     if (seam_ > open) check_seam(open, look);
-    due_ = commits_ && open > 0 && is_time();
+    goes_back_ = true;
+    ending_ = asks_to_stop();
+    due_ = commits_ && open > 0 && (ending_ || is_time());
     if (!due_) return;
     noted_ = open;
     hash_ = look([](auto const& x) { return hash_of(x); });
@@ -264,10 +319,32 @@ class run_journal {
   template <class Bar>
   void reversed(step_index open, [[maybe_unused]] Bar const& bar) {
     ++since_;
-    if (!commits_ || (open > 0 && (!due_ || noted_ != open))) return;
+    open_ = open;
+    bar_ = &bar;
+    if (goes_back_ || of_.steps < 0)  // a kept run does not go on from its turn
+      commit_last_ = [](run_journal& one) {
+        if (one.noted_ != one.open_) one.hash_ = 0;
+        one.commit(one.open_, *static_cast<Bar const*>(one.bar_), true);
+      };
+    if (commits_ && (open == 0 || (due_ && noted_ == open))) commit(open, bar, ending_);
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  /// Longer than any record takes, in nanoseconds.
+  static constexpr std::uint64_t not_on_all = std::uint64_t{1} << 62;
+  /// The system's error, 0 if there is none, and its file.
+  struct not_written {
+    int error = 0;
+    std::string file = {};
+  };
+
+  /// \param last  whether nothing comes after it in this process
+  template <class Bar>
+  void commit(step_index open, [[maybe_unused]] Bar const& bar, bool last) {
     if constexpr (written_state<Bar>) {
       auto const before = clock::now();
-      bool const waits = every_ > 0 || std::chrono::duration<double>(before - last_).count() >= first_interval;
+      bool const waits = last || every_ > 0 || std::chrono::duration<double>(before - last_).count() >= first_interval;
       not_written const lost = write(open, bar, waits);
       auto const took = std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - before).count();
       // All have written this one before any begins the next, so that they have one in common; if one has not, the
@@ -275,7 +352,7 @@ class run_journal {
       std::uint64_t const most = most_of(all_, lost.error != 0 ? not_on_all : std::uint64_t(took));
       bool const whole = most < not_on_all;
       double const cost = 1e-9 * double(whole ? most : std::uint64_t(took));
-      if (whole) folder_.counts_record();
+      if (whole) folder_.counts_record(), recorded_ = open;
       note(whole, lost);
       report_.commit_seconds = commit_seconds_ += cost;
       report_.record_bytes = folder_.record_bytes();
@@ -290,15 +367,6 @@ class run_journal {
     }
   }
 
- private:
-  using clock = std::chrono::steady_clock;
-  /// Longer than any record takes, in nanoseconds.
-  static constexpr std::uint64_t not_on_all = std::uint64_t{1} << 62;
-  /// The system's error, 0 if there is none, and its file.
-  struct not_written {
-    int error = 0;
-    std::string file = {};
-  };
   template <class Bar>
   [[nodiscard]] not_written write(step_index open, Bar const& bar, bool waits) {
     if (int const error = waits ? choices_.flush() : choices_.append(); error != 0)
@@ -321,8 +389,11 @@ class run_journal {
     }
     report_.commits_failed = ++all_failed_;
     if (failed_++ == 0) why_before_ = std::exchange(report_.why, why_not_recorded);
-    report_.not_written = lost.error == 0 ? "another rank could not write its record"
-                                          : std::generic_category().message(lost.error) + ": " + lost.file;
+    report_.not_written =
+        lost.error == 0 ? "another rank could not write its record" : words_of(lost.error, lost.file);
+  }
+  [[nodiscard]] static std::string words_of(int error, std::string const& file) {
+    return std::generic_category().message(error) + ": " + file;
   }
   void forget_failures() noexcept {
     if (std::exchange(failed_, 0) > 0) report_.why = why_before_, report_.not_written.clear();
@@ -350,6 +421,22 @@ class run_journal {
   void check_seam(step_index open, Look const& look) {
     look([&](auto const& x) { compare(x, open, seam_, seam_hash_); });
     seam_ = -1;
+  }
+  /// The same from the state where another process was asked to stop. Returns whether there is one.
+  template <class Value>
+  [[nodiscard]] bool compare_live(Value const& x0) {
+    step_index const at = live_state();
+    std::vector<step_index> held{at};
+    agree_on_states(all_, held);
+    if (held[0] < 0) return false;
+    Value x = copy_of(x0);
+    partial_sum ignored;
+    std::uint64_t const next = folder_.slot_head(run_folder::live_slot).sequence;
+    bool const is_read = folder_.read_checkpoint(run_folder::live_slot, at, x,
+                                                 [&](auto& source) { read_beside(source, ignored); });
+    if (!on_all(all_, is_read && next != 0)) return false;
+    compare(std::as_const(x), at, at + 1, next);
+    return true;
   }
   /// Runs from x, which is state `from`, and compares what it makes with the hash that another process had of state
   /// `at`.
@@ -380,16 +467,22 @@ class run_journal {
   Object* object_;
   choice_file<Choices> choices_;
   reverse_of_run of_;
+  std::function<bool()> stop_;
   double failures_;
   std::int64_t every_, since_ = 0, committed_ = 0, all_failed_ = 0;
   int failed_ = 0;  // records since one was written
   char const* why_before_ = "";
   std::int64_t seen_ = 0, next_look_ = 1;  // actions since the last record; at which of them all look at their clocks
+  std::int64_t asks_ = 0, next_ask_ = 1;           // since all looked whether one is asked to stop
   double interval_ = first_interval, commit_seconds_ = 0;
-  clock::time_point last_ = clock::now();
+  clock::time_point last_ = clock::now(), asked_at_ = last_;
   step_index seam_ = -1, noted_ = -1;
+  // After the last adjoint: how many steps are left, where its result is, what writes that, and the last that is written.
+  step_index open_ = -1, recorded_ = -1;
+  void const* bar_ = nullptr;
+  void (*commit_last_)(run_journal&) = nullptr;
   std::uint64_t seam_hash_ = 0, hash_ = 0;
-  bool commits_ = false, due_ = false, this_build_ = false;
+  bool commits_ = false, due_ = false, this_build_ = false, trusts_states_ = false, ending_ = false, goes_back_ = false;
 };
 
 }  // namespace cairn::detail

@@ -60,6 +60,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   store_type store{folder, journal, copied_from<State>(x0),
                    as_stored<State>(x0, [](auto const& x) { return written_bytes(x); })};
   if (known.record) journal.commits();
+  journal.trusts_states(known.states);
   bool const looks = asked.resume != resume_rule::never;
   if (!looks) folder.begin_anew();
   else if (known.states) journal.choices().read();
@@ -68,9 +69,13 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   auto const go = [&](auto const& how) -> Bar {
     auto const run = [&]<class Watching, class Asked>(auto&&, Watching&& watching, Asked options) -> Bar {
       workspace<State, Plan, store_type&, workspace_options<Asked>> work{store};
-      Bar bar = how(work, watching, options);
-      report.step_calls = work.step_calls();
-      return bar;
+      struct counts {
+        decltype(work)& of;
+        store_type& left;
+        disk_report& into;
+        ~counts() { into.step_calls = of.step_calls() - wide(left.skipped()); }  // also if it stops in an action
+      } const at_end{work, store, report};
+      return how(work, watching, options);
     };
     Bar bar = in_their_places<State, Plan>(run, std::forward<Last>(last)...);
     all.meet();
@@ -106,6 +111,8 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
           return bar;
         }
         journal.seam(step_index(found->step), found->state_hash);
+        if (found->state_hash == 0 && known.states)
+          as_stored<State>(x0, [&](auto const& x) { journal.check_stretch(x, plan.slots()); });
         return go([&](auto& work, auto& watching, auto options) {
           return rest_of_sweep<State>(step, x0, plan, resume_point<Bar>{step_index(found->step), std::move(bar), n},
                                       adjoint, work, watching, options);
@@ -117,7 +124,8 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   }
   bool any = false;
   if (looks && known.states)
-    any = any_state(all, folder, plan.slots(), [&](file_head const& head) { return journal.may_use(head); });
+    any = any_state(
+        all, folder, plan.slots(), [&](file_head const& head) { return journal.may_use(head); }, journal.live_state());
   if (any) {
     report.used = disk_use::states;
     as_stored<State>(x0, [&](auto const& x) { journal.check_stretch(x, plan.slots()); });
