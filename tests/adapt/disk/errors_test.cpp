@@ -266,6 +266,26 @@ TEST_CASE("choices that cannot be written end nothing, and what a disk has refus
   CHECK(next.report.used == cairn::disk_use::record);
 }
 
+TEST_CASE("a run that is asked to stop and cannot write stops all the same, and says what was not kept", "[disk]") {
+  for (long const at : {9, 30}) {  // on its way forward, and back
+    CAPTURE(at);
+    beginning from{true};
+    long asked = 0;
+    auto const stop = [&] {
+      if (++asked == at) failing_system::set({call::write, 1, ENOSPC, true});
+      return asked == at;
+    };
+    cairn::disk const on{from.path, {.commit_every = 2, .stop = stop}};
+    CHECK_THROWS_AS(numbers::gradient(numbers::first(), plan(), on), cairn::stopped);
+    failing_system::set({});
+    CHECK_THAT(on.report().not_written, Catch::Matchers::ContainsSubstring(std::strerror(ENOSPC)));
+    CHECK_THAT(on.report().why, Catch::Matchers::ContainsSubstring("could"));
+    auto const next = go_on<numbers>(from.path);
+    CHECK(same(next.numbers, right<numbers>()));
+    CHECK(next.report.used == (at == 9 ? cairn::disk_use::states : cairn::disk_use::record));
+  }
+}
+
 TEST_CASE("a record that is there but does not open for the moment is an error, and no new beginning", "[disk]") {
   for (int const error : {EMFILE, EIO, EACCES}) {
     beginning from{false};

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs on disk that are asked to stop: they end within one action, and the next process goes on from there with the bits
 // of an undisturbed run. One process after another is played by one call after another.
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <string>
+#include <cairn/adapt/disk/stored_runs.hpp>
 #include "adapt/disk/kept_verbs.hpp"
 
 namespace {
@@ -39,6 +44,60 @@ void stop_everywhere(Plan plan, long most, long stride = 1, std::int64_t commit_
   }
 }
 
+// A signal that asks for a stop.
+std::atomic<bool> asked_by_signal = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
+struct on_sigterm {
+  on_sigterm() { (void)std::signal(SIGTERM, [](int) { asked_by_signal = true; }); }
+  ~on_sigterm() { (void)std::signal(SIGTERM, SIG_DFL); }
+};
+/// SIGTERM at a call of step or adjoint, up to four times in a row.
+/// \param most  calls that a stop may cost
+template <class Verb, class Plan>
+void stop_at_random(Plan plan, std::mt19937_64& draw, long runs, long most) {
+  program<Verb, Plan> of{std::move(plan), 1'000};
+  on_sigterm const handled;
+  cairn::disk_options const options{.commit_every = 1'000, .stop = [] { return asked_by_signal.load(); }};
+  killed::calls = 0;
+  (void)Verb::of(of.plan, cairn::disk{of.folder.run(), options});
+  long const usual = killed::calls;
+  for (long run = 0; run < runs; ++run) {
+    of.folder.remove_runs();
+    long stops = 0, all = 0;
+    long const wanted = 1 + long(draw() % 4);
+    std::string what;
+    for (bool ended = false; !ended;) {
+      killed::calls = 0;
+      killed::at_call = stops < wanted ? 1 + long(draw() % std::uint64_t(usual)) : -1;
+      killed::by = SIGTERM;
+      what += ' ' + std::to_string(killed::at_call);
+      asked_by_signal = false;
+      try {
+        bool const right = Verb::of(of.plan, cairn::disk{of.folder.run(), options}) == of.right;
+        CHECK(right);
+        ended = true;
+      } catch (cairn::stopped const&) {
+        CHECK(killed::calls <= killed::at_call + 2);  // one action
+        ++stops;
+      }
+      all += killed::calls;
+    }
+    CAPTURE(what, stops, usual);
+    CHECK(all - usual <= most * stops);
+  }
+  killed::at_call = -1;
+  killed::by = SIGKILL;
+}
+/// \param runs  in equal shares of all kinds
+void all_at_random(std::uint64_t seed, long runs) {
+  std::mt19937_64 draw{seed};
+  stop_at_random<by_gradient<numbers>>(tiers, draw, runs / 5, 12);
+  stop_at_random<by_gradient<solver>>(cairn::two_level{length, 10, 3}, draw, runs / 5, 12);
+  stop_at_random<by_run<noted>>(tiers, draw, runs / 5, 12);
+  stop_at_random<by_objective>(five, draw, runs / 5, 12);
+  stop_at_random<by_choices>(tiers, draw, runs / 5, 12);
+}
+
 }  // namespace
 
 TEST_CASE("a run that is asked to stop anywhere goes on with the bits of an undisturbed one, and loses one action") {
@@ -64,4 +123,43 @@ TEST_CASE("so do objectives, and steps that choose") {
   stop_everywhere<by_objective>(tiers, 3);
   stop_everywhere<by_choices>(five, 5);
   stop_everywhere<by_choices>(tiers, 3);
+}
+TEST_CASE("20 runs with SIGTERM at random end or stop, and then go on") { all_at_random(1, 20); }
+TEST_CASE("300 runs with SIGTERM at random", "[.soak]") { all_at_random(2, 300); }
+
+TEST_CASE("a run of which nothing can be used stops, too, writes nothing, and says why") {
+  support::temporary const place;
+  double const captured = 0.9;
+  auto const step = [&](double& x) { x = std::sin(captured * x); };
+  auto const adjoint = [&](double x, double& bar) { bar *= captured * std::cos(captured * x); };
+  long asked = 0;
+  cairn::disk const on{place.run(), {.stop = [&] { return ++asked == 20; }}};
+  try {
+    (void)cairn::gradient(step, 0.5, tiers, 1.0, adjoint, on);
+    FAIL("it was not stopped");
+  } catch (cairn::stopped const& seen) {
+    CHECK_THAT(seen.what(), Catch::Matchers::ContainsSubstring("(state = 19)"));
+  }
+  CHECK_THAT(on.report().why, Catch::Matchers::ContainsSubstring("the step has variables of its own"));
+  CHECK(on.report().not_written.empty());
+  CHECK(on.report().step_calls == 20);
+  place.remove_files("s");
+  for (auto const& run : place.names_in(place.run()))
+    CHECK(place.names_in(place.run() + '/' + run) == std::vector<std::string>{"lock"});
+}
+TEST_CASE("what a run stopped with is gone when it is finished, and counts as a checkpoint before") {
+  support::temporary const place;
+  long asked = 0;
+  auto const stop = [&] { return ++asked == 22; };
+  CHECK_THROWS_AS(by_gradient<numbers>::of(tiers, cairn::disk{place.run(), {.stop = stop}}), cairn::stopped);
+  auto const names = [&] { return place.names_in(place.run() + '/' + place.names_in(place.run()).at(0)); };
+  auto const there = names();
+  CHECK(std::count(there.begin(), there.end(), "live") == 1);
+  auto const seen = cairn::stored_runs(place.run(), true).at(0);
+  CHECK(seen.checkpoints == 5);  // 0, 6, 12, 18 and where it stopped
+  CHECK(seen.damaged.empty());
+  CHECK(seen.others == 0);
+  (void)by_gradient<numbers>::of(tiers, cairn::disk{place.run(), {.stop = stop}});
+  auto const left = names();
+  CHECK(left.size() == 2);  // the lock and the record
 }

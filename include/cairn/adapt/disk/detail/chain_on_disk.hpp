@@ -50,6 +50,7 @@ struct chain_reversal_on_disk : chain_reversal<Seed> {
     states.passed(a);
     if (due && changed()) journal.commits(false);
     states.memory().with_adjoint(open, [&](auto const& bar) { journal.reversed(open, *bar); });
+    states.after(open);
     return ran;
   }
   template <class States>
@@ -131,6 +132,7 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
   report.why = known.why;
   journal_type journal{folder, report, nullptr, {{}, parts.dp}, nullptr, nullptr, asked};
   if (known.record) journal.commits();
+  journal.trusts_states(known.states);
   chain_files files{folder, count};
   bool const looks = asked.resume != resume_rule::never;
   if (!looks) folder.begin_anew();
@@ -141,7 +143,7 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
 
   Memory memory{stages, x0};
   no_chain_store none;
-  chain_states_in_files<Memory, Replay> states{memory, none, count, replay, files};
+  chain_states_in_files<Memory, Replay, journal_type> states{memory, none, count, replay, files, journal};
   auto const changed = [&] {
     bool const is = known.record && !keyed && !(values_of_stages(*parts.step) == values);
     if (is) report.why = "a stage changes its own variables, which may be sums; give these as cairn::wrt{p, dp}";
@@ -182,9 +184,12 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
         std::size_t place = 0;
         while (list[place].kind != action_kind::reverse || list[place].from != open) ++place;
         while (list[place + 1].kind == action_kind::drop) ++place;  // what is dropped now is not made again
+        for (std::size_t k = place + 1; list[k].kind != action_kind::reverse; ++k)
+          if (runs_stage(list[k]) && list[k].from > 0 && files.hold(list[k].from)) place = k - 1;
         status.turned = true;
         status.open = open;
         states.open_seam(found->state_hash);
+        if (found->state_hash == 0) status.ran += check_stretch_of_chain<Memory>(files, stages, x0);
         restore_at(place + 1);
       } else {
         if (folder.has_record())
@@ -198,8 +203,11 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
   }
   if (report.used == disk_use::nothing && looks) {
     std::size_t place = 0;  // behind the last state of the way forward that a file holds
-    for (std::size_t k = 0; list[k].kind != action_kind::turn; ++k)
-      if (list[k].kind == action_kind::save && files.hold(list[k].from)) place = k + 1;
+    for (std::size_t k = 0; list[k].kind != action_kind::turn; ++k) {
+      if (!files.hold(list[k].from)) continue;
+      if (list[k].kind == action_kind::save) place = k + 1;
+      else if (runs_stage(list[k])) place = k;  // where it was asked to stop
+    }
     if (place > 0) {
       report.used = disk_use::states;
       status.ran += check_stretch_of_chain<Memory>(files, stages, x0);
