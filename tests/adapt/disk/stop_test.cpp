@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <string>
 #include <cairn/adapt/disk/stored_runs.hpp>
 #include "adapt/disk/kept_verbs.hpp"
@@ -162,4 +163,52 @@ TEST_CASE("what a run stopped with is gone when it is finished, and counts as a 
   (void)by_gradient<numbers>::of(tiers, cairn::disk{place.run(), {.stop = stop}});
   auto const left = names();
   CHECK(left.size() == 2);  // the lock and the record
+}
+
+namespace {
+/// Copies what is whole after each record, and goes on from each copy.
+template <class Verb, class Plan>
+void goes_on_from_copies(Plan plan, std::size_t least, long stop_at = 0) {
+  program<Verb, Plan> of{std::move(plan), 4};
+  support::temporary const copies;
+  std::vector<step_index> left;
+  long asked = 0;
+  auto const copy = [&](cairn::whole_run const& now) {
+    std::string const folder = copies.path() + '/' + std::to_string(left.size());
+    std::filesystem::create_directory(folder);
+    auto const into = std::filesystem::path{folder} / std::filesystem::path{now.folder}.filename();
+    std::filesystem::create_directory(into);
+    for (auto const& name : now.files) std::filesystem::copy_file(std::filesystem::path{now.folder} / name, into / name);
+    left.push_back(now.left);
+  };
+  cairn::disk_options const options{
+      .commit_every = 4, .stop = [&] { return ++asked == stop_at; }, .committed = copy};
+  try {
+    bool const right = Verb::of(of.plan, cairn::disk{of.folder.run(), options}) == of.right;
+    CHECK(right);
+  } catch (cairn::stopped const&) {
+    CHECK(stop_at > 0);
+  }
+  REQUIRE(left.size() >= least);
+  if (stop_at == 0) CHECK(left.back() == 0);
+  for (std::size_t k = 0; k < left.size(); ++k) {
+    CAPTURE(k, left[k]);
+    cairn::disk const on{copies.path() + '/' + std::to_string(k), {.resume = cairn::resume_rule::require}};
+    killed::calls = 0;
+    CHECK(Verb::of(of.plan, on) == of.right);
+    if (left[k] >= 0) CHECK(on.report().used == cairn::disk_use::record);
+    CHECK(on.report().resumed_at == left[k]);
+    CHECK(killed::calls < of.calls);
+  }
+}
+}  // namespace
+
+TEST_CASE("a copy of the files that are whole after a record is a run that goes on from it") {
+  goes_on_from_copies<by_gradient<numbers>>(tiers, 7);
+  goes_on_from_copies<by_gradient<solver>>(cairn::two_level{length, 10, 3}, 7);
+  goes_on_from_copies<by_run<noted>>(tiers, 7);
+  goes_on_from_copies<by_objective>(five, 7);
+  goes_on_from_copies<by_choices>(five, 7);
+  goes_on_from_copies<by_gradient<numbers>>(tiers, 1, 25);  // where it is asked to stop, on its way forward
+  goes_on_from_copies<by_gradient<numbers>>(tiers, 4, 70);  // and back
 }

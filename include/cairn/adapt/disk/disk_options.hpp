@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 #include <cairn/adapt/disk/detail/packing.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
@@ -22,6 +23,14 @@ enum class resume_rule : std::uint8_t {
 /// <cairn/adapt/zstd.hpp>.
 using compression = detail::block_codec const*;
 
+/// The files of a run that are whole, at a moment when nothing is written to any of them. Copied into an empty folder of
+/// the same name, they are a run that goes on from that record.
+struct whole_run {
+  std::string folder = {};              ///< of the run; its own name is that of the run
+  std::vector<std::string> files = {};  ///< names in it: the last record, choices of steps, states that can be used
+  step_index left = -1;                 ///< by that record, steps [0, left) are to be reversed; -1: there is none
+};
+
 /// Options of `disk`.
 struct disk_options {
   std::string key = {};  ///< names what the functions capture and read; another key is another run
@@ -33,6 +42,8 @@ struct disk_options {
   /// Asked before each step and each adjoint, so let it be quick, as a read of an atomic is: when it says true, what is
   /// there is written, and `stopped` is thrown.
   std::function<bool()> stop = {};
+  /// Told of the run's files after each record, and before `stopped` is thrown; the sweep waits until it returns.
+  std::function<void(whole_run const&)> committed = {};
 };
 
 /// What a run used of an earlier process.

@@ -18,6 +18,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/names.hpp>
@@ -335,6 +336,23 @@ class run_folder {
       if (slot == no_slot) return;
       if (file_head const head = slot_head(slot); head.sound()) f(slot, head);
     });
+  }
+  /// The names of the files that a process which goes on from the last record needs.
+  /// \param left  becomes how many steps it leaves; stays if there is none   \param usable  usable(head) of a state
+  template <class Usable>
+  [[nodiscard]] std::vector<std::string> whole_files(std::int64_t& left, Usable usable) const {
+    std::vector<std::string> names;
+    if (last_ >= 0)
+      if (file_head const head = record_head(std::uint32_t(last_)); head.sound())
+        left = std::int64_t(head.step), names.emplace_back(record_names[last_]);
+    if (head_in(open(choices_name, O_RDONLY), file_kind::choices, 0, 0).sound()) names.emplace_back(choices_name);
+    if (left == 0) return names;
+    auto const add = [&](slot_index slot, file_head const& head) {
+      if (head.sound() && usable(head)) names.emplace_back(slot_name(slot).data());
+    };
+    each_checkpoint(add);
+    for (slot_index const slot : {final_slot, live_slot}) add(slot, slot_head(slot));
+    return names;
   }
   /// Bytes of the files of this run, as their heads say.
   [[nodiscard]] std::uint64_t record_bytes() const noexcept {

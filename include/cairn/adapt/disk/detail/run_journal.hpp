@@ -130,7 +130,7 @@ class run_journal {
   run_journal(run_folder& folder, disk_report& report, Step* step, Sums sums, Object* object, Choices* choices,
               disk_options const& asked, Agreement const& all = {})
       : all_{all}, folder_{folder}, report_{report}, step_{step}, sums_{sums}, object_{object},
-        choices_{folder, choices}, stop_{asked.stop}, failures_{asked.seconds_between_failures},
+        choices_{folder, choices}, stop_{asked.stop}, committed_{asked.committed}, failures_{asked.seconds_between_failures},
         every_{asked.commit_every} {}
 
   [[nodiscard]] Agreement const& agreed() const noexcept { return all_; }
@@ -192,6 +192,7 @@ class run_journal {
   /// \param at  the state before the step in work, or how many steps are left   \throws stopped
   [[noreturn]] void end(step_index at) {
     ending_ = false;
+    tell_files();
     char const* const advice = "start it again with the same arguments, and it goes on from there";
     if (is_on_its_way_back())
       throw stopped{"cairn::disk", "the run was asked to stop on its way back", {{"left", open_}}, advice};
@@ -364,7 +365,15 @@ class run_journal {
       next_look_ = seen_ / 2 > 1 ? seen_ / 2 : 1;
       seen_ = 0;
       due_ = false;
+      if (whole && (open == 0 || !last)) tell_files();
     }
+  }
+  /// Tells whoever copies the files of the run that they are whole.
+  void tell_files() {
+    if (!committed_) return;
+    whole_run now{folder_.path()};
+    now.files = folder_.whole_files(now.left, [this](file_head const& head) { return may_use(head); });
+    committed_(now);
   }
 
   template <class Bar>
@@ -384,7 +393,7 @@ class run_journal {
   /// before the next is tried.
   void note(bool whole, not_written const& lost) {
     if (whole) {
-      report_.commits = ++committed_;
+      report_.commits = ++all_written_;
       return forget_failures();
     }
     report_.commits_failed = ++all_failed_;
@@ -468,8 +477,9 @@ class run_journal {
   choice_file<Choices> choices_;
   reverse_of_run of_;
   std::function<bool()> stop_;
+  std::function<void(whole_run const&)> committed_;
   double failures_;
-  std::int64_t every_, since_ = 0, committed_ = 0, all_failed_ = 0;
+  std::int64_t every_, since_ = 0, all_written_ = 0, all_failed_ = 0;
   int failed_ = 0;  // records since one was written
   char const* why_before_ = "";
   std::int64_t seen_ = 0, next_look_ = 1;  // actions since the last record; at which of them all look at their clocks
