@@ -17,7 +17,8 @@ bool ends(program<Verb, Plan> const& of, long at, bool& right) {
   long asked = 0;
   auto const stop = [&] { return ++asked == at; };
   try {
-    right = Verb::of(of.plan, cairn::disk{of.folder.run(), {.commit_every = of.commit_every, .stop = stop}}) == of.right;
+    cairn::disk const on{of.folder.run(), {.commit_every = of.commit_every, .stop = stop}};
+    right = Verb::of(of.plan, on) == of.right;
     return true;
   } catch (cairn::stopped const&) {
     return false;
@@ -178,7 +179,7 @@ void goes_on_from_copies(Plan plan, std::size_t least, long stop_at = 0) {
     std::filesystem::create_directory(folder);
     auto const into = std::filesystem::path{folder} / std::filesystem::path{now.folder}.filename();
     std::filesystem::create_directory(into);
-    for (auto const& name : now.files) std::filesystem::copy_file(std::filesystem::path{now.folder} / name, into / name);
+    for (auto const& name : now.files) std::filesystem::copy_file(now.folder + '/' + name, into / name);
     left.push_back(now.left);
   };
   cairn::disk_options const options{

@@ -235,10 +235,12 @@ class copied_states : public sweep_memory<State, Store> {
  private:
   template <class Step>
   void run_from(frame_id& handle, Step& step, step_index from, step_index to, step_index& failed) {
-    this->run_steps(
-        from, to, [&](step_index at, step_index next) { pool_.run(step, handle, at, next, failed); },
-        [&](auto const& f) { return f(std::as_const(pool_).state(handle)); },
-        [&](step_index i) { return read_between(handle, i); });
+    if constexpr (!may_end_sweeps<store_type>) pool_.run(step, handle, from, to, failed);
+    else
+      this->run_steps(
+          from, to, [&](step_index at, step_index next) { pool_.run(step, handle, at, next, failed); },
+          [&](auto const& f) { return f(std::as_const(pool_).state(handle)); },
+          [&](step_index i) { return read_between(handle, i); });
   }
   [[nodiscard]] bool read_between([[maybe_unused]] frame_id& handle, [[maybe_unused]] step_index i) {
     if constexpr (may_end_sweeps<store_type>) {

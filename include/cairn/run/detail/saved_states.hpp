@@ -249,10 +249,12 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
 
   template <class Step>
   void run_object(Step& step, step_index from, step_index to, step_index& failed) {
-    this->run_steps(
-        from, to,
-        [&](step_index at, step_index next) { run_in_place(step, object_.changed(), at, next, failed); },
-        [&](auto const& f) { return look_at_object(f); }, [&](step_index i) { return read_between(i); });
+    if constexpr (!may_end_sweeps<store_type>) run_in_place(step, object_.changed(), from, to, failed);
+    else
+      this->run_steps(
+          from, to,
+          [&](step_index at, step_index next) { run_in_place(step, object_.changed(), at, next, failed); },
+          [&](auto const& f) { return look_at_object(f); }, [&](step_index i) { return read_between(i); });
   }
   [[nodiscard]] bool read_between([[maybe_unused]] step_index i) {
     if constexpr (may_end_sweeps<store_type>) {

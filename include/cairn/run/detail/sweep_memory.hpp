@@ -159,7 +159,8 @@ class sweep_memory {
     else return 0;
   }
   /// The state that the store holds for this stretch; -1 if there is none.
-  [[nodiscard]] step_index held_between([[maybe_unused]] step_index from, [[maybe_unused]] step_index to) const noexcept {
+  [[nodiscard]] step_index held_between([[maybe_unused]] step_index from,
+                                        [[maybe_unused]] step_index to) const noexcept {
     if constexpr (may_end_sweeps<store_type>)
       if (step_index const held = store_->live_at(); from < held && held <= to) return held;
     return -1;
@@ -229,15 +230,15 @@ class sweep_memory {
   /// \param look  look(f) calls f with the state where the steps are   \param read  read(i) makes it state i, which the
   /// store holds; returns whether that worked
   template <class Run, class Look, class Read>
-  void run_steps(step_index from, step_index to, Run const& run, [[maybe_unused]] Look const& look,
-                 [[maybe_unused]] Read const& read) {
-    if constexpr (may_end_sweeps<store_type>) {
-      if (step_index const held = held_between(from, to); held >= 0 && read(held)) store_->skips(std::exchange(from, held));
-      for (step_index const begin = from; from < to && store_->is_asked(); ++from) {
-        bool const ends = store_->stops(pool_, from, look);
-        run(from, from + 1);
-        if (ends) store_->ends(from + 1, begin, look);
-      }
+  void run_steps(step_index from, step_index to, Run const& run, Look const& look, Read const& read)
+    requires may_end_sweeps<store_type>
+  {
+    step_index const held = held_between(from, to);
+    if (held >= 0 && read(held)) store_->skips(std::exchange(from, held));
+    for (step_index const begin = from; from < to && store_->is_asked(); ++from) {
+      bool const ends = store_->stops(pool_, from, look);
+      run(from, from + 1);
+      if (ends) store_->ends(from + 1, begin, look);
     }
     if (from < to) run(from, to);
   }

@@ -67,7 +67,9 @@ class kept_files {
   void reversed(step_index open, Bar const& bar) { all_->files.reversed(open, bar); }
   [[nodiscard]] bool is_asked() const noexcept { return all_->files.is_asked(); }
   template <class Frames, class Look>
-  [[nodiscard]] bool stops(Frames& frames, step_index i, Look const& look) { return all_->files.stops(frames, i, look); }
+  [[nodiscard]] bool stops(Frames& frames, step_index i, Look const& look) {
+    return all_->files.stops(frames, i, look);
+  }
   template <class Look>
   [[noreturn]] void ends(step_index i, step_index from, Look const& look) { all_->files.ends(i, from, look); }
   template <class Frames>

@@ -130,8 +130,8 @@ class run_journal {
   run_journal(run_folder& folder, disk_report& report, Step* step, Sums sums, Object* object, Choices* choices,
               disk_options const& asked, Agreement const& all = {})
       : all_{all}, folder_{folder}, report_{report}, step_{step}, sums_{sums}, object_{object},
-        choices_{folder, choices}, stop_{asked.stop}, committed_{asked.committed}, failures_{asked.seconds_between_failures},
-        every_{asked.commit_every} {}
+        choices_{folder, choices}, stop_{asked.stop}, committed_{asked.committed},
+        failures_{asked.seconds_between_failures}, every_{asked.commit_every} {}
 
   [[nodiscard]] Agreement const& agreed() const noexcept { return all_; }
   [[nodiscard]] Agreement& agreed() noexcept { return all_; }
@@ -168,7 +168,8 @@ class run_journal {
     if constexpr (!Agreement::together) return stop_();
     else {
       if (++asks_ < next_ask_) return false;
-      double const passed = std::chrono::duration<double>(clock::now() - std::exchange(asked_at_, clock::now())).count();
+      auto const before = std::exchange(asked_at_, clock::now());
+      double const passed = std::chrono::duration<double>(asked_at_ - before).count();
       std::int64_t const next = passed < 0.25 ? 2 * asks_ : passed < 1 ? asks_ : (std::max)(asks_ / 2, std::int64_t{1});
       asks_ = 0;
       next_ask_ = std::int64_t(all_.least(stop_() ? 0 : std::uint64_t(next)));
@@ -487,7 +488,7 @@ class run_journal {
   double interval_ = first_interval, commit_seconds_ = 0;
   clock::time_point last_ = clock::now(), asked_at_ = last_;
   step_index seam_ = -1, noted_ = -1;
-  // After the last adjoint: how many steps are left, where its result is, what writes that, and the last that is written.
+  // After the last adjoint: how many steps are left, where its result is, what writes it; and what is written already.
   step_index open_ = -1, recorded_ = -1;
   void const* bar_ = nullptr;
   void (*commit_last_)(run_journal&) = nullptr;
