@@ -110,12 +110,13 @@ controls() {
   control 'short writes go on' descriptor errors 's/    size -= std::size_t(done);/    size = 0;/'
   control 'interrupted calls go on' descriptor errors 's/errno == EINTR/false/'
   control 'a record is tried again' run_folder errors \
-    's/      if (!try_commit(k, next/      if (true || !try_commit(k, next/'
+    's/if (!suspect_ || again) return error;/return error;/'
+  control 'a file that the disk has refused to keep is not asked again' run_folder errors 's/if (suspect_) (void)::unlinkat(.*0);//'
   control 'a record that does not open is an error' run_folder errors 's/if (!file \&\& !none)/if (false)/'
   control 'a failed save is told' checkpoint_files errors \
     's/if (!on_all(journal_.agreed(), \(write(where.slot.*)\))) return false;/(void)\1;/'
-  control 'a record waits for the disk' run_folder power 's/failed_ == 0 \&\& waits \&\& ::fdatasync(file.get()) != 0/false/'
-  control 'so does its name' run_folder power 's/if (failed_ == 0 \&\& waits \&\& anew) failed_ = names_are_kept(folder_);//'
+  control 'a record waits for the disk' run_folder power 's/error == 0 \&\& waits \&\& ::fdatasync(file.get()) != 0/false/'
+  control 'so does its name' run_folder power 's/if (error == 0 \&\& waits \&\& anew) error = names_are_kept(folder_);//'
   control 'a record goes beside the last one' run_folder power 's/last_ == 1 ? 0 : 1/0/'
   control 'what is packed is hashed first' state_file zstd 's/if (memory_.hash.value() != head_.stored_hash)/if (false)/'
   control 'a packed file is as long as its content' file_head zstd 's/raw <= size - sizeof(file_head) \&\& //'

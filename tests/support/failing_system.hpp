@@ -18,9 +18,10 @@ struct fault {
   call of = call::none;
   long at = 1;
   int error = 0;           // 0: a part of what is asked for is done
-  bool from_there = false; // all after it fail, too
+  bool from_there = false; // all after it fail, too, up to number `last` if that is given
   char files = 0;
   bool kills = false;      // the process, before the call
+  long last = 0;
 };
 inline fault now;
 inline long counts[int(call::none)];
@@ -40,7 +41,8 @@ struct failing {
 inline bool hits(call of, char letter) {
   if (now.of != call::none && now.files != 0 && letter != now.files) return false;
   long const count = ++counts[int(of)];
-  bool const hit = now.of == of && (now.from_there ? count >= now.at : count == now.at);
+  bool const there = now.from_there ? count >= now.at && (now.last == 0 || count <= now.last) : count == now.at;
+  bool const hit = now.of == of && there;
   if (hit && now.kills) (void)::raise(SIGKILL);
   return hit;
 }

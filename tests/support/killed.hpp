@@ -10,11 +10,12 @@ namespace killed {
 
 inline long calls = 0, operations = 0;      // so far, in this process
 inline long at_call = -1, at_operation = -1;  // where it is killed
+inline int by = SIGKILL;                    // at a call
 inline bool torn = false;                   // half of what is written is there
 
 /// To be called by each step and adjoint.
 inline void tick() {
-  if (++calls == at_call) (void)::raise(SIGKILL);
+  if (++calls == at_call) (void)::raise(by);
 }
 
 /// Runs f in a process of its own, which ends with 0 if f returns true. Returns its status: 0 or 1, or -1 if it was

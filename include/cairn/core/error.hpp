@@ -103,6 +103,10 @@ struct directory_busy : error {
   char host[64] = "";        ///< of that process; empty if it is not known
   std::int64_t process = 0;  ///< its number there; 0 if it is not known
 };
+/// A run that was asked to stop and did, where the values say: how many steps are left to be reversed, or the number of
+/// the state on its way forward. The next process goes on from there; what could not be kept says the report of its
+/// `disk`.
+struct stopped : error { using error::error; };
 /// A number that does not fit the requested type.
 struct overflow_error : error { using error::error; };
 /// A schedule that no executor can obey; found by `verify` or during a sweep.

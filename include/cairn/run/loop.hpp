@@ -260,8 +260,11 @@ class checkpointed_run {
       if (open < 0) run.watched().final_is_end(steps());
     if constexpr (saved_state<State>) run.states().forget_final();
     if constexpr (on_disk) {
-      if (open >= 0) run.skip_to(open, *step_);
-      else bring_back_turn(run);
+      if (open < 0) bring_back_turn(run);
+      else {
+        if (open > 0 && !work_->store().knows_seam()) compare_states(run);
+        run.skip_to(open, *step_);
+      }
     }
     run.run_plan(*step_, user, *observer_);
     if constexpr (on_disk) work_->store().ended(step_calls());
@@ -298,9 +301,14 @@ class checkpointed_run {
   template <class Sweep>
   void bring_back_turn(Sweep& run) {
     if (!work_->before_turn_is_missing_) return;
+    compare_states(run);
+    run.bring_back_turn(*step_);
+  }
+  /// Compares what this process makes of a state of another one.
+  template <class Sweep>
+  void compare_states(Sweep& run) {
     auto const& states = run.states();
     work_->store().check_stretch(states.pool().state(states.initial()));
-    run.bring_back_turn(*step_);
   }
   template <class Sweep>
   void at_turn(Sweep& run) {

@@ -120,6 +120,9 @@ struct any_look {
 };
 template <class Store>
 concept is_told_before = requires(Store& store) { store.reversing(step_index{}, any_look{}); };
+/// A store that is asked before each step whether it ends the sweep there, and may hold a state between two places of
+/// the plan from which the sweep goes on.
+template <class Store> inline constexpr bool may_end_sweeps = requires { requires bool(Store::may_end_sweeps); };
 template <class Store> inline constexpr bool looks_ahead = requires { requires bool(Store::looks_ahead); };
 /// Whether a save may say that it failed.
 template <class Store, class Frames>

@@ -53,6 +53,33 @@ void kill_all_plans(Stages const& stages, long stride) {
   kill_everywhere(stages, filed(8, 3), 1, stride);
   kill_everywhere(stages, filed(8, 2), 1'000, stride);  // goes on from states
 }
+/// Asked to stop at every place where it asks, and then going on.
+/// \param most  calls that a stop may cost
+template <class Stages>
+void stop_everywhere(Stages const& stages, std::vector<action> const& plan, long most) {
+  program<Stages> of{stages, plan, 1'000};
+  long usual = 0;
+  bool ended = false;
+  for (long at = 0; !ended || at == 1; ++at) {
+    CAPTURE(at);
+    long asked = 0;
+    auto const stop = [&] { return ++asked == at; };
+    of.folder.remove_runs();
+    killed::calls = 0;
+    ended = true;
+    answer found;
+    try {
+      found = sweep(stages, plan, cairn::disk{of.folder.run(), {.commit_every = 1'000, .stop = stop}});
+    } catch (cairn::stopped const&) {
+      ended = false;
+      found = sweep(stages, plan, cairn::disk{of.folder.run(), {.commit_every = 1'000}});
+    }
+    CHECK(found == of.right);
+    if (at == 0) usual = killed::calls;
+    CHECK(killed::calls - usual <= most);
+  }
+  killed::calls = 0;
+}
 void kill_at_random(std::uint64_t numbers_from, int plans, int times) {
   std::mt19937_64 draw{numbers_from};
   for (int k = 0; k < plans; ++k) {
@@ -66,6 +93,13 @@ void kill_at_random(std::uint64_t numbers_from, int plans, int times) {
 
 }  // namespace
 
+TEST_CASE("a chain that is asked to stop anywhere goes on with the bits of an undisturbed sweep, and makes tapes again") {
+  auto const stages = tuple_of_types();
+  stop_everywhere(stages, nothing_kept(8), 11);  // 3 but between its turn and its first adjoint
+  stop_everywhere(stages, filed(8, 3), 5);
+  stop_everywhere(stages, persistent(8, 3), 5);
+  stop_everywhere(stages, stored_whole(8), 10);  // its tapes
+}
 TEST_CASE("a chain of several types that is killed anywhere goes on with the bits of an undisturbed one") {
   kill_all_plans(tuple_of_types(), 1);
 }

@@ -368,7 +368,7 @@ TEST_CASE("a rule says whether a run goes on") {
   CHECK(anew.report().used == disk_use::nothing);
   CHECK(sweep(plan, x0, 1.2, required) == right);
 }
-TEST_CASE("the oldest of many finished runs are removed, and nothing else") {
+TEST_CASE("of many finished runs the first ones stay, and nothing else is removed") {
   support::temporary const here;
   stop(halfway(), [&] { (void)sweep(plan, x0, 0.5, disk{here.run(), often}); });  // stays, because it is not finished
   std::filesystem::create_directory(here.run() + "/mine");
@@ -379,8 +379,10 @@ TEST_CASE("the oldest of many finished runs are removed, and nothing else") {
   CHECK(std::filesystem::exists(here.run() + "/mine"));
   calls = 0;
   disk const again{here.run()};
-  CHECK(sweep(plan, x0, 1.4, again) == sweep(cairn::in_memory{plan}, x0, 1.4));
-  CHECK(again.report().resumed_at == 0);
+  for (double const a : {1.0, 1.1}) {
+    CHECK(sweep(plan, x0, a, again) == sweep(cairn::in_memory{plan}, x0, a));
+    CHECK(again.report().finished);
+  }
 }
 TEST_CASE("options of a disk that make no sense are refused before any step") {
   support::temporary const here;
@@ -389,6 +391,7 @@ TEST_CASE("options of a disk that make no sense are refused before any step") {
     CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.run(), {.seconds_between_failures = seconds}}), cairn::invalid_call);
   CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.run(), {.commit_every = -1}}), cairn::invalid_call);
   CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.run(), {.keep = 0}}), cairn::invalid_call);
+  CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.run(), {.forget_after = 0}}), cairn::invalid_call);
   CHECK_THROWS_AS(sweep(plan, x0, 1.2, disk{here.run() + "/none/there"}), cairn::file_error);
   CHECK(calls == 0);
 }

@@ -45,6 +45,8 @@ template <class State>
 /// In `chain_gradient` stages are steps, and their numbers are a part of the run's name.
 /// Nothing is stored with loss: what is read back must have the hash of what was written, or it is an `invalid_call`.
 /// With `sweep_options::verify` what is run again must have the hashes of the processes before, too.
+/// A record that cannot be written ends nothing: the sweep goes on and tries again later, and `report()` says so.
+/// `disk_options::stop` ends a run within one action, with `stopped`; the next process goes on from there.
 /// Cost: a record takes the bytes of bar and dp twice; it is committed, by one fdatasync, every sqrt(2 C MTBF) seconds,
 /// where C is what a commit takes. A process that goes on runs one step more, and compares its state with the hash that
 /// the record has. Memory: 64 KiB, 0.7 MB more with compression, and a state or two for a moment when it goes on.

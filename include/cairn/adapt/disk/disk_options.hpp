@@ -2,7 +2,9 @@
 #pragma once
 /// \file disk_options.hpp  How a run on disk is known, when it commits, and what it says about itself.
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 #include <cairn/adapt/disk/detail/packing.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
@@ -21,6 +23,14 @@ enum class resume_rule : std::uint8_t {
 /// <cairn/adapt/zstd.hpp>.
 using compression = detail::block_codec const*;
 
+/// The files of a run that are whole, at a moment when nothing is written to any of them. Copied into an empty folder of
+/// the same name, they are a run that goes on from that record.
+struct whole_run {
+  std::string folder = {};              ///< of the run; its own name is that of the run
+  std::vector<std::string> files = {};  ///< names in it: the last record, choices of steps, states that can be used
+  step_index left = -1;                 ///< by that record, steps [0, left) are to be reversed; -1: there is none
+};
+
 /// Options of `disk`.
 struct disk_options {
   std::string key = {};  ///< names all that functions read and that differs from run to run; a text, or `key_of(values...)`
@@ -34,6 +44,11 @@ struct disk_options {
   /// A folder for checkpoints on a disk of the machine's own, made if it is not there: records, choices and the final
   /// state of a kept run stay with the run. It is no part of the run's name, and what is lost there is made again.
   std::string scratch = {};
+  /// Asked before each step and each adjoint, so let it be quick, as a read of an atomic is: when it says true, what is
+  /// there is written, and `stopped` is thrown.
+  std::function<bool()> stop = {};
+  /// Told of the run's files after each record, and before `stopped` is thrown; the sweep waits until it returns.
+  std::function<void(whole_run const&)> committed = {};
 };
 
 /// What a run used of an earlier process.
@@ -52,7 +67,10 @@ struct disk_report {
   step_index resumed_at = -1;  ///< with a record: steps [0, resumed_at) were left; 0: it was finished
   wide step_calls = 0;         ///< of this process
   std::int64_t commits = 0;    ///< records written
-  double commit_seconds = 0;   ///< that these took
+  std::int64_t commits_failed = 0;  ///< records that could not be written; the sweep went on, and tried again later
+  /// What could not be written last, a record or where the run stopped, and why, in the system's words; empty if all is.
+  std::string not_written = {};
+  double commit_seconds = 0;   ///< that records took
   std::uint64_t record_bytes = 0;  ///< of the records on disk
   std::string folder = {};     ///< of the run
 };

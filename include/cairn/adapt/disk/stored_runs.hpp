@@ -96,7 +96,8 @@ struct run_view {
   /// Whether a file is of no use to whoever goes on with the run.
   bool spare(seen_file const& file) const noexcept {
     bool const checkpoint = file.use == file_use::whole && file.head.kind == file_kind::checkpoint;
-    return file.use == file_use::damaged || file.use == file_use::unwritten || (checkpoint && finished());
+    return file.use == file_use::damaged || file.use == file_use::unwritten || file.name == new_choices_name ||
+           (checkpoint && finished());
   }
 };
 [[nodiscard]] inline run_view view_of(descriptor const& run, std::string const& id, bytes_read what) {

@@ -11,7 +11,7 @@ namespace cairn {
 /// Why the ranks of a communicator ended a sweep together.
 enum class collective_cause : std::uint8_t {
   exception,     ///< the rank threw an exception
-  stop_request,  ///< the rank's `stops_when` returned true
+  stop_request,  ///< the rank's `stops_when`, or the `stop` of its `disk`, returned true
   other_plan,    ///< the rank's plan, or its loop, differs from that of rank 0
   other_call     ///< the rank makes a different call from rank 0
 };

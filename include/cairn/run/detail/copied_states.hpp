@@ -65,8 +65,10 @@ class copied_states : public sweep_memory<State, Store> {
 
   template <class Step>
   void advance(Step& step, step_index from, step_index to, step_index& failed) {
-    pool_.run(step, live_, from, to, failed);
+    run_from(live_, step, from, to, failed);
   }
+  /// Live becomes state i, which the store holds between two places of the plan. Returns whether that worked.
+  [[nodiscard]] bool load_between(step_index i) { return read_between(live_, i); }
   /// Returns false if the slot cannot be written.
   [[nodiscard]] bool save(place where, step_index i) { return this->save_frame(where, i, live_); }
   /// Returns false if the store has lost that state; there is no live state then.
@@ -108,7 +110,7 @@ class copied_states : public sweep_memory<State, Store> {
   template <class Step>
   void turn(Step& step, step_index from, step_index to, step_index& failed) {
     pool_.keep(final_ = live_);
-    if (from < to) pool_.run(step, final_, from, to, failed);
+    if (from < to) run_from(final_, step, from, to, failed);
   }
   /// Continues a turn that stopped before its end.
   template <class Step>
@@ -231,6 +233,25 @@ class copied_states : public sweep_memory<State, Store> {
   }
 
  private:
+  template <class Step>
+  void run_from(frame_id& handle, Step& step, step_index from, step_index to, step_index& failed) {
+    if constexpr (!may_end_sweeps<store_type>) pool_.run(step, handle, from, to, failed);
+    else
+      this->run_steps(
+          from, to, [&](step_index at, step_index next) { pool_.run(step, handle, at, next, failed); },
+          [&](auto const& f) { return f(std::as_const(pool_).state(handle)); },
+          [&](step_index i) { return read_between(handle, i); });
+  }
+  [[nodiscard]] bool read_between([[maybe_unused]] frame_id& handle, [[maybe_unused]] step_index i) {
+    if constexpr (may_end_sweeps<store_type>) {
+      step_index const before = pool_.at(handle);
+      pool_.own(handle);
+      pool_.set_at(handle, -1);
+      bool const read = this->store().read_live(i, pool_.state(handle));
+      pool_.set_at(handle, read ? i : before);
+      return read;
+    } else return false;
+  }
   /// Makes the state that `to` names live: takes its frame if it is still held, otherwise runs from the state before.
   template <class Through, class Step>
   step_index go_to(Through& through, Step& step, checkpoint_record& to, step_index& failed) {

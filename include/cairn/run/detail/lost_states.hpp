@@ -93,7 +93,10 @@ template <class Cursor, class HeldIn, class ExpectedIn>
     if (a.what == content::tape || a.kind == action_kind::record) return {};
     switch (a.kind) {
       case action_kind::advance: live = a.to; break;
-      case action_kind::load: live = a.slot == no_slot ? 0 : a.from; break;
+      case action_kind::load:
+        if (place.found && place.actions + 1 == actions) place.live = -1;
+        live = a.slot == no_slot ? 0 : a.from;
+        break;
       case action_kind::save:
       case action_kind::drop: {
         step_index& state = expected[std::size_t(a.slot)];

@@ -68,6 +68,7 @@ class open_sweep {
     };
     step_index end = unknown;
     while (at_ < a.to && end == unknown) {
+      if (!ahead_ && reads_between(a.to)) continue;
       if (User::in_place && !ahead_) {
         begin();
         perform(a, [&](step_index& failed) {
@@ -87,6 +88,15 @@ class open_sweep {
     a.to = at_;
     if (begun) tell(a, moment::after);
     return end;
+  }
+  /// Live becomes a state up to `to` that the store holds; the loop is known to continue from there.
+  [[nodiscard]] bool reads_between([[maybe_unused]] step_index to) {
+    if constexpr (requires { states_.load_between(to); }) {
+      step_index const held = states_.held_between(at_, to);
+      if (held < 0 || !states_.load_between(held)) return false;
+      at_ = held;
+      return true;
+    } else return false;
   }
   void stop(step_index n) {
     user_.ends_at(n);

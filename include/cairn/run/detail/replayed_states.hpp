@@ -65,6 +65,10 @@ class replayed_states {
     (void)brought_back(ledger_.place_of_tape(tape), i, [&] { return states_.load_made(i, make, tape), true; });
   }
   void drop(place where) { states_.drop(where); }
+  [[nodiscard]] step_index held_between(step_index from, step_index to) const noexcept {
+    return states_.held_between(from, to);
+  }
+  [[nodiscard]] bool load_between(step_index i) { return states_.load_between(i); }
   /// Live stays; states between it and the final one are checked as they are made.
   template <class Step>
   void turn(Step& step, step_index from, step_index to, step_index& failed) {

@@ -58,7 +58,12 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
   template <class Step>
   void advance(Step& step, step_index from, step_index to, step_index& failed) {
     unpark();
-    run_in_place(step, object_.changed(), from, to, failed);
+    run_object(step, from, to, failed);
+  }
+  /// The object becomes state i, which the store holds between two places of the plan. Returns whether that worked.
+  [[nodiscard]] bool load_between(step_index i) {
+    unpark();
+    return read_between(i);
   }
   /// Returns false if the slot cannot be written.
   [[nodiscard]] bool save(place where, step_index i) {
@@ -96,7 +101,7 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
   void turn(Step& step, step_index from, step_index to, step_index& failed) {
     if (from < to) {
       park(from);
-      run_in_place(step, *object_, from, to, failed);
+      run_object(step, from, to, failed);
     }
     object_.reaches_final();
   }
@@ -241,6 +246,24 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
 
  private:
   static constexpr step_index no_state = -1;
+
+  template <class Step>
+  void run_object(Step& step, step_index from, step_index to, step_index& failed) {
+    if constexpr (!may_end_sweeps<store_type>) run_in_place(step, object_.changed(), from, to, failed);
+    else
+      this->run_steps(
+          from, to,
+          [&](step_index at, step_index next) { run_in_place(step, object_.changed(), at, next, failed); },
+          [&](auto const& f) { return look_at_object(f); }, [&](step_index i) { return read_between(i); });
+  }
+  [[nodiscard]] bool read_between([[maybe_unused]] step_index i) {
+    if constexpr (may_end_sweeps<store_type>) {
+      snapshot made{};
+      if (!this->store().read_live(i, made)) return false;
+      object_.restore(made);
+      return true;
+    } else return false;
+  }
 
   /// The initial state is kept to the end, and shares a frame with its slot.
   [[nodiscard]] bool shares_initial() const noexcept { return keeps_run_ || ends_ == object_ends::at_initial; }

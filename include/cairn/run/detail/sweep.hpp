@@ -299,6 +299,7 @@ class sweep {
     for (;;) {
       stop_reason const answer = work_.on_rest_ ? execute(*work_.rest_, running, step, user, observer, status())
                                                 : execute(*work_.walk_, running, step, user, observer, status());
+      if constexpr (may_end_sweeps<store_type>) status().ran -= wide(states().skipped());
       if (answer != stop_reason::unwritten) return answer;
       if constexpr (may_lose<store_type>)
         if (!another_slot_works()) {

@@ -151,6 +151,19 @@ class sweep_memory {
   {
     note_call();
     store_->reversed(open, bar);
+    if constexpr (may_end_sweeps<store_type>) store_->ends_after(pool_, open);
+  }
+  /// Steps that were counted and did not run, because the store held a state behind them; the next call begins with 0.
+  [[nodiscard]] step_index skipped() noexcept {
+    if constexpr (may_end_sweeps<store_type>) return store_->skipped();
+    else return 0;
+  }
+  /// The state that the store holds for this stretch; -1 if there is none.
+  [[nodiscard]] step_index held_between([[maybe_unused]] step_index from,
+                                        [[maybe_unused]] step_index to) const noexcept {
+    if constexpr (may_end_sweeps<store_type>)
+      if (step_index const held = store_->live_at(); from < held && held <= to) return held;
+    return -1;
   }
   [[nodiscard]] std::size_t bytes(tier where) const { return where == tier::memory ? bytes() : stored_bytes(where); }
   /// Lets the store look ahead from the cursor as long as the result exists.
@@ -212,6 +225,23 @@ class sweep_memory {
   }
 
  protected:
+  /// Runs steps [from, to) by run(from, to). A store that may end the sweep is asked before each of them; what it holds
+  /// between them is not run to.
+  /// \param look  look(f) calls f with the state where the steps are   \param read  read(i) makes it state i, which the
+  /// store holds; returns whether that worked
+  template <class Run, class Look, class Read>
+  void run_steps(step_index from, step_index to, Run const& run, Look const& look, Read const& read)
+    requires may_end_sweeps<store_type>
+  {
+    step_index const held = held_between(from, to);
+    if (held >= 0 && read(held)) store_->skips(std::exchange(from, held));
+    for (step_index const begin = from; from < to && store_->is_asked(); ++from) {
+      bool const ends = store_->stops(pool_, from, look);
+      run(from, from + 1);
+      if (ends) store_->ends(from + 1, begin, look);
+    }
+    if (from < to) run(from, to);
+  }
   sweep_memory()
     requires std::is_default_constructible_v<Store>
   = default;

@@ -61,11 +61,11 @@ template <class Agreement>
 template <class Agreement>
 void agree_on_options(Agreement const& all, disk_options const& asked, trust const& known) {
   std::uint64_t const words[] = {std::uint64_t(asked.resume), std::uint64_t(asked.commit_every), known.states,
-                                 known.record};
+                                 known.record, std::uint64_t(bool(asked.stop))};
   if (!all.same(XXH64(words, sizeof words, 0)))
-    throw invalid_call{"cairn::disk", "ranks have different options, or not all of them have a key",
+    throw invalid_call{"cairn::disk", "ranks have different options, or not all of them have a key or a stop",
                        {{"commit_every", asked.commit_every}, {"resume", int(asked.resume)}},
-                       "give all ranks the same commit_every and resume, and a key to all of them or to none"};
+                       "give all ranks the same commit_every and resume, and key and stop to all of them or to none"};
 }
 /// The name of this process's part of a run, in which those of all parts are: if one has other inputs, all have another
 /// run.
@@ -115,12 +115,15 @@ void agree_on_states(Agreement const& all, std::vector<step_index>& held) {
   }
 }
 /// Whether there is a state that all have.   \param usable  usable(head) says whether one may be used here
+/// \param between  a state that is in no slot; -1 if there is none
 template <class Agreement, class Usable>
-[[nodiscard]] bool any_state(Agreement const& all, run_folder const& folder, slot_index slots, Usable usable) {
+[[nodiscard]] bool any_state(Agreement const& all, run_folder const& folder, slot_index slots, Usable usable,
+                             step_index between) {
   std::vector<step_index> held(std::size_t(slots), -1);
   folder.each_checkpoint([&](slot_index slot, file_head const& head) {
     if (slot < slots && usable(head)) held[std::size_t(slot)] = step_index(head.step);
   });
+  held.push_back(between);
   agree_on_states(all, held);
   for (step_index const at : held)
     if (at >= 0) return true;

@@ -57,9 +57,11 @@ class chain_files {
     std::uint64_t bytes = 0;
     bool const usable = may_be_used_(journal_, written_bytes(x), slot_index(bytes_.size()));
     std::uint16_t const flags = is_unproven_ || !usable ? unproven : 0;
-    if (folder_.write_slot(i, i, hash_of(x), flags, [&x](auto& sink) { write_state(x, sink); }, bytes) == 0)
-      bytes_[std::size_t(i)] = bytes;
+    error_ = folder_.write_slot(i, i, hash_of(x), flags, [&x](auto& sink) { write_state(x, sink); }, bytes);
+    if (error_ == 0) bytes_[std::size_t(i)] = bytes;
   }
+  /// Of the last save: 0, or the number of the system's error.
+  [[nodiscard]] int error() const noexcept { return error_; }
   /// \throws lost   if it cannot be read; then it is not held any more
   /// \throws invalid_call   if it is not what was written, though the file is whole
   template <class State>
@@ -86,13 +88,15 @@ class chain_files {
  private:
   run_folder& folder_;
   table<std::uint64_t> bytes_;  // of each state's file; 0 if there is none
+  int error_ = 0;
   bool is_unproven_ = false;
   void* journal_;
   bool (*may_be_used_)(void*, std::uint64_t, slot_index);
 };
 
 /// States of a sweep whose plan is obeyed from its beginning, or from any place in it.
-template <class Memory, class Replay>
+/// \tparam Journal  asks before each stage whether the run stops there
+template <class Memory, class Replay, class Journal>
 class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay> {
   using base = chain_states<Memory, no_chain_store, Replay>;
 
@@ -100,17 +104,23 @@ class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay
   static constexpr bool makes_again = true;
   using base::bytes, base::memory, base::replay;
 
-  chain_states_in_files(Memory& held, no_chain_store& none, step_index stages, Replay& check, chain_files& files)
-      : base{held, none, stages, check}, files_{files}, stages_{stages}, now_{stages, named_tiers::every(), ""} {}
+  chain_states_in_files(Memory& held, no_chain_store& none, step_index stages, Replay& check, chain_files& files,
+                        Journal& journal)
+      : base{held, none, stages, check}, files_{files}, journal_{journal}, stages_{stages},
+        now_{stages, named_tiers::every(), ""} {}
 
   template <class Stages>
   void advance(Stages& stages, step_index from, step_index to, step_index& failed) {
+    bool const ends = is_asked_to_stop();
     base::advance(stages, from, to, failed);
     now_.apply(chain_actions::advance(from));
+    if (ends) end(to);
   }
   void record(step_index from) {
+    bool const ends = is_asked_to_stop();
     base::record(from);
     now_.apply(chain_actions::record(from));
+    if (ends) end(from + 1);
   }
   void save(place where, step_index i) {
     now_.apply(chain_actions::save(i, where.where));
@@ -131,6 +141,10 @@ class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay
     now_.apply(chain_actions::drop(where.slot, where.where));
     if (where.where == tier::memory) memory().drop(where.slot);
     else if (!is_elsewhere(now_, where.slot)) files_.drop(where.slot);
+  }
+  /// After the adjoint of a stage that left `open` of them, with which the run may end.   \throws stopped
+  void after(step_index open) {
+    if (open > 0 && journal_.is_ending()) end(open);
   }
   /// The adjoint's part of the sweep has done an action.
   void passed(action const& a) noexcept { now_.apply(a); }
@@ -174,6 +188,28 @@ class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay
   }
 
  private:
+  /// Before a stage. If the run is asked to stop, writes what is there; then the stage runs, and `end` follows: of two
+  /// states one after the other, the next process compares what it makes of the first.
+  [[nodiscard]] bool is_asked_to_stop() {
+    if (!journal_.asks_to_stop()) return false;
+    journal_.commits_now();
+    keep_all();
+    return true;
+  }
+  /// States in memory become files, as far as there is room; tapes are made again.
+  void keep_all() {
+    if (!journal_.keeps_states() || seam_ != 0) return;
+    for (step_index held = 1; held <= stages_; ++held) {
+      if (!now_.at_hand(held) || files_.hold(held)) continue;
+      memory().save(files_, tier::disk, held);
+      if (!journal_.could_write(files_.error(), held)) return;
+    }
+  }
+  /// \param i  the state that was made last, or how many stages are left   \throws stopped
+  [[noreturn]] void end(step_index i) {
+    keep_all();
+    journal_.end(i);
+  }
   static constexpr tier elsewhere[] = {tier::device, tier::host, tier::disk};
   [[nodiscard]] static bool is_elsewhere(chain_walk const& walk, step_index i) noexcept {
     return std::any_of(std::begin(elsewhere), std::end(elsewhere), [&](tier t) { return walk.holds_state(i, t); });
@@ -212,6 +248,7 @@ class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay
   }
 
   chain_files& files_;
+  Journal& journal_;
   step_index stages_;
   chain_walk now_;  // where everything is
   std::uint64_t seam_ = 0;

@@ -44,6 +44,7 @@ struct chain_reversal_on_disk : chain_reversal<Seed> {
     chain_reversal<Seed>::reverse(states, a);
     states.passed(a);
     states.memory().with_adjoint(open, [&](auto const& bar) { journal.reversed(open, *bar); });
+    states.after(open);
     return ran;
   }
   template <class States>
@@ -133,10 +134,10 @@ typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const
   if (asked.compress != nullptr) folder.compress(*asked.compress);
   report.folder = folder.path();
   report.why = known.why;
-  journal_type journal{folder, nullptr, {{}, parts.dp}, nullptr, nullptr, asked.seconds_between_failures,
-                       asked.commit_every};
+  journal_type journal{folder, report, nullptr, {{}, parts.dp}, nullptr, nullptr, asked};
   journal.watch(unchanged, held_bytes);
   if (known.record) journal.commits();
+  journal.trusts_states(known.states);
   chain_files files{folder, count, journal};
   bool const looks = asked.resume != resume_rule::never;
   if (!looks) folder.begin_anew();
@@ -147,7 +148,7 @@ typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const
 
   Memory memory{stages, x0};
   no_chain_store none;
-  chain_states_in_files<Memory, Replay> states{memory, none, count, replay, files};
+  chain_states_in_files<Memory, Replay, journal_type> states{memory, none, count, replay, files, journal};
   forgets_if_changed<decltype(unchanged)> const end{report, folder, count + 1, unchanged};
   sweep_status status;
   std::size_t begin = 0;
@@ -188,9 +189,12 @@ typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const
         std::size_t place = 0;
         while (list[place].kind != action_kind::reverse || list[place].from != open) ++place;
         while (list[place + 1].kind == action_kind::drop) ++place;  // what is dropped now is not made again
+        for (std::size_t k = place + 1; list[k].kind != action_kind::reverse; ++k)
+          if (runs_stage(list[k]) && list[k].from > 0 && files.hold(list[k].from)) place = k - 1;
         status.turned = true;
         status.open = open;
         states.open_seam(found->state_hash);
+        if (found->state_hash == 0) status.ran += check_stretch_of_chain<Memory>(files, stages, x0);
         restore_at(place + 1);
       } else {
         if (folder.has_record()) report.why = "the record is damaged";
@@ -202,8 +206,11 @@ typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const
   }
   if (report.used == disk_use::nothing && looks) {
     std::size_t place = 0;  // behind the last state of the way forward that a file holds
-    for (std::size_t k = 0; list[k].kind != action_kind::turn; ++k)
-      if (list[k].kind == action_kind::save && files.hold(list[k].from)) place = k + 1;
+    for (std::size_t k = 0; list[k].kind != action_kind::turn; ++k) {
+      if (!files.hold(list[k].from)) continue;
+      if (list[k].kind == action_kind::save) place = k + 1;
+      else if (runs_stage(list[k])) place = k;  // where it was asked to stop
+    }
     if (place > 0) {
       report.used = disk_use::states;
       status.ran += check_stretch_of_chain<Memory>(files, stages, x0);
@@ -217,8 +224,7 @@ typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const
   chain_reversal_on_disk<Seed, journal_type> user{std::forward<Seed>(seed), journal};
   report.step_calls = runs = obey_list(std::span{list + begin, actions.size() - begin}, states, stages, user,
                                        observer, failure, status);
-  journal.tell(report);
-  folder.remove_slots();
+  if (journal.is_recorded()) folder.remove_slots();
   if (known.record && !remove_finished(outer, std::size_t(asked.keep), folder.id())) folder.remove();
   return memory.take_adjoint();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checkpoint_files.hpp  The store of a run on disk: slots in memory are frames, all others are files.
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -21,7 +22,7 @@ namespace cairn::detail {
 template <class Value, class Journal>
 class checkpoint_files {
  public:
-  static constexpr bool may_lose = true;
+  static constexpr bool may_lose = true, may_end_sweeps = true;
 
   /// \param first  a state from which others are made that have no default constructor; may be null otherwise
   /// \param state_bytes  of a state in its file
@@ -44,6 +45,7 @@ class checkpoint_files {
           record(slot).bytes = (head.stored + sizeof head) & (~std::uint64_t{0} >> 1);
         }
       });
+      live_at_ = journal_.live_state();
       keep_agreed();
     }
     if (anew && in_memory_ != shape.slots) {
@@ -94,14 +96,15 @@ class checkpoint_files {
   template <class Frames>
   [[nodiscard]] bool save(Frames& frames, place where, step_index i, frame_id k) {
     auto& slot = record(where.slot);
+    slot.at = -1;
     if (in_memory(where.where)) {
       frames.keep(k);
       slot.frame = k;
       return true;
     }
-    slot.at = -1;
     std::uint64_t bytes = 0;
-    if (!on_all(journal_.agreed(), write(where.slot, i, std::as_const(frames).state(k), bytes))) return false;
+    bool const written = write(where.slot, i, std::as_const(frames).state(k), bytes) == 0;
+    if (!on_all(journal_.agreed(), written)) return false;
     slot.at = i;
     slot.bytes = bytes & (~std::uint64_t{0} >> 1);
     slot.is_unproven = journal_.seam_is_open() && journal_.may_be_used(0, 0);
@@ -119,18 +122,13 @@ class checkpoint_files {
   }
   /// Returns whether it could be read.
   [[nodiscard]] bool read_final(step_index n, Value& into) {
-    typename Journal::partial_sum beside;
-    auto const read = [&](auto& source) { journal_.read_beside(source, beside); };
-    bool const right = folder_.read_checkpoint(run_folder::final_slot, n, into, read);
-    if (!on_all(journal_.agreed(), right)) return false;
-    journal_.adopt(beside);
-    return true;
+    return read_file(run_folder::final_slot, n, into);
   }
   template <class Frames>
   [[nodiscard]] frame_id load(Frames& frames, place where, step_index i) {
     auto& slot = record(where.slot);
-    if (in_memory(where.where)) {
-      if (slot.frame != no_frame) frames.keep(slot.frame);
+    if (slot.frame != no_frame) {
+      frames.keep(slot.frame);
       return slot.frame;
     }
     if (slot.at != i) return no_frame;
@@ -178,6 +176,52 @@ class checkpoint_files {
   template <class Bar>
   void reversed(step_index open, Bar const& bar) { journal_.reversed(open, bar); }
 
+  /// Whether anybody may ask for a stop.
+  [[nodiscard]] bool is_asked() const noexcept { return journal_.is_asked(); }
+  /// Before step i. If the run is asked to stop, writes what is there; then that step runs, and `ends` follows.
+  /// \param look  look(f) calls f with state i
+  template <class Frames, class Look>
+  [[nodiscard]] bool stops(Frames& frames, step_index i, Look const& look) {
+    if (!journal_.asks_to_stop()) return false;
+    journal_.commits_now();
+    if (!journal_.keeps_states()) return true;
+    std::uint64_t bytes = 0;
+    live_at_ = -1;
+    if (i > 0 || journal_.is_on_its_way_back())
+      look([&](Value const& x) {
+        if (journal_.could_write(write(run_folder::live_slot, i, x, bytes), run_folder::live_slot)) live_at_ = i;
+      });
+    write_frames(frames);
+    return true;
+  }
+  /// The same after that step.   \param from  the step with which its action began   \throws stopped
+  template <class Look>
+  [[noreturn]] void ends(step_index i, step_index from, Look const& look) {
+    if (live_at_ == i - 1) folder_.note_next(look([](auto const& x) { return hash_of(x); }));
+    skipped_ -= i - from;  // which are not counted where an action ends
+    journal_.end(i - 1);
+  }
+  /// After a reversal that left `open` steps, with which the run may end.   \throws stopped
+  template <class Frames>
+  void ends_after(Frames& frames, step_index open) {
+    if (open == 0 || !journal_.is_ending()) return;
+    if (journal_.keeps_states()) write_frames(frames);
+    journal_.end(open);
+  }
+  /// The state between two places of the plan that another process has left; -1 if there is none.
+  [[nodiscard]] step_index live_at() const noexcept { return live_at_; }
+  void skips(step_index from) noexcept { skipped_ += std::exchange(live_at_, -1) - from; }
+  [[nodiscard]] step_index skipped() noexcept { return std::exchange(skipped_, 0); }
+  /// Returns whether it could be read.   \throws file_error   if it was whole, and then was not
+  [[nodiscard]] bool read_live(step_index i, Value& into) {
+    if (on_all(journal_.agreed(), folder_.is_whole(run_folder::live_slot, i))) {
+      if (read_file(run_folder::live_slot, i, into)) return true;
+      refuse_file("the state where a run stopped can be read no more", EIO, folder_.path() + '/' + live_name);
+    }
+    live_at_ = -1;
+    return false;
+  }
+
  private:
   struct slot_record {
     step_index at = -1;  // the state in the file
@@ -190,12 +234,15 @@ class checkpoint_files {
     if constexpr (Journal::agreement::together) {
       std::vector<step_index> held;
       for (auto const& one : slots_) held.push_back(one.at);
+      held.push_back(live_at_);
       agree_on_states(journal_.agreed(), held);
-      for (std::size_t slot = 0; slot < held.size(); ++slot) slots_[slot].at = held[slot];
+      live_at_ = held.back();
+      for (std::size_t slot = 0; slot < slots_.size(); ++slot) slots_[slot].at = held[slot];
     }
   }
-  [[nodiscard]] bool write(slot_index slot, step_index i, Value const& state, std::uint64_t& bytes) {
-    if (journal_.choices().append() != 0) return false;  // without them nobody could use the state
+  /// Returns 0, or the number of the system's error.
+  [[nodiscard]] int write(slot_index slot, step_index i, Value const& state, std::uint64_t& bytes) {
+    if (int const error = journal_.choices().append(); error != 0) return error;  // without them nobody could use it
     std::uint64_t const hash = hash_of(state);
     bool const usable = journal_.may_be_used(state_bytes_, slot_index(slots_.size()));
     std::uint16_t const flags = usable && !journal_.seam_is_open() ? 0 : unproven;
@@ -203,7 +250,25 @@ class checkpoint_files {
       write_state(state, sink);
       journal_.write_beside(sink);
     };
-    return folder_.write_slot(slot, i, hash, flags, write, bytes, before_of_ == i ? before_ : 0) == 0;
+    bool const checked = before_of_ == i && slot != run_folder::live_slot;
+    return folder_.write_slot(slot, i, hash, flags, write, bytes, checked ? before_ : 0);
+  }
+  /// The slots in memory become files, as far as there is room.
+  template <class Frames>
+  void write_frames(Frames const& frames) {
+    for (slot_index slot = 0; slot < slot_index(slots_.size()); ++slot) {
+      frame_id const k = record(slot).frame;
+      std::uint64_t bytes = 0;
+      if (k != no_frame && !journal_.could_write(write(slot, frames.at(k), frames.state(k), bytes), slot)) return;
+    }
+  }
+  /// Reads a state with what stands beside it. Of several processes all can, or none does.
+  [[nodiscard]] bool read_file(slot_index slot, step_index i, Value& into) {
+    typename Journal::partial_sum beside;
+    auto const read = [&](auto& source) { journal_.read_beside(source, beside); };
+    if (!on_all(journal_.agreed(), folder_.read_checkpoint(slot, i, into, read))) return false;
+    journal_.adopt(beside);
+    return true;
   }
   [[nodiscard]] bool in_memory(tier where) const noexcept { return where == tier::memory && !all_files_; }
   [[nodiscard]] slot_record& record(slot_index slot) noexcept { return slots_[std::size_t(slot)]; }
@@ -217,6 +282,7 @@ class checkpoint_files {
   frame_id kept_ = no_frame;
   std::vector<slot_record> slots_;
   slot_index in_memory_ = 0;
+  step_index live_at_ = -1, skipped_ = 0;
   std::uint64_t before_ = 0;  // the hash of a state before state `before_of_`
   step_index before_of_ = -1;
 };

@@ -38,7 +38,7 @@ class choice_file {
   choice_file(run_folder& folder, Choices* choices) noexcept : folder_{folder}, choices_{choices} {}
 
   /// Of how many steps the choices are in the file.
-  [[nodiscard]] std::uint64_t kept() const noexcept { return kept_; }
+  [[nodiscard]] std::uint64_t kept() const noexcept { return now_.kept; }
   /// Takes over what an earlier process has written, at most of so many steps, unless the loop was given choices.
   void read([[maybe_unused]] std::uint64_t most = ~std::uint64_t{0}) {
     if constexpr (any) {
@@ -51,68 +51,66 @@ class choice_file {
       auto& all = choices_->all;
       descriptor const file = folder_.open(choices_name, O_RDONLY);
       while (file) {
-        file_head const head = folder_.head_in(file, file_kind::choices, parts_, at_);
+        file_head const head = folder_.head_in(file, file_kind::choices, now_.parts, now_.at);
         auto const read_part = [&](auto& source) {
           while (std::uint64_t(all.size()) < head.step) {
             choice one{};
             read_state(one, source);
             all.push_back(std::move(one));
           }
-          if (hash_from(kept_) != head.state_hash)
+          if (hash_from(now_.kept) != head.state_hash)
             refuse_loss("the choices of steps that are read back are not those that were written",
-                        std::int64_t(kept_));
+                        std::int64_t(now_.kept));
         };
-        if (!head.sound() || head.sequence != before_ || head.step > most) break;
-        if (!folder_.read_values(file, head, at_, read_part)) break;
-        goes_on(head, at_ + sizeof head + head.stored);
+        if (!head.sound() || head.sequence != now_.before || head.step > most) break;
+        if (!folder_.read_values(file, head, now_.at, read_part)) break;
+        goes_on(head, now_.at + sizeof head + head.stored);
       }
-      all.erase(all.begin() + std::ptrdiff_t(kept_), all.end());
-      choices_->given = kept_ > 0;
+      all.erase(all.begin() + std::ptrdiff_t(now_.kept), all.end());
+      choices_->given = now_.kept > 0;
     }
   }
   /// The same again, for fewer steps.
   void read_again([[maybe_unused]] std::uint64_t most) {
     if constexpr (any) {
-      if (kept_ != choices_->all.size()) return;
+      if (now_.kept != choices_->all.size()) return;
       choices_->all.clear();
-      kept_ = parts_ = 0, at_ = before_ = 0;
+      now_ = {};
       read(most);
     }
   }
   /// All is chosen anew.
   void forget() {
     if constexpr (any) choices_->all.clear(), choices_->given = false;
-    kept_ = parts_ = 0, at_ = before_ = 0;
+    now_ = {};
   }
   /// Whether state i may be used.
-  [[nodiscard]] bool reach(std::uint64_t i) const noexcept { return !any || i <= kept_; }
+  [[nodiscard]] bool reach(std::uint64_t i) const noexcept { return !any || i <= now_.kept; }
   /// Writes what was chosen since the last call. Returns 0, or the number of the system's error.
   [[nodiscard]] int append() {
     if constexpr (any) {
-      auto const& all = choices_->all;
-      if (kept_ == all.size()) return 0;
+      if (now_.kept == choices_->all.size()) return 0;
       descriptor const file = folder_.open(choices_name, O_RDWR | O_CREAT);
       if (!file) return errno;
-      file_head head = folder_.fresh_head(file_kind::choices, parts_, std::int64_t(all.size()));
-      head.sequence = before_;
-      head.state_hash = hash_from(kept_);
-      file_writer sink{file.get(), folder_.memory, head.step, false, at_};
-      for (std::size_t k = kept_; k < all.size(); ++k) write_state(all[k], sink);
-      if (int const error = sink.finish(head); error != 0) return error;
-      head.raw_hash = folder_.memory.hash.value();
-      goes_on(head, sink.written());
+      if (int const error = write_part(file); error != 0) return error;
       flushed_ = false;
     }
     return 0;
   }
-  /// The same, and waits until the disk has them.
+  /// The same, and waits until the disk has them. Where that has failed, it is not repeated on the same file.
   [[nodiscard]] int flush() {
     int error = append();
     if constexpr (any) {
       if (error != 0 || flushed_) return error;
-      descriptor const file = folder_.open(choices_name, O_RDWR);
-      if (!file || ::fdatasync(file.get()) != 0) return errno;
-      flushed_ = (error = folder_.keep_names()) == 0;
+      if (suspect_) error = write_anew();
+      else {
+        descriptor const file = folder_.open(choices_name, O_RDWR);
+        if (!file) return errno;
+        suspect_ = ::fdatasync(file.get()) != 0;
+        if (suspect_) error = errno;
+      }
+      if (error == 0) error = folder_.keep_names();
+      flushed_ = error == 0;
     }
     return error;
   }
@@ -126,17 +124,45 @@ class choice_file {
     return sum;
   }
   void goes_on(file_head const& part, std::uint64_t end) noexcept {
-    at_ = end;
-    before_ = part.raw_hash;
-    kept_ = std::size_t(part.step);
-    ++parts_;
+    now_ = {std::size_t(part.step), end, part.raw_hash, now_.parts + 1};
   }
+  /// Writes a part with all that is not in the file.
+  [[nodiscard]] int write_part(descriptor const& file) {
+    auto const& all = choices_->all;
+    file_head head = folder_.fresh_head(file_kind::choices, now_.parts, std::int64_t(all.size()));
+    head.sequence = now_.before;
+    head.state_hash = hash_from(now_.kept);
+    file_writer sink{file.get(), folder_.memory, head.step, false, now_.at};
+    for (std::size_t k = now_.kept; k < all.size(); ++k) write_state(all[k], sink);
+    if (int const error = sink.finish(head); error != 0) return error;
+    head.raw_hash = folder_.memory.hash.value();
+    goes_on(head, sink.written());
+    return 0;
+  }
+  /// Writes all choices into a new file, which takes the place of the old one when the disk has it.
+  [[nodiscard]] int write_anew() {
+    folder_.remove(new_choices_name);
+    descriptor const file = folder_.open(new_choices_name, O_RDWR | O_CREAT);
+    if (!file) return errno;
+    place const before = std::exchange(now_, {});
+    int error = write_part(file);
+    if (error == 0 && ::fdatasync(file.get()) != 0) error = errno;
+    if (error == 0) error = folder_.rename(new_choices_name, choices_name);
+    suspect_ = error != 0;
+    if (suspect_) now_ = before;
+    return error;
+  }
+
+  /// What the file has, and where it ends.
+  struct place {
+    std::size_t kept = 0;
+    std::uint64_t at = 0, before = 0;
+    std::uint32_t parts = 0;
+  };
   run_folder& folder_;
   Choices* choices_;
-  std::size_t kept_ = 0;
-  std::uint64_t at_ = 0, before_ = 0;
-  std::uint32_t parts_ = 0;
-  bool flushed_ = true;
+  place now_;
+  bool flushed_ = true, suspect_ = false;  // suspect_: the disk may not have all that the file shows
 };
 
 }  // namespace cairn::detail

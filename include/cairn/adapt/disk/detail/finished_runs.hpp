@@ -8,6 +8,7 @@
 #include <ctime>
 #include <mutex>
 #include <string>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 #include <cairn/adapt/disk/detail/descriptor.hpp>
@@ -37,6 +38,8 @@ class runs_of_process {
   }
   [[nodiscard]] static runs_of_process& here() {
     static runs_of_process all;
+    std::lock_guard const held{all.alone_};
+    if (std::exchange(all.process_, ::getpid()) != ::getpid()) all.own_.clear(), all.any_taken_ = false;  // a child
     return all;
   }
 
@@ -47,6 +50,7 @@ class runs_of_process {
   std::mutex alone_;
   std::vector<run_id> own_;
   std::atomic<bool> any_taken_ = false;
+  pid_t process_ = ::getpid();
 };
 
 using moment_of_file = std::pair<std::int64_t, std::int64_t>;

@@ -34,7 +34,7 @@ class kept_files {
   static_assert(check_stored<State>());
 
  public:
-  static constexpr bool may_lose = true;
+  static constexpr bool may_lose = true, may_end_sweeps = true;
 
   /// \param step  not yet where the run keeps it
   template <class Plan, class StepNow>
@@ -65,7 +65,22 @@ class kept_files {
   void reversing(step_index open, Look const& look) { all_->files.reversing(open, look); }
   template <class Bar>
   void reversed(step_index open, Bar const& bar) { all_->files.reversed(open, bar); }
+  [[nodiscard]] bool is_asked() const noexcept { return all_->files.is_asked(); }
+  template <class Frames, class Look>
+  [[nodiscard]] bool stops(Frames& frames, step_index i, Look const& look) {
+    return all_->files.stops(frames, i, look);
+  }
+  template <class Look>
+  [[noreturn]] void ends(step_index i, step_index from, Look const& look) { all_->files.ends(i, from, look); }
+  template <class Frames>
+  void ends_after(Frames& frames, step_index open) { all_->files.ends_after(frames, open); }
+  [[nodiscard]] step_index live_at() const noexcept { return all_->files.live_at(); }
+  void skips(step_index from) noexcept { all_->files.skips(from); }
+  [[nodiscard]] step_index skipped() noexcept { return all_->files.skipped(); }
+  [[nodiscard]] bool read_live(step_index i, value_type& into) { return all_->files.read_live(i, into); }
 
+  /// Whether the state of the record is compared by its hash; otherwise a stretch between two states is.
+  [[nodiscard]] bool knows_seam() const noexcept { return all_->journal.seam_is_open(); }
   /// Called when a sweep, or a part of one, begins, with the step where it is now.
   void runs(Step& step) noexcept { all_->journal.runs(step); }
   /// The states of another process are used.   \throws nondeterminism_error   if it had another arithmetic
@@ -156,9 +171,8 @@ class kept_files {
   void ended(wide step_calls) {
     everything& all = *all_;
     all.report->step_calls = step_calls;
-    all.journal.tell(*all.report);
     all.journal.agreed().meet();
-    all.folder.remove_slots();
+    if (all.journal.is_recorded()) all.folder.remove_slots();
     all.looks = false;
     if (all.trusted) (void)remove_finished(all.outer, all.keep, all.folder.id());  // this one may be reversed again
   }
@@ -172,8 +186,7 @@ class kept_files {
           outer{open_runs(all, path, asked.scratch)},  // before step 0 runs
           known{known_of(all, asked, parts)},
           folder{outer, path, agreed_id(all, id_of(parts, step, x0, plan)), steps_of_run(plan)},
-          journal{folder, nullptr, sums{{parts.terms}}, object_in(x0), choices_of(*parts.step),
-                  asked.seconds_between_failures, asked.commit_every, all},
+          journal{folder, *report, nullptr, sums{{parts.terms}}, object_in(x0), choices_of(*parts.step), asked, all},
           files{folder, journal, copied_from<State>(x0),  // until the run has it in a frame
                 as_stored<State>(x0, [](auto const& x) { return written_bytes(x); }), is_open_plan<Plan>},
           keep{std::size_t(asked.keep)},
@@ -189,6 +202,7 @@ class kept_files {
       journal.watch(unchanged, name.sum().bytes());
       if (asked.compress != nullptr) folder.compress(*asked.compress);
       if constexpr (!of::is_kept && of::has_dp) journal.sums().are_in(*parts.dp);
+      journal.trusts_states(known.states);
       *report = {};
       report->folder = folder.path();
       report->why = known.why;
@@ -199,7 +213,8 @@ class kept_files {
       if (known.states) journal.choices().read();
       agree_on_choices(all, journal.choices());
       if (known.states)
-        states = any_state(all, folder, slots, [&](file_head const& head) { return journal.may_use(head); });
+        states = any_state(
+            all, folder, slots, [&](file_head const& head) { return journal.may_use(head); }, journal.live_state());
       if (states) report->used = disk_use::states;
       else if (!folder.has_record()) tell_nearest(*report, outer, folder, name);
       if (asked.resume == resume_rule::require && !goes_on_somehow())

@@ -31,12 +31,16 @@ void each_name(descriptor const& folder, Fn f) {
 }
 inline constexpr char const* record_names[2] = {"record0", "record1"};
 inline constexpr char const* choices_name = "choices";  // of steps
+inline constexpr char const* new_choices_name = "choices.new";  // a file that takes the place of the one above
 inline constexpr char const* final_name = "final";      // the final state of a run that is kept
 inline constexpr char const* name_of_name = "name";     // by what the run is known
+inline constexpr char const* live_name = "live";        // where a run was that was asked to stop
 /// Whether a name in the folder of a run is one of ours.
 [[nodiscard]] inline bool is_file_of_run(std::string const& name) {
-  return name == "lock" || name == record_names[0] || name == record_names[1] || name == choices_name ||
-         name == final_name || name == name_of_name || name == passing_name || slot_of(name) != no_slot;
+  for (char const* const ours : {"lock", record_names[0], record_names[1], choices_name, new_choices_name, final_name,
+                                 live_name, name_of_name, passing_name})
+    if (name == ours) return true;
+  return slot_of(name) != no_slot;
 }
 
 }  // namespace cairn::detail

@@ -85,8 +85,10 @@ struct seen_file {
   if (std::all_of(first, first + sizeof head, no_byte)) return seen.use = file_use::unwritten, seen;
   if (head.of_others()) return seen;
   seen.use = file_use::damaged;
-  slot_index const slot = name == final_name ? run_folder::final_slot : slot_of(name);
-  bool const choices = name == choices_name;  // its first part
+  slot_index const slot = name == final_name  ? run_folder::final_slot
+                           : name == live_name ? run_folder::live_slot
+                                               : slot_of(name);
+  bool const choices = name == choices_name || name == new_choices_name;  // its first part
   bool const named = name == name_of_name;
   auto const kind = choices           ? file_kind::choices
                     : named           ? file_kind::name

@@ -16,6 +16,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/names.hpp>
@@ -69,6 +70,11 @@ class run_folder {
     return open_in(folder_, name, how, how == O_RDONLY ? second_name::stays : second_name::copy);
   }
   [[nodiscard]] int keep_names() const noexcept { return names_are_kept(folder_); }
+  /// A file takes the name of another one. Returns 0, or the number of the system's error.
+  [[nodiscard]] int rename(char const* from, char const* to) const noexcept {
+    return ::renameat(folder_.get(), from, folder_.get(), to) == 0 ? 0 : errno;
+  }
+  void remove(char const* name) const noexcept { (void)::unlinkat(folder_.get(), name, 0); }
   /// The head at a place of a file, not sound if it is not one of this run.
   [[nodiscard]] file_head head_in(descriptor const& file, file_kind kind, std::uint32_t slot,
                                   std::uint64_t begin) const noexcept {
@@ -161,6 +167,21 @@ class run_folder {
     bytes = sink.written();
     return error;
   }
+  /// The hash of the state behind the one in `live_slot`, which another process compares with what it makes.
+  void note_next(std::uint64_t hash) noexcept {
+    descriptor const file = open_in(folder_, live_name, O_RDWR, second_name::copy);
+    file_head head = head_in(file, file_kind::checkpoint, std::uint32_t(live_slot), 0);
+    if (!head.sound()) return;
+    head.sequence = hash;
+    head.seal();
+    (void)write_at(file.get(), &head, sizeof head, 0);
+  }
+  /// Whether the file of a slot holds this state, whole and unchanged.
+  [[nodiscard]] bool is_whole(slot_index slot, std::int64_t step) {
+    descriptor const file = open_in(folder_of(slot), slot_name(slot).data(), O_RDONLY);
+    file_head const head = head_of(file, file_kind::checkpoint, std::uint32_t(slot), run_, steps_);
+    return head.sound() && head.step == std::uint64_t(step) && file_reader{file.get(), memory, head}.unchanged();
+  }
   /// What a slot holds is proven.
   void prove_slot(slot_index slot) noexcept {
     descriptor const file = open_in(folder_of(slot), slot_name(slot).data(), O_RDWR, second_name::copy);
@@ -172,6 +193,8 @@ class run_folder {
   }
   /// In place of a slot: the final state of a run that is kept.
   static constexpr slot_index final_slot = 0xffff'ffff;
+  /// In place of a slot: the state between two places of the plan where a run was asked to stop.
+  static constexpr slot_index live_slot = 0xffff'fffe;
   /// The head of a slot's file, not sound if there is no checkpoint of this run in it.
   [[nodiscard]] file_head slot_head(slot_index slot) const noexcept {
     return head_of(open_in(folder_of(slot), slot_name(slot).data(), O_RDONLY), file_kind::checkpoint,
@@ -225,25 +248,30 @@ class run_folder {
   [[nodiscard]] std::uint64_t owner() const noexcept { return owner_; }
   /// Whether there is a record, be it of which reverse it may.
   [[nodiscard]] bool has_record() const noexcept { return record_head(0).sound() || record_head(1).sound(); }
-  /// Writes a record beside the last one.
+  /// Writes a record beside the last one, which stays the last one until `counts_record` is called: where that does not
+  /// follow, the next one is written in the same place. Returns 0, or the number of the system's error.
   /// \param waits  whether it waits for the disk: without, a cut of power may leave the record before
   /// \throws directory_busy   if another process has taken the lock over, or has written one meanwhile
-  /// \throws file_error   if it cannot be written; the last one stays
   template <class Write>
-  void commit(std::int64_t step, std::uint64_t state_hash, bool waits, Write const& write) {
-    std::uint64_t const next = sequence_ + 1;
-    int const k = last_ == 1 ? 0 : 1;  // not the one that can be read
+  [[nodiscard]] int write_record(std::int64_t step, std::uint64_t state_hash, bool waits, Write const& write) {
+    int const k = next_record();
     lock_.beat(folder_);
     if (lock_.taken_over(folder_) || others_record()) lock_.refuse(path_);
-    if (!try_commit(k, next, step, state_hash, waits, write)) {
-      (void)::unlinkat(folder_.get(), record_names[k], 0);  // a failed fdatasync is never repeated on the same file
-      if (!try_commit(k, next, step, state_hash, waits, write))
-        refuse_file("the record of a run cannot be written", failed_, path_ + '/' + record_names[k]);
+    for (bool again = false;; again = true) {
+      if (suspect_) (void)::unlinkat(folder_.get(), record_names[k], 0);  // a failed fdatasync is never repeated on it
+      int const error = try_record(k, step, state_hash, waits, write);
+      suspect_ = error != 0;
+      if (!suspect_ || again) return error;
     }
-    sequence_ = next;
-    last_ = k;
-    unread_[k] = false;
   }
+  /// The record that was written is the last one now.
+  void counts_record() noexcept {
+    last_ = next_record();
+    ++sequence_;
+    unread_[last_] = false;
+  }
+  /// Where the next record is written.
+  [[nodiscard]] std::string record_path() const { return path_ + '/' + record_names[next_record()]; }
   /// Removes what is in a slot.
   void remove_slot(slot_index slot) noexcept { (void)::unlinkat(folder_of(slot).get(), slot_name(slot).data(), 0); }
   /// Removes the checkpoints: the run is finished, and its record is enough.
@@ -253,28 +281,32 @@ class run_folder {
   }
   /// Removes the checkpoints that this process has written.
   void remove_own_slots(slot_index slots) noexcept {
-    for (slot_index slot = 0; slot < slots; ++slot)
-      if (slot_head(slot).owner == owner_) remove_slot(slot);
+    for (slot_index slot = 0; slot < slots; ++slot) remove_own(slot);
   }
   void remove_records() noexcept {
-    for (auto const* const name : record_names) (void)::unlinkat(folder_.get(), name, 0);
+    for (auto const* const name : record_names) remove(name);
   }
   /// Removes the checkpoints and the records that this process has written.
   void forget_own(slot_index slots) noexcept {
     remove_own_slots(slots);
+    remove_own(live_slot);
     for (std::uint32_t k = 0; k < 2; ++k)
-      if (record_head(k).owner == owner_) (void)::unlinkat(folder_.get(), record_names[k], 0);
+      if (record_head(k).owner == owner_) remove(record_names[k]);
   }
+  void remove_own(slot_index slot) noexcept {
+    if (slot_head(slot).owner == owner_) remove_slot(slot);
+  }
+  [[nodiscard]] std::string slot_path(slot_index slot) const { return path_ + '/' + slot_name(slot).data(); }
   /// Removes all that an earlier process has left.
   void begin_anew() {
     remove_slots();
     remove_records();
-    for (auto const* const name : {choices_name, passing_name}) (void)::unlinkat(folder_.get(), name, 0);
+    for (auto const* const name : {choices_name, new_choices_name, passing_name}) remove(name);
   }
   /// Writes by what the run is known, for whoever asks why it is not another one; if that does not work, none is told.
   template <class Name>
   void keep_name(Name const& name) {
-    descriptor const file = open_in(folder_, name_of_name, O_RDWR | O_CREAT);
+    descriptor const file = open_in(folder_, name_of_name, O_RDWR | O_CREAT, second_name::new_file);
     if (!file || head_of(file, file_kind::name, 0, run_, steps_).sound()) return;
     file_writer sink{file.get(), memory, 0, false};
     name.write(sink);
@@ -294,6 +326,23 @@ class run_folder {
       if (slot == no_slot) return;
       if (file_head const head = slot_head(slot); head.sound()) f(slot, head);
     });
+  }
+  /// The names of the files that a process which goes on from the last record needs.
+  /// \param left  becomes how many steps it leaves; stays if there is none   \param usable  usable(head) of a state
+  template <class Usable>
+  [[nodiscard]] std::vector<std::string> whole_files(std::int64_t& left, Usable usable) const {
+    std::vector<std::string> names;
+    if (last_ >= 0)
+      if (file_head const head = record_head(std::uint32_t(last_)); head.sound())
+        left = std::int64_t(head.step), names.emplace_back(record_names[last_]);
+    if (head_in(open(choices_name, O_RDONLY), file_kind::choices, 0, 0).sound()) names.emplace_back(choices_name);
+    if (left == 0) return names;
+    auto const add = [&](slot_index slot, file_head const& head) {
+      if (head.sound() && usable(head)) names.emplace_back(slot_name(slot).data());
+    };
+    if (!outer_.scratch) each_checkpoint(add);  // those elsewhere are made again
+    for (slot_index const slot : {final_slot, live_slot}) add(slot, slot_head(slot));
+    return names;
   }
   /// Bytes of the files of this run, as their heads say.
   [[nodiscard]] std::uint64_t record_bytes() const noexcept {
@@ -317,7 +366,7 @@ class run_folder {
     }
   }
   [[nodiscard]] descriptor const& folder_of(slot_index slot) const noexcept {
-    return outer_.scratch && slot != final_slot ? scratch_ : folder_;
+    return outer_.scratch && slot != final_slot && slot != live_slot ? scratch_ : folder_;
   }
   [[nodiscard]] std::string states_path() const {
     return outer_.scratch ? outer_.scratch_path + '/' + name_of(run_) : path_;
@@ -325,7 +374,7 @@ class run_folder {
   static void remove_states(descriptor const& folder) {
     for (bool any = true; std::exchange(any, false);)  // a name may be passed over where others go meanwhile
       each_name(folder, [&](std::string const& name) {
-        bool const state = slot_of(name) != no_slot || name == final_name;
+        bool const state = slot_of(name) != no_slot || name == final_name || name == live_name;
         if (state && ::unlinkat(folder.get(), name.c_str(), 0) == 0) any = true;
       });
   }
@@ -339,26 +388,28 @@ class run_folder {
   }
   [[nodiscard]] static std::array<char, 24> slot_name(slot_index slot) noexcept {
     std::array<char, 24> text{};
-    if (slot == final_slot) (void)std::snprintf(text.data(), text.size(), "%s", final_name);
+    if (slot == final_slot || slot == live_slot)
+      (void)std::snprintf(text.data(), text.size(), "%s", slot == live_slot ? live_name : final_name);
     else (void)std::snprintf(text.data(), text.size(), "s%04lld", static_cast<long long>(slot));
     return text;
   }
+  /// Not the place of the one that can be read.
+  [[nodiscard]] int next_record() const noexcept { return last_ == 1 ? 0 : 1; }
   template <class Write>
-  [[nodiscard]] bool try_commit(int k, std::uint64_t next, std::int64_t step, std::uint64_t state_hash, bool waits,
-                                Write const& write) {
+  [[nodiscard]] int try_record(int k, std::int64_t step, std::uint64_t state_hash, bool waits, Write const& write) {
     descriptor const file = open_in(folder_, record_names[k], O_RDWR | O_CREAT, second_name::new_file);
-    if (!file) return failed_ = errno, false;
+    if (!file) return errno;
     struct stat before {};
     bool const anew = ::fstat(file.get(), &before) != 0 || before.st_size == 0;
     file_head head = fresh_head(file_kind::record, std::uint32_t(k), step);
-    head.sequence = next;
+    head.sequence = sequence_ + 1;
     head.state_hash = state_hash;
     file_writer sink{file.get(), memory, head.step, false};  // small, and waited for
     write(sink);
-    failed_ = sink.finish(head);
-    if (failed_ == 0 && waits && ::fdatasync(file.get()) != 0) failed_ = errno;
-    if (failed_ == 0 && waits && anew) failed_ = names_are_kept(folder_);
-    return failed_ == 0;
+    int error = sink.finish(head);
+    if (error == 0 && waits && ::fdatasync(file.get()) != 0) error = errno;
+    if (error == 0 && waits && anew) error = names_are_kept(folder_);
+    return error;
   }
   /// A record, if it is a file of ours.   \throws file_error   if it is not known whether it is
   [[nodiscard]] descriptor open_record(int k) const {
@@ -390,8 +441,8 @@ class run_folder {
   run_lock lock_, scratch_lock_;
   file_head begun_[2];
   bool unread_[2] = {};  // whether the above is not known
-  bool packs_ = false;
-  int failed_ = 0, last_ = -1;  // last_: the record that was read or written last
+  bool packs_ = false, suspect_ = false;  // suspect_: the last record could not be written
+  int last_ = -1;                         // the record that was read or written last
 };
 
 /// A sweep that ends by an exception after its parameters or functions have changed leaves nothing of it.

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -124,16 +126,21 @@ class run_journal {
     double ending = 0;
   };
 
-  /// \param choices  of its steps; null if there are none
-  run_journal(run_folder& folder, Step* step, Sums sums, Object* object, Choices* choices,
-              double seconds_between_failures, std::int64_t every, Agreement const& all = {})
-      : all_{all}, folder_{folder}, step_{step}, sums_{sums}, object_{object}, choices_{folder, choices},
-        failures_{seconds_between_failures}, every_{every} {}
+  /// \param report  is told of each record   \param choices  of its steps; null if there are none
+  run_journal(run_folder& folder, disk_report& report, Step* step, Sums sums, Object* object, Choices* choices,
+              disk_options const& asked, Agreement const& all = {})
+      : all_{all}, folder_{folder}, report_{report}, step_{step}, sums_{sums}, object_{object},
+        choices_{folder, choices}, stop_{asked.stop}, committed_{asked.committed},
+        failures_{asked.seconds_between_failures}, every_{asked.commit_every} {}
 
   [[nodiscard]] Agreement const& agreed() const noexcept { return all_; }
   [[nodiscard]] Agreement& agreed() noexcept { return all_; }
   /// Records are written, or not.   \param of  in which reverse of a kept run
-  void commits(bool written = true, reverse_of_run const& of = {}) noexcept { commits_ = written, of_ = of; }
+  void commits(bool written = true, reverse_of_run const& of = {}) noexcept {
+    commits_ = written, of_ = of;
+    commit_last_ = nullptr, recorded_ = -1, goes_back_ = false;
+    forget_failures();
+  }
   /// A kept run moves, and its step with it.
   void runs(Step& step) noexcept { step_ = &step; }
   [[nodiscard]] Sums& sums() noexcept { return sums_; }
@@ -150,8 +157,7 @@ class run_journal {
   [[nodiscard]] bool may_be_used(std::uint64_t bytes, slot_index slots) {
     if (!changed_ && (unchecked_ += bytes) >= watched_bytes_ && unchanged_ != nullptr) {
       unchecked_ = 0;
-      changed_ = !unchanged_(watched_);
-      if (changed_) folder_.forget_own(slots);  // when it changed is not known
+      if (!unchanged_(watched_)) has_changed(), folder_.forget_own(slots);  // when it changed is not known
     }
     return !changed_;
   }
@@ -169,13 +175,59 @@ class run_journal {
   }
   /// Whether the arithmetic of this process still has to be compared with that of the one before it.
   [[nodiscard]] bool seam_is_open() const noexcept { return seam_ >= 0; }
-  /// Says what records took.
-  void tell(disk_report& into) const {
-    into.commits = committed_;
-    into.commit_seconds = commit_seconds_;
-    into.record_bytes = folder_.record_bytes();
-    if (changed_) into.why = why_changed;
+  /// What states of this process another one may use; without, none is written where the run is asked to stop.
+  void trusts_states(bool are) noexcept { trusts_states_ = are; }
+  /// Whether a state that is written now can be used by another process.
+  [[nodiscard]] bool keeps_states() const noexcept { return trusts_states_ && !seam_is_open(); }
+  /// Whether anybody may ask for a stop.
+  [[nodiscard]] bool is_asked() const noexcept { return bool(stop_); }
+  /// Whether the run is asked to stop. Of several processes all are if one is: they look together, about every half
+  /// second.
+  [[nodiscard]] bool asks_to_stop() {
+    if (!stop_) return false;
+    if constexpr (!Agreement::together) return stop_();
+    else {
+      if (++asks_ < next_ask_) return false;
+      auto const before = std::exchange(asked_at_, clock::now());
+      double const passed = std::chrono::duration<double>(asked_at_ - before).count();
+      std::int64_t const next = passed < 0.25 ? 2 * asks_ : passed < 1 ? asks_ : (std::max)(asks_ / 2, std::int64_t{1});
+      asks_ = 0;
+      next_ask_ = std::int64_t(all_.least(stop_() ? 0 : std::uint64_t(next)));
+      return next_ask_ == 0;
+    }
   }
+  /// Whether it was when the last adjoint began.
+  [[nodiscard]] bool is_ending() const noexcept { return ending_; }
+  [[nodiscard]] bool is_on_its_way_back() const noexcept { return commit_last_ != nullptr; }
+  /// A record of how far the way back is, if there is none.
+  void commits_now() {
+    if (is_on_its_way_back() && commits_ && open_ > 0 && recorded_ != open_) commit_last_(*this);
+  }
+  /// Says what could not be written where a run stops. Returns whether it could.
+  bool could_write(int error, slot_index slot) {
+    if (error == 0) return true;
+    report_.why = "not all of what was there could be written where the run stopped; the next process makes it again";
+    report_.not_written = words_of(error, folder_.slot_path(slot));
+    return false;
+  }
+  /// \param at  the state before the step in work, or how many steps are left   \throws stopped
+  [[noreturn]] void end(step_index at) {
+    ending_ = false;
+    tell_files();
+    char const* const advice = "start it again with the same arguments, and it goes on from there";
+    if (is_on_its_way_back())
+      throw stopped{"cairn::disk", "the run was asked to stop on its way back", {{"left", open_}}, advice};
+    throw stopped{"cairn::disk", "the run was asked to stop on its way forward", {{"state", at}}, advice};
+  }
+  /// The state where another process was asked to stop between two places of the plan; -1 if none can be used.
+  [[nodiscard]] step_index live_state() const {
+    file_head const head = folder_.slot_head(run_folder::live_slot);
+    bool const is_comparable = head.sequence != 0 || head.state_hash == 0;  // else the process was killed meanwhile
+    return trusts_states_ && head.sound() && is_comparable && may_use(head) ? step_index(head.step) : -1;
+  }
+
+  /// Whether the last record that was to be written is on the disk.
+  [[nodiscard]] bool is_recorded() const noexcept { return failed_ == 0; }
 
   /// A run goes on from the states of another process: the shortest stretch between two of them is run again, and
   /// must end in the same state.
@@ -203,6 +255,7 @@ class run_journal {
       });
     }
     std::sort(all.begin(), all.end());
+    if (compare_live(x0)) return;
     while (!all.empty()) {
       std::size_t best = all.size();
       auto const before = [&all](std::size_t k) { return k == 0 ? 0 : all[k - 1].state; };
@@ -278,7 +331,9 @@ class run_journal {
   template <class Look>
   void reversing(step_index open, Look const& look) {
     if (seam_ > open) check_seam(open, look);
-    due_ = commits_ && open > 0 && is_time();
+    goes_back_ = true;
+    ending_ = asks_to_stop();
+    due_ = commits_ && open > 0 && (ending_ || is_time());
     if (!due_) return;
     noted_ = open;
     hash_ = look([](auto const& x) { return hash_of(x); });
@@ -286,45 +341,106 @@ class run_journal {
   template <class Bar>
   void reversed(step_index open, [[maybe_unused]] Bar const& bar) {
     ++since_;
-    if (!commits_ || (open > 0 && (!due_ || noted_ != open))) return;
-    if constexpr (written_state<Bar>) {
-      auto const before = clock::now();
-      if (!on_all(all_, !changed_ && (unchanged_ == nullptr || unchanged_(watched_)))) {
-        commits_ = due_ = false;
-        changed_ = true;
-        return folder_.remove_records();
-      }
-      bool const waits = every_ > 0 || std::chrono::duration<double>(before - last_).count() >= first_interval;
-      if (int const error = waits ? choices_.flush() : choices_.append(); error != 0)
-        refuse_file("what steps have chosen cannot be written", error, folder_.path() + '/' + choices_name);
-      folder_.commit(open, open > 0 ? hash_ : 0, waits, [&](auto& sink) {
-        if (of_.steps >= 0) write_state(of_.steps, sink), write_state(of_.seed, sink);
-        write_bar(bar, sink);
-        sums_.write(sink);
-        write_beside(sink);
-        if constexpr (Sums::any) write_state(sums_.terms->ending(), sink);
-      });
-      auto const took = std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - before).count();
-      // All have written this one before any begins the next, so that they have one in common.
-      double const cost = 1e-9 * double(most_of(all_, std::uint64_t(took)));
-      last_ = clock::now();
-      if (waits) interval_ = (std::max)(std::sqrt(2 * cost * failures_), 100 * cost);
-      commit_seconds_ += cost;
-      ++committed_;
-      since_ = 0;
-      next_look_ = seen_ / 2 > 1 ? seen_ / 2 : 1;
-      seen_ = 0;
-      due_ = false;
-    }
+    open_ = open;
+    bar_ = &bar;
+    if (goes_back_ || of_.steps < 0)  // a kept run does not go on from its turn
+      commit_last_ = [](run_journal& one) {
+        if (one.noted_ != one.open_) one.hash_ = 0;
+        one.commit(one.open_, *static_cast<Bar const*>(one.bar_), true);
+      };
+    if (commits_ && (open == 0 || (due_ && noted_ == open))) commit(open, bar, ending_);
   }
 
  private:
   using clock = std::chrono::steady_clock;
+  /// Longer than any record takes, in nanoseconds.
+  static constexpr std::uint64_t not_on_all = std::uint64_t{1} << 62;
+  /// The system's error, 0 if there is none, and its file.
+  struct not_written {
+    int error = 0;
+    std::string file = {};
+  };
+
+  void has_changed() noexcept { changed_ = true, report_.why = why_changed; }
+  /// \param last  whether nothing comes after it in this process
+  template <class Bar>
+  void commit(step_index open, [[maybe_unused]] Bar const& bar, bool last) {
+    if constexpr (written_state<Bar>) {
+      auto const before = clock::now();
+      if (!on_all(all_, !changed_ && (unchanged_ == nullptr || unchanged_(watched_)))) {
+        commits_ = due_ = false;
+        has_changed();
+        return folder_.remove_records();
+      }
+      bool const waits = last || every_ > 0 || std::chrono::duration<double>(before - last_).count() >= first_interval;
+      not_written const lost = write(open, bar, waits);
+      auto const took = std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - before).count();
+      // All have written this one before any begins the next, so that they have one in common; if one has not, the
+      // one before stays the last one on all.
+      std::uint64_t const most = most_of(all_, lost.error != 0 ? not_on_all : std::uint64_t(took));
+      bool const whole = most < not_on_all;
+      double const cost = 1e-9 * double(whole ? most : std::uint64_t(took));
+      if (whole) folder_.counts_record(), recorded_ = open;
+      note(whole, lost);
+      report_.commit_seconds = commit_seconds_ += cost;
+      report_.record_bytes = folder_.record_bytes();
+      last_ = clock::now();
+      double const next = (std::max)(std::sqrt(2 * cost * failures_), 100 * cost);
+      if (!whole) interval_ = (std::max)(interval_, next);
+      else if (waits) interval_ = next;
+      since_ = 0;
+      next_look_ = seen_ / 2 > 1 ? seen_ / 2 : 1;
+      seen_ = 0;
+      due_ = false;
+      if (whole && (open == 0 || !last)) tell_files();
+    }
+  }
+  /// Tells whoever copies the files of the run that they are whole.
+  void tell_files() {
+    if (!committed_) return;
+    whole_run now{folder_.path()};
+    now.files = folder_.whole_files(now.left, [this](file_head const& head) { return may_use(head); });
+    committed_(now);
+  }
+
+  template <class Bar>
+  [[nodiscard]] not_written write(step_index open, Bar const& bar, bool waits) {
+    if (int const error = waits ? choices_.flush() : choices_.append(); error != 0)
+      return {error, folder_.path() + '/' + choices_name};
+    int const error = folder_.write_record(open, open > 0 ? hash_ : 0, waits, [&](auto& sink) {
+      if (of_.steps >= 0) write_state(of_.steps, sink), write_state(of_.seed, sink);
+      write_bar(bar, sink);
+      sums_.write(sink);
+      write_beside(sink);
+      if constexpr (Sums::any) write_state(sums_.terms->ending(), sink);
+    });
+    return {error, error != 0 ? folder_.record_path() : std::string{}};
+  }
+  /// What the report says of a record. One that is not on the disk ends nothing: after each, twice as many actions come
+  /// before the next is tried.
+  void note(bool whole, not_written const& lost) {
+    if (whole) {
+      report_.commits = ++all_written_;
+      return forget_failures();
+    }
+    report_.commits_failed = ++all_failed_;
+    if (failed_++ == 0) why_before_ = std::exchange(report_.why, why_not_recorded);
+    report_.not_written =
+        lost.error == 0 ? "another rank could not write its record" : words_of(lost.error, lost.file);
+  }
+  [[nodiscard]] static std::string words_of(int error, std::string const& file) {
+    return std::string{words_of_system(error).says} + ": " + file;
+  }
+  void forget_failures() noexcept {
+    if (std::exchange(failed_, 0) > 0) report_.why = why_before_, report_.not_written.clear();
+  }
+  static constexpr char const* why_not_recorded =
+      "the last record could not be written; the next process goes on from the one before it, if there is one";
   /// Less work than this is not worth waiting for the disk: of the record before it, or of none.
   static constexpr double first_interval = 5;
 
   [[nodiscard]] bool is_time() {
-    if (every_ > 0) return since_ + 1 >= every_;
+    if (every_ > 0) return (since_ + 1) >> (std::min)(failed_, 62) >= every_;
     auto const passed = [this] { return std::chrono::duration<double>(clock::now() - last_).count(); };
     if constexpr (!Agreement::together) return passed() >= interval_;
     else {  // clocks differ: all agree on how many actions come before they look again, at most as many as came
@@ -341,6 +457,22 @@ class run_journal {
   void check_seam(step_index open, Look const& look) {
     look([&](auto const& x) { compare(x, open, seam_, seam_hash_); });
     seam_ = -1;
+  }
+  /// The same from the state where another process was asked to stop. Returns whether there is one.
+  template <class Value>
+  [[nodiscard]] bool compare_live(Value const& x0) {
+    step_index const at = live_state();
+    std::vector<step_index> held{at};
+    agree_on_states(all_, held);
+    if (held[0] < 0) return false;
+    Value x = copy_of(x0);
+    partial_sum ignored;
+    std::uint64_t const next = folder_.slot_head(run_folder::live_slot).sequence;
+    bool const is_read = folder_.read_checkpoint(run_folder::live_slot, at, x,
+                                                 [&](auto& source) { read_beside(source, ignored); });
+    if (!on_all(all_, is_read && next != 0)) return false;
+    compare(std::as_const(x), at, at + 1, next);
+    return true;
   }
   /// Runs from x, which is state `from`, and compares what it makes with the hash that another process had of state
   /// `at`.
@@ -365,19 +497,29 @@ class run_journal {
 
   [[no_unique_address]] Agreement all_;
   run_folder& folder_;
+  disk_report& report_;
   Step* step_;
   Sums sums_;
   Object* object_;
   choice_file<Choices> choices_;
   reverse_of_run of_;
+  std::function<bool()> stop_;
+  std::function<void(whole_run const&)> committed_;
   double failures_;
-  std::int64_t every_, since_ = 0, committed_ = 0;
+  std::int64_t every_, since_ = 0, all_written_ = 0, all_failed_ = 0;
+  int failed_ = 0;  // records since one was written
+  char const* why_before_ = "";
   std::int64_t seen_ = 0, next_look_ = 1;  // actions since the last record; at which of them all look at their clocks
+  std::int64_t asks_ = 0, next_ask_ = 1;           // since all looked whether one is asked to stop
   double interval_ = first_interval, commit_seconds_ = 0;
-  clock::time_point last_ = clock::now();
+  clock::time_point last_ = clock::now(), asked_at_ = last_;
   step_index seam_ = -1, noted_ = -1;
+  // After the last adjoint: how many steps are left, where its result is, what writes it; and what is written already.
+  step_index open_ = -1, recorded_ = -1;
+  void const* bar_ = nullptr;
+  void (*commit_last_)(run_journal&) = nullptr;
   std::uint64_t seam_hash_ = 0, hash_ = 0;
-  bool commits_ = false, due_ = false, changed_ = false;
+  bool commits_ = false, due_ = false, trusts_states_ = false, ending_ = false, goes_back_ = false, changed_ = false;
   void const* watched_ = nullptr;
   std::uint64_t watched_bytes_ = 0, unchecked_ = 0;
   bool (*unchanged_)(void const*) = nullptr;

@@ -61,12 +61,13 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   if (asked.compress != nullptr) folder.compress(*asked.compress);
   report.folder = folder.path();
   report.why = known.why;
-  journal_type journal{folder, &step, sums{{parts.terms}, parts.dp}, object_in(x0), choices_of(*parts.step),
-                       asked.seconds_between_failures, asked.commit_every, all};
+  journal_type journal{folder, report, &step, sums{{parts.terms}, parts.dp}, object_in(x0), choices_of(*parts.step),
+                       asked, all};
   store_type store{folder, journal, copied_from<State>(x0),
                    as_stored<State>(x0, [](auto const& x) { return written_bytes(x); })};
   journal.watch(unchanged, held_bytes);
   if (known.record) journal.commits();
+  journal.trusts_states(known.states);
   bool const looks = asked.resume != resume_rule::never;
   if (!looks) folder.begin_anew();
   else if (known.states) journal.choices().read();
@@ -75,15 +76,18 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   auto const go = [&](auto const& how, auto&&... given) -> Bar {
     auto const run = [&]<class Watching, class Asked>(auto&&, Watching&& watching, Asked options) -> Bar {
       workspace<State, Plan, store_type&, options_on_disk<State, Asked>> work{store};
-      Bar bar = how(work, watching, options);
-      report.step_calls = work.step_calls();
-      return bar;
+      struct counts {
+        decltype(work)& of;
+        store_type& left;
+        disk_report& into;
+        ~counts() { into.step_calls = of.step_calls() - wide(left.skipped()); }  // also if it stops in an action
+      } const at_end{work, store, report};
+      return how(work, watching, options);
     };
     forgets_if_changed<decltype(unchanged)> const end{report, folder, plan.slots(), unchanged};
     Bar bar = in_their_places<State, Plan>(run, std::forward<decltype(given)>(given)...);
-    journal.tell(report);
     all.meet();
-    folder.remove_slots();
+    if (journal.is_recorded()) folder.remove_slots();
     if (known.record && !remove_finished(outer, std::size_t(asked.keep), folder.id())) folder.remove();
     return bar;
   };
@@ -135,6 +139,8 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
         }
         journal.seam(step_index(found->step), found->state_hash);
         auto rest = go_on([&](auto& work, auto& watching, auto options) {
+          if (found->state_hash == 0 && known.states)
+            as_stored<State>(x0, [&](auto const& x) { journal.check_stretch(x, plan.slots()); });
           return rest_of_sweep<State>(step, x0, plan, resume_point<Bar>{step_index(found->step), std::move(bar), n},
                                       adjoint, work, watching, options);
         });
@@ -145,7 +151,8 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   }
   bool any = false;
   if (looks && known.states)
-    any = any_state(all, folder, plan.slots(), [&](file_head const& head) { return journal.may_use(head); });
+    any = any_state(
+        all, folder, plan.slots(), [&](file_head const& head) { return journal.may_use(head); }, journal.live_state());
   if (any) {
     report.used = disk_use::states;
     auto all_of_it = go_on([&](auto& work, auto& watching, auto options) {

@@ -120,6 +120,8 @@ class meeting {
     } catch (collective_error const& known) {
       if (known.among == team_.get()) throw;  // all ranks throw this error already
       leave(operation);
+    } catch (stopped const&) {
+      leave(operation, collective_cause::stop_request);
     } catch (...) {
       leave(operation);
     }
@@ -194,8 +196,8 @@ class meeting {
     if (stop && stop()) ranks().leave(operation, collective_cause::stop_request, nullptr, patience);
     return ranks().meet(operation, why, mine, patience);
   }
-  [[noreturn]] void leave(char const* operation) const {
-    ranks().leave(operation, collective_cause::exception, std::current_exception(), patience);
+  [[noreturn]] void leave(char const* operation, collective_cause why = collective_cause::exception) const {
+    ranks().leave(operation, why, std::current_exception(), patience);
   }
 
   std::shared_ptr<team> team_;
