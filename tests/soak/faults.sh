@@ -104,6 +104,8 @@ controls() {
   control 'links are not followed' descriptor places 's/how | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK/how | O_CLOEXEC/'
   control 'a second name is not written through' descriptor places 's/if (now.st_nlink > 1)/if (false)/'
   control 'nor that of a lock' run_lock places 's/if (has_second_name() \&\& !renew(folder)) return/if (false) return/'
+  control 'states have a folder of their own' run_folder places 's/outer_.scratch \&\& slot != final_slot ? scratch_ : folder_/folder_/'
+  control 'removal covers both folders' finished_runs places 's/if (is_same \&\& folders.scratch).*;//'
   control 'modes do not depend on the umask' descriptor places 's/(void)::fchmod(/(void)sizeof(/'
   control 'short writes go on' descriptor errors 's/    size -= std::size_t(done);/    size = 0;/'
   control 'interrupted calls go on' descriptor errors 's/errno == EINTR/false/'

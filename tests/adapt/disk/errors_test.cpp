@@ -107,6 +107,10 @@ TEST_CASE("a lock that another process has for a moment, to look at the run, is 
   temporary const place;
   CHECK(end_with({call::lock, 1, EWOULDBLOCK}, place.run()) == end::right);
   CHECK(end_with({call::lock, 1, EINTR}, place.run()) == end::right);
+  char text[100];  // of an owner who is there; what nobody owns is waited for longer
+  (void)std::snprintf(text, sizeof text, "host %ld\n%llx 1 1\n", long(::getpid()),
+                      static_cast<unsigned long long>(cairn::detail::this_machine()));
+  put(only_run_in(place.run()) + "/lock", text);
   CHECK(end_with({call::lock, 1, EWOULDBLOCK, true}, place.run()) == end::busy);
   CHECK(end_with({call::lock, 1, ENOLCK}, place.run()) == end::file);
 }
@@ -211,13 +215,13 @@ TEST_CASE("a file system that cannot reserve room gets no byte for it", "[disk]"
 
 namespace {
 /// A run of states of so many numbers.
-end end_of_large(std::string const& run, std::size_t size, long* made = nullptr) {
+end end_of_large(std::string const& run, std::size_t size, long* made = nullptr, std::string const& scratch = {}) {
   std::vector<double> const x0(size, 0.25);
   auto const want = right<numbers>(x0);
   calls = 0;
   end seen = end::other;
   try {
-    seen = same(go_on<numbers>(run, {.commit_every = 2}, x0).numbers, want) ? end::right : end::wrong;
+    seen = same(go_on<numbers>(run, {.commit_every = 2, .scratch = scratch}, x0).numbers, want) ? end::right : end::wrong;
   } catch (cairn::storage_full const&) {
     seen = end::full;
   } catch (cairn::file_error const&) {
@@ -250,8 +254,13 @@ TEST_CASE("a disk of 512 KiB takes what fits, and refuses at once what does not"
   put(other, std::string(400'000, 'x'));
   CHECK(end_of_large(place.run(), 10'000, &made) == end::full);
   CHECK(made == 1);
+  temporary const elsewhere;
+  CHECK(end_of_large(elsewhere.run(), 10'000, &made, place.path() + "/scratch.d") == end::full);
+  CHECK(made == 1);
   CHECK(::unlink(other.c_str()) == 0);
   CHECK(end_of_large(place.run(), 10'000) == end::right);
+  place.remove_runs();
+  CHECK(end_of_large(place.run(), 16'000, &made, elsewhere.path() + "/scratch.d") == end::right);  // room for records
 }
 
 TEST_CASE("a limit on the size of files is a full disk", "[disk]") {

@@ -240,8 +240,9 @@ namespace {
 /// Runs that begin while other processes remove all that nobody holds, and all finished runs but one. How they end.
 std::array<int, 6> beside_removals(int many) {
   temporary const place;
-  std::string const run = place.run();
-  (void)end_of(run);  // makes what it compares with
+  std::string const run = place.run(), scratch = place.path() + "/scratch.d";
+  cairn::disk_options const options{.commit_every = 2, .keep = 1, .scratch = scratch};
+  (void)end_of(run, options);  // makes what it compares with
   std::vector<pid_t> others;
   int told[2];
   REQUIRE(::pipe(told) == 0);
@@ -257,12 +258,15 @@ std::array<int, 6> beside_removals(int many) {
   double start = 0;
   repeat([&] { (void)cairn::remove_runs(run, {.older_than = 0, .really = true}); });
   repeat([&] { (void)go_on<numbers>(run, {.keep = 1}, {start += 0.01, 0.5}); });
-  repeat([&] { (void)cairn::stored_runs(run); });
+  repeat([&] {
+    (void)cairn::stored_runs(run);
+    (void)cairn::remove_runs(scratch, {.older_than = 0, .really = true});
+  });
   char words[3];
   for (char& one : words) REQUIRE(::read(told[0], &one, 1) == 1);  // all of them are at work
   std::array<int, 6> ends{};
   for (int k = 0; k < many; ++k) {
-    int const seen = int(end_of(run, {.commit_every = 2, .keep = 1}));
+    int const seen = int(end_of(run, options));
     ++ends[std::size_t(seen)];
   }
   int working = 0;

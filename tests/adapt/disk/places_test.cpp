@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include "support/disk_ends.hpp"
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -12,6 +14,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/disk/stored_runs.hpp>
+#include <cairn/chains.hpp>
 #include <cairn/run/adaptive.hpp>
 
 namespace {
@@ -315,4 +318,217 @@ TEST_CASE("a folder of another user is not used", "[disk]") {
   check(::chown(place.run().c_str(), 65'534, 65'534));
   CHECK(end_of(place.run()) == end::file);
   CHECK(temporary::names_in(place.run()).empty());
+}
+
+namespace {
+
+/// A folder of runs, and one for their states.
+struct two_places {
+  temporary place{};
+  std::string const scratch = place.path() + "/scratch.d";
+  [[nodiscard]] cairn::disk_options options() const { return {.commit_every = 2, .scratch = scratch}; }
+  [[nodiscard]] cairn::disk on() const { return cairn::disk{place.run(), options()}; }
+  [[nodiscard]] std::vector<std::string> files_in(std::string const& folder) const {
+    std::vector<std::string> all;
+    for (auto const& run : temporary::names_in(folder))
+      for (auto const& name : temporary::names_in(folder + '/' + run))
+        if (name != "lock") all.push_back(name);
+    return all;
+  }
+};
+bool is_state(std::string const& name) { return name[0] == 's'; }
+
+using sums = std::vector<double>;
+sums in_a_loop(auto const& plan, auto const&... on) { return numbers::gradient(numbers::first(), plan, on...); }
+sums over_an_object(auto const& plan, auto const&... on) { return object::gradient(object::first(), plan, on...); }
+sums with_choices(auto const& plan, auto const&... on) { return {by_choices(plan, on...)}; }
+struct moves {
+  void operator()(field& x, step_index i) const {
+    call();
+    x[0] = moved(x[0], 0.01 * double(i));
+  }
+};
+struct moves_back {
+  void operator()(field const& x, field& bar, step_index i) const {
+    call();
+    bar[0] *= slope(x[0], 0.01 * double(i));
+  }
+};
+sums of_a_kept_run(auto const& plan, auto const&... on) {
+  auto run = cairn::checkpointed_loop(moves{}, field{0.3}, plan, on...);
+  sums all = run.reverse(field{1}, moves_back{});
+  all.push_back(run.reverse(field{2}, moves_back{})[0]);
+  return all;
+}
+struct layer {
+  double w;
+  double forward(double x) const {
+    call();
+    return std::sin(w * x);
+  }
+  double backward(double x, double bar) const {
+    call();
+    return bar * w * std::cos(w * x);
+  }
+};
+sums in_a_chain(auto const&... on) {
+  constexpr std::size_t count = 7;
+  std::vector<layer> net;
+  for (std::size_t k = 0; k < count; ++k) net.push_back({0.9 + 0.1 * double(k)});
+  cairn::chain const sizes{.x = std::vector<std::int64_t>(count + 1, 8),
+                           .s = std::vector<std::int64_t>(count, 8),
+                           .u = std::vector<std::int64_t>(count, 1)};
+  cairn::chain_planner planner{sizes, {.by = cairn::chain_method::tiers, .tiers = {{.where = cairn::tier::disk}}}};
+  auto const plan = planner.plan(planner.least_bytes());
+  if constexpr (sizeof...(on) > 0) return {cairn::chain_gradient(net, 0.4, plan, 1.0, on...)};
+  else {
+    double x = 0.4, bar = 1;
+    std::vector<double> states;
+    for (auto const& one : net) states.push_back(std::exchange(x, one.forward(x)));
+    for (std::size_t k = count; k-- > 0;) bar = net[k].backward(states[k], bar);
+    return {bar};
+  }
+}
+struct verb {
+  char const* name;
+  sums (*right)();
+  sums (*on)(cairn::disk const&);
+};
+verb const verbs[] = {
+    {"a loop", [] { return in_a_loop(cairn::store_all(steps)); }, [](auto const& on) { return in_a_loop(plan(), on); }},
+    {"an object", [] { return over_an_object(cairn::store_all(steps)); },
+     [](auto const& on) { return over_an_object(plan(), on); }},
+    {"choices", [] { return with_choices(cairn::store_all(steps)); },
+     [](auto const& on) { return with_choices(plan(), on); }},
+    {"a kept run", [] { return of_a_kept_run(cairn::store_all(steps)); },
+     [](auto const& on) { return of_a_kept_run(plan(), on); }},
+    {"a chain", [] { return in_a_chain(); }, [](auto const& on) { return in_a_chain(on); }},
+};
+
+}  // namespace
+
+TEST_CASE("states stand in a scratch folder, and with it or without it the bits are those of a run without a stop",
+          "[disk][long]") {
+  for (auto const& one : verbs) {
+    sums const right = one.right();
+    long states = 0, records = 0, used = 0, used_without = 0;
+    for (bool const is_lost : {false, true})
+      for (long at = 1, ended = 0; ended == 0; ++at) {
+        two_places const now;
+        calls = 0, last_call = at;
+        try {
+          (void)one.on(now.on());
+          ended = 1;
+        } catch (stopped const&) {
+        }
+        last_call = -1;
+        CAPTURE(one.name, is_lost, at);
+        for (auto const& name : now.files_in(now.place.run())) {
+          if (is_state(name)) FAIL("a state stands in the run's folder");
+          records += name.starts_with("record");
+        }
+        for (auto const& name : now.files_in(now.scratch)) {
+          if (!is_state(name)) FAIL(name + " stands in the scratch folder");
+          ++states;
+        }
+        if (is_lost) temporary::remove_all(now.scratch);
+        auto const on = now.on();
+        bool const well = one.on(on) == right;
+        if (!well) CHECK(well);
+        (is_lost ? used_without : used) += on.report().used != cairn::disk_use::nothing;
+        if (!temporary::names_in(now.scratch).empty()) FAIL("the scratch folder is not empty at the end");
+      }
+    CAPTURE(one.name);
+    CHECK((states > 20 && records > 10));
+    CHECK((used > used_without && used_without > 5));
+  }
+}
+
+TEST_CASE("where states are lost the record goes on in the middle of the way back", "[disk]") {
+  two_places const now;
+  calls = 0, last_call = 24;
+  CHECK_THROWS_AS(in_a_loop(plan(), now.on()), stopped);
+  last_call = -1;
+  CHECK(now.files_in(now.scratch).size() == 3);
+  temporary::remove_all(now.scratch);
+  auto const seen = go_on<numbers>(now.place.run(), now.options());
+  CHECK(same(seen.numbers, right<numbers>()));
+  CHECK(seen.report.resumed_at == 9);
+}
+
+TEST_CASE("all removal covers both folders, and a look at that of states takes them for what they are", "[disk]") {
+  two_places const now;
+  auto const run_of = [&](double start) { return numbers::state{start, -0.7}; };
+  auto const stop = [&](double start, long at) {
+    calls = 0, last_call = at;
+    CHECK_THROWS_AS(numbers::gradient(run_of(start), plan(), now.on()), stopped);
+    last_call = -1;
+  };
+  stop(0.1, 12);  // before its first record
+  auto const seen = cairn::stored_runs(now.scratch);
+  REQUIRE(seen.size() == 1);
+  CHECK((seen[0].checkpoints == 3 && seen[0].left == -1 && !seen[0].held));
+  CHECK(cairn::remove_runs(now.scratch, {.really = true}).empty());
+  CHECK(cairn::remove_runs(now.scratch, {.keep = 0, .really = true}).empty());
+  CHECK(cairn::remove_runs(now.place.run(), {.really = true}).size() == 1);  // a lock and nothing else
+  CHECK(go_on<numbers>(now.place.run(), now.options(), run_of(0.1)).report.used == cairn::disk_use::states);
+
+  stop(0.2, 24);
+  auto never = now.options();
+  never.resume = cairn::resume_rule::never;
+  CHECK(go_on<numbers>(now.place.run(), never, run_of(0.2)).report.used == cairn::disk_use::nothing);
+  CHECK(temporary::names_in(now.scratch).empty());
+
+  stop(0.3, 24);
+  std::string const id = temporary::names_in(now.scratch).at(0), folder = now.scratch + '/' + id;
+  auto const left = all_of(folder);
+  (void)go_on<numbers>(now.place.run(), now.options(), run_of(0.3));
+  check(::mkdir(folder.c_str(), 0700));  // as if another machine had finished it
+  for (auto const& [name, content] : left) put(folder + '/' + name, content);
+  auto one = now.options();
+  one.keep = 1;
+  (void)go_on<numbers>(now.place.run(), one, run_of(0.4));
+  CHECK(temporary::names_in(now.place.run()).size() == 1);
+  CHECK(temporary::names_in(now.scratch).empty());
+
+  stop(0.5, 24);
+  CHECK(cairn::remove_runs(now.scratch, {.older_than = 0, .really = true}).size() == 1);
+  CHECK(go_on<numbers>(now.place.run(), now.options(), run_of(0.5)).report.used == cairn::disk_use::record);
+}
+
+TEST_CASE("choices without states are of use, and no removal takes them for useless", "[disk]") {
+  two_places const now;
+  calls = 0, last_call = 12;
+  CHECK_THROWS_AS(with_choices(plan(), now.on()), stopped);
+  last_call = -1;
+  CHECK(now.files_in(now.place.run()) == std::vector<std::string>{"choices"});
+  CHECK(cairn::remove_runs(now.place.run(), {.really = true}).empty());
+  auto const on = now.on();
+  CHECK(with_choices(plan(), on) == with_choices(cairn::store_all(steps)));
+  CHECK(on.report().used == cairn::disk_use::states);
+}
+
+TEST_CASE("two runs of one name do not share their states' folder, and a run's own folder is no other", "[disk]") {
+  two_places const now;
+  std::string const other = now.place.path() + "/other.d";
+  bool looked = false;
+  auto const watch = [&](cairn::event const&) {
+    if (std::exchange(looked, true)) return;
+    CHECK(end_of(other, now.options()) == end::busy);
+    CHECK(cairn::stored_runs(now.scratch).at(0).held);
+    CHECK(cairn::remove_runs(now.scratch, {.older_than = -100, .really = true}).empty());
+  };
+  CHECK(same(numbers::gradient(numbers::first(), plan(), now.on(), watch), right<numbers>()));
+  CHECK(looked);
+  CHECK(end_of(other, now.options()) == end::right);
+  CHECK(end_of(now.place.path() + "/third.d", {.scratch = now.place.path() + "/third.d/"}) == end::right);
+  CHECK(end_of(now.place.path() + "/fourth.d", {.scratch = now.place.path() + "/not/there"}) == end::file);
+}
+
+TEST_CASE("a folder is probed where states would stand", "[disk]") {
+  two_places const now;
+  check(::mkdir(now.place.run().c_str(), 0700));
+  CHECK(cairn::probe(now.on(), numbers::first()).write_seconds > 0);
+  CHECK(temporary::names_in(now.place.run()).empty());
+  CHECK(mode_of(now.scratch) == 0700);
 }

@@ -61,7 +61,7 @@ std::string content(kind what, std::size_t bytes) {
 /// A folder whose one slot is written and read as a run does it.
 struct one_slot {
   temporary place{};
-  cairn::detail::descriptor outer = cairn::detail::open_folder(AT_FDCWD, place.run());
+  cairn::detail::outer_folders outer{cairn::detail::open_folder(AT_FDCWD, place.run())};
   cairn::detail::run_folder folder{outer, place.run(), {{1, 2}}, 10};
   std::string const name = folder.path() + "/s0000";
   explicit one_slot(cairn::compression by = cairn::zstd) { folder.compress(*by); }

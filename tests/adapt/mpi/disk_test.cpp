@@ -333,6 +333,27 @@ void all_that_follows_a_verb_stands_beside_a_disk() {
   loop.stops(60);
   claim(loop.run() && loop.seen.used == disk_use::record);
 }
+/// Each rank has a folder of its own for its states, too. What one of them loses all make again.
+void states_of_ranks_stand_in_a_scratch_folder() {
+  program<by_gradient, cairn::hrevolve> loop{cairn::hrevolve{n, two_tiers}};
+  loop.options.scratch = loop.folder.run() + ".scratch";
+  std::string const own = loop.options.scratch + "/rank000" + std::to_string(here().rank);
+  auto const states = [&] {
+    int all = 0;
+    if (fs::exists(own))
+      for (auto const& one : fs::recursive_directory_iterator{own})
+        all += one.path().filename().string().starts_with("s0");
+    return all;
+  };
+  for (bool const is_lost : {false, true}) {
+    loop.folder.clear();
+    loop.stops(60);
+    claim(states() > 0, "states stand there");
+    if (is_lost) loop.folder.by_one([&] { fs::remove_all(own); });
+    claim(loop.run() && loop.seen.used == disk_use::record);
+    claim(states() == 0, "they go at the end");
+  }
+}
 
 /// The file with the last record, or the one before it.
 std::string record_in(std::string const& run, bool before = false) {
@@ -767,7 +788,7 @@ int main(int argc, char** argv) {
   if (argc == 6) return killed_run(argc, argv);
   return run(argc, argv, a_stopped_run_goes_on_on_all_ranks, a_kept_run_that_stopped_goes_on_on_all_ranks,
              what_is_not_offered_is_refused, trust_is_that_of_all_ranks, all_that_follows_a_verb_stands_beside_a_disk,
-             what_one_rank_lacks_no_rank_uses, terms_are_summed_by_all_ranks_or_by_none,
+             states_of_ranks_stand_in_a_scratch_folder, what_one_rank_lacks_no_rank_uses, terms_are_summed_by_all_ranks_or_by_none,
              a_choice_that_one_rank_lacks_is_made_again_by_all,
              a_state_that_one_rank_cannot_read_later_is_made_again_by_all, another_x0_of_one_rank_is_another_run,
              other_arithmetic_of_one_rank_is_refused_at_the_seam,

@@ -124,14 +124,17 @@ class disk {
 /// What writing and reading a state takes in a folder, and how many states it has room for: `work.tiers.disk =
 /// probe(run, x0)` for `advise`. Writes and reads one file as a run does, five times, and takes the medians. What was
 /// just written is read from the system's memory: where the files of a plan do not fit into it, a disk is slower.
-/// Leaves nothing in the folder but the folder itself.
+/// The folder is `scratch` if there is one. Leaves nothing in it but the folder itself.
 /// \param on_disk  room for states; by default nine tenths of what is free
 /// Cost: memory for a state and 64 KiB; the bytes of a state on disk
 /// \throws storage_full, file_error, directory_busy
 template <class State>
 [[nodiscard]] tier_cost probe(disk const& on, State const& x0, std::optional<byte_size> on_disk) {
   return detail::as_stored(
-      x0, [&](auto const& x) { return detail::probe_folder(on.path(), x, on_disk, on.options_.compress); });
+      x0, [&](auto const& x) {
+        std::string const& scratch = on.options_.scratch;
+        return detail::probe_folder(scratch.empty() ? on.path() : scratch, x, on_disk, on.options_.compress);
+      });
 }
 
 }  // namespace cairn

@@ -29,6 +29,9 @@ struct disk_options {
   std::int64_t commit_every = 0;  ///< commit after so many reversed actions instead; 0: by the time
   std::int64_t keep = 1'000;      ///< records of finished runs that stay in the folder; the oldest are removed
   compression compress = nullptr;  ///< of checkpoints; it may be another one when the run goes on
+  /// A folder for checkpoints on a disk of the machine's own, made if it is not there: records, choices and the final
+  /// state of a kept run stay with the run. It is no part of the run's name, and what is lost there is made again.
+  std::string scratch = {};
 };
 
 /// What a run used of an earlier process.

@@ -79,8 +79,9 @@ namespace detail {
 struct run_view {
   stored_run seen;
   std::vector<seen_file> files;
+  bool chosen = false;  ///< whether it has choices of steps, which are of use without states, too
   bool finished() const noexcept { return seen.left == 0; }
-  bool usable() const noexcept { return seen.left >= 0 || seen.checkpoints > 0 || !seen.unknown.empty(); }
+  bool usable() const noexcept { return seen.left >= 0 || seen.checkpoints > 0 || chosen || !seen.unknown.empty(); }
   /// Whether a file is of no use to whoever goes on with the run.
   bool spare(seen_file const& file) const noexcept {
     bool const checkpoint = file.use == file_use::whole && file.head.kind == file_kind::checkpoint;
@@ -102,6 +103,7 @@ struct run_view {
       of.steps = file.head.steps < std::uint64_t(INT64_MAX) ? step_index(file.head.steps) : -1;
       if (file.head.kind == file_kind::checkpoint) ++of.checkpoints, of.checkpoint_bytes += file.bytes;
       else of.record_bytes += file.bytes;
+      view.chosen = view.chosen || file.head.kind == file_kind::choices;
       if (file.head.kind == file_kind::record && file.head.sequence > last)
         last = file.head.sequence, of.left = step_index(file.head.step);
     }
@@ -117,7 +119,7 @@ struct run_view {
   std::string owner;
   if (descriptor const lock = open_in(run, "lock", O_RDONLY)) {
     held = is_held(run, lock);
-    if (auto const text = text_of(lock)) owner = text->who;
+    if (auto const text = text_of(lock)) owner = text->first_line();
   }
   auto view = view_of(run, id, contents && !held ? bytes_read::all : bytes_read::none);  // else it is being written
   view.seen.held = held;

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <optional>
 #include <string>
+#include <sys/stat.h>
 #include <vector>
 #include <xxhash.h>
 #include <cairn/adapt/disk/detail/descriptor.hpp>
@@ -31,18 +32,30 @@ template <class Agreement>
   return limit - all.least(limit - (own < limit ? own : limit));
 }
 
-/// The folder of this process's runs: the user's own or, of several processes, `rank0000` and so on in it. These may
-/// stand on one file system, and then none removes the runs of another, or on one for each machine.
-/// \param path  the user's; afterwards that of the folder   \throws file_error
+/// The folders of this process's runs and of their states: the user's own or, of several processes, `rank0000` and so on
+/// in them. These may stand on one file system, and then none removes the runs of another, or on one for each machine.
+/// \param path  the user's; afterwards that of the folder   \param scratch  of their states, or empty
+/// \throws file_error
 template <class Agreement>
-[[nodiscard]] descriptor open_runs(Agreement const& all, std::string& path) {
-  descriptor outer = open_folder(AT_FDCWD, path);
-  if constexpr (Agreement::together) {
-    char name[24];
-    (void)std::snprintf(name, sizeof name, "rank%04d", all.rank());
-    path += std::string{"/"} + name;
-    return open_folder(outer.get(), name);
-  } else return outer;
+[[nodiscard]] outer_folders open_runs(Agreement const& all, std::string& path, std::string const& scratch) {
+  auto const open = [&](std::string& at) {
+    descriptor outer = open_folder(AT_FDCWD, at);
+    if constexpr (Agreement::together) {
+      char name[24];
+      (void)std::snprintf(name, sizeof name, "rank%04d", all.rank());
+      at += std::string{"/"} + name;
+      return open_folder(outer.get(), name);
+    } else return outer;
+  };
+  outer_folders outer{open(path)};
+  if (scratch.empty()) return outer;
+  outer.scratch_path = scratch;
+  outer.scratch = open(outer.scratch_path);
+  struct stat one {}, other {};
+  bool const same = ::fstat(outer.runs.get(), &one) == 0 && ::fstat(outer.scratch.get(), &other) == 0 &&
+                    one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+  if (same) outer.scratch = descriptor{};
+  return outer;
 }
 /// Before any step runs.   \throws invalid_call   if not all have the options that decide when all of them meet
 template <class Agreement>

@@ -105,7 +105,7 @@ template <class Plan, class Actions>
 /// \param parts  what the caller gave   \param runs  becomes how many stages have run
 /// \pre the stages can obey the plan
 template <class Memory, class Parts, class Stages, class X0, class Plan, class Seed, class Observer, class Replay>
-typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_options const& asked, disk_report& report,
+typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const& asked, disk_report& report,
                                             Parts const& parts, Stages& stages, X0 const& x0, Plan const& plan,
                                             Seed&& seed, Observer& observer, sweep_failure& failure, Replay& replay,
                                             wide& runs) {
@@ -124,7 +124,7 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
   trust const known = trust_in_chain<known_stages, of::seed_captures, of::has_params>(keyed);
   run_id const values = values_of_stages(*parts.step);
 
-  descriptor const outer = open_folder(AT_FDCWD, path);  // before stage 0 runs
+  outer_folders const outer = open_runs(one_process{}, path, asked.scratch);  // before stage 0 runs
   run_folder folder{outer, path, id_of_chain<Memory, last>(asked.key, parts, values, stages, x0, actions), count};
   if (asked.compress != nullptr) folder.compress(*asked.compress);
   report.folder = folder.path();

@@ -12,9 +12,10 @@
 
 namespace cairn::detail {
 
-/// Removes the oldest runs that are finished, so that `keep` of them are left. What another process works on, what is
+/// Removes the oldest runs that are finished, and states of theirs, so that `keep` of them are left. What another process works on, what is
 /// not finished and what has other names stays.
-inline void remove_finished(descriptor const& outer, std::size_t keep) {
+inline void remove_finished(outer_folders const& folders, std::size_t keep) {
+  descriptor const& outer = folders.runs;
   using moment = std::pair<std::int64_t, std::int64_t>;
   struct finished {
     moment written;
@@ -36,11 +37,18 @@ inline void remove_finished(descriptor const& outer, std::size_t keep) {
   if (all.size() <= keep) return;
   std::sort(all.begin(), all.end());
   all.resize(all.size() - keep);
-  for (auto const& one : all) {
-    descriptor const run = open_run(outer, one.name);
+  auto const remove = [](descriptor const& in, std::string const& name, auto const& is_same) {
+    descriptor const run = open_run(in, name);
     run_lock lock;
-    if (!run || lock.take(outer, one.name, run, new_owner(), true) != run_lock::answer::taken) continue;
-    if (finished_at(run, one.name) == one.written) remove_run(outer, one.name, run);  // nobody had it meanwhile
+    if (run && lock.take(in, name, run, new_owner(), true) == run_lock::answer::taken && is_same(run))
+      remove_run(in, name, run);
+  };
+  for (auto const& one : all) {
+    bool is_same = false;
+    remove(outer, one.name, [&](descriptor const& run) {
+      return is_same = finished_at(run, one.name) == one.written;  // nobody had it meanwhile
+    });
+    if (is_same && folders.scratch) remove(folders.scratch, one.name, [](auto const&) { return true; });
   }
 }
 

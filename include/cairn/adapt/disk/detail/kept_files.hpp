@@ -162,7 +162,7 @@ class kept_files {
     everything(std::string path, disk_options const& asked, std::shared_ptr<disk_report> into, Parts const& parts,
                StepNow& step, X0& x0, Plan const& plan, Agreement const& all)
         : report{(check_disk_options(asked), std::move(into))},
-          outer{open_runs(all, path)},  // before step 0 runs
+          outer{open_runs(all, path, asked.scratch)},  // before step 0 runs
           known{known_of(all, asked)},
           folder{outer, path, agreed_id(all, id_of_run<State>(asked.key, parts, plan, step, x0)), steps_of_run(plan)},
           journal{folder, nullptr, sums{{parts.terms}}, object_in(x0), choices_of(*parts.step),
@@ -204,7 +204,7 @@ class kept_files {
     }
     [[nodiscard]] bool same_build(file_head const& head) const { return keyed || head.build == build_id(); }
     std::shared_ptr<disk_report> report;
-    descriptor outer;
+    outer_folders outer;
     trust known;
     run_folder folder;
     journal_type journal;

@@ -37,18 +37,17 @@ template <class Value>
   std::uint64_t const file = bytes_of_file(written_bytes(x));
   double write[tries], read[tries];
   std::uint64_t room = 0;
-  descriptor const outer = open_folder(AT_FDCWD, path);
+  outer_folders const outer{open_folder(AT_FDCWD, path)};
   {
     run_folder folder{outer, path, id, 1};
     if (compress != nullptr) folder.compress(*compress);
     struct statvfs disk {};
-    if (::fstatvfs(outer.get(), &disk) != 0) refuse_file("the free space of a disk cannot be read", errno, path);
+    if (::fstatvfs(outer.runs.get(), &disk) != 0) refuse_file("the free space of a disk cannot be read", errno, path);
     room = std::uint64_t(disk.f_bavail) * disk.f_frsize / 10 * 9;
     struct ends {
       run_folder& folder;
-      descriptor const& outer;
-      ~ends() { folder.remove(outer); }
-    } const last{folder, outer};
+      ~ends() { folder.remove(); }
+    } const last{folder};
     folder.reserve(1, file - sizeof(file_head), [](slot_index) { return true; });
     Value again = copy_of(x);
     auto const seconds_of = [](auto const& done) {

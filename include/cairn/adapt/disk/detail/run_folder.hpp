@@ -42,36 +42,49 @@ namespace cairn::detail {
 }
 
 /// The name of a run's folder.
-[[nodiscard]] inline std::string name_of(run_id const& run) {
-  char text[33];
-  (void)std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(run.words[0]),
+[[nodiscard]] inline std::array<char, 33> name_text(run_id const& run) noexcept {
+  std::array<char, 33> text{};
+  (void)std::snprintf(text.data(), text.size(), "%016llx%016llx", static_cast<unsigned long long>(run.words[0]),
                       static_cast<unsigned long long>(run.words[1]));
   return text;
 }
+[[nodiscard]] inline std::string name_of(run_id const& run) { return name_text(run).data(); }
 
-/// Who may write to a run: holds the lock of its folder.
+/// The folders of the runs of a `disk`.
+struct outer_folders {
+  descriptor runs;
+  descriptor scratch = {};  ///< of their states, if these stand elsewhere
+  std::string scratch_path = {};
+};
+
+/// Who may write to a run: holds the lock of its folder, and of that of its states if they stand elsewhere.
 class run_folder {
  public:
   io_memory memory;
 
   /// Opens or makes the folder of a run in `outer`, which is `path`, and locks it.
   /// \throws file_error   \throws directory_busy   if another process has it
-  run_folder(descriptor const& outer, std::string const& path, run_id const& run, std::int64_t steps)
-      : path_{path + '/' + name_of(run)}, run_{run}, steps_{std::uint64_t(steps)}, owner_{new_owner()} {
-    for (int tries = 0;; ++tries) {  // another process may remove the folder before it has a lock
-      folder_ = open_folder(outer.get(), name_of(run));
-      auto const seen = lock_.take(outer, name_of(run), folder_, owner_);
-      if (seen == run_lock::answer::taken) break;
-      if (seen == run_lock::answer::busy) lock_.refuse(path_);
-      if (seen == run_lock::answer::failed || tries == 1'000)
-        refuse_file("the lock of a run cannot be taken", errno, path_ + "/lock");
-    }
+  run_folder(outer_folders const& outer, std::string const& path, run_id const& run, std::int64_t steps)
+      : outer_{outer}, path_{path + '/' + name_of(run)}, run_{run}, steps_{std::uint64_t(steps)}, owner_{new_owner()} {
+    take(outer.runs, path_, folder_, lock_);
+    if (outer.scratch) take(outer.scratch, states_path(), scratch_, scratch_lock_);
     for (int k = 0; k < 2; ++k) {
       begun_[k] = head_of(open_record(k), file_kind::record, std::uint32_t(k), run_, steps_, &unread_[k]);
       if (begun_[k].sound() && begun_[k].sequence > sequence_) sequence_ = begun_[k].sequence, last_ = k;
     }
   }
   run_folder(run_folder const&) = delete;
+  /// A folder of states that has none any more goes.
+  ~run_folder() {
+    if (!scratch_lock_.holds(scratch_)) return;
+    bool empty = true;
+    each_name(scratch_, [&](char const* name) {
+      for (char const* const other : {".", "..", "lock"})
+        if (std::strcmp(name, other) == 0) return;
+      empty = false;
+    });
+    if (empty) remove_folder(outer_.scratch, scratch_);
+  }
 
   [[nodiscard]] std::string const& path() const noexcept { return path_; }
   [[nodiscard]] descriptor open(char const* name, int how) const noexcept {
@@ -111,7 +124,7 @@ class run_folder {
     for (slot_index slot = 0; slot < slots; ++slot) {
       if (!wanted(slot)) continue;
       struct stat now {};
-      bool const there = ::fstatat(folder_.get(), slot_name(slot).data(), &now, AT_SYMLINK_NOFOLLOW) == 0;
+      bool const there = ::fstatat(folder_of(slot).get(), slot_name(slot).data(), &now, AT_SYMLINK_NOFOLLOW) == 0;
       bool const own = there && now.st_nlink <= 1;  // the other name keeps its blocks
       std::uint64_t const has = own ? std::uint64_t(now.st_blocks) * 512 : 0;
       if (has < each) need += each - has;
@@ -119,16 +132,16 @@ class run_folder {
     std::uint64_t const free = check_room(need);
     for (slot_index slot = 0; slot < slots; ++slot) {
       if (!wanted(slot)) continue;
-      descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR | O_CREAT);
+      descriptor const file = open_in(folder_of(slot), slot_name(slot).data(), O_RDWR | O_CREAT);
       struct stat now {};
       if (file && ::fstat(file.get(), &now) == 0 && now.st_nlink > 1) continue;  // it may hold a state
       int const number = file ? take_room(file.get(), off_t(each)) : errno;
       if (number != ENOSPC && number != EDQUOT && number != EFBIG) {
         if (file) continue;  // where room cannot be reserved, a save may fail
-        refuse_file("a file for a checkpoint cannot be made", number, path_ + '/' + slot_name(slot).data());
+        refuse_file("a file for a checkpoint cannot be made", number, states_path() + '/' + slot_name(slot).data());
       }
       for (slot_index made = 0; made <= slot; ++made)
-        if (wanted(made) && !slot_head(made).sound()) (void)::unlinkat(folder_.get(), slot_name(made).data(), 0);
+        if (wanted(made) && !slot_head(made).sound()) remove_slot(made);
       full(need, free);
     }
   }
@@ -136,7 +149,8 @@ class run_folder {
   /// Returns what is free.   \throws storage_full   if that is less than `need`
   std::uint64_t check_room(std::uint64_t need) const {
     struct statvfs disk {};
-    if (::fstatvfs(folder_.get(), &disk) != 0) refuse_file("the free space of a disk cannot be read", errno, path_);
+    if (::fstatvfs(folder_of(0).get(), &disk) != 0)
+      refuse_file("the free space of a disk cannot be read", errno, states_path());
     std::uint64_t const free = std::uint64_t(disk.f_bavail) * disk.f_frsize;
     if (free < need) full(need, free);
     return free;
@@ -157,7 +171,7 @@ class run_folder {
   template <class Write>
   [[nodiscard]] int write_slot(slot_index slot, std::int64_t step, std::uint64_t state_hash, std::uint16_t flags,
                                Write const& write, std::uint64_t& bytes, std::uint64_t before = 0) {
-    descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR | O_CREAT, second_name::new_file);
+    descriptor const file = open_in(folder_of(slot), slot_name(slot).data(), O_RDWR | O_CREAT, second_name::new_file);
     if (!file) return errno;
     lock_.beat(folder_);
     file_head head = fresh_head(file_kind::checkpoint, std::uint32_t(slot), step);
@@ -172,7 +186,7 @@ class run_folder {
   }
   /// What a slot holds is proven.
   void prove_slot(slot_index slot) noexcept {
-    descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDWR, second_name::copy);
+    descriptor const file = open_in(folder_of(slot), slot_name(slot).data(), O_RDWR, second_name::copy);
     file_head head = head_in(file, file_kind::checkpoint, std::uint32_t(slot), 0);
     if (!head.sound()) return;
     head.flags &= std::uint16_t(~unproven);
@@ -183,15 +197,15 @@ class run_folder {
   static constexpr slot_index final_slot = 0xffff'ffff;
   /// The head of a slot's file, not sound if there is no checkpoint of this run in it.
   [[nodiscard]] file_head slot_head(slot_index slot) const noexcept {
-    return head_of(open_in(folder_, slot_name(slot).data(), O_RDONLY), file_kind::checkpoint, std::uint32_t(slot), run_,
-                   steps_);
+    return head_of(open_in(folder_of(slot), slot_name(slot).data(), O_RDONLY), file_kind::checkpoint,
+                   std::uint32_t(slot), run_, steps_);
   }
   /// Reads values by read(source). Returns whether the file holds them, whole and unchanged.
   /// \param state_hash  becomes what the head says of the state
   template <class Read>
   [[nodiscard]] bool read_slot(slot_index slot, std::int64_t step, Read const& read,
                                std::uint64_t* state_hash = nullptr) {
-    descriptor const file = open_in(folder_, slot_name(slot).data(), O_RDONLY);
+    descriptor const file = open_in(folder_of(slot), slot_name(slot).data(), O_RDONLY);
     file_head const head = head_of(file, file_kind::checkpoint, std::uint32_t(slot), run_, steps_);
     if (state_hash != nullptr) *state_hash = head.state_hash;
     return head.sound() && head.step == std::uint64_t(step) && read_values(file, head, 0, read);
@@ -254,19 +268,16 @@ class run_folder {
     unread_[k] = false;
   }
   /// Removes what is in a slot.
-  void remove_slot(slot_index slot) noexcept { (void)::unlinkat(folder_.get(), slot_name(slot).data(), 0); }
+  void remove_slot(slot_index slot) noexcept { (void)::unlinkat(folder_of(slot).get(), slot_name(slot).data(), 0); }
   /// Removes the checkpoints: the run is finished, and its record is enough.
   void remove_slots() {
-    for (bool any = true; std::exchange(any, false);)  // a name may be passed over where others go meanwhile
-      each_name(folder_, [&](std::string const& name) {
-        bool const state = slot_of(name) != no_slot || name == final_name;
-        if (state && ::unlinkat(folder_.get(), name.c_str(), 0) == 0) any = true;
-      });
+    remove_states(folder_);
+    if (outer_.scratch) remove_states(scratch_);
   }
   /// Removes the checkpoints that this process has written.
   void remove_own_slots(slot_index slots) noexcept {
     for (slot_index slot = 0; slot < slots; ++slot)
-      if (slot_head(slot).owner == owner_) (void)::unlinkat(folder_.get(), slot_name(slot).data(), 0);
+      if (slot_head(slot).owner == owner_) remove_slot(slot);
   }
   /// Removes all that an earlier process has left.
   void begin_anew() {
@@ -275,15 +286,14 @@ class run_folder {
       (void)::unlinkat(folder_.get(), name, 0);
   }
   /// Removes the folder of a run that was none.
-  void remove(descriptor const& outer) {
+  void remove() {
     begin_anew();
-    (void)::unlinkat(folder_.get(), "lock", 0);
-    (void)::unlinkat(outer.get(), name_of(run_).c_str(), AT_REMOVEDIR);  // stays if something else is in it
+    remove_folder(outer_.runs, folder_);
   }
   /// Calls f(slot, head) for each file with a checkpoint of this run.
   template <class Fn>
   void each_checkpoint(Fn f) const {
-    each_name(folder_, [&](std::string const& name) {
+    each_name(folder_of(0), [&](std::string const& name) {
       slot_index const slot = slot_of(name);
       if (slot == no_slot) return;
       if (file_head const head = slot_head(slot); head.sound()) f(slot, head);
@@ -300,6 +310,34 @@ class run_folder {
   }
 
  private:
+  void take(descriptor const& outer, std::string const& path, descriptor& folder, run_lock& lock) {
+    for (int tries = 0;; ++tries) {  // another process may remove the folder before it has a lock
+      folder = open_folder(outer.get(), name_of(run_));
+      auto const seen = lock.take(outer, name_of(run_), folder, owner_);
+      if (seen == run_lock::answer::taken) return;
+      if (seen == run_lock::answer::busy) lock.refuse(path);
+      if (seen == run_lock::answer::failed || tries == 1'000)
+        refuse_file("the lock of a run cannot be taken", errno, path + "/lock");
+    }
+  }
+  [[nodiscard]] descriptor const& folder_of(slot_index slot) const noexcept {
+    return outer_.scratch && slot != final_slot ? scratch_ : folder_;
+  }
+  [[nodiscard]] std::string states_path() const {
+    return outer_.scratch ? outer_.scratch_path + '/' + name_of(run_) : path_;
+  }
+  static void remove_states(descriptor const& folder) {
+    for (bool any = true; std::exchange(any, false);)  // a name may be passed over where others go meanwhile
+      each_name(folder, [&](std::string const& name) {
+        bool const state = slot_of(name) != no_slot || name == final_name;
+        if (state && ::unlinkat(folder.get(), name.c_str(), 0) == 0) any = true;
+      });
+  }
+  void remove_folder(descriptor const& outer, descriptor const& folder) const noexcept {
+    std::array<char, 33> const name = name_text(run_);
+    (void)::unlinkat(folder.get(), "lock", 0);
+    (void)::unlinkat(outer.get(), name.data(), AT_REMOVEDIR);  // stays if something else is in it
+  }
   [[nodiscard]] file_head record_head(std::uint32_t k) const noexcept {
     return head_of(open_in(folder_, record_names[k], O_RDONLY), file_kind::record, k, run_, steps_);
   }
@@ -345,14 +383,15 @@ class run_folder {
   }
   [[noreturn]] void full(std::uint64_t need, std::uint64_t free) const {
     throw storage_full{"cairn::disk", "the disk has no room for the checkpoints of the plan",
-                       {{"need", need}, {"free", free}}, path_.c_str()};
+                       {{"need", need}, {"free", free}}, states_path().c_str()};
   }
 
+  outer_folders const& outer_;
   std::string path_;
   run_id run_;
   std::uint64_t steps_, owner_, sequence_ = 0;
-  descriptor folder_;
-  run_lock lock_;
+  descriptor folder_, scratch_;
+  run_lock lock_, scratch_lock_;
   file_head begun_[2];
   bool unread_[2] = {};  // whether the above is not known
   bool packs_ = false;

@@ -44,23 +44,29 @@ namespace cairn::detail {
 
 /// What stands in the file of a lock: a line "HOST PROCESS", and a second one only while that process has it.
 struct lock_text {
-  std::string who;  ///< the first line
+  char text[400] = {};
+  std::size_t who = 0;  ///< length of the first line
   unsigned long long machine = 0;  ///< 0 for whoever removes, too: it has the lock for a moment
   unsigned long long owner = 0;
   unsigned long long folder = 0;  ///< its number: a copy of the folder has another one
 
-  [[nodiscard]] long process() const noexcept { return std::strtol(who.c_str() + who.rfind(' ') + 1, nullptr, 10); }
+  [[nodiscard]] std::string first_line() const { return {text, who}; }
+  [[nodiscard]] std::size_t host() const noexcept {
+    std::size_t end = who;
+    while (end > 0 && text[end] != ' ') --end;
+    return end;
+  }
+  [[nodiscard]] long process() const noexcept { return std::strtol(text + host(), nullptr, 10); }
 };
 /// Empty if it cannot be read; `errno` says why.
-[[nodiscard]] inline std::optional<lock_text> text_of(descriptor const& lock) {
+[[nodiscard]] inline std::optional<lock_text> text_of(descriptor const& lock) noexcept {
   lock_text all;
-  char text[400] = {};
   ssize_t size = 0, got = 0;
-  do got = ::pread(lock.get(), text + size, sizeof text - 1 - std::size_t(size), off_t(size));
+  do got = ::pread(lock.get(), all.text + size, sizeof all.text - 1 - std::size_t(size), off_t(size));
   while (got > 0 ? (size += got, true) : got < 0 && errno == EINTR);
   if (got < 0) return {};
-  char const* at = text;
-  while (*at >= ' ' && *at < 0x7f) all.who += *at++;
+  while (all.text[all.who] >= ' ' && all.text[all.who] < 0x7f) ++all.who;
+  char const* const at = all.text + all.who;
   if (*at == '\n' && std::sscanf(at, "%llx %llx %llx", &all.machine, &all.owner, &all.folder) != 3)
     all.machine = all.owner = all.folder = 0;
   return all;
@@ -93,7 +99,7 @@ class run_lock {
     struct stat now {};
     if (!lock_ || process_ != ::getpid() || ::fstat(lock_.get(), &now) != 0 || now.st_nlink != 1) return;
     auto const text = text_of(lock_);
-    if (text && text->owner == owner_) (void)::ftruncate(lock_.get(), off_t(text->who.size() + 1));
+    if (text && text->owner == owner_) (void)::ftruncate(lock_.get(), off_t(text->who + 1));
   }
   /// A lock that is held for a moment, by a look or a removal, is waited for, 2 s at most.
   /// \param outer, run  where the folder is, and its name   \param removes  never waits
@@ -133,8 +139,12 @@ class run_lock {
     if (now->owner != owner_) return let_go(), errno = ENOENT, answer::gone;
     return answer::taken;
   }
+  /// Whether this process has it still, and not one whose child it is.
+  [[nodiscard]] bool holds(descriptor const& folder) noexcept {
+    return lock_ && process_ == ::getpid() && !taken_over(folder);
+  }
   /// Whether the lock is another one's by now: where locks do not reach all machines, or where its file was removed.
-  [[nodiscard]] bool taken_over(descriptor const& folder) {
+  [[nodiscard]] bool taken_over(descriptor const& folder) noexcept {
     descriptor const now = open_in(folder, "lock", O_RDONLY);
     auto const text = now ? text_of(now) : std::nullopt;
     if (!text) return false;  // nobody has it, or nobody can say
@@ -142,7 +152,7 @@ class run_lock {
     return other_.owner != owner_;
   }
   /// Says that its owner works, once a second at most: by the clock of the file system, and without a byte written.
-  void beat(descriptor const& folder) {
+  void beat(descriptor const& folder) noexcept {
     auto const now = std::chrono::steady_clock::now();
     if (now - beaten_ < std::chrono::seconds{1}) return;
     beaten_ = now;
@@ -151,10 +161,9 @@ class run_lock {
   }
   /// \throws directory_busy   that says who has it
   [[noreturn]] void refuse(std::string const& path) const {
-    bool const is_known = other_.owner != owner_ && other_.who.rfind(' ') != std::string::npos;  // else only its record
-    std::string const host = is_known ? other_.who.substr(0, other_.who.rfind(' ')) : "";
-    std::string said = "another process works on this run";
-    if (!host.empty()) said += ", on " + host;
+    bool const is_known = other_.owner != owner_ && other_.host() > 0;  // else there is only its record
+    std::string const host{other_.text, is_known ? other_.host() : 0};
+    std::string const said = "another process works on this run" + (is_known ? ", on " + host : "");
     named_value const values[] = {{"process", other_.process()}, {"seconds since it wrote", age_}};
     std::size_t const count = !is_known ? 0 : age_ < 0 ? 1 : 2;
     std::string advice = "wait for its end, or end it: ";

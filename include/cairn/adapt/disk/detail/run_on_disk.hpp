@@ -49,7 +49,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   if constexpr (of::sums_on_the_way && of::seed_captures)  // nor are the terms that it has summed believed
     if (!known.record) known.states = false;
 
-  descriptor const outer = open_runs(all, path);  // before step 0 runs
+  outer_folders const outer = open_runs(all, path, asked.scratch);  // before step 0 runs
   agree_on_options(all, asked, known);
   run_folder folder{outer, path, agreed_id(all, id_of_run<State>(asked.key, parts, plan, step, x0)), n};
   if (asked.compress != nullptr) folder.compress(*asked.compress);
