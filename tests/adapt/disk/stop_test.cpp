@@ -213,3 +213,73 @@ TEST_CASE("a copy of the files that are whole after a record is a run that goes 
   goes_on_from_copies<by_gradient<numbers>>(tiers, 1, 25);  // where it is asked to stop, on its way forward
   goes_on_from_copies<by_gradient<numbers>>(tiers, 4, 70);  // and back
 }
+
+namespace {
+numbers stepped(numbers const& x, step_index i) {
+  killed::tick();
+  numbers y = x;
+  for (double& v : y) v = std::sin(1.1 * v + 0.01 * double(i));
+  return y;
+}
+void pull(numbers const& x, numbers& bar, step_index i) {
+  killed::tick();
+  for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= 1.1 * std::cos(1.1 * x[k] + 0.01 * double(i));
+}
+/// Stops run(disk) wherever it asks.
+template <class Run>
+void stop_form_everywhere(long most, Run const& run) {
+  support::temporary const place;
+  killed::calls = 0;
+  numbers const right = run(cairn::disk{place.run(), {.commit_every = 1'000}});
+  long const usual = killed::calls;
+  bool ended = false;
+  for (long at = 1; !ended; ++at) {
+    CAPTURE(at);
+    place.remove_runs();
+    long asked = 0;
+    killed::calls = 0;
+    numbers found;
+    ended = true;
+    try {
+      found = run(cairn::disk{place.run(), {.commit_every = 1'000, .stop = [&] { return ++asked == at; }}});
+    } catch (cairn::stopped const&) {
+      ended = false;
+      found = run(cairn::disk{place.run(), {.commit_every = 1'000}});
+    }
+    CHECK(found == right);
+    CHECK(killed::calls - usual <= most);
+  }
+}
+}  // namespace
+
+TEST_CASE("so do all forms of adjoints, and sweeps with replay checks") {
+  numbers const x0{0.3, 0.7}, one{1, 1};
+  cairn::two_level const two{length, 10, 3};
+  auto const in_place = [](numbers& x, step_index i) { x = stepped(x, i); };
+  auto const next = [](numbers const& x, numbers const&, numbers& bar, step_index i) { pull(x, bar, i); };
+  auto const leaf = [](numbers const& x, numbers& bar, step_index first, step_index last) {
+    std::vector<numbers> states{x};
+    for (step_index i = first; i + 1 < last; ++i) states.push_back(stepped(states.back(), i));
+    for (step_index i = last; i-- > first;) pull(states[std::size_t(i - first)], bar, i);
+  };
+  auto const record = [](numbers& x, step_index i) {
+    numbers const tape = x;
+    x = stepped(x, i);
+    return tape;
+  };
+  cairn::recorded const recorded{record, pull};
+  cairn::leaves const fives{length, 5, cairn::two_level{6, 3, 1}};
+  stop_form_everywhere(4, [&](auto const& on) { return cairn::gradient(stepped, x0, tiers, one, next, on); });
+  stop_form_everywhere(4, [&](auto const& on) { return cairn::gradient(in_place, x0, two, one, next, on); });
+  stop_form_everywhere(3, [&](auto const& on) { return cairn::gradient(in_place, x0, two, one, recorded, on); });
+  stop_form_everywhere(6, [&](auto const& on) { return cairn::gradient(in_place, x0, fives, one, leaf, on); });
+  stop_form_everywhere(4, [&](auto const& on) {
+    auto run = cairn::checkpointed_loop(stepped, x0, tiers, on);
+    return run.reverse(one, next);
+  });
+  for (auto const verify : {cairn::replay_check::checkpoints, cairn::replay_check::every_step}) {
+    cairn::sweep_options const checked{.verify = verify};
+    stop_form_everywhere(11, [&](auto const& on) { return cairn::gradient(in_place, x0, two, one, pull, on, checked); });
+    stop_form_everywhere(8, [&](auto const& on) { return cairn::gradient(stepped, x0, tiers, one, pull, on, checked); });
+  }
+}
