@@ -132,7 +132,7 @@ struct parts_of<State, given_parts<StepGiven, Adjoint, Seed, Params, DP, Objecti
   static constexpr bool is_open = !std::is_same_v<KeepGoing, no_terms>;
   /// A seed that is a value is a part of the run's name.
   static constexpr bool seed_is_known =
-      !has_objective && !is_kept && !seed_function<Seed, State> &&
+      (!has_objective || has_own_params<StepGiven>) && !is_kept && !seed_function<Seed, State> &&
       !seed_takes_params<State, Seed, Params, DP>() && written_state<std::remove_cv_t<Seed>>;
   static constexpr bool sums_on_the_way = has_objective && !std::is_base_of_v<only_at_end, Objective>;
   static constexpr bool seed_captures = !seed_is_known && !captures<Seed>::nothing;
