@@ -38,7 +38,7 @@ enum class disk_use : std::uint8_t {
   record    ///< the adjoint and its sums, and checkpoints
 };
 
-/// What the last run of a `disk` did.
+/// What a call that used a `disk` did.
 struct disk_report {
   disk_use used = disk_use::nothing;  ///< of an earlier process
   char const* why = "";        ///< why not more was used, or would be by the next process; empty if all is

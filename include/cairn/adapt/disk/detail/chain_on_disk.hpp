@@ -116,7 +116,6 @@ typename Memory::adjoint_type chain_on_disk(std::string const& path, disk_option
   using journal_type = run_journal<void, Stages, run_sums<typename of::dp, no_terms>, void>;
   static_assert(check_stored_chain<known_stages>());
   check_disk_options(asked);
-  report = {};
   auto const& actions = actions_in(plan);
   action const* const list = actions.data();
   step_index const count = Memory::count_of(stages);

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/disk/detail/agreed.hpp>
+#include <cairn/adapt/disk/detail/call_reports.hpp>
 #include <cairn/adapt/disk/detail/checkpoint_files.hpp>
 #include <cairn/adapt/disk/detail/finished_runs.hpp>
 #include <cairn/adapt/disk/detail/known_run.hpp>
@@ -38,9 +39,9 @@ class kept_files {
 
   /// \param step  not yet where the run keeps it
   template <class Plan, class StepNow>
-  kept_files(std::string const& path, disk_options const& asked, std::shared_ptr<disk_report> report,
+  kept_files(std::string const& path, disk_options const& asked, std::shared_ptr<call_reports> reports,
              Parts const& parts, StepNow& step, X0& x0, Plan const& plan, Agreement const& all)
-      : all_{std::make_unique<everything>(path, asked, std::move(report), parts, step, x0, plan, all)} {}
+      : all_{std::make_unique<everything>(path, asked, std::move(reports), parts, step, x0, plan, all)} {}
 
   void begin(sweep_shape const& shape) { all_->files.begin(shape); }
   [[nodiscard]] slot_index extra_frames() const noexcept { return all_->files.extra_frames(); }
@@ -105,10 +106,11 @@ class kept_files {
   [[nodiscard]] step_index take_up([[maybe_unused]] step_index steps, [[maybe_unused]] Bar& bar) {
     if constexpr (reads_bar<Bar, State>) {
       everything& all = *all_;
+      told_at_end const tells{*all.reports, all.report};
       if (!all.trusted) {
         if (all.known.record)
-          all.report->why = "the adjoint has variables of its own, which may be sums; give these as cairn::wrt{p, dp}, "
-                            "or say cairn::reads_only{adjoint}";
+          all.report.why = "the adjoint has variables of its own, which may be sums; give these as cairn::wrt{p, dp}, "
+                           "or say cairn::reads_only{adjoint}";
         return -1;
       }
       id_sum seed;
@@ -133,23 +135,25 @@ class kept_files {
       if (all.journal.choices().reach(std::uint64_t(steps))) found = read_at(-1);
       if (bool const usable = bool(found); !agree_on_record(all.journal.agreed(), found, usable, steps, read_at)) {
         all.journal.sums().become(before);
-        if (usable) all.report->why = "another rank does not have the record that this one has";
+        if (usable) all.report.why = "another rank does not have the record that this one has";
         return -1;
       }
       bar = std::move(read);
       all.journal.seam(step_index(found->step), found->state_hash);
-      all.report->used = disk_use::record;
-      return all.report->resumed_at = step_index(found->step);
+      all.report.used = disk_use::record;
+      return all.report.resumed_at = step_index(found->step);
     } else {
-      all_->report->why = why_no_bar<Bar>;
+      told_at_end const tells{*all_->reports, all_->report};
+      all_->report.why = why_no_bar<Bar>;
       return -1;
     }
   }
   /// A reverse has ended.
   void ended(wide step_calls) {
     everything& all = *all_;
-    all.report->step_calls = step_calls;
-    all.journal.tell(*all.report);
+    told_at_end const tells{*all.reports, all.report};
+    all.report.step_calls = step_calls;
+    all.journal.tell(all.report);
     all.journal.agreed().meet();
     all.folder.remove_slots();
     all.looks = false;
@@ -159,9 +163,9 @@ class kept_files {
  private:
   struct everything {
     template <class Plan, class StepNow>
-    everything(std::string path, disk_options const& asked, std::shared_ptr<disk_report> into, Parts const& parts,
+    everything(std::string path, disk_options const& asked, std::shared_ptr<call_reports> into, Parts const& parts,
                StepNow& step, X0& x0, Plan const& plan, Agreement const& all)
-        : report{(check_disk_options(asked), std::move(into))},
+        : reports{(check_disk_options(asked), std::move(into))},
           outer{open_runs(all, path)},  // before step 0 runs
           known{known_of(all, asked)},
           folder{outer, path, agreed_id(all, id_of_run<State>(asked.key, parts, plan, step, x0)), steps_of_run(plan)},
@@ -176,9 +180,9 @@ class kept_files {
           trusted{known.record} {
       if (asked.compress != nullptr) folder.compress(*asked.compress);
       if constexpr (!of::is_kept && of::has_dp) journal.sums().are_in(*parts.dp);
-      *report = {};
-      report->folder = folder.path();
-      report->why = known.why;
+      told_at_end const tells{*reports, report};
+      report.folder = folder.path();
+      report.why = known.why;
       if (!looks) {
         folder.begin_anew();
         return;
@@ -188,9 +192,9 @@ class kept_files {
       if constexpr (is_open_plan<Plan>) journal.only_of_this_build(!keyed);
       if (known.states)
         states = any_state(all, folder, slots, [&](file_head const& head) { return journal.may_use(head); });
-      if (states) report->used = disk_use::states;
+      if (states) report.used = disk_use::states;
       if (asked.resume == resume_rule::require && !goes_on_somehow())
-        refuse_nothing_found(report->why, steps_of_run(plan));
+        refuse_nothing_found(report.why, steps_of_run(plan));
     }
     [[nodiscard]] static trust known_of(Agreement const& all, disk_options const& asked) {
       trust known = of::known(!asked.key.empty());
@@ -203,7 +207,8 @@ class kept_files {
       return states || (known.record && on_all(journal.agreed(), folder.has_record()));
     }
     [[nodiscard]] bool same_build(file_head const& head) const { return keyed || head.build == build_id(); }
-    std::shared_ptr<disk_report> report;
+    std::shared_ptr<call_reports> reports;
+    disk_report report;
     descriptor outer;
     trust known;
     run_folder folder;

@@ -68,7 +68,7 @@ class run_folder {
   io_memory memory;
 
   /// Opens or makes the folder of a run in `outer`, which is `path`, and locks it.
-  /// \throws file_error   \throws directory_busy   if another process has it
+  /// \throws file_error   \throws directory_busy   if another process or thread has it
   run_folder(descriptor const& outer, std::string const& path, run_id const& run, std::int64_t steps)
       : path_{path + '/' + name_of(run)}, run_{run}, steps_{std::uint64_t(steps)}, owner_{new_owner()} {
     folder_ = open_folder(outer.get(), name_of(run));
@@ -362,7 +362,7 @@ class run_folder {
     return false;
   }
   [[noreturn]] void busy() const {
-    throw directory_busy{"cairn::disk", "another process works on this run", {}, path_.c_str()};
+    throw directory_busy{"cairn::disk", "another process or thread works on this run", {}, path_.c_str()};
   }
   [[noreturn]] void full(std::uint64_t need, std::uint64_t free) const {
     throw storage_full{"cairn::disk", "the disk has no room for the checkpoints of the plan",

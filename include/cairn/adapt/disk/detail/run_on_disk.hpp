@@ -41,7 +41,6 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   using store_type = checkpoint_files<value_type, journal_type>;
   static_assert(check_stored<State>());
   check_disk_options(asked);
-  report = {};
   step_index const n = plan.steps();
   trust known = of::known(!asked.key.empty());
   if constexpr (!reads_bar<Bar, State>)
