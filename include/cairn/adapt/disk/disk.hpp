@@ -57,7 +57,7 @@ class disk {
   explicit disk(std::string path, disk_options options = {}) : path_{std::move(path)}, options_{std::move(options)} {}
   /// Of the folder that holds the runs.
   [[nodiscard]] std::string const& path() const noexcept { return path_; }
-  /// About the last call of this thread that ended; in a thread that made none, about the last one of all threads.
+  /// About the last call of this thread, or the one under way; in a thread that made none, about the last of all threads.
   [[nodiscard]] disk_report report() const { return reports_->last(); }
 
   /// Runs a sweep; called by the verbs.
@@ -95,7 +95,7 @@ class disk {
                               Plan const& plan, Rest&&... rest) {
       disk_report report;
       detail::told_at_end const tells{*on.reports_, report};
-      return detail::sweep_on_disk<Bar, State>(all, on.path_, on.options_, report, detail::all_parts(parts), step, x0,
+      return detail::sweep_on_disk<Bar, State>(all, on.path_, on.options_, tells, detail::all_parts(parts), step, x0,
                                                plan, std::forward<Rest>(rest)...);
     }
     /// One sweep of a chain.   \tparam Memory  its states, tapes and adjoint
@@ -103,7 +103,7 @@ class disk {
     static typename Memory::adjoint_type chain(disk const& on, Last&&... last) {
       disk_report report;
       detail::told_at_end const tells{*on.reports_, report};
-      return detail::chain_on_disk<Memory>(on.path_, on.options_, report, std::forward<Last>(last)...);
+      return detail::chain_on_disk<Memory>(on.path_, on.options_, tells, std::forward<Last>(last)...);
     }
     /// Bytes in memory besides those of the chain's plan, at most.
     [[nodiscard]] static wide chain_bytes(disk const& on, step_index stages) noexcept {

@@ -40,9 +40,12 @@ class call_reports {
 /// Tells a report when a call ends, also by an exception.
 class told_at_end {
  public:
-  told_at_end(call_reports& to, disk_report const& what) noexcept : to_{to}, what_{what} {}
+  told_at_end(call_reports& to, disk_report& what) noexcept : to_{to}, what_{what} {}
   told_at_end(told_at_end const&) = delete;
-  ~told_at_end() {
+  ~told_at_end() { tell(); }
+  [[nodiscard]] disk_report& report() const noexcept { return what_; }
+  /// What is known so far, for observers.
+  void tell() const noexcept {
     try {
       to_.tell(what_);
     } catch (...) {  // no memory
@@ -51,7 +54,7 @@ class told_at_end {
 
  private:
   call_reports& to_;
-  disk_report const& what_;
+  disk_report& what_;
 };
 
 }  // namespace cairn::detail
