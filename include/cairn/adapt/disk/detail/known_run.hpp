@@ -16,7 +16,7 @@
 #include <cairn/run/detail/advanced_copy.hpp>
 #include <cairn/run/detail/given_parts.hpp>
 #include <cairn/run/gradient.hpp>
-#include <cairn/schedule/fingerprint.hpp>
+#include <cairn/schedule/detail/plan_numbers.hpp>
 
 namespace cairn::detail {
 
@@ -169,11 +169,8 @@ template <class State, class Parts, class Plan, class Step, class X0>
   sum.number(std::uint64_t{3});  // the format: of hashes of states, too
   sum.number(n);
   sum.number(std::uint64_t{of::is_kept});
-  if constexpr (!is_open_plan<Plan>) {
-    auto const print = fingerprint(plan);
-    sum.number(print.high);
-    sum.number(print.low);
-  } else sum.number(plan.slots());
+  if constexpr (!is_open_plan<Plan>) each_plan_number(plan, [&sum](std::int64_t number) { sum.number(number); });
+  else sum.number(plan.slots());
   as_stored<State>(x0, [&sum](auto const& x) { write_exactly(x, sum); });
   if constexpr (of::seed_is_known) write_exactly(*parts.seed, sum);
   add_params_and_key<of>(sum, parts, key);
