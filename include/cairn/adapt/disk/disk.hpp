@@ -57,7 +57,7 @@ class disk {
   explicit disk(std::string path, disk_options options = {}) : path_{std::move(path)}, options_{std::move(options)} {}
   /// Of the folder that holds the runs.
   [[nodiscard]] std::string const& path() const noexcept { return path_; }
-  /// About the last call of this thread, or the one under way; in a thread that made none, about the last of all threads.
+  /// About the last call of this thread, or the one under way; in a thread that made none, about the last of all.
   [[nodiscard]] disk_report report() const { return reports_->last(); }
 
   /// Runs a sweep; called by the verbs.

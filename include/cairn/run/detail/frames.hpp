@@ -227,8 +227,8 @@ class frames {
     handle = std::exchange(guard.held, no_frame);
   }
 
-  /// Bytes of all states, memory of free frames included; 0 for a type whose bytes are unknown. Cost: one `bytes_of` for
-  /// each frame that may have changed since the last call.
+  /// Bytes of all states, memory of free frames included; 0 for a type whose bytes are unknown.
+  /// Cost: one `bytes_of` for each frame that may have changed since the last call; the first time for all.
   [[nodiscard]] std::size_t bytes() const {
     if constexpr (sized_state<T>) {
       if (std::exchange(sum_.known, false))
