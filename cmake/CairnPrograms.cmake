@@ -188,7 +188,7 @@ set(CAIRN_NEEDS
   "/ad/(adolc_and_)?cppad[^/]*$ => cairn::cppad"
   "/ad/sacado[^/]*$ => cairn::sacado"
   "/adapt/ad/[^/]*$ => cairn_ad_stand_ins"
-  "/adapt/(threads|cuda/pinned_slots) => cairn::threads"
+  "/adapt/(threads|cuda/pinned_slots|disk/owners) => cairn::threads"
   "/adapt/zlib => cairn::zlib"
   "/adapt/disk|_disk_test\\.cpp$ => cairn::disk"
   "/adapt/disk/zstd => cairn::zstd"

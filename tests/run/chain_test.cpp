@@ -545,6 +545,41 @@ TEST_CASE("any stages that do not fit one another are refused before any of them
   CHECK(cairn::chain_gradient(none, 2.0, store_all(0), [](double x) { return x; }).get<double>() == 2.0);
 }
 
+namespace {
+
+/// Counts who asks for its bytes.
+struct asked_state {
+  static inline long asked = 0;
+  double v = 0;
+  [[nodiscard]] std::size_t bytes() const {
+    ++asked;
+    return sizeof *this;
+  }
+};
+struct asking_stage {
+  [[nodiscard]] asked_state forward(asked_state const& x) const { return {0.5 * x.v}; }
+  void backward(asked_state const&, double& bar) const { bar *= 0.5; }
+};
+
+}  // namespace
+
+TEST_CASE("an observer of a chain asks a few states for their bytes after an action, however many are held",
+          "[run][chain]") {
+  for (std::size_t const count : {20, 400}) {
+    std::vector<asking_stage> all(count);
+    long actions = 0;
+    std::size_t most = 0;
+    asked_state::asked = 0;
+    auto const watch = [&](cairn::event const& e) {
+      ++actions;
+      most = std::max(most, e.bytes_held());
+    };
+    (void)cairn::chain_gradient(all, asked_state{1}, store_all(step_index(count)), 1.0, watch);
+    CHECK(most > count * sizeof(asked_state));
+    CHECK(asked_state::asked <= 4 * actions);
+  }
+}
+
 TEST_CASE("an observer sees every action with its phase, the bytes held and the state", "[run][chain]") {
   std::vector<std::size_t> const lengths{2, 3, 4, 1};
   auto all = net<taped>(lengths);

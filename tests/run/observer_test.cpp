@@ -36,6 +36,7 @@ using cairn::content;
 using cairn::event;
 using cairn::moment;
 using cairn::phase;
+using cairn::slot_index;
 using cairn::step_index;
 using kernels::vec2;
 
@@ -377,6 +378,64 @@ TEST_CASE("the bytes held are counted anew if states grow during the loop") {
     };
     CHECK(cairn::gradient(longer, x0, plan, 0.0, adjoint, look) == double(n));
     CHECK(events > n);
+    auto const grow = [](growing& x, step_index) { x.push_back(1.0); };  // with room to spare
+    CHECK(cairn::gradient(grow, x0, plan, 0.0, adjoint, look) == double(n));
+    auto const into = [](growing const& x, growing& x1, step_index) { x1.assign(x.size() + 1, 1.0); };
+    CHECK(cairn::gradient(into, x0, plan, 0.0, adjoint, look) == double(n));
+    auto run = cairn::checkpointed_loop(grow, x0, plan, look);
+    CHECK(run.reverse(0.0, adjoint) == double(n));
+    CHECK(run.reverse(0.0, adjoint) == double(n));
+  }
+}
+
+namespace {
+
+/// Counts who asks for its bytes.
+struct asked_state {
+  static inline long asked = 0;
+  double v = 0;
+  [[nodiscard]] std::size_t bytes() const {
+    ++asked;
+    return sizeof *this;
+  }
+};
+struct asked_object {
+  double v = 0;
+  [[nodiscard]] asked_state save() const { return {v}; }
+  void restore(asked_state const& old) { v = old.v; }
+};
+
+}  // namespace
+
+TEST_CASE("a report asks a few states for their bytes after an action, however many are held") {
+  for (slot_index const slots : {10, 400}) {
+    constexpr step_index length = 2'000;
+    cairn::revolve const plan{length, slots};
+    long actions = 0;
+    for (auto at = plan.walk(); at.next().kind != action_kind::done;) ++actions;
+    auto const check = [&](auto const& gradient) {
+      asked_state::asked = 0;
+      gradient(cairn::no_observer{});
+      long const alone = std::exchange(asked_state::asked, 0);
+      cairn::sweep_report report;
+      gradient(report);
+      CAPTURE(slots, actions, alone, asked_state::asked);
+      CHECK(cairn::wide(report.state_bytes) >= cairn::wide(slots) * sizeof(asked_state));
+      CHECK(asked_state::asked <= alone + 6 * actions + 2 * slots);
+    };
+    asked_state const x0{1};
+    auto const adjoint = [](asked_state const&, double& bar, step_index) { bar *= 0.5; };
+    auto const in_place = [](asked_state& x, step_index) { x.v *= 0.5; };
+    auto const by_value = [](asked_state const& x, step_index) { return asked_state{0.5 * x.v}; };
+    auto const into = [](asked_state const& x, asked_state& x1, step_index) { x1.v = 0.5 * x.v; };
+    check([&](auto&& last) { return cairn::gradient(in_place, x0, plan, 1.0, adjoint, last); });
+    check([&](auto&& last) { return cairn::gradient(by_value, x0, plan, 1.0, adjoint, last); });
+    check([&](auto&& last) { return cairn::gradient(into, x0, plan, 1.0, adjoint, last); });
+    check([&](auto&& last) {
+      asked_object x{1};
+      auto const back = [](asked_object const&, double& bar, step_index) { bar *= 0.5; };
+      return cairn::gradient([](asked_object& at, step_index) { at.v *= 0.5; }, x, plan, 1.0, back, last);
+    });
   }
 }
 

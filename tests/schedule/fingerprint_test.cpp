@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -11,6 +12,7 @@
 #include <cairn/plan/chain/chain_plan.hpp>
 #include <cairn/plan/graph/graph_plan.hpp>
 #include <cairn/plan/text/actions_csv.hpp>
+#include <cairn/schedule/detail/plan_numbers.hpp>
 #include "support/catch.hpp"
 #include "support/plans.hpp"
 
@@ -232,6 +234,34 @@ TEST_CASE("a fingerprint is over each member of each action", "[schedule][finger
 
 TEST_CASE("different plans have different fingerprints", "[schedule][fingerprint]") {
   REQUIRE(compared_pairs(25, 5) > 500'000);
+}
+
+TEST_CASE("the numbers by which a run knows its plan differ for different plans, and are the same in other hands",
+          "[schedule][fingerprint]") {
+  auto const numbers_of = [](auto const& plan) {
+    std::vector<std::int64_t> all;
+    detail::each_plan_number(plan, [&all](std::int64_t number) { all.push_back(number); });
+    return all;
+  };
+  std::map<std::vector<std::int64_t>, plan_fingerprint> seen;
+  each_plan(20, 5, [&](any_schedule const& plan) {
+    auto const print = fingerprint(plan);
+    auto const [known, is_new] = seen.try_emplace(numbers_of(plan), print);
+    REQUIRE(known->second == print);
+    REQUIRE(numbers_of(any_schedule{plan}) == known->first);
+    REQUIRE(numbers_of(verified{plan}) == known->first);
+  });
+  REQUIRE(seen.size() > 1'000);
+  auto const same_in_any = [&](auto const& plan) { return numbers_of(plan) == numbers_of(any_schedule{plan}); };
+  for (step_index const n : {step_index{1}, step_index{40}, longest}) {
+    REQUIRE(same_in_any(revolve{n, 3}));
+    REQUIRE(same_in_any(two_level{n, 9, 2}));
+    REQUIRE(same_in_any(leaves{n, 1, revolve{n, 3}}));
+    REQUIRE(same_in_any(leaves{n, 1, two_level{n, 9, 2}}));
+    REQUIRE(same_in_any(uniform{n}));
+  }
+  REQUIRE(numbers_of(revolve{40, 100}) == numbers_of(revolve{40, 39}));  // slots that do not help
+  REQUIRE(numbers_of(two_level{40, 50, 3}) == numbers_of(two_level{40, 60, 3}));
 }
 
 TEST_CASE("very many different plans have different fingerprints", "[.soak][fingerprint]") {

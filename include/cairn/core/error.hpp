@@ -97,7 +97,7 @@ struct file_error : error { using error::error; };
 /// A disk without room for the checkpoints of a plan, or with a quota below; the values say what is needed and what is
 /// free, and the advice names the folder. Thrown before any step runs.
 struct storage_full : error { using error::error; };
-/// A run whose folder another process works on; the advice names the folder.
+/// A run whose folder another process or thread works on; the advice names the folder.
 struct directory_busy : error {
   using error::error;
   char host[64] = "";        ///< of that process; empty if it is not known

@@ -63,7 +63,8 @@ class event {
   [[nodiscard]] constexpr action const& what() const noexcept { return *what_; }
   [[nodiscard]] constexpr cairn::phase phase() const noexcept { return phase_; }  ///< the part of the sweep
   [[nodiscard]] constexpr cairn::moment moment() const noexcept { return moment_; }  ///< before or after the action
-  /// Bytes of all states that the sweep holds now, checkpoints and states in use. Cost: one `bytes_of` per state.
+  /// Bytes of all states that the sweep holds now, checkpoints and states in use. Cost: one `bytes_of` for each
+  /// state that may have changed since the last call, which are a few after an action; the first call asks all.
   [[nodiscard]] std::size_t bytes_held() const { return source_->bytes_held(source_->sweep); }
   /// The same on one tier, as far as the store says what it holds there.
   [[nodiscard]] std::size_t bytes_held(tier where) const {

@@ -16,7 +16,7 @@ namespace cairn {
 /// What an observer writes besides actions.
 struct trace_observer_options {
   /// Whether the counter "bytes held", of everything that the sweep holds, is written each time it changes. Cost: one
-  /// `event::bytes_held` an action: O(states held) for loops.
+  /// `event::bytes_held` an action.
   bool bytes_held = false;
 };
 

@@ -190,6 +190,101 @@ void gradients_go_on() {
   }
 }
 
+/// A program whose numbers are a tool's, and all global; its steps are counted as calls.
+template <class T>
+struct program {
+  vec<T> x = {2.0, 1.0};
+  T rate = 0.7;
+  template <class F>
+  void each(F const& f) { f(x), f(rate); }
+  void advance() {
+    if (++calls == last_call) throw stopped{};
+    for (auto& v : x) v -= 0.01 * rate * v * v;
+  }
+};
+template <class T> inline program<T> domain;
+template <class T>
+void begin() {
+  domain<T>.x[0] = 2.0, domain<T>.x[1] = 1.0, domain<T>.rate = 0.7;
+}
+template <class Tape>
+struct objects {
+  using number = typename Tape::scalar;
+  static auto loop() {
+    begin<number>();
+    return cairn::taped_object{Tape{}, [](auto const& f) { domain<number>.each(f); }, [] { domain<number>.advance(); }};
+  }
+  struct half_square {
+    number operator()() const { return domain<number>.x[0] * domain<number>.x[0] / 2.0; }
+  };
+};
+
+/// The value that a seed has found stands in the record, also of a run that is finished.
+template <class Tape>
+void taped_objects_go_on() {
+  using of = objects<Tape>;
+  cairn::multistage const tiers{20, 1, 3};
+  goes_on(tiers, [](auto const& plan, auto&&... on) {
+    auto loop = of::loop();
+    auto const bar =
+        cairn::gradient(loop.step, loop, plan, loop.seed(typename of::half_square{}), loop.adjoint, on...);
+    return cairn::derivatives<vec<double>>{loop.value(), bar};
+  });
+  goes_on(tiers, [](auto const& plan, auto&&... on) {
+    auto loop = of::loop();
+    auto run = cairn::checkpointed_loop(loop.step, loop, plan, on...);
+    auto const bar = run.reverse(loop.seed(typename of::half_square{}), loop.adjoint);
+    return cairn::derivatives<vec<double>>{loop.value(), bar};
+  });
+}
+
+/// What a run on disk uses of one that is finished, whose functions were others.
+template <class Tape>
+void functions_of_taped_objects_count() {
+  using number = typename Tape::scalar;
+  constexpr step_index n = 6;
+  auto const pass = [](auto const& f) { domain<number>.each(f); };
+  struct found {
+    vec<double> bar;
+    disk_use used;
+    std::string why;
+  };
+  auto const run = [&](std::string const& folder, auto each, auto one_step, auto make_seed, std::string key = {}) {
+    begin<number>();
+    cairn::taped_object loop{Tape{}, each, one_step};
+    cairn::disk const files{folder, {.key = std::move(key)}};
+    auto bar = cairn::gradient(loop.step, loop, cairn::revolve{n, 2}, make_seed(loop), loop.adjoint, files);
+    return found{std::move(bar), files.report().used, files.report().why};
+  };
+  auto const advance = [] { domain<number>.advance(); };
+  auto const by_half = [&](auto& loop) { return loop.seed(typename objects<Tape>::half_square{}); };
+  support::temporary const here;
+  (void)run(here.run(), pass, advance, by_half);
+  CHECK(run(here.run(), pass, advance, by_half).used == disk_use::record);
+  // Another seed is another run; so is another value that is the seed, also under a key.
+  auto const by_first = [](auto& loop) { return loop.seed([] { return domain<number>.x[0]; }); };
+  CHECK(run(here.run(), pass, advance, by_first).used == disk_use::nothing);
+  auto const by_value = [](double first) { return [first](auto&) { return vec<double>{first, 0, 0}; }; };
+  for (char const* const key : {"", "k"}) {
+    vec<double> const once = run(here.run(), pass, advance, by_value(1), key).bar;
+    CHECK(run(here.run(), pass, advance, by_value(2), key).bar[0] == 2 * once[0]);
+    CHECK(run(here.run(), pass, advance, by_value(1), key).used == disk_use::record);
+  }
+  // What captures something is not known.
+  double factor = 1;
+  auto const by_captured = [&](auto& loop) { return loop.seed([&] { return factor * domain<number>.x[0]; }); };
+  auto const captured = [&factor] { domain<number>.advance(), domain<number>.rate *= factor; };
+  auto const passed = [&factor](auto const& f) { domain<number>.each(f), f(factor); };
+  for (bool const again : {false, true}) {
+    CAPTURE(again);
+    CHECK(run(here.run(), pass, advance, by_captured).why.substr(0, 8) == "the seed");
+    auto const step = run(here.run(), pass, captured, by_half);
+    CHECK(step.why.substr(0, 8) == "the step");
+    CHECK(step.used == disk_use::nothing);
+    CHECK(run(here.run(), passed, advance, by_half).used == disk_use::nothing);
+  }
+}
+
 /// What a gradient within a budget of memory and files has taken.
 struct taken_on_disk {
   std::int64_t heap = 0, resident = 0, least = 0, files = 0, predicted = 0, step_calls = 0, leaf = 0;

@@ -157,6 +157,38 @@ TEST_CASE("budgets of memory and files are kept to the predicted byte, and more 
     for (step_index const n : {1, 10, 60}) check(size, n);
 }
 
+TEST_CASE("many small states are within a budget of memory, and so is the name of their run") {
+  support::temporary const here;
+  vec const x0(1, 0.5);
+  cairn::disk const run{here.run()};
+  for (step_index const n : {3'000, 20'000})
+    for (std::int64_t bytes : {75'000, 90'000, 200'000}) {
+      (void)within(cairn::budget_of{n, bytes, run, 0}, x0, here);  // in memory alone
+      (void)within(cairn::budget_of{n, bytes, run, "1MB"}, x0, here);
+    }
+}
+
+TEST_CASE("the numbers by which a run knows its plan take no memory but that of the plan's cursor") {
+  using cairn::any_schedule;
+  std::vector<any_schedule> const plans{cairn::revolve{100'000, 300},
+                                        cairn::two_level{100'000, 5'000, 200},
+                                        cairn::leaves{100'000, 10, cairn::revolve{10'000, 50}},
+                                        cairn::leaves{100'000, 10, cairn::two_level{10'000, 400, 30}},
+                                        cairn::uniform{10'000},
+                                        cairn::store_all(10'000),
+                                        cairn::multistage{2'000, 20, 30},
+                                        cairn::hrevolve{200, {{.slots = 5}, {.slots = 9, .write = 2, .read = 1}}},
+                                        cairn::disk_revolve{500, 5, {.disk_write = 3, .disk_read = 2}},
+                                        cairn::mixed{300, 12, {.tape_units = 2}}};
+  for (auto const& plan : plans) {
+    std::int64_t sum = 0;
+    heap::mark const heap;
+    cairn::detail::each_plan_number(plan, [&sum](std::int64_t number) { sum ^= number; });
+    CAPTURE(plan.steps(), plan.slots(), sum);
+    CHECK(heap.rise() <= std::size_t(plan.table_bytes()) + 2'048);  // and for words
+  }
+}
+
 TEST_CASE("what is noted of many files is within the budget of memory") {
   support::temporary const here;
   vec const x0(400, 0.5);

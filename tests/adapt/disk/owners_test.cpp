@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several processes that want the same run.
+// Several processes that want the same run, and threads that use one `disk`.
 #include "support/catch.hpp"
 #include "support/disk_ends.hpp"
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -287,6 +289,41 @@ void has_lock(std::string const& folder, std::int64_t seconds_ago, std::string c
   timespec const then{std::time(nullptr) - seconds_ago, 0}, both[2] = {then, then};
   REQUIRE(::utimensat(AT_FDCWD, (folder + "/lock").c_str(), both, 0) == 0);
 }
+/// A loop of n steps without global counters, whose x0 is a number of its own; an action may be the last.
+struct own_loop {
+  static constexpr step_index n = 40;
+  static void step(std::vector<double>& x, step_index i) {
+    for (double& v : x) v = std::sin(v) + 0.01 * double(i % 5);
+  }
+  static void adjoint(std::vector<double> const& x, std::vector<double>& bar, step_index) {
+    for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= std::cos(x[k]);
+  }
+  std::vector<double> first;
+  explicit own_loop(int number) : first{1.0 + number, 0.5} {}
+  static auto plan() { return cairn::multistage{n, 1, 4}; }
+  [[nodiscard]] std::vector<double> gradient(auto&&... on) const {
+    return cairn::gradient(step, first, plan(), std::vector<double>{1, 1}, adjoint, on...);
+  }
+  [[nodiscard]] std::vector<double> right() const {
+    return cairn::gradient(step, first, cairn::in_memory{plan()}, std::vector<double>{1, 1}, adjoint);
+  }
+  /// Stops where the adjoint has come to state `open`.
+  void stop(cairn::disk const& on, step_index open) const {
+    auto const stops = [open](cairn::event const& e) {
+      if (e.what().kind == cairn::action_kind::reverse && e.what().from == open) throw stopped{};
+    };
+    try {
+      (void)gradient(on, stops);
+    } catch (stopped const&) {
+    }
+  }
+};
+template <class Fn>
+void in_threads(int many, Fn const& f) {
+  std::vector<std::thread> all;
+  for (int k = 0; k < many; ++k) all.emplace_back([&f, k] { f(k); });
+  for (auto& one : all) one.join();
+}
 
 }  // namespace
 
@@ -374,4 +411,87 @@ TEST_CASE("an owner renews the moment of its lock when it writes", "[disk][long]
   cairn::disk const on{place.run(), {.commit_every = 2}};
   CHECK(same(numbers::gradient(numbers::first(), plan(), on, watch), right<numbers>()));
   CHECK(renewed == 1);
+}
+
+TEST_CASE("threads that use one disk at once, each with another run, have their gradients and their own reports",
+          "[disk]") {
+  temporary const place;
+  constexpr int many = 8;
+  cairn::disk const on{place.run(), {.commit_every = 1}};
+  std::atomic<int> begun = 0;
+  std::array<bool, many> right{}, reported{};
+  in_threads(many, [&](int k) {
+    own_loop const mine{k};
+    ++begun;
+    while (begun < many) std::this_thread::yield();
+    step_index const open = 5 + k;
+    mine.stop(on, open);
+    bool const from_record = on.report().used == cairn::disk_use::nothing;
+    right[std::size_t(k)] = mine.gradient(on) == mine.right();
+    auto const told = on.report();
+    reported[std::size_t(k)] = from_record && told.used == cairn::disk_use::record && told.resumed_at == open + 1;
+  });
+  for (int k = 0; k < many; ++k) {
+    CAPTURE(k);
+    CHECK(right[std::size_t(k)]);
+    CHECK(reported[std::size_t(k)]);
+  }
+}
+
+TEST_CASE("of two threads that want the same run one has it, and the other one is told", "[disk]") {
+  temporary const place;
+  cairn::disk const on{place.run(), {.commit_every = 1}};
+  own_loop const same_loop{1};
+  std::atomic<bool> has_it = false, told = false;
+  bool busy = false, right = false;
+  in_threads(2, [&](int k) {
+    if (k == 0) {
+      auto const waits = [&](cairn::event const&) {
+        has_it = true;
+        while (!told) std::this_thread::yield();
+      };
+      right = same_loop.gradient(on, waits) == same_loop.right();
+      return;
+    }
+    while (!has_it) std::this_thread::yield();
+    try {
+      (void)same_loop.gradient(on);
+    } catch (cairn::directory_busy const&) {
+      busy = true;
+    }
+    told = true;
+  });
+  CHECK(right);
+  CHECK(busy);
+  CHECK(same_loop.gradient(on) == same_loop.right());
+  CHECK(on.report().resumed_at == 0);
+}
+
+TEST_CASE("a kept run that another thread reverses reports to that thread", "[disk]") {
+  temporary const place;
+  cairn::disk const on{place.run(), {.commit_every = 1}};
+  own_loop const loop{2};
+  auto run = cairn::checkpointed_loop(own_loop::step, loop.first, own_loop::plan(), on);
+  auto const forward = on.report();
+  CHECK_FALSE(forward.folder.empty());
+  std::vector<double> bar;
+  cairn::disk_report reversed;
+  in_threads(1, [&](int) {
+    own_loop const other{3};
+    (void)other.gradient(on);
+    bar = run.reverse(std::vector<double>{1, 1}, own_loop::adjoint);
+    reversed = on.report();
+  });
+  CHECK(bar == loop.right());
+  CHECK(reversed.folder == forward.folder);
+  CHECK(reversed.commits > 0);
+  CHECK(on.report().commits == 0);
+}
+
+TEST_CASE("a thread that has made no call is told about the last call of all threads", "[disk]") {
+  temporary const place;
+  cairn::disk const on{place.run(), {.commit_every = 1}};
+  CHECK(on.report().folder.empty());
+  in_threads(1, [&](int) { (void)own_loop{4}.gradient(on); });
+  CHECK(on.report().commits > 0);
 }

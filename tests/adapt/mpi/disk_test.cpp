@@ -685,7 +685,7 @@ void an_error_of_one_rank_is_an_error_of_all_or_none() {
   loop.stops(30);
   int const lock = here().rank == who ? ::open((loop.folder.only_run() + "/lock").c_str(), O_RDWR) : -1;
   if (lock >= 0) claim(::flock(lock, LOCK_EX | LOCK_NB) == 0);
-  refused("another process works on this run");
+  refused("another process or thread works on this run");
   if (lock >= 0) (void)::close(lock);
   if (here().size > 1) {
     if (here().rank == who) loop.options.commit_every = 4;

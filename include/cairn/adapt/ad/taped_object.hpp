@@ -12,6 +12,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
+#include <cairn/run/objective.hpp>
 
 namespace cairn {
 namespace detail {
@@ -49,6 +50,19 @@ class object_visitor {
  private:
   OnNumber* on_number_;
   OnRest* on_rest_;
+};
+
+/// What a seed's function has found, as a run on disk keeps it: there are no terms of states before the last.
+class found_at_end {
+ public:
+  void go_on(double, step_index) noexcept {}
+  [[nodiscard]] double sum() const noexcept { return 0; }
+  [[nodiscard]] step_index steps() const noexcept { return 0; }
+  void ended(double value) noexcept { value_ = value; }
+  [[nodiscard]] double ending() const noexcept { return value_; }
+
+ private:
+  double value_ = 0;
 };
 
 }  // namespace detail
@@ -125,8 +139,21 @@ class taped_object {
 
   /// `step(loop, i)`: one step of the program.
   struct stepper {
+    taped_object* owner;  ///< the object with the functions
     /// For loops over the object.
     void operator()(taped_object& x, step_index i) const { x.advance(i); }
+    using own_params = no_params;            ///< says that it has a value of its own
+    using functions = void (*)(Each, Step);  ///< of which it is made
+    /// Calls look with each and step.
+    template <class Look>
+    void each_function(Look const& look) const { look(owner->each_), look(owner->step_); }
+    /// Begins a loop that may be kept on disk: the value that the seed finds stands in its records.
+    template <class Keep>
+    auto kept_by(Keep keep) const {
+      static constexpr no_params none{};
+      static constexpr detail::only_at_end what{};
+      return keep(none, what, owner->found_);
+    }
   };
   /// `adjoint(loop, bar, first, last)`: the adjoint of the steps of a leaf; bar has the adjoints of all numbers.
   struct leaf_reverser {
@@ -135,24 +162,35 @@ class taped_object {
       x.reverse(bar, first, last);
     }
   };
-  stepper step{};                                              ///< for all verbs
-  detail::tagged<adjoint_form::leaf, leaf_reverser> adjoint{};  ///< for all verbs, and plans with leaves
-
-  /// A seed: the adjoint of `f()`, which returns a number of the final state; `value()` has it then.
+  /// The adjoint of a number of the final state.
   template <class Fn>
-  [[nodiscard]] auto seed(Fn f) {
-    return [f = std::move(f)](taped_object& x) -> numbers {
+  struct function_seed {
+    Fn f;  ///< `f()` returns the number
+    /// For loops over the object.
+    numbers operator()(taped_object& x) const {
       numbers bar;
       x.record(bar, [&] {
         scalar const result = f();
-        x.value_ = detail::plain_value(result);
+        x.found_.ended(detail::plain_value(result));
         x.tool_.dependent(result);
         x.seeds_.assign(1, 1.0);
       });
       return bar;
-    };
-  }
-  [[nodiscard]] double value() const noexcept { return value_; }  ///< of the last seed's function
+    }
+    using functions = void (*)(Fn);  ///< of which it is made
+    /// Calls look with f.
+    template <class Look>
+    void each_function(Look const& look) const { look(f); }
+  };
+  stepper step{this};                                           ///< for all verbs
+  detail::tagged<adjoint_form::leaf, leaf_reverser> adjoint{};  ///< for all verbs, and plans with leaves
+
+  /// A seed: the adjoint of `f()`, which returns a number of the final state; `value()` has it then, also where a run
+  /// on disk goes on from a record and calls no seed.
+  template <class Fn>
+  [[nodiscard]] function_seed<Fn> seed(Fn f) { return {std::move(f)}; }
+  /// Of the last seed's function.
+  [[nodiscard]] double value() const noexcept { return found_.ending(); }
   [[nodiscard]] tool_type& tool() noexcept { return tool_; }       ///< the tape
 
  private:
@@ -207,7 +245,7 @@ class taped_object {
   Step step_;
   Tool tool_;
   numbers seeds_;
-  double value_ = 0;
+  detail::found_at_end found_;
 };
 /// An lvalue tool is kept by reference.
 template <class Tool, class Each, class Step>

@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <cairn/adapt/disk/detail/call_reports.hpp>
 #include <cairn/adapt/disk/detail/chain_on_disk.hpp>
 #include <cairn/adapt/disk/detail/kept_files.hpp>
 #include <cairn/adapt/disk/detail/plan_on_disk.hpp>
@@ -42,6 +43,8 @@ template <class State>
 /// `wrt`, goes on from the states but begins its reverse sweep again; all others go on in the middle of the reverse
 /// sweep, from a record of bar, dp and the objective's value. `report()` says what was used, and why not more. Static
 /// variables cannot be seen.
+/// One `disk const` serves several threads at once, each with another run; of those that want the same run, one has it,
+/// and the others are told so by `directory_busy`.
 /// In `chain_gradient` stages are steps, and their numbers are a part of the run's name.
 /// Nothing is stored with loss: what is read back must have the hash of what was written, or it is an `invalid_call`.
 /// With `sweep_options::verify` what is run again must have the hashes of the processes before, too.
@@ -57,8 +60,8 @@ class disk {
   explicit disk(std::string path, disk_options options = {}) : path_{std::move(path)}, options_{std::move(options)} {}
   /// Of the folder that holds the runs.
   [[nodiscard]] std::string const& path() const noexcept { return path_; }
-  /// About the last run.
-  [[nodiscard]] disk_report const& report() const noexcept { return *report_; }
+  /// About the last call of this thread, or the one under way; in a thread that made none, about the last of all.
+  [[nodiscard]] disk_report report() const { return reports_->last(); }
 
   /// Runs a sweep; called by the verbs.
   struct keeps_runs {
@@ -94,13 +97,17 @@ class disk {
     template <class Bar, class State, class Agreement, class Parts, class Step, class X0, class Plan, class... Rest>
     static Bar sweep_together(disk const& on, Agreement const& all, Parts const& parts, Step& step, X0& x0,
                               Plan const& plan, Rest&&... rest) {
-      return detail::sweep_on_disk<Bar, State>(all, on.path_, on.options_, *on.report_, detail::all_parts(parts), step,
-                                               x0, plan, std::forward<Rest>(rest)...);
+      disk_report report;
+      detail::told_at_end const tells{*on.reports_, report};
+      return detail::sweep_on_disk<Bar, State>(all, on.path_, on.options_, tells, detail::all_parts(parts), step, x0,
+                                               plan, std::forward<Rest>(rest)...);
     }
     /// One sweep of a chain.   \tparam Memory  its states, tapes and adjoint
     template <class Memory, class... Last>
     static typename Memory::adjoint_type chain(disk const& on, Last&&... last) {
-      return detail::chain_on_disk<Memory>(on.path_, on.options_, *on.report_, std::forward<Last>(last)...);
+      disk_report report;
+      detail::told_at_end const tells{*on.reports_, report};
+      return detail::chain_on_disk<Memory>(on.path_, on.options_, tells, std::forward<Last>(last)...);
     }
     /// Bytes in memory besides those of the chain's plan, at most.
     [[nodiscard]] static wide chain_bytes(disk const& on, step_index stages) noexcept {
@@ -113,7 +120,7 @@ class disk {
                      Agreement const& all = {}) {
       auto const known = detail::all_parts(parts);
       return detail::kept_files<State, Step, std::remove_const_t<decltype(known)>, X0, Agreement>{
-          on.path_, on.options_, on.report_, known, step, x0, plan, all};
+          on.path_, on.options_, on.reports_, known, step, x0, plan, all};
     }
   };
 
@@ -122,7 +129,8 @@ class disk {
   friend tier_cost probe(disk const& on, State const& x0, std::optional<byte_size> on_disk);
   std::string path_;
   disk_options options_;
-  std::shared_ptr<disk_report> report_ = std::make_shared<disk_report>();  // a kept run may outlive its `disk`
+  std::shared_ptr<detail::call_reports> reports_ =
+      std::make_shared<detail::call_reports>();  // a kept run may outlive its `disk`
 };
 
 /// What writing and reading a state takes in a folder, and how many states it has room for: `work.tiers.disk =

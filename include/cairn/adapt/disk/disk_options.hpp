@@ -58,7 +58,7 @@ enum class disk_use : std::uint8_t {
   record    ///< the adjoint and its sums, and checkpoints
 };
 
-/// What the last run of a `disk` did.
+/// What a call that used a `disk` did.
 struct disk_report {
   bool finished = false;  ///< nothing ran: the result is that of a run which was finished before
   disk_use used = disk_use::nothing;  ///< of an earlier process

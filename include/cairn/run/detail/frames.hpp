@@ -27,9 +27,20 @@ struct frame_record {
   bool constructed = false;
   bool anchored =
       false;  // held a checkpoint at the turn: while it does, a second reverse sweep need not recompute it
+  mutable bool weighed = false;  // its bytes are in the sum that observers ask for, and did not change since
 };
 
 static_assert(sizeof(frame_record) == bytes_a_frame);
+
+/// The bytes of all frames but those that may have changed since these were summed: an observer who asks after each
+/// action pays for the few frames of the action only.
+struct frame_sum {
+  static constexpr int most = 8;
+  std::size_t bytes = 0;
+  frame_id touched[most] = {};
+  int count = 0;
+  bool known = false;  // otherwise all are to be summed anew
+};
 
 /// Frames of a state, or of a snapshot. A frame without an owner keeps its memory, and its state until the frame is
 /// needed. Spare capacity, which containers get when steps resize them, stays with states in use: frames that are kept
@@ -67,6 +78,7 @@ class frames {
       records_ = table<frame_record>{};
       states_ = raw_array<T>{entries_for(most)};
       records_ = table<frame_record>(entries_for(most));  // last: its size says that there is memory for states
+      sum_ = {};
     }
     in_play_ = most - held_back;
     for (frame_id k = in_play_; k < most; ++k) destroy(k);
@@ -129,25 +141,31 @@ class frames {
     f.at = -1;
     return k;
   }
-  [[nodiscard]] T* reusable(frame_id k) noexcept { return record(k).constructed ? states_.get() + k : nullptr; }
+  [[nodiscard]] T* reusable(frame_id k) noexcept {
+    if constexpr (varies) touch(k);
+    return record(k).constructed ? states_.get() + k : nullptr;
+  }
   /// Constructs a new state in a frame; destroys the old one first, so that there are never two.
   template <class... Args>
   void emplace(frame_id k, Args&&... args) {
-    destroy(k);
+    end_old(k);
     ::new (static_cast<void*>(states_.get() + k)) T(std::forward<Args>(args)...);
-    record(k).constructed = true;
+    note_new(k);
   }
   /// The same with the result of `make()`, constructed in place. `emplace` would not do: a constructor of T that takes
   /// any argument would take `make` itself.
   template <class Make>
   void emplace_made(frame_id k, Make&& make) {
-    destroy(k);
+    end_old(k);
     ::new (static_cast<void*>(states_.get() + k)) T(make());
-    record(k).constructed = true;
+    note_new(k);
   }
 
   // used by sweeps
-  [[nodiscard]] T& state(frame_id k) noexcept { return states_.get()[k]; }
+  [[nodiscard]] T& state(frame_id k) noexcept {
+    if constexpr (varies) touch(k);
+    return states_.get()[k];
+  }
   [[nodiscard]] step_index at(frame_id k) const noexcept { return record(k).at; }
   void set_at(frame_id k, step_index i) noexcept { record(k).at = i; }
   [[nodiscard]] bool shared(frame_id k) const noexcept { return record(k).owners > 1; }
@@ -167,7 +185,7 @@ class frames {
 
   /// Copies the state of `source` into `target`, a frame from take(): into the memory of the old state if that is
   /// exactly what a fresh copy would allocate.
-  void copy(frame_id source, frame_id target) { copy_in(state(source), target); }
+  void copy(frame_id source, frame_id target) { copy_in(std::as_const(*this).state(source), target); }
   void copy_in(T const& from, frame_id target) {
     if (!has_capacity_of(from, target)) return copy_anew(from, target);
     copy_state(from, state(target));
@@ -203,25 +221,73 @@ class frames {
     holder guard{*this, target};
     copy(handle, target);
     if constexpr (!is_flat<T>())
-      if (!has_exact_capacity(std::as_const(state(handle))))
+      if (!has_exact_capacity(std::as_const(*this).state(handle)))
         exchange(handle, target);  // the copy has no spare capacity, so it is the one to keep
     release(handle);
     handle = std::exchange(guard.held, no_frame);
   }
 
   /// Bytes of all states, memory of free frames included; 0 for a type whose bytes are unknown.
+  /// Cost: one `bytes_of` for each frame that may have changed since the last call; the first time for all.
   [[nodiscard]] std::size_t bytes() const {
-    std::size_t sum = 0;
-    if constexpr (sized_state<T>)
-      for (frame_id k = 0; k < limit(); ++k)
-        if (record(k).constructed) sum += bytes_of(state(k));
-    return sum;
+    if constexpr (sized_state<T>) {
+      if (std::exchange(sum_.known, false))
+        for (int k = 0; k < sum_.count; ++k) weigh(sum_.touched[k]);
+      else {
+        sum_.bytes = 0;
+        for (frame_id k = 0; k < limit(); ++k) weigh(k);
+      }
+      sum_.count = 0;
+      sum_.known = true;
+    }
+    return sum_.bytes;
   }
 
  private:
+  /// Whether states of this type may differ in bytes. Otherwise only making and ending a state changes the sum.
+  static constexpr bool varies = sized_state<T> && !is_flat<T>();
+  [[nodiscard]] std::size_t weight(frame_id k) const {
+    return record(k).constructed ? bytes_of(std::as_const(*this).state(k)) : 0;
+  }
+  void weigh(frame_id k) const {
+    sum_.bytes += weight(k);
+    record(k).weighed = true;
+  }
+  /// The bytes of a frame are about to change.
+  void touch(frame_id k) noexcept {
+    if (record(k).weighed) take_from_sum(k);
+  }
+  [[gnu::noinline, gnu::cold]] void take_from_sum(frame_id k) noexcept {
+    record(k).weighed = false;
+    if (!std::exchange(sum_.known, false) || sum_.count == frame_sum::most) return;
+    try {
+      std::size_t const now = weight(k);
+      if (now > sum_.bytes) return;  // a state that changed while it was constant
+      sum_.bytes -= now;
+      sum_.touched[sum_.count++] = k;
+      sum_.known = true;
+    } catch (...) {  // the next observer learns it
+    }
+  }
+  /// Before a state is constructed in a frame.
+  void end_old([[maybe_unused]] frame_id k) noexcept {
+    if constexpr (!is_flat<T>()) destroy(k);  // otherwise the new state just takes the place
+  }
+  void note_new(frame_id k) noexcept {
+    if constexpr (is_flat<T>()) {
+      if (!record(k).constructed) note_first(k);
+    } else {
+      if constexpr (sized_state<T>) touch(k);
+      record(k).constructed = true;
+    }
+  }
+  [[gnu::noinline, gnu::cold]] void note_first(frame_id k) noexcept {
+    touch(k);
+    record(k).constructed = true;
+  }
   [[nodiscard]] frame_record& record(frame_id k) noexcept { return records_[std::size_t(k)]; }
   void push_free(frame_id k) noexcept {
-    if (record(k).constructed && !has_exact_capacity(std::as_const(state(k)))) {
+    if (record(k).constructed && !has_exact_capacity(std::as_const(*this).state(k))) {
       destroy(k);
       record(k).at = -1;
     }
@@ -260,8 +326,8 @@ class frames {
   /// \param target  a frame to be written
   void leave_snug([[maybe_unused]] frame_id kept, [[maybe_unused]] frame_id target) {
     if constexpr (!is_flat<T>()) {
-      if (has_exact_capacity(std::as_const(state(kept)))) return;
-      copy_anew(state(kept), target);
+      if (has_exact_capacity(std::as_const(*this).state(kept))) return;
+      copy_anew(std::as_const(*this).state(kept), target);
       exchange(kept, target);
     }
   }
@@ -293,7 +359,7 @@ class frames {
         record(target).anchored = false;  // its content is overwritten
         holder guard{*this, target};
         if (shared(handle)) leave_snug(handle, target);
-        T const& x = state(handle);
+        T const& x = std::as_const(*this).state(handle);
         set_at(target, -1);
         if constexpr (shape.form == step_form::by_value) {
           emplace_made(target, [&]() -> T {
@@ -320,6 +386,7 @@ class frames {
   }
 
   void destroy(frame_id k) noexcept {
+    if constexpr (sized_state<T>) touch(k);
     if (std::exchange(record(k).constructed, false)) states_.get()[k].~T();
   }
   void destroy_all() noexcept {
@@ -336,6 +403,7 @@ class frames {
     std::swap(store_, other.store_);
     std::swap(cursor_, other.cursor_);
     std::swap(look_, other.look_);
+    std::swap(sum_, other.sum_);
   }
 
   raw_array<T> states_;
@@ -346,6 +414,7 @@ class frames {
   void* store_ = nullptr;
   void const* cursor_ = nullptr;
   look_fn look_ = nullptr;
+  mutable frame_sum sum_;
 };
 
 }  // namespace cairn::detail

@@ -35,17 +35,13 @@ class chain_files {
         }} {}
 
   [[nodiscard]] bool hold(step_index i) const noexcept { return bytes_[std::size_t(i)] != 0; }
-  [[nodiscard]] std::uint64_t all_bytes() const noexcept {
-    std::uint64_t sum = 0;
-    for (std::uint64_t const one : bytes_) sum += one;
-    return sum;
-  }
+  [[nodiscard]] std::uint64_t all_bytes() const noexcept { return all_bytes_; }
   /// Finds those of another process.   \param usable  usable(head)
   template <class Usable>
   void find(Usable usable) {
     folder_.each_checkpoint([&](slot_index slot, file_head const& head) {
       if (std::size_t(slot) < bytes_.size() && head.step == std::uint64_t(slot) && usable(head))
-        bytes_[std::size_t(slot)] = head.stored + sizeof head;
+        note(slot, head.stored + sizeof head);
     });
   }
   /// The hash of a state that is held; 0 if it is not known.
@@ -53,12 +49,12 @@ class chain_files {
   /// A state that cannot be written is not held.
   template <class State>
   void save(tier, step_index i, State const& x) {
-    bytes_[std::size_t(i)] = 0;
+    note(i, 0);
     std::uint64_t bytes = 0;
     bool const usable = may_be_used_(journal_, written_bytes(x), slot_index(bytes_.size()));
     std::uint16_t const flags = is_unproven_ || !usable ? unproven : 0;
     error_ = folder_.write_slot(i, i, hash_of(x), flags, [&x](auto& sink) { write_state(x, sink); }, bytes);
-    if (error_ == 0) bytes_[std::size_t(i)] = bytes;
+    if (error_ == 0) note(i, bytes);
   }
   /// Of the last save: 0, or the number of the system's error.
   [[nodiscard]] int error() const noexcept { return error_; }
@@ -68,7 +64,7 @@ class chain_files {
   [[nodiscard]] State load(tier, step_index i) {
     State x{};
     if (!folder_.read_checkpoint(i, i, x, [](auto&) {})) {
-      bytes_[std::size_t(i)] = 0;
+      note(i, 0);
       throw lost{};
     }
     return x;
@@ -81,13 +77,19 @@ class chain_files {
       if (hold(i) && (folder_.slot_head(i).flags & unproven) != 0 && may_be_used_(journal_, 0, 0)) folder_.prove_slot(i);
   }
   void drop(step_index i) noexcept {
-    bytes_[std::size_t(i)] = 0;
+    note(i, 0);
     folder_.remove_slot(i);
   }
 
  private:
+  void note(step_index i, std::uint64_t bytes) noexcept {
+    all_bytes_ += bytes - bytes_[std::size_t(i)];
+    bytes_[std::size_t(i)] = bytes;
+  }
+
   run_folder& folder_;
   table<std::uint64_t> bytes_;  // of each state's file; 0 if there is none
+  std::uint64_t all_bytes_ = 0;
   int error_ = 0;
   bool is_unproven_ = false;
   void* journal_;

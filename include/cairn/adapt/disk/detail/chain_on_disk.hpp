@@ -9,6 +9,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <cairn/adapt/disk/detail/call_reports.hpp>
 #include <cairn/adapt/disk/detail/chain_files.hpp>
 #include <cairn/adapt/disk/detail/finished_runs.hpp>
 #include <cairn/adapt/disk/detail/known_chain.hpp>
@@ -100,7 +101,7 @@ template <class Plan, class Actions>
 /// \param parts  what the caller gave   \param runs  becomes how many stages have run
 /// \pre the stages can obey the plan
 template <class Memory, class Parts, class Stages, class X0, class Plan, class Seed, class Observer, class Replay>
-typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const& asked, disk_report& report,
+typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const& asked, told_at_end const& told,
                                             Parts const& parts, Stages& stages, X0 const& x0, Plan const& plan,
                                             Seed&& seed, Observer& observer, sweep_failure& failure, Replay& replay,
                                             wide& runs) {
@@ -112,7 +113,7 @@ typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const
   using journal_type = run_journal<void, Stages, run_sums<typename of::dp, no_terms>, void>;
   static_assert(check_stored_chain<known_types>());
   check_disk_options(asked);
-  report = {};
+  disk_report& report = told.report();
   auto const& actions = actions_in(plan);
   action const* const list = actions.data();
   step_index const count = Memory::count_of(stages);
@@ -222,6 +223,7 @@ typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const
   }
 
   chain_reversal_on_disk<Seed, journal_type> user{std::forward<Seed>(seed), journal};
+  told.tell();
   report.step_calls = runs = obey_list(std::span{list + begin, actions.size() - begin}, states, stages, user,
                                        observer, failure, status);
   if (journal.is_recorded()) folder.remove_slots();

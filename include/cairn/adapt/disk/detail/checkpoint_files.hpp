@@ -48,6 +48,9 @@ class checkpoint_files {
       live_at_ = journal_.live_state();
       keep_agreed();
     }
+    on_disk_ = 0;
+    for (auto const& one : slots_)
+      if (one.at >= 0) on_disk_ += one.bytes;
     if (anew && in_memory_ != shape.slots) {
       std::uint64_t each = state_bytes_;
       auto count = [&each](void const*, std::size_t more) { each += more; };
@@ -61,11 +64,7 @@ class checkpoint_files {
   [[nodiscard]] step_index at(slot_index slot) const noexcept { return record(slot).at; }
   [[nodiscard]] std::size_t bytes(tier where) const noexcept {
     if (where == tier::memory) return io_memory::size + folder_.memory.packer.held();
-    std::size_t sum = 0;
-    if (where == tier::disk)
-      for (auto const& one : slots_)
-        if (one.at >= 0) sum += std::size_t(one.bytes);
-    return sum;
+    return where == tier::disk ? std::size_t(on_disk_) : 0;
   }
 
   /// A replay check knows the hash of a state before state i, which is saved next.
@@ -107,6 +106,7 @@ class checkpoint_files {
     if (!on_all(journal_.agreed(), written)) return false;
     slot.at = i;
     slot.bytes = bytes & (~std::uint64_t{0} >> 1);
+    on_disk_ += slot.bytes;
     slot.is_unproven = journal_.seam_is_open() && journal_.may_be_used(0, 0);
     return true;
   }
@@ -149,7 +149,7 @@ class checkpoint_files {
     bool const right = folder_.read_checkpoint(where.slot, i, into, read);
     std::uint64_t const summed = right ? std::uint64_t(beside.next + 1) : ~std::uint64_t{0};
     if (!journal_.agreed().same(summed) || !right) {  // terms may be sums over all processes
-      slot.at = -1;
+      empty(slot);
       return no_frame;
     }
     journal_.adopt(beside);
@@ -158,7 +158,7 @@ class checkpoint_files {
   template <class Frames>
   void drop(Frames& frames, place where) {
     auto& slot = record(where.slot);
-    slot.at = -1;
+    empty(slot);
     if (slot.frame != no_frame) frames.release(std::exchange(slot.frame, no_frame));
   }
 
@@ -229,6 +229,10 @@ class checkpoint_files {
     std::uint64_t bytes : 63 = 0;
     std::uint64_t is_unproven : 1 = 0;
   };
+  void empty(slot_record& slot) noexcept {
+    if (slot.at >= 0) on_disk_ -= slot.bytes;
+    slot.at = -1;
+  }
   /// Of several processes none goes on from a state that another one lacks.
   void keep_agreed() {
     if constexpr (Journal::agreement::together) {
@@ -283,6 +287,7 @@ class checkpoint_files {
   std::vector<slot_record> slots_;
   slot_index in_memory_ = 0;
   step_index live_at_ = -1, skipped_ = 0;
+  std::uint64_t on_disk_ = 0;  // bytes of the files of all slots
   std::uint64_t before_ = 0;  // the hash of a state before state `before_of_`
   step_index before_of_ = -1;
 };

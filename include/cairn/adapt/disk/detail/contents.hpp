@@ -16,7 +16,7 @@
 #include <cairn/core/stage.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/run/model.hpp>
-#include <cairn/schedule/fingerprint.hpp>
+#include <cairn/schedule/detail/plan_numbers.hpp>
 
 namespace cairn::detail {
 
@@ -192,9 +192,7 @@ class contents {
   }
   template <class Plan>
   void add_plan(Plan const& plan) {
-    auto const print = fingerprint(plan);
-    sum_.number(print.high);
-    sum_.number(print.low);
+    each_plan_number(plan, [this](std::int64_t number) { sum_.number(number); });
   }
   Sum& sum_;
   loaded_code* code_;

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/disk/detail/agreed.hpp>
+#include <cairn/adapt/disk/detail/call_reports.hpp>
 #include <cairn/adapt/disk/detail/checkpoint_files.hpp>
 #include <cairn/adapt/disk/detail/finished_runs.hpp>
 #include <cairn/adapt/disk/detail/known_run.hpp>
@@ -38,9 +39,9 @@ class kept_files {
 
   /// \param step  not yet where the run keeps it
   template <class Plan, class StepNow>
-  kept_files(std::string const& path, disk_options const& asked, std::shared_ptr<disk_report> report,
+  kept_files(std::string const& path, disk_options const& asked, std::shared_ptr<call_reports> reports,
              Parts const& parts, StepNow& step, X0& x0, Plan const& plan, Agreement const& all)
-      : all_{std::make_unique<everything>(path, asked, std::move(report), parts, step, x0, plan, all)} {}
+      : all_{std::make_unique<everything>(path, asked, std::move(reports), parts, step, x0, plan, all)} {}
 
   void begin(sweep_shape const& shape) { all_->files.begin(shape); }
   [[nodiscard]] slot_index extra_frames() const noexcept { return all_->files.extra_frames(); }
@@ -127,8 +128,9 @@ class kept_files {
   [[nodiscard]] step_index take_up([[maybe_unused]] step_index steps, [[maybe_unused]] Bar& bar) {
     if constexpr (reads_bar<Bar, State>) {
       everything& all = *all_;
+      told_at_end const tells{*all.reports, all.report};
       if (!all.trusted) {
-        if (all.known.record) all.report->why = why_unknown_part[std::size_t(run_part::adjoint)];
+        if (all.known.record) all.report.why = why_unknown_part[std::size_t(run_part::adjoint)];
         return -1;
       }
       id_sum seed;
@@ -153,24 +155,26 @@ class kept_files {
       if (all.journal.choices().reach(std::uint64_t(steps))) found = read_at(-1);
       if (bool const usable = bool(found); !agree_on_record(all.journal.agreed(), found, usable, steps, read_at)) {
         all.journal.sums().become(before);
-        if (usable) all.report->why = "another rank does not have the record that this one has";
+        if (usable) all.report.why = "another rank does not have the record that this one has";
         return -1;
       }
       bar = std::move(read);
       all.journal.seam(step_index(found->step), found->state_hash);
-      all.report->used = disk_use::record;
-      all.report->finished = found->step == 0;
-      if (all.report->finished) runs_of_process::here().taken(all.folder.id());
-      return all.report->resumed_at = step_index(found->step);
+      all.report.used = disk_use::record;
+      all.report.finished = found->step == 0;
+      if (all.report.finished) runs_of_process::here().taken(all.folder.id());
+      return all.report.resumed_at = step_index(found->step);
     } else {
-      all_->report->why = why_no_bar<Bar>;
+      told_at_end const tells{*all_->reports, all_->report};
+      all_->report.why = why_no_bar<Bar>;
       return -1;
     }
   }
   /// A reverse has ended.
   void ended(wide step_calls) {
     everything& all = *all_;
-    all.report->step_calls = step_calls;
+    told_at_end const tells{*all.reports, all.report};
+    all.report.step_calls = step_calls;
     all.journal.agreed().meet();
     if (all.journal.is_recorded()) all.folder.remove_slots();
     all.looks = false;
@@ -180,13 +184,13 @@ class kept_files {
  private:
   struct everything {
     template <class Plan, class StepNow>
-    everything(std::string path, disk_options const& asked, std::shared_ptr<disk_report> into, Parts const& parts,
+    everything(std::string path, disk_options const& asked, std::shared_ptr<call_reports> into, Parts const& parts,
                StepNow& step, X0& x0, Plan const& plan, Agreement const& all)
-        : report{(check_disk_options(asked), std::move(into))},
+        : reports{(check_disk_options(asked), std::move(into))},
           outer{open_runs(all, path, asked.scratch)},  // before step 0 runs
           known{known_of(all, asked, parts)},
           folder{outer, path, agreed_id(all, id_of(parts, step, x0, plan)), steps_of_run(plan)},
-          journal{folder, *report, nullptr, sums{{parts.terms}}, object_in(x0), choices_of(*parts.step), asked, all},
+          journal{folder, report, nullptr, sums{{parts.terms}}, object_in(x0), choices_of(*parts.step), asked, all},
           files{folder, journal, copied_from<State>(x0),  // until the run has it in a frame
                 as_stored<State>(x0, [](auto const& x) { return written_bytes(x); }), is_open_plan<Plan>},
           keep{std::size_t(asked.keep)},
@@ -203,9 +207,9 @@ class kept_files {
       if (asked.compress != nullptr) folder.compress(*asked.compress);
       if constexpr (!of::is_kept && of::has_dp) journal.sums().are_in(*parts.dp);
       journal.trusts_states(known.states);
-      *report = {};
-      report->folder = folder.path();
-      report->why = known.why;
+      told_at_end const tells{*reports, report};
+      report.folder = folder.path();
+      report.why = known.why;
       if (!looks) {
         folder.begin_anew();
         return;
@@ -215,10 +219,10 @@ class kept_files {
       if (known.states)
         states = any_state(
             all, folder, slots, [&](file_head const& head) { return journal.may_use(head); }, journal.live_state());
-      if (states) report->used = disk_use::states;
-      else if (!folder.has_record()) tell_nearest(*report, outer, folder, name);
+      if (states) report.used = disk_use::states;
+      else if (!folder.has_record()) tell_nearest(report, outer, folder, name);
       if (asked.resume == resume_rule::require && !goes_on_somehow())
-        refuse_nothing_found(report->why, steps_of_run(plan));
+        refuse_nothing_found(report.why, steps_of_run(plan));
     }
     [[nodiscard]] trust known_of(Agreement const& all, disk_options const& asked, Parts const& parts) {
       trust const found = name_given<of>(name, asked, parts).trusted(!asked.key.empty(), of::sums_on_the_way);
@@ -250,7 +254,8 @@ class kept_files {
     [[nodiscard]] bool goes_on_somehow() const {
       return states || (known.record && on_all(journal.agreed(), folder.has_record()));
     }
-    std::shared_ptr<disk_report> report;
+    std::shared_ptr<call_reports> reports;
+    disk_report report;
     run_name name;
     outer_folders outer;
     trust known;

@@ -21,7 +21,7 @@
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/model.hpp>
 #include <cairn/run/objective.hpp>
-#include <cairn/schedule/fingerprint.hpp>
+#include <cairn/schedule/detail/plan_numbers.hpp>
 
 namespace cairn::detail {
 
@@ -115,7 +115,7 @@ struct parts_of<State, given_parts<StepGiven, Adjoint, Seed, Params, DP, Objecti
   static constexpr bool is_open = !std::is_same_v<KeepGoing, no_terms>;
   /// A seed that is a value is a part of the run's name.
   static constexpr bool seed_is_known =
-      !has_objective && !is_kept && !seed_function<Seed, State> &&
+      (!has_objective || has_own_params<StepGiven>) && !is_kept && !seed_function<Seed, State> &&
       !seed_takes_params<State, Seed, Params, DP>() && written_state<std::remove_cv_t<Seed>>;
   static constexpr bool sums_on_the_way = has_objective && !std::is_base_of_v<only_at_end, Objective>;
   /// The seed of an objective is made of it.
@@ -197,11 +197,8 @@ void name_loop(run_name& name, Parts const& parts, Plan const& plan, Step& step,
   name.set(run_part::verb, of::is_kept ? "kept" : "", [](id_sum& sum) { sum.number(std::uint64_t{of::is_kept}); });
   name.set(run_part::steps, "", [n](id_sum& sum) { sum.number(n); });
   name.set(run_part::plan, name_of_type<Plan>(), [&plan](id_sum& sum) {
-    if constexpr (!is_open_plan<Plan>) {
-      auto const print = fingerprint(plan);
-      sum.number(print.high);
-      sum.number(print.low);
-    } else sum.number(plan.slots());
+    if constexpr (!is_open_plan<Plan>) each_plan_number(plan, [&sum](std::int64_t number) { sum.number(number); });
+    else sum.number(plan.slots());
   });
   name.set(run_part::initial, name_of_type<State>(),
            [&x0](id_sum& sum) { as_stored<State>(x0, [&sum](auto const& x) { write_exactly(x, sum); }); });

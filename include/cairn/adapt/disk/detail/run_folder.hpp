@@ -41,7 +41,7 @@ class run_folder {
   io_memory memory;
 
   /// Opens or makes the folder of a run in `outer`, which is `path`, and locks it.
-  /// \throws file_error   \throws directory_busy   if another process has it
+  /// \throws file_error   \throws directory_busy   if another process or thread has it
   run_folder(outer_folders const& outer, std::string const& path, run_id const& run, std::int64_t steps)
       : outer_{outer}, path_{path + '/' + name_of(run)}, run_{run}, steps_{std::uint64_t(steps)}, owner_{new_owner()} {
     take(outer.runs, path_, folder_, lock_);

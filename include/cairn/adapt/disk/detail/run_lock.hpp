@@ -163,7 +163,7 @@ class run_lock {
   [[noreturn]] void refuse(std::string const& path) const {
     bool const is_known = other_.owner != owner_ && other_.host() > 0;  // else there is only its record
     std::string const host{other_.text, is_known ? other_.host() : 0};
-    std::string const said = "another process works on this run" + (is_known ? ", on " + host : "");
+    std::string const said = "another process or thread works on this run" + (is_known ? ", on " + host : "");
     named_value const values[] = {{"process", other_.process()}, {"seconds since it wrote", age_}};
     std::size_t const count = !is_known ? 0 : age_ < 0 ? 1 : 2;
     std::string advice = "wait for its end, or end it: ";

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/disk/detail/agreed.hpp>
+#include <cairn/adapt/disk/detail/call_reports.hpp>
 #include <cairn/adapt/disk/detail/checkpoint_files.hpp>
 #include <cairn/adapt/disk/detail/choice_file.hpp>
 #include <cairn/adapt/disk/detail/finished_runs.hpp>
@@ -31,7 +32,7 @@ inline void end_of_report(sweep_report& into, step_index steps, slot_index slots
 /// \param parts  what the caller gave: `parts.p`, `parts.dp`, `parts.terms`, and the types of its functions
 template <class Bar, class State, class Agreement, class Plan, class Parts, class Step, class X0, class Seed,
           class Adjoint, class... Last>
-Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& asked, disk_report& report,
+Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& asked, told_at_end const& told,
                   Parts const& parts, Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint,
                   Last&&... last) {
   using value_type = stored_as<State>;
@@ -42,7 +43,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   using store_type = checkpoint_files<value_type, journal_type>;
   static_assert(check_stored<State>());
   check_disk_options(asked);
-  report = {};
+  disk_report& report = told.report();
   step_index const n = plan.steps();
   run_name name;
   trust known = name_given<of>(name, asked, parts).trusted(!asked.key.empty(), of::sums_on_the_way);
@@ -74,6 +75,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   agree_on_choices(all, journal.choices());
 
   auto const go = [&](auto const& how, auto&&... given) -> Bar {
+    told.tell();
     auto const run = [&]<class Watching, class Asked>(auto&&, Watching&& watching, Asked options) -> Bar {
       workspace<State, Plan, store_type&, options_on_disk<State, Asked>> work{store};
       struct counts {

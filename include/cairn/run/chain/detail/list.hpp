@@ -123,12 +123,12 @@ class chain_list {
 
   void forward(step_index i) {
     decltype(auto) x = state_at(i);
-    states_[std::size_t(i) + 1].make(
+    put(states_[std::size_t(i) + 1],
         [&] { return access::with_index(i, [&](auto... index) { return stage_forward(stage(i), x, index...); }); });
   }
   void record(step_index i) {
     decltype(auto) x = state_at(i);
-    tapes_[std::size_t(i)].make([&] {
+    put(tapes_[std::size_t(i)], [&] {
       return access::with_index(i, [&](auto... index) {
         if constexpr (types::shape.taped) return stage_record(stage(i), x, index...);
         else return stage_forward(stage(i), x, index...);
@@ -136,8 +136,8 @@ class chain_list {
     });
     drop(i + 1);
   }
-  void drop(step_index i) noexcept { states_[std::size_t(i)].reset(); }
-  void drop_tape(step_index i) noexcept { tapes_[std::size_t(i)].reset(); }
+  void drop(step_index i) noexcept { take_away(states_[std::size_t(i)]); }
+  void drop_tape(step_index i) noexcept { take_away(tapes_[std::size_t(i)]); }
   template <class Seed>
   void loss(Seed&& seed) {
     decltype(auto) x = state_at(count());
@@ -145,7 +145,9 @@ class chain_list {
     drop(count());
   }
   void backward(step_index i) {
-    auto& tape = *tapes_[std::size_t(i)];
+    auto& kept = tapes_[std::size_t(i)];
+    auto& tape = *kept;
+    discount(kept);  // its bytes may change, and it goes
     auto const pull = [&](auto const* x) {
       if constexpr (std::is_same_v<state_type, stage_value>) return stage(i).backward(*x, tape, *bar_);
       else
@@ -162,7 +164,7 @@ class chain_list {
       made.make(pull_at_state);
       bar_ = std::move(made);
     } else pull_at_state();
-    drop_tape(i);
+    kept.reset();
     drop(i + 1);
   }
   template <class Store>
@@ -170,7 +172,7 @@ class chain_list {
   template <class Store>
   void load(Store& store, tier where, step_index i) {
     if (i == 0) return;
-    states_[std::size_t(i)].make([&]() -> state_type { return load_state<state_type>(store, where, i); });
+    put(states_[std::size_t(i)], [&]() -> state_type { return load_state<state_type>(store, where, i); });
   }
   [[nodiscard]] Bar take_adjoint() { return std::move(*bar_); }
   /// Calls f with the place of the adjoint of state i.
@@ -190,11 +192,15 @@ class chain_list {
     else if constexpr (!indexed && tells_work<stage_type>) return std::int64_t(stage(i).work_bytes());
     else return 0;
   }
+  /// Of everything held. The first call sums all; from then on what changes is counted.
   [[nodiscard]] std::size_t bytes() const {
-    std::size_t sum = bar_.bytes();
-    for (auto const& one : states_) sum += one.bytes();
-    for (auto const& one : tapes_) sum += one.bytes();
-    return sum;
+    if (!counts_) {
+      sum_ = 0;
+      for (auto const& one : states_) sum_ += one.bytes();
+      for (auto const& one : tapes_) sum_ += one.bytes();
+      counts_ = true;
+    }
+    return sum_ + bar_.bytes();
   }
   /// The hash of state i, which exists; 0 if not all of it is known.
   [[nodiscard]] std::uint64_t hash(step_index i) const {
@@ -216,6 +222,26 @@ class chain_list {
   }
 
  private:
+  template <class Box, class Make>
+  void put(Box& into, Make const& make) {
+    discount(into);
+    into.make(make);
+    if (counts_) sum_ += into.bytes();
+  }
+  template <class Box>
+  void take_away(Box& from) noexcept {
+    discount(from);
+    from.reset();
+  }
+  template <class Box>
+  void discount(Box const& gone) noexcept {
+    if (!counts_) return;
+    try {
+      sum_ -= gone.bytes();
+    } catch (...) {
+      counts_ = false;
+    }
+  }
   [[nodiscard]] step_index count() const { return access::count(stages_); }
   [[nodiscard]] auto& stage(step_index i) const { return access::at(stages_, i); }
   [[nodiscard]] bool at_hand(step_index i) const {
@@ -235,6 +261,8 @@ class chain_list {
   std::vector<boxed<state_type>> states_;  ///< 0..L; the place of state 0 stays empty
   std::vector<boxed<tape_type>> tapes_;
   boxed<Bar> bar_;
+  mutable std::size_t sum_ = 0;  ///< bytes of states and tapes, if they are counted: for observers
+  mutable bool counts_ = false;
 };
 
 }  // namespace cairn::detail
