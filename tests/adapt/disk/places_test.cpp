@@ -486,10 +486,10 @@ TEST_CASE("all removal covers both folders, and a look at that of states takes t
   for (auto const& [name, content] : left) put(folder + '/' + name, content);
   auto one = now.options();
   one.keep = 1;
-  CHECK(end_in_child([&] {  // another process, which has not come to the first run
+  CHECK(result_of(in_process([&] {  // which has not come to the first run
           (void)go_on<numbers>(now.place.run(), one, run_of(0.4));
-          return end::right;
-        }) == int(end::right));
+          return 0;
+        })) == 0);
   CHECK(temporary::names_in(now.place.run()).size() == 1);
   CHECK(temporary::names_in(now.scratch).empty());
 

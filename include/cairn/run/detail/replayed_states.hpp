@@ -38,6 +38,11 @@ class replayed_states {
   template <class Step>
   void advance(Step& step, step_index from, step_index to, step_index& failed) {
     if (!ledger_.on()) return states_.advance(step, from, to, failed);
+    if (step_index const held = taken_from_store(from, to); held >= 0) {
+      states_.advance(step, from, held, failed);
+      ledger_.reached(from = held);
+      known_ = -1;
+    }
     along(from, to, [&](step_index at, step_index next) { run(step, at, next, failed); });
   }
   [[nodiscard]] bool save(place where, step_index i) {
@@ -77,6 +82,7 @@ class replayed_states {
     step_index at = from;
     for (step_index next = from;; ++next) {
       next = ledger_.next_check(next, to);
+      if (step_index const held = taken_from_store(at, to); held > next) next = held;
       step_index const reach = lesser(to, next);
       if (!begun && (reach > from || next >= to)) {
         begin_turn(step, from, reach, failed);
@@ -176,6 +182,12 @@ class replayed_states {
   void final_becomes_live() noexcept { states_.final_becomes_live(); }
 
  private:
+  /// The state that a store holds for this stretch, if it takes the place of running there; otherwise -1.
+  [[nodiscard]] step_index taken_from_store([[maybe_unused]] step_index from, [[maybe_unused]] step_index to) const noexcept {
+    if constexpr (requires { states_.held_between(from, to); })
+      if (!ledger_.on_own()) return states_.held_between(from, to);
+    return -1;
+  }
   /// Live moves from one state to another by calls run(at, next), split where the ledger needs a state.
   template <class Run>
   void along(step_index from, step_index to, Run run) {

@@ -2,6 +2,7 @@
 #pragma once
 /// \file kept_files.hpp  The store of a run that is kept, and what another process has left for it.
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -105,11 +106,11 @@ class kept_files {
     everything& all = *all_;
     all.journal.agreed().goes_on_in("cairn::reverse");
     if constexpr (of::is_kept) {
-      all.look_at_adjoint = {&adjoint, [](void const* of, id_sum& sum, loaded_code* code) {
+      all.look_at_adjoint = [&adjoint](id_sum& sum, loaded_code* code) {
         contents added{sum, code};
-        added.add(*static_cast<Adjoint const*>(of));
+        added.add(adjoint);
         return added.whole();
-      }};
+      };
       loaded_code code;
       all.name.sum().begin();
       bool const seen = all.look_at_adjoint(all.name.sum(), all.named_code ? nullptr : &code);
@@ -239,17 +240,12 @@ class kept_files {
       id_sum& sum = name.sum();
       sum.begin();
       if constexpr (of::has_params) write_state(*params, sum);
-      if (look_at_adjoint.f != nullptr) (void)look_at_adjoint(sum, nullptr);
+      if (look_at_adjoint) (void)look_at_adjoint(sum, nullptr);
       return sum.value();
     }
     struct held_is_same {
       everything& all;
       [[nodiscard]] bool operator()() const { return all.held() == all.adjoint_held; }
-    };
-    struct adjoint_looked_at {
-      void const* adjoint = nullptr;
-      bool (*f)(void const*, id_sum&, loaded_code*) = nullptr;
-      bool operator()(id_sum& sum, loaded_code* code) const { return f(adjoint, sum, code); }
     };
     [[nodiscard]] bool goes_on_somehow() const {
       return states || (known.record && on_all(journal.agreed(), folder.has_record()));
@@ -267,7 +263,7 @@ class kept_files {
     bool keyed, named_code, looks, trusted, states = false;
     std::uint64_t adjoint = 0;
     run_id adjoint_held;
-    adjoint_looked_at look_at_adjoint;
+    std::function<bool(id_sum&, loaded_code*)> look_at_adjoint;
     typename of::params const* params = nullptr;
     held_is_same unchanged{*this};
   };
