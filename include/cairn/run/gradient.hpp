@@ -115,7 +115,7 @@ void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] State const& x0
       auto const& keeper = last_of<last_kind::work, State, Plan>(own_workspace{}, last...);
       bytes = predicted_bytes<State, Bar>(plan, in_memory, x0, seed, form, options, params);
       using keeping = typename std::remove_cvref_t<decltype(keeper)>::keeps_runs;
-      if (bytes > 0) bytes += keeping::memory_bytes(keeper, plan.slots());
+      if (bytes > 0) bytes += keeping::memory_bytes(keeper, plan.slots(), form.keeps_run);
       if constexpr (requires { plan.own_bytes(); })
         if (bytes > 0) bytes += plan.own_bytes();
     }

@@ -66,10 +66,10 @@ class disk {
   /// Runs a sweep; called by the verbs.
   struct keeps_runs {
     /// Bytes in memory besides states, at most.
-    [[nodiscard]] static wide memory_bytes(disk const& on, slot_index slots) noexcept {
+    [[nodiscard]] static wide memory_bytes(disk const& on, slot_index slots, bool keeps_run = false) noexcept {
       wide const packing = detail::block_packer::memory_bytes(on.options_.compress);
       return detail::io_memory::size + packing + 4'096 +
-             wide(slots) * (detail::bytes_a_slot_on_disk + detail::bytes_of_hashes);
+             wide(slots) * (detail::bytes_a_slot_on_disk + (keeps_run ? detail::bytes_of_hashes : wide{0}));
     }
     using plans = any_schedule;  ///< of a `budget_of` with a folder
     /// The plan of such a budget, by counts alone. It has room for the step that a process which goes on runs once more.

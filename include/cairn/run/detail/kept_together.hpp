@@ -36,8 +36,8 @@ struct kept_together {
   Agreement all;
 
   struct keeps_runs {
-    [[nodiscard]] static wide memory_bytes(kept_together const& on, slot_index slots) {
-      return Keeper::keeps_runs::memory_bytes(on.keeper, slots);
+    [[nodiscard]] static wide memory_bytes(kept_together const& on, slot_index slots, bool keeps_run = false) {
+      return Keeper::keeps_runs::memory_bytes(on.keeper, slots, keeps_run);
     }
     template <class Bar, class State, class Parts, class... Rest>
     static Bar sweep(kept_together const& on, Parts const& parts, Rest&&... rest) {
