@@ -65,7 +65,7 @@ class disk_sweeper {
       (*adjoint_)(x, bar, first, last);
       by.misfit = adjoint_->misfit();
     };
-    cairn::disk const files{folder_, {.key = key_ + ", source " + std::to_string(one.source)}};
+    cairn::disk const files{folder_, {.key = cairn::key_of(key_, one.source)}};
     *bar_ = cairn::gradient(step, *x0_, schedule_, seed, adjoint, cairn::wrt{ground_->courant2, *sums_}, files,
                             observer);
     report_ = files.report();

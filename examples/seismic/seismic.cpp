@@ -293,8 +293,7 @@ bool run(options const& chosen) {
   };
   bool const on_disk = !chosen.disk.empty();
 #ifdef CAIRN_EXAMPLE_DISK
-  std::string traces_key = "traces";
-  for (auto const& one : recorded) traces_key += ' ' + bits_of(one);
+  std::string const traces_key = cairn::key_of(recorded);
 #endif
   auto const seen = [&] {
 #ifdef CAIRN_EXAMPLE_DISK
