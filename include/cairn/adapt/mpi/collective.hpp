@@ -43,6 +43,8 @@ class agreed_choice<Choose, arguments<Args...>> {
   Record operator()(Args... args) {
     return with_.chosen("cairn::adaptive", Record(call_lending(choose_, std::forward<Args>(args)...)));
   }
+  template <class Look>
+  void each_function(Look const& look) const { look(choose_), look(with_.decider); }
 
  private:
   meeting with_;

@@ -70,9 +70,12 @@ struct ranks_together {
         return keep(with, checkpointed_while(std::forward<Own>(own_step), std::forward<X0>(x0), all_keep_going, plan,
                                              known_by(std::forward<decltype(given)>(given), parts)...));
       };
+      // A run on disk looks at what the step holds: one that was given away is copied.
+      constexpr bool copies = kept_on_disk<Last...> && std::is_copy_constructible_v<StepF>;
+      using passed = std::conditional_t<copies, StepF const&, Step&&>;
       if constexpr (shapes_with<Wrt>::template step<StepF, State>().stops)
-        return run(noted_step<StepF, State>{std::forward<Step>(step), more});
-      else return run(std::forward<Step>(step));
+        return run(noted_step<StepF, State>{static_cast<passed>(step), more});
+      else return run(static_cast<passed>(step));
     };
     return run_with_extras(with, operation, plan, loop, std::forward<Last>(last)...);
   }
