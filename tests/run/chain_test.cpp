@@ -565,7 +565,7 @@ struct asking_stage {
 
 TEST_CASE("an observer of a chain asks a few states for their bytes after an action, however many are held",
           "[run][chain]") {
-  for (std::size_t const count : {20, 400}) {
+  for (std::size_t const count : {20u, 400u}) {
     std::vector<asking_stage> all(count);
     long actions = 0;
     std::size_t most = 0;

@@ -331,7 +331,7 @@ struct keeper {
   struct keeps_runs {
     template <class Bar, class State, class... Given>
     static Bar sweep(keeper const&, Given const&...) { return 7; }
-    static constexpr cairn::wide memory_bytes(keeper const&, cairn::slot_index slots) { return 1000 * cairn::wide(slots); }
+    static constexpr cairn::wide memory_bytes(keeper const&, cairn::slot_index slots, bool) { return 1000 * cairn::wide(slots); }
   };
 };
 

@@ -72,6 +72,7 @@ struct carried_on : serialising {
     if (!shape.resumed) slots.clear();
   }
   void runs(auto const&) {}
+  bool knows_seam() const { return true; }
   void initial_is_in(frame_id) {}
   bool goes_on() const { return !slots.empty(); }
   void check_stretch(auto const& x0) { looked_at = x0.v; }
