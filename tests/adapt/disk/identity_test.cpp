@@ -488,6 +488,18 @@ TEST_CASE("closures are seen through: padding is not looked at, pointers are not
     return sum.value();
   };
   CHECK(hash_with(0) == hash_with(0xff));
+#if __has_builtin(__builtin_clear_padding)
+  struct bits {
+    int a : 3, b : 7;
+  };
+  auto const hash_of_bits = [](bits const& of) {
+    cairn::detail::id_sum sum;
+    cairn::detail::contents<cairn::detail::id_sum> all{sum};
+    all.add(of);
+    return sum.value();
+  };
+  CHECK_FALSE(hash_of_bits({1, 2}) == hash_of_bits({1, 2 + 32}));  // a bit of the second byte
+#endif
 }
 TEST_CASE("the part in which the nearest run differs is named") {
   support::temporary const here;

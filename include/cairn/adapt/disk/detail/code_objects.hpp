@@ -11,12 +11,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-#if __has_include(<link.h>) && defined(__ELF__)
-#include <link.h>
-#define CAIRN_HAS_LINK_MAP 1
-#else
-#define CAIRN_HAS_LINK_MAP 0
-#endif
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
 
@@ -27,7 +21,11 @@ struct code_place {
   std::uint64_t object = 0, offset = 0;
 };
 
-#if CAIRN_HAS_LINK_MAP
+}  // namespace cairn::detail
+#if __has_include(<link.h>) && defined(__ELF__)
+#include <link.h>
+namespace cairn::detail {
+
 /// The program or a shared library, as it lies in memory.
 struct code_object {
   std::string path, name;           ///< empty for the program; the name by which others need it
@@ -158,12 +156,13 @@ class loaded_code {
   std::vector<code_object> all_;
   bool read_ = true;
 };
+}  // namespace cairn::detail
 #else
+namespace cairn::detail {
 /// The system does not say what code there is.
 struct loaded_code {
   [[nodiscard]] code_place place_of(void const*) const noexcept { return {}; }
   [[nodiscard]] std::uint64_t build() const noexcept { return 0; }
 };
-#endif
-
 }  // namespace cairn::detail
+#endif

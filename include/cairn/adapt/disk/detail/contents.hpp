@@ -48,15 +48,13 @@ class plain_bytes {
   static constexpr bool known = from_zeros<T>;
   /// Its result is deduced so that it is compiled where it is first named.
   static auto clear_padding([[maybe_unused]] unsigned char* of) noexcept {
-    if constexpr (known) {
-#if __has_builtin(__builtin_clear_padding)
+    if constexpr (!known) return;
+    else if constexpr (requires(T* at) { __builtin_clear_padding(at); })  // g++ has it, and takes bit-fields apart, too
       __builtin_clear_padding(reinterpret_cast<T*>(of));
-#else
+    else
       [of]<std::size_t... Place>(std::index_sequence<Place...>) {
         ((holds<Place> ? void() : void(of[Place] = 0)), ...);
       }(std::make_index_sequence<sizeof(T)>{});
-#endif
-    }
   }
 };
 template <class T>

@@ -95,8 +95,9 @@ void remove_whole(outer_folders const& folders, std::string const& name, IsSame 
   std::size_t const most = finished - keep;
   std::sort(others.begin(), others.end());
   if (others.size() > most) others.resize(most);
-  for (auto const& [written, name] : others)
-    remove_whole(folders, name, [&](descriptor const& run) { return finished_at(run, name) == written; });
+  for (auto const& other : others)
+    remove_whole(folders, other.second,
+                 [&](descriptor const& run) { return finished_at(run, other.second) == other.first; });
   return others.size() == most;
 }
 /// Removes runs that are not finished and to which nothing was written for so many seconds; once in a process for each
