@@ -454,7 +454,11 @@ struct forgets_if_changed {
   Unchanged const& unchanged;
   int const thrown = std::uncaught_exceptions();
   ~forgets_if_changed() {
-    if (std::uncaught_exceptions() == thrown || unchanged()) return;
+    if (std::uncaught_exceptions() == thrown) return;
+    try {
+      if (unchanged()) return;
+    } catch (...) {  // the user's own: then it is not known
+    }
     folder.forget_own(slots);
     report.why = why_changed;
   }

@@ -159,7 +159,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
     report.used = disk_use::states;
     auto all_of_it = go_on([&](auto& work, auto& watching, auto options) {
       as_stored<State>(x0, [&](auto const& x) { journal.check_stretch(x, plan.slots()); });
-      return sweep_from_the_way<Bar, State>(step, x0, plan, std::as_const(seed), adjoint, work, watching, options);
+      return sweep_from_the_way<Bar, State>(step, x0, plan, seed, adjoint, work, watching, options);
     });
     if (all_of_it) return *std::move(all_of_it);
   }
