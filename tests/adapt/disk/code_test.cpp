@@ -2,6 +2,7 @@
 // Which builds of the program and of shared libraries a run belongs to. This program starts copies of itself, some of
 // them with another build id, as if it was built anew.
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,11 +20,40 @@ namespace {
 
 using support::temporary;
 
+/// A loop whose bits depend on which sine and exponential the processor gets, killed at a call.
+[[noreturn]] void of_processor(char const* folder, int plan, long kill_at) {
+  using numbers = std::vector<double>;
+  static long calls = 0, last = 0;
+  last = kill_at;
+  auto const tick = [] {
+    if (++calls == last) std::raise(SIGKILL);
+  };
+  auto const step = [tick](numbers& x, cairn::step_index) {
+    tick();
+    for (std::size_t k = 0; k < x.size(); ++k) x[k] = std::sin(2.9 * x[k] + 0.1 * double(k)) + 0.1 * std::exp(-x[k]);
+  };
+  auto const adjoint = [tick](numbers const& x, numbers& bar) {
+    tick();
+    for (std::size_t k = 0; k < x.size(); ++k)
+      bar[k] *= 2.9 * std::cos(2.9 * x[k] + 0.1 * double(k)) - 0.1 * std::exp(-x[k]);
+  };
+  cairn::disk const run{folder, {.commit_every = 7}};
+  numbers const x0(32, 0.3), one(32, 1.0);
+  auto const by = [&](auto const& schedule) { return cairn::gradient(step, x0, schedule, one, adjoint, run); };
+  numbers const bar = plan == 0 ? by(cairn::multistage{200, 3, 8}) : by(cairn::two_level{200, 25, 3});
+  double sum = 0;
+  for (double const one_bar : bar) sum += std::log(std::abs(one_bar));
+  std::printf("%d %a|%s\n", int(run.report().used), sum, run.report().why);
+  std::fflush(stdout);
+  ::_exit(0);
+}
 /// What a copy of this program does in the place of tests: one run, whose use of another process it prints.
 struct as_child {
   as_child() {
     char const* const folder = std::getenv("CAIRN_CODE_TEST_FOLDER");
     if (folder == nullptr) return;
+    if (char const* const kill = std::getenv("CAIRN_CODE_TEST_KILL"))
+      of_processor(folder, std::atoi(std::getenv("CAIRN_CODE_TEST_PLAN")), std::atol(kill));
     char const* const code = std::getenv("CAIRN_CODE_TEST_CODE");
     cairn::disk const run{folder, {.code = code != nullptr ? code : "", .commit_every = 1}};
     auto const back = [](double x, double& bar) { bar /= 3 * std::cbrt(x) * std::cbrt(x); };
@@ -41,8 +71,8 @@ struct said {
   double bar = 0;
   std::string why;
 };
-said run(std::string const& program, std::string const& folder, std::string const& more = "") {
-  std::string const command = "CAIRN_CODE_TEST_FOLDER='" + folder + "' " + more + " '" + program + "'";
+said run(std::string const& program, std::string const& folder, std::string const& more = "", bool is_killed = false) {
+  std::string const command = "CAIRN_CODE_TEST_FOLDER='" + folder + "' " + more + " '" + program + "' 2>/dev/null";
   std::FILE* const out = ::popen(command.c_str(), "r");
   REQUIRE(out != nullptr);
   char line[600] = {};
@@ -52,7 +82,7 @@ said run(std::string const& program, std::string const& folder, std::string cons
     REQUIRE(std::sscanf(line, "%d %la", &answer.used, &answer.bar) == 2);
     answer.why = std::string{why + 1, std::strlen(why + 1) - 1};
   }
-  CHECK(::pclose(out) == 0);
+  CHECK((::pclose(out) == 0) != is_killed);
   return answer;
 }
 std::string path_of_this() {
@@ -146,4 +176,25 @@ TEST_CASE("a library that is loaded beside the program, and not needed by it, ch
   temporary const here;
   (void)run(path_of_this(), here.run());
   CHECK(run(path_of_this(), here.run(), "LD_PRELOAD=libdl.so.2").used == 2);
+}
+TEST_CASE("a run that goes on on another processor has the bits of one of the two, and not of both", "[disk][long]") {
+  std::string const other = "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4,-AVX512F";  // another sine of libm
+  long used = 0, anew = 0;
+  for (int const plan : {0, 1}) {
+    auto const how = [&](long kill) {
+      return "CAIRN_CODE_TEST_PLAN=" + std::to_string(plan) + " CAIRN_CODE_TEST_KILL=" + std::to_string(kill);
+    };
+    temporary const alone, there;
+    double const here_bits = run(path_of_this(), alone.run(), how(-1)).bar,
+                 other_bits = run(path_of_this(), there.run(), how(-1) + ' ' + other).bar;
+    for (long kill = 30; kill < 500; kill += 60) {
+      CAPTURE(plan, kill);
+      temporary const here;
+      (void)run(path_of_this(), here.run(), how(kill), true);
+      said const found = run(path_of_this(), here.run(), how(-1) + ' ' + other);
+      CHECK((found.bar == here_bits || found.bar == other_bits));
+      ++(found.used == 0 ? anew : used);
+    }
+  }
+  CHECK(used + anew == 16);
 }
