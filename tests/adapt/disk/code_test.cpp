@@ -50,11 +50,11 @@ using support::temporary;
 /// What a copy of this program does in the place of tests: one run, whose use of another process it prints.
 struct as_child {
   as_child() {
-    char const* const folder = std::getenv("CAIRN_CODE_TEST_FOLDER");
+    char const* const folder = std::getenv("CODE_TEST_FOLDER");
     if (folder == nullptr) return;
-    if (char const* const kill = std::getenv("CAIRN_CODE_TEST_KILL"))
-      of_processor(folder, std::atoi(std::getenv("CAIRN_CODE_TEST_PLAN")), std::atol(kill));
-    char const* const code = std::getenv("CAIRN_CODE_TEST_CODE");
+    if (char const* const kill = std::getenv("CODE_TEST_KILL"))
+      of_processor(folder, std::atoi(std::getenv("CODE_TEST_PLAN")), std::atol(kill));
+    char const* const code = std::getenv("CODE_TEST_CODE");
     cairn::disk const run{folder, {.code = code != nullptr ? code : "", .commit_every = 1}};
     auto const back = [](double x, double& bar) { bar /= 3 * std::cbrt(x) * std::cbrt(x); };
     double (*const in_library)(double) = &::cbrt;  // of libm
@@ -72,7 +72,7 @@ struct said {
   std::string why;
 };
 said run(std::string const& program, std::string const& folder, std::string const& more = "", bool is_killed = false) {
-  std::string const command = "CAIRN_CODE_TEST_FOLDER='" + folder + "' " + more + " '" + program + "' 2>/dev/null";
+  std::string const command = "CODE_TEST_FOLDER='" + folder + "' " + more + " '" + program + "' 2>/dev/null";
   std::FILE* const out = ::popen(command.c_str(), "r");
   REQUIRE(out != nullptr);
   char line[600] = {};
@@ -139,7 +139,7 @@ TEST_CASE("a program that was built anew begins anew and says so, unless its cod
   said const found = run(rebuilt, here.run());
   CHECK(found.used == 0);
   CHECK_THAT(found.why, Catch::Matchers::ContainsSubstring("another build"));
-  std::string const named = "CAIRN_CODE_TEST_CODE='2.1'";
+  std::string const named = "CODE_TEST_CODE='2.1'";
   CHECK(run(path_of_this(), here.run(), named).used == 0);
   CHECK(run(rebuilt, here.run(), named).used == 2);
 }
@@ -182,7 +182,7 @@ TEST_CASE("a run that goes on on another processor has the bits of one of the tw
   long used = 0, anew = 0;
   for (int const plan : {0, 1}) {
     auto const how = [&](long kill) {
-      return "CAIRN_CODE_TEST_PLAN=" + std::to_string(plan) + " CAIRN_CODE_TEST_KILL=" + std::to_string(kill);
+      return "CODE_TEST_PLAN=" + std::to_string(plan) + " CODE_TEST_KILL=" + std::to_string(kill);
     };
     temporary const alone, there;
     double const here_bits = run(path_of_this(), alone.run(), how(-1)).bar,

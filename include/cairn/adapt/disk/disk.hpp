@@ -37,17 +37,17 @@ template <class State>
 /// Where a store may stand: the slots of the plan that are on disk are files in a folder, and the run goes on where a
 /// process before it was killed. The result has the bits of a run that was never stopped.
 ///
-/// Each run has a folder of its own in `path`, whose name is a hash of n, plan, x0, the parameters of a `wrt`, the key,
-/// and of what step 0 makes of x0: another x0 is another run. Nothing of another process is used that is not known.
-/// A step that captures variables, without `wrt` and without a key, uses nothing; an adjoint that captures, without
-/// `wrt`, goes on from the states but begins its reverse sweep again; all others go on in the middle of the reverse
-/// sweep, from a record of bar, dp and the objective's value. `report()` says what was used, and why not more. Static
-/// variables cannot be seen.
+/// Each run has a folder of its own in `path`, whose name is a hash of n, plan, x0, p, the key, what step 0 makes of x0,
+/// every function with all that it holds, and the builds of their code: another of these is another run. What cannot be
+/// seen, such as what a reference or a pointer shows, is not believed: with such a step nothing of another process is
+/// used, with such an adjoint, seed or term of the final state only states. One word says it: `reads_only(f, values...)`
+/// or a key. All others go on in the middle of the reverse sweep, from a record of bar, dp and the objective's value.
+/// States of other processes are compared wherever they are made again; if they differ, the run begins anew. `report()`
+/// says what was used, and why not more. Static variables cannot be seen.
 /// One `disk const` serves several threads at once, each with another run; of those that want the same run, one has it,
 /// and the others are told so by `directory_busy`.
-/// In `chain_gradient` stages are steps, and their numbers are a part of the run's name.
+/// In `chain_gradient` stages are steps.
 /// Nothing is stored with loss: what is read back must have the hash of what was written, or it is an `invalid_call`.
-/// With `sweep_options::verify` what is run again must have the hashes of the processes before, too.
 /// A record that cannot be written ends nothing: the sweep goes on and tries again later, and `report()` says so.
 /// `disk_options::stop` ends a run within one action, with `stopped`; the next process goes on from there.
 /// Cost: a record takes the bytes of bar and dp twice; it is committed, by one fdatasync, every sqrt(2 C MTBF) seconds,

@@ -120,7 +120,7 @@ struct seen_file {
 inline void tell_nearest(disk_report& report, outer_folders const& folders, run_folder& folder, run_name const& name) {
   descriptor const& outer = folders.runs;
   nearest_run nearest;
-  int looks = 256;  // an optimiser has many
+  int looks = 64;  // an optimiser has many, and begins many
   each_name(outer, [&](std::string const& other) {
     if (!is_run_name(other) || folder.path().ends_with(other) || looks-- <= 0) return;
     run_name its;
