@@ -95,7 +95,7 @@ class checkpoint_files {
   template <class Frames>
   [[nodiscard]] bool save(Frames& frames, place where, step_index i, frame_id k) {
     auto& slot = record(where.slot);
-    slot.at = -1;
+    empty(slot);
     if (in_memory(where.where)) {
       frames.keep(k);
       slot.frame = k;
