@@ -21,8 +21,8 @@ macro(cairn_find_json)
   endif()
 endmacro()
 
-# cairn_<tool>_library for each tool for automatic differentiation that is here, and for the components disk, which
-# needs xxHash, and zstd: by its header, and by its library where it has one. GLOBAL, because they are linked outside of
+# cairn_<tool>_library for each tool for automatic differentiation that is here, and for the components kokkos, disk,
+# which needs xxHash, and zstd: by its header, and by its library where it has one. GLOBAL, because they are linked outside of
 # this directory too. ADOL-C's own users bring it by pkg-config, CppAD's by its folder (CAIRN_CPPAD_INCLUDE, or
 # CMAKE_PREFIX_PATH).
 macro(cairn_find_ad_tools)
@@ -31,6 +31,7 @@ macro(cairn_find_ad_tools)
       "codipack|codi.hpp||CoDiPack|"
       "cppad|cppad/cppad.hpp|cppad_lib|CppAD|"
       "sacado|Sacado_trad.hpp||Sacado|libtrilinos-sacado-dev, libtrilinos-kokkos-dev"
+      "kokkos|Kokkos_Core.hpp|kokkoscore|Kokkos|libtrilinos-kokkos-dev"
       "xad|XAD/XAD.hpp|xad|XAD|"
       "disk|xxhash.h|xxhash|xxHash|libxxhash-dev"
       "zstd|zstd.h|zstd|libzstd|libzstd-dev")
@@ -47,7 +48,7 @@ macro(cairn_find_ad_tools)
     mark_as_advanced(CAIRN_${party}_INCLUDE)
     set(found ${CAIRN_${party}_INCLUDE})
     if(library)
-      find_library(CAIRN_${party}_LIBRARY ${library} HINTS "${CAIRN_${party}_INCLUDE}/../lib")
+      find_library(CAIRN_${party}_LIBRARY NAMES ${library} trilinos_${library} HINTS "${CAIRN_${party}_INCLUDE}/../lib")
       mark_as_advanced(CAIRN_${party}_LIBRARY)
       if(NOT CAIRN_${party}_LIBRARY)
         set(found "")

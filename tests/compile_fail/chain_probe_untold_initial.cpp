@@ -2,20 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/chain.hpp>
 #include <chrono>
-#include <map>
+#include <filesystem>
 #include <tuple>
 #include <vector>
 
 struct layer {
-  double forward(std::map<int, double> const& x) const { return double(x.size()); }
-  double backward(std::map<int, double> const&, double bar) const { return bar; }
+  double forward(std::filesystem::path const& x) const { return double(x.empty()); }
+  double backward(std::filesystem::path const&, double bar) const { return bar; }
 };
-struct told : std::map<int, double> {
+struct told : std::filesystem::path {
 #ifdef CAIRN_FIXED
-  std::size_t bytes() const { return sizeof(*this) + size() * 48; }
+  std::size_t bytes() const { return sizeof(*this) + native().size(); }
 #endif
 };
-using untold = std::map<int, double>;
+using untold = std::filesystem::path;
 struct likewise {  // a list, whose states are all of the type of the initial one
   untold forward(untold const& x) const { return x; }
   double backward(untold const&, double bar) const { return bar; }

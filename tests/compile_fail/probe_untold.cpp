@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/run/probe.hpp>
 #include <chrono>
-#include <map>
+#include <filesystem>
 
 std::size_t held() { return 0; }
 int main() {
-  auto const step = [](std::map<int, double>& x, cairn::step_index) { x[0] *= 0.5; };
-  auto const adjoint = [](std::map<int, double> const&, double& bar, cairn::step_index) { bar *= 0.5; };
+  auto const step = [](std::filesystem::path& x, cairn::step_index) { x += "a"; };
+  auto const adjoint = [](std::filesystem::path const&, double& bar, cairn::step_index) { bar *= 0.5; };
 #ifdef CAIRN_FIXED
-  (void)cairn::probe<std::chrono::steady_clock>(step, std::map<int, double>{}, 100, 1.0, adjoint, 16, held);
+  (void)cairn::probe<std::chrono::steady_clock>(step, std::filesystem::path{}, 100, 1.0, adjoint, 16, held);
 #else
-  (void)cairn::probe<std::chrono::steady_clock>(step, std::map<int, double>{}, 100, 1.0, adjoint);
+  (void)cairn::probe<std::chrono::steady_clock>(step, std::filesystem::path{}, 100, 1.0, adjoint);
 #endif
 }

@@ -265,7 +265,7 @@ TEST_CASE("1,000 plans of random graphs that draw and change buffers", "[run][gr
 }
 
 TEST_CASE("a budget for a graph with states plans it and leaves the states of one run", "[run][graph]") {
-  auto const nodes = random_nodes(5, 18);
+  auto const nodes = random_nodes(5, 16);
   auto const expected = by_hand(nodes, given);
   built made{nodes};
   auto const inputs = made.bindings(given);

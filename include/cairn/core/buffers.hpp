@@ -2,7 +2,6 @@
 #pragma once
 /// \file buffers.hpp  A state as runs of plain bytes where they lie, for observers and devices; and the walk over states
 /// that hashes and stores of bytes take, too.
-#include <cfloat>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -11,27 +10,12 @@
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/aggregate.hpp>
 #include <cairn/core/detail/compiler.hpp>
+#include <cairn/core/detail/made_of.hpp>
 #include <cairn/core/detail/traits.hpp>
 #include <cairn/core/device_memory.hpp>
 
 namespace cairn {
 namespace detail {
-
-/// Bytes of a number without padding: x86's extended long double has 10 value bytes in 12 or 16.
-template <class T>
-[[nodiscard]] consteval std::size_t value_bytes() {
-  if constexpr (std::is_same_v<T, long double>) return LDBL_MANT_DIG == 64 ? 10 : sizeof(T);
-  else return sizeof(T);
-}
-template <class T>
-concept number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
-template <class T>
-concept complex_like = !contiguous<T> && requires(T const& x) {
-  typename T::value_type;
-  x.real();
-  x.imag();
-}
-&&sizeof(T) == 2 * sizeof(typename T::value_type);
 
 template <class T> [[nodiscard]] consteval bool is_dense();
 template <class... T>
@@ -44,72 +28,46 @@ template <class T>
   if constexpr (!std::is_trivially_copyable_v<T> || shows_itself<T> || writes_itself<T>) return false;
   else if constexpr (number<T>) return value_bytes<T>() == sizeof(T);
   else if constexpr (std::is_array_v<T>) return is_dense<std::remove_cv_t<std::remove_all_extents_t<T>>>();
-  else if constexpr (!std::is_class_v<T>) return false;
-  else if constexpr (complex_like<T>) return is_dense<typename T::value_type>();
-  else if constexpr (contiguous<T> && tuple_like<T>)  // std::array; an empty one has a byte of nothing
-    return std::tuple_size<T>::value > 0 && is_dense<typename T::value_type>();
-  else if constexpr (has_members<T> && !tuple_like<T>) return are_dense(member_types<T>{}, sizeof(T));
+  else if constexpr (kind<T> == made_of::complex) return is_dense<typename T::value_type>();
+  else if constexpr (kind<T> == made_of::elements) {  // an empty std::array has a byte of nothing
+    if constexpr (tuple_like<T>) return std::tuple_size<T>::value > 0 && is_dense<typename T::value_type>();
+    else return contiguous<T> && !ring_like<T> && is_dense<typename T::value_type>();
+  }
+  else if constexpr (kind<T> == made_of::members && !tuple_like<T>) return are_dense(member_types<T>{}, sizeof(T));
   else return false;
 }
-/// A range whose iterators refer to the elements themselves. Keys of maps and sets are excluded: they cannot be written
-/// back.
-template <class T>
-concept plain_range = range_like<T> && requires(T& x) {
-  { *x.begin() } -> std::same_as<typename T::value_type&>;
-  x.end();
+
+struct bytes_lie_in_runs {
+  template <class Part>
+  static consteval answer of() {
+    if constexpr (std::is_const_v<Part>) return answer::no;
+    else if constexpr (shows_itself<Part>) return answer::yes;
+    else if constexpr (kind<Part> == made_of::device) return answer::yes;
+    else if constexpr (kind<Part> == made_of::variant || kind<Part> == made_of::nodes || kind<Part> == made_of::path)
+      return answer::no;
+    else if constexpr (kind<Part> == made_of::unknown)
+      return std::is_class_v<Part> && std::is_trivially_copyable_v<Part> && !tuple_like<Part> &&
+                     !plain_aggregate<Part>() && !derived_aggregate<Part>() && !says_on_device<Part>
+                 ? answer::yes
+                 : answer::no;
+    else return answer::by_parts;
+  }
 };
-
-template <class T>
-concept unordered_like = range_like<T> && requires(T const& x) { x.hash_function(); };
-/// std::filesystem::path, a range of itself.
-template <class T>
-concept path_like = requires(T const& x) { x.native(); x.lexically_normal(); };
-/// A range whose elements are all of it.
-template <class T>
-concept whole_range = contiguous<T> || requires(T const& x) {
-  { *x.begin() } -> std::convertible_to<typename T::value_type const&>;
-  x.end();
+struct lies_in_host_memory {
+  template <class Part>
+  static consteval answer of() {
+    using T = std::remove_const_t<Part>;
+    if constexpr (says_on_device<T>) return answer::no;
+    else if constexpr (shows_itself<T>) return answer::yes;
+    else return kind<T> == made_of::device ? answer::no : answer::by_parts;
+  }
 };
-
-template <class T, class... Seen> [[nodiscard]] consteval bool can_visit();
-template <class... T, class... Seen>
-[[nodiscard]] consteval bool can_visit_all(types<T...>, types<Seen...>) { return (can_visit<T, Seen...>() && ...); }
-/// Whether `visit_buffers` accepts `T`; `Seen...` are the types that `T` is a part of.
-template <class T, class... Seen>
-[[nodiscard]] consteval bool can_visit() {
-  using seen = types<Seen..., T>;
-  if constexpr (is_one_of<T, Seen...>) return true;
-  else if constexpr (std::is_const_v<T>) return false;
-  else if constexpr (shows_itself<T> || number<T> || is_bit_vector<T> || device_range<T>) return true;
-  else if constexpr (std::is_array_v<T>) return can_visit<std::remove_all_extents_t<T>, Seen...>();
-  else if constexpr (!std::is_class_v<T> || variant_like<T>) return false;
-  else if constexpr (plain_range<T> || contiguous<T> || optional_like<T> || complex_like<T>)
-    return can_visit_all(types<typename T::value_type>{}, seen{});
-  else if constexpr (has_members<T>) return can_visit_all(member_types<T>{}, seen{});
-  else return std::is_trivially_copyable_v<T> && !tuple_like<T> && !plain_aggregate<T>() && !says_on_device<T>;
-}
-
-template <class T, class... Seen> [[nodiscard]] consteval bool on_device();
-template <class... T, class... Seen>
-[[nodiscard]] consteval bool any_on_device(types<T...>, types<Seen...>) {
-  return (on_device<std::remove_const_t<T>, Seen...>() || ...);
-}
-/// Whether `T` or a part of it lies in device memory. Recurses over types, because nvcc answers false to a trial call
-/// of `visit_buffers` in a requires-expression.
-template <class T, class... Seen>
-[[nodiscard]] consteval bool on_device() {
-  using seen = types<Seen..., T>;
-  if constexpr (is_one_of<T, Seen...>) return false;
-  else if constexpr (says_on_device<T>) return true;
-  else if constexpr (shows_itself<T>) return false;
-  else if constexpr (device_range<T>) return true;
-  else if constexpr (std::is_array_v<T>) return on_device<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
-  else if constexpr (!std::is_class_v<T> || complex_like<T>) return false;
-  else if constexpr (variant_like<T>) return any_on_device(typename alternatives<T>::type{}, seen{});
-  else if constexpr (range_like<T> || optional_like<T>) return any_on_device(types<typename T::value_type>{}, seen{});
-  else if constexpr (has_members<T>) return any_on_device(member_types<T>{}, seen{});
-  else return false;
-}
+/// `visit_buffers` accepts it.
+template <class T>
+concept shows_bytes = every_part<bytes_lie_in_runs, T>();
+/// Whether `T` or a part of it lies in device memory.
+template <class T>
+[[nodiscard]] consteval bool on_device() { return !every_part<lies_in_host_memory, T>(); }
 
 /// Calls `f(p, bytes)` for one run; p is void const* if the state is const.
 template <class T, class Fn>
@@ -161,32 +119,9 @@ constexpr void tell_structure([[maybe_unused]] Fn& f, [[maybe_unused]] std::size
 template <class Fn, class T>
 concept takes_written = requires { requires Fn::template takes_written<T>; };
 
-template <class T> inline constexpr bool dense_elements = false;
-template <contiguous T> inline constexpr bool dense_elements<T> = is_dense<typename T::value_type>();
-
-/// A type made of elements or members.
 template <class T>
-concept in_parts = std::is_array_v<T> || whole_range<T> || plain_range<T> || has_members<T>;
-/// How many elements a range has; a list that does not know is walked.
-template <class State>
-[[nodiscard]] constexpr std::size_t length_of(State const& x) {
-  if constexpr (requires { x.size(); }) return std::size_t(x.size());
-  else {
-    std::size_t count = 0;
-    for (auto at = x.begin(); at != x.end(); ++at) ++count;
-    return count;
-  }
-}
-template <class State, class Fn>
-constexpr void for_each_part(State& x, Fn f) {
-  using T = std::remove_const_t<State>;
-  if constexpr (contiguous<T>)
-    for (std::size_t k = 0; k < std::size_t(x.size()); ++k) f(x.data()[k]);
-  else if constexpr (std::is_array_v<T> || plain_range<T> || whole_range<T>)
-    for (auto& element : x) f(element);
-  else
-    with_members<parts<T>()>(x, [&](auto&... member) { (f(member), ...); });
-}
+concept dense_elements = (kind<T> == made_of::elements || kind<T> == made_of::view) && contiguous<T> &&
+                         is_dense<std::remove_const_t<typename T::value_type>>();
 
 /// The one walk over a state: `visit_buffers`, hashes and `write_state` are visitors of it. What a type says of itself
 /// comes first. A visitor with `whole(x)` takes what it does not want taken apart.
@@ -199,50 +134,46 @@ constexpr void visit_parts(State& x, Fn& f) {
   else if constexpr (traited_buffers<State>) state_traits<T>::visit_buffers(x, f);
   else if constexpr (member_buffers<State>) x.visit_buffers(f);
   else if constexpr (number<T>) visit_run(address_of(x), value_bytes<T>(), f);
-  else if constexpr (device_range<T>) visit_device_range(x, f);
-  else if constexpr (is_bit_vector<T>) {
+  else if constexpr (kind<T> == made_of::device) visit_device_range(x, f);
+  else if constexpr (kind<T> == made_of::bits) {
     tell_structure(f, x.size());
     visit_bits(x, f);
   }
   else if constexpr (is_dense<T>()) visit_run(address_of(x), sizeof(T), f);
-  else if constexpr (complex_like<T>) {
+  else if constexpr (kind<T> == made_of::complex) {
     using half = std::conditional_t<std::is_const_v<State>, typename T::value_type const, typename T::value_type>;
     for (std::size_t k = 0; k < 2; ++k) visit_parts(reinterpret_cast<half*>(&x)[k], f);  // std::complex is two halves
   }
   else if constexpr (dense_elements<T>) {
     tell_structure(f, std::size_t(x.size()));
-    visit_run(x.data(), std::size_t(x.size()) * sizeof(typename T::value_type), f);
+    visit_run(data_of(x), std::size_t(x.size()) * sizeof(typename T::value_type), f);
   }
-  else if constexpr (optional_like<T>) {
+  else if constexpr (kind<T> == made_of::optional) {
     tell_structure(f, x.has_value());
     if (x.has_value()) visit_parts(*x, f);
     else visit_run(static_cast<std::conditional_t<std::is_const_v<State>, char const, char>*>(nullptr), 0, f);
   }
-  else if constexpr (variant_like<T>) visit_held(x, f, typename alternatives<T>::type{});
-  else if constexpr (path_like<T>) visit_parts(x.native(), f);
-  else if constexpr (in_parts<T>) {
-    if constexpr (takes_structure<Fn> && range_like<T> && !tuple_like<T>) tell_structure(f, length_of(x));
+  else if constexpr (kind<T> == made_of::variant) {
+    tell_structure(f, x.valueless_by_exception() ? sizeof(T) : x.index());
+    with_held(x, [&f](auto& held) { visit_parts(held, f); }, part_types<T>{});
+  }
+  else if constexpr (kind<T> == made_of::path) visit_parts(x.native(), f);
+  else if constexpr (kind<T> == made_of::unknown) visit_run(address_of(x), sizeof(T), f);
+  else {
+    if constexpr (takes_structure<Fn> && range_like<T> && kind<T> != made_of::members && !tuple_like<T>)
+      tell_structure(f, length_of(x));
     for_each_part(x, [&](auto& part) { visit_parts(part, f); });
   }
-  else visit_run(address_of(x), sizeof(T), f);
-}
-/// The number of a variant's alternative, and its value.
-template <std::size_t At = 0, class State, class Fn, class... T>
-constexpr void visit_held(State& x, Fn& f, types<T...> all) {
-  if constexpr (At < sizeof...(T))
-    if (x.index() != At) return visit_held<At + 1>(x, f, all);
-  tell_structure(f, At);
-  if constexpr (At < sizeof...(T)) visit_parts(*get_if<At>(&x), f);  // else it holds nothing after an exception
 }
 
 }  // namespace detail
 
 /// A state that `visit_buffers` accepts, all of it in host memory.
 template <class T>
-concept buffered = detail::can_visit<std::remove_const_t<T>>() && !detail::on_device<std::remove_const_t<T>>();
+concept buffered = detail::shows_bytes<std::remove_const_t<T>> && !detail::on_device<std::remove_const_t<T>>();
 /// A state that `visit_buffers` accepts, with parts in device memory.
 template <class T>
-concept device_buffered = detail::can_visit<std::remove_const_t<T>>() && detail::on_device<std::remove_const_t<T>>();
+concept device_buffered = detail::shows_bytes<std::remove_const_t<T>> && detail::on_device<std::remove_const_t<T>>();
 
 /// Calls f(void*, std::size_t) for each run of plain bytes of a state in host memory and f(device_pointer<void>,
 /// std::size_t) for each run in device memory, in a fixed order. For a const state the pointers are to const void.

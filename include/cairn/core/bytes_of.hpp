@@ -6,8 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/aggregate.hpp>
-#include <cairn/core/detail/only_elements.hpp>
+#include <cairn/core/detail/made_of.hpp>
 #include <cairn/core/detail/traits.hpp>
 #include <cairn/core/device_memory.hpp>
 #include <cairn/core/traits.hpp>
@@ -15,53 +14,46 @@
 namespace cairn {
 namespace detail {
 
-/// vector<bool>, recognised by its members: including `<vector>` would double the cost of including cairn.
+/// The base class has `T` as a template argument, so its `bytes()` can ask `T`.
+template <class T, class Base> inline constexpr bool asks = false;
+template <class T, template <class...> class Base, class... Arguments>
+inline constexpr bool asks<T, types<Base<Arguments...>>> = is_one_of<T, Arguments...>;
+/// `T` has a `bytes()` of its own, not one of a smaller base that does not know the members of `T`.
 template <class T>
-inline constexpr bool is_bit_vector = requires(T& x) {
-  x.flip();
-  x.capacity();
-  requires std::is_same_v<typename T::value_type, bool>;
-};
-
-template <class T, class... Seen> [[nodiscard]] consteval bool can_size();
-template <class... T, class... Seen>
-[[nodiscard]] consteval bool can_size_all(types<T...>, types<Seen...>) {
-  return (can_size<std::remove_cvref_t<T>, Seen...>() && ...);
-}
-
-/// Whether `bytes_of` knows the size of `T`; `Seen...` are the types that `T` is a part of.
-template <class T, class... Seen>
-[[nodiscard]] consteval bool can_size() {
-  using seen = types<Seen..., T>;
-  if constexpr (is_one_of<T, Seen...> || traited_bytes<T>) return true;
-  else if constexpr (member_bytes<T>) return counts_itself<T>();
-  else if constexpr (std::is_trivially_copyable_v<T>) return true;
-  else if constexpr (is_bit_vector<T> || device_range<T>) return told_by_size<T>;
-  else if constexpr (std::is_array_v<T>) return can_size<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
-  else if constexpr (ring_like<T> || element_holder<T> || (optional_like<T> && told_by_has_value<T>))
-    return can_size_all(types<typename T::value_type>{}, seen{});
-  else if constexpr (has_members<T>) return can_size_all(member_types<T>{}, seen{});
-  else return false;
-}
-
-template <class T> [[nodiscard]] consteval bool is_flat();
-template <class... T>
-[[nodiscard]] consteval bool are_flat(types<T...>) { return (is_flat<std::remove_cvref_t<T>>() && ...); }
-/// Plain bytes; no part declares memory outside them.
-template <class T>
-[[nodiscard]] consteval bool is_flat() {
-  if constexpr (traited_bytes<T> || member_bytes<T> || !std::is_trivially_copyable_v<T>) return false;
-  else if constexpr (std::is_array_v<T>) return is_flat<std::remove_cv_t<std::remove_all_extents_t<T>>>();
-  else if constexpr (ring_like<T> || contiguous<T> || optional_like<T>)
-    return is_flat<std::remove_cv_t<typename T::value_type>>();
-  else if constexpr (has_members<T>) return are_flat(member_types<T>{});
+[[nodiscard]] consteval bool counts_itself() {
+  if constexpr (requires { declaring(&T::bytes); })
+    return adds_nothing<T, decltype(declaring(&T::bytes))> || asks<T, decltype(declaring(&T::bytes))>;
   else return true;
 }
+
+struct size_is_known {
+  template <class Part>
+  static consteval answer of() {
+    using T = std::remove_const_t<Part>;
+    if constexpr (traited_bytes<T>) return answer::yes;
+    else if constexpr (member_bytes<T>) return counts_itself<T>() ? answer::yes : answer::no;
+    else if constexpr (std::is_trivially_copyable_v<T>) return answer::yes;
+    else if constexpr (kind<T> == made_of::device) return told_by_size<T> ? answer::yes : answer::no;
+    else if constexpr (kind<T> == made_of::path) return answer::no;  // it keeps a list of its names
+    else return kind<T> == made_of::unknown || kind<T> == made_of::view ? answer::no : answer::by_parts;
+  }
+};
+struct all_is_within {
+  template <class Part>
+  static consteval answer of() {
+    using T = std::remove_const_t<Part>;
+    if constexpr (traited_bytes<T> || member_bytes<T> || !std::is_trivially_copyable_v<T>) return answer::no;
+    else return answer::by_parts;
+  }
+};
+/// Plain bytes; no part declares memory outside them.
+template <class T>
+[[nodiscard]] consteval bool is_flat() { return every_part<all_is_within, T>(); }
 
 /// Whether the elements of x lie within x, as those of std::array and the text of a short std::string do.
 template <class T>
 [[nodiscard]] constexpr bool elements_within(T const& x) noexcept {
-  void const* const first = x.data();
+  void const* const first = data_of(x);
   if constexpr (tuple_like<T>)
     if (std::is_constant_evaluated()) return true;  // g++ 14 asks so about an array that it does not know, too
   auto const begin = reinterpret_cast<std::uintptr_t>(&reinterpret_cast<unsigned char const&>(x)),
@@ -80,41 +72,72 @@ template <class T>
   else return size;
 }
 
+/// A node of a container, as the standard libraries lay it out: `Words` pointers, and the value.
+template <std::size_t Words, class T>
+struct node_layout {
+  void* links[Words];
+  T value;
+};
+/// A hash that is not cheap is kept in its node. libstdc++ says it in the type of its iterators.
+template <class Iterator> inline constexpr bool keeps_hash = true;
+template <template <class, bool, bool> class Iterator, class T, bool Constant, bool Kept>
+inline constexpr bool keeps_hash<Iterator<T, Constant, Kept>> = Kept;
+/// The memory of a container of nodes or of chunks, without that of its elements.
+template <class T>
+[[nodiscard]] constexpr std::size_t memory_of_nodes(T const& x) {
+  using element = typename T::value_type;
+  if constexpr (unordered_like<T>) {
+    constexpr std::size_t with_hash =
+        (sizeof(node_layout<1, element>) + sizeof(std::size_t) + alignof(node_layout<1, element>) - 1) /
+        alignof(node_layout<1, element>) * alignof(node_layout<1, element>);
+    return x.size() * (keeps_hash<typename T::iterator> ? with_hash : sizeof(node_layout<1, element>)) +
+           (x.bucket_count() > 1 ? x.bucket_count() * sizeof(void*) : 0);
+  } else if constexpr (kind<T> == made_of::nodes) return x.size() * sizeof(node_layout<4, element>);
+  else if constexpr (requires { x[std::size_t{}]; }) {  // a deque: chunks of 512 bytes, and a table of their addresses
+    constexpr std::size_t each = sizeof(element) < 512 ? 512 / sizeof(element) : 1;
+    std::size_t chunks = std::size_t(x.size()) / each + 1;
+    if constexpr (requires { x.end()._M_node - x.begin()._M_node; })
+      chunks = std::size_t(x.end()._M_node - x.begin()._M_node) + 1;
+    return chunks * each * sizeof(element) + (chunks + 2 > 8 ? chunks + 2 : 8) * sizeof(void*);
+  }
+  else if constexpr (requires { x.rbegin(); }) return length_of(x) * sizeof(node_layout<2, element>);
+  else return length_of(x) * sizeof(node_layout<1, element>);
+}
+
 /// Bytes beyond sizeof(T).
 template <class T>
 [[nodiscard]] constexpr std::size_t heap_of(T const& x) {
-  auto const beyond = [](std::size_t all) { return all > sizeof(T) ? all - sizeof(T) : 0; };
+  [[maybe_unused]] std::size_t sum = 0;
+  [[maybe_unused]] auto const beyond = [](std::size_t all) { return all > sizeof(T) ? all - sizeof(T) : 0; };
+  [[maybe_unused]] auto const add = [&sum](auto const& part) { sum += heap_of(part); };
   if constexpr (traited_bytes<T>) return beyond(std::size_t(state_traits<T>::bytes(x)));
   else if constexpr (member_bytes<T>) return beyond(std::size_t(x.bytes()));
   else if constexpr (is_flat<T>()) return 0;
   else if constexpr (ring_like<T>) return heap_of(ring_places<T>::of(x));
-  else if constexpr (is_bit_vector<T>) {
+  else if constexpr (kind<T> == made_of::bits) {
     constexpr std::size_t bits = 8 * sizeof(unsigned long);
     return (capacity_of(x) + bits - 1) / bits * sizeof(unsigned long);
   }
-  else if constexpr (device_range<T>) return capacity_of(x) * sizeof(typename T::value_type);
-  else if constexpr (std::is_array_v<T>) {
-    std::size_t sum = 0;
-    for (auto const& element : x) sum += heap_of(element);
-    return sum;
+  else if constexpr (kind<T> == made_of::device) return capacity_of(x) * sizeof(typename T::value_type);
+  else if constexpr (kind<T> == made_of::optional) return x.has_value() ? heap_of(*x) : 0;
+  else if constexpr (kind<T> == made_of::variant) with_held(x, add, part_types<T>{});
+  else {
+    if constexpr (kind<T> == made_of::elements || kind<T> == made_of::nodes) {
+      using element = typename T::value_type;
+      if constexpr (!contiguous<T>) sum = memory_of_nodes(x);
+      else if (!elements_within(x)) sum = (capacity_of(x) + (requires { x.c_str(); } ? 1 : 0)) * sizeof(element);
+      if constexpr (is_flat<element>()) return sum;
+    }
+    for_each_part(x, add);
   }
-  else if constexpr (element_holder<T>) {
-    using element = typename T::value_type;
-    std::size_t sum =
-        elements_within(x) ? 0 : (capacity_of(x) + (requires { x.c_str(); } ? 1 : 0)) * sizeof(element);
-    if constexpr (!is_flat<element>())
-      for (std::size_t k = 0; k < std::size_t(x.size()); ++k) sum += heap_of(x.data()[k]);
-    return sum;
-  }
-  else if constexpr (optional_like<T>) return x.has_value() ? heap_of(*x) : 0;
-  else return with_members<parts<T>()>(x, [](auto&... member) { return (std::size_t{0} + ... + heap_of(member)); });
+  return sum;
 }
 
 }  // namespace detail
 
 /// A state whose size in bytes is known.
 template <class T>
-concept sized_state = detail::can_size<std::remove_cv_t<T>>();
+concept sized_state = detail::every_part<detail::size_is_known, std::remove_cv_t<T>>();
 
 /// Bytes that `x` holds: sizeof, and what its containers have allocated on the heap or in device memory. That includes
 /// spare capacity, which a copy of x does not take.

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/buffers.hpp>
+#include <cairn/core/detail/made_of.hpp>
 
 namespace cairn {
 namespace detail {
@@ -31,47 +32,63 @@ concept random_source = requires(T& x) {
   requires std::is_integral_v<typename T::result_type>;
 } || distribution_like<T>;
 
-template <class T, class... Seen> [[nodiscard]] consteval bool can_list();
-template <class... T, class... Seen>
-[[nodiscard]] consteval bool can_list_all(types<T...>, types<Seen...>) {
-  return (can_list<std::remove_const_t<T>, Seen...>() && ...);
-}
-/// Whether `visit_numbers` accepts `T`; `Seen...` are the types that `T` is a part of.
-template <class T, class... Seen>
-[[nodiscard]] consteval bool can_list() {
-  using seen = types<Seen..., T>;
-  if constexpr (is_one_of<T, Seen...>) return true;
-  else if constexpr (traited_numbers<T> || member_numbers<T> || number<T> || is_bit_vector<T> || random_source<T>)
-    return true;
-  else if constexpr (says_on_device<T> || device_range<T>) return false;
-  else if constexpr (std::is_array_v<T>) return can_list<std::remove_cv_t<std::remove_all_extents_t<T>>>();
-  else if constexpr (!std::is_class_v<T> || variant_like<T>) return false;
-  else if constexpr (complex_like<T>) return can_list<typename T::value_type>();
-  else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>)
-    return can_list_all(types<typename T::value_type>{}, seen{});
-  else if constexpr (has_members<T>) return can_list_all(member_types<T>{}, seen{});
-  else return false;
-}
+template <class T>
+concept floating_elements = (kind<T> == made_of::elements || kind<T> == made_of::view) && contiguous<T> &&
+                            floating<std::remove_const_t<typename T::value_type>>;
+struct holds_no_numbers {
+  template <class Part>
+  static consteval answer of() {
+    using T = std::remove_const_t<Part>;
+    if constexpr (traited_numbers<T> || member_numbers<T> || floating<T>) return answer::no;
+    else if constexpr (number<T> || random_source<T>) return answer::yes;
+    else if constexpr (unknown_range<T>)
+      return every_part<holds_no_numbers, typename T::value_type, T>() ? answer::yes : answer::no;
+    else return answer::by_parts;
+  }
+};
+/// A floating-point number, or a type with one as a part.
+template <class T>
+[[nodiscard]] consteval bool may_hold_numbers() { return !every_part<holds_no_numbers, T>(); }
+/// A whole number in the place of an adjoint of `T`.
+template <class Result, class T>
+concept whole_for = std::is_integral_v<Result> && may_hold_numbers<T>();
 
-template <class T> inline constexpr bool floating_elements = false;
-template <contiguous T> inline constexpr bool floating_elements<T> = std::is_floating_point_v<typename T::value_type>;
+struct numbers_are_listed {
+  template <class Part>
+  static consteval answer of() {
+    using T = std::remove_const_t<Part>;
+    if constexpr (traited_numbers<T> || member_numbers<T> || number<T> || random_source<T>) return answer::yes;
+    else if constexpr (says_on_device<T> || kind<T> == made_of::device || kind<T> == made_of::unknown) return answer::no;
+    else if constexpr (map_like<T>)  // keys are no variables
+      return every_part<numbers_are_listed, typename T::mapped_type, T>() ? answer::yes : answer::no;
+    else if constexpr (kind<T> == made_of::nodes || kind<T> == made_of::path)
+      return may_hold_numbers<T>() ? answer::no : answer::yes;
+    else return answer::by_parts;
+  }
+};
 
 template <class State, class Fn>
 constexpr void list_numbers(State& x, Fn& f) {
   using T = std::remove_const_t<State>;
   if constexpr (traited_numbers<State>) state_traits<T>::visit_numbers(x, f);
   else if constexpr (member_numbers<State>) x.visit_numbers(f);
-  else if constexpr (std::is_floating_point_v<T>) f(&x, std::size_t{1});
-  else if constexpr (number<T> || is_bit_vector<T> || random_source<T>) return;
-  else if constexpr (complex_like<T>) {
+  else if constexpr (floating<T>) f(&x, std::size_t{1});
+  else if constexpr (!may_hold_numbers<T>()) return;
+  else if constexpr (kind<T> == made_of::complex) {
     using half = std::conditional_t<std::is_const_v<State>, typename T::value_type const, typename T::value_type>;
-    if constexpr (std::is_floating_point_v<half>)
+    if constexpr (floating<typename T::value_type>)
       f(&reinterpret_cast<half*>(&x)[0], std::size_t{2});  // std::complex is laid out as two halves
+    else
+      for (std::size_t k = 0; k < 2; ++k) list_numbers(reinterpret_cast<half*>(&x)[k], f);
   }
-  else if constexpr (floating_elements<T>) f(x.data(), std::size_t(x.size()));
-  else if constexpr (optional_like<T>) {
+  else if constexpr (floating_elements<T>) f(data_of(x), std::size_t(x.size()));
+  else if constexpr (kind<T> == made_of::optional) {
     if (x.has_value()) list_numbers(*x, f);
   }
+  else if constexpr (kind<T> == made_of::variant)
+    with_held(x, [&f](auto& held) { list_numbers(held, f); }, part_types<T>{});
+  else if constexpr (map_like<T>)
+    for (auto& element : x) list_numbers(element.second, f);
   else for_each_part(x, [&](auto& part) { list_numbers(part, f); });
 }
 
@@ -79,7 +96,7 @@ constexpr void list_numbers(State& x, Fn& f) {
 
 /// A state or an adjoint whose floating-point numbers `visit_numbers` can find.
 template <class T>
-concept numbered = detail::can_list<std::remove_const_t<T>>();
+concept numbered = detail::every_part<detail::numbers_are_listed, T>();
 
 /// Calls f(T*, std::size_t) for each run of floating-point numbers of x, in a fixed order. T is float, double or long
 /// double, const for a const x; a complex number is two numbers. Integers, enumerations, bools, and the generators and

@@ -71,12 +71,12 @@ constexpr void copy_state(T const& from, T& into) {
   else if constexpr (detail::traited_copy_itself<T>) state_traits<T>::copy(from, into);
   else if constexpr (std::is_array_v<T>)
     for (std::size_t k = 0; k < std::extent_v<T>; ++k) copy_state(from[k], into[k]);
-  else if constexpr (detail::optional_like<T>) {
+  else if constexpr (detail::kind<T> == detail::made_of::optional) {
     if (!from.has_value()) return into.reset();
     if (!into.has_value()) into.emplace();
     copy_state(*from, *into);
   }
-  else if constexpr (detail::range_like<T>) {
+  else if constexpr (detail::kind<T> == detail::made_of::elements) {
     if constexpr (requires { into.resize(from.size()); }) into.resize(from.size());
     auto to = into.begin();
     for (auto const& element : from) copy_state(element, *to++);

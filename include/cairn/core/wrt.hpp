@@ -57,25 +57,6 @@ template <class T> inline constexpr bool is_wrt_itself = false;
 template <class Params, class DP> inline constexpr bool is_wrt_itself<wrt<Params, DP>> = true;
 template <class T> inline constexpr bool is_wrt = is_wrt_itself<std::remove_cvref_t<T>>;
 
-template <class T, class... Seen> [[nodiscard]] consteval bool may_hold_numbers();
-template <class... T, class... Seen>
-[[nodiscard]] consteval bool may_hold_any(types<T...>, types<Seen...>) {
-  return (may_hold_numbers<std::remove_const_t<T>, Seen...>() || ...);
-}
-/// Whether `visit_numbers` may find a floating-point number in an object of type T.
-template <class T, class... Seen>
-[[nodiscard]] consteval bool may_hold_numbers() {
-  using seen = types<Seen..., T>;
-  if constexpr (is_one_of<T, Seen...>) return false;
-  else if constexpr (traited_numbers<T> || member_numbers<T> || std::is_floating_point_v<T>) return true;
-  else if constexpr (number<T> || is_bit_vector<T> || random_source<T>) return false;
-  else if constexpr (std::is_array_v<T>) return may_hold_numbers<std::remove_cv_t<std::remove_all_extents_t<T>>>();
-  else if constexpr (complex_like<T>) return may_hold_numbers<typename T::value_type>();
-  else if constexpr (plain_range<T> || contiguous<T> || optional_like<T>)
-    return may_hold_any(types<typename T::value_type>{}, seen{});
-  else return may_hold_any(member_types<T>{}, seen{});
-}
-
 template <class Wrt> struct params_types { using p = double; using dp = double; };
 template <class Params, class DP> struct params_types<wrt<Params, DP>> { using p = Params; using dp = DP; };
 

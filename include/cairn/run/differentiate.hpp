@@ -2,6 +2,7 @@
 #pragma once
 /// \file differentiate.hpp  The value of a loop's objective, and its gradient with respect to the initial state and the
 /// parameters, in one call.
+#include <concepts>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -76,13 +77,20 @@ template <class ModelType, class State, class ParamsGiven, class Objective>
   if constexpr (!model) return false;
   else {
     using Bar = bar_in<ModelType, State>;
-    constexpr bool bar = makes_bar<ModelType, State> || (copied_state<State> && numbered<State>);
+    constexpr bool bar = (makes_bar<ModelType, State> || (copied_state<State> && numbered<State>)) &&
+                         std::default_initializable<Bar>;
+    constexpr bool params = copied_state<ParamsGiven> && std::default_initializable<ParamsGiven>;
     constexpr bool value = Objective::template fits<State, ParamsGiven, double>, given = Objective::has_derivatives;
     constexpr bool derives =
         !given || !bar || !value || Objective::template derives<State, Bar, ParamsGiven, ParamsGiven>;
     static_assert(bar,
-                  "cairn: the adjoint of this state cannot be made from a copy of it; give the model a member bar(x) "
-                  "that returns an adjoint whose numbers are zero");
+                  "cairn: the adjoint is to be a copy of the state with its numbers set to zero, but this state's numbers "
+                  "are not known, its copies share data, or it has no default constructor; give the model a member "
+                  "bar(x), or declare the type by cairn::flat or cairn::state_traits");
+    static_assert(params,
+                  "cairn: the gradient of these parameters is to be an object of their type, but that has no default "
+                  "constructor, or its copies share data; give parameters that own their data, or call gradient with "
+                  "cairn::wrt{p, dp}");
     static_assert(
         value,
         "cairn: a term of the objective must be `f(x)`, `f(x, p)` or `f(x, p, i)` and return a number: p comes "
@@ -95,7 +103,7 @@ template <class ModelType, class State, class ParamsGiven, class Objective>
         derives,
         "cairn: the derivative of a term must be `df(x, bar)`, `df(x, bar, p, dp)` or `df(x, bar, p, dp, i)`, "
         "and add to bar and dp; without parameters `df(x, bar)` or `df(x, bar, i)`");
-    return bar && value && given && derives;
+    return bar && params && value && given && derives;
   }
 }
 

@@ -98,7 +98,7 @@ class device_measurement {
     work.steps = steps;
     work.state_bytes = copier_->layout().device_bytes();
     if (bar_bytes) work.adjoint_bytes = *bar_bytes;
-    else if constexpr (can_visit<Bar>()) work.adjoint_bytes = state_layout{std::as_const(bar_)}.device_bytes();
+    else if constexpr (shows_bytes<Bar>) work.adjoint_bytes = state_layout{std::as_const(bar_)}.device_bytes();
     work.form.step = form;
     check_earlier_launches(runtime_, "cairn::device_probe");
     begin();
@@ -214,7 +214,7 @@ template <class Clock = std::chrono::steady_clock, device_runtime Runtime, class
                                             std::remove_reference_t<Adjoint>, Bar>())
     return {};
   else {
-    constexpr bool told = detail::can_visit<Bar>();
+    constexpr bool told = detail::shows_bytes<Bar>;
     static_assert(
         told,
         "cairn: device_probe cannot determine how many bytes of device memory this adjoint holds; give its type a "

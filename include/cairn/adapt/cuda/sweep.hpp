@@ -197,7 +197,7 @@ class device_sweep {
   }
   template <bool Asked>
   [[nodiscard]] static consteval bool check_replays() {
-    constexpr bool told = !Asked || detail::can_hash<true, State>();
+    constexpr bool told = !Asked || detail::every_part<detail::hash_sees_all<true>, State>();
     static_assert(told,
                   "cairn: the replay check cannot determine which bytes of this state on a device are padding; give it "
                   "a member visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");

@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/copyable.hpp>
-#include <cairn/core/detail/floating.hpp>
 #include <cairn/core/detail/refused.hpp>
 #include <cairn/core/forms.hpp>
+#include <cairn/core/numbers.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/core/sweep_bytes.hpp>

@@ -4,10 +4,11 @@
 /// An in-place step on such a state would also change its checkpoints, and silently give a wrong gradient.
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/aggregate.hpp>
+#include <cairn/core/detail/handle.hpp>
+#include <cairn/core/detail/made_of.hpp>
 #include <cairn/core/detail/traits.hpp>
 
 namespace cairn::detail {
@@ -25,99 +26,23 @@ enum class copy_fault : std::uint8_t {
   no_default         ///< copied by state_traits, without a default constructor for a new copy
 };
 
-/// What a pointer, a fancy pointer or a reference points to, with its const; void for other types.
-template <class Plan> struct pointee { using type = void; };
-template <class T> struct pointee<T*> { using type = T; };
-template <class T> struct pointee<T&> { using type = T; };
-template <class Plan>
-  requires requires { typename Plan::element_type; }
-struct pointee<Plan> { using type = typename Plan::element_type; };
-
-/// Whether an object of a type gives access to data of another owner. `Mine` is what one reaches through an object,
-/// `Theirs` through a const one. If const does not extend to the content, or the content is read-only, it belongs to
-/// someone else.
-template <class Mine, class Theirs>
-[[nodiscard]] consteval bool leads_elsewhere(bool const_is_elsewhere) {
-  using mine = typename pointee<Mine>::type;
-  using theirs = typename pointee<Theirs>::type;
-  if constexpr (std::is_void_v<mine> || std::is_void_v<theirs>) return false;
-  else return !std::is_const_v<theirs> || (const_is_elsewhere && std::is_const_v<mine>);
-}
-
-template <class T> using by_data = decltype(std::declval<T&>().data());
-template <class T> using by_get = decltype(std::declval<T&>().get());
-template <class T> using by_star = decltype(*std::declval<T&>());
-template <class T> using by_begin = decltype(*std::declval<T&>().begin());
-
-template <class T>
-[[nodiscard]] consteval bool is_handle() {
-  constexpr bool light = std::is_trivially_copyable_v<T>;
-  bool found = requires(T const& x) { x.use_count(); }
-  || requires(T const& x) { x.data_handle(); };  // counted handles; mdspan
-  if constexpr (requires(T & x, T const& c) {
-                  x.data();
-                  c.data();
-                })
-    found = found || leads_elsewhere<by_data<T>, by_data<T const>>(light);
-  if constexpr (requires(T& x, T const& c) { x.get(); c.get(); })
-    found = found || leads_elsewhere<by_get<T>, by_get<T const>>(!std::is_reference_v<by_get<T>>);
-  if constexpr (requires(T & x, T const& c) {
-                  *x;
-                  *c;
-                })
-    found = found || leads_elsewhere<by_star<T>, by_star<T const>>(light);
-  if constexpr (requires(T& x, T const& c) { *x.begin(); *c.begin(); })
-    found = found || leads_elsewhere<by_begin<T>, by_begin<T const>>(false);
-  return found;
-}
-/// Expressions of Eigen: `PlainObject` names the type that owns their data.
-template <class T>
-concept expression = requires { typename T::PlainObject; } && !std::is_same_v<T, typename T::PlainObject>;
-template <class T>  // such as Map<Quaternion>
-concept made_of_expression = !requires { typename T::PlainObject; } &&
-                             requires(T const& x) { requires expression<std::remove_cvref_t<decltype(x.coeffs())>>; };
-template <class T> inline constexpr bool is_handle_of_list = false;
-template <class T> inline constexpr bool is_handle_of_list<std::initializer_list<T>> = true;
-
-template <class T> inline constexpr bool refers = false;
-template <template <class...> class Tuple, class... T>
-inline constexpr bool refers<Tuple<T...>> = tuple_like<Tuple<T...>> && (std::is_reference_v<T> || ...);
-
-/// An adaptor that holds another container and shows only one end of it: std::stack, std::queue, std::priority_queue.
-template <class T>
-concept adaptor_like = !range_like<T> && requires {
-  typename T::container_type;
-  typename T::value_type;
-  requires std::is_object_v<typename T::value_type>;
+struct copied_by_equals {
+  template <class T>
+  static consteval answer of() {
+    using U = std::remove_const_t<T>;
+    if constexpr (traited_copy_itself<U>) return answer::no;
+    else if constexpr (unknown_range<U>)
+      return every_part<copied_by_equals, typename U::value_type, U>() ? answer::yes : answer::no;
+    else return answer::by_parts;
+  }
 };
-
-template <class T, class... Seen> [[nodiscard]] consteval bool copied_by_traits();
-template <class... T, class... Seen>
-[[nodiscard]] consteval bool any_by_traits(types<T...>, types<Seen...>) {
-  return (copied_by_traits<std::remove_cvref_t<T>, Seen...>() || ...);
-}
 /// `T`, or a part of it, must be copied by `state_traits<...>::copy`; `=` is not enough.
-template <class T, class... Seen>
-[[nodiscard]] consteval bool copied_by_traits() {
-  using seen = types<Seen..., T>;
-  if constexpr (is_one_of<T, Seen...>) return false;
-  else if constexpr (traited_copy_itself<T>) return true;
-  else if constexpr (std::is_array_v<T>)
-    return copied_by_traits<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
-  else if constexpr (!std::is_class_v<T>) return false;
-  else if constexpr (variant_like<T>) return any_by_traits(typename alternatives<T>::type{}, seen{});
-  else if constexpr (range_like<T> || optional_like<T> || adaptor_like<T>)
-    return any_by_traits(types<typename T::value_type>{}, seen{});
-  else if constexpr (has_members<T>) return any_by_traits(member_types<T>{}, seen{});
-  else return false;
-}
 template <class T>
-concept traited_copy = copied_by_traits<T>();
-/// Containers that can be copied part by part.
+concept traited_copy = !every_part<copied_by_equals, T>();
+/// What can be copied part by part.
 template <class T>
-concept copied_in_parts = std::is_array_v<T> || tuple_like<T> || optional_like<T> || requires(T& x) {
-  x.resize(x.size());
-};
+concept copied_in_parts = kind<T> == made_of::array || kind<T> == made_of::optional || kind<T> == made_of::members ||
+                          kind<T> == made_of::elements;
 
 template <class T, class... Seen> [[nodiscard]] consteval copy_fault copy_fault_of();
 
@@ -134,7 +59,7 @@ template <class U, class T>
 concept part_of = !std::is_same_v<std::remove_cvref_t<U>, T>;
 /// Copies of a `U` share no data. `Assigned`: `=` must also be enough to copy it.
 template <class U, bool Assigned, class... Seen>
-concept copied_well = copy_fault_of<U, Seen...>() == copy_fault::none && !(Assigned && copied_by_traits<U>());
+concept copied_well = copy_fault_of<U, Seen...>() == copy_fault::none && !(Assigned && traited_copy<U>);
 /// Converts to a part that is copied well. The conversion for other parts exists but cannot be used: if it did not
 /// exist, the part's own first member would be tried instead. clang still finds a conversion if it is private, nvcc if
 /// it is deleted, g++ in both cases.
@@ -160,14 +85,14 @@ struct deleted_unless {
   operator U() const = delete;
 };
 template <class T, class Part, std::size_t... Place>
-[[nodiscard]] consteval bool made_of(std::index_sequence<Place...>) {
+[[nodiscard]] consteval bool takes_each(std::index_sequence<Place...>) {
   return requires { T{(void(Place), Part{})...}; };
 }
 /// Every base class and every member of an aggregate satisfies `Part`.
 template <class T, class Part, std::size_t At = 0>
 [[nodiscard]] consteval bool all_made_of() {
   constexpr std::size_t braces = count_braces<T>();
-  if constexpr (braces > most_members) return made_of<T, Part>(std::make_index_sequence<count_initialisers<T>()>{});
+  if constexpr (braces > most_members) return takes_each<T, Part>(std::make_index_sequence<count_initialisers<T>()>{});
   else if constexpr (At == braces) return true;
   else if constexpr (!takes_braces<T, At, Part>() && takes_braces<T, At, anything<T>>()) return false;
   else return all_made_of<T, Part, At + 1>();
@@ -189,17 +114,12 @@ template <class T, class... Seen>
 template <class T, class... Seen>
 [[nodiscard]] consteval copy_fault copy_fault_of_parts() {
   using seen = types<Seen..., T>;
-  if constexpr (std::is_array_v<T>) return copy_fault_of<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
-  else if constexpr (std::is_union_v<T>)
+  if constexpr (std::is_union_v<T>)
     return std::is_trivially_copyable_v<T> ? copy_fault::hidden_members : copy_fault::none;
-  else if constexpr (!std::is_class_v<T>) return copy_fault::none;
   else if constexpr (derived_aggregate<T>()) return copy_fault_of_bases<T, Seen...>();
-  else if constexpr ((adaptor_like<T> || variant_like<T> || range_like<T>)&&traited_copy<T> && !copied_in_parts<T>)
-    return copy_fault::container;
-  else if constexpr (variant_like<T>) return worst_of(typename alternatives<T>::type{}, seen{});
-  else if constexpr (adaptor_like<T>) return worst_of(types<typename T::container_type>{}, seen{});
-  else if constexpr (range_like<T> || optional_like<T>) return worst_of(types<typename T::value_type>{}, seen{});
-  else if constexpr (has_members<T>) return worst_of(member_types<T>{}, seen{});
+  else if constexpr (traited_copy<T> && !copied_in_parts<T>) return copy_fault::container;
+  else if constexpr (unknown_range<T>) return worst_of(types<typename T::value_type>{}, seen{});
+  else if constexpr (kind<T> != made_of::unknown) return worst_of(part_types<T>{}, seen{});
   else if constexpr (tuple_like<T>) return copy_fault::too_many_members;
   else if constexpr (plain_aggregate<T>())
     return hides_members<T>() ? copy_fault::hidden_members : copy_fault::too_many_members;

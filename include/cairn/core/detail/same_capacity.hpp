@@ -6,57 +6,51 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/detail/aggregate.hpp>
+#include <cairn/core/detail/made_of.hpp>
 #include <cairn/core/detail/traits.hpp>
 
 namespace cairn::detail {
 
-template <bool Itself, class T>
-[[nodiscard]] constexpr bool capacity_agrees(T const& from, T const& into);
-
-template <bool Itself, class T>
-[[nodiscard]] constexpr bool elements_have_same_capacity(T const& from, T const& into) {
-  if (std::size_t(from.size()) != std::size_t(into.size())) return false;
-  for (std::size_t k = 0; k < std::size_t(from.size()); ++k)
-    if (!capacity_agrees<Itself>(from.data()[k], into.data()[k])) return false;
-  return true;
-}
-/// Whether `into` has room for exactly as many elements as `from` has, and the same elements. A string may have room
-/// for up to 31 more characters, because some standard libraries give strings a little more.
-template <bool Itself, class T>
-[[nodiscard]] constexpr bool range_has_same_capacity(T const& from, T const& into) {
-  using element = typename T::value_type;
-  bool const inside = elements_within(from);
-  if (inside != elements_within(into)) return false;
-  constexpr std::size_t rounded = requires { from.c_str(); } ? 32 : 1;
-  if (!inside && capacity_of(into) - std::size_t(from.size()) >= rounded) return false;
-  if constexpr (is_flat<element>()) return true;
-  else return elements_have_same_capacity<Itself>(from, into);
+/// Whether `into` has room for exactly as many elements as `from` has. A string may have room for up to 31 more
+/// characters, because some standard libraries give strings a little more.
+template <class T>
+[[nodiscard]] constexpr bool has_same_room(T const& from, T const& into) {
+  if constexpr (!contiguous<T>) return true;  // elements have memory each
+  else {
+    bool const inside = elements_within(from);
+    if (inside != elements_within(into)) return false;
+    constexpr std::size_t rounded = requires { from.c_str(); } ? 32 : 1;
+    return inside || capacity_of(into) - std::size_t(from.size()) < rounded;
+  }
 }
 
 /// See `same_capacity`.   \tparam Itself  both arguments are the same object
 template <bool Itself, class T>
 [[nodiscard]] constexpr bool capacity_agrees(T const& from, T const& into) {
+  auto const agrees = [](auto const& source, auto const& target) { return capacity_agrees<Itself>(source, target); };
   if constexpr (is_flat<T>()) return true;
   else if constexpr (traited_bytes<T> || member_bytes<T>) return Itself || heap_of(from) == heap_of(into);
-  else if constexpr (ring_like<T>) return capacity_agrees<Itself>(ring_places<T>::of(from), ring_places<T>::of(into));
-  else if constexpr (is_bit_vector<T>) return capacity_of(into) - from.size() < 8 * sizeof(unsigned long);
-  else if constexpr (device_range<T>) return capacity_of(into) == std::size_t(from.size());
-  else if constexpr (std::is_array_v<T>) {
-    for (std::size_t k = 0; k < std::extent_v<T>; ++k)
-      if (!capacity_agrees<Itself>(from[k], into[k])) return false;
-    return true;
+  else if constexpr (ring_like<T>) return agrees(ring_places<T>::of(from), ring_places<T>::of(into));
+  else if constexpr (kind<T> == made_of::bits) return capacity_of(into) - from.size() < 8 * sizeof(unsigned long);
+  else if constexpr (kind<T> == made_of::device) return capacity_of(into) == std::size_t(from.size());
+  else if constexpr (kind<T> == made_of::optional)
+    return !into.has_value() || !from.has_value() || agrees(*from, *into);
+  else if constexpr (kind<T> == made_of::variant) {
+    bool same = true;
+    with_held(from, [&](auto const& held) {
+      using held_type = std::remove_cvref_t<decltype(held)>;
+      if (into.index() == from.index()) same = agrees(held, *get_if<held_type>(&into));
+    }, part_types<T>{});
+    return same;
   }
-  else if constexpr (has_members<T> && !element_holder<T>) {
-    return with_members<parts<T>()>(from, [&](auto&... source) {
-      return with_members<parts<T>()>(
-          into, [&](auto&... target) { return (capacity_agrees<Itself>(source, target) && ...); });
-    });
+  else if constexpr (kind<T> == made_of::elements) {
+    if (!has_same_room(from, into)) return false;
+    if constexpr (is_flat<typename T::value_type>()) return true;
+    else return length_of(from) == length_of(into) && for_each_pair(from, into, agrees);
   }
-  else if constexpr (contiguous<T>) return range_has_same_capacity<Itself>(from, into);
-  else if constexpr (optional_like<T>)
-    return !into.has_value() || !from.has_value() || capacity_agrees<Itself>(*from, *into);
-  else return true;
+  else if constexpr (kind<T> == made_of::nodes) return true;  // `=` makes each element anew
+  else if constexpr (kind<T> == made_of::unknown || kind<T> == made_of::view || kind<T> == made_of::path) return true;
+  else return for_each_pair(from, into, agrees);
 }
 
 /// Whether assigning `from` to `into` allocates nothing and then leaves `into` with no more memory than a fresh copy of
@@ -68,22 +62,15 @@ template <class T>
 template <class T>
 [[nodiscard]] constexpr bool has_exact_capacity(T const& x) { return capacity_agrees<true>(x, x); }
 
-template <class T, class... Seen> [[nodiscard]] consteval bool says_bytes();
-template <class... T, class... Seen>
-[[nodiscard]] consteval bool any_says_bytes(types<T...>, types<Seen...>) {
-  return (says_bytes<std::remove_cvref_t<T>, Seen...>() || ...);
-}
+struct shows_containers {
+  template <class Part>
+  static consteval answer of() {
+    using T = std::remove_const_t<Part>;
+    return traited_bytes<T> || member_bytes<T> ? answer::no : answer::by_parts;
+  }
+};
 /// Whether `T` or a part of it reports its bytes itself, so that its containers are not visible.
-template <class T, class... Seen>
-[[nodiscard]] consteval bool says_bytes() {
-  using seen = types<Seen..., T>;
-  if constexpr (is_one_of<T, Seen...>) return false;
-  else if constexpr (traited_bytes<T> || member_bytes<T>) return true;
-  else if constexpr (std::is_array_v<T>) return says_bytes<std::remove_cv_t<std::remove_all_extents_t<T>>, Seen...>();
-  else if constexpr (has_members<T> && !element_holder<T>) return any_says_bytes(member_types<T>{}, seen{});
-  else if constexpr (ring_like<T> || contiguous<T> || optional_like<T>)
-    return any_says_bytes(types<typename T::value_type>{}, seen{});
-  else return false;
-}
+template <class T>
+[[nodiscard]] consteval bool says_bytes() { return !every_part<shows_containers, T>(); }
 
 }  // namespace cairn::detail

@@ -7,7 +7,7 @@
 #include <utility>
 #include <cairn/core/detail/callable.hpp>
 #include <cairn/core/detail/copy_fault.hpp>
-#include <cairn/core/detail/floating.hpp>
+#include <cairn/core/numbers.hpp>
 
 namespace cairn::detail {
 

@@ -124,38 +124,36 @@ class state_hash {
   std::uint64_t sum_ = 0x6361697265c0ffee;
 };
 
-template <bool InRuns, class T, class... Seen> [[nodiscard]] consteval bool can_hash();
-template <bool InRuns, class... T, class... Seen>
-[[nodiscard]] consteval bool can_hash_all(types<T...>, types<Seen...>) {
-  return (can_hash<InRuns, std::remove_const_t<T>, Seen...>() && ...);
-}
 /// Whether `state_hash` sees all of a value and no padding. If a class is one run, the position of its padding is
 /// unknown, so it must be known to have none. All that can be written can be hashed.
 /// \tparam InRuns  the hash gets the runs of `visit_buffers`, which accepts T; they may lie on a device
-/// \tparam Seen  types that `T` is a part of
-template <bool InRuns, class T, class... Seen>
-[[nodiscard]] consteval bool can_hash() {
-  using seen = types<Seen..., T>;
-  if constexpr (is_one_of<T, Seen...> || (!InRuns && writes_itself<T>)) return true;
-  else if constexpr (!InRuns && (says_on_device<T> || device_range<T>)) return false;
-  else if constexpr (shows_itself<T> || number<T> || is_bit_vector<T>) return true;
-  else if constexpr (device_range<T>) {  // one run, whatever its elements are
-    using element = typename T::value_type;
-    return is_dense<element>() || complex_like<element> || std::has_unique_object_representations_v<element>;
+template <bool InRuns>
+struct hash_sees_all {
+  template <class Part>
+  static consteval answer of() {
+    using T = std::remove_const_t<Part>;
+    if constexpr (!InRuns && writes_itself<T>) return answer::yes;
+    else if constexpr (!InRuns && (says_on_device<T> || kind<T> == made_of::device)) return answer::no;
+    else if constexpr (shows_itself<T>) return answer::yes;
+    else if constexpr (kind<T> == made_of::device) {  // one run, whatever its elements are
+      using element = typename T::value_type;
+      return is_dense<element>() || complex_like<element> || std::has_unique_object_representations_v<element>
+                 ? answer::yes
+                 : answer::no;
+    }
+    else if constexpr (!InRuns && distribution_like<T>)
+      return std::is_copy_constructible_v<T> ? answer::yes : answer::no;
+    else if constexpr (kind<T> == made_of::unknown)
+      return std::is_class_v<T> && std::has_unique_object_representations_v<T> && !tuple_like<T> && !plain_aggregate<T>()
+                 ? answer::yes
+                 : answer::no;
+    else return answer::by_parts;
   }
-  else if constexpr (std::is_array_v<T>) return can_hash<InRuns, std::remove_all_extents_t<T>, Seen...>();
-  else if constexpr (!std::is_class_v<T>) return false;
-  else if constexpr (variant_like<T>) return can_hash_all<InRuns>(typename alternatives<T>::type{}, seen{});
-  else if constexpr (path_like<T> || (!InRuns && distribution_like<T>)) return std::is_copy_constructible_v<T>;
-  else if constexpr (whole_range<T> || optional_like<T> || complex_like<T>)
-    return can_hash_all<InRuns>(types<typename T::value_type>{}, seen{});
-  else if constexpr (has_members<T>) return can_hash_all<InRuns>(member_types<T>{}, seen{});
-  else return std::has_unique_object_representations_v<T> && !tuple_like<T> && !plain_aggregate<T>();
-}
+};
 
 /// A value whose bytes are all of its value and nothing else.
 template <class T>
-inline constexpr bool hashable = can_hash<false, std::remove_const_t<T>>();
+inline constexpr bool hashable = every_part<hash_sees_all<false>, T>();
 
 /// The hash of a value's bytes: -0.0 is not 0.0, and NaNs with different bits differ.
 template <class T>
@@ -176,7 +174,7 @@ template <class T>
 /// Hashes of the members of an aggregate, by which the first one that differs from another value is named.
 template <class T>
 class member_hashes {
-  static constexpr bool told = has_members<T> && !shows_itself<T> && !writes_itself<T>;
+  static constexpr bool told = kind<T> == made_of::members && !shows_itself<T> && !writes_itself<T>;
   static constexpr std::size_t count = told ? parts<T>() : 0;
 
  public:

@@ -61,12 +61,7 @@ template <class T>
 template <class... T>
 [[nodiscard]] consteval bool hold_bool(types<T...>) { return (holds_bool<std::remove_cv_t<T>>() || ...); }
 template <class T>
-[[nodiscard]] consteval bool holds_bool() {
-  if constexpr (number<T>) return two_valued<T>;
-  else if constexpr (std::is_array_v<T>) return holds_bool<std::remove_all_extents_t<T>>();
-  else if constexpr (complex_like<T> || contiguous<T>) return holds_bool<typename T::value_type>();
-  else return hold_bool(member_types<T>{});
-}
+[[nodiscard]] consteval bool holds_bool() { return number<T> ? two_valued<T> : hold_bool(part_types<T>{}); }
 /// Bytes of a bool that are neither 0 nor 1 become 0 before anyone reads them; returns one of them, else 0.
 template <class T>
 [[nodiscard]] unsigned char mend_bools(T& x) {
@@ -114,22 +109,24 @@ class state_reader {
       else x.visit_buffers(show);
     }
     else if constexpr (number<T>) read_plain(address_of(x), 1);
-    else if constexpr (is_bit_vector<T>) read_bits(x);
+    else if constexpr (kind<T> == made_of::bits) read_bits(x);
     else if constexpr (is_dense<T>()) read_plain(address_of(x), 1);
-    else if constexpr (complex_like<T>)
+    else if constexpr (kind<T> == made_of::complex)
       for (std::size_t k = 0; k < 2; ++k) read(reinterpret_cast<typename T::value_type*>(&x)[k]);
-    else if constexpr (optional_like<T>) read_optional(x);
-    else if constexpr (variant_like<T>) read_variant(x, structure(), typename alternatives<T>::type{});
-    else if constexpr (path_like<T>) {
+    else if constexpr (kind<T> == made_of::optional) read_optional(x);
+    else if constexpr (kind<T> == made_of::variant) read_variant(x, structure(), part_types<T>{});
+    else if constexpr (kind<T> == made_of::path) {
       typename T::string_type text;
       read(text);
       x = std::move(text);
     }
-    else if constexpr (unordered_like<T>) read_unordered(x);
-    else if constexpr (node_container<T>) read_ordered(x);
-    else if constexpr (range_like<T> && !tuple_like<T>) read_range(x);
-    else if constexpr (in_parts<T>) for_each_part(x, [this](auto& part) { this->read(part); });
-    else (*this)(address_of(x), sizeof(T));
+    else if constexpr (kind<T> == made_of::nodes) {
+      if constexpr (unordered_like<T>) read_unordered(x);
+      else read_ordered(x);
+    }
+    else if constexpr (kind<T> == made_of::elements && !tuple_like<T>) read_range(x);
+    else if constexpr (kind<T> == made_of::unknown) (*this)(address_of(x), sizeof(T));
+    else for_each_part(x, [this](auto& part) { this->read(part); });
   }
 
  private:
@@ -166,8 +163,10 @@ class state_reader {
   void read_bits(T& x) {
     std::uint64_t const count = structure();
     if (count / 8 + (count % 8 != 0) > left()) refuse_cut(count / 8 + (count % 8 != 0), left());
-    if (capacity_of(x) - std::size_t(count) >= 8 * sizeof(unsigned long)) release(x);
-    x.resize(std::size_t(count));
+    if constexpr (requires { x.resize(std::size_t(count)); }) {
+      if (capacity_of(x) - std::size_t(count) >= 8 * sizeof(unsigned long)) release(x);
+      x.resize(std::size_t(count));
+    } else if (count != x.size()) refuse_shape(x.size(), count);
     visit_bits(x, *this);
   }
   template <class T>
@@ -200,7 +199,8 @@ class state_reader {
   /// Gives back all memory of a container.
   template <class T>
   static void release(T& x) {
-    x.clear();
+    if constexpr (requires { x.clear(); }) x.clear();
+    else x.resize(0);
     if constexpr (requires { x.shrink_to_fit(); }) x.shrink_to_fit();
   }
   /// Whether x can hold `count` elements in the memory that a fresh copy of it would have.
@@ -235,7 +235,7 @@ class state_reader {
     std::size_t const count = count_of<typename T::value_type>();
     if constexpr (requires { x.resize(count); }) resize(x, count);
     else if (count != length_of(x)) refuse_shape(length_of(x), count);
-    if constexpr (dense_elements<T>) read_plain(x.data(), count);
+    if constexpr (dense_elements<T>) read_plain(data_of(x), count);
     else for_each_part(x, [this](auto& element) { this->read(element); });
   }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file traits.hpp  What a type declares about itself as a state, and what kind of type it is.
+/// \file traits.hpp  What a type declares about itself as a state.
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/aggregate.hpp>
 #include <cairn/core/device_memory.hpp>
 #include <cairn/core/traits.hpp>
 
@@ -66,52 +65,5 @@ template <class T>
 concept ring_like = requires(T const& x) { ring_places<T>::of(x); };
 
 template <class T, class... All> inline constexpr bool is_one_of = (std::is_same_v<T, All> || ...);
-
-/// The alternatives of a std::variant; recognised without including `<variant>`.
-template <class T> struct alternatives { using type = void; };
-template <template <class...> class Value, class... T>
-  requires requires(Value<T...> const& x) { x.valueless_by_exception(); x.index(); }
-struct alternatives<Value<T...>> { using type = types<T...>; };
-template <class T>
-concept variant_like = !std::is_void_v<typename alternatives<T>::type>;
-/// A distribution of `<random>`.
-template <class T>
-concept distribution_like = requires(T& x) {
-  typename T::result_type;
-  typename T::param_type;
-  x.param();
-  x.reset();
-};
-template <class T>
-concept optional_like = requires(T& x) { x.has_value(); x.reset(); *x; typename T::value_type; };
-/// A container or another range with members of one type.
-template <class T>
-concept range_like = requires(T& x) {
-  x.begin();
-  x.end();
-  typename T::value_type;
-}
-|| requires(T& x) {
-  x.data();
-  x.size();
-  typename T::value_type;
-};
-/// A range with contiguous elements.
-template <class T>
-concept contiguous = range_like<T> && requires(T& x) {
-  { x.data() } -> std::convertible_to<typename T::value_type const*>;
-  { x.size() } -> std::convertible_to<std::size_t>;
-};
-/// A contiguous range in memory that only a device is sure to reach. It declares `in_device_memory`, or its `data()`
-/// returns an object with `get()` that does not convert to a pointer, as in thrust::device_vector and
-/// thrust::universal_vector.
-template <class T>
-concept device_range = (contiguous<T> && says_on_device<T>) || requires(T& x) {
-  typename T::value_type;
-  requires std::is_trivially_copyable_v<typename T::value_type>;
-  { x.data().get() } -> std::convertible_to<typename T::value_type const*>;
-  requires !std::is_convertible_v<decltype(x.data()), typename T::value_type const*>;
-  { x.size() } -> std::convertible_to<std::size_t>;
-};
 
 }  // namespace cairn::detail

@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/buffers.hpp>
-#include <cairn/core/detail/copy_fault.hpp>
-#include <cairn/core/detail/only_elements.hpp>
+#include <cairn/core/detail/handle.hpp>
+#include <cairn/core/detail/made_of.hpp>
 #include <cairn/core/detail/traits.hpp>
 #include <cairn/core/traits.hpp>
 
@@ -31,35 +31,16 @@ concept shows_only = member_buffers<T> && !traited_buffers<T> && requires {
   requires is_const_member<decltype(&T::template visit_buffers<any_visitor>)>;
 };
 
-/// A container of nodes, which can be taken out and put into another one: maps and sets.
+/// Another container of nodes with its order or hash can be made, to take nodes over.
 template <class T>
-concept node_container = range_like<T> && requires(T& x) {
-  typename T::node_type;
-  typename T::key_type;
-  x.extract(x.begin());
-}
-&&(requires(T const& x) { T(x.key_comp(), x.get_allocator()); } ||
-   requires(T const& x) { T(0, x.hash_function(), x.key_eq(), x.get_allocator()); });
+concept made_alike = requires(T const& x) { T(x.key_comp(), x.get_allocator()); } ||
+                     requires(T const& x) { T(0, x.hash_function(), x.key_eq(), x.get_allocator()); };
+/// Its length can be set, or never changes.
 template <class T>
-concept map_like = node_container<T> && requires { typename T::mapped_type; };
-
-/// An object that refers to data of another owner; its parts are not looked at.
-template <class T>
-[[nodiscard]] consteval bool refers_elsewhere() {
-  if constexpr (requires(T const& x) { x.unsafeGetTensorImpl(); }) return true;
-  else if constexpr (expression<T> || made_of_expression<T> || is_handle_of_list<T> || refers<T>) return true;
-  else return !requires { typename T::PlainObject; } && is_handle<T>();
-}
-/// Its elements are all of it: no class that derives from a container and adds members, and no class with elements and
-/// members of which nothing is known.
-template <class T>
-[[nodiscard]] consteval bool is_its_elements() {
-  if constexpr (ring_like<T>) return true;
-  else if constexpr (contiguous<T>) return only_elements<T>();
-  else if constexpr (!requires { typename T::allocator_type; }) return false;
-  else if constexpr (requires { declaring(&T::size); }) return told_by_size<T>;
-  else return requires { requires adds_nothing<T, decltype(declaring(&T::max_size))>; };
-}
+concept takes_length = tuple_like<T> || ring_like<T> || filled_by_elements<T> || valarray_like<T> || requires(T& x) {
+  x.clear();
+  x.resize(std::size_t{});
+};
 /// A new one can be made, if only as a copy of another.
 template <class T>
 concept made_again = std::is_default_constructible_v<T> || std::is_copy_constructible_v<T>;
@@ -73,52 +54,46 @@ template <class T>
   if constexpr (writes_itself<T> || shows_itself<T>) return 1;
   else if constexpr (number<T>) return value_bytes<T>();
   else if constexpr (std::is_array_v<T>) return std::extent_v<T> * least_bytes<std::remove_extent_t<T>>();
-  else if constexpr (!std::is_class_v<T>) return sizeof(T);
-  else if constexpr (complex_like<T>) return 2 * least_bytes<typename T::value_type>();
-  else if constexpr (contiguous<T> && tuple_like<T>)
+  else if constexpr (kind<T> == made_of::complex) return 2 * least_bytes<typename T::value_type>();
+  else if constexpr (kind<T> == made_of::elements && contiguous<T> && tuple_like<T>)
     return std::tuple_size<T>::value * least_bytes<typename T::value_type>();
-  else if constexpr (range_like<T> || optional_like<T> || variant_like<T>) return sizeof(std::uint64_t);  // its length
-  else if constexpr (has_members<T>) return least_bytes_of(member_types<T>{});
-  else return sizeof(T);
+  else if constexpr (kind<T> == made_of::members || kind<T> == made_of::adaptor) return least_bytes_of(part_types<T>{});
+  else return kind<T> == made_of::unknown ? sizeof(T) : sizeof(std::uint64_t);  // its length
 }
 
-template <class T, class... Seen> [[nodiscard]] consteval bool can_write();
-template <class... T, class... Seen>
-[[nodiscard]] consteval bool can_write_all(types<T...>, types<Seen...>) { return (can_write<T, Seen...>() && ...); }
-template <class T, class... Seen>
-[[nodiscard]] consteval bool can_write_element() {
-  if constexpr (!made_again<T> || !can_write<T, Seen...>()) return false;
-  else return least_bytes<T>() > 0;  // else any length fits any number of bytes
+/// An element of which there may be any number can be made, and takes a byte or more: else any length fits any number
+/// of bytes.
+template <class T>
+[[nodiscard]] consteval bool can_be_added() {
+  if constexpr (made_again<T>) return least_bytes<T>() > 0;
+  else return false;
 }
-/// Whether `write_state` and `read_state` know all of a value; `Seen...` are the types that `T` is a part of.
-template <class T, class... Seen>
-[[nodiscard]] consteval bool can_write() {
-  using seen = types<Seen..., T>;
-  if constexpr (is_one_of<T, Seen...> || writes_itself<T>) return true;
-  else if constexpr (std::is_const_v<T> || traited_write<T> || traited_read<T> || member_write<T> || member_read<T> ||
-                     says_on_device<T> || device_range<T> || shows_only<T>)
-    return false;  // one of a pair is none
-  else if constexpr (shows_itself<T> || number<T>) return true;
-  else if constexpr (std::is_array_v<T>) return can_write<std::remove_all_extents_t<T>, Seen...>();
-  else if constexpr (!std::is_class_v<T> || refers_elsewhere<T>()) return false;
-  else if constexpr (is_bit_vector<T>) return told_by_size<T>;
-  else if constexpr (complex_like<T>) return can_write<typename T::value_type>();
-  else if constexpr (variant_like<T>) return can_write_all(typename alternatives<T>::type{}, seen{});
-  else if constexpr (path_like<T>) return true;
-  else if constexpr (optional_like<T>) return told_by_has_value<T> && can_write<typename T::value_type, Seen..., T>();
-  else if constexpr (map_like<T>)
-    return is_its_elements<T>() && can_write_element<typename T::key_type, Seen..., T>() &&
-           made_again<typename T::mapped_type> && can_write<typename T::mapped_type, Seen..., T>();
-  else if constexpr (node_container<T>)
-    return is_its_elements<T>() && can_write_element<typename T::key_type, Seen..., T>();
-  else if constexpr (contiguous<T> && tuple_like<T>) return can_write<typename T::value_type, Seen..., T>();
-  else if constexpr (whole_range<T> || plain_range<T>)
-    return (contiguous<T> || plain_range<T>)&&is_its_elements<T>() &&
-           can_write_element<typename T::value_type, Seen..., T>();
-  else if constexpr (has_members<T>) return can_write_all(member_types<T>{}, seen{});
-  else
-    return std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T> && !tuple_like<T> &&
-           !plain_aggregate<T>();
-}
+struct can_be_written {
+  template <class T>
+  static consteval answer of() {
+    auto const if_so = [](bool met) { return met ? answer::by_parts : answer::no; };
+    if constexpr (writes_itself<T>) return answer::yes;
+    else if constexpr (std::is_const_v<T> || traited_write<T> || traited_read<T> || member_write<T> ||
+                       member_read<T> || says_on_device<T> || shows_only<T>)
+      return answer::no;  // one of a pair is none
+    else if constexpr (shows_itself<T>) return answer::yes;
+    else if constexpr (refers_elsewhere<T>() || kind<T> == made_of::device || kind<T> == made_of::view) return answer::no;
+    else if constexpr (kind<T> == made_of::nodes) {
+      if constexpr (map_like<T>)
+        if (!made_again<typename T::mapped_type>) return answer::no;
+      return if_so(made_alike<T> && can_be_added<typename T::key_type>());
+    } else if constexpr (kind<T> == made_of::elements)
+      return if_so(takes_length<T> && (tuple_like<T> || can_be_added<typename T::value_type>()));
+    else if constexpr (kind<T> == made_of::unknown)
+      return std::is_class_v<T> && std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T> &&
+                     !tuple_like<T> && !plain_aggregate<T>()
+                 ? answer::yes
+                 : answer::no;
+    else return answer::by_parts;
+  }
+};
+/// Whether `write_state` and `read_state` know all of a value.
+template <class T>
+[[nodiscard]] consteval bool can_write() { return every_part<can_be_written, T>(); }
 
 }  // namespace cairn::detail

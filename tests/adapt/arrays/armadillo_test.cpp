@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#define ARMA_DONT_USE_WRAPPER  // nothing here needs its library
+#include <armadillo>
+#include <cairn/core/flat.hpp>
+
+#include "array_type.hpp"
+
+template <class T>
+struct cairn::state_traits<arma::Mat<T>> : cairn::flat<arma::Mat<T>> {};
+template <class T>
+struct cairn::state_traits<arma::Col<T>> : cairn::flat<arma::Col<T>> {};
+template <class T>
+struct cairn::state_traits<arma::Cube<T>> : cairn::flat<arma::Cube<T>> {
+  static std::size_t bytes(arma::Cube<T> const& x) {  // beyond 4 slices it has a table of their addresses
+    return cairn::flat<arma::Cube<T>>::bytes(x) + (x.n_slices > 4 ? x.n_slices * sizeof(void*) : 0);
+  }
+};
+template <class T>
+struct cairn::state_traits<arma::field<T>> : cairn::flat<arma::field<T>> {
+  static std::size_t bytes(arma::field<T> const& x) {  // beyond 16 elements it has a table of their addresses
+    return cairn::flat<arma::field<T>>::bytes(x) + (x.n_elem > 16 ? x.n_elem * sizeof(T*) : 0);
+  }
+};
+
+TEST_CASE("array types of Armadillo", "[arrays]") {
+  auto const at = [](auto& x, std::size_t k) -> auto& { return x.memptr()[k]; };
+  check_array_type<arma::vec>([] { return arma::vec(1'000); }, at, 1'000);
+  check_array_type<arma::mat>([] { return arma::mat(20, 50); }, at, 1'000);
+  check_array_type<arma::cube>([] { return arma::cube(10, 10, 10); }, at, 1'000);
+  auto const in_field = [](auto& x, std::size_t k) -> auto& { return x[k / 50].memptr()[k % 50]; };
+  auto const made = [] {
+    arma::field<arma::vec> x(20);
+    for (std::size_t k = 0; k < 20; ++k) x[k].set_size(50);
+    return x;
+  };
+  check_array_type<arma::field<arma::vec>>(made, in_field, 1'000);
+}
