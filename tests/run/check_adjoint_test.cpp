@@ -1008,3 +1008,27 @@ TEST_CASE("a remainder that dips at one distance falls all the same, and that of
 TEST_CASE("the least number that a type has, also a subnormal one, is the error of its arithmetic", "[run][check]") {
   CHECK(cairn::detail::underflow_of<float>() == double(std::numeric_limits<float>::denorm_min()));
 }
+
+namespace {
+/// A class whose copies share what they point to, which nothing of its type shows.
+class shares_number {
+ public:
+  shares_number() = default;
+  explicit shares_number(double value) : value_{std::make_shared<double>(value)} {}
+  [[nodiscard]] double& value() const { return *value_; }
+  template <class F>
+  void visit_numbers(F& f) { f(value_.get(), std::size_t{1}); }
+  template <class F>
+  void visit_numbers(F& f) const { f(static_cast<double const*>(value_.get()), std::size_t{1}); }
+
+ private:
+  std::shared_ptr<double> value_ = std::make_shared<double>();
+};
+}  // namespace
+TEST_CASE("copies that share the state's numbers are found, and x0 stays as it is", "[run][check]") {
+  auto const step = [](shares_number& x) { x.value() = std::sin(x.value()); };
+  auto const adjoint = [](shares_number const& x, shares_number& bar) { bar.value() *= std::cos(x.value()); };
+  shares_number const x0{2.1};
+  CHECK_THROWS_WITH(cairn::check_adjoint(step, adjoint, x0, 20), ContainsSubstring("copies of the state share its numbers"));
+  CHECK(x0.value() == 2.1);
+}

@@ -31,7 +31,7 @@ template <class T>
   else if constexpr (kind<T> == made_of::complex) return is_dense<typename T::value_type>();
   else if constexpr (kind<T> == made_of::elements) {  // an empty std::array has a byte of nothing
     if constexpr (tuple_like<T>) return std::tuple_size<T>::value > 0 && is_dense<typename T::value_type>();
-    else return contiguous<T> && !ring_like<T> && is_dense<typename T::value_type>();
+    else return contiguous<T> && !ring_like<T> && filled_by_elements<T> && is_dense<element_of<T>>();
   }
   else if constexpr (kind<T> == made_of::members && !tuple_like<T>) return are_dense(member_types<T>{}, sizeof(T));
   else return false;
@@ -121,7 +121,7 @@ concept takes_written = requires { requires Fn::template takes_written<T>; };
 
 template <class T>
 concept dense_elements = (kind<T> == made_of::elements || kind<T> == made_of::view) && contiguous<T> &&
-                         is_dense<std::remove_const_t<typename T::value_type>>();
+                         is_dense<element_of<T>>();
 
 /// The one walk over a state: `visit_buffers`, hashes and `write_state` are visitors of it. What a type says of itself
 /// comes first. A visitor with `whole(x)` takes what it does not want taken apart.
@@ -145,8 +145,8 @@ constexpr void visit_parts(State& x, Fn& f) {
     for (std::size_t k = 0; k < 2; ++k) visit_parts(reinterpret_cast<half*>(&x)[k], f);  // std::complex is two halves
   }
   else if constexpr (dense_elements<T>) {
-    tell_structure(f, std::size_t(x.size()));
-    visit_run(data_of(x), std::size_t(x.size()) * sizeof(typename T::value_type), f);
+    tell_structure(f, length_of(x));
+    visit_run(data_of(x), length_of(x) * sizeof(element_of<T>), f);
   }
   else if constexpr (kind<T> == made_of::optional) {
     tell_structure(f, x.has_value());

@@ -64,7 +64,7 @@ template <class T>
 /// The capacity of a container in elements; its size if it does not report a capacity.
 template <class T>
 [[nodiscard]] constexpr std::size_t capacity_of(T const& x) {
-  std::size_t const size = std::size_t(x.size());
+  std::size_t const size = length_of(x);
   if constexpr (requires {
                   { x.capacity() } -> std::convertible_to<std::size_t>;
                 })
@@ -123,8 +123,9 @@ template <class T>
   else if constexpr (kind<T> == made_of::variant) with_held(x, add, part_types<T>{});
   else {
     if constexpr (kind<T> == made_of::elements || kind<T> == made_of::nodes) {
-      using element = typename T::value_type;
-      if constexpr (!contiguous<T>) sum = memory_of_nodes(x);
+      using element = element_of<T>;
+      if constexpr (declared_flat<T> && !contiguous<T>) sum = length_of(x) * sizeof(element);
+      else if constexpr (!contiguous<T>) sum = memory_of_nodes(x);
       else if (!elements_within(x)) sum = (capacity_of(x) + (requires { x.c_str(); } ? 1 : 0)) * sizeof(element);
       if constexpr (is_flat<element>()) return sum;
     }

@@ -34,7 +34,7 @@ concept random_source = requires(T& x) {
 
 template <class T>
 concept floating_elements = (kind<T> == made_of::elements || kind<T> == made_of::view) && contiguous<T> &&
-                            floating<std::remove_const_t<typename T::value_type>>;
+                            floating<element_of<T>>;
 struct holds_no_numbers {
   template <class Part>
   static consteval answer of() {
@@ -81,7 +81,7 @@ constexpr void list_numbers(State& x, Fn& f) {
     else
       for (std::size_t k = 0; k < 2; ++k) list_numbers(reinterpret_cast<half*>(&x)[k], f);
   }
-  else if constexpr (floating_elements<T>) f(data_of(x), std::size_t(x.size()));
+  else if constexpr (floating_elements<T>) f(data_of(x), length_of(x));
   else if constexpr (kind<T> == made_of::optional) {
     if (x.has_value()) list_numbers(*x, f);
   }

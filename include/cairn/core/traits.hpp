@@ -29,4 +29,20 @@ namespace cairn {
 template <class T>
 struct state_traits {};
 
+/// Declares that a `T` of another library owns its elements, and nothing else that changes from step to step:
+/// `template <> struct cairn::state_traits<T> : cairn::flat<T> {};`
+///
+/// Bytes, budgets, hashes, replay checks, numbers, devices and stores of bytes follow. The elements are numbers, or
+/// whatever is itself a state: those from `memptr()` or `data()` on, or else x[0], x[1] ...; there are `num_elements()`,
+/// `n_elem` or `size()` of them. Bytes are sizeof(T) and, where the elements do not lie in the object, those of
+/// `capacity()` or of all elements; add `bytes(x)` for a type that holds more. A stored state is read into one of as
+/// many elements, such as a copy of the initial state; where their number changes, add `static void resize(T& x,
+/// std::size_t count)`. Shapes of equal size are not told apart: where they change, give `visit_buffers`, `write` and
+/// `read` instead. Copies are made by `=`, and a type whose copies share data is refused as everywhere.
+/// \ingroup start
+template <class T>
+struct flat {
+  using declared_flat = T;  ///< what cairn asks for
+};
+
 }  // namespace cairn

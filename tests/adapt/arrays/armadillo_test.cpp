@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define ARMA_DONT_USE_WRAPPER  // nothing here needs its library
 #include <armadillo>
-#include <cairn/core/flat.hpp>
 
 #include "array_type.hpp"
 
@@ -12,13 +11,15 @@ struct cairn::state_traits<arma::Col<T>> : cairn::flat<arma::Col<T>> {};
 template <class T>
 struct cairn::state_traits<arma::Cube<T>> : cairn::flat<arma::Cube<T>> {
   static std::size_t bytes(arma::Cube<T> const& x) {  // beyond 4 slices it has a table of their addresses
-    return cairn::flat<arma::Cube<T>>::bytes(x) + (x.n_slices > 4 ? x.n_slices * sizeof(void*) : 0);
+    return sizeof(x) + x.n_elem * sizeof(T) + (x.n_slices > 4 ? x.n_slices * sizeof(void*) : 0);
   }
 };
 template <class T>
 struct cairn::state_traits<arma::field<T>> : cairn::flat<arma::field<T>> {
   static std::size_t bytes(arma::field<T> const& x) {  // beyond 16 elements it has a table of their addresses
-    return cairn::flat<arma::field<T>>::bytes(x) + (x.n_elem > 16 ? x.n_elem * sizeof(T*) : 0);
+    std::size_t sum = sizeof(x) + (x.n_elem > 16 ? x.n_elem * sizeof(T*) : 0);
+    for (std::size_t k = 0; k < x.n_elem; ++k) sum += cairn::bytes_of(x[k]);
+    return sum;
   }
 };
 

@@ -4,7 +4,6 @@
 #include <boost/container/static_vector.hpp>
 #include <boost/container/vector.hpp>
 #include <boost/multi_array.hpp>
-#include <cairn/core/flat.hpp>
 
 #include "array_type.hpp"
 

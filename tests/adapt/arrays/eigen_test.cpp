@@ -2,7 +2,6 @@
 #include <Eigen/Core>
 #include <unsupported/Eigen/CXX11/Tensor>
 #include <cairn/adapt/eigen.hpp>
-#include <cairn/core/flat.hpp>
 
 #include "array_type.hpp"
 

@@ -2,7 +2,6 @@
 #include <xtensor/xarray.hpp>
 #include <xtensor/xfixed.hpp>
 #include <xtensor/xtensor.hpp>
-#include <cairn/core/flat.hpp>
 
 #include "array_type.hpp"
 

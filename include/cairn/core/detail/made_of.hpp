@@ -75,7 +75,7 @@ concept valarray_like = requires(T const& x) {
 };
 /// A container or another range with members of one type.
 template <class T>
-concept range_like = requires(T& x) {
+concept range_like = declared_flat<T> || requires(T& x) {
   x.begin();
   x.end();
   typename T::value_type;
@@ -86,18 +86,51 @@ concept range_like = requires(T& x) {
   typename T::value_type;
 }
 || valarray_like<T>;
-/// A range with contiguous elements.
-template <class T>
-concept contiguous = valarray_like<T> || (range_like<T> && requires(T& x) {
-  { x.data() } -> std::convertible_to<typename T::value_type const*>;
-  { x.size() } -> std::convertible_to<std::size_t>;
-});
-/// The first of contiguous elements; null if there are none.
+/// The first of elements that lie side by side; null if there are none.
 template <class T>
 [[nodiscard]] constexpr auto* data_of(T& x) {
-  if constexpr (requires { x.data(); }) return x.data();
+  if constexpr (std::is_array_v<T>) return static_cast<std::remove_extent_t<T>*>(x);
+  else if constexpr (declared_flat<std::remove_const_t<T>> && requires { *x.memptr(); }) return x.memptr();
+  else if constexpr (requires { x.data(); }) return x.data();
   else return x.size() > 0 ? address_of(x[0]) : nullptr;
 }
+/// A range with contiguous elements.
+template <class T>
+concept contiguous = valarray_like<T> || (declared_flat<T> && requires(T& x) { *x.memptr(); }) ||
+                     (declared_flat<T> && requires(T& x) { *x.data(); }) ||
+                     (!declared_flat<T> && range_like<T> && requires(T& x) {
+                       { x.data() } -> std::convertible_to<typename T::value_type const*>;
+                       { x.size() } -> std::convertible_to<std::size_t>;
+                     });
+/// How many elements there are; a list that does not know is walked.
+template <class T>
+[[nodiscard]] constexpr std::size_t length_of(T const& x) {
+  if constexpr (std::is_array_v<T>) return std::extent_v<T>;
+  else if constexpr (requires { x.num_elements(); }) return std::size_t(x.num_elements());  // size() is of one dimension
+  else if constexpr (declared_flat<T> && requires { std::size_t(x.n_elem); }) return std::size_t(x.n_elem);
+  else if constexpr (requires { x.size(); }) return std::size_t(x.size());
+  else {
+    std::size_t count = 0;
+    for (auto at = x.begin(); at != x.end(); ++at) ++count;
+    return count;
+  }
+}
+/// One of elements of which no pointer is known.
+template <class T>
+[[nodiscard]] constexpr auto& element_at(T& x, std::size_t k) {
+  if constexpr (requires { x.data()[k]; }) return x.data()[k];
+  else return x[k];
+}
+template <class T>
+[[nodiscard]] constexpr auto element_in() {
+  if constexpr (!declared_flat<T>) return types<std::remove_const_t<typename T::value_type>>{};
+  else if constexpr (contiguous<T>) return types<std::remove_cvref_t<decltype(*data_of(std::declval<T&>()))>>{};
+  else return types<std::remove_cvref_t<decltype(element_at(std::declval<T&>(), 0))>>{};
+}
+template <class T> struct only_one {};
+template <class T> struct only_one<types<T>> { using type = T; };
+/// The type of its elements.
+template <class T> using element_of = typename only_one<decltype(element_in<T>())>::type;
 /// A contiguous range in memory that only a device is sure to reach. It declares `in_device_memory`, or its `data()`
 /// returns an object with `get()` that does not convert to a pointer, as in thrust::device_vector and
 /// thrust::universal_vector.
@@ -199,8 +232,8 @@ template <class T>
 [[nodiscard]] consteval bool is_its_base(types<>) { return false; }
 template <class T>
 [[nodiscard]] consteval bool is_its_elements() {
-  if constexpr (std::is_same_v<typename T::value_type, T>) return false;  // what it is made of does not end
-  else if constexpr (ring_like<T>) return true;
+  if constexpr (ring_like<T> || declared_flat<T>) return true;
+  else if constexpr (std::is_same_v<typename T::value_type, T>) return false;  // what it is made of does not end
   else if constexpr (valarray_like<T>) return told_by_size<T>;
   else if constexpr (contiguous<T> && tuple_like<T>) return true;
   else if constexpr (requires { typename T::PlainObject; }) return std::is_same_v<T, typename T::PlainObject>;
@@ -215,6 +248,7 @@ template <class T>
   if constexpr (number<T>) return made_of::number;
   else if constexpr (std::is_array_v<T>) return made_of::array;
   else if constexpr (!std::is_class_v<T>) return made_of::unknown;
+  else if constexpr (ring_like<T> || declared_flat<T>) return made_of::elements;
   else if constexpr (device_range<T>) return made_of::device;
   else if constexpr (bits_like<T>) return std::is_trivially_copyable_v<T> || told_by_size<T> ? made_of::bits : made_of::unknown;
   else if constexpr (complex_like<T>) return made_of::complex;
@@ -222,7 +256,6 @@ template <class T>
   else if constexpr (variant_like<T>) return made_of::variant;
   else if constexpr (path_like<T>) return made_of::path;
   else if constexpr (adaptor_like<T>) return made_of::adaptor;
-  else if constexpr (ring_like<T>) return made_of::elements;
   else if constexpr (range_like<T>) {
     if constexpr (is_its_elements<T>()) {
       if constexpr (node_container<T>) return made_of::nodes;
@@ -245,7 +278,7 @@ concept unknown_range = kind<T> == made_of::unknown && (range_like<T> || optiona
 template <class T, made_of = kind<T>> struct part_list { using type = types<>; };
 template <class T> struct part_list<T, made_of::array> { using type = types<std::remove_extent_t<T>>; };
 template <class T> struct part_list<T, made_of::complex> { using type = types<typename T::value_type>; };
-template <class T> struct part_list<T, made_of::elements> { using type = types<typename T::value_type>; };
+template <class T> struct part_list<T, made_of::elements> { using type = types<element_of<T>>; };
 template <class T> struct part_list<T, made_of::optional> { using type = types<typename T::value_type>; };
 template <class T> struct part_list<T, made_of::view> { using type = types<std::remove_const_t<typename T::value_type>>; };
 template <class T> struct part_list<T, made_of::device> { using type = types<typename T::value_type>; };
@@ -274,16 +307,6 @@ template <class Question, class T, class... Seen>
 template <class Question, class... Seen, class... T>
 [[nodiscard]] consteval bool every_of(types<T...>) { return (every_part<Question, T, Seen...>() && ...); }
 
-/// How many elements a range has; a list that does not know is walked.
-template <class State>
-[[nodiscard]] constexpr std::size_t length_of(State const& x) {
-  if constexpr (requires { x.size(); }) return std::size_t(x.size());
-  else {
-    std::size_t count = 0;
-    for (auto at = x.begin(); at != x.end(); ++at) ++count;
-    return count;
-  }
-}
 /// Calls f with each element or member of x, in order; with the container of an adaptor.
 template <class State, class Fn>
 constexpr void for_each_part(State& x, Fn f) {
@@ -291,37 +314,35 @@ constexpr void for_each_part(State& x, Fn f) {
   if constexpr (kind<T> == made_of::members)
     with_members<parts<T>()>(x, [&](auto&... member) { (f(member), ...); });
   else if constexpr (kind<T> == made_of::adaptor) f(adapted<T>::of(x));
-  else if constexpr (contiguous<T>) {
+  else if constexpr (contiguous<T> || std::is_array_v<T>) {
     auto* const first = data_of(x);
-    for (std::size_t k = 0; k < std::size_t(x.size()); ++k) f(first[k]);
+    for (std::size_t k = 0; k < length_of(x); ++k) f(first[k]);
   }
+  else if constexpr (declared_flat<T>)
+    for (std::size_t k = 0; k < length_of(x); ++k) f(element_at(x, k));
   else
     for (auto& element : x) f(element);
 }
 /// Calls f(from, into) with each pair of parts of two values of the same shape; returns whether every f did true.
-template <class State, class Fn>
-constexpr bool for_each_pair(State const& from, std::add_const_t<State>& into, Fn f) {
-  if constexpr (kind<State> == made_of::members)
-    return with_members<parts<State>()>(from, [&](auto const&... source) {
-      return with_members<parts<State>()>(into, [&](auto const&... target) { return (f(source, target) && ...); });
+template <class T, class Fn>
+constexpr bool for_each_pair(T const& from, T const& into, Fn f) {
+  if constexpr (kind<T> == made_of::members)
+    return with_members<parts<T>()>(from, [&](auto const&... source) {
+      return with_members<parts<T>()>(into, [&](auto const&... target) { return (f(source, target) && ...); });
     });
-  else if constexpr (kind<State> == made_of::adaptor) return f(adapted<State>::of(from), adapted<State>::of(into));
-  else if constexpr (std::is_array_v<State>) {
-    for (std::size_t k = 0; k < std::extent_v<State>; ++k)
-      if (!f(from[k], into[k])) return false;
-    return true;
-  }
-  else if constexpr (contiguous<State>) {
-    auto const *const source = data_of(from), *const target = data_of(into);
-    for (std::size_t k = 0; k < std::size_t(from.size()); ++k)
-      if (!f(source[k], target[k])) return false;
-    return true;
-  }
+  else if constexpr (kind<T> == made_of::adaptor) return f(adapted<T>::of(from), adapted<T>::of(into));
   else {
-    auto target = into.begin();
-    for (auto const& source : from)
-      if (!f(source, *target++)) return false;
-    return true;
+    bool all = true;
+    [[maybe_unused]] auto const take = [&](auto const& source, auto const& target) { all = all && f(source, target); };
+    if constexpr (contiguous<T> || std::is_array_v<T>)
+      for (std::size_t k = 0; k < length_of(from); ++k) take(data_of(from)[k], data_of(into)[k]);
+    else if constexpr (declared_flat<T>)
+      for (std::size_t k = 0; k < length_of(from); ++k) take(element_at(from, k), element_at(into, k));
+    else {
+      auto target = into.begin();
+      for (auto const& source : from) take(source, *target++);
+    }
+    return all;
   }
 }
 /// Calls f with the value that a variant holds; a variant holds none after an exception.

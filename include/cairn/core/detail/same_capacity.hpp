@@ -20,7 +20,7 @@ template <class T>
     bool const inside = elements_within(from);
     if (inside != elements_within(into)) return false;
     constexpr std::size_t rounded = requires { from.c_str(); } ? 32 : 1;
-    return inside || capacity_of(into) - std::size_t(from.size()) < rounded;
+    return inside || capacity_of(into) - length_of(from) < rounded;
   }
 }
 
@@ -45,7 +45,7 @@ template <bool Itself, class T>
   }
   else if constexpr (kind<T> == made_of::elements) {
     if (!has_same_room(from, into)) return false;
-    if constexpr (is_flat<typename T::value_type>()) return true;
+    if constexpr (is_flat<element_of<T>>()) return true;
     else return length_of(from) == length_of(into) && for_each_pair(from, into, agrees);
   }
   else if constexpr (kind<T> == made_of::nodes) return true;  // `=` makes each element anew

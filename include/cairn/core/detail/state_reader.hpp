@@ -232,8 +232,9 @@ class state_reader {
   template <class T>
   void read_range(T& x) {
     level const guard{*this};
-    std::size_t const count = count_of<typename T::value_type>();
-    if constexpr (requires { x.resize(count); }) resize(x, count);
+    std::size_t const count = count_of<element_of<T>>();
+    if constexpr (requires { state_traits<T>::resize(x, count); }) state_traits<T>::resize(x, count);
+    else if constexpr (!declared_flat<T> && requires { x.resize(count); }) resize(x, count);
     else if (count != length_of(x)) refuse_shape(length_of(x), count);
     if constexpr (dense_elements<T>) read_plain(data_of(x), count);
     else for_each_part(x, [this](auto& element) { this->read(element); });

@@ -64,6 +64,10 @@ template <class T> struct ring_places {};
 template <class T>
 concept ring_like = requires(T const& x) { ring_places<T>::of(x); };
 
+/// Declared by `flat`.
+template <class T>
+concept declared_flat = requires { requires std::is_same_v<typename state_traits<T>::declared_flat, T>; };
+
 template <class T, class... All> inline constexpr bool is_one_of = (std::is_same_v<T, All> || ...);
 
 }  // namespace cairn::detail

@@ -37,7 +37,7 @@ concept made_alike = requires(T const& x) { T(x.key_comp(), x.get_allocator()); 
                      requires(T const& x) { T(0, x.hash_function(), x.key_eq(), x.get_allocator()); };
 /// Its length can be set, or never changes.
 template <class T>
-concept takes_length = tuple_like<T> || ring_like<T> || filled_by_elements<T> || valarray_like<T> || requires(T& x) {
+concept takes_length = declared_flat<T> || tuple_like<T> || ring_like<T> || filled_by_elements<T> || valarray_like<T> || requires(T& x) {
   x.clear();
   x.resize(std::size_t{});
 };
@@ -77,13 +77,13 @@ struct can_be_written {
                        member_read<T> || says_on_device<T> || shows_only<T>)
       return answer::no;  // one of a pair is none
     else if constexpr (shows_itself<T>) return answer::yes;
-    else if constexpr (refers_elsewhere<T>() || kind<T> == made_of::device || kind<T> == made_of::view) return answer::no;
+    else if constexpr ((refers_elsewhere<T>() && !declared_flat<T>) || kind<T> == made_of::device || kind<T> == made_of::view) return answer::no;
     else if constexpr (kind<T> == made_of::nodes) {
       if constexpr (map_like<T>)
         if (!made_again<typename T::mapped_type>) return answer::no;
       return if_so(made_alike<T> && can_be_added<typename T::key_type>());
     } else if constexpr (kind<T> == made_of::elements)
-      return if_so(takes_length<T> && (tuple_like<T> || can_be_added<typename T::value_type>()));
+      return if_so(takes_length<T> && (tuple_like<T> || can_be_added<element_of<T>>()));
     else if constexpr (kind<T> == made_of::unknown)
       return std::is_class_v<T> && std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T> &&
                      !tuple_like<T> && !plain_aggregate<T>()

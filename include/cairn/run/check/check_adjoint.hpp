@@ -10,6 +10,7 @@
 #include <cairn/run/check/check_options.hpp>
 #include <cairn/run/check/detail/adjoint_check.hpp>
 #include <cairn/run/check/detail/differentiated.hpp>
+#include <cairn/run/check/detail/shared_copies.hpp>
 #include <cairn/run/check/detail/user_loop.hpp>
 #include <cairn/run/check/report.hpp>
 #include <cairn/run/check/with_constants.hpp>
@@ -83,8 +84,8 @@ inline constexpr bool numbers_on_device = on_device<T>() && !numbered<T>;
 /// about 20 steps and 3 adjoints; memory for some 2 sqrt(n) + 6 states. If an adjoint is found wrong, the search for
 /// constants takes some 15 steps and 3 adjoints at each of the n steps while candidates are left; if it finds
 /// constants, the check runs once more without them.
-/// \throws invalid_plan  for n < 0   \throws invalid_call  if there is nothing to vary or the adjoint is too tiny; and
-///   what user code throws
+/// \throws invalid_plan  for n < 0   \throws invalid_call  if copies of the state share its numbers, there is nothing to
+///   vary or the adjoint is too tiny; and what user code throws
 /// \ingroup start
 template <class Step, class Adjoint, class X0, class Seed>
 [[nodiscard]] adjoint_report check_adjoint(Step&& step, Adjoint&& adjoint, X0 const& x0, step_index n, Seed&& seed,
@@ -119,6 +120,7 @@ template <class Step, class Adjoint, class X0, class Seed>
         throw invalid_plan{"cairn::check_adjoint", "the number of steps is negative", {{"steps", n}}, "use 0 or more"};
       auto const check = [&](auto& tangent) {
         auto const run = [&]<class All>(All const& all, State const& initial) {
+          detail::check_copies("cairn::check_adjoint", initial);
           detail::typed_functions<State, Bar, StepF, std::remove_reference_t<decltype(tangent)>, AdjointF, SeedF, All>
               functions{detail::step_within(step), tangent, adjoint, seed, all};
           return detail::report_of(functions, detail::without_type<detail::unnamed_state>(initial), n, options,

@@ -74,28 +74,20 @@ void write_plain(T const& x, Sink& sink) {
   sink(all, sizeof(T));
 }
 
-/// Numbers, and what is made of them: its bytes say all of it.   \tparam Seen  types that `T` is a part of
-template <class T, class... Seen> [[nodiscard]] consteval bool is_value();
-template <class... T, class... Seen>
-[[nodiscard]] consteval bool are_values(types<T...>, types<Seen...>) {
-  return (is_value<std::remove_const_t<T>, Seen...>() && ...);
-}
-template <class T, class... Seen>
-[[nodiscard]] consteval bool is_value() {
-  using seen = types<Seen..., T>;
-  if constexpr (is_one_of<T, Seen...> || number<T> || is_plain<T>()) return true;
-  else if constexpr (!written_state<T>) return false;
-  else if constexpr (writes_itself<T> || shows_itself<T> || path_like<T>) return true;
-  else if constexpr (std::is_array_v<T>) return is_value<std::remove_all_extents_t<T>, Seen...>();
-  else if constexpr (variant_like<T>) return are_values(typename alternatives<T>::type{}, seen{});
-  else if constexpr (optional_like<T> || range_like<T> || complex_like<T>)
-    return is_value<std::remove_const_t<typename T::value_type>, Seen..., T>();
-  else if constexpr (has_members<T>) return are_values(member_types<T>{}, seen{});
-  else return false;
-}
+/// Numbers, and what is made of them: its bytes say all of it.
+struct bytes_say_all {
+  template <class Part>
+  static consteval answer of() {
+    using T = std::remove_const_t<Part>;
+    if constexpr (number<T> || is_plain<T>()) return answer::yes;
+    else if constexpr (!written_state<T>) return answer::no;
+    else if constexpr (writes_itself<T> || shows_itself<T>) return answer::yes;
+    else return kind<T> == made_of::unknown ? answer::no : answer::by_parts;
+  }
+};
 /// Whether a value can be named for a function.
 template <class T>
-[[nodiscard]] consteval bool seen_whole() { return std::is_empty_v<T> || is_value<std::remove_const_t<T>>(); }
+[[nodiscard]] consteval bool seen_whole() { return std::is_empty_v<T> || every_part<bytes_say_all, T>(); }
 
 /// A callable of the library that shows what it is made of by calling look with each part.
 template <class T>
@@ -168,7 +160,7 @@ class contents {
     else if constexpr (has_known_parts<T>) parts_shown<T>::each(f, each);
     else if constexpr (std::is_empty_v<T>) return;
     else if constexpr (is_plain<T>()) write_plain(f, sum_);
-    else if constexpr (is_value<T>()) write_exactly(f, sum_);
+    else if constexpr (every_part<bytes_say_all, T>()) write_exactly(f, sum_);
     else if constexpr (std::is_array_v<T>)
       for (auto const& one : f) add(one);
     else if constexpr (has_members<T>) with_members<parts<T>()>(f, [&each](auto const&... one) { (each(one), ...); });

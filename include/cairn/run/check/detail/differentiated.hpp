@@ -32,7 +32,7 @@ template <class Part, class... T>
 /// The number of members of `T`, including members of members, that have type `Part`.
 template <class Part, class T>
 [[nodiscard]] consteval std::size_t count_of_parts() {
-  if constexpr (range_like<T> || !has_members<T>) return 0;
+  if constexpr (kind<T> != made_of::members) return 0;
   else return count_among<Part>(member_types<T>{});
 }
 /// Calls f with each of these members.
@@ -47,7 +47,7 @@ constexpr void for_parts_of_type(Input& x, Fn& f) {
 
 /// Types whose members can be named as constants: their numbers are visited member by member.
 template <class T>
-concept named_in_members = has_members<T> && !range_like<T> && !traited_numbers<T const> && !member_numbers<T const>;
+concept named_in_members = kind<T> == made_of::members && !traited_numbers<T const> && !member_numbers<T const>;
 
 /// All numbers.
 struct every_number {
