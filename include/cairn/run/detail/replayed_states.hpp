@@ -108,7 +108,14 @@ class replayed_states {
   ///   not needed
   template <class Record>
   void change_live(step_index i, Record record, slot_index tape) {
-    if (!ledger_.on() || tape == no_slot) return states_.change_live(i, record, tape);
+    if (!ledger_.on() || tape == no_slot) {
+      states_.change_live(i, record, tape);
+      if (ledger_.on_own() && ledger_.mode() == replay_check::every_step) {
+        known_ = -1;
+        if (!ledger_.matches(i - 1, i, hash_of_live(i))) fail(i);
+      }
+      return;
+    }
     along(i - 1, i, [&](step_index, step_index) { states_.change_live(i, record, tape); });
     if (!ledger_.saved(ledger_.place_of_tape(tape), i, hash_of_live(i))) fail(i);
   }
