@@ -138,8 +138,8 @@ struct many {
     for (int k = 0; k < members; ++k)
       if (k != lacks) m[std::size_t(k)] = from.m[std::size_t(k)];
   }
-  /// Whether member k changes in step i: each at its own time, from the first step to the last, three several times; the
-  /// last five change back soon.
+  /// Whether member k changes in step i: each at its own time, from the first step to the last, three several times;
+  /// the last five change back soon.
   [[nodiscard]] static bool changes(int k, step_index i) {
     if (k >= 20) return i == 7 * (k - 20) + 1 || i == 7 * (k - 20) + 6;
     return i == steps - 1 - 39 * k / 19 || (k == 5 && i % 4 == 0) || (k == 9 && i % 2 == 0) || k == 13;

@@ -61,8 +61,8 @@ class replay_ledger {
   /// before. A ledger of another setup, or of other states, begins anew.
   void begin_again(setup const& given, step_index open, bool same_states) {
     bool const fits = same_states && given.mode == setup_.mode && given.steps == setup_.steps &&
-                      given.only_others == setup_.only_others && given.leaf == setup_.leaf && given.slots == setup_.slots && given.tapes == setup_.tapes &&
-                      given.in_parts == setup_.in_parts;
+                      given.only_others == setup_.only_others && given.leaf == setup_.leaf &&
+                      given.slots == setup_.slots && given.tapes == setup_.tapes;
     if (!fits) begin(given);
     farthest_ = given.steps;
     if (end_.at != open) end_ = {open, known(open)};
