@@ -16,7 +16,6 @@
 #include <cairn/adapt/ad/rebind_scalar.hpp>
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/core/wide.hpp>
@@ -181,7 +180,7 @@ class leaf_tape {
   template <class State>
   static void run_plain(kept_leaf<State>& r, Primal const& primal, State const& x, leaf_steps const& steps) {
     r.behind.clear();
-    State y = copy_of(x);
+    State y(x);
     if (steps.first == 0) list_terms(r, primal, std::as_const(y), 0);
     for (step_index i = steps.first; i < steps.last; ++i) {
       primal.move_on(y, i);
