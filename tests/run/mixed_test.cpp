@@ -62,6 +62,8 @@ void check(Plan const& plan, Step step, Adjoint const& adjoint, pendulum::number
       .form = {cairn::detail::shape_of_step<Step, pendulum::state>().form, cairn::adjoint_form::recorded}};
   auto const predicted = cairn::estimate(plan, work);
   auto const counts = cairn::verify(plan);
+  // Only an adjoint that records can run a plan with tapes: nothing else need be said.
+  if (cairn::tapes_of(plan) > 0) CHECK(cairn::estimate(plan).step_calls == predicted.step_calls);
   restarts_allowed = any_number;
   {
     auto kept = cairn::workspace_for<pendulum::state>(plan);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 #include <cairn/cairn.hpp>
+#include <cairn/planning.hpp>
 #include <cairn/schedule/fingerprint.hpp>
 #include "support/catch.hpp"
 #include "support/stops.hpp"
@@ -427,6 +428,58 @@ TEST_CASE("an object goes on from the way, too") {
     solver again;
     CHECK(cairn::resume(step, again, plan, 1.0, adjoint, work) == expected);
   }
+}
+
+TEST_CASE("an object whose steps are kept on tapes goes on from anywhere, and ends where it was asked to") {
+  auto const step = [](solver& x) { x.advance(); };
+  struct tape {
+    double slope, after;
+  };
+  long left = -1;  // calls of `record` until it stops the sweep
+  auto const record = [&](solver& x) {
+    if (left-- == 0) throw stop{};
+    double const slope = std::cos(x.u);
+    x.advance();
+    return tape{slope, x.u};
+  };
+  auto const reverse = [](tape const& at, double& bar) { bar *= at.slope; };
+  auto const restart = [](tape const& at) { return at.after; };
+  cairn::recorded const adjoint{record, reverse, restart};
+  auto const seed = [](solver const&) { return 1.0; };
+  long stopped = 0;
+  auto const check = [&](cairn::any_schedule const& plan, cairn::object_ends ends) {
+    solver whole;
+    double const expected = cairn::gradient(step, whole, plan, seed, adjoint, ends);
+    auto const goes_on = [&](auto& work) {
+      ++stopped, left = -1;
+      solver again;
+      CHECK(cairn::resume(step, again, plan, seed, adjoint, work, ends) == expected);
+      if (ends != cairn::object_ends::anywhere) CHECK(again.u == whole.u);
+    };
+    for (long k = 0, done = 0; done < 2; ++k) {
+      done = 0;
+      for (bool const in_record : {false, true}) {
+        auto work = cairn::workspace_for<solver>(plan);
+        left = in_record ? k : -1;
+        solver x;
+        try {
+          double const found = cairn::gradient(step, x, plan, seed, adjoint, work, ends, stop_at{in_record ? -1 : k});
+          CHECK(found == expected);
+          ++done;
+        } catch (stop) {
+          goes_on(work);
+        }
+      }
+    }
+  };
+  using enum cairn::object_ends;
+  for (auto const ends : {anywhere, at_initial, at_final}) {
+    for (std::int64_t units = 1; units <= 12; ++units) check(cairn::mixed{13, units}, ends);
+    for (std::int64_t units : {1, 4, 13}) check(cairn::bptt{{.steps = 13, .units = units}}, ends);
+    check(cairn::revolve{13, 2}, ends);
+    check(cairn::store_all(13), ends);
+  }
+  CHECK(stopped > 4000);
 }
 
 TEST_CASE("another number of steps, or another plan, is refused before any step runs") {

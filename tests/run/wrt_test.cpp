@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
+#include <cairn/run/each_bar.hpp>
 #include <cairn/schedule/two_level.hpp>
 #include "support/catch.hpp"
 
@@ -289,6 +290,98 @@ TEST_CASE("the position of a stopped sweep carries its parameters to another wor
   p = p0, dp = noted_dp;
   CHECK(both{cairn::resume(step, 2.1, plan, position, back, work, wrt{p, dp}), dp} == by_hand(n));
   CHECK(g != 0);
+}
+
+TEST_CASE("a kept run compares its parameters wherever it makes states again") {
+  auto const check = [](auto const& plan, auto options) {
+    step_index const n = plan.steps();
+    double p = p0, dp = 0;
+    long again = 0;  // steps that run with another p
+    auto const counted = [&](double& x, double q) { again += q != p0, step(x, q); };
+    auto run = cairn::checkpointed_loop(counted, 2.1, plan, wrt{p, dp}, options);
+    double const right = run.at(10);
+    p = 0.8;
+    CHECK_THROWS_WITH(run.at(10), ContainsSubstring("cairn::at: the parameters p of cairn::wrt have changed"));
+    CHECK_THROWS_WITH(run.backward().begin(), ContainsSubstring("cairn::backward: the parameters p"));
+    CHECK_THROWS_WITH(run.reverse(1.0, back), ContainsSubstring("cairn::reverse: the parameters p"));
+    CHECK_THROWS_WITH(run.reverse(std::vector{1.0, 2.0}, cairn::each_bar(back)),
+                      ContainsSubstring("cairn::reverse: the parameters p"));
+    p = p0;
+    CHECK(run.at(10) == right);
+    CHECK(again == 0);
+    for (step_index change = n; change > 0; --change) {  // p changes where a walk shows this state
+      auto walk = run.backward().begin();
+      bool wrong = false, told = false;
+      while (!(walk == typename decltype(run)::end_of_walk{})) {
+        if (auto const [i, x] = *walk; i == 10) wrong = x != right;
+        if ((*walk).index == change) p = 0.8;
+        try {
+          ++walk;
+        } catch (cairn::invalid_call const&) {
+          told = true;
+          CHECK_THROWS_WITH(*walk, ContainsSubstring("the walk has thrown"));
+          break;
+        }
+      }
+      p = p0;
+      CHECK_FALSE(wrong);
+      CHECK(told == (std::exchange(again, 0) > 0));
+    }
+    CHECK(both{run.reverse(1.0, back), dp} == by_hand(n));
+  };
+  check(cairn::revolve{20, 3}, cairn::sweep_options{});
+  check(cairn::revolve{20, 3}, cairn::sweep_options{.verify = cairn::replay_check::checkpoints});
+  check(cairn::uniform{20}, cairn::sweep_options{.verify = cairn::replay_check::every_step});
+  check(cairn::store_all(20), cairn::sweep_options{});
+}
+
+TEST_CASE("parameters that change and change back are found by a replay check where a state is made again") {
+  step_index const n = 40;
+  double p = p0, dp = 0;
+  step_index from = -1, to = -1;  // the adjoints of steps `from` to `to`, in the order of the way back, leave another p
+  auto const after = [&](step_index i) { p = i <= from && i > to ? 0.8 : p0; };
+  auto const one = [&](double x, double& bar, double q, double& dq, step_index i) { back(x, bar, q, dq), after(i); };
+  auto const next = [&](double x, double, double& bar, double q, double& dq, step_index i) {
+    back(x, bar, q, dq), after(i);
+  };
+  cairn::recorded const tape{[](double& x, double q) {
+                               double const before = x;
+                               step(x, q);
+                               return before;
+                             },
+                             [&](double x, double& bar, double q, double& dq, step_index i) {
+                               back(x, bar, q, dq), after(i);
+                             }};
+  int found = 0, unsaid = 0;
+  auto const check = [&](auto const& adjoint, auto const& plan, cairn::replay_check verify) {
+    for (from = n - 1; from > 1; from -= 3)
+      for (to = from - 1; to >= 0; to -= 5) {
+        p = p0;
+        long again = 0;  // steps that run with the other p
+        auto const run = [&](double& x, double q) { again += q != p0, step(x, q); };
+        try {
+          double const bar = cairn::gradient(run, 2.1, plan, 1.0, adjoint, wrt{p, dp},
+                                             cairn::sweep_options{.verify = verify});
+          CHECK(again == 0);
+          unsaid += both{bar, dp} != by_hand(n);  // only the adjoint has read another p
+        } catch (cairn::invalid_call const& e) {
+          CHECK_THAT(e.what(), ContainsSubstring("the parameters p of cairn::wrt have changed"));
+          CHECK((again > 0 || verify == cairn::replay_check::every_step));
+          ++found;
+        }
+      }
+  };
+  for (auto const verify : {cairn::replay_check::checkpoints, cairn::replay_check::every_step}) {
+    check(one, cairn::revolve{n, 3}, verify);
+    check(next, cairn::revolve{n, 3}, verify);
+    check(tape, cairn::revolve{n, 3}, verify);
+    check(one, cairn::uniform{n}, verify);
+  }
+  CHECK(found > 300);
+  CHECK(unsaid > 0);
+  unsaid = 0;
+  check(tape, cairn::store_all(n), cairn::replay_check::every_step);
+  CHECK(unsaid == 0);  // `record` makes every state again
 }
 
 TEST_CASE("a run that takes over another one has its parameters, and sums into its gradient") {

@@ -171,6 +171,7 @@ class adolc_tape {
     enableBranchSwitchWarnings();
     return answer >= 0;
   }
+  [[nodiscard]] double const* replayed() const noexcept { return values_.data(); }  ///< results of the last replay
   [[nodiscard]] std::uint64_t recordings() const noexcept { return recordings_; }  ///< begun so far
   /// \throws invalid_call   if ADOL-C cannot reverse its record, or another recording has its tag
   void reverse(double const* seeds, double* bars) {

@@ -121,9 +121,10 @@ class cppad_tape {
       seeds_.assign(numbers + inputs_.size(), numbers + inputs_.size() + varying_.size());
       function_->new_dynamic(seeds_);
     }
-    function_->Forward(0, values_);
+    found_ = function_->Forward(0, values_);
     return function_->compare_change_number() == 0;
   }
+  [[nodiscard]] double const* replayed() const noexcept { return found_.data(); }  ///< results of the last replay
   [[nodiscard]] std::uint64_t recordings() const noexcept { return recordings_; }  ///< recordings begun so far
   /// One reverse sweep of first order.   \throws invalid_call   in another thread than the recording's
   void reverse(double const* seeds, double* bars) {
@@ -151,7 +152,7 @@ class cppad_tape {
     drop();
     places_ = varying_places_ = std::vector<scalar*>{};
     inputs_ = results_ = varying_ = std::vector<scalar>{};
-    values_ = seeds_ = std::vector<double>{};
+    values_ = seeds_ = found_ = std::vector<double>{};
   }
   /// Bytes of the sequence of operations, of the values of its variables, and of the same number of partial
   /// derivatives; and three quarters of that for CppAD's vectors, which grow by half, with old and new in memory.
@@ -178,7 +179,7 @@ class cppad_tape {
   std::unique_ptr<function> function_;  // behind a pointer: CppAD's move reads an uninitialised flag
   std::vector<scalar*> places_, varying_places_;
   std::vector<scalar> inputs_, results_, varying_;
-  std::vector<double> values_, seeds_;
+  std::vector<double> values_, seeds_, found_;
   open_flag recording_;
   std::size_t thread_ = 0;
   std::uint64_t recordings_ = 0;

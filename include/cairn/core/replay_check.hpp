@@ -12,11 +12,12 @@ namespace cairn {
 /// Whether a sweep compares each state that it runs again with its first value. A step that reads or changes something
 /// outside the state gives gradients that depend on the number of slots, and nothing else reveals it.
 /// States are compared by a 64-bit hash of their bytes, so that -0.0 differs from 0.0 and NaNs with different bits
-/// differ. The first snapshot of an object that is restored, and the first state that a store brings back from bytes, is
-/// taken one step on, whose result is compared, too: no plan has to run anything again for that. `step_calls()` and
-/// `estimate` do not count this call. If a plan's leaves do not begin at multiples of their length, `checkpoints`
-/// compares only the states at such multiples. A sweep that is resumed over a store that keeps hashes, as `disk` does,
-/// is compared with the processes before it, too.
+/// differ. Snapshots of an object that are restored, and states that a store brings back from bytes, are taken one step
+/// on, whose result is compared, too: no plan has to run anything again for that. `checkpoints` takes state 0, which
+/// differs most from what the object holds at the end, the state before the last, and the 1st, 2nd, 4th, 8th ... that
+/// is restored; `every_step` takes each. `step_calls()` and `estimate` do not count these calls. If a plan's leaves do
+/// not begin at multiples of their length, `checkpoints` compares only the states at such multiples. A sweep that is
+/// resumed over a store that keeps hashes, as `disk` does, is compared with the processes before it, too.
 enum class replay_check : std::uint8_t {
   off,          ///< compare nothing
   checkpoints,  ///< compare at the end of each recomputation and after each load. Reports a range of steps

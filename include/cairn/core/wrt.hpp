@@ -21,7 +21,8 @@ struct no_params {};
 /// i)`, `adjoint(x, bar, p, dp, i)`. dp is set to zero when the adjoints of a sweep begin, and is complete when they
 /// end. If dp has the type of p, it first becomes a copy of p, so that it has p's sizes; otherwise its sizes are the
 /// caller's. p must not change before the last sweep of the loop ends: it is hashed at the beginning, at the seed and
-/// at the end.
+/// at the end; in a kept run also by `at`, and where `backward` runs steps again. A p that was changed and changed back
+/// in between is found by a replay check, where a state that is made again differs.
 /// Cost: three hashes of p per sweep, and no allocation if dp has its size already.
 /// \throws invalid_call   if p and dp are one object, or p has changed
 /// \ingroup start
@@ -106,6 +107,23 @@ class watched_params {
                          {},
                          "keep p as it is until the last sweep of the loop has ended, or run the loop again"};
   }
+  /// Runs f. If a state that f makes again differs, p is looked at first: it would be the cause.
+  template <class Fn>
+  auto blamed(char const* operation, Fn f) const {
+    try {
+      return f();
+    } catch (nondeterminism_error const&) {
+      check(operation);
+      throw;
+    }
+  }
+  /// The same, and p is looked at when f has ended, too.
+  template <class Fn>
+  auto during(char const* operation, Fn f) const {
+    auto result = blamed(operation, f);
+    check(operation);
+    return result;
+  }
   [[nodiscard]] Params const& params() const noexcept { return *p_; }
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
 
@@ -127,19 +145,19 @@ template <class Wrt>
 struct kept_wrt {
   explicit constexpr kept_wrt(Wrt const&) noexcept {}
   static constexpr void check(char const*) noexcept {}
+  template <class Fn>
+  static auto blamed(char const*, Fn f) {
+    return f();
+  }
   [[nodiscard]] static constexpr std::uint64_t hash() noexcept { return 0; }
 };
 template <class Params, class DP>
-class kept_wrt<wrt<Params, DP>> {
+class kept_wrt<wrt<Params, DP>> : public watched_params<Params> {
  public:
-  explicit kept_wrt(wrt<Params, DP> const& by) : watch_{by.p}, dp_{&by.dp} {}
-  void check(char const* operation) const { watch_.check(operation); }
-  [[nodiscard]] Params const& params() const noexcept { return watch_.params(); }
-  [[nodiscard]] std::uint64_t hash() const noexcept { return watch_.hash(); }
+  explicit kept_wrt(wrt<Params, DP> const& by) : watched_params<Params>{by.p}, dp_{&by.dp} {}
   [[nodiscard]] DP& gradient() const noexcept { return *dp_; }
 
  private:
-  watched_params<Params> watch_;
   DP* dp_;
 };
 

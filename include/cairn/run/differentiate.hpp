@@ -236,7 +236,7 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
   if constexpr (no_p<ParamsGiven>) run([] {});
   else {
     watched_params const watch{p};
-    run([&] { watch.check("cairn::differentiate"); });
+    watch.blamed("cairn::differentiate", [&] { run([&] { watch.check("cairn::differentiate"); }); });
   }
   memory.result.value = sweep.terms().value();
 }

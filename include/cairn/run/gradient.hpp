@@ -187,17 +187,10 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
       if constexpr (seed_function<std::remove_reference_t<decltype(from)>, State>) return call_lending(from, x);
       else return Bar(std::forward<Seed>(seed));
     };
-    if constexpr (std::is_same_v<Bar, library_bar>) {
-      sweep_with<Bar, State, Plan>(parts, run_step, std::forward<X0>(x0), plan, at_seed, run_back,
-                                   std::forward<Last>(last)...);
-      watch.check("cairn::gradient");
-      return Bar{};
-    } else {
-      Bar bar = sweep_with<Bar, State, Plan>(parts, run_step, std::forward<X0>(x0), plan, at_seed, run_back,
-                                             std::forward<Last>(last)...);
-      watch.check("cairn::gradient");
-      return bar;
-    }
+    return watch.during("cairn::gradient", [&]() -> Bar {
+      return sweep_with<Bar, State, Plan>(parts, run_step, std::forward<X0>(x0), plan, at_seed, run_back,
+                                          std::forward<Last>(last)...);
+    });
   }
 }
 

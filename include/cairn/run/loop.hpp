@@ -188,7 +188,7 @@ class checkpointed_run {
     [[nodiscard]] visited operator*() const {  ///< the state at the iterator's position, and its number
       return {i_, run_->state_of_walk(pass_, i_)};
     }
-    /// \throws invalid_call   if the run was reversed, or walked again, since this walk began
+    /// \throws invalid_call   if the run was reversed, or walked again, since this walk began, or the walk has thrown
     walk_back& operator++() {
       if (--i_ >= 0) run_->to_next_reverse(pass_);
       return *this;
@@ -280,9 +280,9 @@ class checkpointed_run {
     if constexpr (on_disk) mine("cairn::reverse").store().reverses_by(adjoint, &dp);
     detail::set_zero(p, dp);
     auto back = detail::bind_adjoint<State, Bar>(adjoint, p, dp);
-    Bar bar = reversed<Bar>(detail::bind_seed<State>(std::forward<Seed>(seed), p, dp), back);
-    by_.check("cairn::reverse");
-    return bar;
+    return by_.during("cairn::reverse", [&] {
+      return reversed<Bar>(detail::bind_seed<State>(std::forward<Seed>(seed), p, dp), back);
+    });
   }
 
   /// Goes on where another process was, if that was somewhere.
@@ -333,6 +333,7 @@ class checkpointed_run {
           "cairn::at", "there is no such state", {{"i", i}, {"steps", steps()}}, "states are numbered 0 to steps()"};
     detail::in_use const here{in_sweep_, "cairn::at"};
     detail::sweep run{mine("cairn::at"), "cairn::at"};
+    by_.check("cairn::at");
     auto const& pool = run.states().pool();
     frame_id const nearest = run.states().before(i);
     step_index const from = pool.at(nearest);
@@ -402,7 +403,7 @@ class checkpointed_run {
   [[nodiscard]] work_type& walked(std::uint64_t pass) {
     if (pass != pass_)
       throw invalid_call{"cairn::backward",
-                         "the run was reversed or walked again since this walk began",
+                         "the run was reversed or walked again since this walk began, or the walk has thrown",
                          {},
                          "end one walk before the next, or use two runs"};
     return mine("cairn::backward");
@@ -417,6 +418,7 @@ class checkpointed_run {
   [[nodiscard]] walk_back start_backward() {
     detail::in_use const here{in_sweep_, "cairn::backward"};
     detail::sweep run{mine("cairn::backward"), "cairn::backward"};
+    by_.check("cairn::backward");
     to_the_turn(run);
     return walk_back{*this};
   }
@@ -427,13 +429,17 @@ class checkpointed_run {
   void to_next_reverse(std::uint64_t pass) {
     detail::in_use const here{in_sweep_, "cairn::backward"};
     detail::sweep run{walked(pass), "cairn::backward"};
+    pass_ = pass + 1;  // a walk that throws has ended
     detail::turn_only<Step> user{*step_};
     if constexpr (on_disk) {
       work_->store().runs(*step_);
       bring_back_turn(run);
     }
-    run.run_plan(*step_, user, *observer_);
+    wide const ran = run.status().ran;
+    by_.blamed("cairn::backward", [&] { run.run_plan(*step_, user, *observer_); });
+    if (run.status().ran != ran) by_.check("cairn::backward");
     run.goes_on();
+    pass_ = pass;
   }
 
   detail::busy_mark in_sweep_;  // first: a move that is refused has moved nothing

@@ -202,15 +202,13 @@ requires(schedule<PlanGiven> || open_schedule<PlanGiven>)
     if constexpr (detail::is_wrt<Wrt>) {
       auto run_step = detail::bind_step<State>(step, by.p);
       auto run_back = detail::bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
-      Bar bar = [&] {
+      return watch.during("cairn::resume", [&] {
         if constexpr (!open_schedule<PlanGiven>) return rest(run_step, run_back);
         else {
           auto&& kept = detail::as_kept<detail::kept_step<decltype(run_step), State>>(std::move(run_step));
           return rest(kept, run_back);
         }
-      }();
-      watch.check("cairn::resume");
-      return bar;
+      });
     } else if constexpr (!open_schedule<PlanGiven>) return rest(step, adjoint);
     else {
       auto&& kept = detail::as_kept<detail::kept_step<std::decay_t<Step>, State>>(std::forward<Step>(step));
@@ -265,9 +263,9 @@ template <class Step, class X0, class PlanGiven, class Seed, class Adjoint, clas
       detail::set_zero(by.p, by.dp);
       auto run_step = detail::bind_step<State>(step, by.p);
       auto run_back = detail::bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
-      Bar bar = rest(run_step, detail::bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp), run_back);
-      watch.check("cairn::resume");
-      return bar;
+      return watch.during("cairn::resume", [&] {
+        return rest(run_step, detail::bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp), run_back);
+      });
     }
   }
 }

@@ -83,9 +83,9 @@ template <class Step, class X0, class KeepGoing, class Params, class Seed, class
       auto&& kept = detail::as_kept<detail::kept_step<decltype(bound), State>>(std::move(bound));
       Asked asked{loop.keep_going, by.p};
       auto run_back = detail::bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
-      Bar bar = rest(kept, asked, detail::bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp), run_back);
-      watch.check("cairn::resume");
-      return bar;
+      return watch.during("cairn::resume", [&] {
+        return rest(kept, asked, detail::bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp), run_back);
+      });
     }
   }
 }

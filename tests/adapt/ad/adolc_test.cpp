@@ -52,6 +52,11 @@ TEST_CASE("a recording of ADOL-C holds for one layout of all numbers", "[ad]") {
 TEST_CASE("terms that do not take their index are replayed by ADOL-C", "[ad]") { ad_test::replayed_terms<tape>(); }
 TEST_CASE("a comparison that comes out otherwise is recorded anew by ADOL-C", "[ad]") { ad_test::comparisons<tape>(); }
 TEST_CASE("a model that reads more than it says is found out over ADOL-C", "[ad]") { ad_test::hidden_number<tape>(); }
+TEST_CASE("a leaf for which a model chooses otherwise by plain values is recorded anew by ADOL-C", "[ad]") {
+  ad_test::choices<tape>();
+  ad_test::random_choices<tape>(1, 15);
+}
+TEST_CASE("so it is in random models of ADOL-C", "[.soak][ad]") { ad_test::random_choices<tape>(2, 2'000); }
 TEST_CASE("files of ADOL-C are gone after an exception", "[ad]") {
   namespace files = std::filesystem;
   auto const here = files::current_path();

@@ -42,6 +42,11 @@ TEST_CASE("a recording of CppAD holds for one layout of all numbers", "[ad]") { 
 TEST_CASE("terms that do not take their index are replayed by CppAD", "[ad]") { ad_test::replayed_terms<tape>(); }
 TEST_CASE("a comparison that comes out otherwise is recorded anew by CppAD", "[ad]") { ad_test::comparisons<tape>(); }
 TEST_CASE("a model that reads more than it says is found out over CppAD", "[ad]") { ad_test::hidden_number<tape>(); }
+TEST_CASE("a leaf for which a model chooses otherwise by plain values is recorded anew by CppAD", "[ad]") {
+  ad_test::choices<tape>();
+  ad_test::random_choices<tape>(1, 15);
+}
+TEST_CASE("so it is in random models of CppAD", "[.soak][ad]") { ad_test::random_choices<tape>(2, 2'000); }
 TEST_CASE("a recording of CppAD belongs to its thread, and can be freed in any", "[ad]") {
   using ad_test::numbers;
   auto const product = [](auto& x, auto& y) { y[0] = x[0] * x[1]; };

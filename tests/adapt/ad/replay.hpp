@@ -4,10 +4,12 @@
 #include "adapt/ad/cases.hpp"
 #include "adapt/ad/conformance.hpp"
 #include "support/catch.hpp"
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <vector>
 #include <cairn/adapt/ad.hpp>
 #include <cairn/adapt/ad/tape.hpp>
@@ -334,6 +336,108 @@ void hidden_number() {
   };
   back(3);
   CHECK_THROWS_AS(back(2), cairn::invalid_call);
+}
+
+/// What a model may choose by plain values: the tool does not see that. Forces move the state for a while, and then it
+/// comes to rest; `kind` says what is chosen.
+struct choosing {
+  int kind = 0;
+  cairn::step_index from = 0, to = 0;  // of the transient
+  double size = 0.4;
+  double at(cairn::step_index i) const { return i >= from && i < to ? size * std::cos(0.9 * double(i)) : 0; }
+  template <class T>
+  static double plain(T const& v) {
+    if constexpr (std::is_same_v<T, double>) return v;
+    else return cairn::detail::plain_value(v);
+  }
+  /// A table's value between the nodes around v.
+  template <class T>
+  static T looked_up(T const& v) {
+    double const node = std::floor(plain(v) / 0.25);
+    return T(0.1 * node * node) + (v - 0.25 * node) / 0.25 * (0.1 * (2 * node + 1));
+  }
+  template <class T>
+  void operator()(vec<T>& x, T const& a, T const& force) const {
+    std::size_t const n = x.size();
+    vec<T> const before = x;
+    if (kind == 0)  // the cell of a table
+      for (auto& v : x) v = v - 0.1 * a * looked_up(v) * v + force;
+    else if (kind == 1)  // a limiter
+      for (std::size_t k = 0; k < n; ++k) {
+        T const left = before[k] - before[(k + n - 1) % n], right = before[(k + 1) % n] - before[k];
+        double const l = plain(left), r = plain(right);
+        T const slope = l * r <= 0 ? T(0.0) : std::abs(l) < std::abs(r) ? left : right;
+        x[k] = before[k] - 0.2 * a * slope - 0.05 * a * before[k] * before[k] + force * double(k + 1);
+      }
+    else if (kind == 2) {  // the order
+      vec<std::size_t> rank(n);
+      for (std::size_t k = 0; k < n; ++k) rank[k] = k;
+      std::sort(rank.begin(), rank.end(), [&](auto p, auto q) { return plain(before[p]) < plain(before[q]); });
+      for (std::size_t k = 0; k < n; ++k)
+        x[rank[k]] = before[rank[k]] * (1.0 - 0.02 * a * double(k + 1) * before[rank[k]]) + force * double(k % 2 + 1);
+    } else  // the nearest neighbour
+      for (std::size_t k = 0; k < n; ++k) {
+        std::size_t nearest = (k + 1) % n;
+        for (std::size_t j = 0; j < n; ++j)
+          if (j != k && std::abs(plain(before[j]) - plain(before[k])) <
+                            std::abs(plain(before[nearest]) - plain(before[k])))
+            nearest = j;
+        x[k] = before[k] + 0.05 * a * (before[nearest] - before[k]) * before[k] + force * double(k + 1);
+      }
+  }
+};
+/// The same, recorded for each leaf.
+struct choosing_by_index {
+  choosing inner;
+  template <class T>
+  void operator()(vec<T>& x, T const& a, cairn::step_index i) const {
+    inner(x, a, T(inner.at(i)));
+  }
+};
+/// Compares replays with recordings of each leaf; returns how many leaves were not recorded.
+template <class Tape, class Terms>
+std::int64_t same_choices(choosing const& model, cairn::step_index n, cairn::step_index leaf, Terms const& terms) {
+  CAPTURE(model.kind, model.from, model.to, model.size, n, leaf);
+  vec<double> const x0{0.9, 0.35, 0.6, 0.1};
+  cairn::taped by_tape{Tape{}, choosing_by_index{model}, 0.7, terms};
+  cairn::taped by_replay{Tape{}, model, 0.7, terms};
+  auto const plan = in_leaves(n, leaf, 3);
+  auto const known = cairn::differentiate(by_tape, x0, plan), found = cairn::differentiate(by_replay, x0, plan);
+  double const size = std::abs(known.value) + std::abs(known.params);
+  if (!(size < 1e100)) return 0;  // a random model that has blown up
+  CHECK(found.value == known.value);
+  CHECK(near_to(found.params, known.params, 1e-12));
+  for (std::size_t k = 0; k < x0.size(); ++k) CHECK(near_to(found.state[k], known.state[k], 1e-12));
+  return std::int64_t(by_tape.tool().recordings()) - std::int64_t(by_replay.tool().recordings());
+}
+template <class Tape>
+void choices() {
+  auto const square = []<class T>(vec<T> const& x) -> T { return x[0] * x[0] + x[2]; };
+  auto const of_table = []<class T>(vec<T> const& x) -> T { return choosing::looked_up(x[1]); };
+  cairn::step_index const n = 120;
+  std::int64_t spared = 0;
+  for (int const kind : {0, 1, 2, 3})
+    for (cairn::step_index const from : {0, 55, 110})
+      for (cairn::step_index const leaf : {1, 5}) {
+        choosing const model{kind, from, from + 10};
+        spared += same_choices<Tape>(model, n, leaf, cairn::at_end{square});
+        same_choices<Tape>(model, n, leaf, cairn::at_every{1, of_table});
+      }
+  CHECK(spared > 12 * (n + n / 5) / 2);  // of the leaves without terms: most choose as the one before
+}
+/// Random models, with steps that go on to be moved.
+template <class Tape>
+void random_choices(unsigned seed, int models) {
+  std::mt19937 random{seed};
+  auto const draw = [&](int below) { return int(random() % unsigned(below)); };
+  auto const of_table = []<class T>(vec<T> const& x) -> T { return choosing::looked_up(x[1]) * x[3]; };
+  for (int k = 0; k < models; ++k) {
+    cairn::step_index const n = 20 + draw(100), from = draw(int(n));
+    choosing const model{draw(4), from, from + draw(int(n)), 0.02 * (1 + draw(40))};
+    cairn::step_index const leaf = 1 + draw(7);
+    same_choices<Tape>(model, n, leaf, cairn::at_end{of_table});
+    same_choices<Tape>(model, n, leaf, cairn::at_every{1 + draw(int(leaf)), of_table} + cairn::at_end{of_table});
+  }
 }
 
 }  // namespace ad_test

@@ -63,12 +63,15 @@ template <class Tape>
 /// - `replay(numbers)`: sets new values of the independent variables, followed by those of the varying numbers, each in
 ///   the order of their declaration; `reverse` then refers to the new values. Returns false if a comparison has a
 ///   different result than in the recording, which is then not valid for these numbers, or the recording is gone
+/// - `replayed()`: the results of the last replay, in the order of `dependent`; valid until the next one or a recording
 /// - `recordings()`: how many recordings were begun, which shows whether other code has used the tape
 template <class Tape>
-concept replaying_tape = ad_tape<Tape> && requires(Tape& tape, typename Tape::scalar& v, double const* numbers) {
+concept replaying_tape = ad_tape<Tape> && requires(Tape& tape, Tape const& told, typename Tape::scalar& v,
+                                                   double const* numbers) {
   { tape.recordings() } -> std::convertible_to<wide>;
   tape.varies(v, 1.0);
   { tape.replay(numbers) } -> std::same_as<bool>;
+  { told.replayed() } -> std::convertible_to<double const*>;
 };
 
 }  // namespace cairn

@@ -39,8 +39,10 @@ struct state_and_params {
 /// differ by a few numbers may have a member `at(i)` that returns them, `data<double>`; the model is then called with
 /// `data<T>` in the index's place. In each of these forms, if the tool is a `replaying_tape` (ADOL-C, CppAD) and the
 /// state consists of scalars only, one recording serves all leaves of a loop that have terms at the same places, as
-/// long as no term takes its index and comparisons have the same results as in the recording. The 1st, 2nd, 4th, 8th
-/// ... replay is compared with a recording of the same leaf.
+/// long as no term takes its index and comparisons have the same results as in the recording. A model may also choose
+/// by plain values, such as the cell of a table, which no tool sees. So the terms of each replay and the state behind it
+/// are compared with what plain steps give; where they differ, the leaf is recorded. The 1st, 2nd, 4th, 8th ... replay
+/// is compared with a recording of the same leaf. For a model that takes a `step_index` each leaf is recorded.
 ///
 /// Gradients are bit for bit the same for every plan, store and number of slots; also for every length of leaves if the
 /// tool's arithmetic has the bits of double (ADOL-C multiplies by 1 / c if the model divides by a constant c). Memory:

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/ad/detail/leaf_tape.hpp>
+#include <cairn/adapt/ad/detail/scalars.hpp>
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
@@ -16,14 +17,6 @@
 
 namespace cairn {
 namespace detail {
-
-/// The plain number in a tool's.
-template <class Scalar>
-[[nodiscard]] double plain_value(Scalar const& v) {
-  if constexpr (requires { double(v.value()); }) return double(v.value());
-  else if constexpr (requires { double(v.val()); }) return double(v.val());
-  else return double(Value(Var2Par(v)));  // CppAD's
-}
 
 /// Goes through what a program passes to `f`: numbers of the tool, ranges of such values, and everything else.
 template <class Scalar, class OnNumber, class OnRest>

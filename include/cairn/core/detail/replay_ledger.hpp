@@ -38,6 +38,7 @@ class replay_ledger {
     slot_index tapes = 0;        ///< numbered as places after the slots
     bool keeps_run = false;      ///< `remember` and `rewind` will be called
     bool only_others = false;    ///< states are compared as soon as there are some of another process
+    bool in_parts = false;       ///< states are brought back from snapshots or bytes, which may lack something
   };
   /// The length of a loop that is known only when it ends.
   static constexpr step_index unknown = -1;
@@ -49,8 +50,9 @@ class replay_ledger {
     farthest_ = agreed_ = 0;
     open_ = none_reversed;
     end_ = {};
-    compared_ = 0;
-    tried_ = tried_ahead_ = false;
+    compared_ = first_ = 0;
+    brought_ = 0, due_ = 1;
+    tried_initial_ = tried_ahead_ = false;
     others_ = nullptr;
     if (given.mode == replay_check::checkpoints) noted_.begin(given.slots, given.tapes, given.keeps_run);
     else if (given.mode == replay_check::every_step) begin_table(given.steps);
@@ -59,7 +61,8 @@ class replay_ledger {
   /// before. A ledger of another setup, or of other states, begins anew.
   void begin_again(setup const& given, step_index open, bool same_states) {
     bool const fits = same_states && given.mode == setup_.mode && given.steps == setup_.steps &&
-                      given.only_others == setup_.only_others && given.leaf == setup_.leaf && given.slots == setup_.slots && given.tapes == setup_.tapes;
+                      given.only_others == setup_.only_others && given.leaf == setup_.leaf &&
+                      given.slots == setup_.slots && given.tapes == setup_.tapes;
     if (!fits) begin(given);
     farthest_ = given.steps;
     if (end_.at != open) end_ = {open, known(open)};
@@ -88,7 +91,8 @@ class replay_ledger {
     if (setup_.mode == replay_check::every_step) return at;
     if (setup_.mode == replay_check::off) return to + 1;
     step_index const known = noted_.next(at, to), last = last_leaf(to);
-    return at <= last && last < known ? last : known;
+    step_index const next = at <= last && last < known ? last : known;
+    return setup_.in_parts && first_ == 0 && at <= 1 && 1 < next ? 1 : next;
   }
 
   /// Advances live from state `from` to state `to` by calls run(at, reach), and calls check(i) for each state to be
@@ -112,6 +116,7 @@ class replay_ledger {
   [[nodiscard]] bool note(step_index i, std::uint64_t hash) {
     if (i >= open_) return true;
     if (setup_.mode == replay_check::every_step) return note_in_table(i, hash);
+    if (i == 1 && first_ == 0) first_ = hash;
     noted_state const* const before = noted_.note(i, hash);
     return before == nullptr || agrees(i, before->hash, hash);
   }
@@ -161,18 +166,38 @@ class replay_ledger {
   [[nodiscard]] bool ends(step_index i, std::uint64_t hash) noexcept {
     return end_at(i) == 0 || agrees(i, end_.hash, hash);
   }
-  /// Whether a state that was brought back is still to be run on for one step. Says yes once in a sweep, and in the
-  /// forward run of a loop of unknown length once more.
-  [[nodiscard]] bool tries_restored(bool turned) noexcept {
-    bool& tried = turned || setup_.steps != unknown ? tried_ : tried_ahead_;
-    return on_own() && !std::exchange(tried, true);
+  /// Whether the state before the turn is to be brought back there, and run on for one step. Says yes once in a sweep,
+  /// and in the forward run of a loop of unknown length once more.
+  [[nodiscard]] bool tries_at_turn(bool turned) noexcept {
+    if (!on_own()) return false;
+    if (!turned && setup_.steps == unknown) return !std::exchange(tried_ahead_, true);
+    if (brought_ > 0) return false;
+    brought_ = 1, due_ = 2;
+    return true;
   }
-  /// The same if the hash of state i + 1, which the step makes, is known; returns that hash, or 0.
+  /// The hash of state 1 if state 0 is still to be run on, at the turn of a loop of known length; else 0.
+  [[nodiscard]] std::uint64_t initial_to_try() noexcept {
+    bool const tries = on_own() && !tried_initial_ && setup_.steps != unknown;
+    std::uint64_t const hash = !tries ? 0 : first_ != 0 ? first_ : known(1);
+    tried_initial_ |= hash != 0;
+    return hash;
+  }
+  /// State i was brought back. The hash of state i + 1 if live is to be run on to there, and the hash is known; else 0.
+  ///
+  /// What was kept may lack a member that the step reads, which then has the value of another state. So state 0, whose
+  /// members differ most from what comes last, is run on, and the 1st, 2nd, 4th, 8th ... state that is brought back;
+  /// with `every_step` each. Values that a sweep without parts keeps are run on once.
   [[nodiscard]] std::uint64_t end_to_try(step_index i) noexcept {
-    if (!on_own() || tried_) return 0;
+    if (!on_own() || (!setup_.in_parts && due_ > 1)) return 0;
+    ++brought_;
+    bool const initial = setup_.in_parts && i == 0 && !tried_initial_;
+    bool const each = setup_.in_parts && setup_.mode == replay_check::every_step;
+    if (!each && !initial && brought_ < due_) return 0;
     std::uint64_t hash = end_at(i + 1);
-    if (hash == 0) hash = known(i + 1);
-    tried_ = hash != 0;
+    if (hash == 0) hash = i == 0 && first_ != 0 ? first_ : known(i + 1);
+    if (hash == 0) return 0;
+    tried_initial_ |= initial;
+    while (due_ <= brought_) due_ *= 2;
     return hash;
   }
   /// Whether all states that are known up to state i, of which some come before state i - 1, have this hash.
@@ -256,7 +281,9 @@ class replay_ledger {
   step_index open_ = none_reversed;
   noted_state end_;  // at the end of the steps that are reversed next
   std::uint64_t compared_ = 0;
-  bool tried_ = false, tried_ahead_ = false;  // a state that was brought back has been run on
+  std::uint64_t first_ = 0;               // hash of state 1, which state 0 leads to; 0 if unknown
+  std::uint64_t brought_ = 0, due_ = 1;  // states that were brought back; the next one that is run on
+  bool tried_initial_ = false, tried_ahead_ = false;
   char const* others_ = nullptr;  // advice if states of another process are noted
 };
 

@@ -160,8 +160,9 @@ struct itemised_cost {
 
 /// \param most_counted  the longest loop that is walked for an exact peak
 template <schedule Plan>
-[[nodiscard, gnu::cold]] constexpr itemised_cost itemised(Plan const& plan, workload const& work,
+[[nodiscard, gnu::cold]] constexpr itemised_cost itemised(Plan const& plan, workload const& given,
                                                           step_index most_counted) {
+  workload const work = as_run(plan, given);
   sweep_sizes const sizes = sizes_of(work, plan.leaf());
   if (work.steps && *work.steps != plan.steps())
     throw invalid_plan{"cairn::estimate",
@@ -214,7 +215,8 @@ template <schedule Plan>
 
 }  // namespace detail
 
-/// The cost of `plan` on `work`; only counts if the workload has no sizes and times.
+/// The cost of `plan` on `work`; only counts if the workload has no sizes and times. A plan with tapes, such as `mixed`
+/// or `bptt`, is run by an adjoint that records, whatever the workload's form says.
 /// Cost: at most one walk for up to `most_counted_steps` steps, for `revolve` usually only to its turn; for longer
 /// loops O(1) if the plan has `counts()`, else one walk.
 /// \throws invalid_plan   if a plan without `counts()` has more than `most_walked_steps` steps, and if work.steps is

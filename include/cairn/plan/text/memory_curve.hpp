@@ -30,7 +30,8 @@ namespace detail {
 
 [[nodiscard]] CAIRN_DECL memory_curve curve_of(std::vector<action> const& actions, curve_measures const& by);
 template <schedule Plan>
-[[nodiscard]] curve_measures measures_of(Plan const& plan, workload const& work) {
+[[nodiscard]] curve_measures measures_of(Plan const& plan, workload const& given) {
+  workload const work = as_run(plan, given);
   return {counted_plan_of(plan, work.form), work.form, needs_of(plan, estimate(plan, work).counts, work),
           sizes_of(work, plan.leaf())};
 }

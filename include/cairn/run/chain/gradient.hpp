@@ -231,12 +231,12 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
       detail::given_parts<Given, detail::no_terms, std::remove_reference_t<Seed>,
                           typename detail::params_types<Wrt>::p, typename detail::params_types<Wrt>::dp> const
           parts{detail::address_of(stages), nullptr, detail::address_of(seed), &by.p, &by.dp};
-      auto result = detail::obey_chain<State, X0, SeedF>(
-          parts, bound, x0, plan,
-          detail::chain_seed_with<typename detail::chain_types<State, X0>::last>(std::forward<Seed>(seed), by, watch),
-          rest...);
-      watch.check("cairn::chain_gradient");
-      return result;
+      return watch.during("cairn::chain_gradient", [&] {
+        return detail::obey_chain<State, X0, SeedF>(
+            parts, bound, x0, plan,
+            detail::chain_seed_with<typename detail::chain_types<State, X0>::last>(std::forward<Seed>(seed), by, watch),
+            rest...);
+      });
     }
   }
 }

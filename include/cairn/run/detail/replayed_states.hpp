@@ -23,8 +23,9 @@ namespace cairn::detail {
 /// Has the members of `copied_states` or `saved_states` that a sweep uses. Splits an advance where the ledger needs a
 /// state. An out-of-place step finds a copy of x in its x1 when it runs first, and values that are not numbers when it
 /// runs again; if it does not write all of x1, the two results differ.
-/// The first snapshot that is restored is run on for one step, and so is the first state that a store brings back from
-/// bytes: what it makes shows whether the kept bytes lack something that the step reads. These calls are not counted.
+/// Snapshots that are restored are run on for one step, and so are states that a store brings back from bytes, as the
+/// ledger says: what the step makes shows whether the kept bytes lack something that it reads. An object is taken to
+/// state 0 and to the state before the turn as soon as it has reached its end. These calls are not counted.
 /// \tparam Tried  the step, if states are brought back
 template <class State, class States, class Tried = void>
 class replayed_states {
@@ -99,6 +100,8 @@ class replayed_states {
   template <class Record>
   void turn_by(step_index n, Record record) {
     if (ledger_.on() && ledger_.next_check(n - 1, n) == n - 1) check(n - 1);
+    if constexpr (!std::is_void_v<Tried>)
+      if (differs_from_initial(*step_, n - 1)) refuse_restored(1, -1);
     states_.turn_by(n, record);
     ledger_.reached(n);
     if constexpr (saved_state<State>)
@@ -108,7 +111,14 @@ class replayed_states {
   ///   not needed
   template <class Record>
   void change_live(step_index i, Record record, slot_index tape) {
-    if (!ledger_.on() || tape == no_slot) return states_.change_live(i, record, tape);
+    if (!ledger_.on() || tape == no_slot) {
+      states_.change_live(i, record, tape);
+      if (ledger_.on_own() && ledger_.mode() == replay_check::every_step) {
+        known_ = -1;
+        if (!ledger_.matches(i - 1, i, hash_of_live(i))) fail(i);
+      }
+      return;
+    }
     along(i - 1, i, [&](step_index, step_index) { states_.change_live(i, record, tape); });
     if (!ledger_.saved(ledger_.place_of_tape(tape), i, hash_of_live(i))) fail(i);
   }
@@ -207,20 +217,34 @@ class replayed_states {
       states_.advance(step, from, to, failed);
     }
   }
+  /// Whether an object that is taken to state 0, if that is still kept, goes to another state 1 than at first. Live is
+  /// parked, and the turn begins with it.
+  template <class Step>
+  [[nodiscard]] bool differs_from_initial([[maybe_unused]] Step& step, [[maybe_unused]] step_index live) {
+    if constexpr (saved_state<State>) {
+      std::uint64_t const end = live > 0 ? ledger_.initial_to_try() : 0;
+      if (end == 0 || !states_.goes_to_initial(live)) return false;
+      step_index failed = 0;
+      states_.turn_on(step, 0, 1, failed);
+      return hash_of_final() != end;
+    } else return false;
+  }
   /// Begins the turn; an object makes the first step of it once more from its snapshot.
   template <class Step>
   void begin_turn(Step& step, step_index from, step_index to, step_index& failed) {
     if constexpr (saved_state<State>) {
-      if (from < to && ledger_.tries_restored(status_.turned)) {
+      if (from < to && ledger_.tries_at_turn(status_.turned)) {
         states_.turn(step, from, from + 1, failed);
         auto const first = states_.look_at_object([](auto const& x) { return member_hashes{x}; });
         std::uint64_t const hash = hash_of_final();
         expect_other_snapshot(from + 1, hash, hash_of_live(from));
+        bool const differs = differs_from_initial(step, from);
         states_.begin_turn_again();
         if (hash_of_final() != hash_of_live(from)) refuse_loaded(from);
         states_.turn_on(step, from, from + 1, failed);
         if (hash_of_final() != hash)
           refuse_restored(from + 1, states_.look_at_object([&](auto const& x) { return first.first_other(x); }));
+        if (differs) refuse_restored(1, -1);
         return states_.turn_on(step, from + 1, to, failed);
       }
     }

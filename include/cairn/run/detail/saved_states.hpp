@@ -115,6 +115,14 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
     put_back(parked_);
     object_.reaches_final();
   }
+  /// The object goes to state 0, if a frame holds that; live, state i, is parked. Returns whether it did.
+  [[nodiscard]] bool goes_to_initial(step_index i) {
+    frame_id const k = this->frame_holding(0, parked_);
+    if (k == no_frame) return false;
+    if (parked_ == no_frame) park(i);
+    put_back(k);
+    return true;
+  }
   /// The turn of an adjoint that runs and records the last step itself.
   template <class Record>
   void turn_by(step_index n, Record record) {

@@ -177,8 +177,10 @@ class sweep {
       check_initial_state(given);
     }
     sweep_setup setup = setup_for(plan, form);
-    // The initial state of an object is kept, even if the store keeps no frames.
-    if (saved_state<State> && !keeps_frames<store_type> && !may_lose<store_type>) ++setup.working;
+    // The initial state of an object is kept, even if the store keeps no frames, or the plan no state.
+    bool const no_room = keeps_frames<store_type> ? plan.slots() == 0 && !initial_stands_apart(plan, form_here(form))
+                                                  : !may_lose<store_type>;
+    if (saved_state<State> && no_room) ++setup.working;
     setup.shape = shape(x0, at.steps >= 0);
     states().begin_again(x0, setup);
     states().note_held(work_.tier_of_);
@@ -193,6 +195,7 @@ class sweep {
     if (is_open_plan<Plan> ? !at.turned : states_type::makes_again)
       if (goes_on_in(plan, at)) return;
     slot_index const shared = !at.turned ? slot_of_initial(plan, form) : no_slot;
+    if (shared != no_slot && states().state_in(shared) > 0) states().drop({shared, work_.tier_of_(shared)});
     replan([&](slot_index slot) { return slot == shared ? unusable_slot : states().state_in(slot); },
            [this](slot_index slot) { return work_.tier_of_(slot); });
   }
@@ -410,10 +413,15 @@ class sweep {
     }
     return told;
   }
-  /// The frames that a sweep needs; the initial state has a frame of its own if the slots may not hold it to the end.
-  [[nodiscard]] sweep_setup setup_for(Plan const& plan, sweep_form form) const {
+  /// The form with what this sweep knows of its state.
+  [[nodiscard]] sweep_form form_here(sweep_form form) const noexcept {
     form.snapshots = !copied_state<State>;
     form.ends = ends_;
+    return form;
+  }
+  /// The frames that a sweep needs; the initial state has a frame of its own if the slots may not hold it to the end.
+  [[nodiscard]] sweep_setup setup_for(Plan const& plan, sweep_form form) const {
+    form = form_here(form);
     bool const stays = form.keeps_run || form.ends == object_ends::at_initial;
     bool const apart =
         may_lose<store_type> || initial_stands_apart(plan, form) || (stays && !keeps_frames<store_type>);
@@ -432,7 +440,8 @@ class sweep {
             plan.slots(),
             tapes_of(plan),
             keeps_run,
-            only_others};
+            only_others,
+            saved_state<State> || !keeps_frames<store_type>};
   }
   /// \throws nondeterminism_error   if a sweep continues from another state
   void check_initial_state(std::uint64_t hash) {
@@ -477,15 +486,16 @@ class sweep {
     live_wanted_ = place.live;
   }
   /// The slot whose frame the initial state of an object takes, which is kept beside the other slots of a new plan for the
-  /// rest; no_slot if the sweep has a frame for it.
-  [[nodiscard]] slot_index slot_of_initial(Plan const& plan, sweep_form const& form) {
-    if (!saved_state<State> || !keeps_frames<store_type> || initial_stands_apart(plan, form)) return no_slot;
-    slot_index empty = no_slot;
+  /// rest; no_slot if the sweep has a frame for it. If all slots hold other states, that of the first one is given up.
+  [[nodiscard]] slot_index slot_of_initial(Plan const& plan, sweep_form form) {
+    if (!saved_state<State> || !keeps_frames<store_type> || initial_stands_apart(plan, form_here(form))) return no_slot;
+    slot_index least = no_slot;  // -1 in an empty slot is less than any state
     for (slot_index slot = slot_index(plan.slots()); slot-- > 0;) {
-      if (states().state_in(slot) == 0) return slot;
-      if (states().state_in(slot) < 0) empty = slot;
+      step_index const here = states().state_in(slot);
+      if (here == 0) return slot;
+      if (least == no_slot || here < states().state_in(least)) least = slot;
     }
-    return empty;
+    return least;
   }
   /// The loop begins with its initial state, and with empty slots.
   bool begins_anew(Plan const& plan) {

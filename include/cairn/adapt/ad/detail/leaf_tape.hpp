@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -86,18 +87,23 @@ class leaf_tape {
     if constexpr (replaying_tape<tool_type>) wanted.recording = tool_.recordings();
     bool lasting = can_replay<State> && gradient != nullptr && !steps.ending;
     r.replayed.clear();
+    r.gap = 0;
     if constexpr (can_replay<State>) {
       std::size_t const terms = lasting ? note_terms(r.terms, primal.objective(), steps) : 0;
-      lasting = lasting && (terms == 0 || !objective_type::template indexed<active<State>, active<own_params>>);
+      lasting = lasting && (terms == 0 || !takes_index<State>);
       if (lasting && r.recorded == wanted && r.layout == r.recorded_layout && r.terms == r.recorded_terms &&
           layout_of<State>(bar, r.sizes) == r.layout_after && tool_.replay(r.values.data())) {
         r.seeds.assign(terms, 1.0);
         auto const seed = [&r](double const& v) { r.seeds.push_back(v); };
         all<State>::visit(std::as_const(bar), seed);
         all<own_params>::visit(std::as_const(Primal::own_of(*gradient)), seed);
-        if (!std::has_single_bit(++r.replays)) return answer(r, x, bar, gradient, of_state, steps);
-        r.replayed.resize(of_inputs);  // the leaf is also recorded, to check the replay
-        tool_.reverse(r.seeds.data(), r.replayed.data());
+        r.gap = gap_of_replay(r, primal, x, steps, all<State>::count(bar), terms);
+        bool const sampled = std::has_single_bit(++r.replays);
+        if (r.gap <= r.rounding && !sampled) return answer(r, primal, x, bar, gradient, of_state, steps);
+        if (sampled || r.gap <= most_rounding) {
+          r.replayed.resize(of_inputs);  // the leaf is also recorded, to check the replay
+          tool_.reverse(r.seeds.data(), r.replayed.data());
+        }
       }
     }
     r.recorded = {};
@@ -108,7 +114,7 @@ class leaf_tape {
       r.recorded_layout = r.layout;
       r.recorded_terms = r.terms;
     }
-    answer(r, x, bar, gradient, of_state, steps);
+    answer(r, primal, x, bar, gradient, of_state, steps);
   }
 
  private:
@@ -129,7 +135,73 @@ class leaf_tape {
     std::vector<std::size_t> layout, recorded_layout, layout_after, sizes;  // after: of the state after the steps
     recorded_leaf recorded;
     std::uint64_t replays = 0;
+    std::vector<double> behind;  // what plain steps give at the end of the next leaf: terms, numbers of the state
+    step_index behind_at = -1;   // the number of that state, and its loop
+    std::uint64_t behind_loop = 0;
+    double gap = 0, rounding = 0;  // between a replay and plain steps; what is allowed
+    bool fits = true;              // the recording made after a replay ends where plain steps do
   };
+  /// Numbers whose largest difference, relative to the largest of them, is no more than this may differ by rounding.
+  static constexpr double most_rounding = 1e-10;
+  template <class State>
+  static constexpr bool takes_index = objective_type::template indexed<active<State>, active<own_params>>;
+
+  /// The largest difference of numbers, relative to the largest finite one; 0 if all are the same, as two that are not
+  /// numbers are.
+  class difference {
+   public:
+    void see(double found, double right) noexcept {
+      bool const finite = std::isfinite(right);
+      if (finite) largest_ = (std::max)(largest_, std::abs(right));
+      if (found == right || (std::isnan(found) && std::isnan(right))) return;
+      apart_ = finite && std::isfinite(found) ? (std::max)(apart_, std::abs(found - right)) : infinite;
+    }
+    [[nodiscard]] double relative() const noexcept { return apart_ > 0 ? apart_ / largest_ : 0; }
+    static constexpr double infinite = std::numeric_limits<double>::infinity();
+
+   private:
+    double largest_ = 0, apart_ = 0;
+  };
+  /// Adds to what plain steps have given: the terms of a state.
+  template <class State>
+  static void list_terms(kept_leaf<State>& r, Primal const& primal, State const& x, step_index at) {
+    if constexpr (!takes_index<State>)
+      primal.objective().running(x, primal.own(), at, [&r](auto const& term) { r.behind.push_back(double(term)); });
+  }
+  /// The same: its numbers.
+  template <class State>
+  static void list_numbers(kept_leaf<State>& r, Primal const& primal, State const& x, step_index at) {
+    auto const list = [&r](double const& v) { r.behind.push_back(v); };
+    all<State>::visit(x, list);
+    r.behind_at = at;
+    r.behind_loop = primal.loops();
+  }
+  /// Runs plain steps through a leaf, for all its terms, and for the state behind it.
+  template <class State>
+  static void run_plain(kept_leaf<State>& r, Primal const& primal, State const& x, leaf_steps const& steps) {
+    r.behind.clear();
+    State y(x);
+    if (steps.first == 0) list_terms(r, primal, std::as_const(y), 0);
+    for (step_index i = steps.first; i < steps.last; ++i) {
+      primal.move_on(y, i);
+      list_terms(r, primal, std::as_const(y), i + 1);
+    }
+    list_numbers(r, primal, std::as_const(y), steps.last);
+  }
+  /// How far the results of a replay are from what plain steps give: its terms, and the state behind it, where the
+  /// sweep has been already. A model that chooses what it computes by a plain value, such as a cell of a table, would
+  /// have recorded something else for this leaf; the tool does not see that, and the results show it.
+  /// \param numbers  of the state behind the leaf   \param terms  of the leaf, which come before them
+  template <class State>
+  [[nodiscard]] double gap_of_replay(kept_leaf<State>& r, Primal const& primal, State const& x, leaf_steps const& steps,
+                                     std::size_t numbers, std::size_t terms) const {
+    bool const known = r.behind_at == steps.last && r.behind_loop == primal.loops();
+    if (!known || r.behind.size() != terms + numbers) run_plain(r, primal, x, steps);
+    if (r.behind.size() != terms + numbers) return difference::infinite;
+    difference all_of_them;
+    for (std::size_t k = 0; k < terms + numbers; ++k) all_of_them.see(tool_.replayed()[k], r.behind[k]);
+    return all_of_them.relative();
+  }
   /// The recording of a leaf is valid for other leaves with the same number of steps: nothing in it depends on the
   /// index or on passive parts.
   template <class State>
@@ -170,6 +242,16 @@ class leaf_tape {
                 layout_of<State>(bar, r.sizes) == r.layout_after);
       all<State>::visit(std::as_const(bar), seed);
       all<State>::visit(r.numbers.state(), leave);
+      if constexpr (can_replay<State>)
+        if (r.gap > 0) {
+          difference ended;
+          std::size_t const numbers = all<State>::count(bar);
+          bool const same_size = numbers <= r.behind.size();
+          double const* right = r.behind.data() + r.behind.size() - numbers;
+          auto const compare = [&](scalar const& v) { ended.see(plain_value(v), *right++); };
+          if (same_size) all<State>::visit(std::as_const(r.numbers.state()), compare);
+          r.fits = same_size && ended.relative() <= same_gradient;
+        }
     }
     if (gradient != nullptr) {
       all<own_params>::visit(std::as_const(Primal::own_of(*gradient)), seed);
@@ -180,10 +262,16 @@ class leaf_tape {
   }
   /// Reverses the recording, and writes the adjoint of the state and the gradients.
   template <class State>
-  void answer(kept_leaf<State>& r, State const& x, State& bar, gradient_type* gradient, std::size_t of_state,
-              leaf_steps const& steps) {
+  void answer(kept_leaf<State>& r, Primal const& primal, State const& x, State& bar, gradient_type* gradient,
+              std::size_t of_state, leaf_steps const& steps) {
+    if constexpr (can_replay<State>)
+      if (gradient != nullptr) {
+        r.behind.clear();
+        if (steps.first > 0) list_terms(r, primal, x, steps.first);
+        list_numbers(r, primal, x, steps.first);
+      }
     tool_.reverse(r.seeds.data(), r.values.data());
-    check_replayed(r.replayed, r.values, steps.first);
+    if (!r.replayed.empty()) check_replayed(r, steps.first);
     most_bytes_ = (std::max)(most_bytes_, wide(tool_.bytes()) + bytes_of(r));
     if (all<State>::count(bar) != of_state || !same_layout<State>(x, bar, r.sizes)) copy_state(x, bar);
     std::size_t k = 0;
@@ -210,24 +298,29 @@ class leaf_tape {
     for (step_index i = steps.first; i < steps.last; ++i) objective.each_count(i + 1, note);
     return sum;
   }
-  /// Compares the 1st, 2nd, 4th, 8th ... replay with a recording of the same leaf. Otherwise a model that reads more
-  /// than it is given would silently get a wrong gradient. The tolerance is for rounding, which may differ between the
-  /// tool's code for recording and for replay.
-  static void check_replayed(std::vector<double> const& replayed, std::vector<double> const& recorded,
-                             step_index first) {
+  /// Compares a replay, of which the 1st, 2nd, 4th, 8th ... is also recorded, with the recording of the same leaf.
+  /// Otherwise a model that reads more than it is given could silently get a wrong gradient. The tolerance is for
+  /// rounding, which may differ between the tool's code for recording and for replay; how much that is, replays of the
+  /// right gradient show. A replay that is known not to hold is no fault of the model if the recording ends where plain
+  /// steps do.
+  template <class State>
+  static void check_replayed(kept_leaf<State>& r, step_index first) {
     double largest = 0, gap = 0;
-    for (std::size_t k = 0; k < replayed.size(); ++k) {
-      if (!std::isfinite(replayed[k]) || !std::isfinite(recorded[k])) continue;
-      largest = (std::max)(largest, std::abs(recorded[k]));
-      gap = (std::max)(gap, std::abs(replayed[k] - recorded[k]));
+    for (std::size_t k = 0; k < r.replayed.size(); ++k) {
+      if (!std::isfinite(r.replayed[k]) || !std::isfinite(r.values[k])) continue;
+      largest = (std::max)(largest, std::abs(r.values[k]));
+      gap = (std::max)(gap, std::abs(r.replayed[k] - r.values[k]));
     }
-    if (gap > 1e-7 * largest)
+    bool const agrees = gap <= same_gradient * largest, known = r.gap > r.rounding && r.fits;
+    if (agrees && known && r.gap <= most_rounding) r.rounding = 8 * r.gap;
+    if (!agrees && !known)
       throw invalid_call{"cairn::taped",
                          "a recording of some steps does not hold for others: the model reads more than it is given",
                          {{"first step", first}},
                          "let its at(i) name all numbers that differ from step to step, or let the model take the "
                          "index as a cairn::step_index"};
   }
+  static constexpr double same_gradient = 1e-7;
   static void check_bar(std::size_t given, std::size_t after, bool same_layout) {
     if (given != after)
       throw invalid_call{"cairn::taped",
@@ -275,7 +368,8 @@ class leaf_tape {
   template <class Kept>
   [[nodiscard]] static wide bytes_of(Kept const& r) {
     return wide(r.values.size()) * sizeof(scalar) +
-           wide(r.values.capacity() + r.seeds.capacity() + r.replayed.capacity()) * sizeof(double);
+           wide(r.values.capacity() + r.seeds.capacity() + r.replayed.capacity() + r.behind.capacity()) *
+               sizeof(double);
   }
 
   Tool tool_;

@@ -87,10 +87,15 @@ class primal_loop {
     auto const add = [this](auto const& term) { running_ += double(term); };
     bool const first_time = i == stepped_;
     if (first_time && i == 0) objective_.running(std::as_const(x), own(), 0, add);
-    call_model(model_, x, own(), control_at(i), data_at<State>(i));
+    move_on(x, i);
     if (!first_time) return;
     stepped_ = i + 1;
     objective_.running(std::as_const(x), own(), i + 1, add);
+  }
+  /// The same without terms.
+  template <class State>
+  void move_on(State& x, step_index i) const {
+    call_model(model_, x, own(), control_at(i), data_at<State>(i));
   }
   /// Adds the terms of the final state.
   template <class State>

@@ -13,6 +13,14 @@
 
 namespace cairn::detail {
 
+/// The plain number in a tool's.
+template <class Scalar>
+[[nodiscard]] double plain_value(Scalar const& v) {
+  if constexpr (requires { double(v.value()); }) return double(v.value());
+  else if constexpr (requires { double(v.val()); }) return double(v.val());
+  else return double(Value(Var2Par(v)));  // CppAD's
+}
+
 struct any_scalar_visitor {
   template <class T>
   void operator()(T&) const;

@@ -39,6 +39,13 @@ constexpr void check_state_bytes(workload const& work, char const* who) {
                        "state that holds nothing"};
 }
 
+/// The workload as a sweep of the plan has it: only an adjoint that records can run a plan with tapes.
+template <class Plan>
+[[nodiscard]] constexpr workload as_run(Plan const& plan, workload work) {
+  if (tapes_of(plan) > 0) work.form.adjoint = adjoint_form::recorded;
+  return work;
+}
+
 /// Bytes that one adjoint call or one `record` keeps; for a leaf they grow with its length.   \throws overflow_error
 [[nodiscard]] constexpr wide tape_of_leaf(workload const& work, step_index leaf) {
   if (work.form.adjoint != adjoint_form::leaf || work.tape_step_bytes == 0) return work.tape_bytes;
