@@ -212,8 +212,11 @@ TEST_CASE("the check takes no step more in a process that goes on, but the one f
     CHECK(calls <= without + 1);
   }
 }
-TEST_CASE("it is an error in loops over objects, in loops that are kept, and in those of unknown length") {
-  finds_all(over_object{}, periods, 3, true);
+TEST_CASE("so does one over an object, from where it was") {
+  finds_all(over_object{}, periods);
+  finds_all(over_object{}, tiers, 1'000);
+}
+TEST_CASE("in loops that are kept, and in those of unknown length, it is an error once the final state is there") {
   finds_all(kept{}, periods, 3, true);
   finds_all(kept{}, cairn::online{5}, 3, true);
 }
