@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <vector>
+#include "adapt/disk/chain_runs.hpp"
 #include "adapt/disk/kill_everywhere.hpp"
 
 using cairn::disk;
@@ -69,26 +70,75 @@ struct over_object {
 struct kept {
   template <class Plan, class... Last>
   numbers operator()(Plan const& plan, Last const&... last) const {
-    if constexpr (cairn::open_schedule<Plan>)
-      return cairn::checkpointed_while(in_place, x0, goes_on, plan, last...).reverse(ones, back);
-    else return cairn::checkpointed_loop(in_place, x0, plan, last...).reverse(ones, back);
+    auto run = [&] {
+      if constexpr (cairn::open_schedule<Plan>) return cairn::checkpointed_while(in_place, x0, goes_on, plan, last...);
+      else return cairn::checkpointed_loop(in_place, x0, plan, last...);
+    }();
+    is_seen = true;
+    return run.reverse(ones, back);
+  }
+  static inline bool is_seen;  // the final state, by the caller
+};
+/// Stage i is step i; states grow.
+struct stage {
+  [[nodiscard]] numbers forward(numbers const& x, step_index i) const {
+    numbers y = x;
+    step_in_place(y, i);
+    y.push_back(0.1 * double(i));
+    return y;
+  }
+  [[nodiscard]] numbers backward(numbers const& x, numbers bar, step_index) const {
+    bar.pop_back();
+    pull(x, bar);
+    return bar;
   }
 };
+struct stage_with_output : stage {
+  void backward(numbers const& x, numbers const& y, numbers& bar, step_index i) const {
+    double const last = bar.back();
+    bar = stage::backward(x, bar, i);
+    bar[0] += last * y[1];
+  }
+};
+struct stage_with_tape : stage {
+  struct tape {
+    numbers output;
+  };
+  [[nodiscard]] tape record(numbers const& x, step_index i) const { return {forward(x, i)}; }
+  [[nodiscard]] static numbers const& output(tape const& of) { return of.output; }
+  [[nodiscard]] numbers backward(numbers const& x, tape const& kept, numbers bar, step_index i) const {
+    bar[0] += kept.output[1];
+    return stage::backward(x, std::move(bar), i);
+  }
+};
+template <class Stage>
+struct of_chain {
+  template <class Plan, class... Last>
+  numbers operator()(Plan const& plan, Last const&... last) const {
+    return cairn::chain_gradient(cairn::indexed_stages{length, Stage{}}, x0, plan, numbers(x0.size() + length, 1.0),
+                                 last...);
+  }
+};
+template <class Sweep> inline constexpr bool is_chain = false;
+template <class Stage> inline constexpr bool is_chain<of_chain<Stage>> = true;
 struct outcomes {
-  long refused = 0, right = 0, mixed = 0;
+  long refused = 0, right = 0, mixed = 0, anew = 0;
 };
 /// Stops a first process at each of some calls, and lets a second one go on whose step k differs, for each k. What it
 /// gives may be of the one arithmetic or of the other, and not of both.
 template <class Sweep, class Plan>
 outcomes go_on_with_another(Sweep const& sweep, Plan const& plan, std::int64_t commit_every, replay_check check) {
   auto const in_memory = [&] {
-    if constexpr (cairn::open_schedule<Plan>) return sweep(plan);
+    if constexpr (is_chain<Sweep>) return sweep(chain_runs::stored_whole(length));
+    else if constexpr (cairn::open_schedule<Plan>) return sweep(plan);
     else return sweep(cairn::in_memory{plan});
   };
   cairn::sweep_options const options{.verify = check};
   outcomes seen;
   differs_at = stop_at = -1, calls = 0;
   numbers const right = in_memory();
+  calls = 0;
+  (void)sweep(plan, options, disk{support::temporary{}.run()});
   long const all = calls;
   std::vector<numbers> right_if;
   for (differs_at = 0; differs_at < length; ++differs_at) right_if.push_back(in_memory());
@@ -99,12 +149,18 @@ outcomes go_on_with_another(Sweep const& sweep, Plan const& plan, std::int64_t c
       disk const run{here.run(), {.commit_every = commit_every}};
       differs_at = -1, calls = 0, stop_at = at;
       CHECK_THROWS_AS(sweep(plan, options, run), stopped);
-      differs_at = k, stop_at = -1;
+      differs_at = k, stop_at = -1, kept::is_seen = false;
       try {
         numbers const found = sweep(plan, options, run);
         ++(found == right || found == right_if[std::size_t(k)] ? seen.right : seen.mixed);
+        if (run.report().used != disk_use::nothing) continue;
+        CHECK(found == right_if[std::size_t(k)]);
+        if (*run.report().why == '\0') continue;  // nothing was left
+        ++seen.anew;
+        CHECK_THAT(run.report().why, ContainsSubstring("another trajectory"));
       } catch (cairn::nondeterminism_error const& error) {
         ++seen.refused;
+        CHECK(kept::is_seen);
         CHECK_THAT(error.what(), ContainsSubstring("static variables"));
         differs_at = -1;  // what the refused one has left is not used
         CHECK(sweep(plan, options, run) == right);
@@ -120,7 +176,8 @@ void finds_all(Sweep const& sweep, Plan const& plan, std::int64_t commit_every =
     if (std::is_same_v<Sweep, struct over_object> && check == replay_check::off) continue;
     outcomes const seen = go_on_with_another(sweep, plan, commit_every, check);
     CHECK(seen.mixed == 0);
-    CHECK((seen.refused > 20) == refused);
+    CHECK((refused ? seen.refused : seen.anew) > 20);
+    CHECK((seen.refused > 0) == refused);
     CHECK(seen.right > 10);
   }
 }
@@ -215,6 +272,11 @@ TEST_CASE("the check takes no step more in a process that goes on, but the one f
 TEST_CASE("so does one over an object, from where it was") {
   finds_all(over_object{}, periods);
   finds_all(over_object{}, tiers, 1'000);
+}
+TEST_CASE("and a chain") {
+  finds_all(of_chain<stage>{}, chain_runs::filed(length, 4));
+  finds_all(of_chain<stage_with_output>{}, chain_runs::filed(length, 3));
+  finds_all(of_chain<stage_with_tape>{}, chain_runs::filed(length, 5), 1'000);
 }
 TEST_CASE("in loops that are kept, and in those of unknown length, it is an error once the final state is there") {
   finds_all(kept{}, periods, 3, true);

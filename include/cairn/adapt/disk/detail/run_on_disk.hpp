@@ -82,7 +82,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
         decltype(work)& of;
         store_type& left;
         disk_report& into;
-        ~counts() { into.step_calls = of.step_calls() - wide(left.skipped()); }  // also if it stops in an action
+        ~counts() { into.step_calls += of.step_calls() - wide(left.skipped()); }  // also if it stops in an action
       } const at_end{work, store, report};
       if constexpr (copied_state<State>) return how(work, watching, options);
       else try {
