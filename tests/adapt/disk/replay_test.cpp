@@ -34,14 +34,19 @@ void pull(numbers const& x, numbers& bar) {
   for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= 1.1 * std::cos(1.1 * x[k]) * x[k];
 }
 auto const in_place = [](numbers& x, step_index i) { step_in_place(x, i); };
-auto const out_of_place = [](numbers const& x, numbers& x1, step_index i) {
+auto const in_place_by = [](numbers& x, double, step_index i) { step_in_place(x, i); };
+auto const out_of_place = [](numbers const& x, numbers& x1, double, step_index i) {
   x1 = x;
   step_in_place(x1, i);
 };
 auto const of_object = [](solver& s, step_index i) { step_in_place(s.v, i); };
 auto const back = [](numbers const& x, numbers& bar) { pull(x, bar); };
-auto const back_with_next = [](numbers const& x, numbers const& x1, numbers& bar, step_index) {
+auto const back_by = [](numbers const& x, numbers& bar, double, double& dp) {
   pull(x, bar);
+  dp += bar[0];
+};
+auto const back_with_next = [](numbers const& x, numbers const& x1, numbers& bar, double p, double& dp, step_index) {
+  back_by(x, bar, p, dp);
   for (std::size_t k = 0; k < x.size(); ++k) bar[k] += x1[k];
 };
 auto const back_of_object = [](solver const& s, numbers& bar) { pull(s.v, bar); };
@@ -55,7 +60,11 @@ struct in_one_call {
   Adjoint adjoint;
   template <class Plan, class... Last>
   numbers operator()(Plan const& plan, Last const&... last) const {
-    return cairn::gradient(step, x0, plan, ones, adjoint, last...);
+    double const p = 1;
+    double dp = 0;
+    numbers bar = cairn::gradient(step, x0, plan, ones, adjoint, cairn::wrt{p, dp}, last...);
+    bar.push_back(dp);
+    return bar;
   }
 };
 template <class Step, class Adjoint> in_one_call(Step, Adjoint) -> in_one_call<Step, Adjoint>;
@@ -87,16 +96,17 @@ struct stage {
     y.push_back(0.1 * double(i));
     return y;
   }
-  [[nodiscard]] numbers backward(numbers const& x, numbers bar, step_index) const {
+  [[nodiscard]] numbers backward(numbers const& x, numbers bar, double, double& dp, step_index) const {
     bar.pop_back();
     pull(x, bar);
+    dp += bar[0];
     return bar;
   }
 };
 struct stage_with_output : stage {
-  void backward(numbers const& x, numbers const& y, numbers& bar, step_index i) const {
+  void backward(numbers const& x, numbers const& y, numbers& bar, double p, double& dp, step_index i) const {
     double const last = bar.back();
-    bar = stage::backward(x, bar, i);
+    bar = stage::backward(x, bar, p, dp, i);
     bar[0] += last * y[1];
   }
 };
@@ -106,17 +116,22 @@ struct stage_with_tape : stage {
   };
   [[nodiscard]] tape record(numbers const& x, step_index i) const { return {forward(x, i)}; }
   [[nodiscard]] static numbers const& output(tape const& of) { return of.output; }
-  [[nodiscard]] numbers backward(numbers const& x, tape const& kept, numbers bar, step_index i) const {
+  [[nodiscard]] numbers backward(numbers const& x, tape const& kept, numbers bar, double p, double& dp,
+                                 step_index i) const {
     bar[0] += kept.output[1];
-    return stage::backward(x, std::move(bar), i);
+    return stage::backward(x, std::move(bar), p, dp, i);
   }
 };
 template <class Stage>
 struct of_chain {
   template <class Plan, class... Last>
   numbers operator()(Plan const& plan, Last const&... last) const {
-    return cairn::chain_gradient(cairn::indexed_stages{length, Stage{}}, x0, plan, numbers(x0.size() + length, 1.0),
-                                 last...);
+    double const p = 1;
+    double dp = 0;
+    numbers bar = cairn::chain_gradient(cairn::indexed_stages{length, Stage{}}, x0, plan,
+                                        numbers(x0.size() + length, 1.0), cairn::wrt{p, dp}, last...);
+    bar.push_back(dp);
+    return bar;
   }
 };
 template <class Sweep> inline constexpr bool is_chain = false;
@@ -216,18 +231,18 @@ cairn::two_level const periods{length, 7, 2};
 }  // namespace
 
 TEST_CASE("wherever an adjoint would get a state of another trajectory the run begins anew, without a word") {
-  in_one_call const sweep{in_place, back};
+  in_one_call const sweep{in_place_by, back_by};
   finds_all(sweep, periods);
   finds_all(sweep, periods, 1'000);  // no records
   finds_all(sweep, tiers);
   finds_all(sweep, cairn::multistage{length, 1, 5});
-  finds_all(in_one_call{out_of_place, back}, periods);
-  finds_all(in_one_call{in_place, back_with_next}, tiers);
+  finds_all(in_one_call{out_of_place, back_by}, periods);
+  finds_all(in_one_call{in_place_by, back_with_next}, tiers);
 }
 TEST_CASE("a damaged state that is made again must be what its file says, also if the process before had no check") {
   support::temporary const here;
   disk const run{here.run()};
-  in_one_call const sweep{in_place, back};
+  in_one_call const sweep{in_place_by, back_by};
   differs_at = stop_at = -1;
   numbers const right = sweep(cairn::in_memory{periods});
   cairn::sweep_options const check{replay_check::checkpoints};
@@ -258,7 +273,7 @@ TEST_CASE("the check takes no step more in a process that goes on, but the one f
   for (auto const check : {replay_check::off, replay_check::checkpoints, replay_check::every_step}) {
     support::temporary const here;
     cairn::disk const run{here.run(), {.commit_every = 3}};
-    in_one_call const sweep{in_place, back};
+    in_one_call const sweep{in_place_by, back_by};
     differs_at = -1, calls = 0, stop_at = 90;
     CHECK_THROWS_AS(sweep(tiers, cairn::sweep_options{check}, run), stopped);
     calls = 0, stop_at = -1;
@@ -267,6 +282,28 @@ TEST_CASE("the check takes no step more in a process that goes on, but the one f
     static long without = 0;
     if (check == replay_check::off) without = calls;
     CHECK(calls <= without + 1);
+  }
+}
+TEST_CASE("one that begins anew may be stopped at any call, and goes on") {
+  in_one_call const sweep{in_place_by, back_by};
+  constexpr step_index other = 20;
+  differs_at = other, calls = 0, stop_at = -1;
+  numbers const right = sweep(cairn::in_memory{tiers});
+  long const all = 3 * calls;
+  for (long at = 1; at < all; at += 2) {
+    CAPTURE(at);
+    support::temporary const here;
+    disk const first{here.run()}, second{here.run(), {.commit_every = 4, .stop = [at] { return calls >= at; }}};
+    differs_at = -1, calls = 0, stop_at = 35;
+    CHECK_THROWS_AS(sweep(tiers, first), stopped);
+    differs_at = other, calls = 0, stop_at = -1;
+    try {
+      numbers const found = sweep(tiers, second);
+      CHECK(found == right);
+      break;
+    } catch (cairn::stopped const&) {
+    }
+    CHECK(sweep(tiers, first) == right);
   }
 }
 TEST_CASE("so does one over an object, from where it was") {

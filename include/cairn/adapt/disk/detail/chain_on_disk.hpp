@@ -18,25 +18,32 @@
 #include <cairn/adapt/disk/detail/run_journal.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
 #include <cairn/core/detail/chain_walk.hpp>
+#include <cairn/core/detail/copy_fault.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
 #include <cairn/run/detail/action_range.hpp>
 #include <cairn/run/sweep_failure.hpp>
 
 namespace cairn::detail {
 
+/// A seed by value of which a sweep can take a copy.
+template <class Value>
+concept comes_again = std::is_copy_constructible_v<Value> && !shallow<Value>;
 /// The adjoints of a chain, with records of how far they are.
-template <class Seed, class Journal>
+/// \tparam Value  of the last state's adjoint
+template <class Seed, class Journal, class Value>
 struct chain_reversal_on_disk : chain_reversal<Seed> {
   Journal& journal;
-  bool keeps_seed;  // another beginning may need it
+  Value const* kept;  // a seed that another beginning may need, if it is a value
 
-  chain_reversal_on_disk(Seed&& given, Journal& notes, bool keeps)
-      : chain_reversal<Seed>{std::forward<Seed>(given)}, journal{notes}, keeps_seed{keeps} {}
+  chain_reversal_on_disk(Seed&& given, Journal& notes, Value const* keeps)
+      : chain_reversal<Seed>{std::forward<Seed>(given)}, journal{notes}, kept{keeps} {}
 
   template <class States>
   void turn(States& states, action const& a, step_index& failed) {
-    if (keeps_seed) states.memory().loss(this->seed);
-    else chain_reversal<Seed>::turn(states, a, failed);
+    bool made = false;
+    if constexpr (comes_again<Value>)
+      if (kept != nullptr) states.memory().loss(*kept), made = true;
+    if (!made) chain_reversal<Seed>::turn(states, a, failed);
     states.passed(a);
   }
   template <class States>
@@ -143,7 +150,8 @@ typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const
   journal.trusts_states(known.states);
   // An attempt that uses what another process left, where it looks. Where that turns out to be another trajectory, the
   // run begins anew; of a seed that can be given once only, there is no other beginning.
-  constexpr bool may_begin_anew = !of::seed_is_known || std::is_copy_constructible_v<std::remove_cvref_t<Seed>>;
+  constexpr bool is_value = std::is_same_v<std::remove_cvref_t<decltype(*parts.seed)>, adjoint_of_last>;
+  constexpr bool may_begin_anew = !is_value || comes_again<adjoint_of_last>;
   sweep_status status;
   auto const once = [&](bool looks) -> typename Memory::adjoint_type {
     chain_files files{folder, count, journal};
@@ -226,7 +234,10 @@ typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const
       restore_at(place);
     }
 
-    chain_reversal_on_disk<Seed, journal_type> user{std::forward<Seed>(seed), journal, may_begin_anew && looks};
+    adjoint_of_last const* kept_seed = nullptr;
+    if constexpr (is_value && may_begin_anew)
+      if (report.used != disk_use::nothing) kept_seed = parts.seed;
+    chain_reversal_on_disk<Seed, journal_type, adjoint_of_last> user{std::forward<Seed>(seed), journal, kept_seed};
     told.tell();
     (void)obey_list(std::span{list + begin, actions.size() - begin}, states, stages, user, observer, failure, status);
     if (journal.is_recorded()) folder.remove_slots();
