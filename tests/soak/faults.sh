@@ -126,7 +126,7 @@ controls() {
   control 'a lock that is taken over' run_folder owners 's/lock_.taken_over(folder_) || //'
   control "other owners' records" run_folder owners 's/if (head.sound() \&\& head.owner != owner_/if (false/'
   control 'the adjoint is a part of the name' known_run verbs 's/if constexpr (!Of::is_kept) look(run_part::adjoint, .*;//'
-  control 'arithmetic is compared' run_journal verbs 's/if (again == hash) return/return/'
+  control 'arithmetic is compared' run_journal verbs 's/on_all(all_, again == hash)/on_all(all_, true)/'
   control 'what is not proven is not used' run_journal kept 's/(head.flags \& unproven) == 0 \&\& //'
   control 'a record names its reverse' run_journal kept 's/if (!(other == of_))/if (false)/'
   control 'the terms of the last state are summed apart' run_journal kept_kill \
