@@ -246,19 +246,19 @@ typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const
   };
   bool looks = asked.resume != resume_rule::never;
   if (!looks) folder.begin_anew();
-  for (wide before = 0;; looks = false) {
+  for (wide given_up = 0;; looks = false) {
     struct counts {
       sweep_status const& of;
-      wide const& before;
+      wide const& given_up;
       wide &told, &runs;
-      ~counts() { told = runs = before + of.ran; }
-    } const at_end{status, before, report.step_calls, runs};
+      ~counts() { told = runs = given_up + of.ran; }
+    } const at_end{status, given_up, report.step_calls, runs};
     try {
       return once(looks);
     } catch (nondeterminism_error const&) {
       if (!may_begin_anew || !journal.begins_anew(asked.resume)) throw;
     }
-    before += std::exchange(status, {}).ran;
+    given_up += std::exchange(status, {}).ran;
     failure = {};
     replay.begins_anew(count);
     if constexpr (of::has_params) set_zero(*parts.p, *parts.dp);
