@@ -292,10 +292,16 @@ class checkpointed_run {
     store.runs(*step_);
     if (step_index const steps = store.turned_at(); steps >= 0 && run.begin_turned(x0, plan, steps, kept)) return true;
     if (!store.goes_on()) return false;
-    if constexpr (copied_state<State>) store.check_stretch(std::as_const(x0));
-    else store.check_stretch(detail::taken_snapshot(std::as_const(x0)));
-    forward.template go_on<State>(run, x0, plan, kept, *step_, *observer_);
-    return true;
+    try {
+      if constexpr (copied_state<State>) store.check_stretch(std::as_const(x0));
+      else store.check_stretch(detail::taken_snapshot(std::as_const(x0)));
+      forward.template go_on<State>(run, x0, plan, kept, *step_, *observer_);
+      return true;
+    } catch (nondeterminism_error const&) {  // nobody has seen the final state
+      if constexpr (saved_state<State>) run.states().go_back();
+      if (!store.begins_anew()) throw;
+      return false;
+    }
   }
   /// Makes the state before the turn from the states of another process, if it is still missing.
   template <class Sweep>

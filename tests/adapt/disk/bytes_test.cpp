@@ -76,3 +76,27 @@ TEST_CASE("what is noted of each of many states on disk is predicted, too") {
   (void)cairn::gradient(step{}, x0, cairn::two_level{4'000, 5, 3}, seed, adjoint{}, run, report);
   CHECK(from.rise() <= std::size_t(report.predicted_bytes));
 }
+
+TEST_CASE("the bytes on disk are those of the files, also where a plan saves into a slot that holds a state") {
+  support::temporary const here;
+  constexpr cairn::tier disk = cairn::tier::disk;
+  using kind = cairn::action_kind;
+  auto const act = [](kind what, cairn::slot_index slot, step_index from, step_index to = 0, cairn::tier where = {}) {
+    return cairn::action{what, where, cairn::content::state, slot, from, to};
+  };
+  cairn::action_list const plan{3, 2, {act(kind::save, 0, 0),
+                                       act(kind::advance, cairn::no_slot, 0, 1), act(kind::save, 1, 1, 0, disk),
+                                       act(kind::advance, cairn::no_slot, 1, 2), act(kind::save, 1, 2, 0, disk),
+                                       act(kind::turn, cairn::no_slot, 2, 3), act(kind::reverse, cairn::no_slot, 2, 3),
+                                       act(kind::load, 0, 0), act(kind::advance, cairn::no_slot, 0, 1),
+                                       act(kind::reverse, cairn::no_slot, 1, 2),
+                                       act(kind::load, 0, 0), act(kind::reverse, cairn::no_slot, 0, 1)}};
+  cairn::disk const run{here.run()};
+  field const x0(100, 0.5), seed(100, 1.0);
+  std::size_t const file = 128 + cairn::written_bytes(x0);
+  std::vector<std::size_t> seen;
+  (void)cairn::gradient(step{}, x0, plan, seed, adjoint{}, run, [&](cairn::event const& e) {
+    if (e.moment() == cairn::moment::after && e.what().kind == kind::save) seen.push_back(e.bytes_held(disk));
+  });
+  CHECK(seen == std::vector<std::size_t>{0, file, file});
+}

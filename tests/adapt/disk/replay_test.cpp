@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <vector>
+#include "adapt/disk/chain_runs.hpp"
 #include "adapt/disk/kill_everywhere.hpp"
 
 using cairn::disk;
@@ -33,14 +34,19 @@ void pull(numbers const& x, numbers& bar) {
   for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= 1.1 * std::cos(1.1 * x[k]) * x[k];
 }
 auto const in_place = [](numbers& x, step_index i) { step_in_place(x, i); };
-auto const out_of_place = [](numbers const& x, numbers& x1, step_index i) {
+auto const in_place_by = [](numbers& x, double, step_index i) { step_in_place(x, i); };
+auto const out_of_place = [](numbers const& x, numbers& x1, double, step_index i) {
   x1 = x;
   step_in_place(x1, i);
 };
 auto const of_object = [](solver& s, step_index i) { step_in_place(s.v, i); };
 auto const back = [](numbers const& x, numbers& bar) { pull(x, bar); };
-auto const back_with_next = [](numbers const& x, numbers const& x1, numbers& bar, step_index) {
+auto const back_by = [](numbers const& x, numbers& bar, double, double& dp) {
   pull(x, bar);
+  dp += bar[0];
+};
+auto const back_with_next = [](numbers const& x, numbers const& x1, numbers& bar, double p, double& dp, step_index) {
+  back_by(x, bar, p, dp);
   for (std::size_t k = 0; k < x.size(); ++k) bar[k] += x1[k];
 };
 auto const back_of_object = [](solver const& s, numbers& bar) { pull(s.v, bar); };
@@ -54,7 +60,11 @@ struct in_one_call {
   Adjoint adjoint;
   template <class Plan, class... Last>
   numbers operator()(Plan const& plan, Last const&... last) const {
-    return cairn::gradient(step, x0, plan, ones, adjoint, last...);
+    double const p = 1;
+    double dp = 0;
+    numbers bar = cairn::gradient(step, x0, plan, ones, adjoint, cairn::wrt{p, dp}, last...);
+    bar.push_back(dp);
+    return bar;
   }
 };
 template <class Step, class Adjoint> in_one_call(Step, Adjoint) -> in_one_call<Step, Adjoint>;
@@ -69,26 +79,81 @@ struct over_object {
 struct kept {
   template <class Plan, class... Last>
   numbers operator()(Plan const& plan, Last const&... last) const {
-    if constexpr (cairn::open_schedule<Plan>)
-      return cairn::checkpointed_while(in_place, x0, goes_on, plan, last...).reverse(ones, back);
-    else return cairn::checkpointed_loop(in_place, x0, plan, last...).reverse(ones, back);
+    auto run = [&] {
+      if constexpr (cairn::open_schedule<Plan>) return cairn::checkpointed_while(in_place, x0, goes_on, plan, last...);
+      else return cairn::checkpointed_loop(in_place, x0, plan, last...);
+    }();
+    is_seen = true;
+    return run.reverse(ones, back);
+  }
+  static inline bool is_seen;  // the final state, by the caller
+};
+/// Stage i is step i; states grow.
+struct stage {
+  [[nodiscard]] numbers forward(numbers const& x, step_index i) const {
+    numbers y = x;
+    step_in_place(y, i);
+    y.push_back(0.1 * double(i));
+    return y;
+  }
+  [[nodiscard]] numbers backward(numbers const& x, numbers bar, double, double& dp, step_index) const {
+    bar.pop_back();
+    pull(x, bar);
+    dp += bar[0];
+    return bar;
   }
 };
+struct stage_with_output : stage {
+  void backward(numbers const& x, numbers const& y, numbers& bar, double p, double& dp, step_index i) const {
+    double const last = bar.back();
+    bar = stage::backward(x, bar, p, dp, i);
+    bar[0] += last * y[1];
+  }
+};
+struct stage_with_tape : stage {
+  struct tape {
+    numbers output;
+  };
+  [[nodiscard]] tape record(numbers const& x, step_index i) const { return {forward(x, i)}; }
+  [[nodiscard]] static numbers const& output(tape const& of) { return of.output; }
+  [[nodiscard]] numbers backward(numbers const& x, tape const& kept, numbers bar, double p, double& dp,
+                                 step_index i) const {
+    bar[0] += kept.output[1];
+    return stage::backward(x, std::move(bar), p, dp, i);
+  }
+};
+template <class Stage>
+struct of_chain {
+  template <class Plan, class... Last>
+  numbers operator()(Plan const& plan, Last const&... last) const {
+    double const p = 1;
+    double dp = 0;
+    numbers bar = cairn::chain_gradient(cairn::indexed_stages{length, Stage{}}, x0, plan,
+                                        numbers(x0.size() + length, 1.0), cairn::wrt{p, dp}, last...);
+    bar.push_back(dp);
+    return bar;
+  }
+};
+template <class Sweep> inline constexpr bool is_chain = false;
+template <class Stage> inline constexpr bool is_chain<of_chain<Stage>> = true;
 struct outcomes {
-  long refused = 0, right = 0, mixed = 0;
+  long refused = 0, right = 0, mixed = 0, anew = 0;
 };
 /// Stops a first process at each of some calls, and lets a second one go on whose step k differs, for each k. What it
 /// gives may be of the one arithmetic or of the other, and not of both.
 template <class Sweep, class Plan>
 outcomes go_on_with_another(Sweep const& sweep, Plan const& plan, std::int64_t commit_every, replay_check check) {
   auto const in_memory = [&] {
-    if constexpr (cairn::open_schedule<Plan>) return sweep(plan);
+    if constexpr (is_chain<Sweep>) return sweep(chain_runs::stored_whole(length));
+    else if constexpr (cairn::open_schedule<Plan>) return sweep(plan);
     else return sweep(cairn::in_memory{plan});
   };
   cairn::sweep_options const options{.verify = check};
   outcomes seen;
   differs_at = stop_at = -1, calls = 0;
   numbers const right = in_memory();
+  calls = 0;
+  (void)sweep(plan, options, disk{support::temporary{}.run()});
   long const all = calls;
   std::vector<numbers> right_if;
   for (differs_at = 0; differs_at < length; ++differs_at) right_if.push_back(in_memory());
@@ -99,12 +164,18 @@ outcomes go_on_with_another(Sweep const& sweep, Plan const& plan, std::int64_t c
       disk const run{here.run(), {.commit_every = commit_every}};
       differs_at = -1, calls = 0, stop_at = at;
       CHECK_THROWS_AS(sweep(plan, options, run), stopped);
-      differs_at = k, stop_at = -1;
+      differs_at = k, stop_at = -1, kept::is_seen = false;
       try {
         numbers const found = sweep(plan, options, run);
         ++(found == right || found == right_if[std::size_t(k)] ? seen.right : seen.mixed);
+        if (run.report().used != disk_use::nothing) continue;
+        CHECK(found == right_if[std::size_t(k)]);
+        if (*run.report().why == '\0') continue;  // nothing was left
+        ++seen.anew;
+        CHECK_THAT(run.report().why, ContainsSubstring("another trajectory"));
       } catch (cairn::nondeterminism_error const& error) {
         ++seen.refused;
+        CHECK(kept::is_seen);
         CHECK_THAT(error.what(), ContainsSubstring("static variables"));
         differs_at = -1;  // what the refused one has left is not used
         CHECK(sweep(plan, options, run) == right);
@@ -120,7 +191,8 @@ void finds_all(Sweep const& sweep, Plan const& plan, std::int64_t commit_every =
     if (std::is_same_v<Sweep, struct over_object> && check == replay_check::off) continue;
     outcomes const seen = go_on_with_another(sweep, plan, commit_every, check);
     CHECK(seen.mixed == 0);
-    CHECK((seen.refused > 20) == refused);
+    CHECK((refused ? seen.refused : seen.anew) > 20);
+    CHECK((seen.refused > 0) == refused);
     CHECK(seen.right > 10);
   }
 }
@@ -159,18 +231,18 @@ cairn::two_level const periods{length, 7, 2};
 }  // namespace
 
 TEST_CASE("wherever an adjoint would get a state of another trajectory the run begins anew, without a word") {
-  in_one_call const sweep{in_place, back};
+  in_one_call const sweep{in_place_by, back_by};
   finds_all(sweep, periods);
   finds_all(sweep, periods, 1'000);  // no records
   finds_all(sweep, tiers);
   finds_all(sweep, cairn::multistage{length, 1, 5});
-  finds_all(in_one_call{out_of_place, back}, periods);
-  finds_all(in_one_call{in_place, back_with_next}, tiers);
+  finds_all(in_one_call{out_of_place, back_by}, periods);
+  finds_all(in_one_call{in_place_by, back_with_next}, tiers);
 }
 TEST_CASE("a damaged state that is made again must be what its file says, also if the process before had no check") {
   support::temporary const here;
   disk const run{here.run()};
-  in_one_call const sweep{in_place, back};
+  in_one_call const sweep{in_place_by, back_by};
   differs_at = stop_at = -1;
   numbers const right = sweep(cairn::in_memory{periods});
   cairn::sweep_options const check{replay_check::checkpoints};
@@ -201,7 +273,7 @@ TEST_CASE("the check takes no step more in a process that goes on, but those tha
   for (auto const check : {replay_check::off, replay_check::checkpoints, replay_check::every_step}) {
     support::temporary const here;
     cairn::disk const run{here.run(), {.commit_every = 3}};
-    in_one_call const sweep{in_place, back};
+    in_one_call const sweep{in_place_by, back_by};
     long actions = 0;
     auto const stop = [&](cairn::event const&) {
       if (++actions == 200) throw stopped{};
@@ -220,8 +292,44 @@ TEST_CASE("the check takes no step more in a process that goes on, but those tha
     CHECK(calls <= without + (check == replay_check::every_step ? loads : 6));  // state 0; the 1st, 2nd ... 16th
   }
 }
-TEST_CASE("it is an error in loops over objects, in loops that are kept, and in those of unknown length") {
-  finds_all(over_object{}, periods, 3, true);
+TEST_CASE("one that begins anew may be stopped at any call, and goes on") {
+  in_one_call const sweep{in_place_by, back_by};
+  constexpr step_index other = 9;
+  differs_at = other, calls = 0, stop_at = -1;
+  numbers const right = sweep(cairn::in_memory{periods});
+  long const all = 3 * calls;
+  long stops = 0;
+  for (long at = 1; at < all; at += 2) {
+    CAPTURE(at);
+    support::temporary const here;
+    disk const first{here.run()}, second{here.run(), {.commit_every = 4, .stop = [at] { return calls >= at; }}};
+    differs_at = -1, calls = 0, stop_at = 35;
+    CHECK_THROWS_AS(sweep(periods, first), stopped);
+    differs_at = other, calls = 0, stop_at = -1;
+    try {
+      numbers const found = sweep(periods, second);
+      CHECK(found == right);
+      break;
+    } catch (cairn::stopped const&) {
+    }
+    bool const anew = second.report().used == disk_use::nothing;
+    CHECK(sweep(periods, first) == right);
+    if (!anew) continue;
+    CHECK(std::string{first.report().why} == "");  // and nothing of what was given up was written
+    ++stops;
+  }
+  CHECK(stops > 10);
+}
+TEST_CASE("so does one over an object, from where it was") {
+  finds_all(over_object{}, periods);
+  finds_all(over_object{}, tiers, 1'000);
+}
+TEST_CASE("and a chain") {
+  finds_all(of_chain<stage>{}, chain_runs::filed(length, 4));
+  finds_all(of_chain<stage_with_output>{}, chain_runs::filed(length, 3));
+  finds_all(of_chain<stage_with_tape>{}, chain_runs::filed(length, 5), 1'000);
+}
+TEST_CASE("in loops that are kept, and in those of unknown length, it is an error once the final state is there") {
   finds_all(kept{}, periods, 3, true);
   finds_all(kept{}, cairn::online{5}, 3, true);
 }

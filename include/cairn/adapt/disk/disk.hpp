@@ -111,7 +111,7 @@ class disk {
     }
     /// Bytes in memory besides those of the chain's plan, at most.
     [[nodiscard]] static wide chain_bytes(disk const& on, step_index stages) noexcept {
-      return memory_bytes(on, 0) + 10 * (wide(std::uint64_t(stages)) + 2);
+      return memory_bytes(on, 0) + 18 * (wide(std::uint64_t(stages)) + 2);
     }
     /// The store of a run that is kept, by one of several processes too.   \tparam Step  as the run keeps it
     template <class State, class Step, class Parts, class StepNow, class X0, class Plan,

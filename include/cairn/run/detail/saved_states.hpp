@@ -55,6 +55,11 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
     return true;
   }
 
+  /// A sweep that has ended by an exception leaves the object in the initial state, from which another one begins.
+  void go_back() {
+    if (initial_ != no_frame) load_initial();
+  }
+
   template <class Step>
   void advance(Step& step, step_index from, step_index to, step_index& failed) {
     unpark();

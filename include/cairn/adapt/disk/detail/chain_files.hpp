@@ -29,7 +29,7 @@ class chain_files {
 
   template <class Journal>
   chain_files(run_folder& folder, step_index stages, Journal& journal)
-      : folder_{folder}, bytes_(std::size_t(stages) + 1), journal_{&journal},
+      : folder_{folder}, bytes_(std::size_t(stages) + 1), others_(std::size_t(stages) + 1), journal_{&journal},
         may_be_used_{[](void* of, std::uint64_t bytes, slot_index slots) {
           return static_cast<Journal*>(of)->may_be_used(bytes, slots);
         }} {}
@@ -40,12 +40,19 @@ class chain_files {
   template <class Usable>
   void find(Usable usable) {
     folder_.each_checkpoint([&](slot_index slot, file_head const& head) {
-      if (std::size_t(slot) < bytes_.size() && head.step == std::uint64_t(slot) && usable(head))
-        note(slot, head.stored + sizeof head);
+      if (std::size_t(slot) >= bytes_.size() || head.step != std::uint64_t(slot) || !usable(head)) return;
+      note(slot, head.stored + sizeof head);
+      others_[std::size_t(slot)] = head.state_hash;
     });
   }
-  /// The hash of a state that is held; 0 if it is not known.
-  [[nodiscard]] std::uint64_t hash(step_index i) const noexcept { return folder_.slot_head(i).state_hash; }
+  /// The hash of state i as another process had it, until it is compared; 0 if it is not known.
+  [[nodiscard]] std::uint64_t hash(step_index i) const noexcept { return others_[std::size_t(i)]; }
+  /// Whether state i, which was made again, is the one that another process had.
+  template <class Memory>
+  [[nodiscard]] bool is_same(Memory const& memory, step_index i) {
+    std::uint64_t const hash = std::exchange(others_[std::size_t(i)], 0);
+    return hash == 0 || memory.hash(i) == hash;
+  }
   /// A state that cannot be written is not held.
   template <class State>
   void save(tier, step_index i, State const& x) {
@@ -88,7 +95,8 @@ class chain_files {
   }
 
   run_folder& folder_;
-  table<std::uint64_t> bytes_;  // of each state's file; 0 if there is none
+  table<std::uint64_t> bytes_;   // of each state's file; 0 if there is none
+  table<std::uint64_t> others_;  // hashes of the states of another process; 0 if not known, or once compared
   std::uint64_t all_bytes_ = 0;
   int error_ = 0;
   bool is_unproven_ = false;
@@ -116,12 +124,14 @@ class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay
     bool const ends = is_asked_to_stop();
     base::advance(stages, from, to, failed);
     now_.apply(chain_actions::advance(from));
+    compare(to);
     if (ends) end(to);
   }
   void record(step_index from) {
     bool const ends = is_asked_to_stop();
     base::record(from);
     now_.apply(chain_actions::record(from));
+    compare(from + 1);
     if (ends) end(from + 1);
   }
   void save(place where, step_index i) {
@@ -190,6 +200,10 @@ class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay
   }
 
  private:
+  /// State i, which was made again, has the bits that another process had.   \throws nondeterminism_error
+  void compare(step_index i) {
+    if (!files_.is_same(memory(), i)) refuse_other_arithmetic((std::min)(from_, i - 1), i);
+  }
   /// Before a stage. If the run is asked to stop, writes what is there; then the stage runs, and `end` follows: of two
   /// states one after the other, the next process compares what it makes of the first.
   [[nodiscard]] bool is_asked_to_stop() {
@@ -226,7 +240,7 @@ class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay
     } catch (chain_files::lost const&) {
       return false;
     }
-    now_.apply(chain_actions::load(i, tier::disk));
+    now_.apply(chain_actions::load(from_ = i, tier::disk));
     return true;
   }
   /// Makes state i from the nearest one before it that is at hand or in a file. Returns how many stages have run.
@@ -251,7 +265,7 @@ class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay
 
   chain_files& files_;
   Journal& journal_;
-  step_index stages_;
+  step_index stages_, from_ = 0;  // from_: the state that a file gave last
   chain_walk now_;  // where everything is
   std::uint64_t seam_ = 0;
 };

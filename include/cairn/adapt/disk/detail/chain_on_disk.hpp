@@ -18,23 +18,32 @@
 #include <cairn/adapt/disk/detail/run_journal.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
 #include <cairn/core/detail/chain_walk.hpp>
+#include <cairn/core/state_traits.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
 #include <cairn/run/detail/action_range.hpp>
 #include <cairn/run/sweep_failure.hpp>
 
 namespace cairn::detail {
 
+/// A seed by value of which a sweep can take a copy.
+template <class Value>
+concept comes_again = std::is_copy_constructible_v<Value> && !shallow<Value>;
 /// The adjoints of a chain, with records of how far they are.
-template <class Seed, class Journal>
+/// \tparam Value  of the last state's adjoint
+template <class Seed, class Journal, class Value>
 struct chain_reversal_on_disk : chain_reversal<Seed> {
   Journal& journal;
+  Value const* kept;  // a seed that another beginning may need, if it is a value
 
-  chain_reversal_on_disk(Seed&& given, Journal& notes)
-      : chain_reversal<Seed>{std::forward<Seed>(given)}, journal{notes} {}
+  chain_reversal_on_disk(Seed&& given, Journal& notes, Value const* keeps)
+      : chain_reversal<Seed>{std::forward<Seed>(given)}, journal{notes}, kept{keeps} {}
 
   template <class States>
   void turn(States& states, action const& a, step_index& failed) {
-    chain_reversal<Seed>::turn(states, a, failed);
+    bool made = false;
+    if constexpr (comes_again<Value>)
+      if (kept != nullptr) states.memory().loss(*kept), made = true;
+    if (!made) chain_reversal<Seed>::turn(states, a, failed);
     states.passed(a);
   }
   template <class States>
@@ -139,96 +148,121 @@ typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const
   journal.watch(unchanged, held_bytes);
   if (known.record) journal.commits();
   journal.trusts_states(known.states);
-  chain_files files{folder, count, journal};
-  bool const looks = asked.resume != resume_rule::never;
-  if (!looks) folder.begin_anew();
-  if (known.states) files.find([&](file_head const& head) { return journal.may_use(head); });
-  else folder.remove_slots();
-  if (std::uint64_t const need = file_bytes_of_chain(plan, actions); need > files.all_bytes())
-    folder.check_room(need - files.all_bytes());
-
-  Memory memory{stages, x0};
-  no_chain_store none;
-  chain_states_in_files<Memory, Replay, journal_type> states{memory, none, count, replay, files, journal};
-  forgets_if_changed<decltype(unchanged)> const end{report, folder, count + 1, unchanged};
+  // An attempt that uses what another process left, where it looks. Where that turns out to be another trajectory, the
+  // run begins anew; of a seed that can be given once only, there is no other beginning.
+  constexpr bool is_value = std::is_same_v<std::remove_cvref_t<decltype(*parts.seed)>, adjoint_of_last>;
+  constexpr bool may_begin_anew = !is_value || comes_again<adjoint_of_last>;
   sweep_status status;
-  std::size_t begin = 0;
-  chain_walk held{count, named_tiers::every(), ""};
-  auto const restore_at = [&](std::size_t place) {
-    for (; begin < place; ++begin) held.apply(list[begin]);
-    step_index failed = 0;
-    try {
-      status.ran += states.restore(stages, held, failed);
-    } catch (...) {
-      failure = {true, phase_of(action_kind::advance, status.turned), {}, failed};
-      throw;
-    }
-  };
-  if constexpr (known_types::bars_are_stored && std::is_default_constructible_v<typename Memory::adjoint_type>) {
-    if (looks && known.record) {
-      typename journal_type::partial_sum no_sum;
-      step_index open = -1;
-      auto const found = folder.read_record(
-          [&](auto& source) {
-            memory.with_adjoint(open, [&]<class Bar>(boxed<Bar>& bar) {
-              bar.make([] { return Bar{}; });
-              journal.read_record(*bar, source, no_sum);
+  auto const once = [&](bool looks) -> typename Memory::adjoint_type {
+    chain_files files{folder, count, journal};
+    if (known.states) files.find([&](file_head const& head) { return journal.may_use(head); });
+    else folder.remove_slots();
+    if (std::uint64_t const need = file_bytes_of_chain(plan, actions); need > files.all_bytes())
+      folder.check_room(need - files.all_bytes());
+
+    Memory memory{stages, x0};
+    no_chain_store none;
+    chain_states_in_files<Memory, Replay, journal_type> states{memory, none, count, replay, files, journal};
+    forgets_if_changed<decltype(unchanged)> const end{report, folder, count + 1, unchanged};
+    std::size_t begin = 0;
+    chain_walk held{count, named_tiers::every(), ""};
+    auto const restore_at = [&](std::size_t place) {
+      for (; begin < place; ++begin) held.apply(list[begin]);
+      step_index failed = 0;
+      try {
+        status.ran += states.restore(stages, held, failed);
+      } catch (...) {
+        failure = {true, phase_of(action_kind::advance, status.turned), {}, failed};
+        throw;
+      }
+    };
+    if constexpr (known_types::bars_are_stored && std::is_default_constructible_v<typename Memory::adjoint_type>) {
+      if (looks && known.record) {
+        typename journal_type::partial_sum no_sum;
+        step_index open = -1;
+        auto const found = folder.read_record(
+            [&](auto& source) {
+              memory.with_adjoint(open, [&]<class Bar>(boxed<Bar>& bar) {
+                bar.make([] { return Bar{}; });
+                journal.read_record(*bar, source, no_sum);
+              });
+            },
+            [&](file_head const& head) {
+              open = step_index(head.step);
+              return open < count;
             });
-          },
-          [&](file_head const& head) {
-            open = step_index(head.step);
-            return open < count;
-          });
-      if (found) {
-        report.used = disk_use::record;
-        report.resumed_at = open;
-        report.finished = open == 0;
-        if (open == 0) {
-          runs_of_process::here().taken(folder.id());
-          return memory.take_adjoint();
+        if (found) {
+          report.used = disk_use::record;
+          report.resumed_at = open;
+          report.finished = open == 0;
+          if (open == 0) {
+            runs_of_process::here().taken(folder.id());
+            return memory.take_adjoint();
+          }
+          std::size_t place = 0;
+          while (list[place].kind != action_kind::reverse || list[place].from != open) ++place;
+          while (list[place + 1].kind == action_kind::drop) ++place;  // what is dropped now is not made again
+          for (std::size_t k = place + 1; list[k].kind != action_kind::reverse; ++k)
+            if (runs_stage(list[k]) && list[k].from > 0 && files.hold(list[k].from)) place = k - 1;
+          status.turned = true;
+          status.open = open;
+          states.open_seam(found->state_hash);
+          if (found->state_hash == 0) status.ran += check_stretch_of_chain<Memory>(files, stages, x0);
+          restore_at(place + 1);
+        } else {
+          if (folder.has_record()) report.why = "the record is damaged";
+          for (step_index i = 0; i < count; ++i)  // a record that is not whole may have made one
+            memory.with_adjoint(i, [](auto& bar) { bar.reset(); });
+          if constexpr (of::has_params) set_zero(*parts.p, *parts.dp);
         }
-        std::size_t place = 0;
-        while (list[place].kind != action_kind::reverse || list[place].from != open) ++place;
-        while (list[place + 1].kind == action_kind::drop) ++place;  // what is dropped now is not made again
-        for (std::size_t k = place + 1; list[k].kind != action_kind::reverse; ++k)
-          if (runs_stage(list[k]) && list[k].from > 0 && files.hold(list[k].from)) place = k - 1;
-        status.turned = true;
-        status.open = open;
-        states.open_seam(found->state_hash);
-        if (found->state_hash == 0) status.ran += check_stretch_of_chain<Memory>(files, stages, x0);
-        restore_at(place + 1);
-      } else {
-        if (folder.has_record()) report.why = "the record is damaged";
-        for (step_index i = 0; i < count; ++i)  // a record that is not whole may have made one
-          memory.with_adjoint(i, [](auto& bar) { bar.reset(); });
-        if constexpr (of::has_params) set_zero(*parts.p, *parts.dp);
       }
     }
-  }
-  if (report.used == disk_use::nothing && looks) {
-    std::size_t place = 0;  // behind the last state of the way forward that a file holds
-    for (std::size_t k = 0; list[k].kind != action_kind::turn; ++k) {
-      if (!files.hold(list[k].from)) continue;
-      if (list[k].kind == action_kind::save) place = k + 1;
-      else if (runs_stage(list[k])) place = k;  // where it was asked to stop
+    if (report.used == disk_use::nothing && looks) {
+      std::size_t place = 0;  // behind the last state of the way forward that a file holds
+      for (std::size_t k = 0; list[k].kind != action_kind::turn; ++k) {
+        if (!files.hold(list[k].from)) continue;
+        if (list[k].kind == action_kind::save) place = k + 1;
+        else if (runs_stage(list[k])) place = k;  // where it was asked to stop
+      }
+      if (place > 0) {
+        report.used = disk_use::states;
+        status.ran += check_stretch_of_chain<Memory>(files, stages, x0);
+      } else {
+        tell_nearest(report, outer, folder, name);
+        if (asked.resume == resume_rule::require) refuse_nothing_found(report.why, count);
+      }
+      restore_at(place);
     }
-    if (place > 0) {
-      report.used = disk_use::states;
-      status.ran += check_stretch_of_chain<Memory>(files, stages, x0);
-    } else {
-      tell_nearest(report, outer, folder, name);
-      if (asked.resume == resume_rule::require) refuse_nothing_found(report.why, count);
-    }
-    restore_at(place);
-  }
 
-  chain_reversal_on_disk<Seed, journal_type> user{std::forward<Seed>(seed), journal};
-  told.tell();
-  report.step_calls = runs = obey_list(std::span{list + begin, actions.size() - begin}, states, stages, user,
-                                       observer, failure, status);
-  if (journal.is_recorded()) folder.remove_slots();
-  if (known.record && !remove_finished(outer, std::size_t(asked.keep), folder.id())) folder.remove();
-  return memory.take_adjoint();
+    adjoint_of_last const* kept_seed = nullptr;
+    if constexpr (is_value && may_begin_anew)
+      if (report.used != disk_use::nothing) kept_seed = parts.seed;
+    chain_reversal_on_disk<Seed, journal_type, adjoint_of_last> user{std::forward<Seed>(seed), journal, kept_seed};
+    told.tell();
+    (void)obey_list(std::span{list + begin, actions.size() - begin}, states, stages, user, observer, failure, status);
+    if (journal.is_recorded()) folder.remove_slots();
+    if (known.record && !remove_finished(outer, std::size_t(asked.keep), folder.id())) folder.remove();
+    return memory.take_adjoint();
+  };
+  bool looks = asked.resume != resume_rule::never;
+  if (!looks) folder.begin_anew();
+  for (wide given_up = 0;; looks = false) {
+    struct counts {
+      sweep_status const& of;
+      wide const& given_up;
+      wide &told, &runs;
+      ~counts() { told = runs = given_up + of.ran; }
+    } const at_end{status, given_up, report.step_calls, runs};
+    try {
+      return once(looks);
+    } catch (nondeterminism_error const&) {
+      if (!may_begin_anew || !journal.begins_anew(asked.resume)) throw;
+    }
+    given_up += std::exchange(status, {}).ran;
+    failure = {};
+    replay.begins_anew(count);
+    if constexpr (of::has_params) set_zero(*parts.p, *parts.dp);
+  }
 }
 
 }  // namespace cairn::detail

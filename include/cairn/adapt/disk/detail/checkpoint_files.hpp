@@ -35,6 +35,7 @@ class checkpoint_files {
   void begin(sweep_shape const& shape) {
     bool const anew = slots_.size() != std::size_t(shape.slots);
     if (!shape.resumed || anew) slots_.assign(std::size_t(shape.slots), {});
+    if (!shape.resumed) live_at_ = -1, skipped_ = 0;
     in_memory_ = 0;
     for (slot_index slot = 0; slot < shape.slots; ++slot)
       if (in_memory(shape.tier_of(slot))) ++in_memory_;  // a plan may not know which, and then counts all of them

@@ -89,6 +89,8 @@ class kept_files {
   void check_stretch(value_type const& x0) { all_->journal.check_stretch(x0, all_->slots); }
   /// Whether the forward run goes on where another process was.
   [[nodiscard]] bool goes_on() const noexcept { return all_->states; }
+  /// What it left is another trajectory. Returns whether the run begins anew.
+  [[nodiscard]] bool begins_anew() { return all_->begins_anew(); }
   /// The length of the loop if another process was at its turn, left the final state and has begun to go back; otherwise
   /// -1: then a reverse is likely to go on from its record, and needs no forward run.
   [[nodiscard]] step_index turned_at() const {
@@ -198,6 +200,7 @@ class kept_files {
           slots{plan.slots()},
           keyed{!asked.key.empty()},
           named_code{!asked.code.empty()},
+          looks_for{asked.resume},
           looks{asked.resume != resume_rule::never},
           trusted{known.record} {
       folder.keep_name(name);
@@ -243,6 +246,11 @@ class kept_files {
       if (look_at_adjoint) (void)look_at_adjoint(sum, nullptr);
       return sum.value();
     }
+    [[nodiscard]] bool begins_anew() {
+      told_at_end const tells{*reports, report};
+      if (!journal.begins_anew(looks_for)) return false;
+      return looks = states = false, true;
+    }
     struct held_is_same {
       everything& all;
       [[nodiscard]] bool operator()() const { return all.held() == all.adjoint_held; }
@@ -260,6 +268,7 @@ class kept_files {
     files_type files;
     std::size_t keep;
     slot_index slots;
+    resume_rule looks_for;
     bool keyed, named_code, looks, trusted, states = false;
     std::uint64_t adjoint = 0;
     run_id adjoint_held;

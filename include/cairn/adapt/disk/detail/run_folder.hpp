@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <fcntl.h>
 #include <optional>
 #include <string>
@@ -21,9 +20,7 @@
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/names.hpp>
 #include <cairn/adapt/disk/detail/run_lock.hpp>
-#include <cairn/adapt/disk/detail/run_name.hpp>
 #include <cairn/adapt/disk/detail/state_file.hpp>
-#include <cairn/adapt/disk/disk_options.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::detail {
@@ -443,25 +440,6 @@ class run_folder {
   bool unread_[2] = {};  // whether the above is not known
   bool packs_ = false, suspect_ = false;  // suspect_: the last record could not be written
   int last_ = -1;                         // the record that was read or written last
-};
-
-/// A sweep that ends by an exception after its parameters or functions have changed leaves nothing of it.
-template <class Unchanged>
-struct forgets_if_changed {
-  disk_report& report;
-  run_folder& folder;
-  slot_index slots;
-  Unchanged const& unchanged;
-  int const thrown = std::uncaught_exceptions();
-  ~forgets_if_changed() {
-    if (std::uncaught_exceptions() == thrown) return;
-    try {
-      if (unchanged()) return;
-    } catch (...) {  // the user's own: then it is not known
-    }
-    folder.forget_own(slots);
-    report.why = why_changed;
-  }
 };
 
 }  // namespace cairn::detail

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,6 +16,7 @@
 #include <cairn/adapt/disk/detail/choice_file.hpp>
 #include <cairn/adapt/disk/detail/agreed.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
+#include <cairn/adapt/disk/detail/run_name.hpp>
 #include <cairn/adapt/disk/detail/trust.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
 #include <cairn/core/detail/state_hash.hpp>
@@ -167,11 +169,21 @@ class run_journal {
   }
   /// Another process had a record for `open`, with this hash of that state; 0 if it is not known.
   void seam(step_index open, std::uint64_t hash) noexcept { seam_ = hash != 0 ? open : -1, seam_hash_ = hash; }
-  /// Nothing of another process is used any more.
-  void begins_anew() {
+  /// What another process left turned out to be another trajectory. Returns whether the run begins anew: nothing of
+  /// that process is left then. Of several processes all begin anew, where all know it, or none.
+  [[nodiscard]] bool begins_anew(resume_rule asked) {
+    if (asked == resume_rule::require || report_.used == disk_use::nothing || (Agreement::together && !all_know_))
+      return false;
+    folder_.begin_anew();
+    commits(commits_, of_);
     seam_ = -1;
+    all_know_ = false;
     choices_.forget();
     if constexpr (Sums::any) sums_.terms->go_on(0, 0), sums_.terms->ended(0);
+    report_.used = disk_use::nothing;
+    report_.resumed_at = -1;
+    report_.why = why_other_states;
+    return true;
   }
   /// Whether the arithmetic of this process still has to be compared with that of the one before it.
   [[nodiscard]] bool seam_is_open() const noexcept { return seam_ >= 0; }
@@ -491,7 +503,8 @@ class run_journal {
       again = hash_of(taken_snapshot(std::as_const(*object_)));
       restore_state(*object_, before);
     }
-    if (again == hash) return all_.meet();
+    if (on_all(all_, again == hash)) return;
+    all_know_ = true;
     refuse_other_arithmetic(from, at);
   }
 
@@ -520,9 +533,29 @@ class run_journal {
   void (*commit_last_)(run_journal&) = nullptr;
   std::uint64_t seam_hash_ = 0, hash_ = 0;
   bool commits_ = false, due_ = false, trusts_states_ = false, ending_ = false, goes_back_ = false, changed_ = false;
+  bool all_know_ = false;  // that what another process left is another trajectory
   void const* watched_ = nullptr;
   std::uint64_t watched_bytes_ = 0, unchecked_ = 0;
   bool (*unchanged_)(void const*) = nullptr;
+};
+
+/// A sweep that ends by an exception after its parameters or functions have changed leaves nothing of it.
+template <class Unchanged>
+struct forgets_if_changed {
+  disk_report& report;
+  run_folder& folder;
+  slot_index slots;
+  Unchanged const& unchanged;
+  int const thrown = std::uncaught_exceptions();
+  ~forgets_if_changed() {
+    if (std::uncaught_exceptions() == thrown) return;
+    try {
+      if (unchanged()) return;
+    } catch (...) {  // the user's own: then it is not known
+    }
+    folder.forget_own(slots);
+    report.why = why_changed;
+  }
 };
 
 }  // namespace cairn::detail

@@ -82,9 +82,15 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
         decltype(work)& of;
         store_type& left;
         disk_report& into;
-        ~counts() { into.step_calls = of.step_calls() - wide(left.skipped()); }  // also if it stops in an action
+        ~counts() { into.step_calls += of.step_calls() - wide(left.skipped()); }  // also if it stops in an action
       } const at_end{work, store, report};
-      return how(work, watching, options);
+      if constexpr (copied_state<State>) return how(work, watching, options);
+      else try {
+          return how(work, watching, options);
+        } catch (nondeterminism_error const&) {  // the object is somewhere on its way
+          if (report.used != disk_use::nothing) sweep{work, "cairn::gradient"}.states().go_back();
+          throw;
+        }
     };
     forgets_if_changed<decltype(unchanged)> const end{report, folder, plan.slots(), unchanged};
     Bar bar = in_their_places<State, Plan>(run, std::forward<decltype(given)>(given)...);
@@ -94,24 +100,15 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
     return bar;
   };
 
-  // A sweep that uses what another process left. Where that turns out to be another trajectory, all of it goes, and the
-  // run begins anew; of several processes, and over an object, which is somewhere on its way, it is an error.
+  // A sweep that uses what another process left. Where that turns out to be another trajectory, the run begins anew.
   auto const go_on = [&](auto const& how) -> std::optional<Bar> {
-    if constexpr (Agreement::together || !copied_state<State>) return go(how, std::forward<Last>(last)...);
-    else {
-      try {
-        return go(how, last...);
-      } catch (nondeterminism_error const&) {
-        if (asked.resume == resume_rule::require) throw;
-      }
-      folder.begin_anew();
-      journal.begins_anew();
-      if constexpr (of::has_dp) set_zero(*parts.p, *parts.dp);
-      report.used = disk_use::nothing;
-      report.resumed_at = -1;
-      report.why = why_other_states;
-      return {};
+    try {
+      return go(how, last...);
+    } catch (nondeterminism_error const&) {
+      if (!journal.begins_anew(asked.resume)) throw;
     }
+    if constexpr (of::has_dp) set_zero(*parts.p, *parts.dp);
+    return {};
   };
 
   if constexpr (reads_bar<Bar, State>) {

@@ -23,6 +23,7 @@ struct no_chain_replay {
   void came_back(Chain const&, step_index) const noexcept {}
   template <class Chain>
   void loaded(Chain&, step_index) const noexcept {}
+  void begins_anew(step_index) const noexcept {}
 };
 
 /// With `every_step`, compares each state that is made again; with `checkpoints`, only the last state of each
@@ -33,9 +34,13 @@ class chain_replay {
   /// \pre the stages can obey the plan
   template <class Actions>
   chain_replay(replay_check mode, Actions const& actions, step_index stages, char const* who) : mode_{mode}, who_{who} {
-    if (mode == replay_check::off) return;
-    ledger_.begin({.mode = replay_check::every_step, .steps = stages});
+    begins_anew(stages);
     if (mode == replay_check::checkpoints) choose(actions, stages);
+  }
+  /// Nothing is known of the states of `stages` stages.
+  void begins_anew(step_index stages) {
+    if (mode_ != replay_check::off) ledger_.begin({.mode = replay_check::every_step, .steps = stages});
+    last_ = -1, from_ = 0;
   }
 
   /// State i has been made, by a run of the stage before it.
