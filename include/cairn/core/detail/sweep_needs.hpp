@@ -46,20 +46,21 @@ struct sweep_needs {
   wide const reserved = wide(frames_reserved(needs, form)), heap = sizes.state - sizes.state_inline;
   sweep_parts parts;
   parts.states = reserved * sizes.state_inline + wide(standing) * heap;
-  parts.tables = reserved * bytes_a_frame +
-                 wide(needs.slots) * (bytes_a_slot + (form.keeps_run ? bytes_a_remembered_slot : 0)) +
-                 needs.table * (form.keeps_run ? 2 : 1) + needs.shared_table + needs.hashes;
+  parts.frames = reserved * bytes_a_frame +
+                 wide(needs.slots) * (bytes_a_slot + (form.keeps_run ? bytes_a_remembered_slot : 0));
+  parts.plan = needs.table * (form.keeps_run ? 2 : 1) + needs.shared_table + sizes.plan;
   // An object is hashed from one more snapshot.
-  if (form.snapshots && needs.hashes > 0) parts.tables += heap;
-  if (needs.tapes > 0 && form.adjoint == adjoint_form::recorded) parts.tables += bytes_of_tape_slots;
+  parts.checks = needs.hashes + (form.snapshots && needs.hashes > 0 ? heap : 0);
+  if (needs.tapes > 0 && form.adjoint == adjoint_form::recorded) parts.frames += bytes_of_tape_slots;
   parts.adjoints = sizes.adjoint * (form.adjoint_by_value && needs.calls_adjoint ? 2 : 1);
   parts.tapes = wide(needs.tapes) * sizes.tape_inline + tapes * (sizes.tape - sizes.tape_inline);
-  parts.initial = sizes.initial;
+  parts.terms = needs.calls_adjoint ? sizes.terms : 0;
+  parts.choices = sizes.choices, parts.files = sizes.files;
+  parts.initial = sizes.initial, parts.params = sizes.params, parts.gradient = sizes.gradient;
   return parts;
 }
 
-/// Total bytes at the peak of a sweep over a store in memory: states, adjoint, tapes, tables, and the caller's initial
-/// state.
+/// Total bytes at the peak of a sweep over a store in memory.
 /// \param standing  states alive at once at the peak; with `most_states` the sum is an upper bound
 [[nodiscard]] constexpr wide sweep_bytes(sweep_needs const& needs, sweep_form form, sweep_sizes const& sizes,
                                          slot_index standing) noexcept {

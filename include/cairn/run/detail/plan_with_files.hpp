@@ -1,31 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file plan_with_files.hpp  The plan of a budget with a folder, for a loop whose sizes were measured.
+/// \file plan_with_files.hpp  The plan of a budget, in memory or with a folder, for a loop whose sizes were measured.
+#include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/core/workload.hpp>
+#include <cairn/plan/loop/detail/workload.hpp>
+#include <cairn/plan/loop/plan_within.hpp>
+#include <cairn/plan/loop/planned.hpp>
+#include <cairn/plan/loop/planning_options.hpp>
 #include <cairn/run/detail/plan_place.hpp>
+#include <cairn/schedule/any.hpp>
+#include <cairn/schedule/budget_of.hpp>
+#include <cairn/schedule/revolve.hpp>
 
 namespace cairn::detail {
 
-/// \param work  the largest sizes; its tape is that of a whole leaf   \param others  bytes beside the sweep's
-/// \param leaf  steps that one adjoint call reverses   \throws infeasible_budget
+/// A plan over leaves of `options.leaf` steps. The plan itself is on the heap, too: its size is known once it is chosen.
+/// \param work  the largest sizes; its tape is that of a whole leaf   \throws infeasible_budget
 template <class Budget, class State>
-[[nodiscard]] auto plan_with_files(Budget const& budget, State const& x0, workload const& work, wide others = 0,
-                                   step_index leaf = 1) {
-  sweep_sizes const sizes{work.state_bytes,   work.state_inline_bytes, work.initial_bytes.value_or(work.state_bytes),
-                          work.adjoint_bytes, work.tape_bytes,         work.tape_inline_bytes};
-  auto const bytes = [&](auto const& plan, slot_index slots) {
-    return bytes_with(plan, slots, work.form, sizes, work.verify) + others;
-  };
-  wide const first = [&] {
-    if constexpr (copied_state<State>) return bytes_of(x0);
-    else return bytes_of(save_state(x0));
-  }();
-  wide const grown = work.state_bytes > first ? work.state_bytes - first : 0;
-  return Budget::files::plan_for(budget, x0, work.form, bytes, grown, leaf);
+[[nodiscard]] planned plan_over_leaves(Budget const& budget, [[maybe_unused]] State const& x0, workload work,
+                                       planning_options const& options) {
+  if constexpr (std::is_same_v<Budget, budget_of<>>) {
+    for (work.plan_bytes = any_schedule{revolve{0, 1}}.own_bytes();;) {
+      planned found = plan_within(budget.bytes, work, options);
+      wide const own = found.schedule.own_bytes();
+      if (own <= work.plan_bytes || found.cost.memory_bytes + (own - work.plan_bytes) <= budget.bytes.count())
+        return found;
+      work.plan_bytes = own;
+    }
+  } else {
+    sweep_sizes const sizes = sizes_of(work, *options.leaf);
+    auto const bytes = [&](auto const& plan, slot_index slots) {
+      return parts_with(plan, slots, work.form, sizes, work.verify).total();
+    };
+    wide const first = [&] {
+      if constexpr (copied_state<State>) return bytes_of(x0);
+      else return bytes_of(save_state(x0));
+    }();
+    wide const grown = work.state_bytes > first ? work.state_bytes - first : 0;
+    auto made = Budget::files::plan_for(budget, x0, work.form, bytes, grown, *options.leaf);
+    slot_index inside = 0;
+    for (slot_index slot = 0; slot < made.slots(); ++slot) inside += slot_tier(made, slot) == tier::memory;
+    slot_index const files = made.slots() - inside;
+    return plan_of(std::move(made), work, files > 0 ? planner::two_level : planner::revolve,
+                   {.slots = inside, .far_slots = files, .leaf = *options.leaf});
+  }
 }
 
 }  // namespace cairn::detail

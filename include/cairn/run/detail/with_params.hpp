@@ -4,6 +4,7 @@
 /// without parameters.
 #include <type_traits>
 #include <utility>
+#include <cairn/core/detail/leaf_bytes.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/wrt.hpp>
 #include <cairn/run/detail/plans_inside.hpp>
@@ -32,6 +33,7 @@ struct step_and_params {
   [[no_unique_address]] Fn step;
   Params const* p;
   void begin(loop_begins loop) { begin_loop(step, loop); }
+  [[nodiscard]] wide choice_bytes(step_index steps) const { return choice_bytes_of(step, steps); }
 };
 /// A step that takes p, called without.   \tparam Form  each has a single signature, which the checks of steps read
 template <step_form Form, class Fn, class State, class Params, bool Stops = false>
@@ -89,6 +91,9 @@ struct adjoint_and_params {
     if constexpr (binds_adjoint<std::remove_reference_t<decltype(f)>, State, Bar, Params, DP>)
       check_plans_inside<State, Bar>(f.template with_params<State, Bar>(p, dp));
   }
+  template <class State>
+    requires says_leaf_bytes<Fn, State>
+  [[nodiscard]] wide leaf_bytes(State& x, step_index steps) const { return leaf_bytes_of(adjoint, x, steps); }
 };
 /// Calls an adjoint with p and dp; one that is made of others is bound anew, as by `call_step_with`.
 /// \param index  one of a step, two of a leaf

@@ -206,8 +206,12 @@ class plan_search {
     };
     auto const all = slot_index(lesser<wide>(wide(steps_) * wide(tape_units), wide{1} << 40));
     enter_units(so_far, with, make(all), all);  // keeping the tapes of all steps needs no table
-    skip_reason reason = most_in_table() > 0 ? skip_reason::budget : skip_reason::table;
-    if (slot_index const rows = most_in_table(); !so_far.has_plan() && rows > 0) {
+    unit_rules const rules{.tape_units = tape_units, .restarts = work_.tapes_restart, .holds_initial = true};
+    slot_index const rows =
+        most_within(options_.most_table_bytes, 0, most_in_table(),
+                    [&](slot_index units) { return unit_table::row_bytes(steps_, units, rules); }).slots;
+    skip_reason reason = rows > 0 ? skip_reason::budget : skip_reason::table;
+    if (!so_far.has_plan() && rows > 0) {
       try {
         auto const widest = make(lesser(rows, all));
         slot_fit const fit = so_far.widest(any_factory{widest});
