@@ -26,19 +26,22 @@ namespace cairn {
 /// Before the sweep it runs the first sixteenth of the loop's steps, at least one, notes the largest state, tape and
 /// adjoint, and calls `plan_within`. It changes nothing of the caller's: neither x0 nor dp; but a step or an adjoint
 /// that changes something else does so then, too. Its own memory, two states, a tape and an adjoint, is within the
-/// budget. Sizes that appear only later in the loop are not seen. No times are measured, so that the same loop always
-/// has the same plan: also in a process that goes on after a kill, for a budget with files, `measured{budget_of{n,
-/// "64MB", run, "1GB"}}`, whose plans keep no tapes.
+/// budget, but for some 8 kB to search for the plan. An adjoint of leaves says what a leaf holds by a member
+/// `leaf_bytes(steps)`; the adjoints of tools know it; where nobody says, a leaf has one step. Sizes that appear only
+/// later in the loop are not seen. No times are measured, so that the same loop always has the same plan: also in a
+/// process that goes on after a kill, for a budget with files, `measured{budget_of{n, "64MB", run, "1GB"}}`, whose plans
+/// keep no tapes.
 /// \throws infeasible_budget   before the sweep
 template <class Folder = no_files>
 struct measured {
   budget_of<Folder> budget;       ///< as for `gradient`
   using measures = any_schedule;  ///< the type of its plans
 
-  /// The plan for a loop whose parameters are bound. \param others  the bytes of p and dp
+  /// The plan for a loop whose parameters are bound. \param others  the bytes of p, dp and choices
+  /// \param held  becomes what its sweep holds
   template <class State, class Bar, class Step, class X0, class Seed, class Adjoint, class Options>
   [[nodiscard]] any_schedule plan_for_loop(Step& step, X0& x0, Seed& seed, Adjoint& adjoint, sweep_form form,
-                                           sweep_sizes const& others, Options const& asked) const {
+                                           sweep_sizes const& others, Options const& asked, sweep_parts& held) const {
     detail::check_choices(others);
     form.ends = detail::end_asked(asked);
     static constexpr bool records = form_of<Adjoint, State, Bar>() == adjoint_form::recorded;
@@ -93,7 +96,7 @@ struct measured {
     auto const weigh = [&](step_index leaf) {
       auto const terms = detail::needs_of_terms(adjoint, work.state_bytes - work.state_inline_bytes, budget.steps, leaf);
       work.term_bytes = terms.bytes;
-      if (!records && budget.steps > 0) work.tape_bytes = detail::leaf_bytes_of(adjoint, x0, leaf);
+      if (!records && budget.steps > 0) work.tape_bytes = detail::leaf_bytes_of(adjoint, x0, terms.part);
       return terms.step_calls;
     };
     auto const plan = [&](step_index leaf) {
@@ -102,7 +105,9 @@ struct measured {
     };
     // Where nobody says what a leaf holds, it has one step.
     step_index const longest = detail::says_leaf_bytes<Adjoint, X0> ? detail::longest_leaf(budget.steps) : 1;
-    return detail::best_leaf(work, longest, detail::weighing_of<Adjoint, X0>(), weigh, plan).schedule;
+    planned best = detail::best_leaf(work, longest, detail::weighing_of<Adjoint, X0>(), weigh, plan);
+    held = best.memory;
+    return std::move(best.schedule);
   }
 
  private:

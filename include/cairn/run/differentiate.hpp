@@ -198,6 +198,7 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
         }
       }();
       auto const values = values_for<Bar>(step, std::as_const(x0), like, adjoint, by, options, form);
+      sweep_parts measured;
       Plan const& plan = [&]() -> decltype(auto) {
         if constexpr (!measured_budget<Place>) return values.plan_from(place);
         else {  // a probe never adds to the result
@@ -211,10 +212,10 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
             return bar;
           };
           return place.template plan_for_loop<State, Bar>(probed_step, x0, probed_seed, probed_back, form,
-                                                          values.others(steps_of(place)), options);
+                                                          values.others(steps_of(place)), options, measured);
         }
       }();
-      predict<State>(plan, values, any_budget<Place>, last...);
+      predict<State, Place>(plan, values, measured, last...);
       sized.reset();
       given_parts<ModelType, ModelType, Objective, ParamsGiven, ParamsGiven, Objective,
                   typename decltype(sweep)::losses_type> const parts{&m,         &m,  &objective,    &p, &dp,

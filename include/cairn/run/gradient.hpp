@@ -101,10 +101,11 @@ Bar sweep_with([[maybe_unused]] Parts const& parts, Step& step, X0&& x0, Plan co
 }
 
 /// Notes what the sweep of a plan holds in a report, if one is asked for.
-/// \param values  see `counted_values`   \param made  whether the plan was made for a budget, and is held for the sweep
-template <class State, class Plan, class Values, class... Last>
-void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] Values const& values, [[maybe_unused]] bool made,
-             [[maybe_unused]] Last&... last) {
+/// \tparam PlanGiven  in the place of the plan
+/// \param values  see `counted_values`   \param measured  if the plan was: what its sweep holds
+template <class State, class PlanGiven, class Plan, class Values, class... Last>
+void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] Values const& values,
+             [[maybe_unused]] sweep_parts const& measured, [[maybe_unused]] Last&... last) {
   if constexpr (count_of_last<last_kind::report, State, Plan, Last&...> > 0) {
     sweep_report& report = last_of<last_kind::report, State, Plan>(own_workspace{}, last...);
     slot_index in_memory = plan.slots();
@@ -114,12 +115,15 @@ void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] Values const& v
       auto const& keeper = last_of<last_kind::work, State, Plan>(own_workspace{}, last...);
       files = std::remove_cvref_t<decltype(keeper)>::keeps_runs::memory_bytes(keeper, plan.slots(),
                                                                                values.form.keeps_run);
-      made = true;
     }
-    report.predicted = values.predicted(plan, in_memory);
+    if constexpr (measured_budget<PlanGiven>) report.predicted = measured;
+    else {
+      report.predicted = values.predicted(plan, in_memory);
+      // A plan of the caller's is the caller's, but for its copy on disk.
+      if constexpr ((any_budget<PlanGiven> || kept_on_disk<Last...>) && requires { plan.own_bytes(); })
+        report.predicted.plan += plan.own_bytes();
+    }
     report.predicted.files = files;
-    if constexpr (requires { plan.own_bytes(); })
-      if (made) report.predicted.plan += plan.own_bytes();
     wide const sum = report.predicted.total();
     report.predicted_bytes = sum == unknown_bytes ? 0 : sum;
     report.counted = report.predicted;
@@ -164,13 +168,14 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
   auto const options = last_of<last_kind::options, State, Plan>(no_options{}, last...);
   if constexpr (!is_wrt<Wrt>) {
     auto const values = values_for<Bar>(step, std::as_const(x0), seed, adjoint, by, options, form);
+    sweep_parts measured;
     Plan const& plan = [&]() -> decltype(auto) {
       if constexpr (!measured_budget<PlanGiven>) return values.plan_from(place);
       else
         return place.template plan_for_loop<State, Bar>(step, x0, seed, adjoint, form, values.others(steps_of(place)),
-                                                        options);
+                                                        options, measured);
     }();
-    predict<State>(plan, values, any_budget<PlanGiven>, last...);
+    predict<State, PlanGiven>(plan, values, measured, last...);
     note_params<State, Plan>(0, last...);
     given_parts<Step, Adjoint, std::remove_reference_t<Seed>> const parts{
         __builtin_addressof(step), __builtin_addressof(adjoint), __builtin_addressof(seed)};
@@ -180,6 +185,7 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
     auto run_step = bind_step<State>(step, by.p);
     auto run_back = bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
     auto const values = values_for<Bar>(run_step, std::as_const(x0), seed, run_back, by, options, form);
+    sweep_parts measured;
     Plan const& plan = [&]() -> decltype(auto) {
       if constexpr (!measured_budget<PlanGiven>) return values.plan_from(place);
       else {
@@ -187,10 +193,10 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
         auto probed_back = bind_adjoint<State, Bar>(adjoint, by.p, scratch);
         auto&& probed_seed = bind_seed<State>(seed, by.p, scratch);
         return place.template plan_for_loop<State, Bar>(run_step, x0, probed_seed, probed_back, form,
-                                                        values.others(steps_of(place)), options);
+                                                        values.others(steps_of(place)), options, measured);
       }
     }();
-    predict<State>(plan, values, any_budget<PlanGiven>, last...);
+    predict<State, PlanGiven>(plan, values, measured, last...);
     watched_params const watch{by.p};
     note_params<State, Plan>(watch.hash(), last...);
     set_zero(by.p, by.dp);

@@ -570,7 +570,7 @@ template <class Step, class X0, class PlanGiven, class... Last>
     detail::adjoint_later const later;
     auto const values = detail::values_for<State>(step, std::as_const(x0), x0, later, by, options, form);
     Plan const& found = values.plan_from(plan);
-    detail::predict<State>(found, values, detail::any_budget<PlanGiven>, last...);
+    detail::predict<State, PlanGiven>(found, values, {}, last...);
     detail::forward_by_plan const forward;
     auto const parts = detail::parts_of_run(step, by);
     if constexpr (!detail::is_wrt<Wrt>)

@@ -3,6 +3,7 @@
 /// \file model.hpp  A step and its adjoint as one object: what `differentiate` differentiates.
 #include <type_traits>
 #include <utility>
+#include <cairn/core/detail/leaf_bytes.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/numbers.hpp>
 #include <cairn/core/state_traits.hpp>

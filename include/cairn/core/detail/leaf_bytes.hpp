@@ -29,8 +29,10 @@ concept weighs_leaf = requires(Fn& f, State& x) {
   { f.leaf_bytes(x, step_index{1}) } -> std::convertible_to<wide>;
 };
 template <class Adjoint> using written_function = std::remove_reference_t<decltype(function_in(std::declval<Adjoint&>()))>;
+template <class Adjoint> concept tells_leaf_bytes = tells_leaf<written_function<Adjoint>>;
+template <class Adjoint, class State> concept weighs_leaf_bytes = weighs_leaf<written_function<Adjoint>, State>;
 template <class Adjoint, class State>
-concept says_leaf_bytes = tells_leaf<written_function<Adjoint>> || weighs_leaf<written_function<Adjoint>, State>;
+concept says_leaf_bytes = tells_leaf_bytes<Adjoint> || weighs_leaf_bytes<Adjoint, State>;
 
 /// What a leaf holds, 0 if nobody says.   \param x  a state of the loop; an object is left as it is
 template <class Adjoint, class State>
@@ -58,6 +60,14 @@ template <class Adjoint, class State>
 template <class Adjoint>
 concept says_leaf_held = requires(Adjoint& adjoint) { wide(function_in(adjoint).leaf_held()); };
 
+/// What a leaf holds, as far as nothing has to run for it; 0 if nobody says.
+template <class Adjoint>
+[[nodiscard]] wide leaf_known([[maybe_unused]] Adjoint& adjoint, [[maybe_unused]] step_index steps) {
+  if constexpr (requires { wide(function_in(adjoint).leaf_known(steps)); }) return function_in(adjoint).leaf_known(steps);
+  else if constexpr (tells_leaf_bytes<Adjoint>) return wide(function_in(adjoint).leaf_bytes(steps));
+  else return 0;
+}
+
 /// What a step that records its choices keeps of so many steps; 0 for others.
 template <class Step>
 [[nodiscard]] wide choice_bytes_of([[maybe_unused]] Step& step, [[maybe_unused]] step_index steps) {
@@ -65,9 +75,11 @@ template <class Step>
   else return 0;
 }
 
-/// What an objective adds to one adjoint call of a leaf, and to the step calls of the loop.
+/// What an objective adds to one adjoint call of a leaf and to the step calls of the loop, and the most steps that the
+/// adjoint reverses without a term between.
 struct term_needs {
   wide bytes = 0, step_calls = 0;
+  step_index part = 1;
 };
 /// \param heap  bytes of one state, or snapshot, outside it
 template <class Adjoint>
@@ -77,7 +89,7 @@ template <class Adjoint>
     return function_in(adjoint).of_terms(heap, steps, leaf);
   else if constexpr (requires { adjoint.reverse.of_terms(heap, steps, leaf); })
     return adjoint.reverse.of_terms(heap, steps, leaf);
-  else return {};
+  else return {0, 0, leaf};
 }
 
 }  // namespace cairn::detail

@@ -33,7 +33,8 @@ void size_others(sweep_sizes& sizes, [[maybe_unused]] Wrt const& by, Step& step,
       if (sizes.gradient < sizes.params) sizes.gradient = sizes.params;
   }
 }
-/// The sizes of the values of a sweep, counted before anything runs.
+/// The sizes of the values of a sweep, counted before anything runs: of a tool's tape if it has weighed it, otherwise
+/// `unknown_bytes`.
 template <class State, class Bar, class Seed, class Adjoint>
 [[nodiscard]] sweep_sizes sizes_of_values(State const& x0, [[maybe_unused]] Seed const& seed, Adjoint& adjoint,
                                           step_index steps, step_index leaf) {
@@ -50,7 +51,9 @@ template <class State, class Bar, class Seed, class Adjoint>
   else if constexpr (std::is_same_v<Seed, Bar>) sizes.adjoint = bytes_of(seed);
   else if constexpr (std::is_same_v<Bar, State>) sizes.adjoint = bytes_of(x0);
   else sizes.adjoint = sizeof(Bar);
-  sizes.terms = needs_of_terms(adjoint, sizes.state - sizes.state_inline, steps, leaf).bytes;
+  auto const terms = needs_of_terms(adjoint, sizes.state - sizes.state_inline, steps, leaf);
+  sizes.terms = terms.bytes;
+  sizes.tape = leaf_known(adjoint, terms.part);
   return sizes;
 }
 /// \throws invalid_call   if a budget cannot count what the step records
@@ -210,8 +213,7 @@ struct counted_values {
     constexpr bool state = sized_state<stored_as<State>>, bar = sized_state<Bar>;  // library_bar has no bytes
     sweep_parts parts;
     if constexpr (state && bar) {
-      auto all = sizes(plan.steps(), plan.leaf());
-      all.tape = leaf_known(plan.leaf());
+      auto const all = sizes(plan.steps(), plan.leaf());
       parts = parts_with(plan, slots, form, all, check_asked(options));
       if (all.tape == unknown_bytes || form.adjoint == adjoint_form::recorded) parts.tapes = unknown_bytes;
     } else {
@@ -221,14 +223,6 @@ struct counted_values {
       if (form.adjoint == adjoint_form::recorded) parts.tapes = unknown_bytes;
     }
     return parts;
-  }
-
- private:
-  /// A report runs nothing: what a tool has not weighed is unknown.
-  [[nodiscard]] wide leaf_known([[maybe_unused]] step_index leaf) const {
-    if constexpr (requires { function_in(adjoint).leaf_known(leaf); }) return function_in(adjoint).leaf_known(leaf);
-    else if constexpr (tells_leaf<written_function<Adjoint>>) return leaf_bytes_of(adjoint, x0, leaf);
-    else return 0;
   }
 };
 /// \tparam Bar  the adjoint's type

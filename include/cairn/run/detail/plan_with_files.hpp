@@ -25,10 +25,14 @@ template <class Budget, class State>
   if constexpr (std::is_same_v<Budget, budget_of<>>) {
     for (work.plan_bytes = any_schedule{revolve{0, 1}}.own_bytes();;) {
       planned found = plan_within(budget.bytes, work, options);
-      wide const own = found.schedule.own_bytes();
-      if (own <= work.plan_bytes || found.cost.memory_bytes + (own - work.plan_bytes) <= budget.bytes.count())
-        return found;
-      work.plan_bytes = own;
+      wide const own = found.schedule.own_bytes(), all = found.cost.memory_bytes + own;
+      if (own > work.plan_bytes && all > budget.bytes.count() + work.plan_bytes) {
+        work.plan_bytes = own;
+        continue;
+      }
+      found.memory.plan += own - work.plan_bytes;
+      found.cost.memory_bytes = all - work.plan_bytes;
+      return found;
     }
   } else {
     sweep_sizes const sizes = sizes_of(work, *options.leaf);
@@ -44,6 +48,7 @@ template <class Budget, class State>
     slot_index inside = 0;
     for (slot_index slot = 0; slot < made.slots(); ++slot) inside += slot_tier(made, slot) == tier::memory;
     slot_index const files = made.slots() - inside;
+    work.plan_bytes = made.own_bytes();
     return plan_of(std::move(made), work, files > 0 ? planner::two_level : planner::revolve,
                    {.slots = inside, .far_slots = files, .leaf = *options.leaf});
   }

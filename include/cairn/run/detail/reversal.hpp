@@ -60,6 +60,7 @@ class tape_slots {
     for (; size_ < size; ++size_) ::new (static_cast<void*>(tapes_.get() + size_)) std::optional<Tape>;
   }
   [[nodiscard]] std::optional<Tape>& operator[](slot_index slot) noexcept { return tapes_.get()[slot]; }
+  [[nodiscard]] wide bytes() const noexcept { return wide(size_) * sizeof(std::optional<Tape>); }  ///< of the places
   void clear() noexcept {
     for (std::size_t k = 0; k < size_; ++k) tapes_.get()[k].reset();
   }
@@ -123,7 +124,7 @@ class reversal {
   maybe<Bar> bar;
   /// The most that adjoint, tapes and terms have held.
   void note_held(sweep_parts& held) const {
-    held.tapes = most_tapes_;
+    held.tapes = most_tapes_ + (tapes_ != nullptr ? tapes_->bytes() : 0);
     if constexpr (says_leaf_held<Adjoint>) held.tapes = wide(function_in(adjoint_).leaf_held());
     if constexpr (requires { function_in(adjoint_).terms_held(); }) held.terms = function_in(adjoint_).terms_held();
     else if constexpr (requires { adjoint_.reverse.terms_held(); }) held.terms = adjoint_.reverse.terms_held();
@@ -235,17 +236,17 @@ class reversal {
     emplace_by(into,
                [&] { return taken_from([&]() -> decltype(auto) { return record_step(adjoint_.record, x, i); }); });
     if constexpr (sized_state<tape>)
-      if ((tapes_now_ += bytes_of(*into)) > most_tapes_) most_tapes_ = tapes_now_;
+      if ((tapes_now_ += heap_of(*into)) > most_tapes_) most_tapes_ = tapes_now_;
   }
   void apply(std::optional<tape>& from, step_index i) {
-    if constexpr (sized_state<tape>) tapes_now_ -= bytes_of(*from);  // before the adjoint changes it
+    if constexpr (sized_state<tape>) tapes_now_ -= heap_of(*from);  // before the adjoint changes it
     pull_back_step<shape.reverse_indexed>(adjoint_.reverse, *bar, *from, i);
   }
 
   Step& step_;
   Adjoint& adjoint_;
   tape_slots<tape>* tapes_ = nullptr;
-  wide tapes_now_ = 0, most_tapes_ = 0;
+  wide tapes_now_ = 0, most_tapes_ = 0;  // outside their places
   std::conditional_t<records_turn, std::optional<tape>, no_tape> last_tape_;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/executor_bytes.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/leaf_bytes.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
@@ -49,21 +50,31 @@ class losses {
   [[nodiscard]] bool any_at(step_index i) const { return next_after(i - 1) == i; }
   /// The first state after i that has terms.
   [[nodiscard]] step_index next_after(step_index i) const { return objective_.next_after(i); }
-  /// The most states with terms inside a leaf of a loop, and how many steps run once more to make them.
+  /// The most states with terms inside a leaf of a loop, how many steps run once more to make them, and the longest
+  /// part of a leaf between them.
   struct inside_leaves {
     step_index states = 0;
     wide steps = 0;
+    step_index part = 0;
   };
   [[nodiscard]] inside_leaves inside(step_index steps, step_index leaf) const {
-    inside_leaves sum;
-    step_index here = 0, before = 0;  // in the leaf of the term before
-    for (step_index i = next_after(0); leaf > 1 && i < steps; before = i, i = next_after(i)) {
-      if (i / leaf != before / leaf) here = 0, before = i - i % leaf;
+    inside_leaves all;
+    step_index here = 0, before = 0, cut = 0;  // in the leaf of the term before, and leaves with terms so far
+    auto const part = [&](step_index from, step_index to) { all.part = greater(all.part, lesser(to, steps) - from); };
+    auto const end_of = [&](step_index i) { return i / leaf == (steps - 1) / leaf ? steps : (i / leaf + 1) * leaf; };
+    for (step_index i = next_after(0); leaf > 1 && i < steps; i = next_after(i)) {
       if (i % leaf == 0) continue;
-      sum.steps += wide(i - before);
-      if (++here > sum.states) sum.states = here;
+      if (cut == 0 || i / leaf != before / leaf) {
+        if (cut++ > 0) part(before, end_of(before));
+        here = 0, before = i - i % leaf;
+      }
+      all.steps += wide(i - before);
+      part(std::exchange(before, i), i);
+      all.states = greater(all.states, ++here);
     }
-    return sum;
+    if (cut > 0) part(before, end_of(before));
+    if (steps > 0 && cut <= (steps - 1) / leaf) all.part = lesser(leaf, steps);  // one has none inside
+    return all;
   }
   /// States are held, and steps run, because of terms inside a leaf.
   void held(wide bytes, step_index steps) noexcept {
@@ -174,7 +185,7 @@ struct adjoint_with_losses<adjoint_form::one_step, Adjoint, State, Bar, Losses, 
   template <class, class>
   void check_plans() const { check_plans_inside<State, Bar>(adjoint); }
   [[nodiscard]] term_needs of_terms(wide heap, step_index steps, step_index) const {
-    return {leaves && losses.next_after(-1) < steps ? heap : 0, 0};
+    return {leaves && losses.next_after(-1) < steps ? heap : 0};
   }
   [[nodiscard]] wide terms_held() const noexcept { return losses.most_held(); }
 };
@@ -204,10 +215,16 @@ struct adjoint_with_losses<adjoint_form::leaf, Adjoint, State, Bar, Losses, Step
     else whole(x, bar, first, last, 0);
   }
   [[nodiscard]] wide leaf_bytes(lent& x, step_index steps) const
-    requires says_leaf_bytes<Adjoint, lent>
+    requires weighs_leaf_bytes<Adjoint, lent>
   {
     return leaf_bytes_of(adjoint, x, steps);
   }
+  [[nodiscard]] wide leaf_bytes(step_index steps) const
+    requires tells_leaf_bytes<Adjoint>
+  {
+    return function_in(adjoint).leaf_bytes(steps);
+  }
+  [[nodiscard]] wide leaf_known(step_index steps) const { return detail::leaf_known(adjoint, steps); }
   [[nodiscard]] wide leaf_held() const
     requires says_leaf_held<Adjoint>
   {
@@ -217,9 +234,9 @@ struct adjoint_with_losses<adjoint_form::leaf, Adjoint, State, Bar, Losses, Step
     auto const inside = losses.inside(steps, leaf);
     wide const states = wide(inside.states);
     wide const back = moves_object && losses.next_after(-1) < steps ? heap : 0;
-    if (states == 0) return {back, 0};
-    if constexpr (!copied) return {states * (heap + sizeof(cut)) + heap + back, inside.steps};
-    else return {states * (heap + sizeof(cut)) + copies * (heap + sizeof(State) + bytes_a_frame), inside.steps};
+    if (states == 0) return {back, 0, leaf};
+    wide const beside = copied ? copies * (heap + sizeof(State) + bytes_a_frame) : heap + back;
+    return {states * (heap + sizeof(cut)) + beside, inside.steps, inside.part};
   }
   [[nodiscard]] wide terms_held() const noexcept { return losses.most_held(); }
   [[nodiscard]] wide take_ran() const noexcept { return losses.take_ran(); }  ///< steps that ran once more
@@ -333,7 +350,7 @@ struct reverse_with_losses {
     }
   }
   [[nodiscard]] term_needs of_terms(wide heap, step_index steps, step_index) const {
-    return {!copied_state<State> && losses.next_after(-1) < steps ? heap : 0, 0};
+    return {!copied_state<State> && losses.next_after(-1) < steps ? heap : 0};
   }
   [[nodiscard]] wide terms_held() const noexcept { return losses.most_held(); }
 };

@@ -91,9 +91,11 @@ struct adjoint_and_params {
     if constexpr (binds_adjoint<std::remove_reference_t<decltype(f)>, State, Bar, Params, DP>)
       check_plans_inside<State, Bar>(f.template with_params<State, Bar>(p, dp));
   }
-  template <class State>
-    requires says_leaf_bytes<Fn, State>
-  [[nodiscard]] wide leaf_bytes(State& x, step_index steps) const { return leaf_bytes_of(adjoint, x, steps); }
+  [[nodiscard]] wide leaf_bytes(step_index steps) const
+    requires tells_leaf_bytes<Fn>
+  {
+    return function_in(adjoint).leaf_bytes(steps);
+  }
 };
 /// Calls an adjoint with p and dp; one that is made of others is bound anew, as by `call_step_with`.
 /// \param index  one of a step, two of a leaf
