@@ -387,3 +387,82 @@ TEST_CASE("records of choices are counted", "[run][bytes]") {
                              [](field const&, field& bar) { bar[0] *= 0.5; }),
                     ContainsSubstring("the bytes of a record are not known"));
 }
+
+namespace {
+
+/// Each state has five numbers more than the one before.
+struct growing {
+  field operator()(field const& x, step_index i) const {
+    ++calls;
+    field y(x.size() + 5, 1.0);
+    for (std::size_t k = 0; k < x.size(); ++k) y[k] = 0.999 * x[k] + 1e-6 * double(i);
+    return y;
+  }
+};
+auto const shrinking = [](field const& x, field& bar, step_index) {
+  bar.resize(x.size());
+  for (double& v : bar) v *= 0.999;
+};
+
+template <class Budget, class... Options>
+void grows_within(Budget const& budget, std::int64_t bytes, field const& right, Options... options) {
+  field const x0(100, 0.5);
+  auto const seed = [](field const& x) { return field(x.size(), 1.0); };
+  sweep_report report;
+  calls = 0;
+  INFO(bytes << " bytes");
+  heap::mark const heap;
+  try {
+    auto const found = gradient(growing{}, x0, budget, seed, shrinking, report, options...);
+    CHECK(found == right);
+    CHECK(report.state_bytes > 824 * 20);
+  } catch (infeasible_budget const& e) {
+    CHECK(bytes < 200'000);
+    CHECK_THAT(e.what(), ContainsSubstring("budget = " + std::to_string(bytes)) && ContainsSubstring("bytes = "));
+  }
+  CHECK(std::int64_t(heap.rise() + bytes_of(x0)) <= bytes + 200);  // a step shows its growth of 40 bytes afterwards
+}
+
+}  // namespace
+
+TEST_CASE("a sweep whose states grow gives slots up, and stops where that is not enough", "[run][bytes]") {
+  field const x0(100, 0.5);
+  auto const seed = [](field const& x) { return field(x.size(), 1.0); };
+  auto const right = gradient(growing{}, x0, store_all(400), seed, shrinking);
+  // Its first sixteenth sees 224 of the 2,100 numbers of the last state.
+  for (std::int64_t const bytes : {20'000, 60'000, 100'000, 200'000, 400'000, 1'000'000, 10'000'000}) {
+    grows_within(measured{budget_of{400, bytes}}, bytes, right);
+    grows_within(measured{budget_of{400, bytes}}, bytes, right, sweep_options{replay_check::checkpoints});
+    grows_within(measured{budget_of{400, bytes}}, bytes, right, sweep_options{replay_check::every_step});
+  }
+}
+
+TEST_CASE("the calls of a sweep that gave slots up are those that it made", "[run][bytes]") {
+  field const x0(100, 0.5);
+  auto const count = [&](auto const& step, auto const& adjoint) {
+    sweep_report report;
+    calls = 0;
+    (void)gradient(step, x0, budget_of{400, 300'000}, field(100, 1.0), adjoint, report);
+    CHECK((long long)report.step_calls == calls);
+    CHECK(calls > 800);
+  };
+  auto const in_its_place = [](field& x, step_index i) { x = growing{}(x, i); };
+  auto const other = [](field const& x, field& y, step_index i) { y = growing{}(x, i); };
+  auto const with_x1 = [](field const& x, field const&, field& bar, step_index i) { shrinking(x, bar, i); };
+  count(growing{}, shrinking), count(in_its_place, shrinking), count(other, shrinking);
+  count(growing{}, with_x1), count(in_its_place, with_x1), count(other, with_x1);
+}
+
+TEST_CASE("an object whose snapshots grow stops at the budget", "[run][bytes]") {
+  struct heap_of_cells : machine {
+    using machine::machine;
+  };
+  heap_of_cells x{100};
+  auto const step = [](heap_of_cells& object) {
+    field more(object.numbers.size() + 5, 0.5);
+    object.numbers.swap(more);
+  };
+  auto const adjoint = [](heap_of_cells const&, double& bar) { bar *= 0.9; };
+  CHECK_THROWS_WITH(gradient(step, x, budget_of{400, 100'000}, 1.0, adjoint),
+                    ContainsSubstring("the states have grown") && ContainsSubstring("budget = 100000"));
+}

@@ -216,12 +216,13 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
         }
       }();
       predict<State, Place>(plan, values, measured, last...);
+      byte_limit const limit = limit_of(place, values, plan, measured);
       sized.reset();
       given_parts<ModelType, ModelType, Objective, ParamsGiven, ParamsGiven, Objective,
                   typename decltype(sweep)::losses_type> const parts{&m,         &m,  &objective,    &p, &dp,
                                                                    &objective, &sweep.terms()};
       memory.result.state =
-          sweep_with<Bar, State, Plan>(parts, step, x0, plan, at_seed, adjoint, std::forward<Last>(last)...);
+          sweep_with<Bar, State, Plan>(parts, limit, step, x0, plan, at_seed, adjoint, std::forward<Last>(last)...);
       if constexpr (!no_p<ParamsGiven>) count_gradient<State, Plan>(dp, last...);
     }
     check();

@@ -63,16 +63,18 @@ auto refuse_gradient() {
 template <class Bar, class State, class Plan, class Step, class X0, class Seed, class Adjoint, class Work,
           class Observer, class Options>
 Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Work&& work, Observer& observer,
-              Options options) {
+              Options options, byte_limit const& limit = {}) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   using way_back = reversal<State, Step, Adjoint, Bar, true>;
   check_adjoint_fits("cairn::gradient", plan.leaf(), tapes_of(plan), shape.form, tapes_restart(plan),
                      way_back::can_restart);
   check_plans_inside<State, Bar>(adjoint);
   sweep run{work, "cairn::gradient", options};
+  run.keep_within(limit);
   run.begin(step, std::forward<X0>(x0), plan, {shape_of_step<Step, State>().form, shape.form});
   way_back user{step, adjoint, run.tapes(), tapes_of(plan)};
   run.run_plan(step, user, observer);
+  run.template make_room<Bar>(user);
   run.template turn_back<shape.form>(user.bar, std::forward<Seed>(seed));
   run.run_plan(step, user, observer);
   run.ended();
@@ -80,11 +82,11 @@ Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoi
   return std::move(*user.bar);
 }
 
-/// A sweep with its last arguments, whose parameters are bound.   \param plan  a schedule
+/// A sweep with its last arguments, whose parameters are bound.   \param plan  a schedule   \param limit  of a budget
 template <class Bar, class State, class Plan, class Parts, class Step, class X0, class Seed, class Adjoint,
           class... Last>
-Bar sweep_with([[maybe_unused]] Parts const& parts, Step& step, X0&& x0, Plan const& plan, Seed&& seed,
-               Adjoint& adjoint, Last&&... last) {
+Bar sweep_with([[maybe_unused]] Parts const& parts, [[maybe_unused]] byte_limit const& limit, Step& step, X0&& x0,
+               Plan const& plan, Seed&& seed, Adjoint& adjoint, Last&&... last) {
   if constexpr (kept_on_disk<Last...>) {
     auto const& keeper = last_of<last_kind::work, State, Plan>(own_workspace{}, last...);
     using keeping = typename std::remove_cvref_t<decltype(keeper)>::keeps_runs;
@@ -94,7 +96,7 @@ Bar sweep_with([[maybe_unused]] Parts const& parts, Step& step, X0&& x0, Plan co
     auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching,
                                                                   Asked asked) -> Bar {
       return one_sweep<Bar, State, Plan>(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
-                                         workspace_from<State, Plan, Asked>(used), watching, asked);
+                                         workspace_from<State, Plan, Asked>(used), watching, asked, limit);
     };
     return in_their_places<State, Plan>(run, std::forward<Last>(last)...);
   }
@@ -129,6 +131,22 @@ void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] Values const& v
     report.counted = report.predicted;
     report.counted.states = report.counted.adjoints = report.counted.tapes = report.counted.terms = 0;
   }
+}
+/// What a sweep within a budget keeps to, if its states grow. Files are not part of it.
+template <class PlanGiven, class Values, class Plan>
+[[nodiscard]] byte_limit limit_of([[maybe_unused]] PlanGiven const& place, [[maybe_unused]] Values const& values,
+                                  [[maybe_unused]] Plan const& plan, [[maybe_unused]] sweep_parts const& measured) {
+  auto const within = [&](wide budget, sweep_parts const& parts, sweep_sizes const& sizes) -> byte_limit {
+    return {budget, parts.total() - parts.states, sizes.state, sizes.adjoint, values.form.adjoint_by_value ? 2 : 1};
+  };
+  if constexpr (counted_budget<PlanGiven>) {
+    auto const sizes = values.sizes(plan.steps(), 1);
+    return within(place.bytes.count(), parts_with(plan, plan.slots(), values.form, sizes, check_asked(values.options)),
+                  sizes);
+  } else if constexpr (requires { place.budget.beside; }) return {};
+  else if constexpr (measured_budget<PlanGiven>)
+    return within(place.budget.bytes.count(), measured, values.sizes(plan.steps(), 1));
+  else return {};
 }
 /// Notes how large dp is when the sweep has ended.
 template <class State, class Plan, class DP, class... Last>
@@ -176,10 +194,11 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
                                                         options, measured);
     }();
     predict<State, PlanGiven>(plan, values, measured, last...);
+    byte_limit const limit = limit_of(place, values, plan, measured);
     note_params<State, Plan>(0, last...);
     given_parts<Step, Adjoint, std::remove_reference_t<Seed>> const parts{
         __builtin_addressof(step), __builtin_addressof(adjoint), __builtin_addressof(seed)};
-    return sweep_with<Bar, State, Plan>(parts, step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
+    return sweep_with<Bar, State, Plan>(parts, limit, step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
                                         std::forward<Last>(last)...);
   } else {
     auto run_step = bind_step<State>(step, by.p);
@@ -197,6 +216,7 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
       }
     }();
     predict<State, PlanGiven>(plan, values, measured, last...);
+    byte_limit const limit = limit_of(place, values, plan, measured);
     watched_params const watch{by.p};
     note_params<State, Plan>(watch.hash(), last...);
     set_zero(by.p, by.dp);
@@ -210,13 +230,13 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
       else return Bar(std::forward<Seed>(seed));
     };
     if constexpr (std::is_same_v<Bar, library_bar>) {
-      sweep_with<Bar, State, Plan>(parts, run_step, std::forward<X0>(x0), plan, at_seed, run_back,
+      sweep_with<Bar, State, Plan>(parts, limit, run_step, std::forward<X0>(x0), plan, at_seed, run_back,
                                    std::forward<Last>(last)...);
       watch.check("cairn::gradient");
       count_gradient<State, Plan>(by.dp, last...);
       return Bar{};
     } else {
-      Bar bar = sweep_with<Bar, State, Plan>(parts, run_step, std::forward<X0>(x0), plan, at_seed, run_back,
+      Bar bar = sweep_with<Bar, State, Plan>(parts, limit, run_step, std::forward<X0>(x0), plan, at_seed, run_back,
                                              std::forward<Last>(last)...);
       watch.check("cairn::gradient");
       count_gradient<State, Plan>(by.dp, last...);
