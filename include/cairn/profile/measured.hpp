@@ -8,11 +8,11 @@
 #include <cairn/core/detail/leaf_bytes.hpp>
 #include <cairn/core/workload.hpp>
 #include <cairn/plan/loop/detail/best_leaf.hpp>
+#include <cairn/plan/loop/detail/plan_over_leaves.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
 #include <cairn/run/detail/advanced_copy.hpp>
 #include <cairn/run/detail/call.hpp>
 #include <cairn/run/detail/plan_place.hpp>
-#include <cairn/run/detail/plan_with_files.hpp>
 #include <cairn/run/detail/reversal.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/schedule/any.hpp>

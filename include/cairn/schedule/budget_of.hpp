@@ -86,14 +86,7 @@ struct budget_of<no_files> {
   [[nodiscard]] constexpr wide bytes_of_plan(slot_index slots, sweep_form form, sweep_sizes const& sizes,
                                              replay_check verify = replay_check::off) const {
     revolve const plan{steps, slots};
-    detail::sweep_needs const needs{
-        .slots = plan.slots(),
-        .peak_slots = steps > 1 ? plan.slots() : 0,
-        .initial_apart = form.snapshots ? initial_stands_apart(plan, form) : initial_stands_apart(plan),
-        .table = table_bytes_of(plan),
-        .calls_adjoint = steps > 0,
-        .hashes = replay_check_bytes(verify, {.steps = steps, .slots = plan.slots(), .keeps_run = form.keeps_run})};
-    return detail::sweep_bytes(needs, form, sizes, detail::most_states(needs, form));
+    return detail::parts_with(plan, plan.slots(), form, sizes, verify).total();
   }
 
  private:

@@ -14,8 +14,8 @@
 #include <cairn/core/state_traits.hpp>
 #include <cairn/core/workload.hpp>
 #include <cairn/plan/loop/detail/best_leaf.hpp>
+#include <cairn/plan/loop/detail/plan_over_leaves.hpp>
 #include <cairn/plan/loop/planned.hpp>
-#include <cairn/run/detail/plan_with_files.hpp>
 #include <cairn/run/probe.hpp>
 #include <cairn/schedule/budget_of.hpp>
 

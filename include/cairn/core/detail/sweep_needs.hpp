@@ -4,6 +4,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/executor_bytes.hpp>
 #include <cairn/core/frames_needed.hpp>
+#include <cairn/core/replay_check.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/core/wide.hpp>
 
@@ -58,6 +59,24 @@ struct sweep_needs {
   parts.choices = sizes.choices, parts.files = sizes.files;
   parts.initial = sizes.initial, parts.params = sizes.params, parts.gradient = sizes.gradient;
   return parts;
+}
+
+/// What a sweep in memory holds at its peak, an upper bound.
+/// \param slots  those that are in memory
+template <schedule Plan>
+[[nodiscard]] constexpr sweep_parts parts_with(Plan const& plan, slot_index slots, sweep_form form, sweep_sizes const& sizes,
+                                     replay_check verify) {
+  sweep_needs const needs{
+      .slots = slots,
+      .peak_slots = plan.steps() > 1 ? slots : 0,
+      .leaf = plan.leaf(),
+      .initial_apart = form.snapshots ? initial_stands_apart(plan, form) : initial_stands_apart(plan),
+      .table = table_bytes_of(plan),
+      .calls_adjoint = plan.steps() > 0,
+      .shared_table = shared_table_bytes_of(plan),
+      .hashes = replay_check_bytes(verify,
+                                   {.steps = plan.steps(), .slots = plan.slots(), .keeps_run = form.keeps_run})};
+  return sweep_parts_of(needs, form, sizes, most_states(needs, form), needs.calls_adjoint ? 1 : 0);
 }
 
 /// Total bytes at the peak of a sweep over a store in memory.

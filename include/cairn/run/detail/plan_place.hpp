@@ -142,23 +142,6 @@ struct plan_obeyed<PlanGiven> {
 };
 template <class PlanGiven> using plan_type = typename plan_obeyed<PlanGiven>::type;
 
-/// What a sweep in memory holds at its peak, an upper bound.
-/// \param slots  those that are in memory
-template <class Plan>
-[[nodiscard]] sweep_parts parts_with(Plan const& plan, slot_index slots, sweep_form form, sweep_sizes const& sizes,
-                                     replay_check verify) {
-  sweep_needs const needs{
-      .slots = slots,
-      .peak_slots = plan.steps() > 1 ? slots : 0,
-      .leaf = plan.leaf(),
-      .initial_apart = form.snapshots ? initial_stands_apart(plan, form) : initial_stands_apart(plan),
-      .table = table_bytes_of(plan),
-      .calls_adjoint = plan.steps() > 0,
-      .shared_table = shared_table_bytes_of(plan),
-      .hashes = replay_check_bytes(verify,
-                                   {.steps = plan.steps(), .slots = plan.slots(), .keeps_run = form.keeps_run})};
-  return sweep_parts_of(needs, form, sizes, most_states(needs, form), needs.calls_adjoint ? 1 : 0);
-}
 /// What was given to a verb in the place of its plan, and beside it: all that bytes are counted from.
 template <class State, class Bar, class Step, class Seed, class Adjoint, class Wrt, class Options>
 struct counted_values {

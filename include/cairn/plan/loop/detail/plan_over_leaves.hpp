@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file plan_with_files.hpp  The plan of a budget, in memory or with a folder, for a loop whose sizes were measured.
+/// \file plan_over_leaves.hpp  The plan of a budget, in memory or with a folder, for a loop whose sizes were measured.
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
+#include <cairn/core/detail/sweep_needs.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/core/workload.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/plan/loop/plan_within.hpp>
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
-#include <cairn/run/detail/plan_place.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/budget_of.hpp>
 #include <cairn/schedule/revolve.hpp>
