@@ -466,3 +466,38 @@ TEST_CASE("an object whose snapshots grow stops at the budget", "[run][bytes]") 
   CHECK_THROWS_WITH(gradient(step, x, budget_of{400, 100'000}, 1.0, adjoint),
                     ContainsSubstring("the states have grown") && ContainsSubstring("budget = 100000"));
 }
+
+TEST_CASE("random loops: what is held is predicted, and budgets are kept", "[run][bytes][.soak]") {
+  std::uint64_t random = 52;
+  auto const any = [&](std::uint64_t least, std::uint64_t most) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    return least + (random >> 33) % (most - least + 1);
+  };
+  char const* const asked = std::getenv("CAIRN_FUZZ_PROGRAMS");
+  for (long left = asked != nullptr ? std::atol(asked) : 200; left > 0; --left) {
+    auto const n = step_index(any(2, 300));
+    std::size_t const cells = any(1, 1'500);
+    std::vector<step_index> states(any(1, 12));
+    for (auto& each : states) each = step_index(any(0, std::uint64_t(n)));
+    auto const terms = at_every(step_index(any(1, 20)), value, slope) + at_states(states, value, slope);
+    auto const leaf = step_index(any(1, 12)), count = (n + leaf - 1) / leaf;
+    INFO(n << " steps, " << cells << " cells, leaves of " << leaf);
+    each_model(cells, [&](auto const& m, bool leaves_fit) {
+      // Fewer slots than are reserved may be full where most frames are in use: up to three states too many.
+      compare(m, revolve{n, slot_index(any(1, std::uint64_t(n)))}, terms, cells, 2);
+      if (leaves_fit) compare(m, leaves{n, leaf, revolve{count, slot_index(any(1, std::uint64_t(count)))}}, terms, cells, 2);
+      field const x0(cells, 0.5);
+      weights const p{{0.9, 0.1}, {field(any(0, 3'000))}};
+      auto const bytes = std::int64_t(40'000 + 8 * cells * any(8, 80) + bytes_of(p) * 2);
+      auto const kept_in = [&](auto const& budget) {
+        auto sum = terms;
+        auto const of = taken(x0, p, [&](sweep_report& report) {
+          (void)differentiate(m, x0, p, budget, std::move(sum), report);
+        });
+        if (of.held > bytes) FAIL(of.held << " bytes held within " << bytes);
+        CHECK(of.report.predicted_bytes <= wide(bytes));
+      };
+      kept_in(budget_of{n, bytes}), kept_in(measured{{n, bytes}});
+    });
+  }
+}

@@ -29,8 +29,8 @@ namespace cairn {
 /// budget, but for some 8 kB to search for the plan. An adjoint of leaves says what a leaf holds by a member
 /// `leaf_bytes(steps)`; the adjoints of tools know it; where nobody says, a leaf has one step. Sizes that appear only
 /// later in the loop are not seen. No times are measured, so that the same loop always has the same plan: also in a
-/// process that goes on after a kill, for a budget with files, `measured{budget_of{n, "64MB", run, "1GB"}}`, whose plans
-/// keep no tapes.
+/// process that goes on after a kill, for a budget with files, `measured{budget_of{n, "64MB", run, "1GB"}}`, whose
+/// plans keep no tapes.
 /// \throws infeasible_budget   before the sweep
 template <class Folder = no_files>
 struct measured {
@@ -94,7 +94,8 @@ struct measured {
     planning_options options;
     if (wide const part = budget.bytes.count() / 4; part < options.most_table_bytes) options.most_table_bytes = part;
     auto const weigh = [&](step_index leaf) {
-      auto const terms = detail::needs_of_terms(adjoint, work.state_bytes - work.state_inline_bytes, budget.steps, leaf);
+      wide const heap = work.state_bytes - work.state_inline_bytes;
+      auto const terms = detail::needs_of_terms(adjoint, heap, budget.steps, leaf);
       work.term_bytes = terms.bytes;
       if (!records && budget.steps > 0) work.tape_bytes = detail::leaf_bytes_of(adjoint, x0, terms.part);
       return terms.step_calls;

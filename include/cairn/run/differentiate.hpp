@@ -260,7 +260,8 @@ template <class ModelType, class X0, class ParamsGiven, class Place, class Objec
     else if constexpr (!check_adjoint<AdjointF, State, Bar, Wrt>()) return false;
     else if constexpr (!check_last_or_disk<State, Plan, Last...>()) return false;
     else
-      return check_counted<State, Bar, Bar, shapes_with<Wrt>::template adjoint<AdjointF, State, Bar>().form, Place, Wrt>();
+      return check_counted<State, Bar, Bar, shapes_with<Wrt>::template adjoint<AdjointF, State, Bar>().form, Place,
+                           Wrt>();
   }
 }
 

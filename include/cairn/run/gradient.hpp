@@ -118,17 +118,16 @@ void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] Values const& v
       files = std::remove_cvref_t<decltype(keeper)>::keeps_runs::memory_bytes(keeper, plan.slots(),
                                                                                values.form.keeps_run);
     }
-    if constexpr (measured_budget<PlanGiven>) report.predicted = measured;
-    else {
-      report.predicted = values.predicted(plan, in_memory);
+    sweep_parts parts = measured;
+    if constexpr (!measured_budget<PlanGiven>) {
+      parts = values.predicted(plan, in_memory);
       // A plan of the caller's is the caller's, but for its copy on disk.
       if constexpr ((any_budget<PlanGiven> || kept_on_disk<Last...>) && requires { plan.own_bytes(); })
-        report.predicted.plan += plan.own_bytes();
+        parts.plan += plan.own_bytes();
     }
-    report.predicted.files = files;
-    wide const sum = report.predicted.total();
-    report.predicted_bytes = sum == unknown_bytes ? 0 : sum;
-    report.counted = report.predicted;
+    parts.files = files;
+    note_predicted(report, parts);
+    report.counted = parts;
     report.counted.states = report.counted.adjoints = report.counted.tapes = report.counted.terms = 0;
   }
 }
@@ -160,9 +159,10 @@ template <class State, class Plan, class... Last>
 void predict_nothing([[maybe_unused]] Last&... last) {
   if constexpr (count_of_last<last_kind::report, State, Plan, Last&...> > 0) {
     sweep_report& report = last_of<last_kind::report, State, Plan>(own_workspace{}, last...);
-    report.predicted_bytes = 0;
+    sweep_parts nothing;
+    sweep_parts::each(nothing, [](char const*, wide& part) { part = unknown_bytes; });
+    note_predicted(report, nothing);
     report.counted = {};
-    sweep_parts::each(report.predicted, [](char const*, wide& part) { part = unknown_bytes; });
   }
 }
 
@@ -198,8 +198,8 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
     note_params<State, Plan>(0, last...);
     given_parts<Step, Adjoint, std::remove_reference_t<Seed>> const parts{
         __builtin_addressof(step), __builtin_addressof(adjoint), __builtin_addressof(seed)};
-    return sweep_with<Bar, State, Plan>(parts, limit, step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
-                                        std::forward<Last>(last)...);
+    return sweep_with<Bar, State, Plan>(parts, limit, step, std::forward<X0>(x0), plan, std::forward<Seed>(seed),
+                                        adjoint, std::forward<Last>(last)...);
   } else {
     auto run_step = bind_step<State>(step, by.p);
     auto run_back = bind_adjoint<State, Bar>(adjoint, by.p, by.dp);

@@ -73,11 +73,17 @@ class reporting {
   sweep_report* report_;
   sweep_work work_{};
 };
-/// The bytes that a plan says its sweep holds at its peak; 0 if it does not say.
+/// Notes the parts that were predicted, and their sum.
+inline void note_predicted(sweep_report& report, sweep_parts const& parts) noexcept {
+  wide const sum = (report.predicted = parts).total();
+  report.predicted_bytes = sum == unknown_bytes ? 0 : sum;
+}
+/// The same where a plan counts states, tapes and adjoints together: as its states, unknown if it does not say.
 template <class Plan>
-[[nodiscard]] wide predicted_peak(Plan const& plan) {
-  if constexpr (requires { wide(plan.cost.peak); }) return wide(plan.cost.peak);
-  else return 0;
+void note_peak(sweep_report& report, Plan const& plan, [[maybe_unused]] wide files = 0) {
+  sweep_parts parts{.states = unknown_bytes, .files = files};
+  if constexpr (requires { wide(plan.cost.peak); }) parts.states = wide(plan.cost.peak);
+  note_predicted(report, parts);
 }
 /// Notes the end of a sweep, if its observer fills in a report.
 template <class Observer, class... User>

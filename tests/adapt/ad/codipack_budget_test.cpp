@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CoDiPack within a budget, over a stand-in that allocates by chunks as CoDiPack does. This program counts operator new.
+// CoDiPack within a budget, over a stand-in that allocates by chunks, as CoDiPack does. This program counts operator
+// new.
 #include "adapt/ad/budget.hpp"
 #include "support/catch.hpp"
 #include <cairn/adapt/codipack.hpp>

@@ -28,7 +28,8 @@ template <class Fn, class State>
 concept weighs_leaf = requires(Fn& f, State& x) {
   { f.leaf_bytes(x, step_index{1}) } -> std::convertible_to<wide>;
 };
-template <class Adjoint> using written_function = std::remove_reference_t<decltype(function_in(std::declval<Adjoint&>()))>;
+template <class Adjoint>
+using written_function = std::remove_reference_t<decltype(function_in(std::declval<Adjoint&>()))>;
 template <class Adjoint> concept tells_leaf_bytes = tells_leaf<written_function<Adjoint>>;
 template <class Adjoint, class State> concept weighs_leaf_bytes = weighs_leaf<written_function<Adjoint>, State>;
 template <class Adjoint, class State>
@@ -63,7 +64,8 @@ concept says_leaf_held = requires(Adjoint& adjoint) { wide(function_in(adjoint).
 /// What a leaf holds, as far as nothing has to run for it; 0 if nobody says.
 template <class Adjoint>
 [[nodiscard]] wide leaf_known([[maybe_unused]] Adjoint& adjoint, [[maybe_unused]] step_index steps) {
-  if constexpr (requires { wide(function_in(adjoint).leaf_known(steps)); }) return function_in(adjoint).leaf_known(steps);
+  if constexpr (requires { wide(function_in(adjoint).leaf_known(steps)); })
+    return function_in(adjoint).leaf_known(steps);
   else if constexpr (tells_leaf_bytes<Adjoint>) return wide(function_in(adjoint).leaf_bytes(steps));
   else return 0;
 }

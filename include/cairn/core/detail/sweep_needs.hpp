@@ -64,8 +64,8 @@ struct sweep_needs {
 /// What a sweep in memory holds at its peak, an upper bound.
 /// \param slots  those that are in memory
 template <schedule Plan>
-[[nodiscard]] constexpr sweep_parts parts_with(Plan const& plan, slot_index slots, sweep_form form, sweep_sizes const& sizes,
-                                     replay_check verify) {
+[[nodiscard]] constexpr sweep_parts parts_with(Plan const& plan, slot_index slots, sweep_form form,
+                                               sweep_sizes const& sizes, replay_check verify) {
   sweep_needs const needs{
       .slots = slots,
       .peak_slots = plan.steps() > 1 ? slots : 0,

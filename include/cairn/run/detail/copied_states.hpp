@@ -164,7 +164,8 @@ class copied_states : public sweep_memory<State, Store> {
     pool_.shed();
     wide largest = pool_.bytes_allowed().state;
     for (frame_id k = 0; k < pool_.limit(); ++k)
-      if (std::as_const(pool_).record(k).constructed) largest = greater(largest, wide(bytes_of(std::as_const(pool_).state(k))));
+      if (std::as_const(pool_).record(k).constructed)
+        largest = greater(largest, wide(bytes_of(std::as_const(pool_).state(k))));
     auto const& allowed = pool_.bytes_allowed();
     wide const rest = allowed.budget - lesser(allowed.beside, allowed.budget);
     wide const states = rest / largest, working = wide(pool_.limit() - slots);

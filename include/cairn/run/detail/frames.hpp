@@ -55,7 +55,8 @@ struct byte_limit {
 struct states_too_large : infeasible_budget {
   states_too_large(wide budget, wide held)
       : infeasible_budget{"cairn::budget_of",
-                          "the states have grown, and what the sweep holds is beyond the budget with any number of slots",
+                          "the states have grown, and what the sweep holds is beyond the budget with any number of "
+                          "slots",
                           {{"budget", shown(budget)}, {"bytes", shown(held)}},
                           "give at least that many bytes; cairn::measured plans for the states of the first steps"} {}
   static std::int64_t shown(wide bytes) noexcept { return bytes > wide(INT64_MAX) ? INT64_MAX : std::int64_t(bytes); }

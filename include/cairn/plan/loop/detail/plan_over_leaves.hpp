@@ -17,7 +17,7 @@
 
 namespace cairn::detail {
 
-/// A plan over leaves of `options.leaf` steps. The plan itself is on the heap, too: its size is known once it is chosen.
+/// A plan over leaves of `options.leaf` steps. It is on the heap itself: its size is known once it is chosen.
 /// \param work  the largest sizes; its tape is that of a whole leaf   \throws infeasible_budget
 template <class Budget, class State>
 [[nodiscard]] planned plan_over_leaves(Budget const& budget, [[maybe_unused]] State const& x0, workload work,
