@@ -54,7 +54,8 @@ OPT_IN = ("adapt/", "profile/", "trace/", "plan/text/", "store/disk", "store/com
 # Headers in detail/ are private. The core's own folders use each other's; an adapter uses these of the core, where it
 # extends an executor or speaks as the core does.
 EXTENDS = {
-    "adapt/ad": ["core/detail/aggregate", "run/detail/cached_object", "run/detail/plan_with_files"],
+    "adapt/ad": ["core/detail/aggregate", "run/detail/cached_object", "plan/loop/detail/best_leaf",
+                 "plan/loop/detail/plan_over_leaves"],
     "adapt/adolc": ["adapt/ad/detail/shared_record"],
     "adapt/codipack": ["adapt/ad/detail/output_copies", "adapt/ad/detail/shared_record"],
     "adapt/cppad": ["adapt/ad/detail/shared_record"],
@@ -64,7 +65,8 @@ EXTENDS = {
                    "core/detail/replay_ledger", "core/detail/signature", "core/detail/state_hash",
                    "core/detail/step_shape", "core/detail/table", "core/detail/text", "plan/loop/detail/workload",
                    "run/detail/execute", "run/detail/one_of", "run/detail/timings"],
-    "adapt/disk": ["core/detail/chain_walk", "core/detail/kept_as", "core/detail/state_hash", "core/detail/table",
+    "adapt/disk": ["core/detail/chain_walk", "core/detail/kept_as", "core/detail/most_within",
+                   "core/detail/state_hash", "core/detail/table",
                    "core/detail/user_values", "run/chain/detail/checks", "run/chain/detail/sweep", "run/chain/detail/with_params",
                    "run/detail/action_range", "run/detail/advanced_copy", "run/detail/come_back",
                    "run/detail/given_parts", "run/detail/kept_together", "schedule/detail/plan_numbers"],
@@ -74,7 +76,8 @@ EXTENDS = {
     "adapt/nlohmann_json": ["plan/text/detail/read_actions", "plan/text/detail/words",
                             "plan/text/detail/written_actions"],
     "adapt/nvtx": ["core/detail/text"],
-    "adapt/torch": ["core/detail/chain_walk", "core/detail/graph_segments", "core/detail/refused",
+    "adapt/torch": ["core/detail/chain_walk", "core/detail/graph_segments", "core/detail/most_within",
+                    "core/detail/refused",
                     "core/detail/state_hash", "plan/block/detail/ceil_root", "plan/chain/detail/chain_interpreter",
                     "plan/chain/detail/chain_model", "profile/detail/process_bytes", "run/detail/execute",
                     "run/detail/open_sweep", "schedule/detail/leaves_in"],

@@ -99,10 +99,11 @@ class codipack_tape {
     Real::getTape().resetHard();
     recording_.drop(record_of_tape());
   }
-  /// The memory that the tape uses, according to CoDiPack, and that of lists of inputs and results.
+  /// The memory that the tape has allocated, according to CoDiPack, which does so by chunks, and that of lists of
+  /// inputs and results.
   [[nodiscard]] wide bytes() const {
-    return wide(Real::getTape().getTapeValues().getUsedMemorySize()) + wide(inputs_.capacity()) * sizeof(identifier) +
-           results_.bytes();
+    return wide(Real::getTape().getTapeValues().getAllocatedMemorySize()) +
+           wide(inputs_.capacity()) * sizeof(identifier) + results_.bytes();
   }
 
  private:

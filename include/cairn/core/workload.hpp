@@ -51,6 +51,12 @@ struct workload {
   wide tape_inline_bytes = 0;  ///< sizeof(std::optional<Tape>), part of `tape_bytes`: what an empty place for a
                                ///< recorded tape holds
   wide tape_step_bytes = 0;                ///< for leaf adjoints: what each step of the leaf adds to `tape_bytes`
+  wide term_bytes = 0;      ///< states that terms of an objective need within one adjoint call
+  wide params_bytes = 0;    ///< the parameters p
+  wide gradient_bytes = 0;  ///< the gradient with respect to them, dp
+  wide choice_bytes = 0;    ///< records of what steps have chosen
+  wide file_bytes = 0;      ///< what a run on disk holds in memory
+  wide plan_bytes = 0;      ///< the plan itself, besides its tables
   double step_seconds = 0;                 ///< one call of the step, >= 0
   std::optional<double> record_seconds = {};  ///< one call of `record`, >= 0; `step_seconds` if not given
   double adjoint_seconds = 0;              ///< the adjoint of one step, >= 0

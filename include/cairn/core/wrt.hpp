@@ -161,13 +161,5 @@ class kept_wrt<wrt<Params, DP>> : public watched_params<Params> {
   DP* dp_;
 };
 
-/// Bytes of parameters and their gradient, of the same size.
-template <class Wrt>
-[[nodiscard]] wide bytes_of_params([[maybe_unused]] Wrt const& by) {
-  if constexpr (!is_wrt<Wrt>) return 0;
-  else if constexpr (!sized_state<typename params_types<Wrt>::p>) return 0;
-  else return 2 * wide(bytes_of(by.p));
-}
-
 }  // namespace detail
 }  // namespace cairn

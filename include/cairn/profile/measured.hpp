@@ -5,12 +5,14 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
+#include <cairn/core/detail/leaf_bytes.hpp>
 #include <cairn/core/workload.hpp>
-#include <cairn/plan/loop/plan_within.hpp>
+#include <cairn/plan/loop/detail/best_leaf.hpp>
+#include <cairn/plan/loop/detail/plan_over_leaves.hpp>
+#include <cairn/plan/loop/planning_options.hpp>
 #include <cairn/run/detail/advanced_copy.hpp>
 #include <cairn/run/detail/call.hpp>
 #include <cairn/run/detail/plan_place.hpp>
-#include <cairn/run/detail/plan_with_files.hpp>
 #include <cairn/run/detail/reversal.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/schedule/any.hpp>
@@ -24,21 +26,28 @@ namespace cairn {
 /// Before the sweep it runs the first sixteenth of the loop's steps, at least one, notes the largest state, tape and
 /// adjoint, and calls `plan_within`. It changes nothing of the caller's: neither x0 nor dp; but a step or an adjoint
 /// that changes something else does so then, too. Its own memory, two states, a tape and an adjoint, is within the
-/// budget. Sizes that appear only later in the loop are not seen. No times are measured, so that the same loop always
-/// has the same plan: also in a process that goes on after a kill, for a budget with files, `measured{budget_of{n,
-/// "64MB", run, "1GB"}}`, whose plans keep no tapes.
+/// budget, but for some 8 kB to search for the plan. An adjoint of leaves says what a leaf holds by a member
+/// `leaf_bytes(steps)`; the adjoints of tools know it; where nobody says, a leaf has one step. Sizes that appear only
+/// later in the loop are not seen. No times are measured, so that the same loop always has the same plan: also in a
+/// process that goes on after a kill, for a budget with files, `measured{budget_of{n, "64MB", run, "1GB"}}`, whose
+/// plans keep no tapes.
 /// \throws infeasible_budget   before the sweep
 template <class Folder = no_files>
 struct measured {
   budget_of<Folder> budget;       ///< as for `gradient`
   using measures = any_schedule;  ///< the type of its plans
 
-  /// The plan for a loop whose parameters are bound. \param others  bytes of p and dp
-  template <class State, class Bar, class Step, class X0, class Seed, class Adjoint>
+  /// The plan for a loop whose parameters are bound. \param others  the bytes of p, dp and choices
+  /// \param held  becomes what its sweep holds
+  template <class State, class Bar, class Step, class X0, class Seed, class Adjoint, class Options>
   [[nodiscard]] any_schedule plan_for_loop(Step& step, X0& x0, Seed& seed, Adjoint& adjoint, sweep_form form,
-                                           wide others, replay_check verify) const {
+                                           sweep_sizes const& others, Options const& asked, sweep_parts& held) const {
+    detail::check_choices(others);
+    form.ends = detail::end_asked(asked);
     static constexpr bool records = form_of<Adjoint, State, Bar>() == adjoint_form::recorded;
-    workload work{.steps = budget.steps, .form = form, .verify = verify};
+    workload work{.steps = budget.steps, .params_bytes = others.params, .gradient_bytes = others.gradient,
+                  .choice_bytes = others.choices, .form = form,
+                  .verify = detail::check_asked(asked)};
     auto const note = [](wide& largest, wide bytes) {
       if (bytes > largest) largest = bytes;
     };
@@ -52,7 +61,10 @@ struct measured {
     };
     auto const note_tape = [&](auto const& tape) {
       using tape_type = std::remove_cvref_t<decltype(tape)>;
-      note(work.tape_bytes, wide(bytes_of(tape)) + sizeof(std::optional<tape_type>) - sizeof(tape_type));
+      wide bytes = sizeof(std::optional<tape_type>) - sizeof(tape_type);
+      if constexpr (!requires { adjoint.record.most_bytes(tape, wide{}); }) bytes += bytes_of(tape);
+      else bytes += adjoint.record.most_bytes(tape, work.state_bytes - work.state_inline_bytes);
+      note(work.tape_bytes, bytes);
       work.tape_inline_bytes = sizeof(std::optional<tape_type>);
     };
     step_index failed = 0;
@@ -79,24 +91,27 @@ struct measured {
       note_bar<State, Bar>(work, seed, x0);
       restore_state(x0, before);
     }
-    if constexpr (!std::is_same_v<Folder, no_files>)
-      return detail::plan_with_files(budget, std::as_const(x0), work, others);
-    else return plan_in_memory(work, others);
+    planning_options options;
+    if (wide const part = budget.bytes.count() / 4; part < options.most_table_bytes) options.most_table_bytes = part;
+    auto const weigh = [&](step_index leaf) {
+      wide const heap = work.state_bytes - work.state_inline_bytes;
+      auto const terms = detail::needs_of_terms(adjoint, heap, budget.steps, leaf);
+      work.term_bytes = terms.bytes;
+      if (!records && budget.steps > 0) work.tape_bytes = detail::leaf_bytes_of(adjoint, x0, terms.part);
+      return terms.step_calls;
+    };
+    auto const plan = [&](step_index leaf) {
+      options.leaf = leaf;
+      return detail::plan_over_leaves(budget, std::as_const(x0), work, options);
+    };
+    // Where nobody says what a leaf holds, it has one step.
+    step_index const longest = detail::says_leaf_bytes<Adjoint, X0> ? detail::longest_leaf(budget.steps) : 1;
+    planned best = detail::best_leaf(work, longest, detail::weighing_of<Adjoint, X0>(), weigh, plan);
+    held = best.memory;
+    return std::move(best.schedule);
   }
 
  private:
-  [[nodiscard]] any_schedule plan_in_memory(workload const& work, wide others) const {
-    planning_options options;
-    if (wide const part = budget.bytes.count() / 4; part < options.most_table_bytes) options.most_table_bytes = part;
-    // The plan itself is on the heap, too: its size is known once it is chosen.
-    for (wide apart = others;;) {
-      wide const left = budget.bytes.count() > apart ? budget.bytes.count() - apart : 0;
-      planned found = plan_within(byte_size{left}, work, options);
-      wide const own = found.schedule.own_bytes() + others;
-      if (found.cost.memory_bytes + own <= budget.bytes.count() || own <= apart) return std::move(found.schedule);
-      apart = own;
-    }
-  }
   template <class Adjoint, class State, class Bar>
   [[nodiscard]] static consteval adjoint_form form_of() {
     return detail::shape_of_adjoint<Adjoint, State, Bar>().form;

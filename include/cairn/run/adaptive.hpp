@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/action.hpp>
+#include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/adjoint_shape.hpp>
 #include <cairn/core/detail/callable.hpp>
 #include <cairn/core/detail/copy_fault.hpp>
@@ -18,6 +19,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 
 namespace cairn {
 namespace detail {
@@ -327,6 +329,14 @@ class adaptive {
     }
     /// Called by executors, once before each loop.
     void begin(detail::loop_begins) const { owner_->begin(loop_); }
+    /// The most that the records of so many steps take: while the array grows, the old one is beside the new one.
+    [[nodiscard]] wide choice_bytes(step_index steps) const noexcept {
+      if constexpr (!detail::is_flat<Record>()) return unknown_bytes;
+      wide const now = owner_->records_.all.capacity();
+      wide most = now > 0 ? now : 1;
+      while (most < wide(steps)) most *= 2;
+      return (most == now ? now : most + most / 2) * sizeof(Record);
+    }
     /// For a run on disk.
     [[nodiscard]] detail::step_records<Record>& choices() const noexcept { return owner_->records_; }
     template <class Look>

@@ -47,14 +47,6 @@ inline void check_reached(step_index steps, step_index last_state) {
     throw invalid_call{"cairn::differentiate", "the objective has a term at a state that the loop does not reach",
                        {{"state", last_state}, {"steps", steps}}, "name states from 0 to the number of steps"};
 }
-template <class ParamsGiven>
-[[nodiscard]] constexpr step_index steps_of(ParamsGiven const& plan) {
-  if constexpr (std::is_integral_v<ParamsGiven>) return step_index(plan);
-  else if constexpr (counted_budget<ParamsGiven> || filed_budget<ParamsGiven>) return plan.steps;
-  else if constexpr (measured_budget<ParamsGiven>) return plan.budget.steps;
-  else return plan.steps();
-}
-
 /// The memory of `differentiate` that outlives a call, if its caller keeps it: the result, and parts of it that are
 /// used during the sweep.
 template <class Bar, class ParamsGiven>
@@ -201,15 +193,22 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
       sweep_form const form{.step = shape_of_step<decltype(step), State>().form,
                             .adjoint = back.form, .adjoint_by_value = back.by_value};
       auto const options = last_of<last_kind::options, State, Plan>(no_options{}, last...);
-      wide params = 0;
-      if constexpr (!no_p<ParamsGiven>) params = bytes_of_params(wrt<ParamsGiven, ParamsGiven>{p, dp});
-      auto const sized = [&]() -> decltype(auto) {  // an adjoint, for its size
-        if constexpr (makes_bar<ModelType, State>) return m.bar(std::as_const(x0));
-        else return std::as_const(x0);
-      };
+      auto const by = [&] {
+        if constexpr (no_p<ParamsGiven>) return no_wrt{};
+        else return wrt<ParamsGiven, ParamsGiven>{p, dp};
+      }();
+      maybe<Bar> sized;  // an adjoint, for its size
+      auto const& like = [&]() -> auto const& {
+        if constexpr (!makes_bar<ModelType, State>) return x0;
+        else {
+          emplace_by(sized, [&] { return m.bar(std::as_const(x0)); });
+          return *sized;
+        }
+      }();
+      auto const values = values_for<Bar>(step, std::as_const(x0), like, adjoint, by, options, form);
+      sweep_parts measured;
       Plan const& plan = [&]() -> decltype(auto) {
-        if constexpr (!measured_budget<Place>)
-          return plan_from<State, Bar>(place, std::as_const(x0), sized(), form, options, params);
+        if constexpr (!measured_budget<Place>) return values.plan_from(place);
         else {  // a probe never adds to the result
           auto scratch = copy_of(dp);
           model_sweep<State, Bar, ModelType, ParamsGiven, Objective> probed{m, p, scratch, objective};
@@ -220,16 +219,19 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
             make_bar(m, x, bar);
             return bar;
           };
-          return place.template plan_for_loop<State, Bar>(probed_step, x0, probed_seed, probed_back, form, params,
-                                                          check_asked(options));
+          return place.template plan_for_loop<State, Bar>(probed_step, x0, probed_seed, probed_back, form,
+                                                          values.others(steps_of(place)), options, measured);
         }
       }();
-      predict<State, Bar>(plan, std::as_const(x0), sized(), form, options, params, last...);
+      predict<State, Place>(plan, values, measured, last...);
+      byte_limit const limit = limit_of(place, values, plan, measured);
+      sized.reset();
       given_parts<ModelType, ModelType, Objective, ParamsGiven, ParamsGiven, Objective,
                   typename decltype(sweep)::losses_type> const parts{&m,         &m,  &objective,    &p, &dp,
                                                                    &objective, &sweep.terms()};
       memory.result.state =
-          sweep_with<Bar, State, Plan>(parts, step, x0, plan, at_seed, adjoint, std::forward<Last>(last)...);
+          sweep_with<Bar, State, Plan>(parts, limit, step, x0, plan, at_seed, adjoint, std::forward<Last>(last)...);
+      if constexpr (!no_p<ParamsGiven>) count_gradient<State, Plan>(dp, last...);
     }
     check();
   };
@@ -266,7 +268,8 @@ template <class ModelType, class X0, class ParamsGiven, class Place, class Objec
     else if constexpr (!check_adjoint<AdjointF, State, Bar, Wrt>()) return false;
     else if constexpr (!check_last_or_disk<State, Plan, Last...>()) return false;
     else
-      return check_counted<State, Bar, Bar, shapes_with<Wrt>::template adjoint<AdjointF, State, Bar>().form, Place>();
+      return check_counted<State, Bar, Bar, shapes_with<Wrt>::template adjoint<AdjointF, State, Bar>().form, Place,
+                           Wrt>();
   }
 }
 

@@ -63,28 +63,30 @@ auto refuse_gradient() {
 template <class Bar, class State, class Plan, class Step, class X0, class Seed, class Adjoint, class Work,
           class Observer, class Options>
 Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Work&& work, Observer& observer,
-              Options options) {
+              Options options, byte_limit const& limit = {}) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   using way_back = reversal<State, Step, Adjoint, Bar, true>;
   check_adjoint_fits("cairn::gradient", plan.leaf(), tapes_of(plan), shape.form, tapes_restart(plan),
                      way_back::can_restart);
   check_plans_inside<State, Bar>(adjoint);
   sweep run{work, "cairn::gradient", options};
+  run.keep_within(limit);
   run.begin(step, std::forward<X0>(x0), plan, {shape_of_step<Step, State>().form, shape.form});
   way_back user{step, adjoint, run.tapes(), tapes_of(plan)};
   run.run_plan(step, user, observer);
+  run.template make_room<Bar>(user);
   run.template turn_back<shape.form>(user.bar, std::forward<Seed>(seed));
   run.run_plan(step, user, observer);
   run.ended();
-  end_report(observer, plan.steps(), plan.slots(), work.step_calls());
+  end_report(observer, plan.steps(), plan.slots(), work.step_calls(), user);
   return std::move(*user.bar);
 }
 
-/// A sweep with its last arguments, whose parameters are bound.   \param plan  a schedule
+/// A sweep with its last arguments, whose parameters are bound.   \param plan  a schedule   \param limit  of a budget
 template <class Bar, class State, class Plan, class Parts, class Step, class X0, class Seed, class Adjoint,
           class... Last>
-Bar sweep_with([[maybe_unused]] Parts const& parts, Step& step, X0&& x0, Plan const& plan, Seed&& seed,
-               Adjoint& adjoint, Last&&... last) {
+Bar sweep_with([[maybe_unused]] Parts const& parts, [[maybe_unused]] byte_limit const& limit, Step& step, X0&& x0,
+               Plan const& plan, Seed&& seed, Adjoint& adjoint, Last&&... last) {
   if constexpr (kept_on_disk<Last...>) {
     auto const& keeper = last_of<last_kind::work, State, Plan>(own_workspace{}, last...);
     using keeping = typename std::remove_cvref_t<decltype(keeper)>::keeps_runs;
@@ -94,39 +96,74 @@ Bar sweep_with([[maybe_unused]] Parts const& parts, Step& step, X0&& x0, Plan co
     auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching,
                                                                   Asked asked) -> Bar {
       return one_sweep<Bar, State, Plan>(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
-                                         workspace_from<State, Plan, Asked>(used), watching, asked);
+                                         workspace_from<State, Plan, Asked>(used), watching, asked, limit);
     };
     return in_their_places<State, Plan>(run, std::forward<Last>(last)...);
   }
 }
 
-/// Notes the prediction in a report, if one is asked for.
-template <class State, class Bar, class Plan, class Seed, class Options, class... Last>
-void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] State const& x0, [[maybe_unused]] Seed const& seed,
-             [[maybe_unused]] sweep_form form, [[maybe_unused]] Options const& options, [[maybe_unused]] wide params,
-             [[maybe_unused]] Last&... last) {
+/// Notes what the sweep of a plan holds in a report, if one is asked for.
+/// \tparam PlanGiven  in the place of the plan
+/// \param values  see `counted_values`   \param measured  if the plan was: what its sweep holds
+template <class State, class PlanGiven, class Plan, class Values, class... Last>
+void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] Values const& values,
+             [[maybe_unused]] sweep_parts const& measured, [[maybe_unused]] Last&... last) {
   if constexpr (count_of_last<last_kind::report, State, Plan, Last&...> > 0) {
-    wide& bytes = last_of<last_kind::report, State, Plan>(own_workspace{}, last...).predicted_bytes;
-    if constexpr (!kept_on_disk<Last...>)
-      bytes = predicted_bytes<State, Bar>(plan, plan.slots(), x0, seed, form, options, params);
-    else {
-      slot_index in_memory = 0;
-      for (slot_index slot = 0; slot < plan.slots(); ++slot) in_memory += slot_tier(plan, slot) == tier::memory;
+    sweep_report& report = last_of<last_kind::report, State, Plan>(own_workspace{}, last...);
+    slot_index in_memory = plan.slots();
+    wide files = 0;
+    if constexpr (kept_on_disk<Last...>) {
+      for (slot_index slot = 0; slot < plan.slots(); ++slot) in_memory -= slot_tier(plan, slot) != tier::memory;
       auto const& keeper = last_of<last_kind::work, State, Plan>(own_workspace{}, last...);
-      bytes = predicted_bytes<State, Bar>(plan, in_memory, x0, seed, form, options, params);
-      using keeping = typename std::remove_cvref_t<decltype(keeper)>::keeps_runs;
-      if (bytes > 0) bytes += keeping::memory_bytes(keeper, plan.slots(), form.keeps_run);
-      if constexpr (requires { plan.own_bytes(); })
-        if (bytes > 0) bytes += plan.own_bytes();
+      files = std::remove_cvref_t<decltype(keeper)>::keeps_runs::memory_bytes(keeper, plan.slots(),
+                                                                               values.form.keeps_run);
     }
+    sweep_parts parts = measured;
+    if constexpr (!measured_budget<PlanGiven>) {
+      parts = values.predicted(plan, in_memory);
+      // A plan of the caller's is the caller's, but for its copy on disk.
+      if constexpr ((any_budget<PlanGiven> || kept_on_disk<Last...>) && requires { plan.own_bytes(); })
+        parts.plan += plan.own_bytes();
+    }
+    parts.files = files;
+    note_predicted(report, parts);
+    report.counted = parts;
+    report.counted.states = report.counted.adjoints = report.counted.tapes = report.counted.terms = 0;
   }
+}
+/// What a sweep within a budget keeps to, if its states grow. Files are not part of it.
+template <class PlanGiven, class Values, class Plan>
+[[nodiscard]] byte_limit limit_of([[maybe_unused]] PlanGiven const& place, [[maybe_unused]] Values const& values,
+                                  [[maybe_unused]] Plan const& plan, [[maybe_unused]] sweep_parts const& measured) {
+  auto const within = [&](wide budget, sweep_parts const& parts, sweep_sizes const& sizes) -> byte_limit {
+    return {budget, parts.total() - parts.states, sizes.state, sizes.adjoint, values.form.adjoint_by_value ? 2 : 1};
+  };
+  if constexpr (counted_budget<PlanGiven>) {
+    auto const sizes = values.sizes(plan.steps(), 1);
+    return within(place.bytes.count(), parts_with(plan, plan.slots(), values.form, sizes, check_asked(values.options)),
+                  sizes);
+  } else if constexpr (requires { place.budget.beside; }) return {};
+  else if constexpr (measured_budget<PlanGiven>)
+    return within(place.budget.bytes.count(), measured, values.sizes(plan.steps(), 1));
+  else return {};
+}
+/// Notes how large dp is when the sweep has ended.
+template <class State, class Plan, class DP, class... Last>
+void count_gradient([[maybe_unused]] DP const& dp, [[maybe_unused]] Last&... last) {
+  if constexpr (count_of_last<last_kind::report, State, Plan, Last&...> > 0)
+    last_of<last_kind::report, State, Plan>(own_workspace{}, last...).counted.gradient = bytes_if_known(dp);
 }
 
 /// The same where nothing can be predicted.
 template <class State, class Plan, class... Last>
 void predict_nothing([[maybe_unused]] Last&... last) {
-  if constexpr (count_of_last<last_kind::report, State, Plan, Last&...> > 0)
-    last_of<last_kind::report, State, Plan>(own_workspace{}, last...).predicted_bytes = 0;
+  if constexpr (count_of_last<last_kind::report, State, Plan, Last&...> > 0) {
+    sweep_report& report = last_of<last_kind::report, State, Plan>(own_workspace{}, last...);
+    sweep_parts nothing;
+    sweep_parts::each(nothing, [](char const*, wide& part) { part = unknown_bytes; });
+    note_predicted(report, nothing);
+    report.counted = {};
+  }
 }
 
 /// Notes the parameters of a sweep in its workspace, if it was given one, for `resume`.
@@ -148,36 +185,41 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
                                    .adjoint = back.form, .adjoint_by_value = back.by_value};
   auto const options = last_of<last_kind::options, State, Plan>(no_options{}, last...);
   if constexpr (!is_wrt<Wrt>) {
+    auto const values = values_for<Bar>(step, std::as_const(x0), seed, adjoint, by, options, form);
+    sweep_parts measured;
     Plan const& plan = [&]() -> decltype(auto) {
-      if constexpr (!measured_budget<PlanGiven>)
-        return plan_from<State, Bar>(place, std::as_const(x0), seed, form, options, 0);
-      else return place.template plan_for_loop<State, Bar>(step, x0, seed, adjoint, form, 0, check_asked(options));
+      if constexpr (!measured_budget<PlanGiven>) return values.plan_from(place);
+      else
+        return place.template plan_for_loop<State, Bar>(step, x0, seed, adjoint, form, values.others(steps_of(place)),
+                                                        options, measured);
     }();
-    predict<State, Bar>(plan, std::as_const(x0), seed, form, options, 0, last...);
+    predict<State, PlanGiven>(plan, values, measured, last...);
+    byte_limit const limit = limit_of(place, values, plan, measured);
     note_params<State, Plan>(0, last...);
     given_parts<Step, Adjoint, std::remove_reference_t<Seed>> const parts{
         __builtin_addressof(step), __builtin_addressof(adjoint), __builtin_addressof(seed)};
-    return sweep_with<Bar, State, Plan>(parts, step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
-                                        std::forward<Last>(last)...);
+    return sweep_with<Bar, State, Plan>(parts, limit, step, std::forward<X0>(x0), plan, std::forward<Seed>(seed),
+                                        adjoint, std::forward<Last>(last)...);
   } else {
-    wide const params = bytes_of_params(by);
     auto run_step = bind_step<State>(step, by.p);
+    auto run_back = bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
+    auto const values = values_for<Bar>(run_step, std::as_const(x0), seed, run_back, by, options, form);
+    sweep_parts measured;
     Plan const& plan = [&]() -> decltype(auto) {
-      if constexpr (!measured_budget<PlanGiven>)
-        return plan_from<State, Bar>(place, std::as_const(x0), seed, form, options, params);
+      if constexpr (!measured_budget<PlanGiven>) return values.plan_from(place);
       else {
         auto scratch = copy_of(by.dp);  // a probe never adds to the caller's sum
         auto probed_back = bind_adjoint<State, Bar>(adjoint, by.p, scratch);
         auto&& probed_seed = bind_seed<State>(seed, by.p, scratch);
-        return place.template plan_for_loop<State, Bar>(run_step, x0, probed_seed, probed_back, form, params,
-                                                        check_asked(options));
+        return place.template plan_for_loop<State, Bar>(run_step, x0, probed_seed, probed_back, form,
+                                                        values.others(steps_of(place)), options, measured);
       }
     }();
-    predict<State, Bar>(plan, std::as_const(x0), seed, form, options, params, last...);
+    predict<State, PlanGiven>(plan, values, measured, last...);
+    byte_limit const limit = limit_of(place, values, plan, measured);
     watched_params const watch{by.p};
     note_params<State, Plan>(watch.hash(), last...);
     set_zero(by.p, by.dp);
-    auto run_back = bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
     given_parts<Step, Adjoint, std::remove_reference_t<Seed>, typename params_types<std::remove_const_t<Wrt>>::p,
                 typename params_types<std::remove_const_t<Wrt>>::dp> const
         parts{__builtin_addressof(step), __builtin_addressof(adjoint), __builtin_addressof(seed), &by.p, &by.dp};
@@ -188,8 +230,17 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
       else return Bar(std::forward<Seed>(seed));
     };
     return watch.during("cairn::gradient", [&]() -> Bar {
-      return sweep_with<Bar, State, Plan>(parts, run_step, std::forward<X0>(x0), plan, at_seed, run_back,
-                                          std::forward<Last>(last)...);
+      if constexpr (std::is_same_v<Bar, library_bar>) {
+        sweep_with<Bar, State, Plan>(parts, limit, run_step, std::forward<X0>(x0), plan, at_seed, run_back,
+                                     std::forward<Last>(last)...);
+        count_gradient<State, Plan>(by.dp, last...);
+        return Bar{};
+      } else {
+        Bar bar = sweep_with<Bar, State, Plan>(parts, limit, run_step, std::forward<X0>(x0), plan, at_seed, run_back,
+                                               std::forward<Last>(last)...);
+        count_gradient<State, Plan>(by.dp, last...);
+        return bar;
+      }
     });
   }
 }
@@ -256,7 +307,7 @@ auto gradient(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&
                                             detail::shapes_with<Wrt>::template adjoint<
                                                 AdjointF, State, detail::bar_type_with<Seed, State, Wrt>>()
                                                 .form,
-                                            PlanGiven>())
+                                            PlanGiven, Wrt>())
     return detail::refuse_gradient<Asked, X0, Seed>();
   else {
     auto by = detail::last_of<detail::last_kind::params, State, Plan>(detail::no_wrt{}, last...);

@@ -269,7 +269,7 @@ class checkpointed_run {
     run.run_plan(*step_, user, *observer_);
     if constexpr (on_disk) work_->store().ended(step_calls());
     run.ended();
-    detail::end_report(*observer_, steps(), work_->slots_, step_calls());
+    detail::end_report(*observer_, steps(), work_->slots_, step_calls(), user);
     return std::move(*user.bar);
   }
   /// The same with parameters.
@@ -572,15 +572,17 @@ template <class Step, class X0, class PlanGiven, class... Last>
     return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_last_or_disk<State, Plan, Last...>()) return detail::refuse_run<Asked, X0>();
-  else if constexpr (!detail::check_counted<State, State, State, adjoint_form::one_step, PlanGiven>())
+  else if constexpr (!detail::check_counted<State, State, State, adjoint_form::one_step, PlanGiven, Wrt>())
     return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_not_measured<PlanGiven>()) return detail::refuse_run<Asked, X0>();
   else {
     auto const by = detail::last_of<detail::last_kind::params, State, Plan>(detail::no_wrt{}, last...);
     auto const options = detail::last_of<detail::last_kind::options, State, Plan>(no_options{}, last...);
     constexpr sweep_form form{.step = detail::shapes_with<Wrt>::template step<StepF, State>().form, .keeps_run = true};
-    Plan const& found = detail::plan_from<State, State>(plan, x0, x0, form, options, detail::bytes_of_params(by));
-    detail::predict<State, State>(found, std::as_const(x0), x0, form, options, detail::bytes_of_params(by), last...);
+    detail::adjoint_later const later;
+    auto const values = detail::values_for<State>(step, std::as_const(x0), x0, later, by, options, form);
+    Plan const& found = values.plan_from(plan);
+    detail::predict<State, PlanGiven>(found, values, {}, last...);
     detail::forward_by_plan const forward;
     auto const parts = detail::parts_of_run(step, by);
     if constexpr (!detail::is_wrt<Wrt>)

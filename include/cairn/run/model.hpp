@@ -3,6 +3,7 @@
 /// \file model.hpp  A step and its adjoint as one object: what `differentiate` differentiates.
 #include <type_traits>
 #include <utility>
+#include <cairn/core/detail/leaf_bytes.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/numbers.hpp>
 #include <cairn/core/state_traits.hpp>
@@ -32,17 +33,25 @@ template <class Step, class Adjoint, class Bar> model(Step, Adjoint, Bar) -> mod
 
 namespace detail {
 
+/// What a model says of the leaves of its adjoint.
+template <class Model>
+struct part_of_model {
+  Model& model;
+  [[nodiscard]] wide leaf_bytes(step_index steps) const
+    requires tells_leaf<Model>
+  {
+    return wide(model.leaf_bytes(steps));
+  }
+};
 /// A member function as a function object of the same signature, which the checks of parameters read.
 template <class Model, auto Fn, class Type = decltype(Fn)> struct member_as_function;
 template <class Model, auto Fn, class Result, class Class, class... Args>
-struct member_as_function<Model, Fn, Result (Class::*)(Args...) const> {
-  Model& model;
-  Result operator()(Args... args) const { return (model.*Fn)(std::forward<Args>(args)...); }
+struct member_as_function<Model, Fn, Result (Class::*)(Args...) const> : part_of_model<Model> {
+  Result operator()(Args... args) const { return (this->model.*Fn)(std::forward<Args>(args)...); }
 };
 template <class Model, auto Fn, class Result, class Class, class... Args>
-struct member_as_function<Model, Fn, Result (Class::*)(Args...)> {
-  Model& model;
-  Result operator()(Args... args) const { return (model.*Fn)(std::forward<Args>(args)...); }
+struct member_as_function<Model, Fn, Result (Class::*)(Args...)> : part_of_model<Model> {
+  Result operator()(Args... args) const { return (this->model.*Fn)(std::forward<Args>(args)...); }
 };
 template <class Model, auto Fn, class Result, class Class, class... Args>
 struct member_as_function<Model, Fn, Result (Class::*)(Args...) const noexcept>
@@ -60,11 +69,10 @@ struct step_member {
   decltype(auto) operator()(Args&&... args) const { return model.step(std::forward<Args>(args)...); }
 };
 template <class Model>
-struct adjoint_member {
-  Model& model;
+struct adjoint_member : part_of_model<Model> {
   template <class... Args>
     requires requires(Model& m, Args&&... a) { m.adjoint(std::forward<Args>(a)...); }
-  decltype(auto) operator()(Args&&... args) const { return model.adjoint(std::forward<Args>(args)...); }
+  decltype(auto) operator()(Args&&... args) const { return this->model.adjoint(std::forward<Args>(args)...); }
 };
 
 /// A name that is there, of whatever kind: a base with the same name makes it ambiguous.
@@ -80,14 +88,14 @@ concept has_parts = std::is_class_v<Model> && !std::is_final_v<Model> && !requir
 template <class Model>
 [[nodiscard]] constexpr decltype(auto) step_in(Model& m) {
   if constexpr (requires { sizeof(m.step); }) return (m.step);
-  else if constexpr (requires { &Model::step; }) return member_as_function<Model, &Model::step>{m};
+  else if constexpr (requires { &Model::step; }) return member_as_function<Model, &Model::step>{{m}};
   else return step_member<Model>{m};
 }
 template <class Model>
 [[nodiscard]] constexpr decltype(auto) adjoint_in(Model& m) {
   if constexpr (requires { sizeof(m.adjoint); }) return (m.adjoint);
-  else if constexpr (requires { &Model::adjoint; }) return member_as_function<Model, &Model::adjoint>{m};
-  else return adjoint_member<Model>{m};
+  else if constexpr (requires { &Model::adjoint; }) return member_as_function<Model, &Model::adjoint>{{m}};
+  else return adjoint_member<Model>{{m}};
 }
 
 template <class Model, class State>

@@ -2,6 +2,7 @@
 #pragma once
 /// \file objective.hpp  What is differentiated: a function of the final state, of every state, or of some states.
 #include <cstddef>
+#include <limits>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -177,7 +178,9 @@ template <class T>
   else return {std::move(given), {}};
 }
 
-struct objective_part {};
+struct objective_part {
+  static constexpr step_index no_state = (std::numeric_limits<step_index>::max)();  ///< after all others
+};
 /// An objective with no terms but those of the last state.
 struct only_at_end : objective_part {
   template <class State, class Params, class Emit>
@@ -191,6 +194,7 @@ struct only_at_end : objective_part {
   template <class State, class Params>
   static constexpr bool indexed = false;
   [[nodiscard]] step_index last_state() const noexcept { return 0; }
+  [[nodiscard]] static constexpr step_index next_after(step_index) noexcept { return no_state; }
 };
 
 /// A term that is summed over states, state i as often as `Count` says. The final state has no further term.
@@ -222,6 +226,8 @@ class summed_terms : public objective_part {
   template <class State, class Bar, class Params, class DP>
   static constexpr bool derives = Term::template derives<State, Bar, Params, DP>;
   [[nodiscard]] step_index last_state() const noexcept { return terms_at_.last_state(); }
+  /// The first state after i that has a term; `no_state` if there is none.
+  [[nodiscard]] step_index next_after(step_index i) const noexcept { return terms_at_.next_after(i); }
   /// Calls look with the term and its derivative.
   template <class Look>
   void each_function(Look const& look) const { term_.each_function(look); }
@@ -236,6 +242,10 @@ struct every_kth {
   step_index k;
   [[nodiscard]] std::size_t operator()(step_index i) const noexcept { return i > 0 && i % k == 0; }
   [[nodiscard]] step_index last_state() const noexcept { return 0; }  // all loop lengths are accepted
+  [[nodiscard]] step_index next_after(step_index i) const noexcept {
+    step_index const before = i < k ? 0 : i - i % k;
+    return before > objective_part::no_state - k ? objective_part::no_state : before + k;
+  }
   template <class Note>
   void each_number(Note const& note) const { note(step_index{-1}), note(k); }
 };
@@ -243,14 +253,24 @@ struct every_kth {
 struct listed_states {
   std::vector<step_index> all;
   [[nodiscard]] std::size_t operator()(step_index i) const {
-    std::size_t from = 0, to = all.size();  // the first place of a number >= i is in [from, to]
+    std::size_t const from = place_of(i);
+    std::size_t to = from;
+    while (to < all.size() && all[to] == i) ++to;
+    return to - from;
+  }
+  [[nodiscard]] step_index next_after(step_index i) const noexcept {
+    std::size_t const at = place_of(i + 1);
+    return at < all.size() ? all[at] : objective_part::no_state;
+  }
+  /// The first place of a number >= i.
+  [[nodiscard]] std::size_t place_of(step_index i) const noexcept {
+    std::size_t from = 0, to = all.size();
     while (from < to) {
       std::size_t const middle = from + (to - from) / 2;
       if (all[middle] < i) from = middle + 1;
       else to = middle;
     }
-    for (to = from; to < all.size() && all[to] == i;) ++to;
-    return to - from;
+    return from;
   }
   [[nodiscard]] step_index last_state() const noexcept { return all.empty() ? 0 : all.back(); }
   template <class Note>
@@ -453,6 +473,10 @@ struct objective_sum : detail::objective_part {
   /// The larger number of the two.
   [[nodiscard]] step_index last_state() const noexcept {
     return detail::greater(first.last_state(), second.last_state());
+  }
+  /// The first state after i with a term of either.
+  [[nodiscard]] step_index next_after(step_index i) const noexcept {
+    return detail::lesser(first.next_after(i), second.next_after(i));
   }
 };
 /// The sum of two objectives.

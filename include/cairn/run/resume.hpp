@@ -94,7 +94,7 @@ Bar rest_of_sweep(Step& step, X0& x0, PlanGiven const& given, resume_point<Bar, 
   run.bring_live(step);
   run.run_rest(step, user, observer);
   run.ended();
-  end_report(observer, steps, plan.slots(), work.step_calls());
+  end_report(observer, steps, plan.slots(), work.step_calls(), user);
   return std::move(*user.bar);
 }
 
@@ -114,7 +114,7 @@ Bar sweep_from_the_way(Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoin
   run.template turn_back<shape.form>(user.bar, std::forward<Seed>(seed));
   run.run_rest(step, user, observer);
   run.ended();
-  end_report(observer, plan.steps(), plan.slots(), work.step_calls());
+  end_report(observer, plan.steps(), plan.slots(), work.step_calls(), user);
   return std::move(*user.bar);
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/event.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn {
@@ -21,6 +22,18 @@ struct sweep_report {
   wide predicted_bytes = 0;  ///< most bytes at once, as counted before any step ran; 0 if they cannot be
   wide state_bytes = 0;      ///< most bytes of states at once, as counted during the sweep; for chains and graphs
                              ///< those of tapes and adjoints, too
+  sweep_parts predicted;     ///< what `predicted_bytes` is the sum of; `unknown_bytes` where it cannot be told
+  /// The most of each part at once, as counted during the sweep. Tables have the size that the plan says.
+  sweep_parts counted;
+
+  /// The table of the parts: calls f(name, predicted bytes, counted bytes) for each.
+  template <class Fn>
+  constexpr void each_part(Fn f) const {
+    wide all[sweep_parts::count] = {}, *next = all;
+    sweep_parts::each(counted, [&](char const*, wide bytes) { *next++ = bytes; });
+    next = all;
+    sweep_parts::each(predicted, [&](char const* name, wide bytes) { f(name, bytes, *next++); });
+  }
 };
 
 namespace detail {
@@ -46,8 +59,12 @@ class reporting {
   {
     return Observer::clock_now();
   }
-  void ends(step_index steps, slot_index slots, wide step_calls) noexcept {
+  /// \param user  says what else has been held
+  template <class... User>
+  void ends(step_index steps, slot_index slots, wide step_calls, User const&... user) {
     report_->steps = steps, report_->slots = slots, report_->step_calls = step_calls;
+    report_->counted.states = report_->state_bytes;
+    (user.note_held(report_->counted), ...);
   }
   [[nodiscard]] wide runs() const noexcept { return work_.runs; }  ///< of steps or stages, as actions count them
 
@@ -56,17 +73,24 @@ class reporting {
   sweep_report* report_;
   sweep_work work_{};
 };
-/// The bytes that a plan says its sweep holds at its peak; 0 if it does not say.
+/// Notes the parts that were predicted, and their sum.
+inline void note_predicted(sweep_report& report, sweep_parts const& parts) noexcept {
+  wide const sum = (report.predicted = parts).total();
+  report.predicted_bytes = sum == unknown_bytes ? 0 : sum;
+}
+/// The same where a plan counts states, tapes and adjoints together: as its states, unknown if it does not say.
 template <class Plan>
-[[nodiscard]] wide predicted_peak(Plan const& plan) {
-  if constexpr (requires { wide(plan.cost.peak); }) return wide(plan.cost.peak);
-  else return 0;
+void note_peak(sweep_report& report, Plan const& plan, [[maybe_unused]] wide files = 0) {
+  sweep_parts parts{.states = unknown_bytes, .files = files};
+  if constexpr (requires { wide(plan.cost.peak); }) parts.states = wide(plan.cost.peak);
+  note_predicted(report, parts);
 }
 /// Notes the end of a sweep, if its observer fills in a report.
-template <class Observer>
+template <class Observer, class... User>
 void end_report([[maybe_unused]] Observer& observer, [[maybe_unused]] step_index steps,
-                [[maybe_unused]] slot_index slots, [[maybe_unused]] wide step_calls) noexcept {
-  if constexpr (requires { Observer::reports; }) observer.ends(steps, slots, step_calls);
+                [[maybe_unused]] slot_index slots, [[maybe_unused]] wide step_calls,
+                [[maybe_unused]] User const&... user) {
+  if constexpr (requires { Observer::reports; }) observer.ends(steps, slots, step_calls, user...);
 }
 }  // namespace detail
 

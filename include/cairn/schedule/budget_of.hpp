@@ -6,7 +6,7 @@
 #include <optional>
 #include <type_traits>
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/most_within.hpp>
 #include <cairn/core/detail/sweep_needs.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/frames_needed.hpp>
@@ -61,9 +61,10 @@ struct budget_of {
 ///
 /// The library counts the bytes of x0, of bar, of p and dp, and of what a sweep keeps, all from the values and types
 /// that it is given, and takes the `revolve` with the most slots that fit; a slot for every state if all fit. Nothing
-/// runs, so the plan is the same on every machine, and a larger budget never gives more step calls. Not counted: heap
-/// memory that steps and adjoints take and free while they run, and data that they refer to. Sizes that change during
-/// the loop, and tapes, must be measured: `measured{budget}`.
+/// runs but, for the adjoint of a tool, one step that says how large its tape is, so the plan is the same on every
+/// machine, and a larger budget never gives more step calls. Not counted: heap memory that steps and adjoints take and
+/// free while they run, and data that they refer to. Sizes that change during the loop, and recorded tapes, must be
+/// measured: `measured{budget}`.
 /// \throws infeasible_budget   before any step runs, with the least budget, if no plan fits
 /// \ingroup start
 template <>
@@ -71,32 +72,21 @@ struct budget_of<no_files> {
   step_index steps = 0;  ///< loop length, >= 0
   byte_size bytes = {};  ///< the budget
 
-  /// The plan for a sweep with these sizes. \param others  bytes of p and dp   \param verify  its replay check
+  /// The plan for a sweep with these sizes. \param verify  its replay check
   /// \throws infeasible_budget, invalid_plan
-  [[nodiscard]] constexpr revolve plan_for(sweep_form form, sweep_sizes const& sizes, wide others = 0,
+  [[nodiscard]] constexpr revolve plan_for(sweep_form form, sweep_sizes const& sizes,
                                            replay_check verify = replay_check::off) const {
-    auto const bytes_with = [&](slot_index slots) { return bytes_of_plan(slots, form, sizes, verify) + others; };
-    wide const limit = bytes.count(), least = bytes_with(1);
-    if (least > limit) refuse(least);
-    slot_index low = 1, high = detail::greater<step_index>(steps, 1);
-    while (high - low > 1) {
-      slot_index const middle = low + (high - low) / 2;
-      (bytes_with(middle) <= limit ? low : high) = middle;
-    }
-    return {steps, low};
+    slot_fit const found =
+        detail::most_within(bytes.count(), 1, useful_slots(steps),
+                            [&](slot_index slots) { return bytes_of_plan(slots, form, sizes, verify); });
+    if (!found.fits) refuse(found.bytes);
+    return {steps, found.slots};
   }
   /// The bytes of a sweep of `revolve{steps, slots}` at its peak.   \pre slots >= 1
   [[nodiscard]] constexpr wide bytes_of_plan(slot_index slots, sweep_form form, sweep_sizes const& sizes,
                                              replay_check verify = replay_check::off) const {
     revolve const plan{steps, slots};
-    detail::sweep_needs const needs{
-        .slots = plan.slots(),
-        .peak_slots = steps > 1 ? plan.slots() : 0,
-        .initial_apart = form.snapshots ? initial_stands_apart(plan, form) : initial_stands_apart(plan),
-        .table = table_bytes_of(plan),
-        .calls_adjoint = steps > 0,
-        .hashes = replay_check_bytes(verify, {.steps = steps, .slots = plan.slots(), .keeps_run = form.keeps_run})};
-    return detail::sweep_bytes(needs, form, sizes, detail::most_states(needs, form));
+    return detail::parts_with(plan, plan.slots(), form, sizes, verify).total();
   }
 
  private:

@@ -76,7 +76,11 @@ std::int64_t refused_with(std::string const& name, vec const& x0, Budget const& 
 }
 template <class Budget>
 cairn::any_schedule plan_of(Budget const& budget, vec const& x0) {
-  return cairn::detail::plan_from<vec, vec>(budget, x0, x0, {}, cairn::no_options{}, 2 * sizeof p);
+  cairn::detail::adjoint_later const adjoint;
+  double dp = 0;
+  auto const step = [](vec&) {};
+  return cairn::detail::values_for<vec>(step, x0, x0, adjoint, cairn::wrt{p, dp}, cairn::no_options{}, {})
+      .plan_from(budget);
 }
 std::uint64_t bytes_of_checkpoints(cairn::disk const& run) {
   std::uint64_t sum = 0;

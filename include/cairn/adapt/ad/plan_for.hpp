@@ -3,7 +3,6 @@
 /// \file plan_for.hpp  A plan for a loop with a tape: chooses the length of leaves and the slots together.
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -14,9 +13,9 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/core/workload.hpp>
-#include <cairn/plan/loop/plan_within.hpp>
+#include <cairn/plan/loop/detail/best_leaf.hpp>
+#include <cairn/plan/loop/detail/plan_over_leaves.hpp>
 #include <cairn/plan/loop/planned.hpp>
-#include <cairn/run/detail/plan_with_files.hpp>
 #include <cairn/run/probe.hpp>
 #include <cairn/schedule/budget_of.hpp>
 
@@ -35,18 +34,12 @@ template <class Tool, class Model, class Params, class Objective, class State>
 [[nodiscard]] leaf_weight weigh_leaf(taped<Tool, Model, Params, Objective>& loop, State const& x0, step_index steps) {
   using clock = std::chrono::steady_clock;
   leaf_weight found{steps, 0, 0};
-  loop.clear();
-  for (int tried = 0; tried < 3; ++tried) {
-    auto bar = loop.bar(x0);
-    if (tried == 2) loop.forget_tape_bytes();  // buffers have their final size by now
+  found.bytes = loop.weigh(x0, steps, [&](auto const& run) {
     auto const begin = clock::now();
-    loop.adjoint(x0, bar, step_index{0}, steps);
+    run();
     double const seconds = std::chrono::duration<double>(clock::now() - begin).count();
-    if (tried == 0 || seconds < found.seconds) found.seconds = seconds;
-    if constexpr (requires { loop.tool().fit(); })
-      if (tried == 0) loop.tool().fit();
-  }
-  found.bytes = loop.tape_bytes();
+    if (found.seconds == 0 || seconds < found.seconds) found.seconds = seconds;
+  });
   return found;
 }
 
@@ -70,14 +63,6 @@ template <class Tool, class Model, class Params, class Objective, class State>
 
 namespace detail {
 
-/// Tapes of more bytes are for leaves of one step only: they leave the cache, and are filled several times slower,
-/// which no step call that they save makes up for.
-inline constexpr wide most_leaf_bytes = 16 << 20;
-
-/// Whether the memory of a tape's longest recording stays, even when it is cleared.
-template <class Tape>
-inline constexpr bool keeps_memory = requires { requires bool(Tape::keeps_memory); };
-
 /// The workload of a loop over `taped` without its tape, measured with one state and one adjoint at a time, so that a
 /// budget for the loop covers it: `probe` copies states by the megabyte, to time them.
 /// \pre the bytes of State are known
@@ -92,6 +77,7 @@ template <class Tool, class Model, class Params, class Objective, class State>
   work.form = {step_form::in_place, adjoint_form::leaf};
   work.initial_bytes = work.state_bytes = bytes_of(x0);
   work.adjoint_bytes = bytes_of(loop.bar(x0));
+  work.params_bytes = bytes_of(loop.params());
   loop.begin();
   State x(x0);
   for (step_index i = 0; i < (std::min<step_index>)(steps, 16); ++i) {
@@ -106,21 +92,6 @@ template <class Tool, class Model, class Params, class Objective, class State>
   return work;
 }
 
-/// The plan of a workload within a budget, in memory or with files, over leaves of a given length.
-template <class Budget, class State>
-[[nodiscard]] planned plan_over_leaves(Budget const& budget, State const& x0, workload const& work,
-                                       planning_options const& options) {
-  if constexpr (std::is_same_v<Budget, budget_of<>>) return plan_within(budget.bytes, work, options);
-  else {
-    auto made = plan_with_files(budget, x0, work, 0, *options.leaf);
-    slot_index inside = 0;
-    for (slot_index slot = 0; slot < made.slots(); ++slot) inside += slot_tier(made, slot) == tier::memory;
-    slot_index const files = made.slots() - inside;
-    return plan_of(std::move(made), work, files > 0 ? planner::two_level : planner::revolve,
-                   {.slots = inside, .far_slots = files, .leaf = *options.leaf});
-  }
-}
-
 template <class Tool, class Model, class Params, class Objective, class State, class Budget>
 [[nodiscard]] planned plan_of_tool(taped<Tool, Model, Params, Objective>& loop, State const& x0, Budget const& budget) {
   workload work;
@@ -128,41 +99,25 @@ template <class Tool, class Model, class Params, class Objective, class State, c
     work = lean_workload(loop, x0, budget.steps);
   else work = workload_of(loop, x0, budget.steps);  // says what is missing
   double const step_seconds = std::exchange(work.step_seconds, 0);
-  std::optional<planned> best;
-  leaf_weight weighed, of_best;
+  leaf_weight weighed;
   planning_options options;
   options.only = planner::revolve;  // no other planner in memory has fewer step calls; searching all of them would
                                     // take longer than many a loop
-  step_index const longest = (std::max<step_index>)(1, (std::min<step_index>)(budget.steps / 8, 64));
-  for (step_index length = 1; length <= longest; length *= 2) {
-    options.leaf = length;
-    try {
-      if (best) {  // twice the steps take at most twice the tape
-        work.tape_bytes *= 2;
-        if (work.tape_bytes > most_leaf_bytes) break;
-        planned const foreseen = plan_over_leaves(budget, x0, work, options);
-        // A leaf that would not be taken leaves its memory beside the plan's.
-        if (keeps_memory<std::remove_reference_t<Tool>> && !is_cheaper(foreseen.cost, best->cost, work))
-          continue;
-      }
-      if (budget.steps > 0) weighed = weigh_leaf(loop, x0, length);
-      work.tape_bytes = weighed.bytes;
-      planned other = plan_over_leaves(budget, x0, work, options);
-      if (best && !is_cheaper(other.cost, best->cost, work)) continue;
-      best = std::move(other);
-      of_best = weighed;
-    } catch (infeasible_budget const&) {
-      if (!best) throw;
-      break;
-    }
-  }
-  // The tape keeps the memory of the plan's leaf for the sweep: what is freed now would be resident beside it.
-  if (weighed.steps != of_best.steps) (void)weigh_leaf(loop, x0, of_best.steps);
+  auto const plan = [&](step_index leaf) {
+    options.leaf = leaf;
+    return plan_over_leaves(budget, x0, work, options);
+  };
+  auto const weigh = [&](step_index leaf) {
+    if (budget.steps > 0) weighed = weigh_leaf(loop, x0, leaf);
+    work.tape_bytes = weighed.bytes;
+    return wide{0};
+  };
+  planned best = best_leaf(work, longest_leaf(budget.steps), {true, loop.adjoint.call.leaf_stays}, weigh, plan);
   loop.begin();
   work.step_seconds = step_seconds;
-  work.adjoint_seconds = of_best.seconds / double(of_best.steps);
-  best->cost.seconds = seconds_of(best->cost.counts, work, wide(best->cost.counts.peak_slots));
-  return std::move(*best);
+  work.adjoint_seconds = weighed.seconds / double(weighed.steps);
+  best.cost.seconds = seconds_of(best.cost.counts, work, wide(best.cost.counts.peak_slots));
+  return best;
 }
 
 }  // namespace detail

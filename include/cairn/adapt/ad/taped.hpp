@@ -13,6 +13,7 @@
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/forms.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn {
@@ -116,6 +117,19 @@ class taped {
     void operator()(State const& x, state_and_params<State, Params>& bar, step_index first, step_index last) const {
       owner->reverse(x, bar.state, &bar.params, first, last);
     }
+    /// Whether the memory of a tape's longest recording stays, even when it is cleared.
+    static constexpr bool leaf_stays = requires { requires bool(tool_type::keeps_memory); };
+    /// What a leaf of so many steps holds, weighed at a state: for planners.
+    template <class State>
+      requires(taped::steps<State>)
+    [[nodiscard]] wide leaf_bytes(State const& x, step_index steps) const {
+      return owner->weigh(x, steps, [](auto const& run) { run(); });
+    }
+    /// The same if it was weighed last, otherwise `unknown_bytes`: for reports.
+    [[nodiscard]] wide leaf_known(step_index steps) const noexcept {
+      return steps == owner->weighed_ ? owner->weight_ : unknown_bytes;
+    }
+    [[nodiscard]] wide leaf_held() const noexcept { return owner->tape_bytes(); }  ///< as `tape_bytes()`
     /// Does nothing.
     template <class Look>
     void each_function(Look const&) const noexcept {}
@@ -187,6 +201,21 @@ class taped {
   void forget_tape_bytes() noexcept { tape_.forget_bytes(); }
   /// Frees the memory of tape and states; the next leaf allocates it again.
   void clear() { tape_.clear(); }
+  /// What a leaf of `length` steps from x0 holds. It is recorded three times, starting with an empty tape: the
+  /// tool's buffers have their final size then.   \param timed  called with a function that records and reverses it
+  template <class State, class Timed>
+  [[nodiscard]] wide weigh(State const& x0, step_index length, Timed const& timed) {
+    clear();
+    for (int tried = 0; tried < 3; ++tried) {
+      auto all = bar(x0);
+      if (tried == 2) forget_tape_bytes();
+      timed([&] { adjoint(x0, all, step_index{0}, length); });
+      if constexpr (requires { tool().fit(); })
+        if (tried == 0) tool().fit();
+    }
+    weighed_ = length;
+    return weight_ = tape_bytes();
+  }
 
  private:
   template <class State>
@@ -207,6 +236,8 @@ class taped {
 
   primal primal_;
   detail::leaf_tape<Tool, primal> tape_;
+  step_index weighed_ = 0;  // steps of the leaf that was weighed last
+  wide weight_ = 0;
 };
 /// An lvalue tool is kept by reference.
 template <class Tool, class Model, class Params>

@@ -13,6 +13,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/run/objective.hpp>
 
 namespace cairn {
@@ -150,6 +151,14 @@ class taped_object {
   };
   /// `adjoint(loop, bar, first, last)`: the adjoint of the steps of a leaf; bar has the adjoints of all numbers.
   struct leaf_reverser {
+    taped_object* owner;  ///< the object with the tape
+    /// What a leaf of so many steps holds, weighed at a state, which the object is in again afterwards: for planners.
+    [[nodiscard]] wide leaf_bytes(taped_object& x, step_index steps) const { return x.weigh(steps); }
+    /// The same if it was weighed last, otherwise `unknown_bytes`: for reports.
+    [[nodiscard]] wide leaf_known(step_index steps) const noexcept {
+      return steps == owner->weighed_ ? owner->weight_ : unknown_bytes;
+    }
+    [[nodiscard]] wide leaf_held() const noexcept { return owner->most_bytes_; }  ///< the most of all leaves so far
     /// Leaves the program after the leaf.
     void operator()(taped_object& x, numbers& bar, step_index first, step_index last) const {
       x.reverse(bar, first, last);
@@ -176,7 +185,7 @@ class taped_object {
     void each_function(Look const& look) const { look(f); }
   };
   stepper step{this};                                           ///< for all verbs
-  detail::tagged<adjoint_form::leaf, leaf_reverser> adjoint{};  ///< for all verbs, and plans with leaves
+  detail::tagged<adjoint_form::leaf, leaf_reverser> adjoint{{this}};  ///< for all verbs, and plans with leaves
 
   /// A seed: the adjoint of `f()`, which returns a number of the final state; `value()` has it then, also where a run
   /// on disk goes on from a record and calls no seed.
@@ -218,6 +227,22 @@ class taped_object {
     open.ended();
     bar.resize(inputs);
     tool_.reverse(seeds_.data(), bar.data());
+    wide const bytes = wide(tool_.bytes()) + seeds_.capacity() * sizeof(double);
+    if (bytes > most_bytes_) most_bytes_ = bytes;
+  }
+  [[nodiscard]] wide weigh(step_index length) {
+    snapshot const before = save();
+    tool_.clear();
+    for (int tried = 0; tried < 3; ++tried) {
+      numbers bar(before.values.size());
+      if (tried == 2) most_bytes_ = 0;  // buffers have their final size by now
+      reverse(bar, 0, length);
+      restore(before);
+      if constexpr (requires { tool_.fit(); })
+        if (tried == 0) tool_.fit();
+    }
+    weighed_ = length;
+    return weight_ = most_bytes_;
   }
   void reverse(numbers& bar, step_index first, step_index last) {
     record(bar, [&] {
@@ -239,6 +264,8 @@ class taped_object {
   Tool tool_;
   numbers seeds_;
   detail::found_at_end found_;
+  wide most_bytes_ = 0, weight_ = 0;
+  step_index weighed_ = 0;  // steps of the leaf that was weighed last
 };
 /// An lvalue tool is kept by reference.
 template <class Tool, class Each, class Step>

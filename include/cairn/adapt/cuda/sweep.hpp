@@ -136,7 +136,7 @@ class device_sweep {
                 report = {};
                 detail::reporting<decltype(observer)> counts{observer, report};
                 auto const needed = sweep_once(runs, start, plan, ends, pulls, bar, counts, options, by);
-                report.predicted_bytes = wide(needed) * wide(frame_bytes());
+                detail::note_predicted(report, {.states = wide(needed) * wide(frame_bytes())});
                 counts.ends(plan.steps(), plan.slots(), counts.runs());
               }
             });

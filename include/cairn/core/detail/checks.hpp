@@ -23,7 +23,7 @@ namespace cairn::detail {
 /// A budget in the place of a plan, which is planned from counted sizes; see `budget_of`.
 template <class PlanGiven>
 concept counted_budget = requires(PlanGiven const& p, sweep_form form, sweep_sizes const& sizes) {
-  { p.plan_for(form, sizes, wide{}, replay_check::off) } -> schedule;
+  { p.plan_for(form, sizes, replay_check::off) } -> schedule;
   { p.bytes_of_plan(slot_index{}, form, sizes, replay_check::off) } -> std::same_as<wide>;
 };
 /// The same whose sizes are measured; see `measured`.

@@ -4,6 +4,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/executor_bytes.hpp>
 #include <cairn/core/frames_needed.hpp>
+#include <cairn/core/replay_check.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/core/wide.hpp>
 
@@ -46,20 +47,39 @@ struct sweep_needs {
   wide const reserved = wide(frames_reserved(needs, form)), heap = sizes.state - sizes.state_inline;
   sweep_parts parts;
   parts.states = reserved * sizes.state_inline + wide(standing) * heap;
-  parts.tables = reserved * bytes_a_frame +
-                 wide(needs.slots) * (bytes_a_slot + (form.keeps_run ? bytes_a_remembered_slot : 0)) +
-                 needs.table * (form.keeps_run ? 2 : 1) + needs.shared_table + needs.hashes;
+  parts.frames = reserved * bytes_a_frame +
+                 wide(needs.slots) * (bytes_a_slot + (form.keeps_run ? bytes_a_remembered_slot : 0));
+  parts.plan = needs.table * (form.keeps_run ? 2 : 1) + needs.shared_table + sizes.plan;
   // An object is hashed from one more snapshot.
-  if (form.snapshots && needs.hashes > 0) parts.tables += heap;
-  if (needs.tapes > 0 && form.adjoint == adjoint_form::recorded) parts.tables += bytes_of_tape_slots;
+  parts.checks = needs.hashes + (form.snapshots && needs.hashes > 0 ? heap : 0);
+  if (needs.tapes > 0 && form.adjoint == adjoint_form::recorded) parts.frames += bytes_of_tape_slots;
   parts.adjoints = sizes.adjoint * (form.adjoint_by_value && needs.calls_adjoint ? 2 : 1);
   parts.tapes = wide(needs.tapes) * sizes.tape_inline + tapes * (sizes.tape - sizes.tape_inline);
-  parts.initial = sizes.initial;
+  parts.terms = needs.calls_adjoint ? sizes.terms : 0;
+  parts.choices = sizes.choices, parts.files = sizes.files;
+  parts.initial = sizes.initial, parts.params = sizes.params, parts.gradient = sizes.gradient;
   return parts;
 }
 
-/// Total bytes at the peak of a sweep over a store in memory: states, adjoint, tapes, tables, and the caller's initial
-/// state.
+/// What a sweep in memory holds at its peak, an upper bound.
+/// \param slots  those that are in memory
+template <schedule Plan>
+[[nodiscard]] constexpr sweep_parts parts_with(Plan const& plan, slot_index slots, sweep_form form,
+                                               sweep_sizes const& sizes, replay_check verify) {
+  sweep_needs const needs{
+      .slots = slots,
+      .peak_slots = plan.steps() > 1 ? slots : 0,
+      .leaf = plan.leaf(),
+      .initial_apart = form.snapshots ? initial_stands_apart(plan, form) : initial_stands_apart(plan),
+      .table = table_bytes_of(plan),
+      .calls_adjoint = plan.steps() > 0,
+      .shared_table = shared_table_bytes_of(plan),
+      .hashes = replay_check_bytes(verify,
+                                   {.steps = plan.steps(), .slots = plan.slots(), .keeps_run = form.keeps_run})};
+  return sweep_parts_of(needs, form, sizes, most_states(needs, form), needs.calls_adjoint ? 1 : 0);
+}
+
+/// Total bytes at the peak of a sweep over a store in memory.
 /// \param standing  states alive at once at the peak; with `most_states` the sum is an upper bound
 [[nodiscard]] constexpr wide sweep_bytes(sweep_needs const& needs, sweep_form form, sweep_sizes const& sizes,
                                          slot_index standing) noexcept {

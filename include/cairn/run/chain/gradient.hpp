@@ -143,10 +143,9 @@ auto obey_chain([[maybe_unused]] Parts const& parts, Stages& stages, X0 const& x
     sweep_report none;
     sweep_report& report = one_of<is_report<Rest>...>(none, rest...);
     step_index const count = memory::count_of(stages);
-    report = {.predicted_bytes = predicted_peak(plan)};
-    if constexpr (kept_on_disk<Rest...>)
-      if (report.predicted_bytes > 0)
-        report.predicted_bytes += std::remove_cvref_t<decltype(store)>::keeps_runs::chain_bytes(store, count);
+    report = {};
+    if constexpr (!kept_on_disk<Rest...>) note_peak(report, plan);
+    else note_peak(report, plan, std::remove_cvref_t<decltype(store)>::keeps_runs::chain_bytes(store, count));
     reporting<decltype(observer)> counts{observer, report};
     auto result = with_replay(counts);
     counts.ends(count, 0, kept_on_disk<Rest...> ? runs : counts.runs());

@@ -13,6 +13,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/run/detail/call.hpp>
 #include <cairn/run/detail/raw_array.hpp>
 #include <cairn/store/store.hpp>
@@ -40,6 +41,25 @@ struct frame_sum {
   frame_id touched[most] = {};
   int count = 0;
   bool known = false;  // otherwise all are to be summed anew
+};
+
+/// The budget of a sweep whose states may grow beyond what was planned.
+struct byte_limit {
+  wide budget = unknown_bytes;  ///< unknown: there is none
+  wide beside = 0;              ///< what the sweep holds besides states
+  wide state = 0;               ///< the largest state for which it was planned
+  wide adjoint = 0;             ///< the adjoint for which it was planned, part of `beside`
+  int adjoints = 1;             ///< how many of them there are at once
+};
+/// States that have grown beyond the budget.
+struct states_too_large : infeasible_budget {
+  states_too_large(wide budget, wide held)
+      : infeasible_budget{"cairn::budget_of",
+                          "the states have grown, and what the sweep holds is beyond the budget with any number of "
+                          "slots",
+                          {{"budget", shown(budget)}, {"bytes", shown(held)}},
+                          "give at least that many bytes; cairn::measured plans for the states of the first steps"} {}
+  static std::int64_t shown(wide bytes) noexcept { return bytes > wide(INT64_MAX) ? INT64_MAX : std::int64_t(bytes); }
 };
 
 /// Frames of a state, or of a snapshot. A frame without an owner keeps its memory, and its state until the frame is
@@ -183,6 +203,41 @@ class frames {
     push_all_free();
   }
 
+  /// From now on, states that are larger than planned hold no more than this; without budget there is no limit.
+  void keep_within(byte_limit const& limit) noexcept { limit_ = limit, grown_ = false; }
+  /// What the sweep holds, frames without a state included.
+  [[nodiscard]] wide all_bytes() const { return limit_.beside + bytes() + wide(limit() - constructed_) * sizeof(T); }
+  [[nodiscard]] byte_limit const& bytes_allowed() const noexcept { return limit_; }
+  /// The adjoint takes so many bytes. Returns whether that is more than planned.
+  bool adjoint_takes(wide bytes) noexcept {
+    if (bytes <= limit_.adjoint) return false;
+    limit_.beside += (bytes - limit_.adjoint) * wide(limit_.adjoints);
+    limit_.adjoint = bytes;
+    return true;
+  }
+  /// So much more is held besides states.
+  void add_beside(wide bytes) noexcept { limit_.beside += bytes; }
+  /// \throws states_too_large
+  void check_sum(wide more = 0) {
+    if (all_bytes() + more <= limit_.budget) return;
+    shed();
+    if (wide const held = all_bytes() + more; held > limit_.budget) throw states_too_large{limit_.budget, held};
+  }
+  /// Frees the memory of frames that nobody owns.
+  void shed() noexcept {
+    for (frame_id k = 0; k < limit(); ++k)
+      if (record(k).owners == 0 && record(k).constructed) destroy(k), record(k).at = -1;
+  }
+  /// A state is in a frame, or about to be copied to another one.
+  /// \throws states_too_large   if they are beyond the limit, and before they are copied
+  void check_limit([[maybe_unused]] T const& x, [[maybe_unused]] bool copied = false) {
+    if constexpr (varies)
+      if (limit_.budget != unknown_bytes) {
+        wide const size = bytes_of(x);
+        if (grown_ = grown_ || size > limit_.state; grown_) check_sum(copied ? size - sizeof(T) : 0);
+      }
+  }
+
   /// Copies the state of `source` into `target`, a frame from take(): into the memory of the old state if that is
   /// exactly what a fresh copy would allocate.
   void copy(frame_id source, frame_id target) { copy_in(std::as_const(*this).state(source), target); }
@@ -204,7 +259,13 @@ class frames {
         step_index at;
         ~guard() { frame.at = at; }
       } ends{record(handle), -1};
-      run_in_place(step, state(handle), from, to, failed);
+      if (varies && limit_.budget != unknown_bytes)
+        for (step_index i = from; i < to; ++i) {
+          run_in_place(step, state(handle), i, i + 1, failed);
+          failed = i + 1;
+          check_limit(std::as_const(*this).state(handle));
+        }
+      else run_in_place(step, state(handle), from, to, failed);
       ends.at = to;
     } else {
       run_between_frames(step, handle, from, to, failed);
@@ -279,11 +340,13 @@ class frames {
     } else {
       if constexpr (sized_state<T>) touch(k);
       record(k).constructed = true;
+      ++constructed_;
     }
   }
   [[gnu::noinline, gnu::cold]] void note_first(frame_id k) noexcept {
     touch(k);
     record(k).constructed = true;
+    ++constructed_;
   }
   [[nodiscard]] frame_record& record(frame_id k) noexcept { return records_[std::size_t(k)]; }
   void push_free(frame_id k) noexcept {
@@ -341,6 +404,10 @@ class frames {
     return record(target).constructed && same_capacity(from, state(target));
   }
   void copy_anew(T const& from, frame_id target) {
+    if constexpr (varies) {
+      destroy(target);
+      check_limit(from, true);
+    }
     if constexpr (traited_copy<T>) {
       emplace(target);
       copy_state(from, state(target));
@@ -352,7 +419,7 @@ class frames {
                                             step_index& failed) {
     static constexpr auto shape = shape_of_step<Step, T>();
     frame_id spare = no_frame;
-    step_index i = from;
+    step_index i = from, done = from;
     try {
       for (; i < to; ++i) {
         frame_id const target = spare != no_frame ? std::exchange(spare, no_frame) : take();
@@ -362,6 +429,10 @@ class frames {
         T const& x = std::as_const(*this).state(handle);
         set_at(target, -1);
         if constexpr (shape.form == step_form::by_value) {
+          if constexpr (varies) {
+            destroy(target);
+            check_limit(x, true);  // the result will be about as large
+          }
           emplace_made(target, [&]() -> T {
             if constexpr (shape.indexed) return call_lending(step, x, std::as_const(i));
             else return call_lending(step, x);
@@ -372,14 +443,15 @@ class frames {
           if constexpr (shape.indexed) call_lending(step, x, state(target), std::as_const(i));
           else call_lending(step, x, state(target));
         }
-        set_at(target, i + 1);
+        set_at(target, done = i + 1);
+        check_limit(std::as_const(*this).state(target));
         if (shared(handle)) release(handle);
         else spare = handle;
         handle = std::exchange(guard.held, no_frame);
       }
     } catch (...) {
       if (spare != no_frame) release(spare);
-      failed = i;
+      failed = done;
       throw;
     }
     if (spare != no_frame) release(spare);
@@ -387,7 +459,7 @@ class frames {
 
   void destroy(frame_id k) noexcept {
     if constexpr (sized_state<T>) touch(k);
-    if (std::exchange(record(k).constructed, false)) states_.get()[k].~T();
+    if (std::exchange(record(k).constructed, false)) --constructed_, states_.get()[k].~T();
   }
   void destroy_all() noexcept {
     for (frame_id k = 0; k < limit(); ++k) destroy(k);
@@ -404,6 +476,7 @@ class frames {
     std::swap(cursor_, other.cursor_);
     std::swap(look_, other.look_);
     std::swap(sum_, other.sum_);
+    std::swap(constructed_, other.constructed_);
   }
 
   raw_array<T> states_;
@@ -415,6 +488,9 @@ class frames {
   void const* cursor_ = nullptr;
   look_fn look_ = nullptr;
   mutable frame_sum sum_;
+  slot_index constructed_ = 0;  // frames with a state
+  byte_limit limit_;
+  bool grown_ = false;  // some state is larger than planned
 };
 
 }  // namespace cairn::detail

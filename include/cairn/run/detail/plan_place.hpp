@@ -5,16 +5,39 @@
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/checks.hpp>
+#include <cairn/core/detail/leaf_bytes.hpp>
 #include <cairn/core/detail/sweep_needs.hpp>
+#include <cairn/core/error.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/schedule/uniform.hpp>
 
 namespace cairn::detail {
 
-/// The sizes of the values of a sweep, counted before anything runs.
-template <class State, class Bar, class Seed>
-[[nodiscard]] sweep_sizes sizes_of_values(State const& x0, [[maybe_unused]] Seed const& seed) {
+/// The bytes of a value, `unknown_bytes` if its type does not tell.
+template <class T>
+[[nodiscard]] wide bytes_if_known([[maybe_unused]] T const& x) {
+  if constexpr (sized_state<T>) return bytes_of(x);
+  else return unknown_bytes;
+}
+/// Stands for the adjoint of a loop that is kept, which is given later.
+struct adjoint_later {};
+/// Notes the bytes of p and dp, and of the choices of the step. If dp has the type of p, it becomes a copy of it.
+template <class Wrt, class Step>
+void size_others(sweep_sizes& sizes, [[maybe_unused]] Wrt const& by, Step& step, step_index steps) {
+  sizes.choices = choice_bytes_of(step, steps);
+  if constexpr (is_wrt<Wrt>) {
+    sizes.params = bytes_if_known(by.p), sizes.gradient = bytes_if_known(by.dp);
+    if constexpr (std::is_same_v<typename params_types<std::remove_const_t<Wrt>>::p,
+                                 typename params_types<std::remove_const_t<Wrt>>::dp>)
+      if (sizes.gradient < sizes.params) sizes.gradient = sizes.params;
+  }
+}
+/// The sizes of the values of a sweep, counted before anything runs: of a tool's tape if it has weighed it, otherwise
+/// `unknown_bytes`.
+template <class State, class Bar, class Seed, class Adjoint>
+[[nodiscard]] sweep_sizes sizes_of_values(State const& x0, [[maybe_unused]] Seed const& seed, Adjoint& adjoint,
+                                          step_index steps, step_index leaf) {
   sweep_sizes sizes;
   if constexpr (copied_state<State>) {
     sizes.state = sizes.initial = bytes_of(x0);
@@ -28,10 +51,21 @@ template <class State, class Bar, class Seed>
   else if constexpr (std::is_same_v<Seed, Bar>) sizes.adjoint = bytes_of(seed);
   else if constexpr (std::is_same_v<Bar, State>) sizes.adjoint = bytes_of(x0);
   else sizes.adjoint = sizeof(Bar);
+  auto const terms = needs_of_terms(adjoint, sizes.state - sizes.state_inline, steps, leaf);
+  sizes.terms = terms.bytes;
+  sizes.tape = leaf_known(adjoint, terms.part);
   return sizes;
 }
+/// \throws invalid_call   if a budget cannot count what the step records
+inline void check_choices(sweep_sizes const& sizes) {
+  if (sizes.choices == unknown_bytes)
+    throw invalid_call{"cairn::budget_of",
+                       "the step records its choices, and the bytes of a record are not known before it is made",
+                       {},
+                       "record numbers, or a struct of numbers; or give a plan instead of a budget"};
+}
 /// Whether all sizes can be seen before anything runs.
-template <class State, class Bar, class Seed, adjoint_form Form, class PlanGiven>
+template <class State, class Bar, class Seed, adjoint_form Form, class PlanGiven, class Wrt = no_wrt>
 [[nodiscard]] consteval bool check_counted() {
   constexpr bool counts = counted_budget<PlanGiven> || filed_budget<PlanGiven>;
   constexpr bool sized =
@@ -39,6 +73,8 @@ template <class State, class Bar, class Seed, adjoint_form Form, class PlanGiven
   constexpr bool bar = !counts || !sized || std::is_same_v<Seed, Bar> || std::is_same_v<Bar, State> ||
                        std::is_same_v<Bar, library_bar> || is_flat<Bar>();
   constexpr bool tape = !counts || Form != adjoint_form::recorded;
+  constexpr bool params = !any_budget<PlanGiven> ||
+                          (sized_state<typename params_types<Wrt>::p> && sized_state<typename params_types<Wrt>::dp>);
   static_assert(sized,
                 "cairn: a budget is planned by counting bytes, but those of this state or its adjoint are not known; "
                 "give it a member bytes() or specialise cairn::state_traits with bytes(x)");
@@ -48,7 +84,10 @@ template <class State, class Bar, class Seed, adjoint_form Form, class PlanGiven
   static_assert(tape,
                 "cairn: a budget is planned before anything runs, but the size of the tapes of a recording adjoint is "
                 "not known then; include <cairn/profile/measured.hpp> and give cairn::measured{budget}");
-  return sized && bar && tape;
+  static_assert(params,
+                "cairn: a budget counts the bytes of the parameters and of their gradient, but those of this p or dp "
+                "are not known; give it a member bytes() or specialise cairn::state_traits with bytes(p)");
+  return sized && bar && tape && params;
 }
 
 /// A loop that is kept does not know its adjoint when it runs.
@@ -80,6 +119,15 @@ template <class PlanGiven>
   if constexpr (std::is_integral_v<PlanGiven>) return uniform{step_index(plan)};
   else return (plan);
 }
+/// Steps of the loop.
+template <class PlanGiven>
+[[nodiscard]] constexpr step_index steps_of(PlanGiven const& plan) {
+  if constexpr (std::is_integral_v<PlanGiven>) return step_index(plan);
+  else if constexpr (counted_budget<PlanGiven> || filed_budget<PlanGiven>) return plan.steps;
+  else if constexpr (measured_budget<PlanGiven>) return plan.budget.steps;
+  else return plan.steps();
+}
+
 /// The type of the plan that a sweep obeys.
 template <class PlanGiven>
 struct plan_obeyed { using type = std::remove_cvref_t<decltype(as_plan(std::declval<PlanGiven const&>()))>; };
@@ -90,58 +138,81 @@ struct plan_obeyed<PlanGiven> { using type = typename PlanGiven::plans; };
 template <counted_budget PlanGiven>
 struct plan_obeyed<PlanGiven> {
   using type =
-      decltype(std::declval<PlanGiven const&>().plan_for(sweep_form{}, sweep_sizes{}, wide{}, replay_check::off));
+      decltype(std::declval<PlanGiven const&>().plan_for(sweep_form{}, sweep_sizes{}, replay_check::off));
 };
 template <class PlanGiven> using plan_type = typename plan_obeyed<PlanGiven>::type;
 
-/// The bytes of a sweep in memory at its peak, an upper bound.
-/// \param slots  those that are in memory
-template <class Plan>
-[[nodiscard]] wide bytes_with(Plan const& plan, slot_index slots, sweep_form form, sweep_sizes const& sizes,
-                              replay_check verify) {
-  sweep_needs const needs{
-      .slots = slots,
-      .peak_slots = plan.steps() > 1 ? slots : 0,
-      .leaf = plan.leaf(),
-      .initial_apart = form.snapshots ? initial_stands_apart(plan, form) : initial_stands_apart(plan),
-      .table = table_bytes_of(plan),
-      .calls_adjoint = plan.steps() > 0,
-      .shared_table = shared_table_bytes_of(plan),
-      .hashes = replay_check_bytes(verify,
-                                   {.steps = plan.steps(), .slots = plan.slots(), .keeps_run = form.keeps_run})};
-  return sweep_bytes(needs, form, sizes, most_states(needs, form));
-}
-/// The same, of the values that the sweep is given.   \param params  bytes of p and dp
-template <class State, class Bar, class Plan, class Seed, class Options>
-[[nodiscard]] wide counted_bytes(Plan const& plan, slot_index slots, State const& x0, Seed const& seed, sweep_form form,
-                                 Options const& options, wide params) {
-  form.snapshots = !copied_state<State>;
-  form.ends = end_asked(options);
-  return bytes_with(plan, slots, form, sizes_of_values<State, Bar>(x0, seed), check_asked(options)) + params;
-}
-/// The same; 0 if something cannot be counted before it runs.
-template <class State, class Bar, class Plan, class Seed, class Options>
-[[nodiscard]] wide predicted_bytes(Plan const& plan, slot_index slots, State const& x0, Seed const& seed,
-                                   sweep_form form, Options const& options, wide params) {
-  if constexpr (!sized_state<stored_as<State>> || !sized_state<Bar>) return 0;  // library_bar has no bytes
-  else if (form.adjoint == adjoint_form::recorded) return 0;
-  else return counted_bytes<State, Bar>(plan, slots, x0, seed, form, options, params);
-}
-/// The plan for what was given in its place.   \param params  bytes of p and dp
-template <class State, class Bar, class PlanGiven, class Seed, class Options>
-[[nodiscard]] constexpr decltype(auto) plan_from(PlanGiven const& plan, State const& x0, Seed const& seed,
-                                                 sweep_form form, Options const& options, wide params) {
-  if constexpr (filed_budget<PlanGiven>) {
-    auto const bytes_of_plan = [&](auto const& tried, slot_index in_memory) {
-      return counted_bytes<State, Bar>(tried, in_memory, x0, seed, form, options, params);
-    };
-    return PlanGiven::files::plan_for(plan, x0, form, bytes_of_plan);
-  } else if constexpr (!counted_budget<PlanGiven>) return as_plan(plan);
-  else {
+/// What was given to a verb in the place of its plan, and beside it: all that bytes are counted from.
+template <class State, class Bar, class Step, class Seed, class Adjoint, class Wrt, class Options>
+struct counted_values {
+  Step& step;
+  State const& x0;
+  Seed const& seed;
+  Adjoint& adjoint;
+  Wrt const& by;
+  Options const& options;
+  sweep_form form;
+
+  counted_values(Step& forward, State const& state, Seed const& from, Adjoint& back, Wrt const& params,
+                 Options const& asked, sweep_form written)
+      : step{forward}, x0{state}, seed{from}, adjoint{back}, by{params}, options{asked}, form{written} {
     form.snapshots = !copied_state<State>;
     form.ends = end_asked(options);
-    return plan.plan_for(form, sizes_of_values<State, Bar>(x0, seed), params, check_asked(options));
   }
+  /// Of p, dp and choices.
+  [[nodiscard]] sweep_sizes others(step_index steps) const {
+    sweep_sizes all;
+    size_others(all, by, step, steps);
+    return all;
+  }
+  [[nodiscard]] sweep_sizes sizes(step_index steps, step_index leaf) const {
+    auto all = sizes_of_values<State, Bar>(x0, seed, adjoint, steps, leaf);
+    size_others(all, by, step, steps);
+    return all;
+  }
+  /// For a budget, whose plan has leaves of one step. A tool weighs one from x0, and leaves an object in it.
+  [[nodiscard]] sweep_sizes sizes_for_budget(step_index steps) const {
+    auto all = sizes(steps, 1);
+    using lent = std::conditional_t<copied_state<State>, State const, State>;  // objects are variables
+    if (steps > 0) all.tape = leaf_bytes_of(adjoint, const_cast<lent&>(x0), 1);
+    check_choices(all);
+    return all;
+  }
+  /// The plan for what was given in its place.
+  template <class PlanGiven>
+  [[nodiscard]] constexpr decltype(auto) plan_from(PlanGiven const& place) const {
+    if constexpr (filed_budget<PlanGiven>) {
+      auto const all = sizes_for_budget(place.steps);
+      auto const bytes_of_plan = [&](auto const& tried, slot_index in_memory) {
+        return parts_with(tried, in_memory, form, all, check_asked(options)).total();
+      };
+      return PlanGiven::files::plan_for(place, x0, form, bytes_of_plan);
+    } else if constexpr (!counted_budget<PlanGiven>) return as_plan(place);
+    else return place.plan_for(form, sizes_for_budget(place.steps), check_asked(options));
+  }
+  /// What its sweep holds, `unknown_bytes` for what cannot be told before it runs.   \param slots  those in memory
+  template <class Plan>
+  [[nodiscard]] sweep_parts predicted(Plan const& plan, slot_index slots) const {
+    constexpr bool state = sized_state<stored_as<State>>, bar = sized_state<Bar>;  // library_bar has no bytes
+    sweep_parts parts;
+    if constexpr (state && bar) {
+      auto const all = sizes(plan.steps(), plan.leaf());
+      parts = parts_with(plan, slots, form, all, check_asked(options));
+      if (all.tape == unknown_bytes || form.adjoint == adjoint_form::recorded) parts.tapes = unknown_bytes;
+    } else {
+      parts = parts_with(plan, slots, form, others(plan.steps()), check_asked(options));
+      if (!state) parts.states = parts.initial = unknown_bytes;
+      if (!bar) parts.adjoints = unknown_bytes;
+      if (form.adjoint == adjoint_form::recorded) parts.tapes = unknown_bytes;
+    }
+    return parts;
+  }
+};
+/// \tparam Bar  the adjoint's type
+template <class Bar, class Step, class State, class Seed, class Adjoint, class Wrt, class Options>
+[[nodiscard]] auto values_for(Step& step, State const& x0, Seed const& seed, Adjoint& adjoint, Wrt const& by,
+                              Options const& options, sweep_form form) {
+  return counted_values<State, Bar, Step, Seed, Adjoint, Wrt, Options>{step, x0, seed, adjoint, by, options, form};
 }
 
 }  // namespace cairn::detail

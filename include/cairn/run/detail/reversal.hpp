@@ -8,12 +8,15 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/executor_bytes.hpp>
+#include <cairn/core/detail/leaf_bytes.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/core/replay_check.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/execute.hpp>
 #include <cairn/run/detail/maybe.hpp>
@@ -57,6 +60,7 @@ class tape_slots {
     for (; size_ < size; ++size_) ::new (static_cast<void*>(tapes_.get() + size_)) std::optional<Tape>;
   }
   [[nodiscard]] std::optional<Tape>& operator[](slot_index slot) noexcept { return tapes_.get()[slot]; }
+  [[nodiscard]] wide bytes() const noexcept { return wide(size_) * sizeof(std::optional<Tape>); }  ///< of the places
   void clear() noexcept {
     for (std::size_t k = 0; k < size_; ++k) tapes_.get()[k].reset();
   }
@@ -118,6 +122,14 @@ class reversal {
   ~reversal() { drop_all_tapes(); }
 
   maybe<Bar> bar;
+  /// The most that adjoint, tapes and terms have held.
+  void note_held(sweep_parts& held) const {
+    held.tapes = most_tapes_ + (tapes_ != nullptr ? tapes_->bytes() : 0);
+    if constexpr (says_leaf_held<Adjoint>) held.tapes = wide(function_in(adjoint_).leaf_held());
+    if constexpr (requires { function_in(adjoint_).terms_held(); }) held.terms = function_in(adjoint_).terms_held();
+    else if constexpr (requires { adjoint_.reverse.terms_held(); }) held.terms = adjoint_.reverse.terms_held();
+    if constexpr (sized_state<Bar>) held.adjoints = bytes_of(*bar) * (shape.by_value ? 2 : 1);
+  }
 
   template <class States>
   std::uint64_t turn(States& states, action const& a, step_index& failed) {
@@ -155,6 +167,7 @@ class reversal {
   void drop_all_tapes() noexcept {
     if constexpr (records)
       if (tapes_ != nullptr) tapes_->clear();
+    tapes_now_ = 0;
   }
   [[nodiscard]] static constexpr bool pauses() noexcept { return false; }
 
@@ -207,6 +220,8 @@ class reversal {
       };
       if constexpr (reads_object && requires { states.read_by(from, call); }) states.read_by(from, call);
       else call();
+      if constexpr (requires { function_in(adjoint_).take_ran(); })  // terms inside the leaf
+        ran += std::uint64_t(function_in(adjoint_).take_ran());
       return ran;
     }
   }
@@ -220,14 +235,18 @@ class reversal {
   void fill(std::optional<tape>& into, State& x, step_index i) {
     emplace_by(into,
                [&] { return taken_from([&]() -> decltype(auto) { return record_step(adjoint_.record, x, i); }); });
+    if constexpr (sized_state<tape>)
+      if ((tapes_now_ += heap_of(*into)) > most_tapes_) most_tapes_ = tapes_now_;
   }
   void apply(std::optional<tape>& from, step_index i) {
+    if constexpr (sized_state<tape>) tapes_now_ -= heap_of(*from);  // before the adjoint changes it
     pull_back_step<shape.reverse_indexed>(adjoint_.reverse, *bar, *from, i);
   }
 
   Step& step_;
   Adjoint& adjoint_;
   tape_slots<tape>* tapes_ = nullptr;
+  wide tapes_now_ = 0, most_tapes_ = 0;  // outside their places
   std::conditional_t<records_turn, std::optional<tape>, no_tape> last_tape_;
 };
 

@@ -308,6 +308,7 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
   void store_snapshot(frame_id k, step_index i) {
     if (!object_.saved_into(pool_.reusable(k))) pool_.emplace_made(k, [this] { return object_.now(); });
     pool_.set_at(k, i);
+    pool_.check_limit(std::as_const(pool_).state(k));
   }
   void stand_at(State& x0, object_ends ends) {
     object_.stand_at(x0);

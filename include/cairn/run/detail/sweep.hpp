@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/in_use.hpp>
+#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/refused_replay.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/error.hpp>
@@ -112,6 +113,9 @@ class sweep {
   using states_type = typename work_type::states_type;
   using store_type = typename work_type::store_type;
   static constexpr bool checked = work_type::checked;
+  /// Whether slots can be given up when states grow beyond a budget.
+  static constexpr bool shrinks = std::is_same_v<store_type, memory_store> && copied_state<State> &&
+                                  sized_state<State> && !is_flat<State>();
 
  public:
   /// \param asked  options that replace those of the workspace, if any   \throws reentrancy_error
@@ -125,10 +129,16 @@ class sweep {
   }
   sweep(sweep const&) = delete;
   ~sweep() {
+    if (limited_) states().keep_within({});
     if (!goes_on_) states().finish_saves_quietly();
     if (notes_stop_) note_stop();
   }
 
+  /// Called before `begin`: states that grow hold no more than this.
+  void keep_within(byte_limit const& limit) {
+    limited_ = limit.budget != unknown_bytes;
+    if (limited_) states().keep_within(limit);
+  }
   /// Called before the first action of a plan.
   /// \throws invalid_plan   if the store does not have its tiers   \throws out_of_memory, and what copies of x0 throw
   template <class Step, class X0>
@@ -292,7 +302,39 @@ class sweep {
     if constexpr (states_type::makes_again) return run_rest(step, user, observer);
     else {
       auto&& running = watched(&step);
+      if constexpr (shrinks)
+        if (limited_) return run_within(step, user, observer);
       return execute(*work_.walk_, running, step, user, observer, status());
+    }
+  }
+  /// The same within a budget: where states grow beyond it, slots are given up, and the rest is planned with fewer.
+  template <class Step, class User, class Observer>
+  [[gnu::noinline]] stop_reason run_within(Step& step, User& user, Observer& observer) {
+    auto&& running = watched(&step);
+    for (;;) try {
+        return work_.on_rest_ ? execute(*work_.rest_, running, step, user, observer, status())
+                              : execute(*work_.walk_, running, step, user, observer, status());
+      } catch (states_too_large const&) {
+        states().forget_all();
+        user.drop_all_tapes();
+        auto const stopped = std::exchange(status().failure, {});
+        if (!gives_up_slots()) {
+          status().failure = stopped;
+          throw;
+        }
+        if (stopped.what.kind == action_kind::advance || stopped.what.kind == action_kind::turn)
+          status().ran += wide(stopped.step - stopped.what.from);
+      }
+  }
+  /// Called at the turn: an adjoint of the state's type may be as large as the final state has grown.
+  template <class Bar, class User>
+  void make_room([[maybe_unused]] User& user) {
+    if constexpr (shrinks && std::is_same_v<Bar, State>) {
+      if (!limited_ || states().has_room_for_adjoint()) return;
+      user.drop_all_tapes();
+      while (gives_up_slots())
+        if (states().has_room()) return;
+      states().check_sum();
     }
   }
   /// The same for a sweep that may have been replanned.
@@ -429,7 +471,8 @@ class sweep {
     slot_index const least = working_frames(form, plan.leaf());
     if (form.keeps_run) form.adjoint = adjoint_form::with_next;
     slot_index const most = working_frames(form, plan.leaf());
-    return {plan.slots(), most + (pinned ? 1 : 0), most - least, form.keeps_run, initial_is_free(plan), ends_};
+    bool const read_again = initial_is_free(plan) || (shrinks && limited_);  // the plan for fewer slots loads it
+    return {plan.slots(), most + (pinned ? 1 : 0), most - least, form.keeps_run, read_again, ends_};
   }
   [[nodiscard]] replay_ledger::setup check_setup(Plan const& plan, bool keeps_run, bool knows_length) const {
     replay_check const asked = work_.options_.verify;
@@ -520,6 +563,33 @@ class sweep {
     }
     work_.on_rest_ = true;
   }
+  /// Fewer slots stay than before, as many as fit. Returns false if there was none.
+  [[nodiscard, gnu::cold]] bool gives_up_slots() {
+    constexpr wide bytes_a_slot_again = 128;  // of this table, and of two plans around what is held while one is made
+    if (given_up_.size() == 0) {
+      given_up_.assign(entries_for(work_.slots_), false);
+      states().add_beside(wide(work_.slots_) * bytes_a_slot_again);
+    }
+    slot_index usable = 0, kept = 0;
+    for (bool const gone : given_up_) usable += gone ? 0 : 1;
+    if (usable == 0) return false;
+    slot_index const stay = lesser(states().slots_within(work_.slots_), usable - 1 - usable / 8);
+    // Every so many: plans keep states where they are needed next more densely, and so do those that stay.
+    for (slot_index slot = 0, seen = 0; slot < work_.slots_; ++slot) {
+      bool& gone = given_up_[std::size_t(slot)];
+      if (gone) continue;
+      if (++seen; wide(seen) * wide(stay) / wide(usable) > wide(kept)) {
+        ++kept;
+        continue;
+      }
+      gone = true;
+      if (states().state_in(slot) >= 0) watched().drop({slot, tier::memory});
+    }
+    states().shed();
+    replan([&](slot_index slot) { return given_up_[std::size_t(slot)] ? unusable_slot : states().state_in(slot); },
+           [](slot_index) { return tier::memory; });
+    return true;
+  }
   /// Whether a save to some other empty slot of the tier works, where one has just failed. Slots that fail, too, are not
   /// tried again. The state that was to be saved is live, and is not kept: it is made again when it is needed.
   [[nodiscard]] bool another_slot_works() {
@@ -556,7 +626,8 @@ class sweep {
   [[no_unique_address]] store_use<Store> store_mark_;
   object_ends ends_ = object_ends::anywhere;
   step_index live_wanted_ = -1;  // a resumed sweep begins with this state
-  bool notes_stop_ = false, goes_on_ = false;
+  bool notes_stop_ = false, goes_on_ = false, limited_ = false;
+  table<bool> given_up_;  // slots, after states have grown beyond a budget
 };
 
 }  // namespace cairn::detail

@@ -179,6 +179,10 @@ class sweep_memory {
     return look{pool_, from};
   }
   [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
+  /// States that are larger than planned hold no more than this.
+  void keep_within(byte_limit const& limit) noexcept { pool_.keep_within(limit); }
+  void shed() noexcept { pool_.shed(); }  ///< frees the memory of frames that nobody owns
+  void add_beside(wide bytes) noexcept { pool_.add_beside(bytes); }  ///< so much more is held besides states
   [[nodiscard]] frames<Value> const& pool() const noexcept { return pool_; }
   [[nodiscard]] store_type& store() noexcept { return *store_; }
   /// Whether another sweep has begun in the caller's store since the last one here, whose states are gone then.

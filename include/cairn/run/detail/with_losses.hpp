@@ -6,12 +6,17 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#include <cairn/core/bytes_of.hpp>
+#include <cairn/core/detail/executor_bytes.hpp>
+#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/leaf_bytes.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/detail/advanced_copy.hpp>
 #include <cairn/run/detail/call.hpp>
 #include <cairn/run/detail/come_back.hpp>
 #include <cairn/run/detail/plans_inside.hpp>
+#include <cairn/run/objective.hpp>
 
 namespace cairn::detail {
 
@@ -21,7 +26,7 @@ class losses {
  public:
   losses(Objective const& objective, Params const& p, DP& dp) : objective_{objective}, p_{p}, dp_{dp} {}
 
-  void begin() noexcept { sum_ = 0, next_ = 0; }
+  void begin() noexcept { sum_ = 0, next_ = 0, most_held_ = 0; }
   /// Adds the terms of state i, if step i is about to run for the first time.
   template <class Input>
   void see(Input const& x, step_index i) {
@@ -42,11 +47,42 @@ class losses {
     pull(x, bar, next_);
     objective_.ending_gradient(x, bar, p_, dp_, next_);
   }
-  [[nodiscard]] bool any_at(step_index i) const {
-    std::size_t sum = 0;
-    objective_.each_count(i, [&](std::size_t count) { sum += count; });
-    return sum > 0;
+  [[nodiscard]] bool any_at(step_index i) const { return next_after(i - 1) == i; }
+  /// The first state after i that has terms.
+  [[nodiscard]] step_index next_after(step_index i) const { return objective_.next_after(i); }
+  /// The most states with terms inside a leaf of a loop, how many steps run once more to make them, and the longest
+  /// part of a leaf between them.
+  struct inside_leaves {
+    step_index states = 0;
+    wide steps = 0;
+    step_index part = 0;
+  };
+  [[nodiscard]] inside_leaves inside(step_index steps, step_index leaf) const {
+    inside_leaves all;
+    step_index here = 0, before = 0, cut = 0;  // in the leaf of the term before, and leaves with terms so far
+    auto const part = [&](step_index from, step_index to) { all.part = greater(all.part, lesser(to, steps) - from); };
+    auto const end_of = [&](step_index i) { return i / leaf == (steps - 1) / leaf ? steps : (i / leaf + 1) * leaf; };
+    for (step_index i = next_after(0); leaf > 1 && i < steps; i = next_after(i)) {
+      if (i % leaf == 0) continue;
+      if (cut == 0 || i / leaf != before / leaf) {
+        if (cut++ > 0) part(before, end_of(before));
+        here = 0, before = i - i % leaf;
+      }
+      all.steps += wide(i - before);
+      part(std::exchange(before, i), i);
+      all.states = greater(all.states, ++here);
+    }
+    if (cut > 0) part(before, end_of(before));
+    if (steps > 0 && cut <= (steps - 1) / leaf) all.part = lesser(leaf, steps);  // one has none inside
+    return all;
   }
+  /// States are held, and steps run, because of terms inside a leaf.
+  void held(wide bytes, step_index steps) noexcept {
+    if (bytes > most_held_) most_held_ = bytes;
+    ran_ += wide(steps);
+  }
+  [[nodiscard]] wide most_held() const noexcept { return most_held_; }
+  [[nodiscard]] wide take_ran() noexcept { return std::exchange(ran_, 0); }  ///< steps that ran since the last call
   /// Another process has seen the states before `next`, whose terms have this sum.
   void go_on(double sum, step_index next) noexcept { sum_ = sum, next_ = next; }
   [[nodiscard]] double sum() const noexcept { return sum_; }  ///< for `go_on`
@@ -62,7 +98,14 @@ class losses {
   DP& dp_;
   double sum_ = 0, value_ = 0;
   step_index next_ = 0;
+  wide most_held_ = 0, ran_ = 0;
 };
+/// Bytes outside a state or snapshot, 0 if they are unknown.
+template <class T>
+[[nodiscard]] wide heap_if_known([[maybe_unused]] T const& x) {
+  if constexpr (sized_state<T>) return wide(bytes_of(x)) - sizeof(T);
+  else return 0;
+}
 
 /// A step that shows each state to the losses before it runs.
 template <step_form Form, class Step, class State, class Losses>
@@ -75,6 +118,7 @@ struct step_and_losses {
     begin_loop(step, loop);
     seen->begin();
   }
+  [[nodiscard]] wide choice_bytes(step_index steps) const { return choice_bytes_of(step, steps); }
 };
 template <class Step, class State, class Losses>
 struct step_with_losses<step_form::in_place, Step, State, Losses> : step_and_losses<Step, Losses> {
@@ -122,6 +166,7 @@ struct adjoint_with_losses<adjoint_form::one_step, Adjoint, State, Bar, Losses, 
     if constexpr (leaves) {  // the object must come back to state i where that has terms
       if (losses.any_at(i)) {
         auto const before = taken_snapshot(std::as_const(x));
+        losses.held(heap_if_known(before), 0);
         pull_back_step<indexed>(adjoint, bar, x, i);
         restore_state(x, before);
         return losses.pull(std::as_const(x), bar, i);
@@ -139,6 +184,10 @@ struct adjoint_with_losses<adjoint_form::one_step, Adjoint, State, Bar, Losses, 
   }
   template <class, class>
   void check_plans() const { check_plans_inside<State, Bar>(adjoint); }
+  [[nodiscard]] term_needs of_terms(wide heap, step_index steps, step_index) const {
+    return {leaves && losses.next_after(-1) < steps ? heap : 0};
+  }
+  [[nodiscard]] wide terms_held() const noexcept { return losses.most_held(); }
 };
 template <class Adjoint, class State, class Bar, class Losses, class Step>
 struct adjoint_with_losses<adjoint_form::with_next, Adjoint, State, Bar, Losses, Step> {
@@ -156,23 +205,56 @@ struct adjoint_with_losses<adjoint_form::leaf, Adjoint, State, Bar, Losses, Step
   Adjoint& adjoint;
   Losses& losses;
   Step& step;
-  static constexpr bool moves_object = detail::moves_object<Adjoint, State, Bar>();
+  static constexpr bool moves_object = detail::moves_object<Adjoint, State, Bar>(), copied = copied_state<State>;
+  using lent = std::conditional_t<copied, State const, State>;
 
   void operator()(lent_state<State> x, Bar& bar, step_index const first, step_index const last) const {
-    step_index inside = last;  // the last state inside the leaf that has terms
-    while (--inside > first && !losses.any_at(inside)) {}
-    if (inside > first) in_parts(x, bar, first, inside, last);
-    else whole(x, bar, first, last);
+    step_index count = 0;
+    for (step_index i = losses.next_after(first); i < last; i = losses.next_after(i)) ++count;
+    if (count > 0) in_parts(x, bar, first, last, count);
+    else whole(x, bar, first, last, 0);
   }
+  [[nodiscard]] wide leaf_bytes(lent& x, step_index steps) const
+    requires weighs_leaf_bytes<Adjoint, lent>
+  {
+    return leaf_bytes_of(adjoint, x, steps);
+  }
+  [[nodiscard]] wide leaf_bytes(step_index steps) const
+    requires tells_leaf_bytes<Adjoint>
+  {
+    return function_in(adjoint).leaf_bytes(steps);
+  }
+  [[nodiscard]] wide leaf_known(step_index steps) const { return detail::leaf_known(adjoint, steps); }
+  [[nodiscard]] wide leaf_held() const
+    requires says_leaf_held<Adjoint>
+  {
+    return function_in(adjoint).leaf_held();
+  }
+  [[nodiscard]] term_needs of_terms(wide heap, step_index steps, step_index leaf) const {
+    auto const inside = losses.inside(steps, leaf);
+    wide const states = wide(inside.states);
+    wide const back = moves_object && losses.next_after(-1) < steps ? heap : 0;
+    if (states == 0) return {back, 0, leaf};
+    wide const beside = copied ? copies * (heap + sizeof(State) + bytes_a_frame) : heap + back;
+    return {states * (heap + sizeof(cut)) + beside, inside.steps, inside.part};
+  }
+  [[nodiscard]] wide terms_held() const noexcept { return losses.most_held(); }
+  [[nodiscard]] wide take_ran() const noexcept { return losses.take_ran(); }  ///< steps that ran once more
 
  private:
-  static constexpr bool copied = copied_state<State>;
+  static constexpr step_form form = shape_of_step<Step, State>().form;
+  static constexpr wide copies = form == step_form::in_place ? 1 : 2;  // of an `advanced_copy`
+  struct cut {
+    step_index at;
+    stored_as<State> state;
+  };
 
-  void whole(lent_state<State> x, Bar& bar, step_index first, step_index last) const {
-    bool const comes_back = moves_object && losses.any_at(first);
+  /// \param held  bytes that terms hold beside
+  void whole(lent_state<State> x, Bar& bar, step_index first, step_index last, wide held) const {
     if constexpr (moves_object) {
-      if (comes_back) {
+      if (losses.any_at(first)) {
         auto const before = taken_snapshot(std::as_const(x));
+        losses.held(held + heap_if_known(before), 0);
         pull_back(adjoint, bar, x, bar, first, last);
         restore_state(x, before);
         return losses.pull(std::as_const(x), bar, first);
@@ -181,42 +263,42 @@ struct adjoint_with_losses<adjoint_form::leaf, Adjoint, State, Bar, Losses, Step
     pull_back(adjoint, bar, x, bar, first, last);
     losses.pull(std::as_const(x), bar, first);
   }
-  void in_parts(lent_state<State> x, Bar& bar, step_index first, step_index inside, step_index last) const {
-    struct cut {
-      step_index at;
-      stored_as<State> state;
-    };
+  void in_parts(lent_state<State> x, Bar& bar, step_index first, step_index last, step_index count) const {
     std::vector<cut> cuts;
+    cuts.reserve(std::size_t(count));
+    wide held = wide(cuts.capacity()) * sizeof(cut);
     auto const each = [&](auto const& run_to, auto const& now) {
-      for (step_index at = first + 1, from = first; at <= inside; ++at)
-        if (losses.any_at(at)) {
-          run_to(from, at);
-          cuts.push_back({at, now()});
-          from = at;
-        }
+      for (step_index from = first, at; (at = losses.next_after(from)) < last; from = at) {
+        run_to(from, at);
+        cuts.push_back({at, now()});
+        held += heap_if_known(cuts.back().state);
+      }
+      losses.held(held, cuts.back().at - first);
     };
     step_index failed = first;
     if constexpr (copied) {
-      advanced_copy<State> live{x, shape_of_step<Step, State>().form};
+      advanced_copy<State> live{x, form};
+      held += copies * (heap_if_known(std::as_const(x)) + sizeof(State) + bytes_a_frame);
       each([&](step_index from, step_index to) { live.run(step, from, to, failed); },
            [&] { return copy_of(std::as_const(live).state()); });
       for (; !cuts.empty(); cuts.pop_back()) {
         cut const& here = cuts.back();
-        whole(here.state, bar, here.at, last);
+        whole(here.state, bar, here.at, last, held);
         last = here.at;
       }
     } else {
       auto const before = taken_snapshot(std::as_const(x));
+      held += heap_if_known(before);
       each([&](step_index from, step_index to) { run_in_place(step, x, from, to, failed); },
            [&] { return taken_snapshot(std::as_const(x)); });
       for (; !cuts.empty(); cuts.pop_back()) {
         restore_state(x, cuts.back().state);
-        whole(x, bar, cuts.back().at, last);
+        whole(x, bar, cuts.back().at, last, held);
         last = cuts.back().at;
       }
       restore_state(x, before);
     }
-    whole(x, bar, first, last);
+    whole(x, bar, first, last, held);
   }
 };
 
@@ -243,6 +325,10 @@ struct record_with_losses {
     }
     return {record_step(adjoint.record, x, i), std::move(at)};
   }
+  /// Bytes of a tape with a state, if any step has one.   \param heap  of a state
+  [[nodiscard]] wide most_bytes(tape_with_state<tape, State> const& kept, wide heap) const {
+    return wide(bytes_of(kept)) + (!kept.state && losses.next_after(-1) < objective_part::no_state ? heap : 0);
+  }
 };
 template <class Adjoint, class State, class Bar, class Losses>
 struct reverse_with_losses {
@@ -257,11 +343,16 @@ struct reverse_with_losses {
     if constexpr (copied_state<State>) losses.pull(std::as_const(*kept.state), bar, i);
     else {
       auto const now = taken_snapshot(std::as_const(**object));
+      losses.held(heap_if_known(now), 0);
       restore_state(**object, *kept.state);
       losses.pull(std::as_const(**object), bar, i);
       restore_state(**object, now);
     }
   }
+  [[nodiscard]] term_needs of_terms(wide heap, step_index steps, step_index) const {
+    return {!copied_state<State> && losses.next_after(-1) < steps ? heap : 0};
+  }
+  [[nodiscard]] wide terms_held() const noexcept { return losses.most_held(); }
 };
 template <class Adjoint, class Tape, class State>
 struct restart_with_losses {

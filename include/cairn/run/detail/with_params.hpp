@@ -4,6 +4,7 @@
 /// without parameters.
 #include <type_traits>
 #include <utility>
+#include <cairn/core/detail/leaf_bytes.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/wrt.hpp>
 #include <cairn/run/detail/plans_inside.hpp>
@@ -32,6 +33,7 @@ struct step_and_params {
   [[no_unique_address]] Fn step;
   Params const* p;
   void begin(loop_begins loop) { begin_loop(step, loop); }
+  [[nodiscard]] wide choice_bytes(step_index steps) const { return choice_bytes_of(step, steps); }
 };
 /// A step that takes p, called without.   \tparam Form  each has a single signature, which the checks of steps read
 template <step_form Form, class Fn, class State, class Params, bool Stops = false>
@@ -88,6 +90,11 @@ struct adjoint_and_params {
     auto& f = referred_to(adjoint);
     if constexpr (binds_adjoint<std::remove_reference_t<decltype(f)>, State, Bar, Params, DP>)
       check_plans_inside<State, Bar>(f.template with_params<State, Bar>(p, dp));
+  }
+  [[nodiscard]] wide leaf_bytes(step_index steps) const
+    requires tells_leaf_bytes<Fn>
+  {
+    return function_in(adjoint).leaf_bytes(steps);
   }
 };
 /// Calls an adjoint with p and dp; one that is made of others is bound anew, as by `call_step_with`.

@@ -230,7 +230,9 @@ template <class Plan, class... Rest>
         sweep_report& report = detail::one_of<detail::is_report<Rest>...>(none, rest...);
         detail::reporting<decltype(observer)> counts{observer, report};
         std::int64_t const most = watched(counts);
-        report = {net.size(), 0, counts.runs(), detail::predicted_peak(of), wide(most)};
+        report = {.steps = net.size(), .step_calls = counts.runs(), .state_bytes = wide(most)};
+        report.counted.states = report.state_bytes;
+        detail::note_peak(report, of);
         return most;
       }
     };

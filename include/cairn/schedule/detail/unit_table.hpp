@@ -138,6 +138,9 @@ class unit_rows {
 
 /// The rows of one plan, in 32-bit numbers if these suffice; no rows if the plan needs none.
 class unit_table : public shared_object {
+  using narrow = unit_rows<std::uint32_t>;
+  using broad = unit_rows<std::uint64_t>;
+
  public:
   unit_table() = default;
   /// \pre 1 < steps   \throws invalid_plan   if the rows take more than `most` bytes   \throws too_much_work
@@ -156,16 +159,14 @@ class unit_table : public shared_object {
   /// Bytes of this object and its rows.
   [[nodiscard]] wide bytes() const noexcept { return sizeof *this + bytes_; }
 
- private:
-  using narrow = unit_rows<std::uint32_t>;
-  using broad = unit_rows<std::uint64_t>;
-  static constexpr wide addressable = wide{1} << 62;
-
   /// Bytes of the rows; the largest number if no table is possible for this many steps.
   [[nodiscard]] static constexpr wide row_bytes(step_index steps, slot_index units, unit_rules const& rules) noexcept {
     if (steps <= narrow::most_steps) return narrow::cells(steps, units, rules) * sizeof(std::uint32_t);
     return steps <= broad::most_steps ? broad::cells(steps, units, rules) * sizeof(std::uint64_t) : ~wide{0};
   }
+
+ private:
+  static constexpr wide addressable = wide{1} << 62;
 
   narrow narrow_;
   broad broad_;

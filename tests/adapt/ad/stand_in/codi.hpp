@@ -8,8 +8,9 @@
 namespace codi {
 
 struct TapeValues {
-  double used = 0;
+  double used = 0, allocated = 0;
   double getUsedMemorySize() { return used; }
+  double getAllocatedMemorySize() { return allocated; }
 };
 
 class RealReverse;
@@ -28,7 +29,7 @@ class Tape {
   void resetHard() { record_ = {}; }
   double const& getGradient(Identifier const& id) const { return record_.adjoints[id]; }
   double& gradient(Identifier const& id) { return record_.adjoints[id]; }
-  TapeValues getTapeValues() const { return {double(record_.bytes())}; }
+  TapeValues getTapeValues() const { return {double(record_.used()), double(record_.allocated())}; }
   stand_in::record& record() { return record_; }
 
  private:

@@ -15,8 +15,30 @@ struct statement {
   double partial[2] = {0, 0};
 };
 
+/// Statements in chunks, which stay when they are cleared.
+class statement_list {
+ public:
+  static constexpr std::size_t chunk = std::size_t{1} << 14;
+  void push_back(statement const& next) {
+    if (size_ == chunks_.size() * chunk) chunks_.emplace_back(chunk);
+    chunks_[size_ / chunk][size_ % chunk] = next;
+    ++size_;
+  }
+  statement const& operator[](std::size_t k) const { return chunks_[k / chunk][k % chunk]; }
+  std::size_t size() const { return size_; }
+  void clear() { size_ = 0; }
+  std::size_t used() const { return size_ * sizeof(statement); }
+  std::size_t allocated() const {
+    return chunks_.size() * chunk * sizeof(statement) + chunks_.capacity() * sizeof(std::vector<statement>);
+  }
+
+ private:
+  std::vector<std::vector<statement>> chunks_;
+  std::size_t size_ = 0;
+};
+
 struct record {
-  std::vector<statement> statements;
+  statement_list statements;
   std::vector<double> adjoints{0};
   std::size_t places = 1, most = 1;  // place 0 is that of constants
   bool active = false;
@@ -50,7 +72,8 @@ struct record {
       adjoints[0] = 0;
     }
   }
-  std::size_t bytes() const { return statements.capacity() * sizeof(statement) + adjoints.capacity() * sizeof(double); }
+  std::size_t used() const { return statements.used() + adjoints.size() * sizeof(double); }
+  std::size_t allocated() const { return statements.allocated() + adjoints.capacity() * sizeof(double); }
 };
 
 /// The number; `Tag::tape()` answers where it records, or nullptr.

@@ -8,6 +8,7 @@
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
+#include <cairn/core/detail/most_within.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/core/replay_check.hpp>
@@ -74,14 +75,10 @@ class disk_planner {
   template <class Make>
   [[nodiscard]] std::optional<any_schedule> widest(wide memory, slot_index least, slot_index most,
                                                    Make const& make) const {
-    auto const fits = [&](slot_index slots) { return bytes_(over_leaves(make(slots)), slots) <= memory; };
-    if (!fits(least)) return {};
-    if (fits(most)) return over_leaves(make(most));
-    while (most - least > 1) {
-      slot_index const middle = least + (most - least) / 2;
-      (fits(middle) ? least : most) = middle;
-    }
-    return over_leaves(make(least));
+    slot_fit const found =
+        most_within(memory, least, most, [&](slot_index slots) { return bytes_(over_leaves(make(slots)), slots); });
+    if (!found.fits) return {};
+    return over_leaves(make(found.slots));
   }
   template <class Plan>
   [[nodiscard]] any_schedule over_leaves(Plan plan) const {

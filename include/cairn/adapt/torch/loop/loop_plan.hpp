@@ -5,6 +5,7 @@
 #include <optional>
 #include <cairn/adapt/torch/loop/loop_costs.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/core/detail/most_within.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/loop/verified.hpp>
 #include <cairn/schedule/binomial.hpp>
@@ -57,14 +58,11 @@ namespace detail {
 /// The cheapest choice with blocks of `size` steps; none if even one slot is too much.
 [[nodiscard]] constexpr std::optional<loop_choice> with_blocks_of(step_index size, loop_costs const& costs,
                                                                   wide limit) noexcept {
-  if (bytes_of_loop(costs, size, 1) > limit) return {};
   step_index const blocks = cairn::detail::leaves_in(costs.steps, size);
-  slot_index slots = 1, too_many = useful_slots(blocks) + 1;
-  while (too_many - slots > 1) {
-    auto const middle = slots + (too_many - slots) / 2;
-    (bytes_of_loop(costs, size, middle) <= limit ? slots : too_many) = middle;
-  }
-  return loop_choice{slots, size, bytes_of_loop(costs, size, slots), seconds_of_loop(costs, size, slots)};
+  slot_fit const found = cairn::detail::most_within(
+      limit, 1, useful_slots(blocks), [&](slot_index slots) { return bytes_of_loop(costs, size, slots); });
+  if (!found.fits) return {};
+  return loop_choice{found.slots, size, found.bytes, seconds_of_loop(costs, size, found.slots)};
 }
 /// Calls `visit` with each useful block size, the least for its number of blocks, from 1 to all steps.
 template <class Visit>

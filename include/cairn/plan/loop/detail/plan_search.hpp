@@ -7,6 +7,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/most_within.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/loop/detail/next_candidate.hpp>
 #include <cairn/plan/loop/detail/plan_factories.hpp>
@@ -14,6 +15,7 @@
 #include <cairn/plan/loop/most_slots.hpp>
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
+#include <cairn/schedule/detail/unit_table.hpp>
 
 namespace cairn::detail {
 
@@ -205,9 +207,14 @@ class plan_search {
       return mixed_factory{steps_, tape_units, most, work_.tapes_restart, options_.most_table_bytes, options_.limit};
     };
     auto const all = slot_index(lesser<wide>(wide(steps_) * wide(tape_units), wide{1} << 40));
-    enter_units(so_far, with, make(all), all);  // keeping the tapes of all steps needs no table
-    skip_reason reason = most_in_table() > 0 ? skip_reason::budget : skip_reason::table;
-    if (slot_index const rows = most_in_table(); !so_far.has_plan() && rows > 0) {
+    if (wide(steps_) * work_.tape_bytes <= budget_.count())
+      enter_units(so_far, with, make(all), all);  // keeping the tapes of all steps needs no table
+    unit_rules const rules{.tape_units = tape_units, .restarts = work_.tapes_restart, .holds_initial = true};
+    slot_index const rows =
+        most_within(options_.most_table_bytes, 0, most_in_table(),
+                    [&](slot_index units) { return unit_table::row_bytes(steps_, units, rules); }).slots;
+    skip_reason reason = rows > 0 ? skip_reason::budget : skip_reason::table;
+    if (!so_far.has_plan() && rows > 0) {
       try {
         auto const widest = make(lesser(rows, all));
         slot_fit const fit = so_far.widest(any_factory{widest});

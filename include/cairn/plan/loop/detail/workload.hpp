@@ -60,7 +60,8 @@ template <class Plan>
 /// \param leaf  the most steps of one adjoint call   \throws overflow_error, invalid_plan
 [[nodiscard, gnu::cold]] constexpr sweep_sizes sizes_of(workload const& work, step_index leaf = 1) {
   wide const initial = work.initial_bytes ? *work.initial_bytes : work.state_bytes;
-  if ((work.state_bytes | initial | work.adjoint_bytes | work.tape_bytes) >= most_bytes)
+  if ((work.state_bytes | initial | work.adjoint_bytes | work.tape_bytes | work.term_bytes | work.params_bytes |
+       work.gradient_bytes | work.choice_bytes | work.file_bytes | work.plan_bytes) >= most_bytes)
     throw overflow_error{"cairn::workload",
                          "a size of 2^62 bytes or more",
                          {{"state bytes", work.state_bytes},
@@ -69,7 +70,9 @@ template <class Plan>
                           {"tape bytes", work.tape_bytes}},
                          ""};
   sweep_sizes const sizes{work.state_bytes,   work.state_inline_bytes,  initial,
-                          work.adjoint_bytes, tape_of_leaf(work, leaf), work.tape_inline_bytes};
+                          work.adjoint_bytes, tape_of_leaf(work, leaf), work.tape_inline_bytes,
+                          work.term_bytes,    work.params_bytes,        work.gradient_bytes,
+                          work.choice_bytes,  work.file_bytes,         work.plan_bytes};
   if (sizes.state_inline > sizes.state)
     throw invalid_plan{"cairn::workload",
                        "the inline part of a state is larger than the state",

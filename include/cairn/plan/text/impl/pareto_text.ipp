@@ -84,7 +84,8 @@ CAIRN_DECL breakdown pareto_breakdown(std::vector<planned> const& front) {
   for (auto const& plan : front) {
     sweep_parts const& parts = plan.memory;
     table.add(name_of(plan.by) + detail::parameter_words(plan),
-              {parts.states, parts.adjoints, parts.tapes, parts.tables, parts.initial});
+              {parts.states, parts.adjoints, parts.tapes + parts.terms, parts.tables(),
+               parts.initial + parts.params + parts.gradient});
   }
   auto of = table.made(breakdown_unit::bytes);
   of.across = "plan";

@@ -35,7 +35,9 @@ namespace detail {
   add(parts.initial, "the caller's initial state");
   add(parts.adjoints, "the adjoint");
   add(parts.tapes, "tapes");
-  add(parts.tables, "tables");
+  add(parts.terms, "states with terms");
+  add(parts.params + parts.gradient, "parameters and their gradient");
+  add(parts.tables(), "tables");
   return words;
 }
 

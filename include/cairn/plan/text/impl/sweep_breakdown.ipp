@@ -14,8 +14,8 @@ CAIRN_DECL breakdown breakdown_of(std::vector<action> const& actions, curve_meas
   bool const in_bytes = has_sizes(by);
   each_moment(actions, by, [&](curve_moment const& at) {
     if (in_bytes)
-      table.add({}, {at.kept, at.parts.states - at.kept, at.parts.adjoints, at.parts.tapes, at.parts.tables,
-                     at.parts.initial});
+      table.add({}, {at.kept, at.parts.states - at.kept, at.parts.adjoints, at.parts.tapes + at.parts.terms,
+                     at.parts.tables(), at.parts.initial + at.parts.params + at.parts.gradient});
     else table.add({}, {at.kept, at.held - at.kept, 0, 0, 0, 0});
   });
   auto of = table.made(in_bytes ? breakdown_unit::bytes : breakdown_unit::count);

@@ -49,7 +49,7 @@ class Tape {
   void clearAll() { record_.reset(); }
   double& derivative(slot_type slot) { return record_.adjoints[slot]; }
   double getDerivative(slot_type slot) const { return record_.adjoints[slot]; }
-  std::size_t getMemory() const { return record_.bytes(); }
+  std::size_t getMemory() const { return record_.used(); }
   stand_in::record& record() { return record_; }
 
  private:

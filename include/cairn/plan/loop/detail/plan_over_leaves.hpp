@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file plan_over_leaves.hpp  The plan of a budget, in memory or with a folder, for a loop whose sizes were measured.
+#include <type_traits>
+#include <utility>
+#include <cairn/core/bytes_of.hpp>
+#include <cairn/core/detail/sweep_needs.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/core/workload.hpp>
+#include <cairn/plan/loop/detail/workload.hpp>
+#include <cairn/plan/loop/plan_within.hpp>
+#include <cairn/plan/loop/planned.hpp>
+#include <cairn/plan/loop/planning_options.hpp>
+#include <cairn/schedule/any.hpp>
+#include <cairn/schedule/budget_of.hpp>
+#include <cairn/schedule/revolve.hpp>
+
+namespace cairn::detail {
+
+/// A plan over leaves of `options.leaf` steps. It is on the heap itself: its size is known once it is chosen.
+/// \param work  the largest sizes; its tape is that of a whole leaf   \throws infeasible_budget
+template <class Budget, class State>
+[[nodiscard]] planned plan_over_leaves(Budget const& budget, [[maybe_unused]] State const& x0, workload work,
+                                       planning_options const& options) {
+  if constexpr (std::is_same_v<Budget, budget_of<>>) {
+    for (work.plan_bytes = any_schedule{revolve{0, 1}}.own_bytes();;) {
+      planned found = plan_within(budget.bytes, work, options);
+      wide const own = found.schedule.own_bytes(), all = found.cost.memory_bytes + own;
+      if (own > work.plan_bytes && all > budget.bytes.count() + work.plan_bytes) {
+        work.plan_bytes = own;
+        continue;
+      }
+      found.memory.plan += own - work.plan_bytes;
+      found.cost.memory_bytes = all - work.plan_bytes;
+      return found;
+    }
+  } else {
+    sweep_sizes const sizes = sizes_of(work, *options.leaf);
+    auto const bytes = [&](auto const& plan, slot_index slots) {
+      return parts_with(plan, slots, work.form, sizes, work.verify).total();
+    };
+    wide const first = [&] {
+      if constexpr (copied_state<State>) return bytes_of(x0);
+      else return bytes_of(save_state(x0));
+    }();
+    wide const grown = work.state_bytes > first ? work.state_bytes - first : 0;
+    auto made = Budget::files::plan_for(budget, x0, work.form, bytes, grown, *options.leaf);
+    slot_index inside = 0;
+    for (slot_index slot = 0; slot < made.slots(); ++slot) inside += slot_tier(made, slot) == tier::memory;
+    slot_index const files = made.slots() - inside;
+    work.plan_bytes = made.own_bytes();
+    return plan_of(std::move(made), work, files > 0 ? planner::two_level : planner::revolve,
+                   {.slots = inside, .far_slots = files, .leaf = *options.leaf});
+  }
+}
+
+}  // namespace cairn::detail
