@@ -557,7 +557,7 @@ def check_chains():
     requests = [{"chain": chains[file], "memory": least - 1, "planner": "persistent"} for file, least in below.items()]
     for (file, least), answer in zip(below.items(), batch(requests, "chain")):
         expect(str(least - 1) in answer["error"] and whole(answer["least_feasible_memory"]) == least, file.name, answer)
-    for planner in ("persistent", "auto", "slots", "non_persistent", "store_all", "own_tapes", "sqrt", "greedy",
+    for planner in ("persistent", "auto", "slots", "non_persistent", "store_all", "sqrt", "greedy",
                     "single_level"):
         expect_chain(1000, answered([GOOD["chain"] | {"planner": planner}], "chain")[0])
     print(f"{len(asked)} plans, {len(below)} budgets that are too small")

@@ -13,7 +13,7 @@ namespace {
 cairn::chain_method method_of(std::string_view name, std::string_view text) {
   using enum cairn::chain_method;
   constexpr cairn::chain_method all[]{automatic, persistent, slots, non_persistent, revolve,
-                                      store_all, own_tapes,  sqrt,  greedy,         single_level};
+                                      store_all, sqrt,  greedy,         single_level};
   std::string known;
   for (auto const& by : all) {
     if (text == cairn::name_of(by)) return by;
@@ -37,7 +37,7 @@ constexpr chain_key keys[] = {
     {"time", "T", "budget of time in the chain's unit: the smallest plan within it",
      [](asked_chain& a, auto name, auto text) { a.time = count_of(name, text, 0); }},
     {"planner", "NAME",
-     "auto (the default), persistent, slots, non_persistent, revolve, store_all, own_tapes, sqrt, greedy or "
+     "auto (the default), persistent, slots, non_persistent, revolve, store_all, sqrt, greedy or "
      "single_level",
      [](asked_chain& a, auto name, auto text) { a.options.by = method_of(name, text); }},
     {"gap", "G", "auto: how far above what is proven to be the least a plan may be (0.01)",

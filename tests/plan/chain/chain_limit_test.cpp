@@ -30,13 +30,12 @@ using cairn::work_limit;
 namespace {
 
 constexpr chain_method all_methods[]{chain_method::automatic,      chain_method::persistent, chain_method::slots,
-                                     chain_method::non_persistent, chain_method::own_tapes,  chain_method::tiers,
-                                     chain_method::sqrt,           chain_method::greedy,     chain_method::single_level,
-                                     chain_method::store_all};
+                                     chain_method::non_persistent, chain_method::tiers,      chain_method::sqrt,
+                                     chain_method::greedy,         chain_method::single_level, chain_method::store_all};
 /// Those that make one table, without which they know no plan.
 bool needs_a_table(chain_method by) {
-  return by == chain_method::slots || by == chain_method::non_persistent || by == chain_method::own_tapes ||
-         by == chain_method::tiers || by == chain_method::single_level;
+  return by == chain_method::slots || by == chain_method::non_persistent || by == chain_method::tiers ||
+          by == chain_method::single_level;
 }
 
 /// Is asked whether to go on, and says no from the call number `most` on.
@@ -118,7 +117,7 @@ TEST_CASE("every method ends when stop says so, and automatic then still has a p
   for (auto const& [stages, methods] : {size{1000, {std::begin(all_methods), std::end(all_methods)}},
                                         size{5000,
                                              {chain_method::automatic, chain_method::single_level, chain_method::greedy,
-                                              chain_method::sqrt, chain_method::own_tapes}}}) {
+                                              chain_method::sqrt}}}) {
     chain const work = chains::make(chains::kind::random, stages, 1);
     for (auto const by : methods) {
       CAPTURE(stages, name_of(by));
@@ -198,7 +197,7 @@ TEST_CASE("each call of a planner has the whole limit, and what `stop` throws pa
 TEST_CASE("curves and budgets of time answer what was found before the limit", "[plan][chain][long]") {
   chain const work = chains::make(chains::kind::random, 300, 1);
   for (auto const by :
-       {chain_method::automatic, chain_method::persistent, chain_method::slots, chain_method::own_tapes}) {
+       {chain_method::automatic, chain_method::persistent, chain_method::slots}) {
     CAPTURE(name_of(by));
     patience few{6};
     chain_planner planner{work, {.by = by, .limit = few.limit()}};
@@ -207,7 +206,7 @@ TEST_CASE("curves and budgets of time answer what was found before the limit", "
       REQUIRE_FALSE(front.empty());
       for (auto const& plan : front) check(plan, work, plan.budget);
       for (std::size_t k = 1; k < front.size(); ++k) CHECK(front[k].cost.makespan < front[k - 1].cost.makespan);
-      if (by != chain_method::own_tapes) CHECK(front.back().cost.makespan == planner.store_all_time());
+      CHECK(front.back().cost.makespan == planner.store_all_time());
       // What is missing is reported, and no more than there can be: the points between, and the least budget.
       CHECK(left_out_of(front) > 0);
       CHECK(std::size_t(left_out_of(front)) + front.size() <= 41);
@@ -226,8 +225,6 @@ TEST_CASE("curves and budgets of time answer what was found before the limit", "
     }
     CHECK(few.calls <= 6);
     few.calls = 0;
-    if (by == chain_method::own_tapes) CHECK_THROWS_AS(planner.least_bytes(), too_much_work);
-    CHECK(few.calls <= 6);
   }
 }
 

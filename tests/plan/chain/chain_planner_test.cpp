@@ -34,7 +34,7 @@ void check(chain_plan const& plan, chain const& work, std::int64_t budget) {
   CHECK(plan.exact() == (plan.gap() == 0));
 }
 constexpr chain_method of_memory[]{chain_method::automatic,   chain_method::store_all,      chain_method::persistent,
-                                   chain_method::slots,       chain_method::non_persistent, chain_method::own_tapes,
+                                   chain_method::slots,       chain_method::non_persistent,
                                    chain_method::tiers,       chain_method::sqrt,           chain_method::greedy,
                                    chain_method::single_level};
 
@@ -110,7 +110,7 @@ TEST_CASE("no method goes over its budget, below the best of all schedules, or a
               CHECK_THROWS_AS(planner.plan(budget), cairn::infeasible_budget);
               // The whole budget is enough for all but Chen's fixed segments.
               CHECK(
-                  (part < 4 || by == chain_method::sqrt || by == chain_method::own_tapes || by == chain_method::tiers));
+                  (part < 4 || by == chain_method::sqrt || by == chain_method::tiers));
               continue;
             }
             auto const plan = planner.plan(budget);

@@ -55,7 +55,7 @@ TEST_CASE("the largest chains are planned within the largest budgets", "[plan][c
     chain const work = large(numbers, 1 + round % 9, alike);
     for (auto const by :
          {chain_method::automatic, chain_method::persistent, chain_method::slots, chain_method::non_persistent,
-          chain_method::revolve, chain_method::own_tapes, chain_method::sqrt, chain_method::greedy,
+          chain_method::revolve, chain_method::sqrt, chain_method::greedy,
           chain_method::single_level, chain_method::store_all}) {
       if (by == chain_method::revolve && !alike) continue;
       chain_planner planner{work, {.by = by, .slots = round % 3 == 0 ? 0 : 1 + round % 7}};

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <cairn/plan/chain/detail/own_tapes.hpp>
 #include <cairn/plan/chain/replay.hpp>
 
 #include "support/catch.hpp"

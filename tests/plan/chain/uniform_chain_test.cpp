@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <cairn/plan/chain/detail/chain_interpreter.hpp>
-#include <cairn/plan/chain/detail/own_tapes.hpp>
 #include <cairn/schedule/revolve.hpp>
 
 #include "support/catch.hpp"
@@ -270,22 +269,6 @@ TEST_CASE("without kept tapes uniform chains take Revolve's advances", "[plan][c
     CHECK(
         uniform_plan(chain_model{chain_of({1, 0, 1, 0, 0, 1, 1}, 99'999), "test"}, slots + 1, false)->extra_forward() ==
         std::int64_t(cairn::revolve::advances(100'000, slots)));
-}
-
-TEST_CASE("own tapes of a uniform chain agree with their table", "[plan][chain][long]") {
-  for (unsigned seed = 1; seed < 40; ++seed) {
-    dice roll{seed};
-    alike const a = roll.stages();
-    chain const c = chain_of(a, 30);
-    chain_model const model{c, "test"};
-    for (std::int64_t budget = 0; budget < 12 * (a.x + 1) + a.s + a.g; budget += 3) {
-      cairn::detail::own_tape_table const table{model, budget, {.unit = 1}};
-      auto const plan = uniform_plan(model, budget, false);
-      CAPTURE(seed, budget);
-      REQUIRE(plan.has_value() == table.feasible());
-      if (plan) CHECK(plan->extra_forward() == table.extra_forward());
-    }
-  }
 }
 
 TEST_CASE("a uniform chain of a million stages is planned without a table", "[plan][chain][long]") {

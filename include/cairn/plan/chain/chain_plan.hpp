@@ -17,7 +17,6 @@ enum class chain_method : std::uint8_t {
   persistent,      ///< the optimum among plans that keep a state until its adjoint is made; exact in bytes
   slots,           ///< the same optimum in slots: sizes are rounded up
   non_persistent,  ///< plans may also drop a state early and make it again on the way to another state
-  own_tapes,       ///< a tape lives only during its own adjoint
   tiers,           ///< states may be kept on other tiers, too
   sqrt,            ///< segments of equal length (Chen, Xu, Zhang, Guestrin 2016)
   greedy,          ///< segments of about equal bytes (same paper)
@@ -33,7 +32,6 @@ enum class chain_method : std::uint8_t {
     case chain_method::persistent: return "persistent";
     case chain_method::slots: return "slots";
     case chain_method::non_persistent: return "non_persistent";
-    case chain_method::own_tapes: return "own_tapes";
     case chain_method::tiers: return "tiers";
     case chain_method::sqrt: return "sqrt";
     case chain_method::greedy: return "greedy";

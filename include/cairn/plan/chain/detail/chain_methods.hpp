@@ -14,7 +14,6 @@
 #include <cairn/plan/chain/detail/chen.hpp>
 #include <cairn/plan/chain/detail/non_persistent.hpp>
 #include <cairn/plan/chain/detail/non_persistent_optimum.hpp>
-#include <cairn/plan/chain/detail/own_tapes.hpp>
 #include <cairn/plan/chain/detail/persistent.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
 #include <cairn/plan/chain/detail/single_level.hpp>
@@ -114,10 +113,6 @@ class chain_methods {
     if (!with_bound || !best_.is_by(chain_method::non_persistent)) return;
     non_persistent_table const bound{model_, budget, {.slots = slots}, rounding::down, usual_table_bytes, &meter_};
     best_.prove_non_persistent(bound.extra_forward());
-  }
-  [[gnu::cold]] void try_own_tapes() {
-    own_tape_table const table{model_, at_least_0(), {.slots = options_.slots}, rounding::up, &meter_};
-    if (best_.budget() >= 0 && table.feasible()) best_.consider(table.actions(), chain_method::own_tapes);
   }
   [[gnu::cold]] void try_tiers() {
     tier_chain_table const table{model_, at_least_0(), options_.tiers, {.slots = options_.slots}, 0, &meter_};

@@ -98,8 +98,7 @@ class chain_search {
   /// A budget above which the method finds no further plan. With k slots nothing changes once each item takes one slot,
   /// so k times all bytes are enough; for a method that takes more slots for more bytes, rounding is a few percent.
   [[nodiscard]] std::int64_t most_bytes(std::int64_t first) const noexcept {
-    bool const few_slots = options_.by == chain_method::own_tapes ||
-                           options_.by == chain_method::tiers;  // at most 501 slots, however large the budget is
+    bool const few_slots = options_.by == chain_method::tiers;  // at most 501 slots, however large the budget is
     return std::int64_t(
         (std::min)(wide(first) * wide(std::max<std::int64_t>(options_.slots, few_slots ? 512 : 4)), wide(endless)));
   }
@@ -134,7 +133,6 @@ class chain_search {
         break;
       case chain_method::slots: methods_.try_slots(options_.slots, with_proof); break;
       case chain_method::non_persistent: methods_.try_non_persistent(options_.slots, with_proof); break;
-      case chain_method::own_tapes: methods_.try_own_tapes(); break;
       case chain_method::tiers: methods_.try_tiers(); break;
       case chain_method::sqrt: methods_.try_sqrt(); break;
       case chain_method::greedy: methods_.try_greedy(); break;
