@@ -39,27 +39,27 @@ template <class T>
 
 struct bytes_lie_in_runs {
   template <class Part>
-  static consteval answer of() {
-    if constexpr (std::is_const_v<Part>) return answer::no;
-    else if constexpr (shows_itself<Part>) return answer::yes;
-    else if constexpr (kind<Part> == made_of::device) return answer::yes;
+  static consteval ruling of() {
+    if constexpr (std::is_const_v<Part>) return ruling::no;
+    else if constexpr (shows_itself<Part>) return ruling::yes;
+    else if constexpr (kind<Part> == made_of::device) return ruling::yes;
     else if constexpr (kind<Part> == made_of::variant || kind<Part> == made_of::nodes || kind<Part> == made_of::path)
-      return answer::no;
+      return ruling::no;
     else if constexpr (kind<Part> == made_of::unknown)
       return std::is_class_v<Part> && std::is_trivially_copyable_v<Part> && !tuple_like<Part> &&
                      !plain_aggregate<Part>() && !derived_aggregate<Part>() && !says_on_device<Part>
-                 ? answer::yes
-                 : answer::no;
-    else return answer::by_parts;
+                 ? ruling::yes
+                 : ruling::no;
+    else return ruling::by_parts;
   }
 };
 struct lies_in_host_memory {
   template <class Part>
-  static consteval answer of() {
+  static consteval ruling of() {
     using T = std::remove_const_t<Part>;
-    if constexpr (says_on_device<T>) return answer::no;
-    else if constexpr (shows_itself<T>) return answer::yes;
-    else return kind<T> == made_of::device ? answer::no : answer::by_parts;
+    if constexpr (says_on_device<T>) return ruling::no;
+    else if constexpr (shows_itself<T>) return ruling::yes;
+    else return kind<T> == made_of::device ? ruling::no : ruling::by_parts;
   }
 };
 /// `visit_buffers` accepts it.

@@ -28,22 +28,22 @@ template <class T>
 
 struct size_is_known {
   template <class Part>
-  static consteval answer of() {
+  static consteval ruling of() {
     using T = std::remove_const_t<Part>;
-    if constexpr (traited_bytes<T>) return answer::yes;
-    else if constexpr (member_bytes<T>) return counts_itself<T>() ? answer::yes : answer::no;
-    else if constexpr (std::is_trivially_copyable_v<T>) return answer::yes;
-    else if constexpr (kind<T> == made_of::device) return told_by_size<T> ? answer::yes : answer::no;
-    else if constexpr (kind<T> == made_of::path) return answer::no;  // it keeps a list of its names
-    else return kind<T> == made_of::unknown || kind<T> == made_of::view ? answer::no : answer::by_parts;
+    if constexpr (traited_bytes<T>) return ruling::yes;
+    else if constexpr (member_bytes<T>) return counts_itself<T>() ? ruling::yes : ruling::no;
+    else if constexpr (std::is_trivially_copyable_v<T>) return ruling::yes;
+    else if constexpr (kind<T> == made_of::device) return told_by_size<T> ? ruling::yes : ruling::no;
+    else if constexpr (kind<T> == made_of::path) return ruling::no;  // it keeps a list of its names
+    else return kind<T> == made_of::unknown || kind<T> == made_of::view ? ruling::no : ruling::by_parts;
   }
 };
 struct all_is_within {
   template <class Part>
-  static consteval answer of() {
+  static consteval ruling of() {
     using T = std::remove_const_t<Part>;
-    if constexpr (traited_bytes<T> || member_bytes<T> || !std::is_trivially_copyable_v<T>) return answer::no;
-    else return answer::by_parts;
+    if constexpr (traited_bytes<T> || member_bytes<T> || !std::is_trivially_copyable_v<T>) return ruling::no;
+    else return ruling::by_parts;
   }
 };
 /// Plain bytes; no part declares memory outside them.

@@ -37,13 +37,13 @@ concept floating_elements = (kind<T> == made_of::elements || kind<T> == made_of:
                             floating<element_of<T>>;
 struct holds_no_numbers {
   template <class Part>
-  static consteval answer of() {
+  static consteval ruling of() {
     using T = std::remove_const_t<Part>;
-    if constexpr (traited_numbers<T> || member_numbers<T> || floating<T>) return answer::no;
-    else if constexpr (number<T> || random_source<T>) return answer::yes;
+    if constexpr (traited_numbers<T> || member_numbers<T> || floating<T>) return ruling::no;
+    else if constexpr (number<T> || random_source<T>) return ruling::yes;
     else if constexpr (unknown_range<T>)
-      return every_part<holds_no_numbers, typename T::value_type, T>() ? answer::yes : answer::no;
-    else return answer::by_parts;
+      return every_part<holds_no_numbers, typename T::value_type, T>() ? ruling::yes : ruling::no;
+    else return ruling::by_parts;
   }
 };
 /// A floating-point number, or a type with one as a part.
@@ -55,15 +55,15 @@ concept whole_for = std::is_integral_v<Result> && may_hold_numbers<T>();
 
 struct numbers_are_listed {
   template <class Part>
-  static consteval answer of() {
+  static consteval ruling of() {
     using T = std::remove_const_t<Part>;
-    if constexpr (traited_numbers<T> || member_numbers<T> || number<T> || random_source<T>) return answer::yes;
-    else if constexpr (says_on_device<T> || kind<T> == made_of::device || kind<T> == made_of::unknown) return answer::no;
+    if constexpr (traited_numbers<T> || member_numbers<T> || number<T> || random_source<T>) return ruling::yes;
+    else if constexpr (says_on_device<T> || kind<T> == made_of::device || kind<T> == made_of::unknown) return ruling::no;
     else if constexpr (map_like<T>)  // keys are no variables
-      return every_part<numbers_are_listed, typename T::mapped_type, T>() ? answer::yes : answer::no;
+      return every_part<numbers_are_listed, typename T::mapped_type, T>() ? ruling::yes : ruling::no;
     else if constexpr (kind<T> == made_of::nodes || kind<T> == made_of::path)
-      return may_hold_numbers<T>() ? answer::no : answer::yes;
-    else return answer::by_parts;
+      return may_hold_numbers<T>() ? ruling::no : ruling::yes;
+    else return ruling::by_parts;
   }
 };
 

@@ -41,7 +41,6 @@ struct layer {  // an aggregate of an aggregate, with what is not differentiated
 
 TEST_CASE("contiguous containers of the standard library", "[arrays]") {
   check_array_type<std::vector<double>>(sized<std::vector<double>>(many), by_index, many);
-  check_array_type<std::vector<float>>(sized<std::vector<float>>(many), by_index, many);
   check_array_type<std::valarray<double>>(sized<std::valarray<double>>(many), by_index, many);
   check_array_type<std::array<double, many>>([] { return std::array<double, many>{}; }, by_index, many);
 }

@@ -28,12 +28,12 @@ enum class copy_fault : std::uint8_t {
 
 struct copied_by_equals {
   template <class T>
-  static consteval answer of() {
+  static consteval ruling of() {
     using U = std::remove_const_t<T>;
-    if constexpr (traited_copy_itself<U>) return answer::no;
+    if constexpr (traited_copy_itself<U>) return ruling::no;
     else if constexpr (unknown_range<U>)
-      return every_part<copied_by_equals, typename U::value_type, U>() ? answer::yes : answer::no;
-    else return answer::by_parts;
+      return every_part<copied_by_equals, typename U::value_type, U>() ? ruling::yes : ruling::no;
+    else return ruling::by_parts;
   }
 };
 /// `T`, or a part of it, must be copied by `state_traits<...>::copy`; `=` is not enough.

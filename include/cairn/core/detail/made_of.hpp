@@ -290,7 +290,7 @@ template <class T> struct part_list<T, made_of::members> { using type = member_t
 template <class T> using part_types = typename part_list<std::remove_cvref_t<T>>::type;
 
 /// What a question says of a type by itself.
-enum class answer : std::uint8_t { no, yes, by_parts };
+enum class ruling : std::uint8_t { no, yes, by_parts };
 template <class Question, class... Seen, class... T> [[nodiscard]] consteval bool every_of(types<T...>);
 /// Whether `T` and all that it is made of pass. `Question::of<T>()` answers for one type, which may be const.
 /// \tparam Seen  types that `T` is a part of
@@ -299,8 +299,8 @@ template <class Question, class T, class... Seen>
   using plain = std::remove_cvref_t<T>;
   if constexpr (is_one_of<plain, Seen...>) return true;
   else {
-    constexpr answer own = Question::template of<std::remove_reference_t<T>>();
-    if constexpr (own != answer::by_parts) return own == answer::yes;
+    constexpr ruling own = Question::template of<std::remove_reference_t<T>>();
+    if constexpr (own != ruling::by_parts) return own == ruling::yes;
     else return every_of<Question, plain, Seen...>(part_types<plain>{});
   }
 }

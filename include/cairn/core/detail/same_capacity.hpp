@@ -64,9 +64,9 @@ template <class T>
 
 struct shows_containers {
   template <class Part>
-  static consteval answer of() {
+  static consteval ruling of() {
     using T = std::remove_const_t<Part>;
-    return traited_bytes<T> || member_bytes<T> ? answer::no : answer::by_parts;
+    return traited_bytes<T> || member_bytes<T> ? ruling::no : ruling::by_parts;
   }
 };
 /// Whether `T` or a part of it reports its bytes itself, so that its containers are not visible.

@@ -130,24 +130,24 @@ class state_hash {
 template <bool InRuns>
 struct hash_sees_all {
   template <class Part>
-  static consteval answer of() {
+  static consteval ruling of() {
     using T = std::remove_const_t<Part>;
-    if constexpr (!InRuns && writes_itself<T>) return answer::yes;
-    else if constexpr (!InRuns && (says_on_device<T> || kind<T> == made_of::device)) return answer::no;
-    else if constexpr (shows_itself<T>) return answer::yes;
+    if constexpr (!InRuns && writes_itself<T>) return ruling::yes;
+    else if constexpr (!InRuns && (says_on_device<T> || kind<T> == made_of::device)) return ruling::no;
+    else if constexpr (shows_itself<T>) return ruling::yes;
     else if constexpr (kind<T> == made_of::device) {  // one run, whatever its elements are
       using element = typename T::value_type;
       return is_dense<element>() || complex_like<element> || std::has_unique_object_representations_v<element>
-                 ? answer::yes
-                 : answer::no;
+                 ? ruling::yes
+                 : ruling::no;
     }
     else if constexpr (!InRuns && distribution_like<T>)
-      return std::is_copy_constructible_v<T> ? answer::yes : answer::no;
+      return std::is_copy_constructible_v<T> ? ruling::yes : ruling::no;
     else if constexpr (kind<T> == made_of::unknown)
       return std::is_class_v<T> && std::has_unique_object_representations_v<T> && !tuple_like<T> && !plain_aggregate<T>()
-                 ? answer::yes
-                 : answer::no;
-    else return answer::by_parts;
+                 ? ruling::yes
+                 : ruling::no;
+    else return ruling::by_parts;
   }
 };
 

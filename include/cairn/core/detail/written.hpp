@@ -70,26 +70,26 @@ template <class T>
 }
 struct can_be_written {
   template <class T>
-  static consteval answer of() {
-    auto const if_so = [](bool met) { return met ? answer::by_parts : answer::no; };
-    if constexpr (writes_itself<T>) return answer::yes;
+  static consteval ruling of() {
+    auto const if_so = [](bool met) { return met ? ruling::by_parts : ruling::no; };
+    if constexpr (writes_itself<T>) return ruling::yes;
     else if constexpr (std::is_const_v<T> || traited_write<T> || traited_read<T> || member_write<T> ||
                        member_read<T> || says_on_device<T> || shows_only<T>)
-      return answer::no;  // one of a pair is none
-    else if constexpr (shows_itself<T>) return answer::yes;
-    else if constexpr ((refers_elsewhere<T>() && !declared_flat<T>) || kind<T> == made_of::device || kind<T> == made_of::view) return answer::no;
+      return ruling::no;  // one of a pair is none
+    else if constexpr (shows_itself<T>) return ruling::yes;
+    else if constexpr ((refers_elsewhere<T>() && !declared_flat<T>) || kind<T> == made_of::device || kind<T> == made_of::view) return ruling::no;
     else if constexpr (kind<T> == made_of::nodes) {
       if constexpr (map_like<T>)
-        if (!made_again<typename T::mapped_type>) return answer::no;
+        if (!made_again<typename T::mapped_type>) return ruling::no;
       return if_so(made_alike<T> && can_be_added<typename T::key_type>());
     } else if constexpr (kind<T> == made_of::elements)
       return if_so(takes_length<T> && (tuple_like<T> || can_be_added<element_of<T>>()));
     else if constexpr (kind<T> == made_of::unknown)
       return std::is_class_v<T> && std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T> &&
                      !tuple_like<T> && !plain_aggregate<T>()
-                 ? answer::yes
-                 : answer::no;
-    else return answer::by_parts;
+                 ? ruling::yes
+                 : ruling::no;
+    else return ruling::by_parts;
   }
 };
 /// Whether `write_state` and `read_state` know all of a value.

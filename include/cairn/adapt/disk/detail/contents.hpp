@@ -77,12 +77,12 @@ void write_plain(T const& x, Sink& sink) {
 /// Numbers, and what is made of them: its bytes say all of it.
 struct bytes_say_all {
   template <class Part>
-  static consteval answer of() {
+  static consteval ruling of() {
     using T = std::remove_const_t<Part>;
-    if constexpr (number<T> || is_plain<T>()) return answer::yes;
-    else if constexpr (!written_state<T>) return answer::no;
-    else if constexpr (writes_itself<T> || shows_itself<T>) return answer::yes;
-    else return kind<T> == made_of::unknown ? answer::no : answer::by_parts;
+    if constexpr (number<T> || is_plain<T>()) return ruling::yes;
+    else if constexpr (!written_state<T>) return ruling::no;
+    else if constexpr (writes_itself<T> || shows_itself<T>) return ruling::yes;
+    else return kind<T> == made_of::unknown ? ruling::no : ruling::by_parts;
   }
 };
 /// Whether a value can be named for a function.

@@ -198,9 +198,9 @@ class kept_files {
                 as_stored<State>(x0, [](auto const& x) { return written_bytes(x); }), is_open_plan<Plan>},
           keep{std::size_t(asked.keep)},
           slots{plan.slots()},
+          looks_for{asked.resume},
           keyed{!asked.key.empty()},
           named_code{!asked.code.empty()},
-          looks_for{asked.resume},
           looks{asked.resume != resume_rule::never},
           trusted{known.record} {
       folder.keep_name(name);

@@ -14,10 +14,10 @@ namespace cairn::detail {
 
 struct parts_are_known {
   template <class Part>
-  static consteval answer of() {
+  static consteval ruling of() {
     using T = std::remove_const_t<Part>;
-    if constexpr (traited_copy_itself<T>) return answer::yes;
-    else return kind<T> == made_of::unknown && std::is_class_v<T> ? answer::no : answer::by_parts;
+    if constexpr (traited_copy_itself<T>) return ruling::yes;
+    else return kind<T> == made_of::unknown && std::is_class_v<T> ? ruling::no : ruling::by_parts;
   }
 };
 
