@@ -14,6 +14,7 @@
 #include <cairn/adapt/xad.hpp>
 #include <cairn/cairn.hpp>
 #include <cairn/core/bytes.hpp>
+#include <cairn/profile/measured.hpp>
 #include <cairn/run/check/check_adjoint.hpp>
 #include "adapt/ad/cases.hpp"
 #include "support/catch.hpp"
@@ -419,6 +420,16 @@ TEST_CASE("a budget counts the tape, and leaf and slots are chosen within it", "
     CHECK(again.value == known.value);
     CHECK(again.state == known.state);
     CHECK(again.params == known.params);
+    cairn::sweep_report report;
+    auto const looked = cairn::differentiate(loop, x0, cairn::measured{cairn::budget_of{512, budget}}, report);
+    CHECK(looked.state == known.state);
+    CHECK(report.predicted_bytes <= budget.count());
+    CHECK(report.counted.tapes > 0);
+    CHECK(report.counted.tapes <= report.predicted.tapes);
   }
+  cairn::sweep_report report;
+  (void)cairn::gradient(loop.step, x0, cairn::budget_of{512, "256kB"}, numbers(200, 1.0), loop.adjoint, report);
+  CHECK(report.predicted.tapes > 200 * sizeof(stand_in::statement));
+  CHECK(report.predicted_bytes <= 256'000);
   CHECK_THROWS_AS((void)cairn::differentiate(loop, x0, cairn::budget_of{512, "10kB"}), cairn::infeasible_budget);
 }

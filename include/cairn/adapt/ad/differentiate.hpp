@@ -95,7 +95,7 @@ auto differentiate(taped<Tool, Model, Params, Objective>& loop, X0 const& x0, Pl
     return differentiate(loop, x0, plan_for(loop, x0, plan).schedule, std::forward<Rest>(rest)...);
   } else {
     if constexpr (detail::plan_or_steps<Plan>)
-      detail::check_length(detail::as_plan(plan).steps(), loop.objective().last_state(), loop.params());
+      detail::check_length(detail::steps_of(plan), loop.objective().last_state(), loop.params());
     auto all = gradient(loop.step, x0, plan, loop.seed(), loop.adjoint, std::forward<Rest>(rest)...);
     if constexpr (detail::no_p<Params>) return derivatives<State>{loop.value(), std::move(all.state)};
     else return derivatives<State, Params>{loop.value(), std::move(all.state), std::move(all.params)};
