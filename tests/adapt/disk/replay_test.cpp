@@ -45,8 +45,8 @@ auto const back_by = [](numbers const& x, numbers& bar, double, double& dp) {
   pull(x, bar);
   dp += bar[0];
 };
-auto const back_with_next = [](numbers const& x, numbers const& x1, numbers& bar, double p, double& dp, step_index) {
-  back_by(x, bar, p, dp);
+auto const back_with_next = [](numbers const& x, numbers const& x1, numbers& bar, double by, double& dp, step_index) {
+  back_by(x, bar, by, dp);
   for (std::size_t k = 0; k < x.size(); ++k) bar[k] += x1[k];
 };
 auto const back_of_object = [](solver const& s, numbers& bar) { pull(s.v, bar); };
@@ -60,9 +60,9 @@ struct in_one_call {
   Adjoint adjoint;
   template <class Plan, class... Last>
   numbers operator()(Plan const& plan, Last const&... last) const {
-    double const p = 1;
+    double const by = 1;
     double dp = 0;
-    numbers bar = cairn::gradient(step, x0, plan, ones, adjoint, cairn::wrt{p, dp}, last...);
+    numbers bar = cairn::gradient(step, x0, plan, ones, adjoint, cairn::wrt{by, dp}, last...);
     bar.push_back(dp);
     return bar;
   }
@@ -104,9 +104,9 @@ struct stage {
   }
 };
 struct stage_with_output : stage {
-  void backward(numbers const& x, numbers const& y, numbers& bar, double p, double& dp, step_index i) const {
+  void backward(numbers const& x, numbers const& y, numbers& bar, double by, double& dp, step_index i) const {
     double const last = bar.back();
-    bar = stage::backward(x, bar, p, dp, i);
+    bar = stage::backward(x, bar, by, dp, i);
     bar[0] += last * y[1];
   }
 };
@@ -116,20 +116,20 @@ struct stage_with_tape : stage {
   };
   [[nodiscard]] tape record(numbers const& x, step_index i) const { return {forward(x, i)}; }
   [[nodiscard]] static numbers const& output(tape const& of) { return of.output; }
-  [[nodiscard]] numbers backward(numbers const& x, tape const& kept, numbers bar, double p, double& dp,
+  [[nodiscard]] numbers backward(numbers const& x, tape const& kept, numbers bar, double by, double& dp,
                                  step_index i) const {
     bar[0] += kept.output[1];
-    return stage::backward(x, std::move(bar), p, dp, i);
+    return stage::backward(x, std::move(bar), by, dp, i);
   }
 };
 template <class Stage>
 struct of_chain {
   template <class Plan, class... Last>
   numbers operator()(Plan const& plan, Last const&... last) const {
-    double const p = 1;
+    double const by = 1;
     double dp = 0;
     numbers bar = cairn::chain_gradient(cairn::indexed_stages{length, Stage{}}, x0, plan,
-                                        numbers(x0.size() + length, 1.0), cairn::wrt{p, dp}, last...);
+                                        numbers(x0.size() + length, 1.0), cairn::wrt{by, dp}, last...);
     bar.push_back(dp);
     return bar;
   }
