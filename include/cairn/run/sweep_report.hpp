@@ -22,9 +22,9 @@ struct sweep_report {
   wide predicted_bytes = 0;  ///< most bytes at once, as counted before any step ran; 0 if they cannot be
   wide state_bytes = 0;      ///< most bytes of states at once, as counted during the sweep; for chains and graphs
                              ///< those of tapes and adjoints, too
-  sweep_parts predicted;     ///< what `predicted_bytes` is the sum of; `unknown_bytes` where it cannot be told
+  sweep_parts predicted = {};     ///< what `predicted_bytes` is the sum of; `unknown_bytes` where it cannot be told
   /// The most of each part at once, as counted during the sweep. Tables have the size that the plan says.
-  sweep_parts counted;
+  sweep_parts counted = {};
 
   /// The table of the parts: calls f(name, predicted bytes, counted bytes) for each.
   template <class Fn>
