@@ -9,6 +9,11 @@
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/two_level.hpp>
 
+namespace cairn {
+template <class Plan>
+class verified;
+}  // namespace cairn
+
 namespace cairn::detail {
 
 /// Calls note(number) with the kind of a plan and all that its actions follow from. Returns false for other kinds.
