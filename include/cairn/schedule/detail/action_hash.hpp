@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file action_hash.hpp  The hash of a list of actions, and of pieces of such a list that are moved and joined.
-/// A list a_0 .. a_(m-1) has the hash sum of c(a_i) x^(m-1-i) modulo the prime 2^127 - 1. The code c is linear in slot,
-/// from and to, so the hash of a piece that moves to other steps and slots changes by a linear form, too. Lists that
-/// differ are different polynomials of degree at most m in x, and at most m of all 2^127 points x give them the same
-/// value.
+/// \file action_hash.hpp  The hash of a list of actions.
+/// A list a_0 .. a_(m-1) has the hash sum of c(a_i) x^(m-1-i) modulo the prime 2^127 - 1, where the code c is linear in
+/// slot, from and to. Lists that differ are different polynomials of degree at most m in x, and at most m of all 2^127
+/// points x give them the same value.
 #include <cstdint>
 #include <cairn/core/action.hpp>
 
@@ -74,73 +73,5 @@ class action_hash {
  private:
   residue sum_;
 };
-
-/// A linear form in the numbers that a piece of a list leaves open.
-struct linear_form {
-  residue one = {};   ///< the constant part
-  residue base = {};  ///< factor of the step at which the piece begins
-  residue slot = {};  ///< factor of the number by which its slots move
-  residue root = {};  ///< factor of the slot of the state from which the whole piece starts
-  residue turn = {};  ///< factor of the iteration number of a loop over pieces
-
-  friend constexpr linear_form operator+(linear_form const& a, linear_form const& b) noexcept {
-    return {a.one + b.one, a.base + b.base, a.slot + b.slot, a.root + b.root, a.turn + b.turn};
-  }
-  friend constexpr linear_form operator*(linear_form const& a, residue b) noexcept {
-    return {a.one * b, a.base * b, a.slot * b, a.root * b, a.turn * b};
-  }
-};
-
-/// A move of a piece: by how much each number of a `linear_form` changes.
-struct hash_move {
-  step_index base = 0;
-  slot_index slot = 0, root = 0;
-  std::int64_t turn = 0;
-};
-
-/// The hash of a piece of a list as a linear form, and the point raised to the piece's length.
-struct hash_piece {
-  linear_form sum = {};
-  residue power{1};
-
-  /// The piece `a` followed by the piece `b`.
-  friend constexpr hash_piece operator*(hash_piece const& a, hash_piece const& b) noexcept {
-    return {a.sum * b.power + b.sum, a.power * b.power};
-  }
-  constexpr hash_piece& operator*=(hash_piece const& b) noexcept { return *this = *this * b; }
-  /// The same actions at other steps and slots.
-  [[nodiscard]] constexpr hash_piece moved(hash_move const& by) const noexcept {
-    hash_piece made = *this;
-    made.sum.one = sum.one + sum.base * residue{by.base} + sum.slot * residue{by.slot} + sum.root * residue{by.root} +
-                   sum.turn * residue{by.turn};
-    return made;
-  }
-  /// The same piece as a function of the iteration number of a loop; each iteration moves it by `by`.
-  [[nodiscard]] constexpr hash_piece moving(hash_move const& by) const noexcept {
-    hash_piece made = *this;
-    made.sum.turn = sum.base * residue{by.base} + sum.slot * residue{by.slot} + sum.root * residue{by.root};
-    return made;
-  }
-};
-
-/// Iterations 0 .. count - 1 of a loop over pieces, in this order or the reverse one.   Cost: O(log count)
-[[nodiscard]] constexpr hash_piece repeated(hash_piece run, std::int64_t count, bool upward) noexcept {
-  hash_piece all;
-  std::int64_t done = 0;
-  // `run` is 2^bit iterations from iteration 0 on; `all` is the first `done` iterations.
-  for (std::int64_t length = 1; count > 0; count >>= 1) {
-    if (count & 1) {
-      hash_piece const next = run.moved({.turn = done});
-      all = upward ? all * next : next * all;
-      done += length;
-    }
-    if (count == 1) break;
-    hash_piece const next = run.moved({.turn = length});
-    run = upward ? run * next : next * run;
-    length *= 2;
-  }
-  all.sum.turn = {};
-  return all;
-}
 
 }  // namespace cairn::detail

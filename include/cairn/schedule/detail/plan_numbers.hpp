@@ -8,6 +8,12 @@
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/two_level.hpp>
+#include <cairn/schedule/uniform.hpp>
+
+namespace cairn {
+template <class Plan>
+class verified;
+}  // namespace cairn
 
 namespace cairn::detail {
 
@@ -34,6 +40,16 @@ struct own_numbers<two_level> {
     return true;
   }
 };
+template <>
+struct own_numbers<uniform> {  // blocks have two lengths at most
+  template <class Note>
+  static bool pass(uniform const& plan, Note const& note) {
+    step_index const inner = plan.checkpoints();
+    note(4), note(plan.steps()), note(inner);
+    if (inner > 0) note(plan.checkpoint(0)), note(plan.checkpoint(inner - 1));
+    return true;
+  }
+};
 template <class Plan>
 struct own_numbers<leaves<Plan>> {
   template <class Note>
@@ -54,7 +70,8 @@ struct own_numbers<any_schedule> {
     auto const is = [&](auto const* inside) {
       return inside != nullptr && own_numbers<std::remove_cvref_t<decltype(*inside)>>::pass(*inside, note);
     };
-    return is(plan.target<revolve>()) || is(plan.target<two_level>()) || is(plan.target<leaves<revolve>>()) ||
+    return is(plan.target<revolve>()) || is(plan.target<uniform>()) || is(plan.target<two_level>()) ||
+           is(plan.target<leaves<revolve>>()) || is(plan.target<leaves<uniform>>()) ||
            is(plan.target<leaves<two_level>>()) || is(plan.target<leaves<any_schedule>>());
   }
 };
@@ -62,7 +79,7 @@ struct own_numbers<any_schedule> {
 /// Calls note(number) with numbers that are the same for equal plans in every process, and differ for plans that do
 /// not do the same: those of its kind, or its `fingerprint`, which takes tables for none of the other kinds. Unlike a
 /// fingerprint they may differ for plans of two kinds that do the same.
-/// Cost: O(1) for `revolve` and `two_level`, over `leaves`, too; otherwise the time of the fingerprint, and a cursor
+/// Cost: O(1) for `revolve`, `uniform` and `two_level`, over `leaves`, too; otherwise the time of the fingerprint, and a cursor
 /// \throws too_much_work   as `fingerprint` does
 template <schedule Plan, class Note>
 void each_plan_number(Plan const& plan, Note const& note) {
