@@ -27,10 +27,11 @@ namespace {
 cairn::disk_options const often{.commit_every = 1};
 std::string text(char const* from) { return from; }
 
-/// The sweep that counts calls of stages and stops at one of them.
+/// The sweep that counts calls of stages and stops at one of them, or is killed there.
 struct stopped {};
 long calls = 0, stop_at = -1;
 void tick() {
+  killed::tick();
   if (++calls == stop_at) throw stopped{};
 }
 template <class Fn> void stop(long at, Fn f) {
@@ -254,6 +255,16 @@ TEST_CASE("a sum in a stage, or that its backward captures, is whole after a sto
     CHECK(plain(now, in_files, 1.0, run) == right);
     CHECK(sums_of(now) == sums_of(want));
     CHECK(run.report().resumed_at == -1);
+    auto after_it = fresh();  // its adjoint alone is no answer
+    CHECK(plain(after_it, in_files, 1.0, run) == right);
+    CHECK(sums_of(after_it) == sums_of(want));
+
+    here.remove_runs();
+    auto killed_ones = fresh(), next = fresh();
+    auto const dies = [&] { return plain(killed_ones, in_files, 1.0, run) == right; };
+    CHECK(killed::run(dies, 1 + calls_to(in_files, adjoints) + 1) == -1);  // and can remove nothing
+    CHECK(plain(next, in_files, 1.0, run) == right);
+    CHECK(sums_of(next) == sums_of(want));
   }
   double sum = 0;
   auto const f = [](double x) { return tick(), std::sin(1.1 * x); };
@@ -299,6 +310,35 @@ TEST_CASE("a process whose arithmetic differs begins anew, at the seam or at a s
     CHECK_THAT(run.report().why, ContainsSubstring("another trajectory"));
     CHECK(run.report().step_calls == report.step_calls);
     differs = false;
+  }
+}
+TEST_CASE("what a process of another arithmetic has written keeps nobody from going on from the record before it") {
+  static bool differs = false;
+  struct varying {
+    double by;
+    [[nodiscard]] double forward(double x) const {
+      double const y = (tick(), std::sin(by * x));
+      return differs && by == 1.2 ? y + 1e-9 : y;  // stage 2
+    }
+    [[nodiscard]] double backward(double x, double bar) const { return tick(), bar * by * std::cos(by * x); }
+  };
+  std::vector<varying> stages;
+  for (auto const& stage : eight) stages.push_back({stage.by});
+  support::temporary const here;
+  disk const run{here.run(), often}, must{here.run(), {.resume = cairn::resume_rule::require, .commit_every = 1}};
+  for (bool const is_killed : {false, true}) {
+    here.remove_runs();
+    stop(1 + calls_to(in_files, 2) + 1, [&] { (void)plain(stages, in_files, 1.0, run); });
+    std::string const lost = run.report().folder + "/s0004";
+    std::filesystem::remove(lost);
+    differs = true;
+    // Stage 0 and the stages 2 and 3, which make a state that is written; then those up to the seam.
+    if (is_killed) CHECK(killed::run([&] { return plain(stages, in_files, 1.0, must) == right; }, 1 + 2 + 1) == -1);
+    else CHECK_THROWS_AS(plain(stages, in_files, 1.0, must), cairn::nondeterminism_error);
+    CHECK(std::filesystem::exists(lost));
+    differs = false;
+    CHECK(plain(stages, in_files, 1.0, must) == right);
+    CHECK(must.report().used == disk_use::record);
   }
 }
 TEST_CASE("files of a chain with a changed byte, cut, or in the place of another one change no bit") {
