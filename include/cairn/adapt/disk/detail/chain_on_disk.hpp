@@ -47,15 +47,14 @@ struct chain_reversal_on_disk : chain_reversal<Seed> {
     states.passed(a);
   }
   template <class States>
-  std::uint64_t reverse(States& states, action const& a) {
+  void reverse(States& states, action const& a) {
     step_index const open = a.from;
-    std::uint64_t const ran = states.close_seam(open + 1);
-    journal.reversing(open, [&](auto const&) { return states.memory().hash(open + 1); });  // that is in its tape
+    states.close_seam(open + 1);
+    journal.reversing(open, [&](auto const&) { return states.hash_of_input(open); });
     chain_reversal<Seed>::reverse(states, a);
     states.passed(a);
     states.memory().with_adjoint(open, [&](auto const& bar) { journal.reversed(open, *bar); });
     states.after(open);
-    return ran;
   }
   template <class States>
   void drop_tape(States& states, slot_index tape) noexcept {

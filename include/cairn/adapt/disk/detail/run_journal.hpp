@@ -346,7 +346,7 @@ class run_journal {
     goes_back_ = true;
     ending_ = asks_to_stop();
     due_ = commits_ && open > 0 && (ending_ || is_time());
-    if (!due_) return;
+    if (!due_ && !(commits_ && open > 0 && is_asked())) return;  // a stop may be asked for at any place behind it
     noted_ = open;
     hash_ = look([](auto const& x) { return hash_of(x); });
   }
