@@ -141,7 +141,7 @@ controls() {
     's/return states.hash_of_input(open);/return states.memory().hash(open + 1);/'
   control 'also of one that only a tape has' chain_files chain 's/in_tapes_\[std::size_t(i)\] = memory().hash(i);/(void)i;/'
   control 'a record of a run that may be asked to stop has one, too' run_journal replay \
-    's/ \&\& !(commits_ \&\& open > 0 \&\& is_asked())//'
+    's/ \&\& !(commits_ \&\& open > 0 \&\& may_be_due)//'
   control 'states of chains are compared where they are made again' chain_files replay 's/return hash == 0 || memory.hash(i) == hash;/return true;/'
   control 'an object begins anew from its initial state' run_on_disk replay 's/sweep{work, "cairn::gradient"}.states().go_back();//'
   control 'so do the sums of a chain' chain_on_disk replay 's/if constexpr (of::has_params) set_zero(\*parts.p, \*parts.dp);//'
