@@ -137,6 +137,11 @@ controls() {
   control 'what a chain writes is proven' chain_files chain 's/is_unproven_ || !usable ? unproven : 0/!usable ? unproven : 0/'
   control 'what a stage holds is a part of the name' known_chain chain 's/(!has_known_parts<Stage>) look(one);/(!has_known_parts<Stage>) return;/'
   control 'a stage that sums into itself writes no record' chain_on_disk chain 's/journal.watch(unchanged, held_bytes);//'
+  control 'a record of a chain has the hash of the state that its adjoint was made with' chain_on_disk chain \
+    's/return states.hash_of_input(open);/return states.memory().hash(open + 1);/'
+  control 'also of one that only a tape has' chain_files chain 's/in_tapes_\[std::size_t(i)\] = memory().hash(i);/(void)i;/'
+  control 'a record of a run that may be asked to stop has one, too' run_journal replay \
+    's/ \&\& !(commits_ \&\& open > 0 \&\& may_be_due)//'
   control 'states of chains are compared where they are made again' chain_files replay 's/return hash == 0 || memory.hash(i) == hash;/return true;/'
   control 'an object begins anew from its initial state' run_on_disk replay 's/sweep{work, "cairn::gradient"}.states().go_back();//'
   control 'so do the sums of a chain' chain_on_disk replay 's/if constexpr (of::has_params) set_zero(\*parts.p, \*parts.dp);//'

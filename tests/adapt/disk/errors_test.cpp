@@ -174,6 +174,21 @@ TEST_CASE("a record that cannot be written is tried once more, in a new file, an
     }
 }
 
+TEST_CASE("a file that the disk has refused to keep is not asked again: what it says then is not to be believed",
+          "[disk]") {
+  for (long const fails : {0, 1, 2}) {
+    CAPTURE(fails);
+    beginning from{false};
+    std::string const name = only_run_in(from.again()) + "/record0";  // the next one to be written
+    cairn::detail::descriptor const before{::open(name.c_str(), O_RDONLY)};
+    REQUIRE(before);
+    failing const now{{fails > 0 ? call::sync : call::none, 1, EIO, true, 'r', false, fails}};
+    CHECK(same(go_on<numbers>(from.path).numbers, right<numbers>()));
+    struct stat then {};
+    CHECK(::fstat(before.get(), &then) == 0);
+    CHECK(then.st_nlink == (fails > 0 ? 0 : 1));
+  }
+}
 TEST_CASE("a disk that takes no record is tried ever less often", "[disk]") {
   temporary const place;
   failing const now{{call::write, 1, EIO, true, 'r'}};

@@ -141,8 +141,10 @@ struct outcomes {
 };
 /// Stops a first process at each of some calls, and lets a second one go on whose step k differs, for each k. What it
 /// gives may be of the one arithmetic or of the other, and not of both.
+/// \param asked  the first one is asked to stop, and writes what is there
 template <class Sweep, class Plan>
-outcomes go_on_with_another(Sweep const& sweep, Plan const& plan, std::int64_t commit_every, replay_check check) {
+outcomes go_on_with_another(Sweep const& sweep, Plan const& plan, std::int64_t commit_every, replay_check check,
+                            bool asked) {
   auto const in_memory = [&] {
     if constexpr (is_chain<Sweep>) return sweep(chain_runs::stored_whole(length));
     else if constexpr (cairn::open_schedule<Plan>) return sweep(plan);
@@ -162,8 +164,11 @@ outcomes go_on_with_another(Sweep const& sweep, Plan const& plan, std::int64_t c
       CAPTURE(at, k);
       support::temporary const here;
       disk const run{here.run(), {.commit_every = commit_every}};
-      differs_at = -1, calls = 0, stop_at = at;
-      CHECK_THROWS_AS(sweep(plan, options, run), stopped);
+      differs_at = -1, calls = 0, stop_at = asked ? -1 : at;
+      if (asked) {
+        disk const first{here.run(), {.commit_every = commit_every, .stop = [at] { return calls >= at; }}};
+        CHECK_THROWS_AS(sweep(plan, options, first), cairn::stopped);
+      } else CHECK_THROWS_AS(sweep(plan, options, run), stopped);
       differs_at = k, stop_at = -1, kept::is_seen = false;
       try {
         numbers const found = sweep(plan, options, run);
@@ -189,11 +194,15 @@ template <class Sweep, class Plan>
 void finds_all(Sweep const& sweep, Plan const& plan, std::int64_t commit_every = 3, bool refused = false) {
   for (auto const check : {replay_check::off, replay_check::checkpoints, replay_check::every_step}) {
     if (std::is_same_v<Sweep, struct over_object> && check == replay_check::off) continue;
-    outcomes const seen = go_on_with_another(sweep, plan, commit_every, check);
-    CHECK(seen.mixed == 0);
-    CHECK((refused ? seen.refused : seen.anew) > 20);
-    CHECK((seen.refused > 0) == refused);
-    CHECK(seen.right > 10);
+    for (bool const asked : {false, true}) {
+      if (asked && !is_chain<Sweep>) continue;
+      CAPTURE(int(check), asked);
+      outcomes const seen = go_on_with_another(sweep, plan, commit_every, check, asked);
+      CHECK(seen.mixed == 0);
+      CHECK((refused ? seen.refused : seen.anew) > 20);
+      CHECK((seen.refused > 0) == refused);
+      CHECK(seen.right > 10);
+    }
   }
 }
 cairn::sweep_options drawn;  // of the next process

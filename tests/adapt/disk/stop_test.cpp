@@ -272,7 +272,7 @@ TEST_CASE("so do all forms of adjoints, and sweeps with replay checks") {
   stop_form_everywhere(4, [&](auto const& on) { return cairn::gradient(stepped, x0, tiers, one, next, on); });
   stop_form_everywhere(4, [&](auto const& on) { return cairn::gradient(in_place, x0, two, one, next, on); });
   stop_form_everywhere(3, [&](auto const& on) { return cairn::gradient(in_place, x0, two, one, recorded, on); });
-  stop_form_everywhere(6, [&](auto const& on) { return cairn::gradient(in_place, x0, fives, one, leaf, on); });
+  stop_form_everywhere(7, [&](auto const& on) { return cairn::gradient(in_place, x0, fives, one, leaf, on); });
   stop_form_everywhere(4, [&](auto const& on) {
     auto run = cairn::checkpointed_loop(stepped, x0, tiers, on);
     return run.reverse(one, next);

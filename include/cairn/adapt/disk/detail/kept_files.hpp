@@ -33,7 +33,7 @@ class kept_files {
   using sums = kept_sums<typename of::terms>;
   using journal_type = run_journal<State, Step, sums, object_of<X0>, choices_type<typename of::step>, Agreement>;
   using files_type = checkpoint_files<value_type, journal_type>;
-  static_assert(check_stored<State>());
+  static constexpr bool stored = check_stored<State>();
 
  public:
   static constexpr bool may_lose = true, may_end_sweeps = true;

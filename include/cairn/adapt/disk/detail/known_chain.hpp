@@ -50,7 +50,8 @@ template <class Known>
   constexpr bool stored = Known::states_are_stored;
   static_assert(stored,
                 "cairn: a chain on disk needs states with a default constructor whose bytes can all be written and "
-                "read back; give them members write_state(sink) const and read_state(source)");
+                "read back; give them members write_state(sink) const and read_state(source), or declare an array type "
+                "by cairn::flat; Eigen's types need <cairn/adapt/eigen.hpp>");
   return stored;
 }
 /// Calls f with each stage that the user gave; with that of indexed_stages once.

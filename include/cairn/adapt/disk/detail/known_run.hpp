@@ -52,7 +52,8 @@ template <class State>
                  made = copied_state<State> || std::is_default_constructible_v<stored_as<State>>;
   static_assert(written,
                 "cairn: checkpoints on disk need states whose bytes can all be written and read back; give the state "
-                "members write_state(sink) const and read_state(source)");
+                "members write_state(sink) const and read_state(source), or declare an array type by cairn::flat; "
+                "Eigen's types need <cairn/adapt/eigen.hpp>");
   static_assert(made, "cairn: snapshots on disk need a default constructor, so that they can be read back");
   return written && made;
 }

@@ -30,7 +30,8 @@ template <class Value>
                                      compression compress) {
   static_assert(written_state<Value>,
                 "cairn: checkpoints on disk need states whose bytes can all be written and read back; give the state "
-                "members write_state(sink) const and read_state(source)");
+                "members write_state(sink) const and read_state(source), or declare an array type by cairn::flat; "
+                "Eigen's types need <cairn/adapt/eigen.hpp>");
   using clock = std::chrono::steady_clock;
   constexpr int tries = 5;
   constexpr run_id id{{0x70726f6265000000u, 0}};  // one for all probes: what a killed one has left is used again

@@ -346,7 +346,8 @@ class run_journal {
     goes_back_ = true;
     ending_ = asks_to_stop();
     due_ = commits_ && open > 0 && (ending_ || is_time());
-    if (!due_) return;
+    bool const may_be_due = std::is_void_v<Object> && is_asked();  // behind it; of an object this takes a snapshot
+    if (!due_ && !(commits_ && open > 0 && may_be_due)) return;
     noted_ = open;
     hash_ = look([](auto const& x) { return hash_of(x); });
   }

