@@ -75,6 +75,7 @@ struct carried_on : serialising {
   bool knows_seam() const { return true; }
   void initial_is_in(frame_id) {}
   bool goes_on() const { return !slots.empty(); }
+  static bool begins_anew() { return false; }
   void check_stretch(auto const& x0) { looked_at = x0.v; }
   step_index turned_at() const { return open_ < 0 ? -1 : steps_; }
   void keep_final(step_index n, auto const& x) { ++finals, steps_ = n, final_ = x.v; }
