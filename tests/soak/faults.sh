@@ -145,6 +145,7 @@ controls() {
   control 'states of chains are compared where they are made again' chain_files replay 's/return hash == 0 || memory.hash(i) == hash;/return true;/'
   control 'an object begins anew from its initial state' run_on_disk replay 's/sweep{work, "cairn::gradient"}.states().go_back();//'
   control 'so do the sums of a chain' chain_on_disk replay 's/if constexpr (of::has_params) set_zero(\*parts.p, \*parts.dp);//'
+  control 'a state of a stop has the hash of the one before' checkpoint_files replay 's/prior_to_ == i ? prior_ : 0/0/'
   control 'what was given up writes no record' run_journal replay 's/    commits(commits_, of_);//'
   echo "faults: $left_out protections left out, $unnoticed unnoticed"
   [ $unnoticed = 0 ]

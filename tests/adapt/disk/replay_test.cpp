@@ -195,7 +195,8 @@ void finds_all(Sweep const& sweep, Plan const& plan, std::int64_t commit_every =
   for (auto const check : {replay_check::off, replay_check::checkpoints, replay_check::every_step}) {
     if (std::is_same_v<Sweep, struct over_object> && check == replay_check::off) continue;
     for (bool const asked : {false, true}) {
-      if (asked && !is_chain<Sweep>) continue;
+      // Of an object's states only those in slots are summed: where it stops, it takes no snapshot of each.
+      if (asked && check == replay_check::every_step && std::is_same_v<Sweep, struct over_object>) continue;
       CAPTURE(int(check), asked);
       outcomes const seen = go_on_with_another(sweep, plan, commit_every, check, asked);
       CHECK(seen.mixed == 0);

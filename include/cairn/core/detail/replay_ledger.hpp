@@ -140,6 +140,12 @@ class replay_ledger {
     reached(i);
     if (!saved(slot, i, hash) || !note(i, hash) || (earlier != 0 && !note(last_leaf(i), earlier))) fail(i);
   }
+  /// Another process has left state i between two places of the plan, and beside it the hash of the state before.
+  void left(step_index i, std::uint64_t earlier, char const* advice) {
+    others_ = advice;
+    reached(i);
+    if (earlier != 0 && last_leaf(i) == i - 1 && !note(i - 1, earlier)) fail(i - 1);
+  }
   /// Whether states are compared with those of another process.
   [[nodiscard]] bool others() const noexcept { return others_ != nullptr; }
   /// State i was loaded from a place and is live. Returns false if it differs from the state that was saved.

@@ -73,6 +73,9 @@ class checkpoint_files {
   /// Gives a replay check the hashes of the states that are held, as their files say, with those of states before them.
   template <class Fn>
   void each_hash(Fn const& f) {
+    static constexpr char const* advice =
+        "at first another process made it: what the step reads beside its state must be the same, as static variables; "
+        "then processor, libraries and flags; or begin anew with cairn::resume_rule::never";
     auto const head_in = [this](slot_index slot) {
       file_head const head = folder_.slot_head(slot);
       return head.sound() && step_index(head.step) == record(slot).at ? head : file_head{};
@@ -87,9 +90,9 @@ class checkpoint_files {
     for (slot_index slot = 0; slot < slots; ++slot)
       if (file_head const head = head_in(slot); record(slot).at >= 0 && head.state_hash != 0)
         f(slot, record(slot).at, head.state_hash,
-          common.empty() || common[std::size_t(slot)] >= 0 ? head.sequence : std::uint64_t{0},
-          "at first another process made it: what the step reads beside its state must be the same, as static variables; "
-          "then processor, libraries and flags; or begin anew with cairn::resume_rule::never");
+          common.empty() || common[std::size_t(slot)] >= 0 ? head.sequence : std::uint64_t{0}, advice);
+    if constexpr (!Journal::agreement::together)
+      if (live_at_ >= 0) f(live_at_, folder_.slot_head(run_folder::live_slot).earlier, advice);
   }
   /// A replay check found another state than before: what this process has written is used by none.
   void is_wrong() noexcept { folder_.forget_own(slot_index(slots_.size())); }
@@ -100,6 +103,7 @@ class checkpoint_files {
     if (in_memory(where.where)) {
       frames.keep(k);
       slot.frame = k;
+      slot.before = before_of_ == i ? before_ : 0;
       return true;
     }
     std::uint64_t bytes = 0;
@@ -183,7 +187,11 @@ class checkpoint_files {
   /// \param look  look(f) calls f with state i
   template <class Frames, class Look>
   [[nodiscard]] bool stops(Frames& frames, step_index i, Look const& look) {
-    if (!journal_.asks_to_stop()) return false;
+    if (!journal_.asks_to_stop()) {  // the next state may be that of a stop, which needs the hash of this one
+      if (first_ != nullptr && journal_.keeps_states())
+        look([&](Value const& x) { prior_ = hash_of(x), prior_to_ = i + 1; });
+      return false;
+    }
     journal_.commits_now();
     if (!journal_.keeps_states()) return true;
     std::uint64_t bytes = 0;
@@ -229,6 +237,7 @@ class checkpoint_files {
     frame_id frame = no_frame;
     std::uint64_t bytes : 63 = 0;
     std::uint64_t is_unproven : 1 = 0;
+    std::uint64_t before = 0;  // of a state in memory: the hash of one before it, for a stop
   };
   void empty(slot_record& slot) noexcept {
     if (slot.at >= 0) on_disk_ -= slot.bytes;
@@ -255,8 +264,9 @@ class checkpoint_files {
       write_state(state, sink);
       journal_.write_beside(sink);
     };
-    bool const checked = before_of_ == i && slot != run_folder::live_slot;
-    return folder_.write_slot(slot, i, hash, flags, write, bytes, checked ? before_ : 0);
+    bool const is_live = slot == run_folder::live_slot;
+    std::uint64_t const before = is_live ? prior_to_ == i ? prior_ : 0 : before_of_ == i ? before_ : 0;
+    return folder_.write_slot(slot, i, hash, flags, write, bytes, before);
   }
   /// The slots in memory become files, as far as there is room.
   template <class Frames>
@@ -264,7 +274,9 @@ class checkpoint_files {
     for (slot_index slot = 0; slot < slot_index(slots_.size()); ++slot) {
       frame_id const k = record(slot).frame;
       std::uint64_t bytes = 0;
-      if (k != no_frame && !journal_.could_write(write(slot, frames.at(k), frames.state(k), bytes), slot)) return;
+      if (k == no_frame) continue;
+      before_ = record(slot).before, before_of_ = frames.at(k);
+      if (!journal_.could_write(write(slot, frames.at(k), frames.state(k), bytes), slot)) return;
     }
   }
   /// Reads a state with what stands beside it. Of several processes all can, or none does.
@@ -291,6 +303,8 @@ class checkpoint_files {
   std::uint64_t on_disk_ = 0;  // bytes of the files of all slots
   std::uint64_t before_ = 0;  // the hash of a state before state `before_of_`
   step_index before_of_ = -1;
+  std::uint64_t prior_ = 0;  // the hash of the state before state `prior_to_`, where a stop may be asked for
+  step_index prior_to_ = -1;
 };
 
 }  // namespace cairn::detail

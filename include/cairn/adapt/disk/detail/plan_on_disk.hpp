@@ -22,8 +22,8 @@ namespace cairn::detail {
 
 /// Memory for hashes of states, for each slot; twice in a run that is kept.
 inline constexpr wide bytes_of_hashes = 3 * bytes_a_noted_state;
-/// Memory for a slot of a run on disk, besides its state: 24 of its store, 32 of the sweep, and for hashes.
-inline constexpr wide bytes_a_slot_on_disk = 56 + bytes_of_hashes;
+/// Memory for a slot of a run on disk, besides its state: 32 of its store, 32 of the sweep, and for hashes.
+inline constexpr wide bytes_a_slot_on_disk = 64 + bytes_of_hashes;
 /// A checkpoint's file: its head, the state, and the sum of an objective's terms so far with their number.
 [[nodiscard]] constexpr std::uint64_t bytes_of_file(std::uint64_t state) noexcept {
   return sizeof(file_head) + state + 2 * sizeof(std::int64_t);
