@@ -22,7 +22,8 @@ struct cairn::state_traits<fixed> : cairn::flat<fixed> {};
 template <>
 struct cairn::state_traits<cube> : cairn::flat<cube> {
   static void copy(cube const& from, cube& into) {  // its = takes no other shape
-    into.resize(boost::extents[from.shape()[0]][from.shape()[1]][from.shape()[2]]);
+    auto const shape = [&](std::size_t k) { return std::ptrdiff_t(from.shape()[k]); };
+    into.resize(boost::extents[shape(0)][shape(1)][shape(2)]);
     into = from;
   }
 };
