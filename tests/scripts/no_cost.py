@@ -3,9 +3,9 @@
 """What is not used costs no instruction, counted by callgrind in programs compiled at -O2.
 
     no_cost.py COMPILER ROOT observer    a sweep without an observer, with ROOT/include and with a copy of it in which
-                                         the executor tells nobody anything: as many. With an observer: more
+                                         the executor tells nobody anything: no more. With an observer: more
     no_cost.py COMPILER ROOT trace       regions and traced functions without any trace, over `no_trace`, and not
-                                         enabled: as many. With a trace: more
+                                         enabled: no more. With a trace: more
     no_cost.py COMPILER ROOT params      a sweep with `wrt`, over one whose step and adjoint capture: at most 1 % more
 
 Exits 1 where that does not hold, or the programs do not compute the same, 77 without valgrind.
@@ -62,7 +62,7 @@ with tempfile.TemporaryDirectory() as folder:
         if what == "params":
             if used > 1.01 * plain:
                 wrong.append(f"parameters cost {100 * (used / plain - 1):.2f} % more instructions than captures")
-        elif set(others) != {plain} or used <= plain:
+        elif any(plain > one if what == "observer" else one > plain for one in others) or used <= plain:
             wrong.append("what is not used costs instructions, or what is used costs none and nothing is measured")
 print("\n".join(wrong) or "as it should be")
 sys.exit(bool(wrong))

@@ -17,7 +17,7 @@
 #include "support/catch.hpp"
 #include "support/temporary.hpp"
 
-/// Bytes that malloc has given out, which rounds them up, and the blocks: libraries of arrays call it by themselves.
+/// Bytes that malloc has given out, which rounds them up and aligns them, and the blocks: libraries of arrays call it by themselves.
 namespace given_out {
 inline std::size_t bytes = 0, blocks = 0;
 inline void* noted(void* block) noexcept {
@@ -106,7 +106,7 @@ void check_array_type(Make const& make, At const& at, std::size_t count) {
   {  // bytes
     auto const bytes = given_out::bytes, blocks = given_out::blocks;
     T const copy = copy_of(x0);
-    auto const taken = given_out::bytes - bytes, rounded = 24 * (given_out::blocks - blocks);
+    auto const taken = given_out::bytes - bytes, rounded = 64 * (given_out::blocks - blocks);
     auto const told = cairn::bytes_of(copy) - sizeof(T);
     CHECK(told <= taken);
     CHECK(taken <= told + rounded);

@@ -42,9 +42,9 @@ class list_cursor {
 
 /// One sweep by a list. Notes an exception in `failure` and rethrows it.   \pre states and user can obey the plan
 /// \param status  of the sweep before these actions   \returns how often steps ran, those before included
-template <class Actions, class States, class Step, class User, class Observer, class Status = sweep_status>
+template <class Actions, class States, class Step, class User, class Observer, class Counts = sweep_status>
 wide obey_list(Actions const& actions, States& states, Step& step, User& user, Observer& observer,
-               sweep_failure& failure, Status&& status = Status{}) {
+               sweep_failure& failure, Counts&& status = Counts{}) {
   list_cursor walk{actions};
   struct note {
     sweep_failure& failure;
