@@ -204,7 +204,10 @@ class frames {
   }
 
   /// From now on, states that are larger than planned hold no more than this; without budget there is no limit.
-  void keep_within(byte_limit const& limit) noexcept { limit_ = limit, grown_ = false; }
+  void keep_within(byte_limit const& limit) noexcept {
+    limit_ = limit, grown_ = false;
+    limited_ = limit.budget != unknown_bytes;
+  }
   /// What the sweep holds, frames without a state included.
   [[nodiscard]] wide all_bytes() const { return limit_.beside + bytes() + wide(limit() - constructed_) * sizeof(T); }
   [[nodiscard]] byte_limit const& bytes_allowed() const noexcept { return limit_; }
@@ -232,7 +235,7 @@ class frames {
   /// \throws states_too_large   if they are beyond the limit, and before they are copied
   void check_limit([[maybe_unused]] T const& x, [[maybe_unused]] bool copied = false) {
     if constexpr (varies)
-      if (limit_.budget != unknown_bytes) {
+      if (limited_) {
         wide const size = bytes_of(x);
         if (grown_ = grown_ || size > limit_.state; grown_) check_sum(copied ? size - sizeof(T) : 0);
       }
@@ -259,12 +262,7 @@ class frames {
         step_index at;
         ~guard() { frame.at = at; }
       } ends{record(handle), -1};
-      if (varies && limit_.budget != unknown_bytes)
-        for (step_index i = from; i < to; ++i) {
-          run_in_place(step, state(handle), i, i + 1, failed);
-          failed = i + 1;
-          check_limit(std::as_const(*this).state(handle));
-        }
+      if (varies && limited_) run_limited(step, handle, from, to, failed);
       else run_in_place(step, state(handle), from, to, failed);
       ends.at = to;
     } else {
@@ -403,6 +401,15 @@ class frames {
   [[nodiscard]] bool has_capacity_of(T const& from, frame_id target) const {
     return record(target).constructed && same_capacity(from, state(target));
   }
+  template <class Step>
+  [[gnu::noinline, gnu::cold]] void run_limited(Step& step, frame_id handle, step_index from, step_index to,
+                                                step_index& failed) {
+    for (step_index i = from; i < to; ++i) {
+      run_in_place(step, state(handle), i, i + 1, failed);
+      failed = i + 1;
+      check_limit(std::as_const(*this).state(handle));
+    }
+  }
   void copy_anew(T const& from, frame_id target) {
     if constexpr (varies) {
       destroy(target);
@@ -490,7 +497,8 @@ class frames {
   mutable frame_sum sum_;
   slot_index constructed_ = 0;  // frames with a state
   byte_limit limit_;
-  bool grown_ = false;  // some state is larger than planned
+  bool limited_ = false;  // there is a budget
+  bool grown_ = false;    // some state is larger than planned
 };
 
 }  // namespace cairn::detail
