@@ -18,6 +18,7 @@
 #include <fstream>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <cairn/adapt/disk.hpp>
 #include <cairn/planning.hpp>
 
