@@ -152,6 +152,9 @@ class taped_object {
   /// `adjoint(loop, bar, first, last)`: the adjoint of the steps of a leaf; bar has the adjoints of all numbers.
   struct leaf_reverser {
     taped_object* owner;  ///< the object with the tape
+    /// It holds nothing of its own; `step` shows what the object's functions are.
+    template <class Look>
+    void each_function(Look const&) const noexcept {}
     /// What a leaf of so many steps holds, weighed at a state, which the object is in again afterwards: for planners.
     [[nodiscard]] wide leaf_bytes(taped_object& x, step_index steps) const { return x.weigh(steps); }
     /// The same if it was weighed last, otherwise `unknown_bytes`: for reports.
