@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 #include <cairn/cairn.hpp>
-#include "counted_heap.hpp"
+#include "../../tests/support/counted_heap.hpp"
 
 namespace peer {
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the guide's table says of an array type: gradient, bytes, budget, replay check, disk, and as parameters.
 #pragma once
-#include <malloc.h>
-
-#include <cerrno>
-
 #include <cmath>
 #include <cstddef>
 #include <type_traits>
@@ -15,40 +11,8 @@
 #include <cairn/schedule/multistage.hpp>
 
 #include "support/catch.hpp"
+#include "support/counted_heap.hpp"
 #include "support/temporary.hpp"
-
-/// Bytes that malloc has given out, which rounds them up and aligns them, and the blocks: libraries of arrays call it by themselves.
-namespace given_out {
-inline std::size_t bytes = 0, blocks = 0;
-inline void* noted(void* block) noexcept {
-  if (block != nullptr) bytes += ::malloc_usable_size(block), ++blocks;
-  return block;
-}
-inline void* forgotten(void* block) noexcept {
-  if (block != nullptr) bytes -= ::malloc_usable_size(block), --blocks;
-  return block;
-}
-}  // namespace given_out
-extern "C" {
-void* __libc_malloc(std::size_t);
-void* __libc_calloc(std::size_t, std::size_t);
-void* __libc_realloc(void*, std::size_t);
-void* __libc_memalign(std::size_t, std::size_t);
-void __libc_free(void*);
-void* malloc(std::size_t size) noexcept { return given_out::noted(__libc_malloc(size)); }
-void* calloc(std::size_t count, std::size_t size) noexcept { return given_out::noted(__libc_calloc(count, size)); }
-void* realloc(void* block, std::size_t size) noexcept {
-  return given_out::noted(__libc_realloc(given_out::forgotten(block), size));
-}
-void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
-  return given_out::noted(__libc_memalign(alignment, size));
-}
-int posix_memalign(void** block, std::size_t alignment, std::size_t size) noexcept {
-  *block = given_out::noted(__libc_memalign(alignment, size));
-  return *block != nullptr ? 0 : ENOMEM;
-}
-void free(void* block) noexcept { __libc_free(given_out::forgotten(block)); }
-}
 
 /// A copy that shares nothing.
 template <class T>
@@ -104,9 +68,10 @@ void check_array_type(Make const& make, At const& at, std::size_t count) {
   CHECK(at(x0, 0) == at(again, 0));  // not shared with a copy
 
   {  // bytes
-    auto const bytes = given_out::bytes, blocks = given_out::blocks;
+    auto const bytes = counted_heap::held, blocks = counted_heap::blocks;
     T const copy = copy_of(x0);
-    auto const taken = given_out::bytes - bytes, rounded = 64 * (given_out::blocks - blocks);
+    auto const taken = counted_heap::held - bytes;
+    auto const rounded = 64 * (counted_heap::blocks - blocks);  // malloc rounds up, and aligns
     auto const told = cairn::bytes_of(copy) - sizeof(T);
     CHECK(told <= taken);
     CHECK(taken <= told + rounded);

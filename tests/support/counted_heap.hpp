@@ -8,17 +8,17 @@
 
 namespace counted_heap {
 
-inline std::size_t held = 0, peak = 0;
+inline std::size_t held = 0, peak = 0, blocks = 0;
 
 /// What is held now; `peak` starts again from there.
 inline std::size_t begin() { return peak = held; }
 inline void* taken(void* block) noexcept {
-  if (block != nullptr) held += malloc_usable_size(block);
+  if (block != nullptr) held += malloc_usable_size(block), ++blocks;
   if (held > peak) peak = held;
   return block;
 }
 inline void given(void* block) noexcept {
-  if (block != nullptr) held -= malloc_usable_size(block);
+  if (block != nullptr) held -= malloc_usable_size(block), --blocks;
 }
 
 }  // namespace counted_heap
@@ -43,7 +43,7 @@ int posix_memalign(void** block, std::size_t alignment, std::size_t size) noexce
 void* realloc(void* block, std::size_t size) noexcept {
   std::size_t const before = block == nullptr ? 0 : malloc_usable_size(block);
   void* const moved = __libc_realloc(block, size);
-  if (moved != nullptr || size == 0) counted_heap::held -= before;
+  if ((moved != nullptr || size == 0) && block != nullptr) counted_heap::held -= before, --counted_heap::blocks;
   return counted_heap::taken(moved);
 }
 void free(void* block) noexcept {
