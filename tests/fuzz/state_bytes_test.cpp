@@ -253,6 +253,7 @@ using all = std::tuple<
     std::map<std::pair<int, bool>, std::map<int, std::complex<long double>>>, values<std::vector<double>>,
     std::stack<std::vector<float>, std::vector<std::vector<float>>>, std::pair<std::queue<leaf>, std::bitset<70>>,
     std::vector<named>, std::map<int, std::variant<double, std::list<values<float>>>>,
+    std::vector<std::variant<std::string, std::string>>,
 #ifdef __FLT16_MANT_DIG__
     std::deque<std::pair<_Float16, std::optional<_Float16>>>,
 #endif

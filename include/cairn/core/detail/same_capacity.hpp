@@ -37,9 +37,11 @@ template <bool Itself, class T>
     return !into.has_value() || !from.has_value() || agrees(*from, *into);
   else if constexpr (kind<T> == made_of::variant) {
     bool same = true;
-    with_held(from, [&](auto const& held) {
-      using held_type = std::remove_cvref_t<decltype(held)>;
-      if (into.index() == from.index()) same = agrees(held, *get_if<held_type>(&into));
+    if (from.index() != into.index()) return same;
+    with_held(from, [&](auto const& source) {
+      with_held(into, [&](auto const& target) {
+        if constexpr (std::is_same_v<decltype(source), decltype(target)>) same = agrees(source, target);
+      }, part_types<T>{});
     }, part_types<T>{});
     return same;
   }
