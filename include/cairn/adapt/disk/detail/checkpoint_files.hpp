@@ -103,11 +103,11 @@ class checkpoint_files {
     if (in_memory(where.where)) {
       frames.keep(k);
       slot.frame = k;
-      slot.before = before_of_ == i ? before_ : 0;
+      slot.before = before_saved(i);
       return true;
     }
     std::uint64_t bytes = 0;
-    bool const written = write(where.slot, i, std::as_const(frames).state(k), bytes) == 0;
+    bool const written = write(where.slot, i, std::as_const(frames).state(k), before_saved(i), bytes) == 0;
     if (!on_all(journal_.agreed(), written)) return false;
     slot.at = i;
     slot.bytes = bytes & (~std::uint64_t{0} >> 1);
@@ -118,7 +118,7 @@ class checkpoint_files {
   /// Keeps the final state of a run in a file, if that works.
   void keep_final(step_index n, Value const& state) {
     std::uint64_t bytes = 0;
-    (void)write(run_folder::final_slot, n, state, bytes);
+    (void)write(run_folder::final_slot, n, state, before_saved(n), bytes);
   }
   /// Its number, if it can be used; otherwise -1.
   [[nodiscard]] step_index final_steps() const {
@@ -198,7 +198,8 @@ class checkpoint_files {
     live_at_ = -1;
     if (i > 0 || journal_.is_on_its_way_back())
       look([&](Value const& x) {
-        if (journal_.could_write(write(run_folder::live_slot, i, x, bytes), run_folder::live_slot)) live_at_ = i;
+        std::uint64_t const before = prior_to_ == i ? prior_ : 0;
+        if (journal_.could_write(write(run_folder::live_slot, i, x, before, bytes), run_folder::live_slot)) live_at_ = i;
       });
     write_frames(frames);
     return true;
@@ -254,8 +255,11 @@ class checkpoint_files {
       for (std::size_t slot = 0; slot < slots_.size(); ++slot) slots_[slot].at = held[slot];
     }
   }
-  /// Returns 0, or the number of the system's error.
-  [[nodiscard]] int write(slot_index slot, step_index i, Value const& state, std::uint64_t& bytes) {
+  /// The hash of a state before state i, which is saved now; 0 if it is not known.
+  [[nodiscard]] std::uint64_t before_saved(step_index i) const noexcept { return before_of_ == i ? before_ : 0; }
+  /// Returns 0, or the number of the system's error.   \param before  the hash of a state before state i
+  [[nodiscard]] int write(slot_index slot, step_index i, Value const& state, std::uint64_t before,
+                          std::uint64_t& bytes) {
     if (int const error = journal_.choices().append(); error != 0) return error;  // without them nobody could use it
     std::uint64_t const hash = hash_of(state);
     bool const usable = journal_.may_be_used(state_bytes_, slot_index(slots_.size()));
@@ -264,8 +268,6 @@ class checkpoint_files {
       write_state(state, sink);
       journal_.write_beside(sink);
     };
-    bool const is_live = slot == run_folder::live_slot;
-    std::uint64_t const before = is_live ? prior_to_ == i ? prior_ : 0 : before_of_ == i ? before_ : 0;
     return folder_.write_slot(slot, i, hash, flags, write, bytes, before);
   }
   /// The slots in memory become files, as far as there is room.
@@ -275,8 +277,8 @@ class checkpoint_files {
       frame_id const k = record(slot).frame;
       std::uint64_t bytes = 0;
       if (k == no_frame) continue;
-      before_ = record(slot).before, before_of_ = frames.at(k);
-      if (!journal_.could_write(write(slot, frames.at(k), frames.state(k), bytes), slot)) return;
+      int const error = write(slot, frames.at(k), frames.state(k), record(slot).before, bytes);
+      if (!journal_.could_write(error, slot)) return;
     }
   }
   /// Reads a state with what stands beside it. Of several processes all can, or none does.
