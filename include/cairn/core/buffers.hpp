@@ -46,10 +46,8 @@ struct bytes_lie_in_runs {
     else if constexpr (kind<Part> == made_of::variant || kind<Part> == made_of::nodes || kind<Part> == made_of::path)
       return ruling::no;
     else if constexpr (kind<Part> == made_of::unknown)
-      return std::is_class_v<Part> && std::is_trivially_copyable_v<Part> && !tuple_like<Part> &&
-                     !plain_aggregate<Part>() && !derived_aggregate<Part>() && !says_on_device<Part>
-                 ? ruling::yes
-                 : ruling::no;
+      return yes_if(std::is_class_v<Part> && std::is_trivially_copyable_v<Part> && !tuple_like<Part> &&
+                    !plain_aggregate<Part>() && !derived_aggregate<Part>() && !says_on_device<Part>);
     else return ruling::by_parts;
   }
 };

@@ -31,9 +31,9 @@ struct size_is_known {
   static consteval ruling of() {
     using T = std::remove_const_t<Part>;
     if constexpr (traited_bytes<T>) return ruling::yes;
-    else if constexpr (member_bytes<T>) return counts_itself<T>() ? ruling::yes : ruling::no;
+    else if constexpr (member_bytes<T>) return yes_if(counts_itself<T>());
     else if constexpr (std::is_trivially_copyable_v<T>) return ruling::yes;
-    else if constexpr (kind<T> == made_of::device) return told_by_size<T> ? ruling::yes : ruling::no;
+    else if constexpr (kind<T> == made_of::device) return yes_if(told_by_size<T>);
     else if constexpr (kind<T> == made_of::path) return ruling::no;  // it keeps a list of its names
     else return kind<T> == made_of::unknown || kind<T> == made_of::view ? ruling::no : ruling::by_parts;
   }

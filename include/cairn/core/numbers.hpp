@@ -42,7 +42,7 @@ struct holds_no_numbers {
     if constexpr (traited_numbers<T> || member_numbers<T> || floating<T>) return ruling::no;
     else if constexpr (number<T> || random_source<T>) return ruling::yes;
     else if constexpr (unknown_range<T>)
-      return every_part<holds_no_numbers, typename T::value_type, T>() ? ruling::yes : ruling::no;
+      return yes_if(every_part<holds_no_numbers, typename T::value_type, T>());
     else return ruling::by_parts;
   }
 };
@@ -58,9 +58,10 @@ struct numbers_are_listed {
   static consteval ruling of() {
     using T = std::remove_const_t<Part>;
     if constexpr (traited_numbers<T> || member_numbers<T> || number<T> || random_source<T>) return ruling::yes;
-    else if constexpr (says_on_device<T> || kind<T> == made_of::device || kind<T> == made_of::unknown) return ruling::no;
+    else if constexpr (says_on_device<T> || kind<T> == made_of::device || kind<T> == made_of::unknown)
+      return ruling::no;
     else if constexpr (map_like<T>)  // keys are no variables
-      return every_part<numbers_are_listed, typename T::mapped_type, T>() ? ruling::yes : ruling::no;
+      return yes_if(every_part<numbers_are_listed, typename T::mapped_type, T>());
     else if constexpr (kind<T> == made_of::nodes || kind<T> == made_of::path)
       return may_hold_numbers<T>() ? ruling::no : ruling::yes;
     else return ruling::by_parts;

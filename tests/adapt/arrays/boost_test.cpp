@@ -30,7 +30,8 @@ struct cairn::state_traits<cube> : cairn::flat<cube> {
 
 TEST_CASE("array types of Boost", "[arrays]") {
   check_array_type<boost::array<double, many>>([] { return boost::array<double, many>{}; }, by_index, many);
-  check_array_type<boost::container::vector<double>>([] { return boost::container::vector<double>(many); }, by_index, many);
+  using vector = boost::container::vector<double>;
+  check_array_type<vector>([] { return vector(many); }, by_index, many);
   check_array_type<small>([] { return small(many); }, by_index, many);
   check_array_type<fixed>([] { return fixed(many); }, by_index, many);
   check_array_type<cube>([] { return cube{boost::extents[10][10][10]}; }, by_data, many);

@@ -32,7 +32,7 @@ struct copied_by_equals {
     using U = std::remove_const_t<T>;
     if constexpr (traited_copy_itself<U>) return ruling::no;
     else if constexpr (unknown_range<U>)
-      return every_part<copied_by_equals, typename U::value_type, U>() ? ruling::yes : ruling::no;
+      return yes_if(every_part<copied_by_equals, typename U::value_type, U>());
     else return ruling::by_parts;
   }
 };

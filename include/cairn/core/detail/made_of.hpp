@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file made_of.hpp  What a type is made of: the one description that copies, bytes, hashes, numbers, writing and reading
-/// ask. What a type declares of itself, in traits.hpp, comes before it.
+/// \file made_of.hpp  What a type is made of: the one description that copies, bytes, hashes, numbers, writing and
+/// reading ask. What a type declares of itself, in traits.hpp, comes before it.
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +44,9 @@ concept compilers_number = !std::is_class_v<T> && !std::is_union_v<T> && !std::i
                            requires(T x) { x* x; static_cast<T>(0.5); };
 template <class T>
 concept floating = std::is_floating_point_v<T> ||
-                   (compilers_number<T> && requires { requires std::bool_constant<(static_cast<T>(0.5) != 0)>::value; });
+                   (compilers_number<T> && requires {
+                     requires std::bool_constant<(static_cast<T>(0.5) != 0)>::value;
+                   });
 template <class T>
 concept number = std::is_arithmetic_v<T> || std::is_enum_v<T> || compilers_number<T>;
 
@@ -106,7 +108,8 @@ concept contiguous = valarray_like<T> || (declared_flat<T> && requires(T& x) { *
 template <class T>
 [[nodiscard]] constexpr std::size_t length_of(T const& x) {
   if constexpr (std::is_array_v<T>) return std::extent_v<T>;
-  else if constexpr (requires { x.num_elements(); }) return std::size_t(x.num_elements());  // size() is of one dimension
+  else if constexpr (requires { x.num_elements(); })
+    return std::size_t(x.num_elements());  // size() is of one dimension
   else if constexpr (declared_flat<T> && requires { std::size_t(x.n_elem); }) return std::size_t(x.n_elem);
   else if constexpr (requires { x.size(); }) return std::size_t(x.size());
   else {
@@ -115,17 +118,19 @@ template <class T>
     return count;
   }
 }
-/// One of elements of which no pointer is known.
+template <class T>
+concept indexed = contiguous<T> || std::is_array_v<T> || declared_flat<T>;
+/// Element k of an `indexed` x.
 template <class T>
 [[nodiscard]] constexpr auto& element_at(T& x, std::size_t k) {
-  if constexpr (requires { x.data()[k]; }) return x.data()[k];
+  if constexpr (contiguous<std::remove_const_t<T>> || std::is_array_v<T>) return data_of(x)[k];
+  else if constexpr (requires { x.data()[k]; }) return x.data()[k];
   else return x[k];
 }
 template <class T>
 [[nodiscard]] constexpr auto element_in() {
-  if constexpr (!declared_flat<T>) return types<std::remove_const_t<typename T::value_type>>{};
-  else if constexpr (contiguous<T>) return types<std::remove_cvref_t<decltype(*data_of(std::declval<T&>()))>>{};
-  else return types<std::remove_cvref_t<decltype(element_at(std::declval<T&>(), 0))>>{};
+  if constexpr (declared_flat<T>) return types<std::remove_cvref_t<decltype(element_at(std::declval<T&>(), 0))>>{};
+  else return types<std::remove_const_t<typename T::value_type>>{};
 }
 template <class T> struct only_one {};
 template <class T> struct only_one<types<T>> { using type = T; };
@@ -250,7 +255,8 @@ template <class T>
   else if constexpr (!std::is_class_v<T>) return made_of::unknown;
   else if constexpr (ring_like<T> || declared_flat<T>) return made_of::elements;
   else if constexpr (device_range<T>) return made_of::device;
-  else if constexpr (bits_like<T>) return std::is_trivially_copyable_v<T> || told_by_size<T> ? made_of::bits : made_of::unknown;
+  else if constexpr (bits_like<T>)
+    return std::is_trivially_copyable_v<T> || told_by_size<T> ? made_of::bits : made_of::unknown;
   else if constexpr (complex_like<T>) return made_of::complex;
   else if constexpr (optional_like<T>) return told_by_has_value<T> ? made_of::optional : made_of::unknown;
   else if constexpr (variant_like<T>) return made_of::variant;
@@ -274,16 +280,23 @@ template <class T>
 concept unknown_range = kind<T> == made_of::unknown && (range_like<T> || optional_like<T>) &&
                         !std::is_same_v<T, typename T::value_type>;
 
+/// A class of which no more is known than that all of its bytes are its value.
+template <class T>
+concept bytes_without_padding = kind<T> == made_of::unknown && std::is_class_v<T> &&
+                                std::has_unique_object_representations_v<T> && !tuple_like<T> && !plain_aggregate<T>();
+
 /// The types of what `T` is made of.
 template <class T, made_of = kind<T>> struct part_list { using type = types<>; };
 template <class T> struct part_list<T, made_of::array> { using type = types<std::remove_extent_t<T>>; };
 template <class T> struct part_list<T, made_of::complex> { using type = types<typename T::value_type>; };
 template <class T> struct part_list<T, made_of::elements> { using type = types<element_of<T>>; };
 template <class T> struct part_list<T, made_of::optional> { using type = types<typename T::value_type>; };
-template <class T> struct part_list<T, made_of::view> { using type = types<std::remove_const_t<typename T::value_type>>; };
+template <class T> struct part_list<T, made_of::view> { using type = types<element_of<T>>; };
 template <class T> struct part_list<T, made_of::device> { using type = types<typename T::value_type>; };
 template <class T> struct part_list<T, made_of::nodes> { using type = types<typename T::key_type>; };
-template <map_like T> struct part_list<T, made_of::nodes> { using type = types<typename T::key_type, typename T::mapped_type>; };
+template <map_like T> struct part_list<T, made_of::nodes> {
+  using type = types<typename T::key_type, typename T::mapped_type>;
+};
 template <class T> struct part_list<T, made_of::variant> { using type = typename alternatives<T>::type; };
 template <class T> struct part_list<T, made_of::adaptor> { using type = types<typename T::container_type>; };
 template <class T> struct part_list<T, made_of::members> { using type = member_types<T>; };
@@ -291,6 +304,7 @@ template <class T> using part_types = typename part_list<std::remove_cvref_t<T>>
 
 /// What a question says of a type by itself.
 enum class ruling : std::uint8_t { no, yes, by_parts };
+[[nodiscard]] consteval ruling yes_if(bool met) { return met ? ruling::yes : ruling::no; }
 template <class Question, class... Seen, class... T> [[nodiscard]] consteval bool every_of(types<T...>);
 /// Whether `T` and all that it is made of pass. `Question::of<T>()` answers for one type, which may be const.
 /// \tparam Seen  types that `T` is a part of
@@ -314,11 +328,7 @@ constexpr void for_each_part(State& x, Fn f) {
   if constexpr (kind<T> == made_of::members)
     with_members<parts<T>()>(x, [&](auto&... member) { (f(member), ...); });
   else if constexpr (kind<T> == made_of::adaptor) f(adapted<T>::of(x));
-  else if constexpr (contiguous<T> || std::is_array_v<T>) {
-    auto* const first = data_of(x);
-    for (std::size_t k = 0; k < length_of(x); ++k) f(first[k]);
-  }
-  else if constexpr (declared_flat<T>)
+  else if constexpr (indexed<T>)
     for (std::size_t k = 0; k < length_of(x); ++k) f(element_at(x, k));
   else
     for (auto& element : x) f(element);
@@ -334,9 +344,7 @@ constexpr bool for_each_pair(T const& from, T const& into, Fn f) {
   else {
     bool all = true;
     [[maybe_unused]] auto const take = [&](auto const& source, auto const& target) { all = all && f(source, target); };
-    if constexpr (contiguous<T> || std::is_array_v<T>)
-      for (std::size_t k = 0; k < length_of(from); ++k) take(data_of(from)[k], data_of(into)[k]);
-    else if constexpr (declared_flat<T>)
+    if constexpr (indexed<T>)
       for (std::size_t k = 0; k < length_of(from); ++k) take(element_at(from, k), element_at(into, k));
     else {
       auto target = into.begin();

@@ -137,16 +137,12 @@ struct hash_sees_all {
     else if constexpr (shows_itself<T>) return ruling::yes;
     else if constexpr (kind<T> == made_of::device) {  // one run, whatever its elements are
       using element = typename T::value_type;
-      return is_dense<element>() || complex_like<element> || std::has_unique_object_representations_v<element>
-                 ? ruling::yes
-                 : ruling::no;
+      return yes_if(is_dense<element>() || complex_like<element> ||
+                    std::has_unique_object_representations_v<element>);
     }
     else if constexpr (!InRuns && distribution_like<T>)
-      return std::is_copy_constructible_v<T> ? ruling::yes : ruling::no;
-    else if constexpr (kind<T> == made_of::unknown)
-      return std::is_class_v<T> && std::has_unique_object_representations_v<T> && !tuple_like<T> && !plain_aggregate<T>()
-                 ? ruling::yes
-                 : ruling::no;
+      return yes_if(std::is_copy_constructible_v<T>);
+    else if constexpr (kind<T> == made_of::unknown) return yes_if(bytes_without_padding<T>);
     else return ruling::by_parts;
   }
 };

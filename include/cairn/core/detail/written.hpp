@@ -37,10 +37,11 @@ concept made_alike = requires(T const& x) { T(x.key_comp(), x.get_allocator()); 
                      requires(T const& x) { T(0, x.hash_function(), x.key_eq(), x.get_allocator()); };
 /// Its length can be set, or never changes.
 template <class T>
-concept takes_length = declared_flat<T> || tuple_like<T> || ring_like<T> || filled_by_elements<T> || valarray_like<T> || requires(T& x) {
-  x.clear();
-  x.resize(std::size_t{});
-};
+concept takes_length = declared_flat<T> || tuple_like<T> || ring_like<T> || filled_by_elements<T> || valarray_like<T> ||
+                       requires(T& x) {
+                         x.clear();
+                         x.resize(std::size_t{});
+                       };
 /// A new one can be made, if only as a copy of another.
 template <class T>
 concept made_again = std::is_default_constructible_v<T> || std::is_copy_constructible_v<T>;
@@ -77,18 +78,16 @@ struct can_be_written {
                        member_read<T> || says_on_device<T> || shows_only<T>)
       return ruling::no;  // one of a pair is none
     else if constexpr (shows_itself<T>) return ruling::yes;
-    else if constexpr ((refers_elsewhere<T>() && !declared_flat<T>) || kind<T> == made_of::device || kind<T> == made_of::view) return ruling::no;
+    else if constexpr ((refers_elsewhere<T>() && !declared_flat<T>) || kind<T> == made_of::device ||
+                       kind<T> == made_of::view)
+      return ruling::no;
     else if constexpr (kind<T> == made_of::nodes) {
       if constexpr (map_like<T>)
         if (!made_again<typename T::mapped_type>) return ruling::no;
       return if_so(made_alike<T> && can_be_added<typename T::key_type>());
     } else if constexpr (kind<T> == made_of::elements)
       return if_so(takes_length<T> && (tuple_like<T> || can_be_added<element_of<T>>()));
-    else if constexpr (kind<T> == made_of::unknown)
-      return std::is_class_v<T> && std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T> &&
-                     !tuple_like<T> && !plain_aggregate<T>()
-                 ? ruling::yes
-                 : ruling::no;
+    else if constexpr (kind<T> == made_of::unknown) return yes_if(bytes_without_padding<T>);
     else return ruling::by_parts;
   }
 };
