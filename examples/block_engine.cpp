@@ -2,7 +2,7 @@
 // A solver that has its own idea of states and tapes, driven in blocks by callbacks: heat with a conductivity of 1 +
 // u^2 on a mesh that is refined five times as it runs, so that late stages take thirty times the memory of early ones.
 // Blocks of sqrt(n) stages do not know that; blocks cut for a budget do. The gradient has the bits of storing
-// everything, and the solver's own count of bytes is what was predicted. `block_engine FILE.svg` draws these counts.
+// everything, and the solver's own count of bytes is what was predicted. `block_engine FILE.csv` writes these counts.
 
 #include <algorithm>
 #include <cmath>
@@ -15,9 +15,8 @@
 #include <vector>
 
 #include <cairn/run/block_executor.hpp>
-#include <cairn/plan/text/breakdown.hpp>
 
-#include "support/picture_file.hpp"
+#include "support/table_file.hpp"
 
 using field = std::vector<double>;
 using cairn::step_index;
@@ -145,7 +144,7 @@ int main(int count, char** words) {
   bool good = true;
   double const forward_time = std::accumulate(work.u.begin(), work.u.end(), 0.0);
   cairn::block_executor executor;
-  cairn::breakdown peaks{.kinds = {"peak"}, .rows = {{"all stored", {everything.peak()}}}};
+  std::string peaks = "blocks,peak\nall stored," + std::to_string(everything.peak()) + "\n";
   auto const sweep = [&](char const* name, cairn::block_options const& options) {
     executor.configure(work, options);
     solver engine{initial};
@@ -155,7 +154,7 @@ int main(int count, char** words) {
     auto const& meta = executor.plan().meta();
     bool const same = engine.gradient() == everything.gradient(), as_predicted = engine.peak() == meta.peak_bytes;
     good = good && same && as_predicted;
-    peaks.rows.push_back({name, {engine.peak()}});
+    peaks += std::string{name} + "," + std::to_string(engine.peak()) + "\n";
     std::printf("%-20s %2lld blocks, %6lld bytes (%s), %5.1f %% more forward time, %s\n", name,
                 static_cast<long long>(meta.num_blocks), static_cast<long long>(engine.peak()),
                 as_predicted ? "as predicted" : "NOT AS PREDICTED", 100 * double(*meta.extra_forward) / forward_time,
@@ -169,9 +168,7 @@ int main(int count, char** words) {
     sweep(name, {.budget = budget});
   }
   std::printf("%s\n", executor.notice());
-  peaks.across = "blocks";
-  peaks.title = "Memory of an engine driven in blocks";
-  if (support::wants_picture(count)) support::write_picture(words[1], breakdown_svg(peaks));
+  if (support::wants_table(count)) support::write_table(words[1], peaks);
   good = good && executor.notice()[0] != '\0';
 
   auto const objective = [](field u) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A convolutional network of 14 layers of different types and sizes, differentiated under a byte budget: the layers are
 // weighed once, a plan is made for each budget, and the heap's peak is what the plan said, to the byte. The gradient is
-// the same in every bit. `chain_layers FILE.svg` draws the memory of each plan.
+// the same in every bit. `chain_layers FILE.csv` writes the memory of each
+// plan.
 
 #include <algorithm>
 #include <array>
@@ -16,12 +17,11 @@
 
 #include <cairn/core/wrt.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
-#include <cairn/plan/text/chain_svg.hpp>
-#include <cairn/plan/text/memory_lines.hpp>
+#include <cairn/plan/text/memory_over_time.hpp>
 #include <cairn/run/chain.hpp>
 
 #include "../tests/support/heap.hpp"
-#include "support/picture_file.hpp"
+#include "support/table_file.hpp"
 
 using vector = std::vector<double>;
 
@@ -176,7 +176,7 @@ int main(int count, char** words) {
   bool right = true;
   vector first, first_w;  // the gradient by the image, and by the second layer's filters
   std::vector<cairn::action> fastest;
-  std::vector<cairn::memory_line> lines;
+  std::string rows = support::curve_columns;
   for (int const percent : {100, 80, 65, 50}) {
     cairn::chain_plan plan;
     try {
@@ -193,13 +193,13 @@ int main(int count, char** words) {
                 100.0 * double(plan.cost.extra_forward) / double(plan.cost.makespan - plan.cost.extra_forward),
                 static_cast<long long>(plan.cost.peak), counted);
     if (first.empty()) first = bar.cells, first_w = by_w.filters[1], fastest = plan.actions;
-    lines.push_back({std::to_string(percent) + " %", samples_of(cairn::chain_memory_over(work, plan.actions))});
+    rows += support::curve_rows(std::to_string(percent) + " %",
+                                samples_of(cairn::chain_memory_over(work, plan.actions)));
     right = right && counted == plan.cost.peak && plan.cost.peak <= plan.budget && bar.cells == first &&
             by_w.filters[1] == first_w;
   }
 
-  if (support::wants_picture(count))
-    support::write_picture(words[1], memory_lines_svg(lines, {.title = "A network of 14 layers within three budgets"}));
+  if (support::wants_table(count)) support::write_table(words[1], rows);
 
   // By differences: the loss is state 14.
   auto const loss = [&](double change) {

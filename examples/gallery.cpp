@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pictures of docs/gallery.md, of a recurrent loop of 1,000 steps: what memory buys, what it is spent on, how it
-// grows with the batch, and what a run really takes beside what was predicted.
+// Tables of docs/gallery.md, which `cairn draw` draws: what memory is spent on, how it grows with the batch, and what
+// a run really takes beside what was predicted.
 //
 //     gallery              runs the loop and compares it with its prediction
-//     gallery DIRECTORY    the same, and writes the pictures there, as gallery_NAME.svg
+//     gallery DIRECTORY    the same, and writes the tables there, as NAME.csv
 
 #include <algorithm>
 #include <chrono>
@@ -13,24 +13,20 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
 #include <new>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <cairn/cairn.hpp>
 #include <cairn/chains.hpp>
-#include <cairn/plan/text/batch_svg.hpp>
-#include <cairn/plan/text/breakdown.hpp>
-#include <cairn/plan/text/chain_svg.hpp>
 #include <cairn/plan/text/memory_curve.hpp>
-#include <cairn/plan/text/memory_lines.hpp>
-#include <cairn/plan/text/pareto_text.hpp>
-#include <cairn/plan/text/sweep_breakdown.hpp>
+#include <cairn/plan/text/memory_over_time.hpp>
+#include <cairn/plan/text/plan_text.hpp>
 #include <cairn/planning.hpp>
 #include <cairn/trace/memory_samples.hpp>
+
+#include "support/table_file.hpp"
 
 namespace {
 
@@ -85,8 +81,14 @@ struct no_clock {
   static time_point now() { return {}; }
 };
 
+/// One line of a picture.
+struct curve {
+  std::string name;
+  std::vector<cairn::memory_sample> samples;
+};
+
 /// Memory of one sweep over a network: as its plan predicts it, and as its allocators count it.
-std::vector<cairn::memory_line> predicted_and_measured() {
+std::vector<curve> predicted_and_measured() {
   std::vector<layer> net;
   for (std::size_t k = 0; k < 24; ++k) net.push_back({4'096 + 4'096 * (k * 5 % 4)});
   field const x0(8'192, 0.5);
@@ -117,48 +119,56 @@ cairn::workload network(std::int64_t batch, cairn::step_index length = 1'000) {
 }
 
 std::string batches() {
-  std::vector<cairn::batch_series> series{{"every state kept", {}}, {"within 64 MiB", {}}, {"12 slots", {}}};
+  std::string rows = "series,batch,peak_bytes,seconds\n";
   for (std::int64_t batch = 1; batch <= 64; batch *= 2) {
     auto const work = network(batch);
-    auto const add = [&](std::size_t k, auto const& plan) {
+    auto const add = [&](char const* series, auto const& plan) {
       auto const cost = cairn::estimate(plan, work);
-      series[k].figures.push_back({batch, std::int64_t(cost.peak_bytes), cost.seconds});
+      char row[120];
+      std::snprintf(row, sizeof row, "%s,%d,%lld,%.17g\n", series, int(batch), (long long)cost.peak_bytes, cost.seconds);
+      rows += row;
     };
-    add(0, cairn::store_all(1'000));
-    add(1, cairn::plan_within("64MiB", work).schedule);
-    add(2, cairn::revolve{1'000, 12});
+    add("every state kept", cairn::store_all(1'000));
+    add("within 64 MiB", cairn::plan_within("64MiB", work).schedule);
+    add("12 slots", cairn::revolve{1'000, 12});
   }
-  return cairn::batch_svg(series, std::int64_t{64} << 20, "A recurrent network, with and without a limit");
+  return rows;
 }
 
-void write(std::string const& directory, char const* name, std::string const& picture) {
-  auto const path = directory + "/gallery_" + name + ".svg";
-  std::ofstream file{path, std::ios::binary};
-  if (!(file << picture << std::flush)) throw std::runtime_error{path + " cannot be written"};
-}
-
-void draw(std::string const& directory, std::vector<cairn::memory_line> const& lines) {
-  write(directory, "pareto", cairn::pareto_svg(cairn::pareto(network(16), 24), "What memory buys over 1,000 steps"));
-  auto recorded = network(16);  // tapes are kept, too
+/// What the memory of plans within 64 MiB is spent on, of a loop whose tapes may be kept, too.
+std::string parts() {
+  auto recorded = network(16);
   recorded.form.adjoint = cairn::adjoint_form::recorded;
-  auto affordable = cairn::pareto(recorded, 16);
-  std::erase_if(affordable, [](cairn::planned const& plan) { return plan.cost.memory_bytes > (64u << 20); });
-  auto parts = cairn::pareto_breakdown(affordable);
-  parts.title = "What the memory of plans within 64 MiB is spent on";
-  write(directory, "breakdown", breakdown_svg(parts));
-  auto sweep = cairn::sweep_breakdown(cairn::revolve{100, 10}, network(16, 100));
-  sweep.title = "What a sweep of revolve{100, 10} holds in each action";
-  write(directory, "sweep", breakdown_svg(sweep));
-  write(directory, "batch", batches());
-  write(directory, "measured", memory_lines_svg(lines, {.first_is_predicted = true}));
-  std::vector<cairn::memory_line> sizes;
+  std::string rows = "plan,states,adjoints,tapes,tables,initial state\n";
+  for (auto const& plan : cairn::pareto(recorded, 16)) {
+    cairn::sweep_parts const& of = plan.memory;
+    if (plan.cost.memory_bytes > (64u << 20)) continue;
+    auto const words = cairn::plan_text(plan);
+    rows += "\"" + words.substr(0, words.find(": ")) + "\"";
+    for (cairn::wide const bytes : {of.states, of.adjoints, of.tapes, of.tables(), of.initial})
+      rows += "," + std::to_string(std::uint64_t(bytes));
+    rows += "\n";
+  }
+  return rows;
+}
+
+void write(std::string const& directory, std::vector<curve> const& measured) {
+  auto const table = [](std::vector<curve> const& curves) {
+    std::string rows = support::curve_columns;
+    for (auto const& one : curves) rows += support::curve_rows(one.name, one.samples);
+    return rows;
+  };
+  std::vector<curve> sizes;
   for (std::int64_t const batch : {4, 8, 16, 32})
     sizes.push_back({"batch " + std::to_string(batch),
                      samples_of(cairn::memory_over(cairn::revolve{60, 8}, network(batch, 60)))});
-  write(directory, "lines", memory_lines_svg(sizes, {.title = "Memory of revolve{60, 8} for four sizes of a batch"}));
+  support::write_table(directory + "/batch.csv", batches());
+  support::write_table(directory + "/parts.csv", parts());
+  support::write_table(directory + "/measured.csv", table(measured));
+  support::write_table(directory + "/lines.csv", table(sizes));
 }
 
-std::int64_t peak_of(cairn::memory_line const& line) {
+std::int64_t peak_of(curve const& line) {
   return std::ranges::max_element(line.samples, {}, &cairn::memory_sample::bytes)->bytes;
 }
 
@@ -170,7 +180,7 @@ int main(int count, char** words) {
     for (auto const& line : lines)
       std::printf("%-12s  peak %s in %zu actions\n", line.name.c_str(),
                   cairn::to_short_text(cairn::wide(peak_of(line))).c_str(), line.samples.size());
-    if (count > 1) draw(words[1], lines);
+    if (count > 1) write(words[1], lines);
     // Allocators do not see the vectors themselves, 24 bytes each.
     bool good = lines[0].samples.size() == lines[1].samples.size();
     for (std::size_t k = 0; k < lines[0].samples.size() && good; ++k)

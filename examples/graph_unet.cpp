@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small U-Net in one dimension: features go down through halved grids and come up again beside what was kept on the
 // way. The graph is built of plain functions, measured, planned for less and less memory, and run: the gradient has the
-// same bits each time. `graph_unet FILE.svg` draws the memory of each plan.
+// same bits each time. `graph_unet FILE.csv` writes the memory of each plan.
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -12,11 +12,10 @@
 #include <vector>
 
 #include <cairn/plan/graph/graph_planner.hpp>
-#include <cairn/plan/text/graph_svg.hpp>
-#include <cairn/plan/text/memory_lines.hpp>
+#include <cairn/plan/text/memory_over_time.hpp>
 #include <cairn/run/graph.hpp>
 
-#include "support/picture_file.hpp"
+#include "support/table_file.hpp"
 
 namespace {
 
@@ -149,20 +148,22 @@ int main(int count, char** words) {
               (long long)all.cost.peak / 1024);
   auto whole = cairn::graph_gradient(net, inputs, all, {loss.seed(1.0)});
   bool is_right = whole.peak_bytes() == all.cost.peak;
-  std::vector<cairn::memory_line> lines{{"all stored", cairn::graph_memory_samples(measured, all.actions)}};
+  std::string rows = support::curve_columns;
+  auto const add = [&](std::string const& name, cairn::graph_plan const& plan) {
+    rows += support::curve_rows(name, samples_of(cairn::graph_memory_over(measured, plan.actions)));
+  };
+  add("all stored", all);
   for (int part : {3, 2, 1}) {
     auto const budget = planner.least_budget() + (all.cost.peak - planner.least_budget()) * part / 4;
     auto const plan = planner.plan(budget);
     auto bars = cairn::graph_gradient(net, inputs, plan, {loss.seed(1.0)});
-    lines.push_back({"within " + std::to_string(budget / 1024) + " KiB",
-                     cairn::graph_memory_samples(measured, plan.actions)});
+    add("within " + std::to_string(budget / 1024) + " KiB", plan);
     bool same = std::memcmp(bars.of(x).data(), whole.of(x).data(), points * sizeof(double)) == 0;
     for (auto const& w : weights) same = same && bars.of(w) == whole.of(w);
     std::printf("within %4lld KiB: %3lld operations run, counted peak %4lld KiB, %s\n", (long long)budget / 1024,
                 (long long)plan.cost.runs, (long long)bars.peak_bytes() / 1024, same ? "the same bits" : "other bits");
     is_right = is_right && same && bars.peak_bytes() == plan.cost.peak && plan.cost.peak <= budget;
   }
-  if (support::wants_picture(count))
-    support::write_picture(words[1], memory_lines_svg(lines, {.title = "A U-Net within less and less memory"}));
+  if (support::wants_table(count)) support::write_table(words[1], rows);
   return is_right ? 0 : 1;
 }

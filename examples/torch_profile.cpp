@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch analysis of a training step: time, memory and what the memory is made of, for several batch sizes. Each batch
-// is profiled operation by operation; the tables and pictures go into a folder.
+// is profiled operation by operation; the tables go into a folder, and `cairn profile --draw FOLDER` draws them.
 //   torch_profile [--model resnet152|resnet18|lstm] [--batches 4,8,16] [--image 32] [--limit SIZE] [--out reports]
 // With --limit, the largest batch also runs by a plan within that many bytes beside parameters and their gradients.
 
@@ -25,7 +25,6 @@
 #include <cairn/adapt/torch/memory/process_memory.hpp>
 #include <cairn/adapt/torch/profile/step_profiler.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
-#include <cairn/profile/profile_svg.hpp>
 
 #include "support/environment.hpp"
 #include "support/program.hpp"
@@ -47,7 +46,7 @@ struct options {
 };
 constexpr char const* usage =
     "torch_profile [--model resnet152|resnet18|lstm] [--batches 4,8,16] [--image 32] [--limit SIZE] [--out reports]\n"
-    "Profiles training steps by batch size, and writes tables and pictures into a folder.\n"
+    "Profiles training steps by batch size, and writes tables into a folder, which `cairn profile --draw` draws.\n"
     "CAIRN_BUDGET=SIZE and CAIRN_PROFILE=FOLDER say --limit and --out in the environment.\n";
 
 options parse(int count, char const* const* words) {
@@ -153,7 +152,6 @@ bool run(options const& chosen) {
   std::string table =
       "batch,latency_s,counted_peak_bytes,predicted_peak_bytes,resident_peak_bytes,param_bytes,act_bytes,grad_bytes,"
       "opt_state_bytes,other_bytes,plain_runs_s,profiled_runs_s\n";
-  std::vector<cairn::batch_stats> batches;
   bool holds = true;
   std::printf("%s: %6s %10s %12s %12s %9s %9s %14s\n", chosen.model.c_str(), "batch", "step s", "counted MB",
               "predicted MB", "act MB", "grad MB", "profile/plain");
@@ -164,10 +162,8 @@ bool run(options const& chosen) {
     auto const graph = profiler.run(*of.module, of.loss, of.batch, optimizer);
     std::string const prefix = chosen.model + "_batch_" + std::to_string(batch);
     profiler.save_stats_to_csv(chosen.out, prefix);
-    profiler.plot_stats(chosen.out, prefix);
     auto const& report = profiler.report();
     auto const& parts = report.counted;
-    batches.push_back({batch, report.step_seconds, report.counted_peak, parts, profiler.stats()});
     table += std::to_string(batch) + "," + std::to_string(report.step_seconds);
     auto const resident = std::int64_t(cl::process_memory().peak);
     for (std::int64_t const bytes : {report.counted_peak, report.predicted_peak, resident})
@@ -185,10 +181,7 @@ bool run(options const& chosen) {
       holds = runs_within(profiler, graph, of, std::int64_t(chosen.limit->count())) && holds;
   }
   write(chosen.out / (chosen.model + "_batches.csv"), table);
-  write(chosen.out / (chosen.model + "_batch_peak_and_time.svg"), cairn::batch_svg(batches));
-  write(chosen.out / (chosen.model + "_batch_breakdown.svg"), cairn::batch_breakdown_svg(batches));
-  write(chosen.out / (chosen.model + "_batch_memory.svg"), cairn::batch_memory_svg(batches));
-  std::printf("tables and pictures are in %s\n", chosen.out.string().c_str());
+  std::printf("tables are in %s; cairn profile --draw draws them\n", chosen.out.string().c_str());
   return holds;
 }
 

@@ -5,7 +5,7 @@
     single_header.py [-o FILE] [HEADER...]
 
 It holds the umbrellas cairn.hpp, planning.hpp and chains.hpp with all that they include, bodies too, and the other
-public headers of ROOMS. HEADERs come beside them, e.g. cairn/plan/text/space_time.hpp. Adapters stay outside: each
+public headers of ROOMS. HEADERs come beside them, e.g. cairn/plan/text/plan_text.hpp. Adapters stay outside: each
 needs a third party, and the folder of headers.
 
 Texts are in the order in which a compiler reads them, each once, as with #pragma once. Standard headers

@@ -3,9 +3,8 @@
 // here.
 //
 //     cairn_chains             prints a table for each
-//     cairn_chains --out DIR   writes NAME.pareto.svg there, makespan over memory, and NAME.memory.svg, memory over
-//     time within a quarter of what storing
-//                              everything takes
+//     cairn_chains --out DIR   writes each as NAME.json there, and the lines that draw makespan over memory, and memory
+//                              over time within a quarter of what storing everything takes
 //
 // Answers 0 where every plan keeps within its budget, takes the time that it says, and takes no less than is proven.
 
@@ -24,7 +23,6 @@
 #include <cairn/adapt/nlohmann_json/chain.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
 #include <cairn/plan/chain/replay.hpp>
-#include <cairn/plan/text/chain_svg.hpp>
 #include <cairn/plan/text/chain_text.hpp>
 #include <cairn/run/probe.hpp>
 
@@ -94,11 +92,12 @@ bool show(std::string const& name, cairn::chain const& work, std::string const& 
            cost.peak >= plan.proof.lower_bound_peak;
   }
   if (!directory.empty()) {
-    write(directory + "/" + name + ".pareto.svg",
-          cairn::chain_pareto_svg(front, name + ": what memory buys", work.x[0]));
-    auto const quarter = std::max(planner.least_bytes(), planner.store_all_peak() / 4);
-    write(directory + "/" + name + ".memory.svg",
-          cairn::chain_memory_svg(work, planner.plan(quarter).actions, name + ": memory over time"));
+    std::string const file = directory + "/" + name;
+    write(file + ".json", cairn::chain_json(work).dump());
+    auto const quarter = std::max(planner.least_bytes(), planner.store_all_peak() / 4) + work.x[0];  // with state 0
+    std::printf("cairn chain %s.json --pareto --points 16 --title '%s: what memory buys' --pareto-svg %s.pareto.svg\n"
+                "cairn chain %s.json --memory %lldB --title '%s: memory over time' --svg %s.memory.svg\n\n",
+                file.c_str(), name.c_str(), file.c_str(), file.c_str(), (long long)quarter, name.c_str(), file.c_str());
   }
   return good;
 }

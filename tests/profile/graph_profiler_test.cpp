@@ -328,15 +328,13 @@ TEST_CASE("the files of a profile are read back as they were", "[profile]") {
   auto const measured = profiler.run(of.net, of.inputs, of.seeds);
   (void)profiler.aggregate_stats();
   profiler.save_stats_to_csv(folder);
-  profiler.plot_stats(folder);
   auto const read = read_stats_csv(folder);
   CHECK(read == profiler.stats());
   CHECK(graph_of(read) == measured);
   for (char const* name :
-       {"profiler_stats_node_stats.csv", "profiler_stats_activation_stats.csv", "profiler_stats_run_time.svg",
-        "profiler_stats_node_memory.svg", "profiler_stats_memory.svg", "profiler_stats_breakdown.svg"})
+       {"profiler_stats_node_stats.csv", "profiler_stats_activation_stats.csv"})
     CHECK(std::filesystem::file_size(folder / name) > 100);
   CHECK_THROWS_AS(read_stats_csv(folder / "none"), invalid_call);
-  CHECK_THROWS_AS(profiler.save_stats_to_csv(folder / "profiler_stats_memory.svg"), invalid_call);
+  CHECK_THROWS_AS(profiler.save_stats_to_csv(folder / "profiler_stats_node_stats.csv"), invalid_call);
   std::filesystem::remove_all(folder);
 }

@@ -49,10 +49,6 @@ foreach(part IN ITEMS runs oracles chains memory readers random time limits line
     cairn_left_out(tool.${part} layout "the command-line tool is not built: no CLI11 or nlohmann-json (Debian: libcli11-dev, nlohmann-json3-dev)")
   endif()
 endforeach()
-if(TARGET cairn_tool)
-  cairn_check_script(pictures.examples pictures.py --commands $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}/examples/README.md"
-    "${PROJECT_SOURCE_DIR}/docs/pictures")
-endif()
 
 # The umbrellas, and the adapters' headers that people include, say which language they need before anything else of them is read.
 file(GLOB entrances CONFIGURE_DEPENDS "${include}/cairn/*.hpp" "${include}/cairn/adapt/*.hpp" "${include}/cairn/adapt/torch/*.hpp"
@@ -96,10 +92,9 @@ cairn_check_pages("docs/")
 find_program(CAIRN_SPHINX sphinx-build HINTS "${PROJECT_SOURCE_DIR}/build/docs-packages/bin")
 mark_as_advanced(CAIRN_SPHINX)
 cairn_check_script(docs.site site.py "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_BINARY_DIR}/site" --build "${CAIRN_DOXYGEN}" "${CAIRN_SPHINX}")
-if(CAIRN_BUILD_EXAMPLES)
-  cairn_check_script(pictures pictures.py "$<TARGET_FILE:cairn_example_draw_schedule>" "${PROJECT_SOURCE_DIR}/docs/pictures"
-    "$<TARGET_FILE:cairn_example_gallery>" $<$<TARGET_EXISTS:cairn_chains>:$<TARGET_FILE:cairn_chains>>)
-  cairn_entry_needs(pictures cairn_example_draw_schedule cairn_example_gallery cairn_chains)
+if(CAIRN_BUILD_EXAMPLES AND TARGET cairn_tool)
+  cairn_check_script(pictures pictures.py $<TARGET_FILE:cairn_tool> "${PROJECT_SOURCE_DIR}" "$<TARGET_FILE:cairn_example_gallery>")
+  cairn_entry_needs(pictures cairn_tool cairn_example_gallery)
 endif()
 
 cairn_check(run.verbs sh "${CMAKE_CURRENT_SOURCE_DIR}/run_verbs.sh" "${PROJECT_SOURCE_DIR}")

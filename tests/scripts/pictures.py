@@ -2,20 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pictures as others read them: well-formed XML by itself, marks inside the page, dark colours.
 
-    pictures.py PROGRAM DIRECTORY GALLERY [CHAINS]
-    pictures.py --commands CAIRN README DIRECTORY
+    pictures.py CAIRN ROOT GALLERY
 
-PROGRAM is examples/draw_schedule, GALLERY is examples/gallery; what they write by default is, byte for byte, what lies
-in DIRECTORY. After a wanted change `PROGRAM DIRECTORY` and `GALLERY DIRECTORY` write that anew. CHAINS is
-examples/chains; of what `CHAINS --out` writes DIRECTORY keeps two under other names. versus.svg is what
-benchmarks/versus/report.py draws of docs/evidence/versus.json.
-
-With --commands, the pictures are those of examples/README.md, whose lines `cairn ... docs/pictures/FILE` draw them;
-CAIRN is the command. Other pictures of examples, example_*.svg, are what a program measured, and only looked at.
+CAIRN is the command, GALLERY is examples/gallery, whose tables are drawn. Lines `cairn ... docs/pictures/FILE` of
+docs/gallery.md and examples/README.md draw, byte for byte, what lies in docs/pictures; after a wanted change they write
+that anew. versus.svg is what benchmarks/versus/report.py draws of docs/evidence/versus.json. Other pictures of
+examples, example_*.svg, are what a program measured, and only looked at.
 """
 import json
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -26,12 +23,11 @@ from running import told
 SVG = "{http://www.w3.org/2000/svg}"
 CASES = [  # steps, slots, more words; what the title has to say
     (["0", "1"], None),
-    (["2", "1", "8B"], None),
-    (["500", "7", "3KiB", "<b>&\"quoted\" ]]> 'title'</b>"], "<b>&\"quoted\" ]]> 'title'</b>"),
-    (["40", "4", "1MB", "w" * 500], "w" * 500),
-    (["20000", "20", "1GiB"], None),
+    (["2", "1", "--state", "8B"], None),
+    (["500", "7", "--state", "3KiB"], "<b>&\"quoted\" ]]> 'title'</b>"),
+    (["40", "4", "--state", "1MB"], "w" * 500),
+    (["20000", "20", "--state", "1GiB"], None),
 ]
-OF_CHAINS = {"chain_pareto.svg": "real_gpt12x2.pareto.svg", "chain_memory.svg": "real_gpt12x2.memory.svg"}
 OF_FIELDS = "example_seismic.svg"  # cells in colours, by examples/seismic/pictures.hpp
 MOST = str(2**63 - 1)
 NUMBER = r"-?\d+(?:\.\d+)?"
@@ -86,61 +82,48 @@ def unlike(kept, drawn, by):
         yield f"{kept} is not what `{by}` draws"
 
 
-def of_commands(tool, page, kept, scratch):
-    """Draws what the page's commands draw, and compares it with what is kept."""
-    commands = re.findall(r"^cairn (.*) (\S+)$", page.read_text(), re.M)
-    for words, name in commands:
-        path = scratch / pathlib.Path(name).name
-        status, said = told(tool, *words.split(), path)
-        yield from [f"cairn {words}: {said}"] if status else unlike(kept / path.name, path, f"cairn {words} {name}")
-    for path in sorted(kept.glob("example_*.svg")):
-        if path.name == OF_FIELDS:
-            ElementTree.parse(path)
-        else:
-            yield from faults(path, None)
-    print(f"{len(commands)} pictures of examples")
-    if not commands:
-        yield f"{page} has no commands"
+def of_plans(tool, scratch):
+    """Pictures of loops and titles of all kinds."""
+    for (steps, slots, *more), title in CASES:
+        command = [tool, "plan", "--steps", steps, "--slots", slots, *more, "--svg", "a.svg", "--memory-svg", "b.svg"]
+        subprocess.run(command + (["--title", title] if title else []), check=True, cwd=scratch, stdout=subprocess.DEVNULL)
+        for name in ("a.svg", "b.svg"):
+            yield from (f"{steps} steps: {fault}" for fault in faults(scratch / name, title))
+    status, said = told(tool, "plan", "--steps", MOST, "--slots", "3", "--svg", scratch / "a.svg", timeout=60)
+    if status == 0 or "too many actions" not in said:
+        yield f"a loop too long to be drawn: {status} {said}"
 
 
-def of_programs(scratch, program, kept, gallery, chains=None):
-    """Pictures of loops and titles of all kinds, and those that are kept."""
-    kept, default = pathlib.Path(kept), scratch / "default"
-    for words, title in CASES:
-        subprocess.run([program, scratch, *words], check=True)
-        for name in ("memory.svg", "space_time.svg"):
-            yield from (f"{' '.join(words)[:60]}: {fault}" for fault in faults(scratch / name, title))
-    default.mkdir()
-    for command in ([program, default], [gallery, default], [chains, "--out", scratch / "chains"])[:2 + bool(chains)]:
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    for path in sorted([*default.glob("*.svg"), *(scratch / "chains").glob("*")]):
-        yield from faults(path, None)
-    for path in sorted(default.glob("*.svg")):
-        yield from unlike(kept / path.name, path, f"{gallery if 'gallery' in path.name else program} {kept}")
-    for name, drawn in OF_CHAINS.items() if chains else ():
-        yield from unlike(kept / name, scratch / "chains" / drawn, f"{chains} --out FOLDER")
-    root = kept.resolve().parents[1]
+def of_pages(tool, root, gallery, scratch):
+    """Draws what commands of pages draw, and compares it with what is kept, which is drawn by nothing else."""
+    subprocess.run([gallery, scratch], check=True, stdout=subprocess.DEVNULL)
+    (scratch / "tests").symlink_to(root / "tests")
+    kept, known = root / "docs" / "pictures", set()
+    for page in ("docs/gallery.md", "examples/README.md"):
+        for words, name in re.findall(r"^cairn (.*) docs/pictures/(\S+)$", (root / page).read_text(), re.M):
+            status, said = told(tool, *shlex.split(words), scratch / name, cwd=scratch)
+            yield from [f"cairn {words}: {said}"] if status else unlike(kept / name, scratch / name, f"cairn {words}")
+            known.add(name)
+    print(f"{len(known)} pictures of pages")
     sys.path.insert(0, str(root / "benchmarks" / "versus"))
     import report
     drawn = scratch / "versus.svg"
     drawn.write_text(report.picture(json.loads((root / report.evidence).read_text()), root))
-    yield from faults(drawn, None)
     yield from unlike(root / report.drawing, drawn, "./run versus --write")
-    known = {path.name for path in default.glob("*.svg")} | {pathlib.Path(report.drawing).name, *OF_CHAINS}
-    yield from (f"{path}: nothing draws it" for path in sorted(kept.glob("*.svg"))
-                if path.name not in known and not path.name.startswith("example_"))
-    status, said = told(program, scratch, MOST, "3", timeout=60)
-    if status == 0 or MOST not in said:
-        yield f"a loop too long to be drawn: {status} {said}"
+    for path in sorted(kept.glob("*.svg")):
+        if path.name == OF_FIELDS:
+            ElementTree.parse(path)
+        else:
+            yield from faults(path, None)
+        if path.name not in known | {drawn.name} and not path.name.startswith("example_"):
+            yield f"{path}: nothing draws it"
 
 
 def main():
+    tool, root, gallery = (pathlib.Path(word).resolve() for word in sys.argv[1:])
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
-        if sys.argv[1] == "--commands":
-            wrong = list(of_commands(sys.argv[2], *map(pathlib.Path, sys.argv[3:]), scratch))
-        else:
-            wrong = list(of_programs(scratch, *sys.argv[1:]))
+        wrong = [*of_plans(tool, scratch), *of_pages(tool, root, gallery, scratch)]
     print("\n".join(wrong) or "no fault")
     return bool(wrong)
 

@@ -70,9 +70,9 @@ def text_faults(compiler, root, folder):
     for name in ("cairn/adapt/eigen.hpp", "cairn/no_such.hpp"):
         if make(root, folder, name)[0] == 0:
             yield f"{name} is taken"
-    if make(root, folder, "cairn/plan/text/space_time.hpp")[0] != 0:
+    if make(root, folder, "cairn/plan/text/memory_curve.hpp")[0] != 0:
         yield "a header more is refused"
-    elif "// <cairn/plan/text/space_time.hpp>\n" not in (folder / "cairn_single.hpp").read_text():
+    elif "// <cairn/plan/text/memory_curve.hpp>\n" not in (folder / "cairn_single.hpp").read_text():
         yield "a header more is not there"
 
 

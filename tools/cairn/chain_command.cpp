@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <cairn/adapt/nlohmann_json/chain.hpp>
-#include <cairn/plan/text/chain_svg.hpp>
 #include <cairn/plan/text/chain_text.hpp>
 #include <cairn/plan/text/chain_words.hpp>
 #include <cairn/plan/text/figure_text.hpp>
@@ -15,6 +14,7 @@
 #include "chain_answer.hpp"
 #include "files.hpp"
 #include "numbers.hpp"
+#include "picture/chain.hpp"
 #include "wrong_request.hpp"
 
 namespace tool {
@@ -91,7 +91,7 @@ void answer_chain(std::ostream& to, std::string const& file, asked_chain asked, 
   std::string text;
   if (one_plan) {
     auto const plan = plan_within(desk);
-    if (!wanted.svg.empty()) write_file(wanted.svg, cairn::chain_memory_svg(desk.work(), plan.actions));
+    if (!wanted.svg.empty()) write_file(wanted.svg, picture::chain_memory_svg(desk.work(), plan.actions, wanted.title));
     text = wanted.json      ? '{' + desk.json_members(plan) + "}\n"
            : wanted.actions ? cairn::chain_words(plan.actions) + '\n'
                             : desk.table(plan);
@@ -102,7 +102,7 @@ void answer_chain(std::ostream& to, std::string const& file, asked_chain asked, 
         points_of(wanted, one_plan || !short_table || !wanted.pareto_svg.empty() ? usual_points : few_points);
     auto const front = desk.pareto(std::size_t(points));
     if (!wanted.pareto_svg.empty())
-      write_file(wanted.pareto_svg, cairn::chain_pareto_svg(front, "", desk.initial_bytes()));
+      write_file(wanted.pareto_svg, picture::chain_pareto_svg(front, wanted.title, desk.initial_bytes()));
     if (!one_plan)
       text = wanted.json  ? desk.pareto_json(front) + '\n'
              : wanted.csv ? cairn::chain_pareto_csv(front)

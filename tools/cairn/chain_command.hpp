@@ -10,7 +10,7 @@ namespace tool {
 /// Where and in which form the answer is written.
 struct chain_outputs {
   bool json = false, csv = false, actions = false, pareto = false;
-  std::string points, svg, pareto_svg;
+  std::string points, svg, pareto_svg, title;
 };
 
 /// Answers for the chain in `file`, or in standard input for "-". The requested memory includes state 0.

@@ -15,7 +15,6 @@
 #include <cairn/core/bytes.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
 #include <cairn/plan/graph/liveness.hpp>
-#include <cairn/plan/text/graph_svg.hpp>
 #include <cairn/plan/text/graph_words.hpp>
 #include <cairn/profile/profile_csv.hpp>
 #include <cairn/profile/profile_of.hpp>
@@ -24,6 +23,7 @@
 #include "keys.hpp"
 #include "members.hpp"
 #include "numbers.hpp"
+#include "picture/graph.hpp"
 #include "wrong_request.hpp"
 
 namespace tool {
@@ -153,7 +153,7 @@ void plan_graph(std::ostream& to, asked_graph const& asked) {
     return;
   }
   auto const plan = plan_within(planner, budget_of(asked));
-  if (!asked.svg.empty()) write_file(asked.svg, cairn::graph_memory_svg(graph, plan.actions));
+  if (!asked.svg.empty()) write_file(asked.svg, picture::graph_memory_svg(graph, plan.actions, asked.title));
   to << (asked.json      ? json_of(plan, all) + '\n'
          : asked.actions ? cairn::graph_words(plan.actions) + '\n'
                          : table_of(plan, graph, all));
@@ -198,7 +198,7 @@ void draw_graph(std::ostream& to, asked_graph const& asked) {
   cairn::graph_planner planner{graph};
   std::int64_t const enough = (std::max)(planner.least_budget(), largest(cairn::live_bytes(graph)));
   auto const plan = plan_within(planner, asked.memory.empty() ? enough : budget_of(asked));
-  auto const picture = cairn::graph_memory_svg(graph, plan.actions);
+  auto const picture = picture::graph_memory_svg(graph, plan.actions, asked.title);
   if (asked.svg.empty()) to << picture;
   else write_file(asked.svg, picture);
 }

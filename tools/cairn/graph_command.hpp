@@ -12,6 +12,7 @@ struct asked_graph {
   std::string memory;         ///< the budget; without one, `plan` lists all budgets and `svg` stores everything
   std::string points;         ///< the most plans of a curve
   std::string svg;            ///< the file for the picture
+  std::string title;          ///< of the picture; by default it says what it shows
   bool json = false, actions = false;
 };
 

@@ -30,6 +30,7 @@
 #include "batch.hpp"
 #include "chain_batch.hpp"
 #include "chain_command.hpp"
+#include "draw_command.hpp"
 #include "environment.hpp"
 #include "explain.hpp"
 #include "files.hpp"
@@ -37,6 +38,7 @@
 #include "graph_command.hpp"
 #include "keys.hpp"
 #include "loop.hpp"
+#include "picture/pareto.hpp"
 #include "pictures.hpp"
 #include "planning.hpp"
 #include "profile_check.hpp"
@@ -93,39 +95,48 @@ struct written {
 
 /// Where and in which form a plan is shown.
 struct outputs {
-  bool batch = false, json = false, csv = false, json_actions = false, picture = false, fingerprint = false;
-  std::string svg, memory_svg;
+  bool batch = false, json = false, csv = false, json_actions = false, picture = false, memory_picture = false,
+       fingerprint = false;
+  std::string svg, memory_svg, parts_svg, title;
 
   void add_to(CLI::App& command) {
     command.add_flag("--json", json, "one JSON object instead of a table");
     command.add_flag("--csv", csv, "the actions, one a line, instead of a table");
     command.add_flag("--json-actions", json_actions, "the actions as JSON instead of a table");
     command.add_flag("--picture", picture, "the schedule in characters, after the table");
+    command.add_flag("--memory-picture", memory_picture, "memory over time in characters, after the table");
     command.add_flag("--fingerprint", fingerprint, "32 digits over all actions, the same for plans that do the same");
     command.add_option("--svg", svg, "the schedule as a space-time diagram")->type_name("FILE");
     command.add_option("--memory-svg", memory_svg, "memory over time as a diagram")->type_name("FILE");
+    command.add_option("--parts-svg", parts_svg, "what that memory is spent on as a diagram")->type_name("FILE");
+    command.add_option("--title", title, "of the diagrams; by default they say what they show")->type_name("TEXT");
     command.add_flag("--batch", batch, "requests from standard input, one JSON object a line; one answer a line; with --time-limit for all together");
+  }
+  [[nodiscard]] bool draws() const {
+    return picture || memory_picture || !svg.empty() || !memory_svg.empty() || !parts_svg.empty() || !title.empty();
   }
 };
 
 void plan(written<request> const& written, outputs const& wanted) {
-  if (wanted.json + wanted.csv + wanted.json_actions + wanted.picture + wanted.fingerprint > 1)
+  if (wanted.json + wanted.csv + wanted.json_actions + (wanted.picture || wanted.memory_picture) + wanted.fingerprint > 1)
     throw wrong_request{
         "--json, --csv, --json-actions, --picture and --fingerprint are ways of writing the answer; give one of them"};
   if (wanted.batch) {
-    if (!written.suits_a_batch() || wanted.json || wanted.csv || wanted.json_actions || wanted.picture ||
-        wanted.fingerprint || !wanted.svg.empty() || !wanted.memory_svg.empty())
+    if (!written.suits_a_batch() || wanted.json || wanted.csv || wanted.json_actions || wanted.fingerprint ||
+        wanted.draws())
       refuse_beside_batch();
     return answer_lines(std::cin, std::cout, written.read().time_limit);
   }
   planned const found = plan_of(written.read());
-  std::string const schedule_file = wanted.svg.empty() ? "" : schedule_svg(found);
-  std::string const memory_file = wanted.memory_svg.empty() ? "" : memory_svg(found);
-  std::string const drawn = wanted.picture ? '\n' + schedule_picture(found) : "";
+  std::vector<std::pair<std::string, std::string>> files;
+  if (!wanted.svg.empty()) files.emplace_back(wanted.svg, schedule_svg(found, wanted.title));
+  if (!wanted.memory_svg.empty()) files.emplace_back(wanted.memory_svg, memory_svg(found, wanted.title));
+  if (!wanted.parts_svg.empty()) files.emplace_back(wanted.parts_svg, parts_svg(found, wanted.title));
+  std::string drawn = wanted.picture ? '\n' + schedule_picture(found) : "";
+  if (wanted.memory_picture) drawn += '\n' + memory_picture(found);
   if (wanted.csv) refuse_long_list(found.plan, "csv", most_csv_steps);
   if (wanted.json_actions) refuse_long_list(found.plan, "json-actions", most_json_steps);
-  if (!wanted.svg.empty()) write_file(wanted.svg, schedule_file);
-  if (!wanted.memory_svg.empty()) write_file(wanted.memory_svg, memory_file);
+  for (auto const& [name, picture] : files) write_file(name, picture);
   if (wanted.fingerprint) std::cout << cairn::fingerprint(found.plan).text() << '\n';
   else if (wanted.csv) write_actions_csv(std::cout, found.plan);
   else if (wanted.json_actions) write_actions_json(std::cout, found.plan);
@@ -146,7 +157,7 @@ void advise(written<asked_loop> const& written, bool json) {
 
 /// How many plans are listed, and in which form.
 struct comparison {
-  std::string points, svg;
+  std::string points, svg, parts_svg, title;
   bool csv = false, json = false;
 
   void add_to(CLI::App& command) {
@@ -154,6 +165,9 @@ struct comparison {
     command.add_flag("--csv", csv, "comma-separated, with numbers in full, instead of a table");
     command.add_flag("--json", json, "a JSON array of objects instead of a table");
     command.add_option("--svg", svg, "a picture: time or step calls over memory")->type_name("FILE");
+    command.add_option("--parts-svg", parts_svg, "a picture: what the memory of each plan is spent on")
+        ->type_name("FILE");
+    command.add_option("--title", title, "of the pictures; by default they say what they show")->type_name("TEXT");
   }
 };
 
@@ -165,7 +179,12 @@ void compare(written<asked_loop> const& written, comparison const& wanted) {
       wanted.points.empty() ? std::int64_t(cairn::usual_pareto_points) : count_of("points", wanted.points, 1);
   if (points > most_points) refuse_value("points", wanted.points, "1 to 1000");
   auto const front = cairn::pareto(asked.work, std::size_t(points), asked.options);
-  if (!wanted.svg.empty()) write_file(wanted.svg, cairn::pareto_svg(front));
+  if (!wanted.svg.empty()) write_file(wanted.svg, picture::pareto_svg(front, wanted.title));
+  if (!wanted.parts_svg.empty()) {
+    auto parts = picture::pareto_breakdown(front);
+    parts.title = wanted.title;
+    write_file(wanted.parts_svg, breakdown_svg(parts));
+  }
   std::cout << (wanted.csv    ? cairn::pareto_csv(front)
                 : wanted.json ? plans_json(front) + '\n'
                               : cairn::pareto_text(front) + cairn::slots_note + '\n');
@@ -187,6 +206,8 @@ struct chain_words {
     command.add_option("--points", outputs.points, "plans at most (40; 8 without --pareto)")->type_name("K");
     command.add_option("--svg", outputs.svg, "memory over time as a diagram")->type_name("FILE");
     command.add_option("--pareto-svg", outputs.pareto_svg, "makespan over memory as a diagram")->type_name("FILE");
+    command.add_option("--title", outputs.title, "of the diagrams; by default they say what they show")
+        ->type_name("TEXT");
     command.add_flag(
         "--batch", batch,
         "requests from standard input, one JSON object a line, whose memory does not count state 0; one answer a line; "
@@ -194,7 +215,8 @@ struct chain_words {
   }
   [[nodiscard]] bool empty() const {
     return file.empty() && !outputs.json && !outputs.csv && !outputs.actions && !outputs.pareto &&
-           outputs.points.empty() && outputs.svg.empty() && outputs.pareto_svg.empty();
+           outputs.points.empty() && outputs.svg.empty() && outputs.pareto_svg.empty() &&
+           outputs.title.empty();
   }
 };
 
@@ -221,10 +243,12 @@ struct graph_words {
     planning.add_flag("--json", to_plan.json, "one JSON object, or an array of them, instead of a table");
     planning.add_flag("--actions", to_plan.actions, "the actions, as words on one line, instead of a table");
     planning.add_option("--svg", to_plan.svg, "memory over time as a diagram")->type_name("FILE");
+    planning.add_option("--title", to_plan.title, "of the diagram")->type_name("TEXT");
     add("explain", "What a graph takes at least and at most, and its values that lie idle", to_explain);
     auto& drawing = add("svg", "Memory over time of a plan as a diagram, on standard output", to_draw);
     drawing.add_option("--memory", to_draw.memory, "budget of the plan (all that it takes)")->type_name("BYTES");
     drawing.add_option("--svg", to_draw.svg, "a file for the diagram")->type_name("FILE");
+    drawing.add_option("--title", to_draw.title, "of the diagram")->type_name("TEXT");
   }
   void answer(CLI::App const& command) const {
     if (command.got_subcommand("plan")) plan_graph(std::cout, to_plan);
@@ -393,17 +417,34 @@ class commands {
   void add_files() {
     auto& profiling = add("profile", "Tables and pictures of a measured graph or chain: time and memory of each node",
                           [this] {
-                            std::cout << (checked_folder_.empty() ? profile_files_of(profiled_, profile_folder_)
-                                                                  : checked_profiles(checked_folder_, message_of));
+                            std::cout << (!checked_folder_.empty() ? checked_profiles(checked_folder_, message_of)
+                                          : !drawn_folder_.empty() ? profile_pictures_of(drawn_folder_)
+                                                                   : profile_files_of(profiled_, profile_folder_));
                           });
     auto* const file = profiling.add_option(
         "FILE", profiled_, "the graph or the chain as JSON, times in nanoseconds; - for standard input");
     auto* const out = profiling.add_option("--out", profile_folder_, "where they go (the present folder)");
     out->type_name("FOLDER");
+    auto* const drawing =
+        profiling.add_option("--draw", drawn_folder_, "only draw the tables in a folder that a program has written")
+            ->type_name("FOLDER")
+            ->excludes(file)
+            ->excludes(out);
     profiling.add_option("--check", checked_folder_, "only check that all files of the profiles in a folder are sound")
         ->type_name("FOLDER")
         ->excludes(file)
-        ->excludes(out);
+        ->excludes(out)
+        ->excludes(drawing);
+    auto& tabled = add("draw", "A table that a program has written as a picture: memory, parts of wholes, batches",
+                       [this] { std::cout << drawing_of(drawn_); });
+    tabled.add_option("FILE", drawn_.file, "the table, comma-separated; - for standard input");
+    tabled.add_option("--svg", drawn_.svg, "a file for the picture (standard output)")->type_name("FILE");
+    tabled.add_option("--title", drawn_.title, "of the picture; by default it says what it shows")->type_name("TEXT");
+    tabled.add_option("--unit", drawn_.unit, "of parts: bytes (default), nanoseconds or count")->type_name("UNIT");
+    tabled.add_option("--across", drawn_.across, "of curves without times: what a sample is (action)")
+        ->type_name("WORD");
+    tabled.add_option("--limit", drawn_.limit, "of batches: a size that a line marks")->type_name("BYTES");
+    tabled.add_flag("--predicted", drawn_.predicted, "of curves: the first is a prediction, which the others are compared with");
     traced_.add_to(add("trace", "Traces of programs: what is in them, and those that are torn",
                        [this] { std::cout << traced_.answer(*app_.get_subcommand("trace")); }));
     auto& inspecting = add("inspect", "The runs that a program keeps on disk, and how far each is",
@@ -441,7 +482,8 @@ class commands {
   graph_words graphed_;
   trace_words traced_;
   asked_runs inspected_, collected_;
-  std::string profiled_, profile_folder_, checked_folder_, reported_;
+  std::string profiled_, profile_folder_, checked_folder_, drawn_folder_, reported_;
+  asked_drawing drawn_;
 };
 
 int run(int count, char** words) {

@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <numeric>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,7 @@
 #include "keys.hpp"
 #include "numbers.hpp"
 #include "outer_members.hpp"
+#include "picture/profile.hpp"
 #include "records.hpp"
 #include "wrong_request.hpp"
 
@@ -92,7 +95,68 @@ template <class Row, class Size>
          " in all; first those with the most bytes for the longest time\n\n" + aligned(idle);
 }
 
+constexpr std::string_view nodes_end = "_node_stats.csv", batches_end = "_batches.csv";
+
+/// Draws one profile into PREFIX_run_time.svg and others.
+void draw(cairn::profile_stats const& stats, std::string const& prefix) {
+  write_file(prefix + "_run_time.svg", picture::run_time_svg(stats));
+  write_file(prefix + "_node_memory.svg", picture::node_memory_svg(stats));
+  write_file(prefix + "_memory.svg", picture::rank_memory_svg(stats));
+  if (!stats.activations.empty())  // those of loops have none
+    write_file(prefix + "_breakdown.svg", picture::breakdown_svg(cairn::breakdown_of(stats)));
+}
+
+/// A table of batches beside the profile of each.
+void draw_batches(std::filesystem::path const& folder, std::string const& prefix) {
+  std::string const name = (folder / (prefix + std::string{batches_end})).string();
+  auto const table = read_csv(read_file(name, longest_text), name);
+  std::vector<picture::batch_stats> batches;
+  for (auto const& row : table.rows) {
+    auto const cell = [&](std::string_view column) -> std::string const& {
+      auto const at = std::find(table.columns.begin(), table.columns.end(), column);
+      if (at == table.columns.end())
+        throw wrong_request{tool::quoted(name) + " has no column " + std::string{column} + "; give a table of batches"};
+      return row[std::size_t(at - table.columns.begin())];
+    };
+    picture::batch_stats one;
+    one.batch = count_of("batch", cell("batch"), 1);
+    one.latency_s = number_of("latency_s", cell("latency_s"));
+    one.peak_bytes = count_of("counted_peak_bytes", cell("counted_peak_bytes"), 0);
+    for (std::size_t type = 0; type < one.breakdown.bytes.size(); ++type) {
+      std::string const column = std::string{word_of(cairn::node_type(type))} + "_bytes";
+      one.breakdown.bytes[type] = count_of(column, cell(column), 0);
+    }
+    one.stats = cairn::read_stats_csv(folder, prefix + "_batch_" + cell("batch"));
+    batches.push_back(std::move(one));
+  }
+  auto const at = (folder / prefix).string();
+  write_file(at + "_batch_peak_and_time.svg", picture::batch_svg(batches));
+  write_file(at + "_batch_breakdown.svg", picture::batch_breakdown_svg(batches));
+  write_file(at + "_batch_memory.svg", picture::batch_memory_svg(batches));
+}
+
 }  // namespace
+
+std::string profile_pictures_of(std::string const& folder) {
+  std::error_code problem;
+  std::vector<std::string> profiles, batches;
+  for (auto const& one : std::filesystem::directory_iterator{folder, problem}) {
+    std::string const name = one.path().filename().string();
+    auto const add = [&](std::vector<std::string>& to, std::string_view ending) {
+      if (name.ends_with(ending)) to.push_back(name.substr(0, name.size() - ending.size()));
+    };
+    add(profiles, nodes_end);
+    add(batches, batches_end);
+  }
+  if (problem || profiles.empty())
+    throw wrong_request{tool::quoted(folder) + " holds no table of nodes, whose name ends with " + std::string{nodes_end} +
+                        "; give the folder of a profile"};
+  for (auto const& prefix : profiles)
+    draw(cairn::read_stats_csv(folder, prefix), (std::filesystem::path{folder} / prefix).string());
+  for (auto const& prefix : batches) draw_batches(folder, prefix);
+  return "pictures of " + counted(profiles.size(), "profile") + " and " + counted(batches.size(), "table") +
+         " of batches: " + folder + "\n";
+}
 
 std::optional<std::string> report_of_profile(std::string_view table) {
   auto const begins = [&](std::string_view columns) {
@@ -115,7 +179,7 @@ std::string profile_files_of(std::string const& file, std::string const& folder)
   read_profile const profile =
       graph ? read_profile{cairn::read_graph_json(text)} : read_profile{cairn::read_chain_json(text)};
   profile.save_stats_to_csv(into);
-  profile.plot_stats(into);
+  draw(profile.stats(), (std::filesystem::path{into} / cairn::profile_prefix).string());
   return report_of_nodes(profile.stats().nodes) + "\ntables and pictures: " + into + "/" +
          std::string{cairn::profile_prefix} + "_*\n";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file profiled_sweep.hpp  What profilers have in common: the statistics of a sweep, their files and their pictures.
+/// \file profiled_sweep.hpp  What profilers have in common: the statistics of a sweep, and their files.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -14,7 +14,6 @@
 #include <cairn/profile/profile_csv.hpp>
 #include <cairn/profile/profile_of.hpp>
 #include <cairn/profile/profile_stats.hpp>
-#include <cairn/profile/profile_svg.hpp>
 
 namespace cairn {
 namespace detail {
@@ -69,24 +68,13 @@ class profiled_sweep {
     return *stats_;
   }
   /// Writes PREFIX_node_stats.csv and PREFIX_activation_stats.csv into a folder, which is created if it does not exist.
+  /// `cairn profile --draw FOLDER` draws them.
   /// \throws invalid_call   before the first run, and if a file cannot be written
   void save_stats_to_csv(std::filesystem::path const& folder = ".", std::string_view prefix = profile_prefix) const {
     constexpr char const* who = "cairn::profiled_sweep::save_stats_to_csv";
     std::string const name{prefix};
     detail::write_profile(folder, name + "_node_stats.csv", node_stats_csv(stats()), who);
     detail::write_profile(folder, name + "_activation_stats.csv", activation_stats_csv(stats()), who);
-  }
-  /// Draws PREFIX_run_time.svg, PREFIX_node_memory.svg, PREFIX_memory.svg and, for graphs and chains,
-  /// PREFIX_breakdown.svg in a folder, which is created if it does not exist.
-  /// \throws invalid_call   before the first run, and if a file cannot be written
-  void plot_stats(std::filesystem::path const& folder = ".", std::string_view prefix = profile_prefix) const {
-    constexpr char const* who = "cairn::profiled_sweep::plot_stats";
-    std::string const name{prefix};
-    detail::write_profile(folder, name + "_run_time.svg", run_time_svg(stats()), who);
-    detail::write_profile(folder, name + "_node_memory.svg", node_memory_svg(stats()), who);
-    detail::write_profile(folder, name + "_memory.svg", rank_memory_svg(stats()), who);
-    if (graph_ || chain_)
-      detail::write_profile(folder, name + "_breakdown.svg", breakdown_svg(breakdown_of(stats())), who);
   }
 
  protected:

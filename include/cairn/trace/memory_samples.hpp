@@ -15,7 +15,7 @@
 namespace cairn {
 
 /// Records when each action of a sweep begins and ends, and the memory it takes. Give it to a verb as observer, by
-/// reference: `gradient(step, x0, plan, seed, adjoint, samples)`. `memory_lines_svg` draws the samples beside the curve
+/// reference: `gradient(step, x0, plan, seed, adjoint, samples)`. `cairn draw` draws the samples beside the curve
 /// of the plan.
 /// Cost: 24 bytes for each action, and two calls of the meter.
 class memory_samples {

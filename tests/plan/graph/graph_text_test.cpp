@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for graphs as words and as pictures.
+// Plans for graphs as words and as curves.
 #include <cairn/plan/graph/graph_planner.hpp>
-#include <cairn/plan/text/action_limits.hpp>
-#include <cairn/plan/text/detail/ticks.hpp>
-#include <cairn/plan/text/graph_svg.hpp>
 #include <cairn/plan/text/graph_words.hpp>
+#include <cairn/plan/text/memory_over_time.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -48,31 +46,27 @@ TEST_CASE("words that are none are refused with their number", "[plan][graph]") 
     CHECK_THAT(said_of(line), ContainsSubstring("an action of a graph lacks the number of its operation (word = 0)"));
 }
 
-TEST_CASE("the picture of a plan for a graph shows its peak", "[plan][graph][long]") {
+TEST_CASE("the curve of a plan for a graph has its peak and its time", "[plan][graph][long]") {
   operation_graph graph = graphs::make(graphs::kind::residual, 12, 1);
   for (auto& one : graph.operations) one.bytes *= 1000, one.tape_bytes = 100;
   graph_planner planner{graph};
   for (auto const& plan : planner.pareto(3)) {
-    auto const picture = graph_memory_svg(graph, plan.actions);
-    CHECK_THAT(picture, ContainsSubstring("<svg") && ContainsSubstring("12 operations") &&
-               ContainsSubstring("peak " + detail::grouped(wide(plan.cost.peak)) + " bytes"));
-    CHECK_THAT(graph_memory_svg(graph, plan.actions, "a title"), ContainsSubstring("a title"));
-    auto const samples = graph_memory_samples(graph, plan.actions);
+    auto const curve = graph_memory_over(graph, plan.actions);
+    auto const samples = samples_of(curve);
     auto const drops = std::count_if(plan.actions.begin(), plan.actions.end(),
                                      [](action const& a) { return a.kind == action_kind::drop; });
     CHECK(std::int64_t(samples.size()) == std::int64_t(plan.actions.size()) - drops);
     CHECK(samples.back().end == plan.cost.makespan);
     std::int64_t most = 0, now = 0;
-    for (auto const& at : samples) {
+    for (std::size_t k = 0; k < samples.size(); ++k) {
+      auto const& at = samples[k];
       CHECK((at.begin == now && at.end >= now));
+      CHECK(plan.actions[curve.moments[k].action].kind != action_kind::drop);
       now = at.end;
       most = std::max(most, at.bytes);
     }
     CHECK(most == plan.cost.peak);
+    CHECK((curve.peak == most && curve.moments[curve.summit].held == most));
   }
-  for (auto& one : graph.operations) one.time = one.adjoint_time = 0;
-  CHECK_THAT(graph_memory_svg(graph, planner.plan(1'000'000).actions), ContainsSubstring("action"));
-  CHECK_THAT(graph_memory_svg({}, std::vector<action>{turn(0)}), ContainsSubstring("the loss"));
-  CHECK_THROWS_AS(graph_memory_svg(graph, std::vector<action>{turn(0)}), invalid_schedule);
-  CHECK_THROWS_AS(graph_memory_svg(graph, std::vector<action>(most_drawn_actions + 1, advance(0))), invalid_plan);
+  CHECK_THROWS_AS(graph_memory_over(graph, std::vector<action>{turn(0)}), invalid_schedule);
 }

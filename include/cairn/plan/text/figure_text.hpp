@@ -7,6 +7,13 @@
 
 namespace cairn {
 
+/// A number with at most `digits` significant digits, but with all of those before the point up to 10^15: "0.0123",
+/// "50000", "1.5e+18".
+[[nodiscard]] CAIRN_DECL std::string number_text(double value, int digits = 4);
+
+/// Seconds in the unit that suits them: "1.82 s", "310 us", "4.2 h".
+[[nodiscard]] CAIRN_DECL std::string seconds_text(double seconds);
+
 /// A share in per cent: "12 %" for 0.12, "0.4 %", "250 %".
 [[nodiscard]] CAIRN_DECL std::string percent_text(double share);
 

@@ -2,17 +2,17 @@
 #pragma once
 /// \file memory_curve.hpp  The memory of a sweep over its actions: in states, or in bytes if sizes are given.
 #include <cstddef>
-#include <string>
-#include <string_view>
 #include <vector>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/sweep_needs.hpp>
 #include <cairn/core/memory_sample.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/detail/linkage.hpp>
+#include <cairn/plan/loop/detail/frame_counter.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/plan/loop/estimate.hpp>
-#include <cairn/plan/text/detail/curve_moments.hpp>
-#include <cairn/plan/text/detail/drawn_actions.hpp>
-#include <cairn/plan/text/glyphs.hpp>
+#include <cairn/plan/loop/verify.hpp>
+#include <cairn/plan/text/action_limits.hpp>
 
 namespace cairn {
 
@@ -22,77 +22,70 @@ struct memory_curve {
                            ///< those in use
   std::vector<wide> held;  ///< one number per action
   std::vector<wide> kept;  ///< how much of `held` the checkpoints in slots take after the action
+  std::vector<sweep_parts> parts;  ///< of `held`, by purpose, if it is in bytes
   wide peak = 0;           ///< the largest of `held`
   std::size_t summit = 0;  ///< index of the first action that holds the peak
 };
 
 namespace detail {
 
-[[nodiscard]] CAIRN_DECL memory_curve curve_of(std::vector<action> const& actions, curve_measures const& by);
-template <schedule Plan>
-[[nodiscard]] curve_measures measures_of(Plan const& plan, workload const& given) {
-  workload const work = as_run(plan, given);
-  return {counted_plan_of(plan, work.form), work.form, needs_of(plan, estimate(plan, work).counts, work),
-          sizes_of(work, plan.leaf())};
-}
-template <schedule Plan>
-[[nodiscard]] memory_curve measured(Plan const& plan, workload const& work, char const* who) {
-  auto const actions = drawn_actions(plan, who);
-  return curve_of(actions, measures_of(plan, work));
-}
+/// All that a curve needs to know of a sweep besides its actions.
+struct curve_measures {
+  counted_plan counted;
+  sweep_form form;
+  sweep_needs needs;
+  sweep_sizes sizes;
+};
 
-/// \param loop  the plan in a few words
-[[nodiscard]] CAIRN_DECL std::string memory_svg_of(memory_curve const& curve, std::string const& loop,
-                                                   std::string_view title);
-/// \pre the size was checked
-[[nodiscard]] CAIRN_DECL std::string memory_text_of(memory_curve const& curve, std::string const& loop, int columns,
-                                                    int rows, glyphs set);
+[[nodiscard]] CAIRN_DECL memory_curve curve_of(std::vector<action> const& actions, curve_measures const& by);
+
+/// \throws invalid_plan   for more than `most_drawn_actions`; O(1) for a loop of more leaves than these
+/// \throws invalid_schedule   at the first action that cannot be obeyed
+template <schedule Plan>
+[[nodiscard]] std::vector<action> curve_actions(Plan const& plan, char const* who) {
+  wide const most = most_drawn_actions;
+  auto const refuse_more = [&](wide number) {
+    if (number > most)
+      throw invalid_plan{who,
+                         "too many actions for a curve",
+                         {{"steps", plan.steps()}, {"most actions", most}},
+                         "take a shorter loop within the same slots: its pattern is the same"};
+  };
+  if (plan.leaf() > 0) refuse_more(wide(plan.steps() / plan.leaf()));
+  std::vector<action> all;
+  accepted(interpret(plan, interpreter{limits_of(plan)},
+                     [&](wide number, action const& taken) {
+                       refuse_more(number);
+                       if (taken.kind != action_kind::done) all.push_back(taken);
+                     }),
+           who);
+  return all;
+}
 
 }  // namespace detail
 
-/// The curve that the pictures show. Its peak is `estimate(plan, work).peak_bytes`, or its `peak_states` if the
+/// The memory of a sweep over its actions. Its peak is `estimate(plan, work).peak_bytes`, or its `peak_states` if the
 /// workload has no sizes, provided that estimate is exact (`cost::peak_is_exact`); otherwise the curve is exact, and
-/// the estimate may be up to three states higher. Cost: one walk, and one `estimate`; 32 bytes per action.
+/// the estimate may be up to three states higher. Cost: one walk, and one `estimate`; 256 bytes per action.
 /// \throws invalid_plan   for more than `most_drawn_actions` actions, and as `estimate`
 /// \throws invalid_schedule, overflow_error
 template <class Schedule>
-[[nodiscard]] memory_curve memory_over(Schedule const& plan, workload const& work = {}) {
-  if constexpr (!detail::check_drawn<Schedule>()) return {};
-  else return detail::measured(plan, work, "cairn::memory_over");
-}
-
-/// The curve as samples for `memory_lines_svg`, one for each action: to be drawn beside the samples of a run.
-/// \throws overflow_error   beyond 2^63 - 1 bytes
-[[nodiscard]] CAIRN_DECL std::vector<memory_sample> samples_of(memory_curve const& curve);
-
-/// Memory over actions as an SVG: a line for all memory held, an area for the checkpoints in it, and the peak. In bytes
-/// if `work` has sizes, otherwise in states; for the exact values see `memory_over`.
-/// \param title  title of the picture; by default it says what is shown
-/// \throws invalid_plan   for more than `most_drawn_actions` actions, and as `estimate`
-/// \throws invalid_schedule, overflow_error
-template <class Schedule>
-[[nodiscard]] std::string memory_svg(Schedule const& plan, workload const& work = {}, std::string_view title = {}) {
-  if constexpr (!detail::check_drawn<Schedule>()) return {};
-  else
-    return detail::memory_svg_of(detail::measured(plan, work, "cairn::memory_svg"), detail::plan_words(plan), title);
-}
-
-/// The same picture for a terminal: lines of at most `columns` characters, at most `rows` of them for the curve and
-/// some for words and axes. If there are more actions than columns, a column shows the most that its actions hold, and
-/// the picture says so.
-/// \param columns  24 .. 1000   \param rows  1 .. 10000
-/// \throws invalid_plan   for another size, for more than `most_drawn_actions` actions, and as `estimate`
-/// \throws invalid_schedule, overflow_error
-template <class Schedule>
-[[nodiscard]] std::string memory_text(Schedule const& plan, workload const& work = {}, int columns = 80, int rows = 20,
-                                      glyphs set = glyphs::utf8) {
-  if constexpr (!detail::check_drawn<Schedule>()) return {};
+[[nodiscard]] memory_curve memory_over(Schedule const& plan, workload const& given = {}) {
+  constexpr bool is_schedule = schedule<Schedule>;
+  static_assert(is_schedule, "cairn: memory is counted over a schedule, for example cairn::revolve{n, slots}");
+  if constexpr (!is_schedule) return {};
   else {
-    detail::check_text_size("cairn::memory_text", columns, rows);
-    return detail::memory_text_of(detail::measured(plan, work, "cairn::memory_text"), detail::plan_words(plan), columns,
-                                  rows, set);
+    auto const actions = detail::curve_actions(plan, "cairn::memory_over");
+    workload const work = detail::as_run(plan, given);
+    return detail::curve_of(actions, {detail::counted_plan_of(plan, work.form), work.form,
+                                      detail::needs_of(plan, estimate(plan, work).counts, work),
+                                      detail::sizes_of(work, plan.leaf())});
   }
 }
+
+/// The curve as samples, one for each action: to be shown beside those of a run.
+/// \throws overflow_error   beyond 2^63 - 1 bytes
+[[nodiscard]] CAIRN_DECL std::vector<memory_sample> samples_of(memory_curve const& curve);
 
 }  // namespace cairn
 

@@ -101,7 +101,7 @@ inline constexpr std::array environment_rows{
                     [](environment& to, std::string_view value) { return read_truth(to.trace_metadata, value); }},
     environment_row{{"CAIRN_TRACE_COMPRESSION", "0 or 1", "0", "1: a trace that is done is compressed, into FILE.gz"},
                     [](environment& to, std::string_view value) { return read_truth(to.trace_compression, value); }},
-    environment_row{{"CAIRN_PROFILE", "FOLDER", "the program's", "tables and pictures of a profile are written there"},
+    environment_row{{"CAIRN_PROFILE", "FOLDER", "the program's", "tables of a profile are written there"},
                     [](environment& to, std::string_view value) { return read_name(to.profile, value); }},
 };
 

@@ -28,7 +28,7 @@ CAIRN_DECL std::string chain_gap_text(chain_plan const& plan) {
 }
 
 CAIRN_DECL std::string chain_plan_text(chain_plan const& plan) {
-  return std::string{name_of(plan.by)} + ": " + detail::number_text(plan.slowdown()) +
+  return std::string{name_of(plan.by)} + ": " + number_text(plan.slowdown()) +
          " times the time of storing everything, peak " + exact_bytes_text(plan.cost.peak) + "; " +
          chain_gap_text(plan);
 }
@@ -37,7 +37,7 @@ CAIRN_DECL std::string chain_pareto_text(std::span<chain_plan const> front, std:
   std::vector<std::vector<std::string>> rows{{"memory", "makespan", "of store-all", "above bound", "planner"}};
   for (auto const& plan : front)
     rows.push_back({detail::bytes_text(wide(plan.cost.peak) + wide(beside)),
-                    detail::digits_of(wide(plan.cost.makespan)), detail::number_text(plan.slowdown()),
+                    detail::digits_of(wide(plan.cost.makespan)), number_text(plan.slowdown()),
                     plan.exact()       ? "0"
                     : plan.bound() > 0 ? percent_text(plan.gap())
                                        : "-",
