@@ -11,6 +11,7 @@
 
 #include <Eigen/Core>
 #include <cairn/cairn.hpp>
+#include <cairn/planning.hpp>
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;

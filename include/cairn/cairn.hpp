@@ -12,7 +12,6 @@
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/plan/loop/estimate.hpp>
-#include <cairn/plan/loop/savings.hpp>
 #include <cairn/plan/loop/verify.hpp>
 #include <cairn/run/adaptive.hpp>
 #include <cairn/run/differentiate.hpp>

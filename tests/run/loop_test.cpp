@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
+#include <cairn/plan/loop/savings.hpp>
 #include "support/catch.hpp"
 #include "support/pendulum.hpp"
 #include "support/stops.hpp"

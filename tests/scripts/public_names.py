@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every public name is documented in a sentence and no reference is broken: doxygen has nothing to say about
-docs/Doxyfile's input.
+"""Every public name is documented in a sentence, no reference is broken, and each name of a namespace is shown where
+users look: by a page, an example or the tool. Doxygen has nothing to say about docs/Doxyfile's input.
 
     public_names.py DOXYGEN ROOT          prints doxygen's warnings and names without a sentence, exits 1 if there is
                                           one and 77 without doxygen
@@ -9,6 +9,7 @@ docs/Doxyfile's input.
 """
 import functools
 import pathlib
+import re
 import sys
 import tempfile
 import xml.etree.ElementTree as xml_tree
@@ -43,6 +44,7 @@ FAULTS = {  # what takes the place of "// more" -> a part of the warning
         "struct cairn::planted< int > has no sentence",
     "/// \\throws holder\ninline int planted() { return 1; }": "function cairn::planted has no sentence",
     "/// A type.\nstruct planted { int member = 1; };": "Member member",
+    "/// A function.\ninline int unseen_anywhere() { return 1; }": "no page shows cairn::unseen_anywhere",
     "/// See \\ref nowhere_at_all.\ninline int planted() { return 1; }": "nowhere_at_all",
 }
 
@@ -56,7 +58,7 @@ def faults(doxygen, root, checked):
         if checked != root:
             settings += f'INPUT = "{checked}"\n'
         status, text = told(doxygen, "-", input=settings, cwd=root)
-        said = set(text.splitlines()) | untold(pathlib.Path(scratch, "xml"))
+        said = set(text.splitlines()) | untold(pathlib.Path(scratch, "xml"), words_of(root))
     return sorted(said) or [f"doxygen ended with {status}"] * (status != 0)
 
 
@@ -71,9 +73,17 @@ def is_told(entry):
     return any(prose(entry.find(part)).strip() for part in ("briefdescription", "detaileddescription"))
 
 
-def untold(xml):
-    """What doxygen says nothing about: classes without members that have a comment, specialisations, concepts, and
-    names of a namespace whose comment has no sentence."""
+def words_of(root):
+    """The words that a user may meet."""
+    pages = [root / "README.md", *(path for room in ("docs", "examples", "tools") for path in (root / room).rglob("*")
+                                   if path.suffix in (".md", ".cpp", ".cu", ".hpp", ".c", ".h", ".py"))]
+    return {word for page in pages for word in re.findall(r"\w+", page.read_text())}
+
+
+def untold(xml, shown):
+    """What doxygen says nothing about: classes without members that have a comment, specialisations, concepts, names of
+    a namespace whose comment has no sentence, and those that are not among the words that are shown."""
+    namespaces = {page.findtext("compounddef/compoundname") for page in map(xml_tree.parse, xml.glob("namespace*.xml"))}
     said = set()
     for page in xml.glob("*.xml"):
         for compound in xml_tree.parse(page).getroot().findall("compounddef"):
@@ -85,8 +95,10 @@ def untold(xml):
                 entries += [(member, member.get("kind"), f"{name}::{member.findtext('name')}")
                             for member in compound.iter("memberdef")]
             for entry, kind, name in entries:
+                at, own = entry.find("location"), name.split("<")[0].strip().rpartition("::")
+                if own[0] in namespaces and own[2] not in shown and not own[2].startswith("operator"):
+                    said.add(f"{at.get('file')}:{at.get('line')}: no page shows {name}")
                 if not is_told(entry):
-                    at = entry.find("location")
                     said.add(f"{at.get('file')}:{at.get('line')}: the comment of {kind} {name} has no sentence")
     return said
 
