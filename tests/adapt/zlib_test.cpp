@@ -5,9 +5,9 @@
 #include <string>
 #include <cairn/adapt/zlib.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/trace/repair_trace.hpp>
+#include "trace_file/repair.hpp"
 #include <cairn/trace/trace_region.hpp>
-#include <cairn/trace/trace_summary.hpp>
+#include "trace_file/summary.hpp"
 #include "support/catch.hpp"
 #include "support/trace.hpp"
 
@@ -22,8 +22,8 @@ TEST_CASE("a trace is packed and unpacked to the same bytes") {
   CHECK(packed == file.name() + ".gz");
   CHECK(!std::filesystem::exists(file.name()));
   CHECK(std::filesystem::file_size(packed) * 8 < text.size());
-  CHECK_THROWS_AS(cairn::summarize_trace(packed), cairn::parse_error);
-  CHECK_THROWS_AS(cairn::repair_trace(packed), cairn::parse_error);
+  CHECK_THROWS_AS(trace_file::summarize_trace(packed), cairn::parse_error);
+  CHECK_THROWS_AS(trace_file::repair_trace(packed), cairn::parse_error);
   CHECK(cairn::gunzip_trace(packed) == file.name());
   CHECK(!std::filesystem::exists(packed));
   CHECK(file.text() == text);

@@ -1,10 +1,7 @@
 // error: the size of the tapes of a recording adjoint is not known
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
-auto const step = [](double& x) { x *= 2; };
-auto const adjoint = [](double, double& bar) { bar *= 2; };
-auto const f = [](double x) { return x; };
-auto const df = [](double, double& bar) { bar += 1; };
+#include "preludes/doubled.hpp"
 auto const recorded = cairn::recorded{[](double& x) { return x *= 2; }, [](double, double& bar) { bar *= 2; }};
 #ifdef CAIRN_FIXED
 auto const g = cairn::gradient(step, 1.0, 10, 1.0, recorded);

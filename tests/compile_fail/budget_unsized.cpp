@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <vector>
-auto const step = [](double& x) { x *= 2; };
-auto const adjoint = [](double, double& bar) { bar *= 2; };
-auto const f = [](double x) { return x; };
-auto const df = [](double, double& bar) { bar += 1; };
+#include "preludes/doubled.hpp"
 class state {
   std::vector<double> x_{1.0};
 

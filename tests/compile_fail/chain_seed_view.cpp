@@ -3,12 +3,7 @@
 #include <cairn/run/chain.hpp>
 #include <vector>
 
-using vec = std::vector<double>;
-using plan = std::vector<cairn::action>;
-struct layer {
-  vec forward(vec const& x) const { return x; }
-  vec backward(vec const&, vec const& bar) const { return bar; }
-};
+#include "preludes/chain_layer.hpp"
 std::vector<layer> stages;
 #ifdef CAIRN_FIXED
 auto const seed = [](vec const& x) { return x; };

@@ -4,12 +4,7 @@
 #include <cairn/adapt/cuda/virtual_device.hpp>
 #include <cairn/schedule/revolve.hpp>
 
-using device = cairn::detail::virtual_device;
-struct field : cairn::detail::virtual_state {
-  ~field() {}
-};
-using stream = device::stream;
-void step(field const&, field&, cairn::step_index, stream);
+#include "preludes/device_field.hpp"
 #ifdef CAIRN_FIXED
 void start(field&, stream);
 #else

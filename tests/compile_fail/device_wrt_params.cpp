@@ -4,13 +4,7 @@
 #include <cairn/adapt/cuda/virtual_device.hpp>
 #include <cairn/schedule/revolve.hpp>
 
-struct machine : cairn::detail::virtual_device {
-  void zero(void*, std::size_t, stream);
-};
-struct field : cairn::detail::virtual_state {
-  ~field() {}
-};
-using stream = machine::stream;
+#include "preludes/device_zeroed.hpp"
 #ifdef CAIRN_FIXED
 using params = double;
 #else

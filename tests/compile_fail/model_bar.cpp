@@ -1,17 +1,8 @@
 // error: give the model a member bar\(x\)
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
-auto const step = [](double& x) { x *= 2; };
-auto const adjoint = [](double, double& bar) { bar *= 2; };
-auto const f = [](double x) { return x; };
-auto const df = [](double, double& bar) { bar += 1; };
-struct solver {
-  double x = 1;
-  solver() = default;
-  solver(solver const&) = delete;
-  double save() const { return x; }
-  void restore(double kept) { x = kept; }
-};
+#include "preludes/doubled.hpp"
+#include "preludes/solver.hpp"
 solver s;
 auto const go = [](solver& at) { at.x *= 2; };
 auto const back = [](solver const&, double& bar) { bar *= 2; };

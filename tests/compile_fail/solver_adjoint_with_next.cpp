@@ -2,13 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 
-struct solver {
-  double x = 1;
-  solver() = default;
-  solver(solver const&) = delete;
-  double save() const { return x; }
-  void restore(double kept) { x = kept; }
-};
+#include "preludes/solver.hpp"
 solver s;
 auto const step = [](solver& at) { at.x *= 2; };
 #ifdef CAIRN_FIXED

@@ -3,13 +3,7 @@
 #include <cairn/cairn.hpp>
 
 #ifdef CAIRN_FIXED
-struct solver {
-  double x = 1;
-  solver() = default;
-  solver(solver const&) = delete;
-  double save() const { return x; }
-  void restore(double kept) { x = kept; }
-};
+#include "preludes/solver.hpp"
 #else
 struct solver {
   double x = 1;

@@ -145,11 +145,6 @@ std::vector<std::string> lines_of(std::string const& text) {
   for (std::string line; std::getline(from, line);) lines.push_back(line);
   return lines;
 }
-std::size_t count_of(std::string const& text, std::string const& part) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
 std::string said_by(std::string const& nodes, std::string const& activations) {
   try {
     (void)graph_of(read_profile_csv(nodes, activations));

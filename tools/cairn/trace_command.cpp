@@ -4,11 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <cairn/trace/repair_trace.hpp>
-#include <cairn/trace/trace_summary.hpp>
-
 #include "keys.hpp"
 #include "numbers.hpp"
+#include "trace_file/repair.hpp"
+#include "trace_file/summary.hpp"
 #include "wrong_request.hpp"
 
 namespace tool {
@@ -26,12 +25,12 @@ void need_file(std::string const& file, char const* command) {
 std::string trace_summary_of(std::string const& file, std::string const& rows) {
   need_file(file, "summarize");
   auto const most = rows.empty() ? usual_rows : count_of("rows", rows, 1);
-  return cairn::text_of(cairn::summarize_trace(file), std::size_t(most));
+  return text_of(trace_file::summarize_trace(file), std::size_t(most));
 }
 
 std::string trace_repair_of(std::string const& file) {
   need_file(file, "repair");
-  auto const done = cairn::repair_trace(file);
+  auto const done = trace_file::repair_trace(file);
   auto const events = counted(done.events, "event");
   if (!done.changed) return "whole, " + events + ": nothing is changed\n";
   return "repaired, " + events + "; " + counted(done.lost_bytes, "byte") + " of torn lines are gone\n";

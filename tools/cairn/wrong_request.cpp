@@ -11,7 +11,6 @@ namespace {
 
 /// Names of the library in its messages, and what stands for them here.
 constexpr std::pair<std::string_view, std::string_view> words[] = {
-    {"`repair_trace`", "cairn trace repair"},
     {"`gunzip_trace` or gunzip", "gunzip"},
     {"; cairn::why_infeasible says what they are for", ""},
     {"; chain_planner::why_infeasible says what they are for", ""},

@@ -42,8 +42,6 @@
 #include <cairn/schedule/impl/multistage.ipp>
 #include <cairn/trace/impl/environment.ipp>
 #include <cairn/trace/impl/progress.ipp>
-#include <cairn/trace/impl/repair_trace.ipp>
 #include <cairn/trace/impl/trace_observer.ipp>
 #include <cairn/trace/impl/trace_region.ipp>
-#include <cairn/trace/impl/trace_summary.ipp>
 #include <cairn/trace/impl/trace_writer.ipp>

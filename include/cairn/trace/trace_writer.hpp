@@ -66,7 +66,7 @@ class trace_writer {
   /// Passes all events so far to the system: a process that is killed later loses none of them.
   CAIRN_DECL void flush();
   /// Ends the file; events that come later are not written. A second call does nothing.
-  /// \throws file_error   if the disk did not take all of it; what it took can be repaired by `repair_trace`
+  /// \throws file_error   if the disk did not take all of it; what it took can be repaired by `cairn trace repair`
   CAIRN_DECL void finalize();
 
   [[nodiscard]] std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }  ///< so far

@@ -104,7 +104,7 @@ CAIRN_DECL void trace_writer::finalize() {
     throw file_error{"cairn::trace_writer",
                      (std::string{"a trace could not be written to its end: "} + std::strerror(failure_)).c_str(),
                      {{"error", failure_}},
-                     ("make room on the disk; `repair_trace` keeps what was written: " + file_).c_str()};
+                     ("make room on the disk; `cairn trace repair` keeps what was written: " + file_).c_str()};
 }
 
 CAIRN_DECL trace_writer initialize_log(std::string file, std::string data_dir, std::int64_t process_id) {

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file scan_trace.hpp  Finds the complete events of a trace.
+/// \file scan.hpp  Finds the complete events of a trace.
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <cairn/core/error.hpp>
-#include <cairn/trace/detail/trace_lines_of.hpp>
 
-namespace cairn::detail {
+#include <cairn/core/error.hpp>
+
+#include "lines.hpp"
+
+namespace trace_file {
 
 /// What is known of a trace after its last line.
 struct trace_end {
@@ -25,7 +27,7 @@ struct trace_end {
 /// Calls keep(line without comma) for each complete event.
 template <class Keep>
 [[nodiscard]] trace_end scan_trace(std::string const& file, Keep keep) {
-  auto stream = open_trace("cairn::repair_trace", file);
+  auto stream = open_trace("cairn trace repair", file);
   trace_end end;
   bool comma = true;  // whether the previous event ended with a comma
   for (std::string line; std::getline(stream, line);) {
@@ -57,11 +59,11 @@ template <class Keep>
   }
   end.whole = end.whole && end.ended && end.closed && !comma;
   if (stream.bad())
-    throw file_error{"cairn::repair_trace",
-                     (std::string{"a trace cannot be read to its end: "} + std::strerror(errno)).c_str(),
-                     {{"error", errno}},
-                     file.c_str()};
+    throw cairn::file_error{"cairn trace repair",
+                            (std::string{"a trace cannot be read to its end: "} + std::strerror(errno)).c_str(),
+                            {{"error", errno}},
+                            file.c_str()};
   return end;
 }
 
-}  // namespace cairn::detail
+}  // namespace trace_file

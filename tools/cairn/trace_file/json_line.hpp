@@ -4,9 +4,29 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <cairn/trace/detail/json_text.hpp>
 
-namespace cairn::detail {
+namespace trace_file {
+
+/// How many bytes the UTF-8 character at the start of a text has; 0 if there is none, or one that Unicode forbids.
+[[nodiscard]] inline std::size_t utf8_length(std::string_view text) noexcept {
+  auto const byte = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
+  auto const follows = [&](std::size_t k, unsigned low, unsigned high) {
+    return k < text.size() && byte(k) >= low && byte(k) <= high;
+  };
+  if (text.empty()) return 0;
+  unsigned const first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first <= 0xdf) return follows(1, 0x80, 0xbf) ? 2 : 0;
+  if (first >= 0xe0 && first <= 0xef) {
+    bool const second = follows(1, first == 0xe0 ? 0xa0 : 0x80, first == 0xed ? 0x9f : 0xbf);
+    return second && follows(2, 0x80, 0xbf) ? 3 : 0;
+  }
+  if (first >= 0xf0 && first <= 0xf4) {
+    bool const second = follows(1, first == 0xf0 ? 0x90 : 0x80, first == 0xf4 ? 0x8f : 0xbf);
+    return second && follows(2, 0x80, 0xbf) && follows(3, 0x80, 0xbf) ? 4 : 0;
+  }
+  return 0;
+}
 
 /// Reads one value of JSON (RFC 8259), member by member.
 class json_line {
@@ -56,7 +76,8 @@ class json_line {
     std::string_view const from = rest_;
     std::string_view inside;
     switch (rest_.front()) {
-      case '{': return members(key, depth + 1, see);
+      case '{':
+        return members(key, depth + 1, see);
       case '[':
         rest_.remove_prefix(1);
         if (skip(']')) return true;
@@ -68,10 +89,17 @@ class json_line {
         if (!string(inside)) return false;
         see(outer, key, inside, true);
         return true;
-      case 't': if (!word("true")) return false; break;
-      case 'f': if (!word("false")) return false; break;
-      case 'n': if (!word("null")) return false; break;
-      default: if (!number()) return false;
+      case 't':
+        if (!word("true")) return false;
+        break;
+      case 'f':
+        if (!word("false")) return false;
+        break;
+      case 'n':
+        if (!word("null")) return false;
+        break;
+      default:
+        if (!number()) return false;
     }
     see(outer, key, from.substr(0, from.size() - rest_.size()), false);
     return true;
@@ -140,4 +168,4 @@ class json_line {
   return text;
 }
 
-}  // namespace cairn::detail
+}  // namespace trace_file

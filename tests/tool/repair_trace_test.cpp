@@ -11,10 +11,10 @@
 #include <cairn/core/error.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/schedule/revolve.hpp>
-#include <cairn/trace/repair_trace.hpp>
+#include "trace_file/repair.hpp"
 #include <cairn/trace/trace_observer.hpp>
 #include <cairn/trace/trace_region.hpp>
-#include <cairn/trace/trace_summary.hpp>
+#include "trace_file/summary.hpp"
 #include "support/catch.hpp"
 #include "support/trace.hpp"
 #if __has_include(<sys/wait.h>)
@@ -22,7 +22,7 @@
 #include <unistd.h>
 #endif
 
-using cairn::repair_trace;
+using trace_file::repair_trace;
 using cairn::trace_region;
 using cairn::trace_writer;
 
@@ -96,7 +96,7 @@ static void check_cuts(std::size_t stride) {
     CHECK(all.size() == complete.size() + (complete.back().find("\"name\":\"end\"") == std::string::npos ? 1 : 0));
     CHECK(!std::filesystem::exists(file.name() + ".repaired"));
     CHECK(!repair_trace(file.name()).changed);
-    CHECK(cairn::summarize_trace(file.name()).events == all.size());
+    CHECK(trace_file::summarize_trace(file.name()).events == all.size());
   }
 }
 TEST_CASE("a trace that was cut anywhere is repaired to all its complete events") { check_cuts(43); }
@@ -166,7 +166,7 @@ TEST_CASE("a killed process leaves a trace that loads after repair, with all eve
   };
   in_killed_child(file.name(), {}, many);
   CHECK_THROWS(json::read(file.text()));
-  CHECK(!cairn::summarize_trace(file.name()).ended);
+  CHECK(!trace_file::summarize_trace(file.name()).ended);
   auto const before = events_in(file.text()).size();
   auto const done = repair_trace(file.name());
   CHECK(done.changed);
@@ -175,7 +175,7 @@ TEST_CASE("a killed process leaves a trace that loads after repair, with all eve
   CHECK(kept.size() > 10'000 - 262'144 / 200);  // no more than a block is lost
   CHECK(kept.size() < 10'000);
   for (std::size_t k = 0; k < kept.size(); ++k) REQUIRE(kept[k].at("args").integer("k") == (long long)k);
-  CHECK(cairn::summarize_trace(file.name()).repaired);
+  CHECK(trace_file::summarize_trace(file.name()).repaired);
 }
 
 TEST_CASE("a killed process loses no event that was flushed, and none where each is written at once") {

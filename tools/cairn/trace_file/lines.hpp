@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file trace_lines_of.hpp  Reads a trace line by line.
+/// \file lines.hpp  Reads a trace line by line.
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
@@ -9,10 +9,12 @@
 #include <fstream>
 #include <string>
 #include <string_view>
-#include <cairn/core/error.hpp>
-#include <cairn/trace/detail/json_line.hpp>
 
-namespace cairn::detail {
+#include <cairn/core/error.hpp>
+
+#include "json_line.hpp"
+
+namespace trace_file {
 
 /// What a line of a trace is.
 enum class trace_line_kind : std::uint8_t { opening, closing, empty, event, broken };
@@ -46,29 +48,29 @@ template <class See>
   if (line == "]") return trace_line_kind::closing;
   if (line.ends_with(',')) line.remove_suffix(1);
   found = {};
-  bool const read = json_line{line}.object([&](std::string_view outer, std::string_view key, std::string_view value,
-                                               bool text) {
-    if (outer.empty()) {
-      if (key == "name" && text) found.name = value;
-      else if (key == "cat" && text) found.category = value;
-      else if (key == "ph" && text) found.phase = value;
-      else if (key == "id") found.id = whole_of(value);
-      else if (key == "pid" && !text) found.process = value;
-      else if (key == "tid" && !text) found.thread = value;
-      else if (key == "ts") found.at = number_of(value);
-      else if (key == "dur") found.duration = number_of(value);
-    } else if (outer == "args") {
-      if (key == "p_idx") found.parent = whole_of(value);
-      else if (key == "type" && text) found.type = value;
-      else if (key == "target" && text) found.target = value;
-      else if (key == "layer" && text) found.layer = value;
-      else if (key == "hhash" && text) found.host = value;
-      else if (key == "version" && text) found.version = value;
-      else if (key == "date" && text) found.date = value;
-      else if (key == "name" && text) found.value = value;
-    }
-    see(outer, key, value, text);
-  });
+  bool const read =
+      json_line{line}.object([&](std::string_view outer, std::string_view key, std::string_view value, bool text) {
+        if (outer.empty()) {
+          if (key == "name" && text) found.name = value;
+          else if (key == "cat" && text) found.category = value;
+          else if (key == "ph" && text) found.phase = value;
+          else if (key == "id") found.id = whole_of(value);
+          else if (key == "pid" && !text) found.process = value;
+          else if (key == "tid" && !text) found.thread = value;
+          else if (key == "ts") found.at = number_of(value);
+          else if (key == "dur") found.duration = number_of(value);
+        } else if (outer == "args") {
+          if (key == "p_idx") found.parent = whole_of(value);
+          else if (key == "type" && text) found.type = value;
+          else if (key == "target" && text) found.target = value;
+          else if (key == "layer" && text) found.layer = value;
+          else if (key == "hhash" && text) found.host = value;
+          else if (key == "version" && text) found.version = value;
+          else if (key == "date" && text) found.date = value;
+          else if (key == "name" && text) found.value = value;
+        }
+        see(outer, key, value, text);
+      });
   return read && !found.name.empty() && !found.phase.empty() ? trace_line_kind::event : trace_line_kind::broken;
 }
 
@@ -76,18 +78,18 @@ template <class See>
 [[nodiscard]] inline std::ifstream open_trace(char const* who, std::string const& file) {
   std::ifstream stream{file, std::ios::binary};
   if (!stream)
-    throw file_error{who,
-                     (std::string{"a trace cannot be opened for reading: "} + std::strerror(errno)).c_str(),
-                     {{"error", errno}},
-                     ("see whether it is there: " + file).c_str()};
+    throw cairn::file_error{who,
+                            (std::string{"a trace cannot be opened for reading: "} + std::strerror(errno)).c_str(),
+                            {{"error", errno}},
+                            ("see whether it is there: " + file).c_str()};
   char first[2] = {};
   stream.read(first, 2);
   if (stream.gcount() == 2 && first[0] == '\x1f' && first[1] == '\x8b')
-    throw parse_error{
+    throw cairn::parse_error{
         who, "a trace is compressed", {}, ("unpack it first, by `gunzip_trace` or gunzip: " + file).c_str()};
   stream.clear();
   stream.seekg(0);
   return stream;
 }
 
-}  // namespace cairn::detail
+}  // namespace trace_file

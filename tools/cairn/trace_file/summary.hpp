@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+/// \file summary.hpp  Where the time of a trace went: by phase, by layer, by operation.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,12 +11,52 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
-#include <cairn/core/error.hpp>
-#include <cairn/trace/detail/trace_lines_of.hpp>
-#include <cairn/trace/trace_summary.hpp>
 
-namespace cairn {
-namespace detail {
+#include <cairn/core/error.hpp>
+
+#include "lines.hpp"
+
+namespace trace_file {
+
+/// The events of one name, or category, or layer.
+struct trace_row {
+  std::string name;         ///< of the events
+  std::uint64_t calls = 0;  ///< how many
+  double total_us = 0;      ///< from begin to end, in microseconds; nested events of the same row count once
+  double self_us = 0;       ///< the same without the events inside
+  double longest_us = 0;    ///< of one event
+};
+/// The highest value of a counter.
+struct trace_peak {
+  std::string name;  ///< "checkpoints memory": the counter, and its line
+  double most = 0;   ///< in the counter's unit
+};
+
+/// What a trace holds.
+struct trace_summary {
+  std::string version;                  ///< of the cairn that wrote it
+  std::string date;                     ///< when it began, in UTC
+  std::string host;                     ///< where; "" if the trace has no metadata
+  std::string plan;                     ///< the fingerprint that was noted as "plan"; else ""
+  std::uint64_t events = 0;             ///< all lines
+  double span_us = 0;                   ///< from the first event to the end of the last
+  bool ended = false;                   ///< the program ended the trace
+  bool repaired = false;                ///< cairn trace repair ended it
+  std::vector<trace_row> by_phase;      ///< categories: "forward", "recompute", "reverse" and those of regions
+  std::vector<trace_row> by_layer;      ///< modules, regions, and operators by the module whose parameters they read
+  std::vector<trace_row> by_operation;  ///< names of events
+  std::vector<trace_peak> peaks;        ///< of counters
+};
+
+/// Reads a trace. The rows of each table are sorted by total, the largest first. Memory: one row for each name, and one
+/// sum for each event that is open. The trace need not have its end.
+/// \throws file_error   if the file cannot be read   \throws parse_error   for a compressed file, and for a line that
+///   is not an event, with the number of the line
+[[nodiscard]] inline trace_summary summarize_trace(std::string const& file);
+
+/// The tables as text, after lines about the trace as a whole.   \param most_rows  of each table, >= 1; the others are
+/// summed in one row
+[[nodiscard]] inline std::string text_of(trace_summary const& summary, std::size_t most_rows = 20);
 
 /// Sums over the events inside an event that is not read yet. An event is written when it ends, so the events inside it
 /// come first.
@@ -164,26 +205,24 @@ class summing_trace {
   return text + "\n";
 }
 
-}  // namespace detail
-
-CAIRN_DECL trace_summary summarize_trace(std::string const& file) {
-  auto stream = detail::open_trace("cairn::summarize_trace", file);
-  detail::summing_trace sums;
+inline trace_summary summarize_trace(std::string const& file) {
+  auto stream = open_trace("cairn trace summarize", file);
+  summing_trace sums;
   std::int64_t number = 0;
   for (std::string line; std::getline(stream, line);)
     if (++number; !sums.add(line))
-      throw parse_error{"cairn::summarize_trace",
-                        "a line of a trace is not an event",
-                        {{"line", number}},
-                        ("if its program was killed, repair it first, by `repair_trace`: " + file).c_str()};
+      throw cairn::parse_error{"cairn trace summarize",
+                               "a line of a trace is not an event",
+                               {{"line", number}},
+                               ("if its program was killed, repair it first, by cairn trace repair: " + file).c_str()};
   return std::move(sums).done();
 }
 
-CAIRN_DECL std::string text_of(trace_summary const& summary, std::size_t most_rows) {
+inline std::string text_of(trace_summary const& summary, std::size_t most_rows) {
   auto const most = (std::max)(most_rows, std::size_t{1});
   char figures[120];
-  std::snprintf(figures, sizeof figures, "%llu events over %.3f ms",
-                static_cast<unsigned long long>(summary.events), summary.span_us / 1000);
+  std::snprintf(figures, sizeof figures, "%llu events over %.3f ms", static_cast<unsigned long long>(summary.events),
+                summary.span_us / 1000);
   std::string text = figures;
   text += summary.ended      ? ", ended by its program\n"
           : summary.repaired ? ", ended by a repair\n"
@@ -196,9 +235,9 @@ CAIRN_DECL std::string text_of(trace_summary const& summary, std::size_t most_ro
   add("on ", summary.host);
   add("plan ", summary.plan);
   text += '\n';
-  text += detail::table_text("by phase", summary.by_phase, most);
-  text += detail::table_text("by layer", summary.by_layer, most);
-  text += detail::table_text("by operation", summary.by_operation, most);
+  text += table_text("by phase", summary.by_phase, most);
+  text += table_text("by layer", summary.by_layer, most);
+  text += table_text("by operation", summary.by_operation, most);
   for (auto const& peak : summary.peaks) {
     std::snprintf(figures, sizeof figures, "%.0f", peak.most);
     text.append("most of ").append(peak.name).append(": ").append(figures).append("\n");
@@ -206,4 +245,4 @@ CAIRN_DECL std::string text_of(trace_summary const& summary, std::size_t most_ro
   return text;
 }
 
-}  // namespace cairn
+}  // namespace trace_file

@@ -6,10 +6,10 @@
 #include <string>
 #include <cairn/run/gradient.hpp>
 #include <cairn/schedule/revolve.hpp>
-#include <cairn/trace/repair_trace.hpp>
+#include "trace_file/repair.hpp"
 #include <cairn/trace/trace_observer.hpp>
 #include <cairn/trace/trace_region.hpp>
-#include <cairn/trace/trace_summary.hpp>
+#include "trace_file/summary.hpp"
 #include "support/catch.hpp"
 #include "support/heap.hpp"
 #include "support/trace.hpp"
@@ -39,10 +39,10 @@ static void check_memory(std::uint64_t most) {
   CHECK(writing < 262'144 + 20'000);
   std::filesystem::resize_file(file.name(), std::filesystem::file_size(file.name()) - 10);
   heap::mark const later;
-  auto const repaired = cairn::repair_trace(file.name());
+  auto const repaired = trace_file::repair_trace(file.name());
   CHECK(repaired.changed);
   CHECK(repaired.events == events + 1);  // and the region
-  CHECK(cairn::summarize_trace(file.name()).events == events + 2);
+  CHECK(trace_file::summarize_trace(file.name()).events == events + 2);
   CHECK(later.rise() < 100'000);
 }
 

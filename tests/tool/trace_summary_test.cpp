@@ -10,13 +10,13 @@
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/trace/trace_observer.hpp>
 #include <cairn/trace/trace_region.hpp>
-#include <cairn/trace/trace_summary.hpp>
+#include "trace_file/summary.hpp"
 #include <cairn/version.hpp>
 #include "support/catch.hpp"
 #include "support/trace.hpp"
 
 using cairn::trace_region;
-using cairn::trace_row;
+using trace_file::trace_row;
 using cairn::trace_writer;
 
 namespace {
@@ -49,7 +49,7 @@ TEST_CASE("times of nested events are divided, and counted once") {
     log.count("loss", {{"train", 7}});
     log.count("loss", {{"train", 3}});
   }
-  auto const found = cairn::summarize_trace(file.name());
+  auto const found = trace_file::summarize_trace(file.name());
   CHECK(found.version == CAIRN_VERSION_STRING);
   CHECK(found.plan == "a plan");
   CHECK(found.ended);
@@ -87,7 +87,7 @@ TEST_CASE("phases add up to the time that actions took") {
     (void)cairn::gradient(cairn::traced(log, "step", step), 1.0, cairn::revolve{50, 4}, 1.0,
                           [](double, double& bar) { bar *= 1.0001; }, cairn::trace_observer{log});
   }
-  auto const found = cairn::summarize_trace(file.name());
+  auto const found = trace_file::summarize_trace(file.name());
   std::map<std::string, double> sums;
   std::map<std::string, std::uint64_t> calls;
   for (auto const& e : traces::slices(file.events()))
@@ -103,11 +103,11 @@ TEST_CASE("a line that is no event is named") {
   traces::scratch_file const file;
   file.write("[\n{\"name\":\"x\",\"ph\":\"X\",\"ts\":1,\"dur\":2},\n{\"name\":\n");
   try {
-    (void)cairn::summarize_trace(file.name());
+    (void)trace_file::summarize_trace(file.name());
     FAIL("nothing was thrown");
   } catch (cairn::parse_error const& e) {
     CHECK(e.value(0).magnitude == 3);
-    CHECK_THAT(std::string{e.what()}, Catch::Matchers::ContainsSubstring("repair_trace"));
+    CHECK_THAT(std::string{e.what()}, Catch::Matchers::ContainsSubstring("cairn trace repair"));
   }
-  CHECK_THROWS_AS(cairn::summarize_trace("/nowhere/at/all.pfw"), cairn::file_error);
+  CHECK_THROWS_AS(trace_file::summarize_trace("/nowhere/at/all.pfw"), cairn::file_error);
 }
