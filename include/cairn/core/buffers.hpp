@@ -182,16 +182,16 @@ concept device_buffered = detail::shows_bytes<std::remove_const_t<T>> && detail:
 /// is never visited. Any other trivially copyable class is one run, padding included, and so is memory on a device.
 template <class T, class Fn>
 constexpr void visit_buffers(T& x, Fn&& f) {
-  constexpr bool told = buffered<T> || device_buffered<T>;
+  constexpr bool known = buffered<T> || device_buffered<T>;
   constexpr bool reachable =
       !device_buffered<T> || detail::takes_device_runs<std::remove_reference_t<Fn>, detail::device_run<T>>;
-  static_assert(told,
+  static_assert(known,
                 "cairn: cannot determine the bytes of this state; give it a member visit_buffers(f) or specialise "
                 "cairn::state_traits with visit_buffers(state, f)");
   static_assert(reachable,
                 "cairn: a part of this state lies in device memory, which host code cannot read; copy it to the host, "
                 "or let the visitor take (cairn::device_pointer<void const>, std::size_t), too");
-  if constexpr (told && reachable) detail::visit_parts(x, f);
+  if constexpr (known && reachable) detail::visit_parts(x, f);
 }
 /// The same for a temporary view: a class that owns device memory makes one in the call.
 template <class T, class Fn>

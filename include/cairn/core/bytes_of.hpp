@@ -147,11 +147,11 @@ concept sized_state = detail::every_part<detail::size_is_known, std::remove_cv_t
 /// Cost: proportional to the number of containers in x, not to the number of their elements.
 template <class T>
 [[nodiscard]] constexpr std::size_t bytes_of(T const& x) {
-  constexpr bool told = sized_state<T>;
-  static_assert(told,
+  constexpr bool known = sized_state<T>;
+  static_assert(known,
                 "cairn: cannot determine how many bytes this state holds; give it a member bytes() or specialise "
                 "cairn::state_traits with bytes(state)");
-  if constexpr (told) return sizeof(T) + detail::heap_of(x);
+  if constexpr (known) return sizeof(T) + detail::heap_of(x);
   else return 0;
 }
 

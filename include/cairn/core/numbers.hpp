@@ -107,14 +107,14 @@ concept numbered = detail::every_part<detail::numbers_are_listed, T>();
 /// that count, always in the same order.
 template <class T, class Fn>
 constexpr void visit_numbers(T& x, Fn&& f) {
-  constexpr bool told = numbered<T>, reachable = told || !detail::on_device<std::remove_const_t<T>>();
+  constexpr bool known = numbered<T>, reachable = known || !detail::on_device<std::remove_const_t<T>>();
   static_assert(reachable,
                 "cairn: numbers of this type lie in device memory, where host code cannot read or vary them; use a "
                 "type whose numbers lie in host memory");
-  static_assert(told || !reachable,
+  static_assert(known || !reachable,
                 "cairn: cannot determine the floating-point numbers of this type; give it a member visit_numbers(f) or "
                 "specialise cairn::state_traits with visit_numbers(x, f)");
-  if constexpr (told) detail::list_numbers(x, f);
+  if constexpr (known) detail::list_numbers(x, f);
 }
 
 }  // namespace cairn

@@ -40,16 +40,16 @@ concept byte_source = requires(T& source, void* run, std::size_t bytes) {
 template <class T, class Sink>
 void write_state(T const& x, Sink&& sink) {
   using sink_type = std::remove_reference_t<Sink>;
-  constexpr bool told = written_state<T>;
+  constexpr bool known = written_state<T>;
   constexpr bool takes = byte_sink<sink_type>;
-  static_assert(told,
+  static_assert(known,
                 "cairn: not all bytes of this state can be written and read back; give it members write_state(sink) "
                 "const and read_state(source), or specialise cairn::state_traits with write(state, sink) and "
                 "read(state, source)");
   static_assert(takes,
                 "cairn: a sink of bytes is called as sink(void const*, std::size_t), returns nothing, and throws if it "
                 "cannot take all of them");
-  if constexpr (told && takes) {
+  if constexpr (known && takes) {
     if constexpr (detail::takes_written<sink_type, int>) detail::visit_parts(x, sink);
     else {
       detail::state_writer<sink_type> all{sink};
@@ -72,16 +72,16 @@ void write_state(T const& x, Sink&& sink) {
 template <class T, class Source>
 void read_state(T& x, Source&& source) {
   using source_type = std::remove_reference_t<Source>;
-  constexpr bool told = written_state<T> && !std::is_const_v<T>;
+  constexpr bool known = written_state<T> && !std::is_const_v<T>;
   constexpr bool fills = byte_source<source_type>;
-  static_assert(told,
+  static_assert(known,
                 "cairn: not all bytes of this state can be written and read back; give it members write_state(sink) "
                 "const and read_state(source), or specialise cairn::state_traits with write(state, sink) and "
                 "read(state, source)");
   static_assert(fills,
                 "cairn: a source of bytes is called as source(void*, std::size_t), returns nothing, fills all of them "
                 "or throws, and says by left() how many bytes are left");
-  if constexpr (told && fills) {
+  if constexpr (known && fills) {
     if constexpr (detail::is_state_reader<source_type>) source.read(x);
     else detail::state_reader<source_type>{source}.read(x);
   }

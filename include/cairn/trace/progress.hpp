@@ -186,7 +186,7 @@ class progress {
   place at_ = place::outside;
   tier where_ = tier::memory;
   bool from_start_ = true;                    // this sweep began before its turn
-  bool told_ = false, logged_ = false;        // something of this sweep was shown, or written as a plain line
+  bool reported_ = false, logged_ = false;        // something of this sweep was shown, or written as a plain line
   std::int64_t sweep_ = 1;
   std::uint64_t runs_ = 0, reversals_ = 0;    // of this sweep
   std::uint64_t counted_ = 0, stride_ = 1;    // steps and actions since the last look, and per look

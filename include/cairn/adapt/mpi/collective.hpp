@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/mpi/collective_error.hpp>
-#include <cairn/adapt/mpi/detail/meeting.hpp>
+#include <cairn/adapt/mpi/detail/rendezvous.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/run/adaptive.hpp>
 
@@ -39,7 +39,7 @@ class agreed_choice<Choose, arguments<Args...>> {
                 "cairn: the record of a choice is sent to all ranks byte by byte; give a trivially copyable one");
 
  public:
-  agreed_choice(meeting with, Choose choose) : with_{std::move(with)}, choose_{std::move(choose)} {}
+  agreed_choice(rendezvous with, Choose choose) : with_{std::move(with)}, choose_{std::move(choose)} {}
   Record operator()(Args... args) {
     return with_.chosen("cairn::adaptive", Record(call_lending(choose_, std::forward<Args>(args)...)));
   }
@@ -47,7 +47,7 @@ class agreed_choice<Choose, arguments<Args...>> {
   void each_function(Look const& look) const { look(choose_), look(with_.decider); }
 
  private:
-  meeting with_;
+  rendezvous with_;
   Choose choose_;
 };
 
@@ -63,10 +63,10 @@ struct ranks_together;
 /// - an exception on one rank ends the sweep on all ranks, with a `collective_error` that names rank and cause.
 ///
 /// Ranks meet before the first step and after the last; in between, only step and adjoint send messages (but see
-/// `every`). A rank that cannot go on waits at the next meeting. If the other ranks do not arrive within `patience`,
+/// `every`). A rank that cannot go on waits at the next rendezvous. If the other ranks do not arrive within `patience`,
 /// they are blocked in a step or adjoint that waits for a message of the failed rank, and cannot be reached. The failed
 /// rank then writes rank and cause to stderr, and ends all ranks by MPI_Abort. A healthy rank that has waited that long
-/// at a meeting says so on stderr, with its number and the verb, and goes on waiting. If a rank dies, MPI's launcher
+/// at a rendezvous says so on stderr, with its number and the verb, and goes on waiting. If a rank dies, MPI's launcher
 /// ends all of them. After MPI_Finalize, and once the communicator is freed, each verb throws `invalid_call`.
 ///
 /// A cheap handle that can be copied. The first one of a communicator duplicates it, which all ranks do together; the
@@ -79,7 +79,7 @@ class collective {
   using together = detail::ranks_together;  ///< for the verbs
   /// \param comm  a communicator whose ranks all make the same calls
   /// \throws invalid_call   if MPI is not running
-  explicit collective(MPI_Comm comm) : meeting_{comm} {}
+  explicit collective(MPI_Comm comm) : rendezvous_{comm} {}
 
   /// The same ranks with a different number of seconds that a failed rank waits for the others, instead of 10, and that
   /// a healthy one waits before it says so. If steps do not communicate, it must be longer than the others may compute
@@ -89,7 +89,7 @@ class collective {
     if (!(seconds >= 0))
       throw invalid_call{"cairn::collective::patience", "the time to wait is negative", {}, "give seconds, 0 or more"};
     auto other = *this;
-    other.meeting_.patience = seconds;
+    other.rendezvous_.patience = seconds;
     return other;
   }
   /// The same ranks, of which `rank` instead of rank 0 decides how long loops are and what `agreed` chooses.
@@ -101,14 +101,14 @@ class collective {
                          {{"rank", rank}, {"ranks", size()}},
                          "give one of the communicator"};
     auto other = *this;
-    other.meeting_.decider = rank;
+    other.rendezvous_.decider = rank;
     return other;
   }
   /// The same ranks with a different limit for the work of comparing plans, instead of 10^7 sums, about 0.1 s. If a
   /// fingerprint takes more, only what `plan_comparison::numbers` names is compared.
   [[nodiscard]] collective fingerprint_limit(work_limit const& limit) const {
     auto other = *this;
-    other.meeting_.limit = limit;
+    other.rendezvous_.limit = limit;
     return other;
   }
   /// The same ranks with a stop request: `stop()` is called where ranks meet, except after the last step, and `true` on
@@ -116,7 +116,7 @@ class collective {
   /// sweep.
   [[nodiscard]] collective stops_when(std::function<bool()> stop) const {
     auto other = *this;
-    other.meeting_.stop = std::move(stop);
+    other.rendezvous_.stop = std::move(stop);
     return other;
   }
   /// Ranks also meet before every `actions` actions of the plan, all at the same ones: a stop request or an exception
@@ -129,23 +129,23 @@ class collective {
                          {{"actions", actions}},
                          "give 1 or more"};
     collective<true> other{comm()};
-    other.meeting_ = meeting_;
-    other.meeting_.actions = actions;
+    other.rendezvous_ = rendezvous_;
+    other.rendezvous_.actions = actions;
     return other;
   }
 
-  [[nodiscard]] int rank() const noexcept { return meeting_.ranks().rank(); }       ///< this rank in the communicator
-  [[nodiscard]] int size() const noexcept { return meeting_.ranks().size(); }       ///< its ranks
-  [[nodiscard]] MPI_Comm comm() const noexcept { return meeting_.ranks().comm(); }  ///< the caller's communicator
+  [[nodiscard]] int rank() const noexcept { return rendezvous_.ranks().rank(); }  ///< this rank in the communicator
+  [[nodiscard]] int size() const noexcept { return rendezvous_.ranks().size(); }       ///< its ranks
+  [[nodiscard]] MPI_Comm comm() const noexcept { return rendezvous_.ranks().comm(); }  ///< the caller's communicator
   /// How plans were compared by the last sweep with this object or a copy of it.
-  [[nodiscard]] plan_comparison compared() const noexcept { return meeting_.compared(); }
+  [[nodiscard]] plan_comparison compared() const noexcept { return rendezvous_.compared(); }
 
   /// A choice that one rank makes for all, for `adaptive{with.agreed(choose), again}` in a sweep with this
   /// `collective`: `record = choose(x[, i])` is called on all ranks, and all get the record of the rank that decides. x
   /// is const, and the record trivially copyable. Cost: one reduction of 128 bytes a step, on its first run.
   template <class Choose>
   [[nodiscard]] auto agreed(Choose choose) const {
-    return detail::agreed_choice<Choose>{meeting_, std::move(choose)};
+    return detail::agreed_choice<Choose>{rendezvous_, std::move(choose)};
   }
 
   /// Calls f() as one sweep of a plan: for verbs that take no `collective`, as
@@ -154,7 +154,7 @@ class collective {
   /// \throws collective_error   on all ranks
   template <class Plan, class Fn>
   auto sweep(Plan const& plan, Fn f) const {
-    return meeting_.around("cairn::collective::sweep", plan, f);
+    return rendezvous_.around("cairn::collective::sweep", plan, f);
   }
   /// The same for a call without a plan: what f throws on one rank is thrown on all.
   template <class Fn>
@@ -165,7 +165,7 @@ class collective {
  private:
   template <bool> friend class collective;
   friend struct detail::inside;
-  detail::meeting meeting_;
+  detail::rendezvous rendezvous_;
 };
 /// Meets before and after each sweep.
 collective(MPI_Comm) -> collective<false>;
@@ -175,8 +175,8 @@ namespace detail {
 /// How the adapter's verbs reach the ranks of a `collective`.
 struct inside {
   template <bool BetweenActions>
-  [[nodiscard]] static meeting const& of(collective<BetweenActions> const& with) noexcept {
-    return with.meeting_;
+  [[nodiscard]] static rendezvous const& of(collective<BetweenActions> const& with) noexcept {
+    return with.rendezvous_;
   }
 };
 

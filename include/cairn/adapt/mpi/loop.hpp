@@ -27,7 +27,7 @@ template <class Run>
 class collective_run : public Run {
  public:
   /// Made by `checkpointed_loop` and `checkpointed_while` with a `collective`.
-  collective_run(Run&& run, detail::meeting with) : Run{std::move(run)}, with_{std::move(with)} {}
+  collective_run(Run&& run, detail::rendezvous with) : Run{std::move(run)}, with_{std::move(with)} {}
 
   /// As in `checkpointed_run`, by all ranks together.   \throws collective_error   on all ranks
   template <class Seed, class Adjoint>
@@ -58,7 +58,7 @@ class collective_run : public Run {
       throw invalid_call{"cairn::backward", "ranks that keep a run on disk together do not walk backwards over it", {},
                          "reverse it, or keep it in memory"};
   }
-  detail::meeting with_;
+  detail::rendezvous with_;
 };
 
 }  // namespace cairn

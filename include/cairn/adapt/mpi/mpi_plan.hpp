@@ -71,7 +71,7 @@ inline constexpr std::uint64_t most_compared = std::uint64_t{1} << 62;
 [[nodiscard]] inline planned mpi_plan(MPI_Comm comm, byte_size budget, workload const& work,
                                       planning_options const& options = {}) {
   constexpr char const* operation = "cairn::mpi_plan";
-  detail::meeting const ranks{comm};
+  detail::rendezvous const ranks{comm};
   return ranks.guarded(operation, [&] {
     auto own = plan_within(budget, work, options);
     detail::sent_plan shared;

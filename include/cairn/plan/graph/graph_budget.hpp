@@ -34,13 +34,15 @@ class graph_budget {
   void forget() noexcept { known_.reset(); }
 
   /// Whether there is a plan for a graph. Called by `graph_gradient`.   \param told  the graph before it is measured
-  [[nodiscard]] bool has_plan_for(operation_graph const& told) const { return known_ && known_->told == told; }
+  [[nodiscard]] bool has_plan_for(operation_graph const& declared) const {
+    return known_ && known_->declared == declared;
+  }
   /// Plans a graph. Called by `graph_gradient`.   \param measured  the same graph with its sizes and times
   /// \throws infeasible_budget, too_much_work, invalid_plan, overflow_error   as `graph_planner`
-  void plan_for(operation_graph told, operation_graph measured) {
+  void plan_for(operation_graph declared, operation_graph measured) {
     known_.reset();
     graph_plan plan = graph_planner{measured, options_}.plan(budget_);
-    known_.emplace(std::move(told), std::move(measured), std::move(plan));
+    known_.emplace(std::move(declared), std::move(measured), std::move(plan));
     ++plans_;
   }
   /// Compares the counted peak of a run by the plan with that of the first one. Called by `graph_gradient`.
@@ -53,8 +55,8 @@ class graph_budget {
  private:
   struct known {
     known(operation_graph of, operation_graph sizes, graph_plan made)
-        : told{std::move(of)}, measured{std::move(sizes)}, plan{std::move(made)} {}
-    operation_graph told, measured;
+        : declared{std::move(of)}, measured{std::move(sizes)}, plan{std::move(made)} {}
+    operation_graph declared, measured;
     graph_plan plan;
     std::int64_t counted_peak = -1;  ///< of the first run; -1 before it
   };

@@ -215,7 +215,7 @@ class profile_reader {
       auto& of = made.operations[v];
       of.bytes = needed(v, active(v + 1) - active(v) - of.tape_bytes + bytes_freed(v));
       of.work = (std::max)(peak(v) - active(v) - of.bytes - of.tape_bytes, std::int64_t{0});
-      if (auto const told = sizes_.find(names_[v]); told != sizes_.end() && told->second != of.bytes)
+      if (auto const known = sizes_.find(names_[v]); known != sizes_.end() && known->second != of.bytes)
         refuse("the bytes of an activation do not match the nodes", v);
     }
     auto const leaf_made = leaf_adjoints();

@@ -108,10 +108,10 @@ auto obey_chain([[maybe_unused]] Parts const& parts, Stages& stages, X0 const& x
   using sweep_types = chain_sweep<Stages, X0, Seed>;
   using memory = typename sweep_types::memory;
   constexpr char const* who = "cairn::chain_gradient";
-  no_chain_store nowhere;
+  no_chain_store no_store;
   no_observer nobody;
   sweep_failure unasked;
-  auto& store = one_of<is_chain_store<Rest>...>(nowhere, rest...);
+  auto& store = one_of<is_chain_store<Rest>...>(no_store, rest...);
   auto& observer = one_of<is_observer<Rest>...>(nobody, rest...);
   sweep_failure& failure = one_of<is_failure<Rest>...>(unasked, rest...);
   auto const& actions = actions_in(plan);

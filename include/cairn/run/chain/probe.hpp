@@ -80,7 +80,7 @@ class chain_measurement : public no_hooks {
   }
   /// Whether a call is on average long enough for the clock; calls much shorter than the average are too small a part
   /// of the chain to matter.
-  [[nodiscard]] bool told() const {
+  [[nodiscard]] bool long_enough() const {
     double sum = 0;
     for (auto const& of : times_) sum += of.forward.median() + of.record.median() + of.backward.median();
     return clock_.tells(sum / double(3 * times_.size() - 2));  // the loss has only a backward
@@ -180,7 +180,7 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
     }
   });
   std::size_t const most = copies_in_reach(probing_bytes(c) + sizeof(std::optional<Memory>));
-  for (std::size_t runs = 1; runs < most && !measured.told();) {
+  for (std::size_t runs = 1; runs < most && !measured.long_enough();) {
     runs = next_count(runs, most);
     measured.measure(runs, runs_of_short_calls, [](action const&, Memory const&) {});
   }

@@ -212,13 +212,13 @@ class graph_builder {
   template <class T, class Bar>
   void describe(graph_value<T, Bar> value, graph_facts const& facts) {
     check(value.number_, detail::mark_of<T>());
-    operation& told = made_by(value.number_, "describe what `add` returned");
+    operation& made = made_by(value.number_, "describe what `add` returned");
     for (std::int64_t const number : {facts.bytes, facts.tape_bytes, facts.adjoint_bytes})
       if (number < -1) refuse_fact(value.number_, number);
     for (std::int64_t const number : {facts.work, facts.adjoint_work, facts.time, facts.adjoint_time})
       if (number < 0) refuse_fact(value.number_, number);
-    if (told.has_tape && facts.tape_bytes == 0) refuse_fact(value.number_, 0);
-    told.facts = facts;
+    if (made.has_tape && facts.tape_bytes == 0) refuse_fact(value.number_, 0);
+    made.facts = facts;
   }
 
   /// Number of operations.
@@ -228,7 +228,7 @@ class graph_builder {
   [[nodiscard]] operation_graph graph() const {
     operation_graph made;
     for (operation const& of : operations_) {
-      graph_operation next = told(of);
+      graph_operation next = declared(of);
       std::vector<bool> read;
       for (std::size_t k = 0; k < of.inputs.size(); ++k) {
         std::int32_t const base = base_of(of.inputs[k]);
@@ -276,7 +276,7 @@ class graph_builder {
   };
 
   /// What planners take of an operation besides its inputs.
-  [[nodiscard]] static graph_operation told(operation const& of) {
+  [[nodiscard]] static graph_operation declared(operation const& of) {
     detail::graph_sizes const least = of.call->least_sizes();
     graph_operation next;
     next.bytes = of.facts.bytes >= 0 ? of.facts.bytes : least.value;

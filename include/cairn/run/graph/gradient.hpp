@@ -114,7 +114,7 @@ class graph_use {
     work.memory_->storage.empty();
   }
 
-  [[nodiscard]] operation_graph const& told(graph_builder const& net) { return work_.memory_->known.told(net); }
+  [[nodiscard]] operation_graph const& declared(graph_builder const& net) { return work_.memory_->known.declared(net); }
   /// Runs a plan, and returns the peak that is counted.   \tparam Checks  whether values may be compared   \param
   ///   outlives  whether the workspace outlives the sweep
   template <bool Checks, class Actions, class Observer>
@@ -123,7 +123,7 @@ class graph_use {
                    [[maybe_unused]] replay_check verify, bool outlives) {
     auto& [storage, known, replay] = *work_.memory_;
     graph_memory memory{net, inputs, seeds, who_, storage, outlives ? &storage.boxes : nullptr};
-    known.told(net);
+    known.declared(net);
     [[maybe_unused]] graph_reads const& reads = known.reads(who_);
     known.check(actions);
     memory.expect(actions);
@@ -240,8 +240,8 @@ template <class Plan, class... Rest>
     if constexpr (!budgets) peak = run(detail::actions_in(plan), plan);
     else {
       using clock = typename std::remove_reference_t<Plan>::clock;
-      if (operation_graph const& told = use.told(net); !plan.has_plan_for(told))
-        plan.plan_for(told, graph_probe<clock>(net, inputs, seeds));
+      if (operation_graph const& declared = use.declared(net); !plan.has_plan_for(declared))
+        plan.plan_for(declared, graph_probe<clock>(net, inputs, seeds));
       peak = run(plan.plan().actions, plan.plan());
       plan.ran(peak);
     }

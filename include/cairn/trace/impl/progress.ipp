@@ -74,7 +74,7 @@ CAIRN_DECL void progress::enter(cairn::phase where) {
   }
   began_ = looked_ = now;
   from_start_ = where == phase::forward;
-  told_ = logged_ = false;
+  reported_ = logged_ = false;
   runs_ = reversals_ = counted_ = 0;
   looked_at_ = {};
   total_.reset();
@@ -103,7 +103,7 @@ CAIRN_DECL void progress::end(event const& seen) {
   at_ = place::outside;
   std::int64_t const now = options_.now();
   note_speed(now);
-  if (told_) report(seen, now, true);
+  if (reported_) report(seen, now, true);
   if (sweep_ == options_.sweeps) wipe();
   ++sweep_;
 }
@@ -133,7 +133,7 @@ CAIRN_DECL void progress::report(event const& seen, std::int64_t now, bool ended
   }
   shown_.bytes_held = seen.bytes_held();
   shown_.where = where_;
-  told_ = true;
+  reported_ = true;
   next_report_ = now + detail::report_every;
   write_line(now, ended);
   if (options_.call) options_.call(shown_);

@@ -3,7 +3,7 @@
 /// \file agreement.hpp  What ranks agree on where each keeps its part of a sweep on disk.
 #include <cstddef>
 #include <cstdint>
-#include <cairn/adapt/mpi/detail/meeting.hpp>
+#include <cairn/adapt/mpi/detail/rendezvous.hpp>
 
 namespace cairn::detail {
 
@@ -11,7 +11,7 @@ namespace cairn::detail {
 class agreement {
  public:
   static constexpr bool together = true;
-  agreement(meeting const& with, char const* operation) : with_{with}, operation_{operation} {}
+  agreement(rendezvous const& with, char const* operation) : with_{with}, operation_{operation} {}
 
   [[nodiscard]] int rank() const noexcept { return with_.ranks().rank(); }
   [[nodiscard]] int size() const noexcept { return with_.ranks().size(); }
@@ -34,7 +34,7 @@ class agreement {
     mine.put(0, own);
     return with_.on_disk(operation_, mine);
   }
-  meeting with_;  // a kept run may outlive its `collective`
+  rendezvous with_;  // a kept run may outlive its `collective`
   char const* operation_;
 };
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <cairn/adapt/mpi/collective.hpp>
 #include <cairn/adapt/mpi/detail/agreement.hpp>
-#include <cairn/adapt/mpi/detail/meeting.hpp>
+#include <cairn/adapt/mpi/detail/rendezvous.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/run/detail/kept_together.hpp>
 #include <cairn/run/detail/one_of.hpp>
@@ -15,7 +15,7 @@ namespace cairn::detail {
 /// The argument itself; if it is an observer, and ranks meet between actions, an observer around it that also meets the
 /// other ranks; if it keeps runs on disk, one that agrees with the other ranks.
 template <bool BetweenActions, class Extra>
-[[nodiscard]] decltype(auto) meeting_extra(meeting const& with, char const* operation, Extra&& extra) {
+[[nodiscard]] decltype(auto) rendezvous_extra(rendezvous const& with, char const* operation, Extra&& extra) {
   if constexpr (keeps_runs<Extra>)
     return kept_together<std::remove_cvref_t<Extra>, agreement>{extra, {with, operation}};
   else if constexpr (BetweenActions && observes<Extra>)
@@ -32,9 +32,9 @@ auto run_with_extras(collective<BetweenActions> const& with, char const* operati
   constexpr bool adds_observer = BetweenActions && !(observes<Extras> || ...);
   auto const all = [&] {
     if constexpr (!adds_observer)
-      return run(meeting_extra<BetweenActions>(ranks, operation, std::forward<Extras>(extras))...);
+      return run(rendezvous_extra<BetweenActions>(ranks, operation, std::forward<Extras>(extras))...);
     else
-      return run(meeting_extra<BetweenActions>(ranks, operation, std::forward<Extras>(extras))...,
+      return run(rendezvous_extra<BetweenActions>(ranks, operation, std::forward<Extras>(extras))...,
                  meets_between<no_observer>{ranks, operation, no_observer{}});
   };
   return ranks.around(operation, plan, all, kept_on_disk<Extras...>);

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/mpi/detail/meeting.hpp>
+#include <cairn/adapt/mpi/detail/rendezvous.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>
 
@@ -22,7 +22,7 @@ template <class T, class Which>
 class gathered {
  public:
   /// \param lead  how many numbers of this part come before the rest of any part
-  gathered(T&& part, meeting const& with, Which const& which, std::size_t lead)
+  gathered(T&& part, rendezvous const& with, Which const& which, std::size_t lead)
       : own_{std::move(part)}, with_{&with}, which_{which} {
     gather(lead);
   }
@@ -42,7 +42,7 @@ class gathered {
 
   [[nodiscard]] T& own() noexcept { return own_; }
   [[nodiscard]] T const& own() const noexcept { return own_; }
-  [[nodiscard]] meeting const& with() const noexcept { return *with_; }
+  [[nodiscard]] rendezvous const& with() const noexcept { return *with_; }
   [[nodiscard]] Which const& which() const noexcept { return which_; }
   /// The numbers of this part.
   [[nodiscard]] std::size_t own_numbers() const {
@@ -139,7 +139,7 @@ class gathered {
   }
 
   T own_;
-  meeting const* with_;
+  rendezvous const* with_;
   Which which_;
   std::vector<unsigned char> all_;  // what all ranks sent; for this rank, `own_` is read in its place
   std::size_t part_size_ = 0;       // bytes of each rank there

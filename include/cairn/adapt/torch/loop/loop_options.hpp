@@ -122,16 +122,16 @@ struct LoopOptions {
   /// the half calls it; in backward this may be a thread of the engine. Exceptions pass through the half like those of
   /// a step. Without an observer there is no extra cost.
   template <class Observer>
-  LoopOptions& observer(Observer&& told) {
+  LoopOptions& observer(Observer&& watcher) {
     constexpr bool observes = detail::can_observe<Observer>();
     static_assert(observes,
                   "cairn: the observer of a loop over tensors must be callable with an `event const&`, and live until "
                   "backward: give std::move(observer), a std::shared_ptr, or std::ref");
     using Type = std::remove_cvref_t<Observer>;
     if constexpr (std::is_same_v<Type, no_observer>) observer_ = {};
-    else if constexpr (detail::is_shared_pointer<Type>) observer_ = detail::shared_observer{Type{told}};
+    else if constexpr (detail::is_shared_pointer<Type>) observer_ = detail::shared_observer{Type{watcher}};
     else if constexpr (observes)
-      observer_ = detail::shared_observer{std::make_shared<std::decay_t<Observer>>(std::forward<Observer>(told))};
+      observer_ = detail::shared_observer{std::make_shared<std::decay_t<Observer>>(std::forward<Observer>(watcher))};
     return *this;
   }
   /// The observer, if there is one.

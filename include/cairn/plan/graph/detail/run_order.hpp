@@ -133,12 +133,12 @@ class run_measure {
   /// For each run of an order, finds the last action that reads its value (the run itself if there is none) and the
   /// adjoint that reads its tape (0 if there is none); false if something is read that has not been made.
   [[nodiscard]] bool find_last_reads(run_order const& runs) {
-    constexpr std::size_t nowhere = std::size_t(-1);
-    std::fill(at_.begin(), at_.end(), nowhere);  // the last run that made each value
+    constexpr std::size_t npos = std::size_t(-1);
+    std::fill(at_.begin(), at_.end(), npos);  // the last run that made each value
     last_.resize(runs.size()), adjoint_.assign(runs.size(), 0);
     for (std::size_t i = 0; i < runs.size(); ++i) {
       for (std::size_t const read : reads(runs[i])) {
-        if (at_[read] == nowhere) return false;
+        if (at_[read] == npos) return false;
         last_[at_[read]] = i;
       }
       last_[i] = i;
@@ -146,7 +146,7 @@ class run_measure {
       if (runs[i].kind == action_kind::advance) {
         at_[v] = i;
       } else if (model_.tape[v] > 0) {
-        if (at_[v] == nowhere) return false;
+        if (at_[v] == npos) return false;
         adjoint_[at_[v]] = i;
       }
     }

@@ -55,8 +55,8 @@ class run_shortener {
   }
   /// Fills gaps_, in random order.
   void find_gaps(run_order const& runs) {
-    constexpr std::size_t nowhere = std::size_t(-1);
-    made_at_.assign(judge_.model.count + 1, nowhere);
+    constexpr std::size_t npos = std::size_t(-1);
+    made_at_.assign(judge_.model.count + 1, npos);
     gaps_.clear();
     std::size_t first = 0;  // of the current sequence of runs
     for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -65,7 +65,7 @@ class run_shortener {
         continue;
       }
       std::size_t const v = std::size_t(runs[i].from), before = std::exchange(made_at_[v], i);
-      if (before == nowhere) continue;
+      if (before == npos) continue;
       gaps_.push_back({i, before, judge_.measure.last_read(before), first, judge_.model.bytes[v],
                        judge_.measure.makes_tape(i) ? judge_.model.tape[v] : 0});
     }

@@ -38,7 +38,7 @@ struct counted_plan {
 
 /// Follows the frames of one sweep: those in slots, live, the final state, x1 and a run's initial state. Frames that
 /// coincide are counted once. A step that is not in place, or whose frame must be kept, writes into a frame of its own.
-/// In a kept run, frames that hold states at the turn "lapse" when they are released: they are reused only when no
+/// In a kept run, frames that hold states at the turn "expire" when they are released: they are reused only when no
 /// other frame is left.
 class frame_counter {
  public:
@@ -90,13 +90,13 @@ class frame_counter {
           initial_slot_ = a.slot;
         } else {
           ++full_slots_;
-          if (lapses() && (!turned_ || std::exchange(live_lapses_, false))) at_turn_.insert(a.slot, {});
+          if (expires() && (!turned_ || std::exchange(live_expires_, false))) at_turn_.insert(a.slot, {});
         }
         live_slot_ = a.slot;
         demand(0);
         break;
       case action_kind::load:
-        lapsed_ += std::exchange(live_lapses_, false) ? 1 : 0;
+        expired_ += std::exchange(live_expires_, false) ? 1 : 0;
         live_is_shared_ = false;
         live_ = !form_.snapshots;
         live_slot_ = a.what == content::tape || apart ? no_slot : a.slot;
@@ -111,7 +111,7 @@ class frame_counter {
         }
         if (a.slot == initial_slot_) initial_slot_ = no_slot;
         else --full_slots_;
-        if (at_turn_.find(a.slot)) lapse(a.slot);
+        if (at_turn_.find(a.slot)) expire(a.slot);
         if (a.slot == live_slot_) live_slot_ = no_slot;
         if (a.slot == next_slot_) next_slot_ = no_slot;
         break;
@@ -142,24 +142,24 @@ class frame_counter {
   [[nodiscard]] constexpr bool holds_initial() const noexcept {
     return form_.keeps_run || form_.ends == object_ends::at_initial;
   }
-  [[nodiscard]] constexpr bool lapses() const noexcept { return form_.keeps_run; }
+  [[nodiscard]] constexpr bool expires() const noexcept { return form_.keeps_run; }
   /// Called when a slot that was full at the turn is dropped.
-  [[gnu::noinline]] constexpr void lapse(slot_index slot) noexcept {
+  [[gnu::noinline]] constexpr void expire(slot_index slot) noexcept {
     at_turn_.erase(slot);
     if (!turned_) return;
-    if (slot == live_slot_) live_lapses_ = true;
-    else if (slot == next_slot_) next_lapses_ = true;
-    else ++lapsed_;
+    if (slot == live_slot_) live_expires_ = true;
+    else if (slot == next_slot_) next_expires_ = true;
+    else ++expired_;
   }
   constexpr void note(slot_index now) noexcept {
-    if (now + lapsed_ > frames_ && lapsed_ > 0) lapsed_ = frames_ > now ? frames_ - now : 0;
-    now += lapsed_;
+    if (now + expired_ > frames_ && expired_ > 0) expired_ = frames_ > now ? frames_ - now : 0;
+    now += expired_;
     if (now > standing_) standing_ = now;
     if (now > peak_) peak_ = now;
   }
   constexpr void demand(slot_index more) noexcept { note(others() + (live_is_alone() ? 1 : 0) + more); }
   constexpr void leave_slot() noexcept {
-    live_lapses_ = live_is_shared_ = false;
+    live_expires_ = live_is_shared_ = false;
     live_slot_ = no_slot;
     live_is_pinned_ = false;
   }
@@ -171,7 +171,7 @@ class frame_counter {
     slot_index const writes = form_.step == step_form::in_place || (!alone && length < 2) ? 1 : 2;
     note(others() + stays + writes);
     if (keeps_live) return;
-    if (live_lapses_ && length < 2 && form_.step != step_form::in_place) ++lapsed_;
+    if (live_expires_ && length < 2 && form_.step != step_form::in_place) ++expired_;
     leave_slot();
   }
   constexpr void own_live() noexcept {
@@ -184,7 +184,7 @@ class frame_counter {
       bool const parks = length > 0 && (from > 0 || !holds_initial());  // if false, a snapshot of the state exists
       final_ = form_.ends == object_ends::at_final;
       demand(parks ? 1 : 0);
-      live_lapses_ = lapses() && parks;
+      live_expires_ = expires() && parks;
       frames_ = plan_.frames_back;
       return;
     }
@@ -194,19 +194,19 @@ class frame_counter {
     }
     final_ = form_.keeps_run && !(length == 0 && live_is_pinned_);
     next_ = form_.adjoint == adjoint_form::with_next && !form_.keeps_run;
-    live_lapses_ = lapses() && length > 0 && live_is_alone();
+    live_expires_ = expires() && length > 0 && live_is_alone();
     live_is_shared_ = length == 0 && (final_ || next_);
     frames_ = plan_.frames_back;
   }
   constexpr void reverse() noexcept {
     if (form_.snapshots) {
-      lapsed_ += std::exchange(live_lapses_, false) ? 1 : 0;
+      expired_ += std::exchange(live_expires_, false) ? 1 : 0;
       return;
     }
     if (form_.adjoint == adjoint_form::recorded) own_live();
     else demand(0);
     if (form_.adjoint == adjoint_form::with_next) {
-      lapsed_ += std::exchange(next_lapses_, live_lapses_) ? 1 : 0;
+      expired_ += std::exchange(next_expires_, live_expires_) ? 1 : 0;
       next_ = !live_is_pinned_;
       next_slot_ = live_slot_;
     }
@@ -223,8 +223,8 @@ class frame_counter {
   bool live_is_pinned_;
   bool live_ = true, final_ = false, next_ = false, turned_ = false;
   bool live_is_shared_ = false;  // live shares its frame with the final state or with x1
-  bool live_lapses_ = false, next_lapses_ = false;
-  slot_index lapsed_ = 0, full_slots_ = 0, peak_ = 0, standing_ = 0;
+  bool live_expires_ = false, next_expires_ = false;
+  slot_index expired_ = 0, full_slots_ = 0, peak_ = 0, standing_ = 0;
   slot_index live_slot_ = no_slot, next_slot_ = no_slot, initial_slot_ = no_slot;
   wide tapes_ = 0, tapes_now_ = 0;
   bool last_tape_ = false;  // the turn of a recording adjoint keeps its tape until that step is reversed
@@ -252,7 +252,7 @@ template <schedule Plan>
 
 /// The most states at once.
 /// Cost: one walk. For a `revolve` the walk ends three actions after the turn: all its slots are full at the turn, and
-/// the first steps back use all other frames. If frames lapse with x1, the walk goes on until all frames that the run
+/// the first steps back use all other frames. If frames expire with x1, the walk goes on until all frames that the run
 /// may fill hold states.
 template <schedule Plan>
 [[nodiscard, gnu::noinline]] constexpr slot_index most_frames(Plan const& plan, sweep_form form) {

@@ -94,10 +94,10 @@ template <class Plan>
 
 /// Whether anything has a time besides adjoints, which every plan runs equally often.
 [[nodiscard]] constexpr bool has_times(workload const& work) noexcept {
-  bool told = work.step_seconds > 0 || record_seconds(work) > 0 || work.frame_seconds > 0;
+  bool timed = work.step_seconds > 0 || record_seconds(work) > 0 || work.frame_seconds > 0;
   for (tier const where : all_tiers)
-    told = told || work.tiers[where].write_seconds > 0 || work.tiers[where].read_seconds > 0;
-  return told;
+    timed = timed || work.tiers[where].write_seconds > 0 || work.tiers[where].read_seconds > 0;
+  return timed;
 }
 
 }  // namespace cairn::detail

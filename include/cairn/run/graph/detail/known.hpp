@@ -16,17 +16,17 @@ namespace cairn::detail {
 class known_graph {
  public:
   /// The same as net.graph().
-  operation_graph const& told(graph_builder const& net) {
+  operation_graph const& declared(graph_builder const& net) {
     if (!tells(net)) {
       rules_.reset();
-      told_ = net.graph();
+      declared_ = net.graph();
     }
-    return told_;
+    return declared_;
   }
-  /// Which operations read which values of the graph that `told` returned last.   \throws invalid_plan, overflow_error
-  /// as `check_graph`
+  /// Which operations read which values of the graph that `declared` returned last.
+  /// \throws invalid_plan, overflow_error   as `check_graph`
   graph_reads const& reads(char const* who) {
-    if (!rules_) rules_.emplace(told_, who);
+    if (!rules_) rules_.emplace(declared_, who);
     return rules_->reads;
   }
   /// \pre `reads` has returned for this graph   \throws invalid_schedule   if that graph cannot obey the plan
@@ -44,7 +44,7 @@ class known_graph {
 
  private:
   struct rules {
-    rules(operation_graph const& told, char const* who) : reads{told, who}, walk{reads, who} {}
+    rules(operation_graph const& declared, char const* who) : reads{declared, who}, walk{reads, who} {}
     rules(rules const&) = delete;
     graph_reads reads;
     graph_walk walk;
@@ -52,46 +52,47 @@ class known_graph {
 
   [[nodiscard]] bool tells(graph_builder const& net) {
     std::size_t const count = net.operations_.size();
-    if (told_.operations.size() != count) return false;
+    if (declared_.operations.size() != count) return false;
     for (std::size_t v = 0; v < count; ++v)
-      if (!is_told(net, net.operations_[v], told_.operations[v])) return false;
+      if (!is_declared(net, net.operations_[v], declared_.operations[v])) return false;
     std::size_t outputs = 0;
     for (std::int32_t const output : net.outputs_) {
       std::int32_t const base = net.base_of(output);
       if (base < 0) continue;
-      if (outputs == told_.outputs.size() || told_.outputs[outputs] != base) return false;
+      if (outputs == declared_.outputs.size() || declared_.outputs[outputs] != base) return false;
       ++outputs;
     }
-    return outputs == told_.outputs.size();
+    return outputs == declared_.outputs.size();
   }
-  [[nodiscard]] static bool is_told(graph_builder const& net, graph_builder::operation const& of,
-                                    graph_operation& told) {
+  [[nodiscard]] static bool is_declared(graph_builder const& net, graph_builder::operation const& of,
+                                    graph_operation& declared) {
     std::size_t inputs = 0;
     for (std::size_t k = 0; k < of.inputs.size(); ++k) {
       std::int32_t const base = net.base_of(of.inputs[k]);
       if (base < 0) continue;
-      if (inputs == told.inputs.size() || told.inputs[inputs] != base ||
-          told.adjoint_needs_inputs[inputs] != of.reads_inputs[k])
+      if (inputs == declared.inputs.size() || declared.inputs[inputs] != base ||
+          declared.adjoint_needs_inputs[inputs] != of.reads_inputs[k])
         return false;
       ++inputs;
     }
-    if (inputs != told.inputs.size() || of.states_changed != told.states_changed || of.states_read != told.states_read)
+    if (inputs != declared.inputs.size() || of.states_changed != declared.states_changed ||
+        of.states_read != declared.states_read)
       return false;
     // The numbers are compared as a whole. Lists are moved aside, because those of `now` would be allocated.
-    graph_operation const now = graph_builder::told(of);
+    graph_operation const now = graph_builder::declared(of);
     graph_operation lists;
     auto const swap_lists = [&] {
-      std::swap(lists.inputs, told.inputs), std::swap(lists.adjoint_needs_inputs, told.adjoint_needs_inputs);
-      std::swap(lists.states_changed, told.states_changed), std::swap(lists.states_read, told.states_read);
-      std::swap(lists.copy_bytes, told.copy_bytes);  // of copies that were made then
+      std::swap(lists.inputs, declared.inputs), std::swap(lists.adjoint_needs_inputs, declared.adjoint_needs_inputs);
+      std::swap(lists.states_changed, declared.states_changed), std::swap(lists.states_read, declared.states_read);
+      std::swap(lists.copy_bytes, declared.copy_bytes);  // of copies that were made then
     };
     swap_lists();
-    bool const same = told == now;
+    bool const same = declared == now;
     swap_lists();
     return same;
   }
 
-  operation_graph told_;
+  operation_graph declared_;
   std::optional<rules> rules_;
 };
 

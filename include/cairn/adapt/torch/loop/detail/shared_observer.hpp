@@ -16,8 +16,8 @@ class shared_observer {
   shared_observer() = default;
   /// \param told  null: none
   template <class Observer>
-  explicit shared_observer(std::shared_ptr<Observer> told) {
-    if (told) call_ = [told = std::move(told)](event const& seen) { tell(*told, seen); };
+  explicit shared_observer(std::shared_ptr<Observer> watcher) {
+    if (watcher) call_ = [watcher = std::move(watcher)](event const& seen) { tell(*watcher, seen); };
   }
   [[nodiscard]] explicit operator bool() const noexcept { return bool(call_); }
   /// \pre there is one
@@ -25,10 +25,10 @@ class shared_observer {
 
  private:
   template <class Observer>
-  static void tell(std::reference_wrapper<Observer> told, event const& seen) { tell(told.get(), seen); }
+  static void tell(std::reference_wrapper<Observer> watcher, event const& seen) { tell(watcher.get(), seen); }
   /// Passes an event on with the clock of the observer's type, which the executor does not know.
   template <class Observer>
-  static void tell(Observer& told, event const& seen) {
+  static void tell(Observer& watcher, event const& seen) {
     event::source const same{
         &seen, [](void const* of) { return static_cast<event const*>(of)->bytes_held(); },
         [](void const* of, event::sink sink, void* context) {
@@ -43,7 +43,7 @@ class shared_observer {
           left.reversals += work->reversals;
           return true;
         }};
-    told(event{seen.what(), seen.phase(), seen.moment(), same});
+    watcher(event{seen.what(), seen.phase(), seen.moment(), same});
   }
 
   std::function<void(event const&)> call_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file meeting.hpp  A sweep that all ranks run together: they agree before the first step and meet again after the
+/// \file rendezvous.hpp  A sweep that all ranks run together: they agree before the first step and meet again after the
 /// last.
 #include <concepts>
 #include <cstddef>
@@ -80,9 +80,9 @@ template <class PlanGiven>
 }
 
 /// The ranks that run a sweep together, and how they do it.
-class meeting {
+class rendezvous {
  public:
-  explicit meeting(MPI_Comm comm) : team_{team::of(comm)} {}
+  explicit rendezvous(MPI_Comm comm) : team_{team::of(comm)} {}
 
   double patience = 10;  ///< seconds that a failed rank waits for the others, and after which a healthy one says so
   int decider = 0;                                     ///< the rank that decides for all
@@ -208,7 +208,7 @@ class meeting {
 template <class Observer>
 class meets_between {
  public:
-  meets_between(meeting const& with, char const* operation, Observer&& observer)
+  meets_between(rendezvous const& with, char const* operation, Observer&& observer)
       : with_{with}, operation_{operation}, observer_{std::forward<Observer>(observer)} {}
 
   void operator()(event const& seen) {
@@ -223,7 +223,7 @@ class meets_between {
   { return std::remove_reference_t<Observer>::clock_now(); }
 
  private:
-  meeting with_;
+  rendezvous with_;
   char const* operation_;
   [[no_unique_address]] Observer observer_;
   step_index since_ = 0;
