@@ -14,19 +14,9 @@ namespace {
 
 using cairn::wide;
 
-/// The key for the slots that are chosen, in schedules that have several kinds of slots.
-char const* own_slots(schedule_kind kind) noexcept {
-  switch (kind) {
-    case schedule_kind::two_level: return "extra_slots";
-    case schedule_kind::multistage:
-    case schedule_kind::disk_revolve: return "ram_slots";
-    default: return nullptr;
-  }
-}
-
 /// Whether a revolve counts the caller's initial state as one of its slots.
 bool leaves_initial(planned const& found) {
-  return found.kind == schedule_kind::revolve && found.plan.initial_is_free();
+  return found.kind == &revolve_kind() && found.plan.initial_is_free();
 }
 
 }  // namespace
@@ -38,10 +28,10 @@ std::string json_members(planned const& found) {
   auto const count = [](auto const& number) { return number ? json_number(wide(*number)) : "null"; };
   auto const cost = [](auto const& number) { return number ? json_cost(*number) : "null"; };
   members all;
-  all.add("schedule", '"' + std::string{name_of(found.kind)} + '"');
+  all.add("schedule", '"' + std::string{found.kind->name} + '"');
   all.add("steps", wide(found.plan.steps()));
   all.add("slots", wide(found.slots));
-  if (auto const own = own_slots(found.kind)) all.add(own, wide(found.own));
+  if (auto const own = found.kind->own_slots) all.add(own, wide(found.own));
   if (leaves_initial(found)) all.add("initial", std::string{"\"pinned_free\""});
   all.add("advances", counts.advances);
   all.add("recorded", counts.recorded);
@@ -87,7 +77,7 @@ std::string table(planned const& found) {
     text.append(row);
     text.erase(text.find_last_not_of(' ') + 1) += '\n';
   };
-  if (auto const own = own_slots(found.kind)) line(own, grouped(wide(found.own)), "of these, in memory");
+  if (auto const own = found.kind->own_slots) line(own, grouped(wide(found.own)), "of these, in memory");
   line("step calls", grouped(found.step_calls()), found.records() ? "recorded runs included" : "");
   line("per step", fixed(found.per_step()), "1 for store_all");
   if (found.cost) line("cost", grouped_cost(*found.cost), "of steps and transfers");
@@ -139,7 +129,7 @@ std::string note(planned const& found) {
 }
 
 std::string title(planned const& found) {
-  return std::string{name_of(found.kind)} + ", " + counted(wide(found.plan.steps()), "step") + ", " +
+  return std::string{found.kind->name} + ", " + counted(wide(found.plan.steps()), "step") + ", " +
          (found.asked.units ? counted(wide(*found.asked.units), "unit") : counted(wide(found.slots), "slot"));
 }
 

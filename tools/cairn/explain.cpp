@@ -51,7 +51,7 @@ std::string beta(slot_index slots, step_index times) {
 
 /// The fewest advances possible, compared with the plan; for plans that keep only states.
 std::string least_advances(planned const& found) {
-  bool const leaves = found.kind == schedule_kind::revolve && found.asked.block;
+  bool const leaves = found.kind == &revolve_kind() && found.asked.block;
   step_index const count = leaves ? *found.blocks : found.plan.steps();
   if (count < 2) return "";
   char const* const unit = leaves ? "leaf run" : "step";
@@ -65,7 +65,7 @@ std::string least_advances(planned const& found) {
                      beta(slots, t) + " is not.\nSo the least repetition number is " + grouped(wide(t)) +
                      ", and the fewest advances are t n - beta(s + 1, t - 1) = " + grouped(least) +
                      " (Griewank & Walther 2000).\n";
-  if (found.kind == schedule_kind::revolve)
+  if (found.kind == &revolve_kind())
     return text + "This plan takes as many: with these slots none is cheaper.\n";
   if (found.counts.advances == least)
     return text + "This plan takes as many: with this many states kept none is cheaper.\n";
@@ -99,7 +99,7 @@ std::string cost_of(request const& asked) {
 }
 
 std::string alternative(std::string const& name, request const& asked) {
-  return name + name_of(asked.schedule()) + " with " + amount(asked) + ": " + cost_of(asked);
+  return name + asked.schedule().name + " with " + asked.schedule().amount(asked) + ": " + cost_of(asked);
 }
 
 /// For a plan that keeps everything in memory: its distance from the least possible cost within its bytes, and the best
@@ -144,10 +144,10 @@ std::string explanation(request const& asked) {
     text += "No step is run more than " + counted(wide(*found.repetition_number), "time") + " unrecorded.\n";
   if (auto const bound = lower_bound(found); !bound.empty()) text += "\nWhat is the least\n" + bound;
   text += of_the_memory(found);
-  if (found.kind == schedule_kind::action_list) return text + '\n' + slots_line(found);
+  if (found.kind == &list_kind()) return text + '\n' + slots_line(found);
   std::string const unit = found.asked.units ? "units" : "slots";
   text += "\nOther numbers of " + unit + '\n' + alternative("Half the " + unit + ": ", scaled(found, scale::half));
-  if (found.kind != schedule_kind::store_all)
+  if (found.kind != &store_all_kind())
     text += alternative("Twice the " + unit + ": ", scaled(found, scale::twice));
   return text + alternative("The fewest " + unit + ": ", scaled(found, scale::least)) + '\n' + slots_line(found);
 }

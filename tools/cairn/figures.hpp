@@ -25,7 +25,7 @@ template <class Plan>
 /// \throws wrong_request   for more steps than are walked
 inline void refuse_walk(request const& asked, cairn::step_index steps) {
   if (steps > cairn::most_walked_steps)
-    throw wrong_request{worded("$steps is ") + std::to_string(steps) + ", but the totals of " + name_of(asked.schedule()) +
+    throw wrong_request{worded("$steps is ") + std::to_string(steps) + ", but the totals of " + asked.schedule().name +
                         " are found by walks over at most " + std::to_string(cairn::most_walked_steps) +
                         "; give fewer"};
 }
@@ -34,7 +34,7 @@ inline void refuse_walk(request const& asked, cairn::step_index steps) {
 template <class Plan>
 [[nodiscard]] planned figures(request const& asked, Plan const& plan, cairn::slot_index slots) {
   planned found{
-      asked, asked.schedule(), plan, slots, slots, {}, plan.steps() <= cairn::most_walked_steps, {}, {}, {}, {}, {}, {},
+      asked, &asked.schedule(), plan, slots, slots, {}, plan.steps() <= cairn::most_walked_steps, {}, {}, {}, {}, {}, {},
       ""};
   if (!cairn::knows_counts(plan)) refuse_walk(asked, plan.steps());
   timed_plan const timed{plan, asked.deadline};

@@ -10,7 +10,8 @@
 
 #include "figures.hpp"
 #include "files.hpp"
-#include "make_plan.hpp"
+#include "scaled.hpp"
+#include "what_it_does.hpp"
 
 namespace tool {
 namespace {
@@ -33,8 +34,6 @@ std::string place_of(std::string_view text, bool csv, cairn::wide number) {
   return "action " + digits(number) + " on line " + digits(line);
 }
 
-}  // namespace
-
 planned action_list_plan(request const& asked) {
   std::string_view const name = asked.actions;
   bool const csv = name.ends_with(".csv");
@@ -54,5 +53,22 @@ planned action_list_plan(request const& asked) {
   result.walked = true;  // the check walked it, however long the loop is
   return result;
 }
+
+std::string list_words(planned const& found) {
+  return "It is the list in " + found.asked.actions + ": every action was checked. It keeps up to " +
+         (places(found).empty() ? "no state" : places(found)) + ".\n";
+}
+bool has_actions(request const& asked) { return !asked.actions.empty(); }
+
+constexpr std::string_view for_list[] = {"actions"};
+
+constexpr schedule_kind list_rows[] = {
+    {"action_list", for_list, "$actions; give a file, as in cairn plan --actions FILE", has_actions, action_list_plan,
+     list_words, nullptr, nullptr},
+};
+
+}  // namespace
+
+std::span<schedule_kind const> kinds_of_lists() noexcept { return list_rows; }
 
 }  // namespace tool

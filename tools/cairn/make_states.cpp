@@ -13,13 +13,15 @@
 #include <cairn/schedule/uniform.hpp>
 
 #include "figures.hpp"
-#include "make_plan.hpp"
+#include "scaled.hpp"
+#include "what_it_does.hpp"
 
 namespace tool {
 namespace {
 
 using cairn::slot_index;
 using cairn::step_index;
+using cairn::wide;
 
 using cairn::useful_slots;
 
@@ -77,8 +79,6 @@ planned figures_as_chosen(request const& asked, Plan const& plan, slot_index slo
   return asked.memory ? figures(asked, cairn::any_schedule{plan}, slots) : figures(asked, plan, slots);
 }
 
-}  // namespace
-
 planned revolve_plan(request const& asked) {
   // Within a budget the plan is that of cairn::plan_within: the caller's initial state takes no memory twice.
   auto const initial = asked.initial.value_or(asked.memory ? initial_state::pinned_free : initial_state::releasable);
@@ -98,7 +98,9 @@ planned revolve_plan(request const& asked) {
 }
 
 planned uniform_plan(request const& asked) {
-  bool const all = asked.schedule() == schedule_kind::store_all;
+  if (asked.slots && asked.block)
+    throw wrong_request{worded("$slots and $block are both given; either says what uniform keeps, give one of them")};
+  bool const all = &asked.schedule() == &store_all_kind();
   bool const by_memory = asked.memory && !all && !asked.block;
   uniform_factory const make{*asked.steps};
   auto const slots = by_memory ? std::optional{cairn::slot_index{make(most_slots(asked, make)).slots()}} : asked.slots;
@@ -112,7 +114,7 @@ planned uniform_plan(request const& asked) {
   found.blocks = plan.blocks();
   found.repetition_number = found.first_split = 0;
   if (plan.steps() < 2) return found;
-  found.repetition_number = found.counts.advances < cairn::wide(plan.steps()) ? 1 : 2;
+  found.repetition_number = found.counts.advances < wide(plan.steps()) ? 1 : 2;
   found.first_split = plan.blocks() > 1 ? plan.checkpoint(0) : 1;
   return found;
 }
@@ -141,5 +143,91 @@ planned online_plan(request const& asked) {
   add_walked(found);
   return found;
 }
+
+std::string revolve_words(planned const& found) {
+  bool const leaves = found.asked.block.has_value();
+  return (leaves ? "It takes the loop as " + counted(wide(*found.blocks), "leaf run") + " of " +
+                       counted(wide(*found.asked.block), "step") + ", each reversed by one call of the adjoint.\n"
+                 : "") +
+         std::string{"On the way forward it keeps "} + counted(wide(found.most_kept()), "state") +
+         ", the initial one among them; the first advance ends at state " +
+         grouped(wide(found.first_split.value_or(0))) +
+         ".\nOn the way back it loads the last state kept before the steps that are left, runs on from there to the "
+         "last of these, keeping\n"
+         "states in slots that have become free, and reverses that one.\n";
+}
+std::string uniform_words(planned const& found) {
+  return "It cuts the loop into " + counted(wide(*found.blocks), "block") +
+         (found.asked.block ? " of " + counted(wide(*found.asked.block), "step") : "") +
+         " and keeps the first state of each on the way forward.\nOn the way back it runs each block but the last once "
+         "more, keeping the "
+         "states inside it, and reverses its steps.\n";
+}
+std::string two_level_words(planned const& found) {
+  auto const period = wide(*found.asked.period);
+  return "On the way forward it keeps " +
+         (period == 1 ? "every state" : "a state every " + grouped(period) + " steps") + " on disk, " +
+         counted(wide(*found.blocks), "period") +
+         " in all, and runs to the end.\n"
+         "On the way back it reverses period after period by the binomial schedule from "
+         "the state kept at its start,\nwith " +
+         counted(wide(found.own), "state") +
+         " more in memory; a second reverse of the same run needs no new forward sweep.\n";
+}
+std::string store_all_words(planned const& found) {
+  return "It keeps " + counted(wide(found.counts.peak_slots), "state") +
+         ", every one that a step is reversed from, and runs no step twice.\n";
+}
+std::string online_words(planned const& found) {
+  return "It does not know how long the loop will be: whenever another step follows, it decides whether to keep "
+         "the current state,\n"
+         "and gives up the kept state that is missed least. Here the loop ends after " +
+         counted(wide(found.plan.steps()), "step") +
+         "; the gaps between kept "
+         "states\nare then reversed from the last to the first, each by the binomial schedule in the slots that "
+         "are free.\n";
+}
+
+slot_index least_of_uniform(request const& asked) { return cairn::uniform::least_slots(*asked.steps); }
+void change_uniform(request& asked, planned const& found, scale how) {
+  asked.block.reset();
+  slot_index const least = how == scale::least ? std::max<slot_index>(1, least_of_uniform(asked)) : 1;
+  asked.slots = change(std::max<slot_index>(1, found.slots), least, how);
+}
+/// Fewer slots than all are those of revolve.
+void change_store_all(request& asked, planned const& found, scale how) {
+  asked.named = &revolve_kind();
+  asked.given = 0;
+  change_slots(asked, found, how);
+}
+void change_extra_slots(request& asked, planned const& found, scale how) {
+  asked.extra_slots = change(found.own, 0, how);
+}
+std::string extra_slots_amount(request const& asked) {
+  return counted(wide(*asked.extra_slots), "extra slot");
+}
+bool has_slots(request const& asked) { return asked.slots || asked.memory; }
+bool has_period(request const& asked) { return asked.period && (asked.extra_slots || asked.memory); }
+
+constexpr std::string_view for_revolve[] = {"slots", "memory", "block", "initial"},
+                           for_uniform[] = {"slots", "memory", "block"}, for_store_all[] = {"memory"},
+                           for_two_level[] = {"period", "extra_slots", "memory"},
+                           for_online[] = {"slots", "memory", "eager"};
+
+constexpr schedule_kind state_rows[] = {
+    {"revolve", for_revolve, "$slots, or $memory and $state; give one of these", has_slots, revolve_plan,
+     revolve_words, change_slots, slots_amount},
+    {"uniform", for_uniform, nullptr, nullptr, uniform_plan, uniform_words, change_uniform, slots_amount,
+     least_of_uniform},
+    {"store_all", for_store_all, nullptr, nullptr, uniform_plan, store_all_words, change_store_all, slots_amount},
+    {"two_level", for_two_level, "$period and $extra_slots, or $period, $memory and $state; give these", has_period,
+     two_level_plan, two_level_words, change_extra_slots, extra_slots_amount, nullptr, "extra_slots"},
+    {"online", for_online, "$slots, or $memory and $state; give one of these", has_slots, online_plan, online_words,
+     change_slots, slots_amount},
+};
+
+}  // namespace
+
+std::span<schedule_kind const> kinds_of_states() noexcept { return state_rows; }
 
 }  // namespace tool

@@ -8,43 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include <cairn/schedule/uniform.hpp>
-
 #include "figures.hpp"
-#include "make_plan.hpp"
 
 namespace tool {
 namespace {
 
-using factory = planned (*)(request const&);
-
-/// In the order of the enumeration `schedule_kind`.
-constexpr factory factories[] = {revolve_plan, uniform_plan,    uniform_plan,     two_level_plan,
-                                 online_plan,  multistage_plan, hrevolve_plan,    disk_revolve_plan,
-                                 mixed_plan,   bptt_plan,       runge_kutta_plan, action_list_plan};
-
-bool is_complete(request const& asked) {
-  switch (asked.schedule()) {
-    case schedule_kind::revolve:
-    case schedule_kind::online: return asked.slots || asked.memory;
-    case schedule_kind::uniform:
-    case schedule_kind::store_all: return true;
-    case schedule_kind::two_level: return asked.period && (asked.extra_slots || asked.memory);
-    case schedule_kind::multistage: return asked.ram_slots || asked.memory;
-    case schedule_kind::hrevolve: return !asked.tiers.empty();
-    case schedule_kind::disk_revolve: return asked.disk_write && asked.disk_read && (asked.ram_slots || asked.memory);
-    case schedule_kind::mixed:
-    case schedule_kind::bptt:
-    case schedule_kind::runge_kutta: return asked.units.has_value();
-    case schedule_kind::action_list: return !asked.actions.empty();
-  }
-  return false;
-}
-
 void refuse_what_clashes(request const& asked) {
-  auto const kind = asked.schedule();
+  auto const& kind = asked.schedule();
   refuse_foreign_keys(asked);
-  if (!asked.steps && kind != schedule_kind::action_list)
+  if (!asked.steps && &kind != &list_kind())
     throw wrong_request{worded("$steps is not given; give the number of steps of the loop")};
   for (auto const& [slots, name] :
        {std::pair{asked.slots, "slots"}, {asked.extra_slots, "extra_slots"}, {asked.ram_slots, "ram_slots"}})
@@ -53,20 +25,19 @@ void refuse_what_clashes(request const& asked) {
     throw wrong_request{worded("$memory is given without $state; give the size of one state, too")};
   if ((asked.adjoint || asked.tape || asked.out_of_place) && !asked.state)
     throw wrong_request{worded("$adjoint, $tape and $out_of_place are for figures in bytes; give $state, too")};
-  if (!is_complete(asked)) throw wrong_request{std::string{name_of(kind)} + " needs " + worded(words_of(kind).least)};
-  if (asked.slots && asked.block && kind == schedule_kind::uniform)
-    throw wrong_request{worded("$slots and $block are both given; either says what uniform keeps, give one of them")};
+  if (kind.complete && !kind.complete(asked))
+    throw wrong_request{std::string{kind.name} + " needs " + worded(kind.needs)};
 }
 
 }  // namespace
 
 planned plan_of(request const& asked) {
   refuse_what_clashes(asked);
-  if (asked.deadline) return factories[std::size_t(asked.schedule())](asked);
+  if (asked.deadline) return asked.schedule().plan(asked);
   deadline_timer deadline{asked.time_limit.value_or(usual_time_limit)};
   request timed = asked;
   timed.deadline = &deadline;
-  planned found = factories[std::size_t(asked.schedule())](timed);
+  planned found = timed.schedule().plan(timed);
   found.asked.deadline = nullptr;
   return found;
 }
@@ -77,31 +48,16 @@ cairn::workload workload_of(request const& asked) {
   work.adjoint_bytes = asked.adjoint.value_or(*asked.state).count();
   work.tape_bytes = asked.tape.value_or(cairn::byte_size{}).count();
   work.form.step = asked.out_of_place ? cairn::step_form::out_of_place : cairn::step_form::in_place;
-  switch (asked.schedule()) {
-    case schedule_kind::revolve:
-      if (asked.block) work.form.adjoint = cairn::adjoint_form::leaf;
-      break;
-    case schedule_kind::mixed:
-    case schedule_kind::bptt:
-    case schedule_kind::runge_kutta: work.form.adjoint = cairn::adjoint_form::recorded; break;
-    default: break;
-  }
+  if (asked.schedule().keeps_tapes) work.form.adjoint = cairn::adjoint_form::recorded;
+  else if (asked.block && &asked.schedule() == &revolve_kind()) work.form.adjoint = cairn::adjoint_form::leaf;
   return work;
 }
 
-cairn::slot_index least_slots(request const& asked) {
-  switch (asked.schedule()) {
-    case schedule_kind::uniform: return cairn::uniform::least_slots(*asked.steps);
-    case schedule_kind::store_all: return cairn::store_all(*asked.steps).slots();
-    default: return 1;
-  }
-}
-
 void refuse_budget(request const& asked, cairn::wide least) {
-  throw wrong_request{worded("$memory is ") + digits(asked.memory->count()) + " B, but " + name_of(asked.schedule()) + " over " +
+  throw wrong_request{worded("$memory is ") + digits(asked.memory->count()) + " B, but " + asked.schedule().name + " over " +
                       digits(cairn::wide(*asked.steps)) + " steps with states of " + digits(asked.state->count()) +
                       " B needs " + digits(least) + " B at least; give that much" +
-                      (asked.schedule() == schedule_kind::revolve ? "" : worded(", or $schedule revolve"))};
+                      (&asked.schedule() == &revolve_kind() ? "" : worded(", or $schedule revolve"))};
 }
 
 void add_walked(planned& found) {

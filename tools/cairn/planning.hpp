@@ -12,7 +12,7 @@ namespace tool {
 
 struct planned {
   request asked;
-  schedule_kind kind;
+  schedule_kind const* kind;
   cairn::any_schedule plan;
   cairn::slot_index slots = 0;             ///< as requested, or else as chosen
   cairn::slot_index own = 0;               ///< the extra or memory slots of schedules that also have other slots
@@ -27,16 +27,13 @@ struct planned {
   std::string remark;                      ///< the plan's remark on the request, if any
 
   /// Whether the plan is for adjoints that record, as plans that keep tapes are.
-  [[nodiscard]] bool records() const noexcept {
-    return kind == schedule_kind::mixed || kind == schedule_kind::bptt || kind == schedule_kind::runge_kutta ||
-           plan.tapes() > 0;
-  }
+  [[nodiscard]] bool records() const noexcept { return kind->keeps_tapes || plan.tapes() > 0; }
   [[nodiscard]] cairn::wide step_calls() const noexcept {
     return cairn::step_calls(counts, records() ? cairn::adjoint_form::recorded : cairn::adjoint_form::one_step);
   }
   /// The most states kept at once, the initial one included where revolve leaves it with the caller.
   [[nodiscard]] cairn::slot_index most_kept() const noexcept {
-    return counts.peak_slots + (kind == schedule_kind::revolve && plan.initial_is_free() && plan.steps() > 1 ? 1 : 0);
+    return counts.peak_slots + (kind == &revolve_kind() && plan.initial_is_free() && plan.steps() > 1 ? 1 : 0);
   }
   /// Steps run forward, including the recorded run of each step.
   [[nodiscard]] cairn::wide forward_steps() const noexcept {
@@ -55,8 +52,5 @@ struct planned {
 
 /// The loop's sizes as a workload for cairn's planners.   \pre asked.state
 [[nodiscard]] cairn::workload workload_of(request const& asked);
-
-/// The fewest slots of a plan of the requested kind.   \pre asked.steps
-[[nodiscard]] cairn::slot_index least_slots(request const& asked);
 
 }  // namespace tool

@@ -2,6 +2,7 @@
 #include "request.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
 
@@ -10,10 +11,9 @@
 namespace tool {
 namespace {
 
-schedule_kind kind_of(std::string_view name, std::string_view text) {
-  for (auto const& kind : schedule_kinds())
-    if (text == kind.name) return kind.kind;
-  refuse_value(name, text, kind_names());
+schedule_kind const* kind_of(std::string_view name, std::string_view text) {
+  if (auto const* kind = kind_named(text)) return kind;
+  refuse_value(name, text, kind_names("", " or "));
 }
 
 initial_state initial_of(std::string_view name, std::string_view text) {
@@ -47,6 +47,7 @@ std::vector<asked_tier> tiers_of(std::string_view name, std::string_view text) {
   }
 }
 
+/// A help that begins with a colon follows the names of the kinds that the key applies to.
 constexpr request_key keys[] = {
     {"steps", "N", "steps of the loop", [](request& r, auto name, auto text) { r.steps = count_of(name, text, 0); }},
     {"slots", "S", "states kept at once, the initial one included",
@@ -64,50 +65,48 @@ constexpr request_key keys[] = {
     {"out_of_place", nullptr, "the step reads one state and writes another",
      [](request& r, auto name, auto text) { r.out_of_place = truth_of(name, text); }},
     {"schedule", "NAME",
-     "revolve (the default), uniform, store_all, two_level, online, multistage, hrevolve, disk_revolve, mixed, bptt, "
-     "runge_kutta "
-     "or action_list",
+     nullptr,
      [](request& r, auto name, auto text) { r.named = kind_of(name, text); }},
     {"block", "K",
      "revolve: steps that one call of the adjoint reverses; uniform: steps from one checkpoint to the next",
      [](request& r, auto name, auto text) { r.block = count_of(name, text, 1); }},
-    {"period", "P", "two_level: steps from one state kept on the way forward to the next",
+    {"period", "P", ": steps from one state kept on the way forward to the next",
      [](request& r, auto name, auto text) { r.period = count_of(name, text, 1); }},
-    {"extra_slots", "X", "two_level: states kept beside those, to reverse one period",
+    {"extra_slots", "X", ": states kept beside those, to reverse one period",
      [](request& r, auto name, auto text) { r.extra_slots = count_of(name, text, 0); }},
-    {"eager", nullptr, "online: decide on a state before it is known whether another step follows",
+    {"eager", nullptr, ": decide on a state before it is known whether another step follows",
      [](request& r, auto name, auto text) { r.eager = truth_of(name, text); }},
-    {"ram_slots", "R", "multistage, disk_revolve: states kept in memory at once",
+    {"ram_slots", "R", ": states kept in memory at once",
      [](request& r, auto name, auto text) { r.ram_slots = count_of(name, text, 0); }},
-    {"disk_slots", "D", "multistage: states kept on disk at once (unlimited)",
+    {"disk_slots", "D", ": states kept on disk at once (unlimited)",
      [](request& r, auto name, auto text) { r.disk_slots = count_of(name, text, 0); }},
-    {"disk_write", "COST", "disk_revolve: keeping a state on disk",
+    {"disk_write", "COST", ": keeping a state on disk",
      [](request& r, auto name, auto text) { r.disk_write = number_of(name, text); }},
-    {"disk_read", "COST", "disk_revolve: bringing one back",
+    {"disk_read", "COST", ": bringing one back",
      [](request& r, auto name, auto text) { r.disk_read = number_of(name, text); }},
-    {"tiers", "S:W:R,...", "hrevolve: slots, cost of a write and of a read of each place for states",
+    {"tiers", "S:W:R,...", ": slots, cost of a write and of a read of each place for states",
      [](request& r, auto name, auto text) { r.tiers = tiers_of(name, text); }},
-    {"advance_cost", "COST", "hrevolve, disk_revolve: running a step (1)",
+    {"advance_cost", "COST", ": running a step (1)",
      [](request& r, auto name, auto text) { r.advance_cost = number_of(name, text); }},
-    {"turn_cost", "COST", "hrevolve, disk_revolve: reversing a step (0)",
+    {"turn_cost", "COST", ": reversing a step (0)",
      [](request& r, auto name, auto text) { r.turn_cost = number_of(name, text); }},
-    {"units", "M", "mixed, bptt, runge_kutta: what states, 1 unit each, and tapes share",
+    {"units", "M", ": what states, 1 unit each, and tapes share",
      [](request& r, auto name, auto text) { r.units = count_of(name, text, 0); }},
-    {"tape_units", "A", "mixed, bptt: units of one step's tape (1)",
+    {"tape_units", "A", ": units of one step's tape (1)",
      [](request& r, auto name, auto text) { r.tape_units = count_of(name, text, 1); }},
-    {"tape_restarts", nullptr, "mixed: the loop can go on from a tape",
+    {"tape_restarts", nullptr, ": the loop can go on from a tape",
      [](request& r, auto name, auto text) { r.tape_restarts = truth_of(name, text); }},
-    {"initial", "HOW", "revolve, mixed, bptt, runge_kutta: the initial state is releasable, or pinned_free: it stays with the caller",
+    {"initial", "HOW", ": the initial state is releasable, or pinned_free: it stays with the caller",
      [](request& r, auto name, auto text) { r.initial = initial_of(name, text); }},
-    {"keep", "WHAT", "bptt: states, tapes or both (both)",
+    {"keep", "WHAT", ": states, tapes or both (both)",
      [](request& r, auto name, auto text) { r.keep = keep_choice_of(name, text); }},
-    {"stages", "L", "runge_kutta: stages of one step (1)",
+    {"stages", "L", ": stages of one step (1)",
      [](request& r, auto name, auto text) { r.stages = count_of(name, text, 1); }},
-    {"stiffly_accurate", "BOOL", "runge_kutta: the last stage is the new state (true)",
+    {"stiffly_accurate", "BOOL", ": the last stage is the new state (true)",
      [](request& r, auto name, auto text) { r.stiffly_accurate = truth_of(name, text); }},
     {"time_limit", "SECONDS", "that the answer may take, or unlimited (60)",
      [](request& r, auto name, auto text) { r.time_limit = seconds_of(name, text); }},
-    {"actions", "FILE", "action_list: the actions of a schedule, .csv or .json; they are checked",
+    {"actions", "FILE", ": the actions of a schedule, .csv or .json; they are checked",
      [](request& r, auto name, auto text) {
        if (text.empty()) refuse_value(name, text, "the name of a file");
        r.actions = text;
@@ -117,7 +116,19 @@ static_assert(std::size(keys) <= 64);
 
 }  // namespace
 
-std::span<request_key const> request_keys() noexcept { return keys; }
+std::span<request_key const> request_keys() {
+  static std::array<std::string, std::size(keys)> helps;
+  static auto const shown = [] {
+    auto all = std::to_array(keys);
+    for (std::size_t k = 0; k < std::size(keys); ++k) {
+      if (all[k].help == nullptr) helps[k] = "revolve (the default)" + kind_names("", " or ").substr(7);
+      else helps[k] = *all[k].help == ':' ? kind_names(all[k].name, ", ") + all[k].help : all[k].help;
+      all[k].help = helps[k].c_str();
+    }
+    return all;
+  }();
+  return shown;
+}
 
 void set(request& asked, std::string_view name, std::string_view text) {
   for (std::size_t k = 0; k < std::size(keys); ++k)
@@ -131,7 +142,7 @@ void set(request& asked, std::string_view name, std::string_view text) {
 }
 
 void refuse_foreign_keys(request const& asked) {
-  auto const& kind = words_of(asked.schedule());
+  auto const& kind = asked.schedule();
   for (std::size_t k = 0; k < std::size(keys); ++k) {
     auto const name = keys[k].name;
     if ((asked.given >> k & 1) == 0 || goes_with_all(name) ||

@@ -31,7 +31,7 @@ struct request {
   std::optional<cairn::slot_index> slots;
   std::optional<cairn::byte_size> memory, state, adjoint, tape;
   bool out_of_place = false;
-  std::optional<schedule_kind> named;  ///< the value of `schedule`
+  schedule_kind const* named = nullptr;  ///< the value of `schedule`
   std::optional<cairn::step_index> block, period;
   std::optional<cairn::slot_index> extra_slots, ram_slots, disk_slots;
   std::optional<double> disk_write, disk_read;
@@ -48,14 +48,14 @@ struct request {
   std::uint64_t given = 0;  ///< bit k is set if request_keys()[k] was given
 
   /// The named kind; else the kind that the given keys imply.
-  [[nodiscard]] schedule_kind schedule() const noexcept {
-    return named ? *named : actions.empty() ? schedule_kind::revolve : schedule_kind::action_list;
+  [[nodiscard]] schedule_kind const& schedule() const noexcept {
+    return named ? *named : actions.empty() ? revolve_kind() : list_kind();
   }
 };
 
 using request_key = key_of<request>;
 
-[[nodiscard]] std::span<request_key const> request_keys() noexcept;
+[[nodiscard]] std::span<request_key const> request_keys();
 
 /// \throws wrong_request   for an unknown key, and for a text that is not a value of the key
 void set(request& asked, std::string_view name, std::string_view text);

@@ -8,4 +8,7 @@ namespace tool {
 
 [[nodiscard]] std::string what_it_does(planned const& found);
 
+/// How many states it keeps in which places, for example "3 states in memory and 10 states on disk".
+[[nodiscard]] std::string places(planned const& found);
+
 }  // namespace tool
