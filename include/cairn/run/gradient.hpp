@@ -127,8 +127,6 @@ void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] Values const& v
     }
     parts.files = files;
     note_predicted(report, parts);
-    report.counted = parts;
-    report.counted.states = report.counted.adjoints = report.counted.tapes = report.counted.terms = 0;
   }
 }
 /// What a sweep within a budget keeps to, if its states grow. Files are not part of it.
@@ -162,7 +160,6 @@ void predict_nothing([[maybe_unused]] Last&... last) {
     sweep_parts nothing;
     sweep_parts::each(nothing, [](char const*, wide& part) { part = unknown_bytes; });
     note_predicted(report, nothing);
-    report.counted = {};
   }
 }
 

@@ -124,10 +124,13 @@ class reversal {
   maybe<Bar> bar;
   /// The most that adjoint, tapes and terms have held.
   void note_held(sweep_parts& held) const {
-    held.tapes = most_tapes_ + (tapes_ != nullptr ? tapes_->bytes() : 0);
     if constexpr (says_leaf_held<Adjoint>) held.tapes = wide(function_in(adjoint_).leaf_held());
+    else if constexpr (records && !sized_state<tape>) held.tapes = unknown_bytes;
+    else if constexpr (shape.form != adjoint_form::leaf)
+      held.tapes = most_tapes_ + (tapes_ != nullptr ? tapes_->bytes() : 0);
     if constexpr (requires { function_in(adjoint_).terms_held(); }) held.terms = function_in(adjoint_).terms_held();
     else if constexpr (requires { adjoint_.reverse.terms_held(); }) held.terms = adjoint_.reverse.terms_held();
+    else held.terms = 0;
     if constexpr (sized_state<Bar>) held.adjoints = bytes_of(*bar) * (shape.by_value ? 2 : 1);
   }
 

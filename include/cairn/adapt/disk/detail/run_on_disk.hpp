@@ -26,6 +26,7 @@ namespace cairn::detail {
 inline void end_of_report(sweep_report& into, step_index steps, slot_index slots) noexcept {
   into.steps = steps, into.slots = slots;
   into.step_calls = into.state_bytes = 0;
+  into.counted = {};
 }
 
 /// \param all  the processes that run this sweep together, or `one_process`
