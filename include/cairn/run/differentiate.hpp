@@ -223,8 +223,7 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
                                                           values.others(steps_of(place)), options, measured);
         }
       }();
-      predict<State, Place>(plan, values, measured, last...);
-      byte_limit const limit = limit_of(place, values, plan, measured);
+      auto const limit = limit_of(place, values, predict<State, Place>(plan, values, measured, last...));
       sized.reset();
       given_parts<ModelType, ModelType, Objective, ParamsGiven, ParamsGiven, Objective,
                   typename decltype(sweep)::losses_type> const parts{&m,         &m,  &objective,    &p, &dp,

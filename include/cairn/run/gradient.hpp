@@ -61,11 +61,11 @@ auto refuse_gradient() {
 }
 
 template <class Bar, class State, class Plan, class Step, class X0, class Seed, class Adjoint, class Work,
-          class Observer, class Options>
+          class Observer, class Options, class Limit>
 Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Work&& work, Observer& observer,
-              Options options, byte_limit const& limit = {}) {
+              Options options, Limit const& limit) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
-  using way_back = reversal<State, Step, Adjoint, Bar, true>;
+  using way_back = reversal<State, Step, Adjoint, Bar, true, is_limit<Limit>>;
   check_adjoint_fits("cairn::gradient", plan.leaf(), tapes_of(plan), shape.form, tapes_restart(plan),
                      way_back::can_restart);
   check_plans_inside<State, Bar>(adjoint);
@@ -74,8 +74,7 @@ Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoi
   run.begin(step, std::forward<X0>(x0), plan, {shape_of_step<Step, State>().form, shape.form});
   way_back user{step, adjoint, run.tapes(), tapes_of(plan)};
   run.run_plan(step, user, observer);
-  run.template make_room<Bar>(user);
-  run.template turn_back<shape.form>(user.bar, std::forward<Seed>(seed));
+  run.template turn_back<shape.form, Bar>(user, std::forward<Seed>(seed));
   run.run_plan(step, user, observer);
   run.ended();
   end_report(observer, plan.steps(), plan.slots(), work.step_calls(), user);
@@ -83,14 +82,16 @@ Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoi
 }
 
 /// A sweep with its last arguments, whose parameters are bound.   \param plan  a schedule   \param limit  of a budget
-template <class Bar, class State, class Plan, class Parts, class Step, class X0, class Seed, class Adjoint,
+template <class Bar, class State, class Plan, class Parts, class Limit, class Step, class X0, class Seed, class Adjoint,
           class... Last>
-Bar sweep_with([[maybe_unused]] Parts const& parts, [[maybe_unused]] byte_limit const& limit, Step& step, X0&& x0,
+Bar sweep_with([[maybe_unused]] Parts const& parts, [[maybe_unused]] Limit const& limit, Step& step, X0&& x0,
                Plan const& plan, Seed&& seed, Adjoint& adjoint, Last&&... last) {
   if constexpr (kept_on_disk<Last...>) {
     auto const& keeper = last_of<last_kind::work, State, Plan>(own_workspace{}, last...);
     using keeping = typename std::remove_cvref_t<decltype(keeper)>::keeps_runs;
-    return keeping::template sweep<Bar, State>(keeper, parts, step, x0, plan, std::forward<Seed>(seed), adjoint,
+    Parts within = parts;
+    if constexpr (is_limit<Limit>) within.limit = limit;
+    return keeping::template sweep<Bar, State>(keeper, within, step, x0, plan, std::forward<Seed>(seed), adjoint,
                                                std::forward<Last>(last)...);
   } else {
     auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching,
@@ -102,14 +103,15 @@ Bar sweep_with([[maybe_unused]] Parts const& parts, [[maybe_unused]] byte_limit 
   }
 }
 
-/// Notes what the sweep of a plan holds in a report, if one is asked for.
+/// What the sweep of a plan holds; notes it in a report, if one is asked for.
 /// \tparam PlanGiven  in the place of the plan
 /// \param values  see `counted_values`   \param measured  if the plan was: what its sweep holds
 template <class State, class PlanGiven, class Plan, class Values, class... Last>
-void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] Values const& values,
-             [[maybe_unused]] sweep_parts const& measured, [[maybe_unused]] Last&... last) {
-  if constexpr (count_of_last<last_kind::report, State, Plan, Last&...> > 0) {
-    sweep_report& report = last_of<last_kind::report, State, Plan>(own_workspace{}, last...);
+sweep_parts predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] Values const& values,
+                    [[maybe_unused]] sweep_parts const& measured, [[maybe_unused]] Last&... last) {
+  constexpr bool reports = count_of_last<last_kind::report, State, Plan, Last&...> > 0;
+  sweep_parts parts = measured;
+  if constexpr (reports || any_budget<PlanGiven>) {
     slot_index in_memory = plan.slots();
     wide files = 0;
     if constexpr (kept_on_disk<Last...>) {
@@ -118,7 +120,6 @@ void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] Values const& v
       files = std::remove_cvref_t<decltype(keeper)>::keeps_runs::memory_bytes(keeper, plan.slots(),
                                                                                values.form.keeps_run);
     }
-    sweep_parts parts = measured;
     if constexpr (!measured_budget<PlanGiven>) {
       parts = values.predicted(plan, in_memory);
       // A plan of the caller's is the caller's, but for its copy on disk.
@@ -126,26 +127,20 @@ void predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] Values const& v
         parts.plan += plan.own_bytes();
     }
     parts.files = files;
-    note_predicted(report, parts);
-    report.counted = parts;
-    report.counted.states = report.counted.adjoints = report.counted.tapes = report.counted.terms = 0;
   }
+  if constexpr (reports) note_predicted(last_of<last_kind::report, State, Plan>(own_workspace{}, last...), parts);
+  return parts;
 }
-/// What a sweep within a budget keeps to, if its states grow. Files are not part of it.
-template <class PlanGiven, class Values, class Plan>
-[[nodiscard]] byte_limit limit_of([[maybe_unused]] PlanGiven const& place, [[maybe_unused]] Values const& values,
-                                  [[maybe_unused]] Plan const& plan, [[maybe_unused]] sweep_parts const& measured) {
-  auto const within = [&](wide budget, sweep_parts const& parts, sweep_sizes const& sizes) -> byte_limit {
-    return {budget, parts.total() - parts.states, sizes.state, sizes.adjoint, values.form.adjoint_by_value ? 2 : 1};
-  };
-  if constexpr (counted_budget<PlanGiven>) {
-    auto const sizes = values.sizes(plan.steps(), 1);
-    return within(place.bytes.count(), parts_with(plan, plan.slots(), values.form, sizes, check_asked(values.options)),
-                  sizes);
-  } else if constexpr (requires { place.budget.beside; }) return {};
-  else if constexpr (measured_budget<PlanGiven>)
-    return within(place.budget.bytes.count(), measured, values.sizes(plan.steps(), 1));
-  else return {};
+/// What a sweep within a budget keeps to, if something grows.   \param parts  as predicted
+template <class PlanGiven, class Values>
+[[nodiscard]] auto limit_of([[maybe_unused]] PlanGiven const& place, [[maybe_unused]] Values const& values,
+                            [[maybe_unused]] sweep_parts const& parts) {
+  if constexpr (!any_budget<PlanGiven>) return no_limit{};
+  else {
+    wide const state = values.sizes(steps_of(place), 1).state;
+    if constexpr (measured_budget<PlanGiven>) return limited_to(place.budget.bytes.count(), parts, state);
+    else return limited_to(place.bytes.count(), parts, state);
+  }
 }
 /// Notes how large dp is when the sweep has ended.
 template <class State, class Plan, class DP, class... Last>
@@ -162,7 +157,6 @@ void predict_nothing([[maybe_unused]] Last&... last) {
     sweep_parts nothing;
     sweep_parts::each(nothing, [](char const*, wide& part) { part = unknown_bytes; });
     note_predicted(report, nothing);
-    report.counted = {};
   }
 }
 
@@ -193,8 +187,7 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
         return place.template plan_for_loop<State, Bar>(step, x0, seed, adjoint, form, values.others(steps_of(place)),
                                                         options, measured);
     }();
-    predict<State, PlanGiven>(plan, values, measured, last...);
-    byte_limit const limit = limit_of(place, values, plan, measured);
+    auto const limit = limit_of(place, values, predict<State, PlanGiven>(plan, values, measured, last...));
     note_params<State, Plan>(0, last...);
     given_parts<Step, Adjoint, std::remove_reference_t<Seed>> const parts{
         __builtin_addressof(step), __builtin_addressof(adjoint), __builtin_addressof(seed)};
@@ -215,8 +208,7 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
                                                         values.others(steps_of(place)), options, measured);
       }
     }();
-    predict<State, PlanGiven>(plan, values, measured, last...);
-    byte_limit const limit = limit_of(place, values, plan, measured);
+    auto const limit = limit_of(place, values, predict<State, PlanGiven>(plan, values, measured, last...));
     watched_params const watch{by.p};
     note_params<State, Plan>(watch.hash(), last...);
     set_zero(by.p, by.dp);

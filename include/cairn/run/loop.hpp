@@ -19,7 +19,9 @@ namespace cairn {
 namespace detail {
 
 /// The forward half of a loop that a plan covers completely.
+template <class Limit>
 struct forward_by_plan {
+  Limit limit;  ///< of a budget
   static constexpr char const* operation = "cairn::checkpointed_loop";
   static constexpr bool knows_length = true;
   template <class State, class Sweep, class Step, class Observer>
@@ -65,6 +67,7 @@ class checkpointed_run {
                          {{"tapes", tapes_of(plan)}},
                          "use cairn::gradient"};
     detail::sweep run{*work_, Forward::operation, options};
+    if constexpr (requires { forward.limit; }) run.keep_within(forward.limit);
     static constexpr sweep_form kept{.step = form, .keeps_run = true};
     detail::params_in::hash(*work_) = by_.hash();
     bool was_there = false;
@@ -248,8 +251,8 @@ class checkpointed_run {
     detail::sweep run{mine("cairn::reverse"), "cairn::reverse"};
     if constexpr (on_disk) work_->store().runs(*step_);
     to_the_turn(run);
-    detail::reversal<State, Step, Adjoint, Bar, false> user{*step_, adjoint, run.tapes(), 0};
-    run.seed(user.bar, std::forward<Seed>(seed));
+    detail::reversal<State, Step, Adjoint, Bar, false, true> user{*step_, adjoint, run.tapes(), 0};
+    run.template seed_within<Bar>(user, std::forward<Seed>(seed));
     step_index open = -1;
     if constexpr (on_disk) open = work_->store().take_up(steps(), *user.bar);
     if constexpr (shape.form == adjoint_form::with_next) {
@@ -582,8 +585,8 @@ template <class Step, class X0, class PlanGiven, class... Last>
     detail::adjoint_later const later;
     auto const values = detail::values_for<State>(step, std::as_const(x0), x0, later, by, options, form);
     Plan const& found = values.plan_from(plan);
-    detail::predict<State, PlanGiven>(found, values, {}, last...);
-    detail::forward_by_plan const forward;
+    detail::forward_by_plan const forward{
+        detail::limit_of(plan, values, detail::predict<State, PlanGiven>(found, values, {}, last...))};
     auto const parts = detail::parts_of_run(step, by);
     if constexpr (!detail::is_wrt<Wrt>)
       return detail::run_in_workspace<StepF, State, Plan>(forward, parts, std::forward<Step>(step),

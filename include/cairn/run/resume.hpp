@@ -77,10 +77,11 @@ void check_noted(resume_point<Bar, Fingerprint> const& position, Plan const& pla
   }
 }
 
+/// \param limit  of a budget, in memory
 template <class State, class PlanGiven, class Step, class X0, class Bar, class Fingerprint, class Adjoint, class Work,
-          class Observer, class Options>
+          class Observer, class Options, class Limit = no_limit>
 Bar rest_of_sweep(Step& step, X0& x0, PlanGiven const& given, resume_point<Bar, Fingerprint> position, Adjoint& adjoint,
-                  Work& work, Observer& observer, Options options) {
+                  Work& work, Observer& observer, Options options, Limit const& limit = {}) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   if constexpr (schedule<PlanGiven>) check_noted(position, given);
   resumed_plan<PlanGiven> const plan{given};
@@ -88,8 +89,9 @@ Bar rest_of_sweep(Step& step, X0& x0, PlanGiven const& given, resume_point<Bar, 
   check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
   check_plans_inside<State, Bar>(adjoint);
   sweep run{work, "cairn::resume", options};
+  run.keep_within(limit);
   run.begin_again(x0, plan, {steps, position.open, true}, {shape_of_step<Step, State>().form, shape.form});
-  reversal<State, Step, Adjoint, Bar, false> user{step, adjoint, run.tapes(), 0};
+  reversal<State, Step, Adjoint, Bar, false, is_limit<Limit>> user{step, adjoint, run.tapes(), 0};
   emplace_by(user.bar, [&] { return taken_out_by([&]() -> Bar&& { return std::move(position.bar); }); });
   run.bring_live(step);
   run.run_rest(step, user, observer);
@@ -100,18 +102,19 @@ Bar rest_of_sweep(Step& step, X0& x0, PlanGiven const& given, resume_point<Bar, 
 
 /// A sweep that goes on from the last state before its turn that is still held.
 template <class Bar, class State, class Step, class X0, class Plan, class Seed, class Adjoint, class Work,
-          class Observer, class Options>
+          class Observer, class Options, class Limit = no_limit>
 Bar sweep_from_the_way(Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Work& work,
-                       Observer& observer, Options options) {
+                       Observer& observer, Options options, Limit const& limit = {}) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
   check_plans_inside<State, Bar>(adjoint);
   sweep run{work, "cairn::resume", options};
+  run.keep_within(limit);
   run.begin_again(x0, plan, {step_index(plan.steps()), 0, false}, {shape_of_step<Step, State>().form, shape.form});
-  reversal<State, Step, Adjoint, Bar, true> user{step, adjoint, run.tapes(), 0};
+  reversal<State, Step, Adjoint, Bar, true, is_limit<Limit>> user{step, adjoint, run.tapes(), 0};
   run.bring_live(step);
   run.run_rest(step, user, observer);
-  run.template turn_back<shape.form>(user.bar, std::forward<Seed>(seed));
+  run.template turn_back<shape.form, Bar>(user, std::forward<Seed>(seed));
   run.run_rest(step, user, observer);
   run.ended();
   end_report(observer, plan.steps(), plan.slots(), work.step_calls(), user);

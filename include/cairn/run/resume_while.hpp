@@ -25,7 +25,7 @@ Bar open_sweep_from_the_way(Step& step, X0& x0, KeepGoing& keep_going, Plan cons
   forward_until{keep_going}.template run<State>(run, step, observer, from);
   run.turned_again();
   reversal<State, Step, Adjoint, Bar, false> user{step, adjoint, run.tapes(), 0};
-  run.template turn_back<shape.form>(user.bar, std::forward<Seed>(seed));
+  run.template turn_back<shape.form, Bar>(user, std::forward<Seed>(seed));
   run.run_rest(step, user, observer);
   run.ended();
   end_report(observer, run.steps(), plan.slots(), work.step_calls());

@@ -19,11 +19,13 @@ struct sweep_report {
   step_index steps = 0;      ///< loop length n; for a chain its stages, for a graph its operations
   slot_index slots = 0;      ///< slots of the plan; 0 for chains and graphs
   wide step_calls = 0;       ///< calls of the step, or of `record`
-  wide predicted_bytes = 0;  ///< most bytes at once, as counted before any step ran; 0 if they cannot be
+  /// Most bytes at once, as counted before any step ran; `unknown_bytes` if one of the parts cannot be told.
+  wide predicted_bytes = 0;
   wide state_bytes = 0;      ///< most bytes of states at once, as counted during the sweep; for chains and graphs
                              ///< those of tapes and adjoints, too
   sweep_parts predicted = {};     ///< what `predicted_bytes` is the sum of; `unknown_bytes` where it cannot be told
-  /// The most of each part at once, as counted during the sweep. Tables have the size that the plan says.
+  /// The most of each part at once, as counted during the sweep. What is not seen there has the size that was
+  /// predicted: tables, and a leaf that says what it holds. What nobody counts or says is `unknown_bytes`.
   sweep_parts counted = {};
 
   /// The table of the parts: calls f(name, predicted bytes, counted bytes) for each.
@@ -63,8 +65,14 @@ class reporting {
   template <class... User>
   void ends(step_index steps, slot_index slots, wide step_calls, User const&... user) {
     report_->steps = steps, report_->slots = slots, report_->step_calls = step_calls;
-    report_->counted.states = report_->state_bytes;
-    (user.note_held(report_->counted), ...);
+    auto& held = report_->counted;
+    if (report_->state_bytes == 0 && held.states == unknown_bytes) report_->state_bytes = unknown_bytes;
+    held.states = report_->state_bytes;
+    if constexpr (sizeof...(User) == 0) held.adjoints = held.tapes = held.terms = 0;
+    else {
+      held.tapes = report_->predicted.tapes;
+      (user.note_held(held), ...);
+    }
   }
   [[nodiscard]] wide runs() const noexcept { return work_.runs; }  ///< of steps or stages, as actions count them
 
@@ -73,10 +81,10 @@ class reporting {
   sweep_report* report_;
   sweep_work work_{};
 };
-/// Notes the parts that were predicted, and their sum.
+/// Notes the parts that were predicted, and their sum. What is counted later replaces them in `counted`.
 inline void note_predicted(sweep_report& report, sweep_parts const& parts) noexcept {
-  wide const sum = (report.predicted = parts).total();
-  report.predicted_bytes = sum == unknown_bytes ? 0 : sum;
+  report.predicted = report.counted = parts;
+  report.predicted_bytes = parts.total();
 }
 /// The same where a plan counts states, tapes and adjoints together: as its states, unknown if it does not say.
 template <class Plan>

@@ -6,6 +6,7 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/step_shape.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn::detail {
@@ -61,13 +62,14 @@ template <class Adjoint, class State>
 template <class Adjoint>
 concept says_leaf_held = requires(Adjoint& adjoint) { wide(function_in(adjoint).leaf_held()); };
 
-/// What a leaf holds, as far as nothing has to run for it; 0 if nobody says.
+/// What a leaf holds, as far as nothing has to run for it. Where nobody says, a leaf of more than one step holds nobody
+/// knows what: `unknown_bytes`.
 template <class Adjoint>
 [[nodiscard]] wide leaf_known([[maybe_unused]] Adjoint& adjoint, [[maybe_unused]] step_index steps) {
   if constexpr (requires { wide(function_in(adjoint).leaf_known(steps)); })
     return function_in(adjoint).leaf_known(steps);
   else if constexpr (tells_leaf_bytes<Adjoint>) return wide(function_in(adjoint).leaf_bytes(steps));
-  else return 0;
+  else return steps > 1 ? unknown_bytes : 0;
 }
 
 /// What a step that records its choices keeps of so many steps; 0 for others.

@@ -82,6 +82,7 @@ class copied_states : public sweep_memory<State, Store> {
     }
     pool_.forget(live_);
     live_ = this->load_frame(where, i);
+    if (live_ != no_frame) pool_.check_limit(live());
     return !memory::makes_again || live_ != no_frame;
   }
   /// Makes state i, which the store lacks, live, and saves it in its slot again. Returns how many steps it ran.
@@ -147,26 +148,20 @@ class copied_states : public sweep_memory<State, Store> {
     pool_.set_at(live_, i);
   }
   void forget_final() noexcept { pool_.forget(final_); }
-  /// The sweep goes on from states in slots: all others are forgotten.
-  void forget_all() noexcept { pool_.forget(live_), pool_.forget(final_), pool_.forget(next_); }
-  /// An adjoint as large as the final state comes. Returns false if the budget has no room for it.
-  [[nodiscard]] bool has_room_for_adjoint() {
-    return !pool_.adjoint_takes(bytes_of(final_state())) || has_room();
+  /// The sweep goes on from states in slots: all others are forgotten, but for the final state of a run that is kept.
+  void forget_all(bool turned) noexcept {
+    pool_.forget(live_), pool_.forget(next_);
+    if (!keeps_run_ || !turned) pool_.forget(final_);
   }
-  [[nodiscard]] bool has_room() {
-    pool_.shed();
-    return pool_.all_bytes() <= pool_.bytes_allowed().budget;
-  }
-  /// \throws states_too_large
-  void check_sum() { pool_.check_sum(); }
   /// How many slots states may keep that are as large as the largest one held, beside those in use.
+  /// \param slots  those in memory
   [[nodiscard]] slot_index slots_within(slot_index slots) {
     pool_.shed();
-    wide largest = pool_.bytes_allowed().state;
+    auto const& allowed = pool_.limit_now();
+    wide largest = allowed.state;
     for (frame_id k = 0; k < pool_.limit(); ++k)
       if (std::as_const(pool_).record(k).constructed)
         largest = greater(largest, wide(bytes_of(std::as_const(pool_).state(k))));
-    auto const& allowed = pool_.bytes_allowed();
     wide const rest = allowed.budget - lesser(allowed.beside, allowed.budget);
     wide const states = rest / largest, working = wide(pool_.limit() - slots);
     return states > working ? slot_index(lesser(states - working, wide(slots))) : 0;

@@ -13,7 +13,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/core/sweep_bytes.hpp>
+#include <cairn/run/detail/byte_limit.hpp>
 #include <cairn/run/detail/call.hpp>
 #include <cairn/run/detail/raw_array.hpp>
 #include <cairn/store/store.hpp>
@@ -41,25 +41,6 @@ struct frame_sum {
   frame_id touched[most] = {};
   int count = 0;
   bool known = false;  // otherwise all are to be summed anew
-};
-
-/// The budget of a sweep whose states may grow beyond what was planned.
-struct byte_limit {
-  wide budget = unknown_bytes;  ///< unknown: there is none
-  wide beside = 0;              ///< what the sweep holds besides states
-  wide state = 0;               ///< the largest state for which it was planned
-  wide adjoint = 0;             ///< the adjoint for which it was planned, part of `beside`
-  int adjoints = 1;             ///< how many of them there are at once
-};
-/// States that have grown beyond the budget.
-struct states_too_large : infeasible_budget {
-  states_too_large(wide budget, wide held)
-      : infeasible_budget{"cairn::budget_of",
-                          "the states have grown, and what the sweep holds is beyond the budget with any number of "
-                          "slots",
-                          {{"budget", shown(budget)}, {"bytes", shown(held)}},
-                          "give at least that many bytes; cairn::measured plans for the states of the first steps"} {}
-  static std::int64_t shown(wide bytes) noexcept { return bytes > wide(INT64_MAX) ? INT64_MAX : std::int64_t(bytes); }
 };
 
 /// Frames of a state, or of a snapshot. A frame without an owner keeps its memory, and its state until the frame is
@@ -210,16 +191,16 @@ class frames {
   }
   /// What the sweep holds, frames without a state included.
   [[nodiscard]] wide all_bytes() const { return limit_.beside + bytes() + wide(limit() - constructed_) * sizeof(T); }
-  [[nodiscard]] byte_limit const& bytes_allowed() const noexcept { return limit_; }
-  /// The adjoint takes so many bytes. Returns whether that is more than planned.
-  bool adjoint_takes(wide bytes) noexcept {
-    if (bytes <= limit_.adjoint) return false;
-    limit_.beside += (bytes - limit_.adjoint) * wide(limit_.adjoints);
-    limit_.adjoint = bytes;
-    return true;
+  [[nodiscard]] bool limited() const noexcept { return limited_; }
+  [[nodiscard]] byte_limit& limit_now() noexcept { return limit_; }
+  /// A part of what is held besides states takes so many bytes. Returns whether that is more than ever before.
+  bool takes(wide byte_limit::*part, wide bytes) noexcept {
+    if (bytes <= limit_.*part) return false;
+    limit_.beside += bytes - limit_.*part;
+    limit_.*part = bytes;
+    return grown_ = true;
   }
-  /// So much more is held besides states.
-  void add_beside(wide bytes) noexcept { limit_.beside += bytes; }
+  [[nodiscard]] bool has_room() const { return all_bytes() <= limit_.budget; }
   /// \throws states_too_large
   void check_sum(wide more = 0) {
     if (all_bytes() + more <= limit_.budget) return;
@@ -484,6 +465,9 @@ class frames {
     std::swap(look_, other.look_);
     std::swap(sum_, other.sum_);
     std::swap(constructed_, other.constructed_);
+    std::swap(limit_, other.limit_);
+    std::swap(limited_, other.limited_);
+    std::swap(grown_, other.grown_);
   }
 
   raw_array<T> states_;
@@ -498,7 +482,7 @@ class frames {
   slot_index constructed_ = 0;  // frames with a state
   byte_limit limit_;
   bool limited_ = false;  // there is a budget
-  bool grown_ = false;    // some state is larger than planned
+  bool grown_ = false;    // something is larger than planned
 };
 
 }  // namespace cairn::detail

@@ -6,6 +6,7 @@
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/core/wrt.hpp>
+#include <cairn/run/detail/byte_limit.hpp>
 #include <cairn/run/detail/one_of.hpp>
 
 namespace cairn::detail {
@@ -26,6 +27,7 @@ struct given_parts {
   Objective const* objective = nullptr;
   Terms* terms = nullptr;
   KeepGoing const* keep_going = nullptr;
+  byte_limit limit = {};
 };
 
 /// The options of the workspace of a run that other processes may go on with. The hash of an object takes a snapshot of

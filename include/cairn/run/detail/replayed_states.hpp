@@ -123,6 +123,7 @@ class replayed_states {
     if (!ledger_.saved(ledger_.place_of_tape(tape), i, hash_of_live(i))) fail(i);
   }
 
+  [[nodiscard]] auto& limits() noexcept { return states_.limits(); }
   [[nodiscard]] State const* seen(bool after_turn) const noexcept { return states_.seen(after_turn); }
   [[nodiscard]] std::size_t bytes() const { return states_.bytes(); }
   [[nodiscard]] std::size_t bytes(tier where) const { return states_.bytes(where); }

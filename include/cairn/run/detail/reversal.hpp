@@ -17,6 +17,7 @@
 #include <cairn/core/frames_needed.hpp>
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/sweep_bytes.hpp>
+#include <cairn/run/detail/byte_limit.hpp>
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/execute.hpp>
 #include <cairn/run/detail/maybe.hpp>
@@ -82,6 +83,7 @@ template <class Step>
 struct turn_only : no_hooks {
   explicit turn_only(Step& to_run) noexcept : step{to_run} {}
   Step& step;
+  static constexpr bool limited = true;  // by the budget of a run that is kept, if it has one
 
   template <class States>
   std::uint64_t turn(States& states, action const& a, step_index& failed) {
@@ -89,12 +91,15 @@ struct turn_only : no_hooks {
     return std::uint64_t(a.to - a.from);
   }
   void drop_all_tapes() noexcept {}
+  [[nodiscard]] static constexpr bool keeps_tapes() noexcept { return false; }
+  [[nodiscard]] static constexpr wide tape_bytes() noexcept { return 0; }
   [[nodiscard]] static constexpr bool pauses() noexcept { return true; }
 };
 
 /// The turn and the reverse sweep with one adjoint. The seed fills `bar` between the two.
 /// \tparam MakesTurn  the recording adjoint runs the last step itself and so makes the final state
-template <class State, class Step, class Adjoint, class Bar, bool MakesTurn>
+/// \tparam Limited  there may be a budget, which adjoints, tapes and terms that grow have to keep
+template <class State, class Step, class Adjoint, class Bar, bool MakesTurn, bool Limited = false>
 class reversal {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   static constexpr bool records = shape.form == adjoint_form::recorded;
@@ -107,7 +112,8 @@ class reversal {
   static constexpr bool reads_object = saved_state<State> && !moves_object<Adjoint, State, Bar>();
 
  public:
-  static constexpr bool can_restart = restarts<Adjoint, State, tape>;
+  static constexpr bool can_restart = restarts<Adjoint, State, tape>, limited = Limited;
+  static constexpr wide adjoints = shape.by_value ? 2 : 1;  ///< at once
 
   /// \param memory  memory of tapes that is kept for the next sweep   \param tapes  tape slots of the plan
   reversal(Step& step, Adjoint& adjoint, [[maybe_unused]] cached_object& memory, [[maybe_unused]] slot_index tapes)
@@ -124,19 +130,36 @@ class reversal {
   maybe<Bar> bar;
   /// The most that adjoint, tapes and terms have held.
   void note_held(sweep_parts& held) const {
-    held.tapes = most_tapes_ + (tapes_ != nullptr ? tapes_->bytes() : 0);
     if constexpr (says_leaf_held<Adjoint>) held.tapes = wide(function_in(adjoint_).leaf_held());
+    else if constexpr (records && !sized_state<tape>) held.tapes = unknown_bytes;
+    else if constexpr (shape.form != adjoint_form::leaf)
+      held.tapes = most_tapes_ + (tapes_ != nullptr ? tapes_->bytes() : 0);
     if constexpr (requires { function_in(adjoint_).terms_held(); }) held.terms = function_in(adjoint_).terms_held();
     else if constexpr (requires { adjoint_.reverse.terms_held(); }) held.terms = adjoint_.reverse.terms_held();
-    if constexpr (sized_state<Bar>) held.adjoints = bytes_of(*bar) * (shape.by_value ? 2 : 1);
+    else held.terms = 0;
+    if constexpr (std::is_same_v<Bar, library_bar>) held.adjoints = 0;
+    else if constexpr (sized_state<Bar>) held.adjoints = bytes_of(*bar) * adjoints;
   }
+  /// Tells a budget what is held. Returns whether that is more than it knew.
+  template <class Limits>
+  bool tell(Limits& limits) const {
+    sweep_parts now;
+    note_held(now);
+    bool larger = limits.takes(&byte_limit::adjoints, now.adjoints);
+    larger |= limits.takes(&byte_limit::terms, now.terms);
+    if constexpr (says_leaf_held<Adjoint>) larger |= limits.takes(&byte_limit::tapes, now.tapes);
+    return larger;
+  }
+  [[nodiscard]] bool keeps_tapes() const noexcept { return tapes_ != nullptr; }
+  /// What one tape takes beside the places of all.
+  [[nodiscard]] wide tape_bytes() const noexcept { return most_tape_ + (tapes_ != nullptr ? tapes_->bytes() : 0); }
 
   template <class States>
   std::uint64_t turn(States& states, action const& a, step_index& failed) {
     if constexpr (records_turn) {
       if (a.to - a.from == 1) {
         failed = a.from;
-        states.turn_by(a.to, [&](State& x) { fill(last_tape_, x, a.from); });
+        states.turn_by(a.to, [&](State& x) { fill(states, last_tape_, x, a.from); });
         return 1;
       }
     }
@@ -148,7 +171,7 @@ class reversal {
   template <class States>
   std::uint64_t record([[maybe_unused]] States& states, [[maybe_unused]] action const& a) {
     if constexpr (records) {
-      states.change_live(a.to, [&](State& x) { fill((*tapes_)[a.slot], x, a.from); }, a.slot);
+      states.change_live(a.to, [&](State& x) { fill(states, (*tapes_)[a.slot], x, a.from); }, a.slot);
     }
     return std::uint64_t(a.to - a.from);
   }
@@ -167,6 +190,7 @@ class reversal {
   void drop_all_tapes() noexcept {
     if constexpr (records)
       if (tapes_ != nullptr) tapes_->clear();
+    if constexpr (records_turn) last_tape_.reset();
     tapes_now_ = 0;
   }
   [[nodiscard]] static constexpr bool pauses() noexcept { return false; }
@@ -179,10 +203,27 @@ class reversal {
     std::uint64_t const ran = reverse_steps(states, a);
     if constexpr (requires { states.reversed(a.from, std::as_const(*bar)); })
       states.reversed(a.from, std::as_const(*bar));
+    if constexpr (grows)
+      if (states.limits().limited()) check_growth(states.limits(), a.from, ran);
     return ran;
   }
 
  private:
+  static constexpr bool tells_terms = requires(Adjoint& f) { function_in(f).terms_held(); } ||
+                                      requires(Adjoint& f) { f.reverse.terms_held(); };
+  static constexpr bool grows = Limited && ((sized_state<Bar> && !is_flat<Bar>()) || says_leaf_held<Adjoint> ||
+                                            tells_terms);
+  /// \throws states_too_large
+  template <class Limits>
+  [[gnu::noinline, gnu::cold]] void check_growth(Limits& limits, step_index open, wide ran) const {
+    if (!tell(limits)) return;
+    try {
+      limits.check_sum();
+    } catch (states_too_large& found) {
+      found.open = open, found.ran = ran;
+      throw;
+    }
+  }
   template <class States>
   std::uint64_t reverse_steps(States& states, action const& a) {
     if constexpr (records) {
@@ -198,7 +239,7 @@ class reversal {
         }
       }
       std::optional<tape> fresh;
-      states.change_live(a.to, [&](State& x) { fill(fresh, x, a.from); }, no_slot);
+      states.change_live(a.to, [&](State& x) { fill(states, fresh, x, a.from); }, no_slot);
       apply(fresh, a.from);
       return 1;
     } else {
@@ -232,11 +273,28 @@ class reversal {
     if constexpr (saved_state<State>) return states.lend_live(moves_object<Adjoint, State, Bar>());
     else return states.live();
   }
-  void fill(std::optional<tape>& into, State& x, step_index i) {
+  template <class States>
+  void fill([[maybe_unused]] States& states, std::optional<tape>& into, State& x, step_index i) {
     emplace_by(into,
                [&] { return taken_from([&]() -> decltype(auto) { return record_step(adjoint_.record, x, i); }); });
-    if constexpr (sized_state<tape>)
-      if ((tapes_now_ += heap_of(*into)) > most_tapes_) most_tapes_ = tapes_now_;
+    if constexpr (sized_state<tape>) {
+      wide const bytes = heap_of(*into);
+      if (bytes > most_tape_) most_tape_ = bytes;
+      if ((tapes_now_ += bytes) > most_tapes_) most_tapes_ = tapes_now_;
+      if constexpr (Limited && !is_flat<tape>())
+        if (auto& limits = states.limits(); limits.limited()) check_tapes(limits);
+    }
+  }
+  /// \throws states_too_large
+  template <class Limits>
+  [[gnu::noinline, gnu::cold]] void check_tapes(Limits& limits) const {
+    if (!limits.takes(&byte_limit::tapes, tapes_now_ + (tapes_ != nullptr ? tapes_->bytes() : 0))) return;
+    try {
+      limits.check_sum();
+    } catch (states_too_large& found) {
+      found.ran = 1;
+      throw;
+    }
   }
   void apply(std::optional<tape>& from, step_index i) {
     if constexpr (sized_state<tape>) tapes_now_ -= heap_of(*from);  // before the adjoint changes it
@@ -246,7 +304,7 @@ class reversal {
   Step& step_;
   Adjoint& adjoint_;
   tape_slots<tape>* tapes_ = nullptr;
-  wide tapes_now_ = 0, most_tapes_ = 0;  // outside their places
+  wide tapes_now_ = 0, most_tapes_ = 0, most_tape_ = 0;  // outside their places
   std::conditional_t<records_turn, std::optional<tape>, no_tape> last_tape_;
 };
 

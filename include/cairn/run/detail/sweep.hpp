@@ -18,6 +18,7 @@
 #include <cairn/run/detail/lost_states.hpp>
 #include <cairn/run/detail/maybe.hpp>
 #include <cairn/run/detail/replayed_states.hpp>
+#include <cairn/run/detail/within_budget.hpp>
 #include <cairn/run/workspace.hpp>
 #include <cairn/schedule/remaining.hpp>
 #include <cairn/store/memory.hpp>
@@ -108,14 +109,13 @@ struct resumed_at {
 /// cursor over the rest replaces the plan's.
 /// \tparam Options  whether a replay check is possible; which one is chosen at run time
 template <class State, class Plan, class Store, class Options>
-class sweep {
+class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, std::remove_reference_t<Store>> {
+  using budgeted = within_budget<sweep, State, std::remove_reference_t<Store>>;
+  friend budgeted;
   using work_type = workspace<State, Plan, Store, Options>;
   using states_type = typename work_type::states_type;
   using store_type = typename work_type::store_type;
   static constexpr bool checked = work_type::checked;
-  /// Whether slots can be given up when states grow beyond a budget.
-  static constexpr bool shrinks = std::is_same_v<store_type, memory_store> && copied_state<State> &&
-                                  sized_state<State> && !is_flat<State>();
 
  public:
   /// \param asked  options that replace those of the workspace, if any   \throws reentrancy_error
@@ -129,16 +129,10 @@ class sweep {
   }
   sweep(sweep const&) = delete;
   ~sweep() {
-    if (limited_) states().keep_within({});
     if (!goes_on_) states().finish_saves_quietly();
     if (notes_stop_) note_stop();
   }
 
-  /// Called before `begin`: states that grow hold no more than this.
-  void keep_within(byte_limit const& limit) {
-    limited_ = limit.budget != unknown_bytes;
-    if (limited_) states().keep_within(limit);
-  }
   /// Called before the first action of a plan.
   /// \throws invalid_plan   if the store does not have its tiers   \throws out_of_memory, and what copies of x0 throw
   template <class Step, class X0>
@@ -276,10 +270,17 @@ class sweep {
         states().reversed(work_.steps_, std::as_const(*bar));
     });
   }
+  /// The same within a budget.
+  template <class Bar, class User, class Seed>
+  void seed_within(User& user, Seed&& from) {
+    budgeted::template make_room_for_adjoint<Bar>(user);
+    seed(user.bar, std::forward<Seed>(from));
+    budgeted::weigh_adjoint(user);
+  }
   /// The same where the final state is not needed afterwards.   \tparam Form  of the adjoint
-  template <adjoint_form Form, class Bar, class Seed>
-  void turn_back(maybe<Bar>& bar, Seed&& from) {
-    seed(bar, std::forward<Seed>(from));
+  template <adjoint_form Form, class Bar, class User, class Seed>
+  void turn_back(User& user, Seed&& from) {
+    seed_within<Bar>(user, std::forward<Seed>(from));
     if constexpr (Form == adjoint_form::with_next) states().final_becomes_next();
     states().forget_final();
   }
@@ -299,51 +300,25 @@ class sweep {
   /// that it calls.
   template <class Step, class User, class Observer>
   [[gnu::noinline, gnu::hot]] stop_reason run_plan(Step& step, User& user, Observer& observer) {
-    if constexpr (states_type::makes_again) return run_rest(step, user, observer);
+    if constexpr (states_type::makes_again || User::limited) return run_rest(step, user, observer);
     else {
       auto&& running = watched(&step);
-      if constexpr (shrinks)
-        if (limited_) return run_within(step, user, observer);
       return execute(*work_.walk_, running, step, user, observer, status());
     }
   }
-  /// The same within a budget: where states grow beyond it, slots are given up, and the rest is planned with fewer.
+  /// The same for a sweep that may have been replanned, or keeps a budget.
   template <class Step, class User, class Observer>
-  [[gnu::noinline]] stop_reason run_within(Step& step, User& user, Observer& observer) {
-    auto&& running = watched(&step);
-    for (;;) try {
-        return work_.on_rest_ ? execute(*work_.rest_, running, step, user, observer, status())
-                              : execute(*work_.walk_, running, step, user, observer, status());
-      } catch (states_too_large const&) {
-        states().forget_all();
-        user.drop_all_tapes();
-        auto const stopped = std::exchange(status().failure, {});
-        if (!gives_up_slots()) {
-          status().failure = stopped;
-          throw;
-        }
-        if (stopped.what.kind == action_kind::advance || stopped.what.kind == action_kind::turn)
-          status().ran += wide(stopped.step - stopped.what.from);
-      }
-  }
-  /// Called at the turn: an adjoint of the state's type may be as large as the final state has grown.
-  template <class Bar, class User>
-  void make_room([[maybe_unused]] User& user) {
-    if constexpr (shrinks && std::is_same_v<Bar, State>) {
-      if (!limited_ || states().has_room_for_adjoint()) return;
-      user.drop_all_tapes();
-      while (gives_up_slots())
-        if (states().has_room()) return;
-      states().check_sum();
-    }
-  }
-  /// The same for a sweep that may have been replanned.
-  template <class Step, class User, class Observer>
-  stop_reason run_rest(Step& step, User& user, Observer& observer) {
+  [[gnu::noinline, gnu::hot]] stop_reason run_rest(Step& step, User& user, Observer& observer) {
     auto&& running = watched(&step);
     for (;;) {
-      stop_reason const answer = work_.on_rest_ ? execute(*work_.rest_, running, step, user, observer, status())
-                                                : execute(*work_.walk_, running, step, user, observer, status());
+      stop_reason answer = stop_reason::done;
+      try {
+        answer = work_.on_rest_ ? execute(*work_.rest_, running, step, user, observer, status())
+                                : execute(*work_.walk_, running, step, user, observer, status());
+      } catch (states_too_large const& found) {
+        if (!budgeted::goes_on_with_less(found, user)) throw;
+        continue;
+      }
       if constexpr (may_end_sweeps<store_type>) status().ran -= wide(states().skipped());
       if (answer != stop_reason::unwritten) return answer;
       if constexpr (may_lose<store_type>)
@@ -416,6 +391,7 @@ class sweep {
     work_.unfinished_ = true;
     status() = {};
     status().open = work_.steps_;
+    states().limits().keep_within(budgeted::limit());
   }
   /// \throws invalid_call   unless the length is known, `at.open` is in the loop, and a sweep that stopped here had this
   ///   plan, as far as steps, slots and leaf tell
@@ -471,7 +447,7 @@ class sweep {
     slot_index const least = working_frames(form, plan.leaf());
     if (form.keeps_run) form.adjoint = adjoint_form::with_next;
     slot_index const most = working_frames(form, plan.leaf());
-    bool const read_again = initial_is_free(plan) || (shrinks && limited_);  // the plan for fewer slots loads it
+    bool const read_again = initial_is_free(plan) || (budgeted::shrinks && budgeted::limit().budget != unknown_bytes);  // the plan for fewer slots loads it
     return {plan.slots(), most + (pinned ? 1 : 0), most - least, form.keeps_run, read_again, ends_};
   }
   [[nodiscard]] replay_ledger::setup check_setup(Plan const& plan, bool keeps_run, bool knows_length) const {
@@ -563,33 +539,6 @@ class sweep {
     }
     work_.on_rest_ = true;
   }
-  /// Fewer slots stay than before, as many as fit. Returns false if there was none.
-  [[nodiscard, gnu::cold]] bool gives_up_slots() {
-    constexpr wide bytes_a_slot_again = 128;  // of this table, and of two plans around what is held while one is made
-    if (given_up_.size() == 0) {
-      given_up_.assign(entries_for(work_.slots_), false);
-      states().add_beside(wide(work_.slots_) * bytes_a_slot_again);
-    }
-    slot_index usable = 0, kept = 0;
-    for (bool const gone : given_up_) usable += gone ? 0 : 1;
-    if (usable == 0) return false;
-    slot_index const stay = lesser(states().slots_within(work_.slots_), usable - 1 - usable / 8);
-    // Every so many: plans keep states where they are needed next more densely, and so do those that stay.
-    for (slot_index slot = 0, seen = 0; slot < work_.slots_; ++slot) {
-      bool& gone = given_up_[std::size_t(slot)];
-      if (gone) continue;
-      if (++seen; wide(seen) * wide(stay) / wide(usable) > wide(kept)) {
-        ++kept;
-        continue;
-      }
-      gone = true;
-      if (states().state_in(slot) >= 0) watched().drop({slot, tier::memory});
-    }
-    states().shed();
-    replan([&](slot_index slot) { return given_up_[std::size_t(slot)] ? unusable_slot : states().state_in(slot); },
-           [](slot_index) { return tier::memory; });
-    return true;
-  }
   /// Whether a save to some other empty slot of the tier works, where one has just failed. Slots that fail, too, are not
   /// tried again. The state that was to be saved is live, and is not kept: it is made again when it is needed.
   [[nodiscard]] bool another_slot_works() {
@@ -604,12 +553,23 @@ class sweep {
     }
     return false;
   }
-  /// The same around the states that this sweep has noted, with their tiers: a plan may use tiers without saying which
-  /// slot is where.
+  /// The same around the states that this sweep holds, with their tiers: a plan may use tiers without saying which slot
+  /// is where.
   void replan_around_held() {
-    auto const held = [this](slot_index slot) -> auto const& { return states().held()[std::size_t(slot)]; };
-    replan([&](slot_index slot) { return held(slot).unwritable ? unusable_slot : held(slot).at < 0 ? -1 : held(slot).at; },
-           [&](slot_index slot) { return held(slot).at < 0 ? work_.tier_of_(slot) : held(slot).where; });
+    replan([this](slot_index slot) {
+             if (states().is_given_up(slot)) return unusable_slot;
+             step_index const at = states().known_in(slot);
+             return at < 0 ? step_index{-1} : at;
+           },
+           [this](slot_index slot) { return tier_now(slot); });
+  }
+  // for a budget:
+  void plan_rest() { replan_around_held(), work_.turned_on_rest_ = true; }
+  [[nodiscard]] slot_index slots() const noexcept { return work_.slots_; }
+  /// Where a slot is: as the state that it holds says, else as the plan does.
+  [[nodiscard]] tier tier_now(slot_index slot) {
+    auto const& held = states().held();
+    return held.size() == 0 || held[std::size_t(slot)].at < 0 ? work_.tier_of_(slot) : held[std::size_t(slot)].where;
   }
   /// Notes the hash of the initial state, for `resume` to check. Called only when a sweep stops, so that other sweeps
   /// cost nothing.
@@ -626,8 +586,7 @@ class sweep {
   [[no_unique_address]] store_use<Store> store_mark_;
   object_ends ends_ = object_ends::anywhere;
   step_index live_wanted_ = -1;  // a resumed sweep begins with this state
-  bool notes_stop_ = false, goes_on_ = false, limited_ = false;
-  table<bool> given_up_;  // slots, after states have grown beyond a budget
+  bool notes_stop_ = false, goes_on_ = false;
 };
 
 }  // namespace cairn::detail

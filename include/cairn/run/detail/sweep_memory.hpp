@@ -37,7 +37,7 @@ struct alignas(8) checkpoint_record {
   frame_id frame = no_frame;
   tier where = tier::memory;
   bool checkpoint = false;  ///< a place to restart from, according to the plan
-  bool unwritable = false;  ///< a save to the slot failed
+  bool unwritable = false;  ///< a save to the slot failed, or it was given up
 };
 
 static_assert(wide{2} * sizeof(checkpoint_record) == bytes_a_remembered_slot);
@@ -112,6 +112,50 @@ class sweep_memory {
         best = {at, {slot, makes_again ? held_[std::size_t(slot)].where : tier::memory}};
     return best;
   }
+  /// Slots that are given up are not used again: all those in memory but `stay` of them, or, to begin with, an eighth.
+  /// Returns false if there was none.
+  /// \param tier_in  of a slot   \param drop  called for those that hold states
+  template <class TierIn, class Drop>
+  [[nodiscard]] bool give_up_slots(slot_index stay, TierIn const& tier_in, Drop const& drop) {
+    slot_index usable = 0;
+    auto const each_usable = [&](auto const& f) {
+      for (slot_index slot = 0; slot < slots_; ++slot)
+        if (!is_given_up(slot) && tier_in(slot) == tier::memory) f(slot);
+    };
+    each_usable([&](slot_index) { ++usable; });
+    if (usable == 0) return false;
+    if (slot_index const most = usable - 1 - usable / 8; stay > most) stay = most;
+    // Every so many stays: plans keep states where they are needed next more densely, and so do these.
+    auto const each_gone = [&](auto const& f) {
+      slot_index seen = 0, kept = 0;
+      each_usable([&](slot_index slot) {
+        if (wide(++seen) * wide(stay) / wide(usable) > wide(kept)) ++kept;
+        else f(slot);
+      });
+    };
+    each_gone([&](slot_index slot) {
+      if (now_in(slot) >= 0) drop(slot);
+    });
+    pool_.shed();  // makes room for what notes the slots
+    if (held_.size() == 0) held_.assign(entries_for(slots_), {});
+    each_gone([&](slot_index slot) {
+      held_[std::size_t(slot)] = {-1, slot, no_frame, tier::memory, false, true};
+    });
+    std::size_t left = 0;
+    for (std::size_t k = 0; k < anchor_count_; ++k)
+      if (!held_[std::size_t(anchors_[k].slot)].unwritable) anchors_[left++] = anchors_[k];
+    anchor_count_ = left;
+    return true;
+  }
+  /// Whether a slot is not used again.
+  [[nodiscard]] bool is_given_up(slot_index slot) const noexcept {
+    return held_.size() > 0 && held_[std::size_t(slot)].unwritable;
+  }
+  /// The state in a slot, as it was noted or can be seen; negative if there is none.
+  [[nodiscard]] step_index known_in(slot_index slot) const {
+    if constexpr (keeps_frames<store_type> && !makes_again) return state_in(slot);
+    else return held_[std::size_t(slot)].at;
+  }
   /// The state in a slot at present, negative if there is none.
   [[nodiscard]] step_index now_in(slot_index slot) const {
     if constexpr (makes_again) return held_[std::size_t(slot)].at;
@@ -179,10 +223,8 @@ class sweep_memory {
     return look{pool_, from};
   }
   [[nodiscard]] slot_index frame_count() const noexcept { return pool_.limit(); }
-  /// States that are larger than planned hold no more than this.
-  void keep_within(byte_limit const& limit) noexcept { pool_.keep_within(limit); }
-  void shed() noexcept { pool_.shed(); }  ///< frees the memory of frames that nobody owns
-  void add_beside(wide bytes) noexcept { pool_.add_beside(bytes); }  ///< so much more is held besides states
+  /// The frames, as what keeps a budget.
+  [[nodiscard]] frames<Value>& limits() noexcept { return pool_; }
   [[nodiscard]] frames<Value> const& pool() const noexcept { return pool_; }
   [[nodiscard]] store_type& store() noexcept { return *store_; }
   /// Whether another sweep has begun in the caller's store since the last one here, whose states are gone then.
@@ -358,7 +400,8 @@ class sweep_memory {
     anchor_count_ = 0;
     if (!tracked())
       for (slot_index slot = 0; slot < slot_index(held_.size()); ++slot)
-        held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, held_[std::size_t(slot)].where};
+        held_[std::size_t(slot)] = {state_in(slot), slot,  no_frame, held_[std::size_t(slot)].where,
+                                    false,          held_[std::size_t(slot)].unwritable};
     for (auto& held : held_) held.checkpoint = held.at > 0 && is_checkpoint(held.at);
     for (auto const& held : held_)
       if (held.at != -1)  // what the plan expects there and lacks is made by `rewind`
@@ -462,7 +505,7 @@ class sweep_memory {
   }
   void clear_records(slot_index slots) {
     anchor_count_ = 0;
-    if (tracked() || keeps_run_) held_.assign(entries_for(slots), {});
+    held_.assign(tracked() || keeps_run_ ? entries_for(slots) : 0, {});
     if (keeps_run_) anchors_.assign(entries_for(slots), {});
   }
   /// Returns frames to the slots of a store that keeps frames; all other owners lose theirs.

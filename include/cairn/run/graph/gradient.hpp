@@ -231,8 +231,8 @@ template <class Plan, class... Rest>
         detail::reporting<decltype(observer)> counts{observer, report};
         std::int64_t const most = watched(counts);
         report = {.steps = net.size(), .step_calls = counts.runs(), .state_bytes = wide(most)};
-        report.counted.states = report.state_bytes;
         detail::note_peak(report, of);
+        report.counted.states = report.state_bytes;
         return most;
       }
     };

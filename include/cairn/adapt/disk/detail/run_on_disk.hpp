@@ -26,6 +26,7 @@ namespace cairn::detail {
 inline void end_of_report(sweep_report& into, step_index steps, slot_index slots) noexcept {
   into.steps = steps, into.slots = slots;
   into.step_calls = into.state_bytes = 0;
+  into.counted = {};
 }
 
 /// \param all  the processes that run this sweep together, or `one_process`
@@ -141,7 +142,7 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
           if (found->state_hash == 0 && known.states)
             as_stored<State>(x0, [&](auto const& x) { journal.check_stretch(x, plan.slots()); });
           return rest_of_sweep<State>(step, x0, plan, resume_point<Bar>{step_index(found->step), std::move(bar), n},
-                                      adjoint, work, watching, options);
+                                      adjoint, work, watching, options, parts.limit);
         });
         if (rest) return *std::move(rest);
       } else if (usable) report.why = "another rank does not have the record that this one has";
@@ -156,14 +157,15 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
     report.used = disk_use::states;
     auto all_of_it = go_on([&](auto& work, auto& watching, auto options) {
       as_stored<State>(x0, [&](auto const& x) { journal.check_stretch(x, plan.slots()); });
-      return sweep_from_the_way<Bar, State>(step, x0, plan, seed, adjoint, work, watching, options);
+      return sweep_from_the_way<Bar, State>(step, x0, plan, seed, adjoint, work, watching, options, parts.limit);
     });
     if (all_of_it) return *std::move(all_of_it);
   }
   if (looks && report.why != why_other_states) tell_nearest(report, outer, folder, name);
   if (asked.resume == resume_rule::require) refuse_nothing_found(report.why, n);
   return go([&](auto& work, auto& watching, auto options) {
-    return one_sweep<Bar, State, Plan>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options);
+    return one_sweep<Bar, State, Plan>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options,
+                                       parts.limit);
   }, std::forward<Last>(last)...);
 }
 
