@@ -186,4 +186,5 @@ def main():
     return any(wrong.values())
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -87,8 +87,11 @@ constexpr void emplace_by(Held<T>& into, Fn&& f) {
 /// Calls f, so that bar becomes the adjoint of the state before, whether f changes bar or returns the new one.
 template <class Fn, class Bar, class... Args>
 constexpr void pull_back(Fn& f, Bar& bar, Args&&... all) {
-  if constexpr (std::is_void_v<call_result<Fn, Args...>>) call_lending(f, std::forward<Args>(all)...);
-  else bar = call_lending(f, std::forward<Args>(all)...);
+  constexpr bool changes = std::is_void_v<call_result<Fn, Args...>>, lends = (lent<Args&&> || ...);
+  if constexpr (changes && lends) call_lending(f, std::forward<Args>(all)...);
+  else if constexpr (changes) f(std::forward<Args>(all)...);
+  else if constexpr (lends) bar = call_lending(f, std::forward<Args>(all)...);
+  else bar = f(std::forward<Args>(all)...);
 }
 
 /// The same if the library stores bar: f is called without one.

@@ -52,6 +52,10 @@ template <class Params, class DP> wrt(Params const&, DP&) -> wrt<Params, DP>;
 
 namespace detail {
 
+/// Whether p stands for no parameters.
+template <class Params> inline constexpr bool no_p = std::is_same_v<std::remove_const_t<Params>, no_params>;
+inline constexpr no_params no_parameters{};
+inline no_params no_gradient;
 /// The verb was given no `wrt`.
 struct no_wrt {};
 template <class T> inline constexpr bool is_wrt_itself = false;
@@ -59,6 +63,15 @@ template <class Params, class DP> inline constexpr bool is_wrt_itself<wrt<Params
 template <class T> inline constexpr bool is_wrt = is_wrt_itself<std::remove_cvref_t<T>>;
 
 template <class Wrt> struct params_types { using p = double; using dp = double; };
+/// p and dp of a `wrt`, or what stands for none.
+template <class Params, class DP>
+[[nodiscard]] constexpr wrt<Params, DP> const& params_of(wrt<Params, DP> const& by) noexcept { return by; }
+struct nothing_given {
+  no_params const& p;
+  no_params& dp;
+};
+inline constexpr nothing_given by_nothing{no_parameters, no_gradient};
+[[nodiscard]] constexpr nothing_given const& params_of(no_wrt const&) noexcept { return by_nothing; }
 template <class Params, class DP> struct params_types<wrt<Params, DP>> { using p = Params; using dp = DP; };
 
 /// Whether parameters and their gradient can be used: p can be hashed, dp holds numbers.
@@ -87,11 +100,13 @@ template <class Wrt>
 
 /// The floating-point numbers of dp become 0. If dp has the type of p, it first becomes a copy of p.
 template <class Params, class DP>
-void set_zero(Params const& p, DP& dp) {
-  if constexpr (std::same_as<Params, DP> && copied_state<Params>) copy_state(p, dp);
-  visit_numbers(dp, [](auto* at, std::size_t count) {
-    for (std::size_t k = 0; k < count; ++k) at[k] = 0;
-  });
+void set_zero([[maybe_unused]] Params const& p, [[maybe_unused]] DP& dp) {
+  if constexpr (!no_p<Params>) {
+    if constexpr (std::same_as<Params, DP> && copied_state<Params>) copy_state(p, dp);
+    visit_numbers(dp, [](auto* at, std::size_t count) {
+      for (std::size_t k = 0; k < count; ++k) at[k] = 0;
+    });
+  }
 }
 
 /// Parameters whose bytes are compared during a loop.
@@ -130,6 +145,15 @@ class watched_params {
  private:
   Params const* p_;
   std::uint64_t hash_;
+};
+
+/// No parameters cannot change.
+template <>
+class watched_params<no_params> {
+ public:
+  constexpr explicit watched_params(no_params const&) noexcept {}
+  constexpr void check(char const*) const noexcept {}
+  [[nodiscard]] constexpr std::uint64_t hash() const noexcept { return 0; }
 };
 
 /// The same parameters with another place for their gradient.

@@ -252,9 +252,43 @@ class adaptive {
     if constexpr (!chooses || !owns) return true;
     else return detail::calls_at_step<First, State&> && !detail::floating_index<First, State&>;
   }();
-  static_assert(!chooses || !owns || !plain || detail::calls_with_record<Again, Record, State&>,
+  static constexpr bool repeats = !chooses || !owns || !plain || detail::calls_with_record<Again, Record, State&>;
+  static_assert(repeats,
                 "cairn: adaptive{first, again} needs `again(x, i, record)`, which repeats the step that `first` "
                 "recorded; i may be left out");
+
+  /// What is wrong with what both take. `first` may take x by value, and then only chooses.
+  template <class... Params>
+  static consteval detail::fault wrong_with() {
+    using namespace detail;
+    constexpr auto head = call_with<reads_params<Params>...>{};
+    constexpr call_with<counts> index;
+    constexpr auto of_first = [&] {
+      constexpr call_with<may_change<State>> x;
+      if constexpr (at_step_with<First, arguments<State&>, Params const&...>::indexed)
+        return fault_of_call<First>(x + head + index);
+      else return fault_of_call<First>(x + head);
+    }();
+    if constexpr (of_first != fault::none) return of_first;
+    else {
+      constexpr call_with<changes<State>> x;
+      constexpr call_with<reads<Record>> made;
+      if constexpr (recalled_with<Again, Record, arguments<State&>, Params const&...>::indexed)
+        return fault_of_call<Again>(x + head + index + made);
+      else return fault_of_call<Again>(x + head + made);
+    }
+  }
+  static constexpr detail::fault wrong = [] {
+    if constexpr (chooses && owns && plain && repeats) return wrong_with<>();
+    else return detail::fault::none;
+  }();
+  static_assert(wrong != detail::fault::unchanged,
+                "cairn: the `again` of cairn::adaptive makes the step, so it takes x by a reference that is not const");
+  static_assert(wrong == detail::fault::none || wrong == detail::fault::unchanged,
+                "cairn: `first` or `again` of cairn::adaptive takes a number of a narrower type than it is given, or its "
+                "index as a short number, a bool or a default argument; take the number's own type, and "
+                "`cairn::step_index i`");
+  static constexpr bool sound = chooses && owns && repeats && wrong == detail::fault::none;
 
   /// How first and again take p.
   template <class Params>
@@ -262,7 +296,11 @@ class adaptive {
     using chosen = detail::at_step_with<First, detail::arguments<State&>, Params const&>;
     using only_chosen = detail::at_step_with<First, detail::arguments<State const&>, Params const&>;
     using repeated = detail::recalled_with<Again, Record, detail::arguments<State&>, Params const&>;
-    static constexpr bool only_chooses = only_chosen::fits, fits = chosen::fits && repeated::fits;
+    static constexpr bool only_chooses = only_chosen::fits;
+    static constexpr bool fits = [] {
+      if constexpr (chosen::fits && repeated::fits) return wrong_with<Params>() == detail::fault::none;
+      else return false;
+    }();
   };
   /// The functions with p.
   template <class Params>
@@ -306,6 +344,12 @@ class adaptive {
     bound_functions<Params> functions_;
     std::uint64_t loop_;
   };
+  /// In the place of the step of an object that was refused, so that there is one error.
+  struct refused_step {
+    refused_step(adaptive&, std::uint64_t) noexcept {}
+    template <class X>
+    void operator()(X&, step_index) const {}
+  };
   class repeatable {
    public:
     static constexpr bool needs_params = !plain;
@@ -348,6 +392,7 @@ class adaptive {
     adaptive* owner_;
     std::uint64_t loop_;
   };
+  using step_type = std::conditional_t<sound, repeatable, refused_step>;
 
  public:
   /// \param first  `record = first(x[, i])`   \param again  `again(x[, i], record)`, which changes x
@@ -357,17 +402,17 @@ class adaptive {
 
   /// The step of a new loop; discards the records of the previous one. \throws invalid_call   by a step of the previous
   /// loop, and if a second loop begins with this step: it would repeat the choices of the first
-  [[nodiscard]] repeatable step() noexcept {
+  [[nodiscard]] step_type step() noexcept {
     records_.all.clear();
     records_.given = false;
-    return {*this, ++records_.loops};
+    return step_type{*this, ++records_.loops};
   }
   /// The same with the records of steps that have run before, in another process for example: these steps repeat them,
   /// and later ones choose. For `resume`, and for a loop that is to repeat what another one chose.
-  [[nodiscard]] repeatable step(std::vector<Record> records) noexcept {
+  [[nodiscard]] step_type step(std::vector<Record> records) noexcept {
     records_.all = std::move(records);
     records_.given = true;
-    return {*this, ++records_.loops};
+    return step_type{*this, ++records_.loops};
   }
   /// Adds the record of the step as last argument of an adjoint, or of the `record` of a recording adjoint: `f(x, bar[,
   /// i], record)`, `f(x, x1, bar[, i], record)`, `tape = f(x[, i], record)`. Keeps an lvalue by reference.

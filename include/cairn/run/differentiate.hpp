@@ -9,10 +9,9 @@
 #include <cairn/core/detail/checks.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/wrt.hpp>
+#include <cairn/run/detail/loop_adjoint.hpp>
 #include <cairn/run/detail/last_arguments.hpp>
 #include <cairn/run/detail/plan_place.hpp>
-#include <cairn/run/detail/with_losses.hpp>
-#include <cairn/run/detail/with_params.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/model.hpp>
 #include <cairn/run/objective.hpp>
@@ -73,8 +72,14 @@ template <class ModelType, class State, class ParamsGiven, class Objective>
                          std::default_initializable<Bar>;
     constexpr bool params = copied_state<ParamsGiven> && std::default_initializable<ParamsGiven>;
     constexpr bool value = Objective::template fits<State, ParamsGiven, double>, given = Objective::has_derivatives;
-    constexpr bool derives =
-        !given || !bar || !value || Objective::template derives<State, Bar, ParamsGiven, ParamsGiven>;
+    constexpr fault wrong = [] {
+      if constexpr (given && bar && value) return Objective::template wrong<State, Bar, ParamsGiven, ParamsGiven>;
+      else return fault::none;
+    }();
+    constexpr bool derives = wrong != fault::shape, adds = wrong != fault::unchanged && wrong != fault::sum,
+                   returns = wrong != fault::result, number = wrong != fault::both,
+                   wide_enough = wrong != fault::narrow && wrong != fault::params,
+                   counts = wrong != fault::floating && wrong != fault::small, preset = wrong != fault::preset;
     static_assert(bar,
                   "cairn: the adjoint is to be a copy of the state with its numbers set to zero, but this state's numbers "
                   "are not known, its copies share data, or it has no default constructor; give the model a member "
@@ -95,58 +100,59 @@ template <class ModelType, class State, class ParamsGiven, class Objective>
         derives,
         "cairn: the derivative of a term must be `df(x, bar)`, `df(x, bar, p, dp)` or `df(x, bar, p, dp, i)`, "
         "and add to bar and dp; without parameters `df(x, bar)` or `df(x, bar, i)`");
-    return bar && params && value && given && derives;
+    static_assert(adds,
+                  "cairn: the derivative of a term adds to bar and dp, so it takes both by a reference that is not "
+                  "const; take `auto& bar`, and `auto& dp` if there are parameters");
+    static_assert(returns,
+                  "cairn: the derivative of a term must return nothing: what it returns would be lost; it adds to bar, "
+                  "which it takes by reference");
+    static_assert(number, "cairn: a term of the objective must return a number, and not a bool");
+    static_assert(wide_enough,
+                  "cairn: a term of the objective or its derivative takes a number of a narrower type than it is "
+                  "given, which would truncate it; take the number's own type");
+    static_assert(counts,
+                  "cairn: a term of the objective or its derivative would get the number of its state as a "
+                  "floating-point or short number or as a bool; take `cairn::step_index i`, or leave it out");
+    static_assert(preset,
+                  "cairn: a default argument of a term of the objective or of its derivative would get the number of "
+                  "the state; leave the default out, or wrap the function in a lambda without that argument");
+    return bar && params && value && given && wrong == fault::none;
   }
 }
+
+/// The keep_going of a `run_while`.
+template <class Place>
+struct keep_going_in {
+  using type = no_terms;
+  static constexpr type const* of(Place const&) noexcept { return nullptr; }
+};
+template <class KeepGoing, class Plan>
+struct keep_going_in<run_while<KeepGoing, Plan>> {
+  using type = std::remove_reference_t<decltype(std::declval<run_while<KeepGoing, Plan> const&>().keep_going)>;
+  static constexpr auto of(run_while<KeepGoing, Plan> const& place) noexcept {
+    return __builtin_addressof(place.keep_going);
+  }
+};
 
 /// The `wrt` that a model with these parameters is called with.
 template <class ParamsGiven> struct model_wrt { using type = wrt<ParamsGiven, ParamsGiven>; };
 template <> struct model_wrt<no_params> { using type = no_wrt; };
 
-/// Everything that a sweep over a model needs: the functions with parameters and losses bound.
-template <class State, class Bar, class ModelType, class ParamsGiven, class Objective>
-class model_sweep {
- public:
-  model_sweep(ModelType& m, ParamsGiven const& p, ParamsGiven& dp, Objective const& objective)
-      : model_{m}, losses_{objective, p, dp}, step_{step_in(m)}, adjoint_{adjoint_in(m)}, bound_{bind(step_, p)},
-        back_{bind_back(adjoint_, p, dp)} {}
-  model_sweep(model_sweep const&) = delete;
-
-  using losses_type = losses<Objective, ParamsGiven, ParamsGiven>;
-  [[nodiscard]] auto step() { return with_losses<State>(bound_, losses_); }
-  template <class Step>
-  [[nodiscard]] auto adjoint(Step& step) { return with_losses<State, Bar>(back_, losses_, step, object_); }
-  /// The seed: a zero adjoint in the memory of `kept`, with the derivatives of the last terms.
-  [[nodiscard]] auto seed(Bar& kept) {
-    return [this, &kept](State const& x) -> Bar {
-      make_bar(model_, x, kept);
-      losses_.end(x, kept);
-      return std::move(kept);
-    };
-  }
-  [[nodiscard]] losses_type& terms() noexcept { return losses_; }
-
- private:
-  template <class Fn>
-  static decltype(auto) bind(Fn& f, [[maybe_unused]] ParamsGiven const& p) {
-    if constexpr (no_p<ParamsGiven>) return (f);
-    else return bind_step<State>(f, p);
-  }
-  template <class Fn>
-  static decltype(auto) bind_back(Fn& f, [[maybe_unused]] ParamsGiven const& p, [[maybe_unused]] ParamsGiven& dp) {
-    if constexpr (no_p<ParamsGiven>) return (f);
-    else return bind_adjoint<State, Bar>(f, p, dp);
-  }
-  ModelType& model_;
-  losses_type losses_;
-  decltype(step_in(std::declval<ModelType&>())) step_;
-  decltype(adjoint_in(std::declval<ModelType&>())) adjoint_;
-  decltype(bind(std::declval<std::remove_reference_t<decltype(step_in(std::declval<ModelType&>()))>&>(),
-                std::declval<ParamsGiven const&>())) bound_;
-  decltype(bind_back(std::declval<std::remove_reference_t<decltype(adjoint_in(std::declval<ModelType&>()))>&>(),
-                     std::declval<ParamsGiven const&>(), std::declval<ParamsGiven&>())) back_;
-  State* object_ = nullptr;
-};
+/// A loop whose keep_going is asked before each step.
+template <class State, class Parts, class Step, class X0, class Place, class Seed, class Adjoint, class Params,
+          class... Last>
+auto reverse_until(Parts const& parts, Step& step, X0& x0, Place const& place, Params const& p, Seed const& seed,
+                   Adjoint& adjoint, Last&&... last) {
+  auto const with = [&](auto&& keep_going) {
+    if constexpr (!kept_on_disk<Last...>)
+      return checkpointed_while(step, x0, keep_going, place.plan, std::forward<Last>(last)...).reverse(seed, adjoint);
+    else
+      return checkpointed_while(step, x0, keep_going, place.plan, known_by(std::forward<Last>(last), parts)...)
+          .reverse(seed, adjoint);
+  };
+  if constexpr (no_p<Params>) return with(place.keep_going);
+  else return with(asked_with<std::remove_const_t<decltype(place.keep_going)> const, State, wrt<Params, Params>>{place.keep_going, p});
+}
 
 /// One sweep over a model, into memory that may be kept.
 /// \tparam X0  the state, const if it is copied
@@ -155,44 +161,34 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
                         X0& x0, ParamsGiven const& p, Place const& place, Objective const& objective, Last&&... last) {
   using State = std::remove_const_t<X0>;
   using Bar = bar_in<ModelType, State>;
-  using back_type = std::remove_reference_t<decltype(adjoint_in(m))>;
-  using Wrt = typename model_wrt<ParamsGiven>::type;
   auto& dp = memory.params();
-  model_sweep<State, Bar, ModelType, ParamsGiven, Objective> sweep{m, p, dp, objective};
-  auto step = sweep.step();
-  auto adjoint = sweep.adjoint(step);
-  auto seed = sweep.seed(memory.result.state);
-  auto const run = [&](auto const& check) {
-    if constexpr (!no_p<ParamsGiven>) set_zero(p, dp);
-    auto const at_seed = [&](State const& x) -> Bar {
-      check();
-      if constexpr (is_run_while<Place>) check_reached(sweep.terms().steps(), objective.last_state());
-      return seed(x);
-    };
-    if constexpr (is_run_while<Place>) {
-      using asked = asked_with<std::remove_const_t<decltype(place.keep_going)> const, State, Wrt>;
-      auto const go = [&](auto&& keep_going) {
-        auto const with = [&](auto&&... given) {
-          auto loop = checkpointed_while(step, x0, keep_going, place.plan, std::forward<decltype(given)>(given)...);
-          memory.result.state = loop.reverse(at_seed, adjoint);
-        };
-        if constexpr (!kept_on_disk<Last...>) with(std::forward<Last>(last)...);
-        else {
-          using asked_for = std::remove_reference_t<decltype(place.keep_going)>;
-          given_parts<ModelType, ModelType, Objective, ParamsGiven, ParamsGiven, Objective,
-                      typename decltype(sweep)::losses_type, asked_for> const
-              parts{&m, &m, &objective, &p, &dp, &objective, &sweep.terms(), __builtin_addressof(place.keep_going)};
-          with(known_by(std::forward<Last>(last), parts)...);
-        }
-      };
-      if constexpr (no_p<ParamsGiven>) go(place.keep_going);
-      else go(asked{place.keep_going, p});
-    } else {
+  auto&& user_step = step_in(m);
+  auto&& user_back = adjoint_in(m);
+  using step_type = std::remove_reference_t<decltype(user_step)>;
+  using back_type = std::remove_reference_t<decltype(user_back)>;
+  losses terms{objective, p, dp};
+  State* object = nullptr;
+  auto step = bind_step<State>(static_cast<step_type&>(user_step), p, terms);
+  auto adjoint = bind_adjoint<State, Bar>(user_back, p, dp, terms, step, &object);
+  watched_params const watch{p};
+  set_zero(p, dp);
+  auto const seed = [&](State const& x) -> Bar {  // a zero adjoint in kept memory, and the terms of the last state
+    watch.check("cairn::differentiate");
+    if constexpr (is_run_while<Place>) check_reached(terms.steps(), objective.last_state());
+    make_bar(m, x, memory.result.state);
+    terms.end(x, memory.result.state);
+    return std::move(memory.result.state);
+  };
+  given_parts<ModelType, ModelType, Objective, ParamsGiven, ParamsGiven, Objective, decltype(terms),
+              typename keep_going_in<Place>::type> const parts{&m, &m, &objective, &p, &dp, &objective, &terms,
+                                                             keep_going_in<Place>::of(place)};
+  try {
+    if constexpr (is_run_while<Place>)
+      memory.result.state = reverse_until<State>(parts, step, x0, place, p, seed, adjoint, std::forward<Last>(last)...);
+    else {
       using Plan = plan_type<Place>;
-      static constexpr auto back = shapes_with<Wrt>::template adjoint<back_type, State, Bar>();
-      sweep_form const form{.step = shape_of_step<decltype(step), State>().form,
-                            .adjoint = back.form, .adjoint_by_value = back.by_value};
-      auto const options = last_of<last_kind::options, State, Plan>(no_options{}, last...);
+      auto const asked = sort_last<State, Plan>(std::forward<Last>(last)...);
+      static constexpr sweep_form form = form_of<decltype(step), back_type, State, Bar, ParamsGiven, ParamsGiven>();
       auto const by = [&] {
         if constexpr (no_p<ParamsGiven>) return no_wrt{};
         else return wrt<ParamsGiven, ParamsGiven>{p, dp};
@@ -205,41 +201,35 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
           return *sized;
         }
       }();
-      auto const values = values_for<Bar>(step, std::as_const(x0), like, adjoint, by, options, form);
+      auto const values = values_for<Bar>(step, std::as_const(x0), like, adjoint, by, asked.options, form);
       sweep_parts measured;
       Plan const& plan = [&]() -> decltype(auto) {
         if constexpr (!measured_budget<Place>) return values.plan_from(place);
         else {  // a probe never adds to the result
           auto scratch = copy_of(dp);
-          model_sweep<State, Bar, ModelType, ParamsGiven, Objective> probed{m, p, scratch, objective};
-          auto probed_step = probed.step();
-          auto probed_back = probed.adjoint(probed_step);
+          losses probed{objective, p, scratch};
+          auto probed_step = bind_step<State>(static_cast<step_type&>(user_step), p, probed);
+          auto probed_back = bind_adjoint<State, Bar>(user_back, p, scratch, probed, probed_step, &object);
           auto const probed_seed = [&](State const& x) -> Bar {
             Bar bar = copy_of(memory.result.state);
             make_bar(m, x, bar);
             return bar;
           };
           return place.template plan_for_loop<State, Bar>(probed_step, x0, probed_seed, probed_back, form,
-                                                          values.others(steps_of(place)), options, measured);
+                                                          values.others(steps_of(place)), asked.options, measured);
         }
       }();
-      auto const limit = limit_of(place, values, predict<State, Place>(plan, values, measured, last...));
+      auto const limit = limit_of(place, values, predict<Place>(asked, plan, values, measured));
       sized.reset();
-      given_parts<ModelType, ModelType, Objective, ParamsGiven, ParamsGiven, Objective,
-                  typename decltype(sweep)::losses_type> const parts{&m,         &m,  &objective,    &p, &dp,
-                                                                   &objective, &sweep.terms()};
-      memory.result.state =
-          sweep_with<Bar, State, Plan>(parts, limit, step, x0, plan, at_seed, adjoint, std::forward<Last>(last)...);
-      if constexpr (!no_p<ParamsGiven>) count_gradient<State, Plan>(dp, last...);
+      memory.result.state = one_sweep<Bar, State>(asked, parts, limit, step, x0, plan, seed, adjoint);
+      count_gradient(asked, dp);
     }
-    check();
-  };
-  if constexpr (no_p<ParamsGiven>) run([] {});
-  else {
-    watched_params const watch{p};
-    watch.blamed("cairn::differentiate", [&] { run([&] { watch.check("cairn::differentiate"); }); });
+  } catch (nondeterminism_error const&) {
+    watch.check("cairn::differentiate");  // it would be the cause
+    throw;
   }
-  memory.result.value = sweep.terms().value();
+  watch.check("cairn::differentiate");
+  memory.result.value = terms.value();
 }
 
 /// The type of the plan for the last arguments of a verb.
@@ -270,15 +260,6 @@ template <class ModelType, class X0, class ParamsGiven, class Place, class Objec
       return check_counted<State, Bar, Bar, shapes_with<Wrt>::template adjoint<AdjointF, State, Bar>().form, Place,
                            Wrt>();
   }
-}
-
-template <class ModelType, class X0, class ParamsGiven, class Place, class Fn, class... Last>
-[[nodiscard]] auto differentiated(ModelType& m, X0& x0, ParamsGiven const& p, Place const& plan, Fn f, Last&&... last) {
-  auto const objective = as_objective(std::move(f));
-  if constexpr (!is_run_while<Place>) check_reached(steps_of(plan), objective.last_state());
-  result_memory<bar_in<ModelType, std::remove_const_t<X0>>, ParamsGiven> memory;
-  differentiate_into(memory, m, x0, p, plan, objective, std::forward<Last>(last)...);
-  return std::move(memory.result);
 }
 
 /// The same as one sweep of all ranks: run(others...) calls the verb without them.
@@ -334,7 +315,13 @@ auto differentiate(ModelType&& m, X0&& x0, ParamsGiven const& p, Place const& pl
         std::forward<Last>(last)...);
   else if constexpr (!detail::check_differentiated<Model, X0, ParamsGiven, Place, detail::objective_type<Fn>, Last...>())
     return refused{};
-  else return detail::differentiated(m, x0, p, plan, std::move(f), std::forward<Last>(last)...);
+  else {
+    auto const objective = detail::as_objective(std::move(f));
+    if constexpr (!detail::is_run_while<Place>) detail::check_reached(detail::steps_of(plan), objective.last_state());
+    detail::result_memory<detail::bar_in<Model, State>, ParamsGiven> memory;
+    detail::differentiate_into(memory, m, x0, p, plan, objective, std::forward<Last>(last)...);
+    return std::move(memory.result);
+  }
 }
 /// The same without parameters: `auto [value, by_state] = differentiate(model, x0, plan, objective)`.
 template <class ModelType, class X0, class Place, class Fn, class... Last>
@@ -352,7 +339,13 @@ auto differentiate(ModelType&& m, X0&& x0, Place const& plan, Fn f, Last&&... la
         std::forward<Last>(last)...);
   else if constexpr (!detail::check_differentiated<Model, X0, no_params, Place, detail::objective_type<Fn>, Last...>())
     return refused{};
-  else return detail::differentiated(m, x0, no_params{}, plan, std::move(f), std::forward<Last>(last)...);
+  else {
+    auto const objective = detail::as_objective(std::move(f));
+    if constexpr (!detail::is_run_while<Place>) detail::check_reached(detail::steps_of(plan), objective.last_state());
+    detail::result_memory<detail::bar_in<Model, State>, no_params> memory;
+    detail::differentiate_into(memory, m, x0, detail::no_parameters, plan, objective, std::forward<Last>(last)...);
+    return std::move(memory.result);
+  }
 }
 
 }  // namespace cairn

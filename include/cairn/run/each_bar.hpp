@@ -10,7 +10,7 @@
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/come_back.hpp>
 #include <cairn/run/detail/plans_inside.hpp>
-#include <cairn/run/detail/with_params.hpp>
+#include <cairn/run/detail/loop_adjoint.hpp>
 
 namespace cairn {
 namespace detail {
@@ -25,39 +25,14 @@ template <class Adjoint, class State, class Bars>
 inline constexpr adjoint_form form_on_each = shape_on_each<Adjoint, State, Bars>().form;
 
 template <class Given>
-struct adjoint_of_each {
+struct adjoint_of_each : adjoint_over<adjoint_of_each<Given>> {
   using Adjoint = std::remove_reference_t<Given>;
+  explicit adjoint_of_each(kept_callable<Given> f) : adjoint{f} {}
   kept_callable<Given> adjoint;
-  mutable lent_object memory;  // for a snapshot of an object that the adjoint changes
+  mutable lent_object memory{};  // for a snapshot of an object that the adjoint changes
 
   template <class State, class Bars>
-    requires(!saved_state<State> && form_on_each<Adjoint, State, Bars> == adjoint_form::one_step)
-  void operator()(State const& x, Bars& bars, step_index const i) const { step_back<State>(x, bars, i); }
-  template <class State, class Bars>
-    requires(saved_state<State> && form_on_each<Adjoint, State, Bars> == adjoint_form::one_step)
-  void operator()(State& x, Bars& bars, step_index const i) const { step_back<State>(x, bars, i); }
-  template <class State, class Bars>
-    requires(!saved_state<State> && form_on_each<Adjoint, State, Bars> == adjoint_form::leaf)
-  void operator()(State const& x, Bars& bars, step_index const first, step_index const last) const {
-    leaf_back<State>(x, bars, first, last);
-  }
-  template <class State, class Bars>
-    requires(saved_state<State> && form_on_each<Adjoint, State, Bars> == adjoint_form::leaf)
-  void operator()(State& x, Bars& bars, step_index const first, step_index const last) const {
-    leaf_back<State>(x, bars, first, last);
-  }
-  template <class State, class Bars>
-    requires(form_on_each<Adjoint, State, Bars> == adjoint_form::with_next)
-  void operator()(State const& x, State const& x1, Bars& bars, step_index const i) const {
-    for (auto& bar : bars) pull_back(*adjoint, bar, x, x1, bar, i);
-  }
-  template <class State, class Bars>
-  void check_plans() const { check_plans_inside<State, typename Bars::value_type>(*adjoint); }
-  void ends_in(end_hash end) const
-    requires takes_end_hash<Adjoint>
-  {
-    referred_to(*adjoint).ends_in(end);
-  }
+  static consteval adjoint_shape shape_on() { return shape_on_each<Adjoint, State, Bars>(); }
   template <class State, class Bars, class Params, class DP>
   static consteval adjoint_shape adjoint_with() {
     if constexpr (!range_like<Bars>) return {};
@@ -68,34 +43,28 @@ struct adjoint_of_each {
     }
   }
   template <class State, class Bars, class Params, class DP>
-  auto with_params(Params const& p, DP& dp) const {
-    auto bound = bind_adjoint<State, typename Bars::value_type>(*adjoint, p, dp);
-    return adjoint_of_each<decltype(bound)>{bound, lent_object{&memory}};
+  void check_plans() const {
+    check_plans_inside<State, typename Bars::value_type, Params, DP>(*adjoint);
   }
   template <class Look>
   void each_function(Look const& look) const { look(*adjoint); }
-
- private:
-  template <class State, class Input, class Bars>
-  void step_back(Input& x, Bars& bars, step_index const i) const {
-    constexpr bool indexed = shape_on_each<Adjoint, State, Bars>().indexed;
-    on_each<State>(x, bars, [&](auto& bar) { pull_back_step<indexed>(*adjoint, bar, x, i); });
-  }
-  template <class State, class Input, class Bars>
-  void leaf_back(Input& x, Bars& bars, step_index const first, step_index const last) const {
-    on_each<State>(x, bars, [&](auto& bar) { pull_back(*adjoint, bar, x, bar, first, last); });
+  void ends_in(end_hash end) const
+    requires takes_end_hash<Adjoint>
+  {
+    referred_to(*adjoint).ends_in(end);
   }
   /// Restores an object that the adjoint of one bar has changed, for the adjoint of the next.
-  template <class State, class Input, class Bars, class Fn>
-  void on_each([[maybe_unused]] Input& x, Bars& bars, Fn f) const {
-    if constexpr (!detail::moves_object<Adjoint, State, typename Bars::value_type>()) {
-      for (auto& bar : bars) f(bar);
+  template <class State, class Input, class Bars, class Params, class DP>
+  void back(Input& x, State const* x1, Bars& bars, Params const& p, DP& dp, step_index const from,
+            step_index const to) const {
+    if constexpr (!moves_in_loop<Adjoint, State, typename Bars::value_type, Params, DP>()) {
+      for (auto& bar : bars) call_back<State>(*adjoint, x, x1, bar, p, dp, from, to);
     } else {
       auto const& before = kept_state_of(std::as_const(x), memory.object());
       bool moved = false;
       for (auto& bar : bars) {
         if (std::exchange(moved, true)) restore_state(x, before);
-        f(bar);
+        call_back<State>(*adjoint, x, x1, bar, p, dp, from, to);
       }
     }
   }
@@ -146,7 +115,7 @@ template <class Adjoint>
     if constexpr (requires { adjoint.restart; })
       return recorded{std::forward<Adjoint>(adjoint).record, std::move(each), std::forward<Adjoint>(adjoint).restart};
     else return recorded{std::forward<Adjoint>(adjoint).record, std::move(each)};
-  } else return detail::adjoint_of_each<detail::kept_as<Adjoint>>{std::forward<Adjoint>(adjoint), {}};
+  } else return detail::adjoint_of_each<detail::kept_as<Adjoint>>{std::forward<Adjoint>(adjoint)};
 }
 
 }  // namespace cairn

@@ -6,12 +6,13 @@
 #include <utility>
 #include <cairn/core/detail/checks.hpp>
 #include <cairn/run/detail/given_parts.hpp>
+#include <cairn/run/detail/kept_together.hpp>
 #include <cairn/run/detail/last_arguments.hpp>
+#include <cairn/run/detail/loop_adjoint.hpp>
 #include <cairn/run/detail/plan_place.hpp>
 #include <cairn/run/detail/plans_inside.hpp>
 #include <cairn/run/detail/reversal.hpp>
 #include <cairn/run/detail/sweep.hpp>
-#include <cairn/run/detail/with_params.hpp>
 #include <cairn/run/workspace.hpp>
 
 /// Reverse-mode differentiation of long loops in bounded memory. A *plan* is a schedule with its steps and slots. A
@@ -54,81 +55,97 @@ template <class PlanGiven, class Count, class Seed, class Adjoint, class StateTy
     return !counted;
   } else return true;
 }
+/// A seed takes the final state, p and dp in their own types.
+template <class Seed, class State, class Wrt>
+[[nodiscard]] consteval bool check_seed() {
+  using p = typename params_in_wrt<Wrt>::p;
+  using dp = typename params_in_wrt<Wrt>::dp;
+  constexpr call_with<may_change<std::remove_reference_t<lent_state<State>>>> x;
+  constexpr fault wrong = [&] {
+    if constexpr (range_like<std::remove_cv_t<Seed>>) return fault::none;
+    else {
+      if constexpr (is_wrt<Wrt>) {  // apart: a generic adjoint in the seed's place is not asked
+        if constexpr (calls<Seed, lent_state<State>, p const&, dp&>)
+          return fault_of_call<Seed>(x + call_with<reads_params<p>, adds_to<dp>>{});
+        else if constexpr (calls<Seed, lent_state<State>, p const&>)
+          return fault_of_call<Seed>(x + call_with<reads_params<p>>{});
+      }
+      if constexpr (seed_function<Seed, State>) return fault_of_call<Seed>(x);
+      else return fault::none;
+    }
+  }();
+  constexpr bool adds = wrong != fault::sum, takes = !adds || wrong == fault::none;
+  static_assert(adds, "cairn: a seed that takes dp adds to it, so it takes dp by a reference that is not const");
+  static_assert(takes,
+                "cairn: the seed takes the final state or p as a number of a narrower type, which would truncate it; "
+                "take its own type");
+  return wrong == fault::none;
+}
 template <class Step, class X0, class Seed>
 auto refuse_gradient() {
   return refuse<typename refused_bar<
       Seed, typename refused_state<std::remove_cvref_t<Step>, std::remove_cvref_t<X0>>::type>::type>();
 }
 
-template <class Bar, class State, class Plan, class Step, class X0, class Seed, class Adjoint, class Work,
-          class Observer, class Options, class Limit>
-Bar one_sweep(Step& step, X0&& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Work&& work, Observer& observer,
-              Options options, Limit const& limit) {
-  static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
-  using way_back = reversal<State, Step, Adjoint, Bar, true, is_limit<Limit>>;
-  check_adjoint_fits("cairn::gradient", plan.leaf(), tapes_of(plan), shape.form, tapes_restart(plan),
-                     way_back::can_restart);
-  check_plans_inside<State, Bar>(adjoint);
-  sweep run{work, "cairn::gradient", options};
-  run.keep_within(limit);
-  run.begin(step, std::forward<X0>(x0), plan, {shape_of_step<Step, State>().form, shape.form});
-  way_back user{step, adjoint, run.tapes(), tapes_of(plan)};
-  run.run_plan(step, user, observer);
-  run.template turn_back<shape.form, Bar>(user, std::forward<Seed>(seed));
-  run.run_plan(step, user, observer);
-  run.ended();
-  end_report(observer, plan.steps(), plan.slots(), work.step_calls(), user);
-  return std::move(*user.bar);
-}
-
-/// A sweep with its last arguments, whose parameters are bound.   \param plan  a schedule   \param limit  of a budget
-template <class Bar, class State, class Plan, class Parts, class Limit, class Step, class X0, class Seed, class Adjoint,
-          class... Last>
-Bar sweep_with([[maybe_unused]] Parts const& parts, [[maybe_unused]] Limit const& limit, Step& step, X0&& x0,
-               Plan const& plan, Seed&& seed, Adjoint& adjoint, Last&&... last) {
-  if constexpr (kept_on_disk<Last...>) {
-    auto const& keeper = last_of<last_kind::work, State, Plan>(own_workspace{}, last...);
-    using keeping = typename std::remove_cvref_t<decltype(keeper)>::keeps_runs;
+/// A sweep whose functions are bound.   \param plan  a schedule   \param limit  of a budget
+/// \param parts  what the caller gave, for a run on disk
+template <class Bar, class State, class Asked, class Parts, class Limit, class Step, class X0, class Plan, class Seed,
+          class Adjoint>
+Bar one_sweep(Asked const& asked, [[maybe_unused]] Parts const& parts,
+              [[maybe_unused]] Limit const& limit, Step& step, X0&& x0, Plan const& plan, Seed&& seed,
+              Adjoint& adjoint) {
+  if constexpr (Asked::on_disk) {
+    using keeping = typename std::remove_cvref_t<decltype(asked.work)>::keeps_runs;
     Parts within = parts;
     if constexpr (is_limit<Limit>) within.limit = limit;
-    return keeping::template sweep<Bar, State>(keeper, within, step, x0, plan, std::forward<Seed>(seed), adjoint,
-                                               std::forward<Last>(last)...);
+    return keeping::template sweep<Bar, State>(asked.work, one_process{}, asked, within, step, x0, plan,
+                                               std::forward<Seed>(seed), adjoint);
   } else {
-    auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching,
-                                                                  Asked asked) -> Bar {
-      return one_sweep<Bar, State, Plan>(step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint,
-                                         workspace_from<State, Plan, Asked>(used), watching, asked, limit);
-    };
-    return in_their_places<State, Plan>(run, std::forward<Last>(last)...);
+    static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
+    using way_back = reversal<State, Step, Adjoint, Bar, true, is_limit<Limit>>;
+    check_adjoint_fits("cairn::gradient", plan.leaf(), tapes_of(plan), shape.form, tapes_restart(plan),
+                       way_back::can_restart);
+    check_plans_inside<State, Bar>(adjoint);
+    auto&& work = workspace_from<State, Plan, decltype(asked.options)>(asked.work);
+    auto&& observer = asked.watching();
+    sweep run{work, "cairn::gradient", asked.options};
+    run.keep_within(limit);
+    run.begin(step, std::forward<X0>(x0), plan, {shape_of_step<Step, State>().form, shape.form});
+    way_back user{step, adjoint, run.tapes(), tapes_of(plan)};
+    run.run_plan(step, user, observer);
+    run.template turn_back<shape.form, Bar>(user, std::forward<Seed>(seed));
+    run.run_plan(step, user, observer);
+    run.ended();
+    end_report(observer, plan.steps(), plan.slots(), work.step_calls(), user);
+    return std::move(*user.bar);
   }
 }
 
 /// What the sweep of a plan holds; notes it in a report, if one is asked for.
 /// \tparam PlanGiven  in the place of the plan
 /// \param values  see `counted_values`   \param measured  if the plan was: what its sweep holds
-template <class State, class PlanGiven, class Plan, class Values, class... Last>
-sweep_parts predict([[maybe_unused]] Plan const& plan, [[maybe_unused]] Values const& values,
-                    [[maybe_unused]] sweep_parts const& measured, [[maybe_unused]] Last&... last) {
-  constexpr bool reports = count_of_last<last_kind::report, State, Plan, Last&...> > 0;
+template <class PlanGiven, class Asked, class Plan, class Values>
+sweep_parts predict([[maybe_unused]] Asked const& asked, [[maybe_unused]] Plan const& plan,
+                    [[maybe_unused]] Values const& values, [[maybe_unused]] sweep_parts const& measured) {
   sweep_parts parts = measured;
-  if constexpr (reports || any_budget<PlanGiven>) {
+  if constexpr (Asked::reports || any_budget<PlanGiven>) {
     slot_index in_memory = plan.slots();
     wide files = 0;
-    if constexpr (kept_on_disk<Last...>) {
-      for (slot_index slot = 0; slot < plan.slots(); ++slot) in_memory -= slot_tier(plan, slot) != tier::memory;
-      auto const& keeper = last_of<last_kind::work, State, Plan>(own_workspace{}, last...);
-      files = std::remove_cvref_t<decltype(keeper)>::keeps_runs::memory_bytes(keeper, plan.slots(),
-                                                                               values.form.keeps_run);
+    if constexpr (Asked::on_disk) {
+      for (slot_index slot = 0; slot < plan.slots(); ++slot)
+        in_memory -= slot_tier(plan, slot) != tier::memory;
+      using keeping = typename std::remove_cvref_t<decltype(asked.work)>::keeps_runs;
+      files = keeping::memory_bytes(asked.work, plan.slots(), values.form.keeps_run);
     }
     if constexpr (!measured_budget<PlanGiven>) {
       parts = values.predicted(plan, in_memory);
       // A plan of the caller's is the caller's, but for its copy on disk.
-      if constexpr ((any_budget<PlanGiven> || kept_on_disk<Last...>) && requires { plan.own_bytes(); })
+      if constexpr ((any_budget<PlanGiven> || Asked::on_disk) && requires { plan.own_bytes(); })
         parts.plan += plan.own_bytes();
     }
     parts.files = files;
   }
-  if constexpr (reports) note_predicted(last_of<last_kind::report, State, Plan>(own_workspace{}, last...), parts);
+  if constexpr (Asked::reports) note_predicted(*asked.report, parts);
   return parts;
 }
 /// What a sweep within a budget keeps to, if something grows.   \param parts  as predicted
@@ -143,97 +160,82 @@ template <class PlanGiven, class Values>
   }
 }
 /// Notes how large dp is when the sweep has ended.
-template <class State, class Plan, class DP, class... Last>
-void count_gradient([[maybe_unused]] DP const& dp, [[maybe_unused]] Last&... last) {
-  if constexpr (count_of_last<last_kind::report, State, Plan, Last&...> > 0)
-    last_of<last_kind::report, State, Plan>(own_workspace{}, last...).counted.gradient = bytes_if_known(dp);
+template <class Asked, class DP>
+void count_gradient([[maybe_unused]] Asked const& asked, [[maybe_unused]] DP const& dp) {
+  if constexpr (Asked::reports && !no_p<DP>) asked.report->counted.gradient = bytes_if_known(dp);
 }
 
 /// The same where nothing can be predicted.
-template <class State, class Plan, class... Last>
-void predict_nothing([[maybe_unused]] Last&... last) {
-  if constexpr (count_of_last<last_kind::report, State, Plan, Last&...> > 0) {
-    sweep_report& report = last_of<last_kind::report, State, Plan>(own_workspace{}, last...);
+template <class Asked>
+void predict_nothing([[maybe_unused]] Asked const& asked) {
+  if constexpr (Asked::reports) {
     sweep_parts nothing;
     sweep_parts::each(nothing, [](char const*, wide& part) { part = unknown_bytes; });
-    note_predicted(report, nothing);
+    note_predicted(*asked.report, nothing);
   }
 }
 
 /// Notes the parameters of a sweep in its workspace, if it was given one, for `resume`.
-template <class State, class Plan, class... Last>
-void note_params([[maybe_unused]] std::uint64_t hash, [[maybe_unused]] Last&... last) {
-  if constexpr ((is_workspace_for<std::remove_cvref_t<Last>, State, Plan> || ... || false))
-    params_in::hash(last_of<last_kind::work, State, Plan>(own_workspace{}, last...)) = hash;
+template <class State, class Plan, class Work>
+void note_params([[maybe_unused]] Work& work, [[maybe_unused]] std::uint64_t hash) {
+  if constexpr (is_workspace_for<Work, State, Plan>) params_in::hash(work) = hash;
 }
 
-/// The same with the parameters of `by`, if there are any.
-template <class Bar, class State, class Step, class X0, class PlanGiven, class Seed, class Adjoint, class Wrt,
-          class... Last>
-Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& adjoint, [[maybe_unused]] Wrt& by,
-             Last&&... last) {
-  using Plan = plan_type<PlanGiven>;
-  using shapes = shapes_with<std::remove_const_t<Wrt>>;
-  static constexpr auto back = shapes::template adjoint<Adjoint, State, Bar>();
-  static constexpr sweep_form form{.step = shapes::template step<Step, State>().form,
-                                   .adjoint = back.form, .adjoint_by_value = back.by_value};
-  auto const options = last_of<last_kind::options, State, Plan>(no_options{}, last...);
-  if constexpr (!is_wrt<Wrt>) {
-    auto const values = values_for<Bar>(step, std::as_const(x0), seed, adjoint, by, options, form);
-    sweep_parts measured;
-    Plan const& plan = [&]() -> decltype(auto) {
-      if constexpr (!measured_budget<PlanGiven>) return values.plan_from(place);
-      else
-        return place.template plan_for_loop<State, Bar>(step, x0, seed, adjoint, form, values.others(steps_of(place)),
-                                                        options, measured);
-    }();
-    auto const limit = limit_of(place, values, predict<State, PlanGiven>(plan, values, measured, last...));
-    note_params<State, Plan>(0, last...);
-    given_parts<Step, Adjoint, std::remove_reference_t<Seed>> const parts{
-        __builtin_addressof(step), __builtin_addressof(adjoint), __builtin_addressof(seed)};
-    return sweep_with<Bar, State, Plan>(parts, limit, step, std::forward<X0>(x0), plan, std::forward<Seed>(seed),
-                                        adjoint, std::forward<Last>(last)...);
-  } else {
-    auto run_step = bind_step<State>(step, by.p);
-    auto run_back = bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
-    auto const values = values_for<Bar>(run_step, std::as_const(x0), seed, run_back, by, options, form);
-    sweep_parts measured;
-    Plan const& plan = [&]() -> decltype(auto) {
-      if constexpr (!measured_budget<PlanGiven>) return values.plan_from(place);
-      else {
-        auto scratch = copy_of(by.dp);  // a probe never adds to the caller's sum
-        auto probed_back = bind_adjoint<State, Bar>(adjoint, by.p, scratch);
-        auto&& probed_seed = bind_seed<State>(seed, by.p, scratch);
-        return place.template plan_for_loop<State, Bar>(run_step, x0, probed_seed, probed_back, form,
-                                                        values.others(steps_of(place)), options, measured);
-      }
-    }();
-    auto const limit = limit_of(place, values, predict<State, PlanGiven>(plan, values, measured, last...));
-    watched_params const watch{by.p};
-    note_params<State, Plan>(watch.hash(), last...);
-    set_zero(by.p, by.dp);
-    given_parts<Step, Adjoint, std::remove_reference_t<Seed>, typename params_types<std::remove_const_t<Wrt>>::p,
-                typename params_types<std::remove_const_t<Wrt>>::dp> const
-        parts{__builtin_addressof(step), __builtin_addressof(adjoint), __builtin_addressof(seed), &by.p, &by.dp};
-    auto&& from = bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp);
+/// Everything after the checks of `gradient`.
+template <class Bar, class State, class Step, class X0, class Place, class Seed, class Adjoint, class Asked>
+Bar gradient_as(Asked const& asked, Step& step, X0&& x0, Place const& place, Seed&& seed,
+                Adjoint& adjoint) {
+  using Plan = plan_type<Place>;
+  auto const& by = params_of(asked.by);
+  using Params = std::remove_cvref_t<decltype(by.p)>;
+  using DP = std::remove_reference_t<decltype(by.dp)>;
+  static constexpr sweep_form form =
+      form_of<loop_step<Step&, State, Params, no_losses>, Adjoint, State, Bar, Params, DP>();
+  decltype(auto) run = [&]() -> decltype(auto) {  // a step without p is called as it is
+    if constexpr (no_p<Params>) return (step);
+    else return bind_step<State>(step, by.p);
+  }();
+  auto back = bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
+  auto const values = values_for<Bar>(run, std::as_const(x0), seed, back, asked.by, asked.options, form);
+  sweep_parts measured;
+  Plan const& plan = [&]() -> decltype(auto) {
+    if constexpr (!measured_budget<Place>) return values.plan_from(place);
+    else {
+      auto scratch = copy_of(by.dp);  // a probe never adds to the caller's sum
+      auto probed = bind_adjoint<State, Bar>(adjoint, by.p, scratch);
+      auto&& probed_seed = bind_seed<State>(seed, by.p, scratch);
+      return place.template plan_for_loop<State, Bar>(run, x0, probed_seed, probed, form,
+                                                      values.others(steps_of(place)), asked.options,
+                                                      measured);
+    }
+  }();
+  auto const limit = limit_of(place, values, predict<Place>(asked, plan, values, measured));
+  watched_params const watch{by.p};
+  note_params<State, Plan>(asked.work, watch.hash());
+  set_zero(by.p, by.dp);
+  given_parts<Step, Adjoint, std::remove_reference_t<Seed>, Params, DP> const parts{
+      __builtin_addressof(step), __builtin_addressof(adjoint), __builtin_addressof(seed), &by.p, &by.dp};
+  auto&& from = bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp);
+  if constexpr (no_p<Params>)
+    return one_sweep<Bar, State>(asked, parts, limit, run, std::forward<X0>(x0), plan,
+                                 std::forward<Seed>(from), back);
+  else {
     auto const at_seed = [&](lent_state<State> x) -> decltype(auto) {
       watch.check("cairn::gradient");
-      if constexpr (seed_function<std::remove_reference_t<decltype(from)>, State>) return call_lending(from, x);
+      if constexpr (seed_function<std::remove_reference_t<decltype(from)>, State>)
+        return call_lending(from, x);
       else return Bar(std::forward<Seed>(seed));
     };
-    return watch.during("cairn::gradient", [&]() -> Bar {
-      if constexpr (std::is_same_v<Bar, library_bar>) {
-        sweep_with<Bar, State, Plan>(parts, limit, run_step, std::forward<X0>(x0), plan, at_seed, run_back,
-                                     std::forward<Last>(last)...);
-        count_gradient<State, Plan>(by.dp, last...);
-        return Bar{};
-      } else {
-        Bar bar = sweep_with<Bar, State, Plan>(parts, limit, run_step, std::forward<X0>(x0), plan, at_seed, run_back,
-                                               std::forward<Last>(last)...);
-        count_gradient<State, Plan>(by.dp, last...);
-        return bar;
-      }
-    });
+    try {
+      Bar bar =
+          one_sweep<Bar, State>(asked, parts, limit, run, std::forward<X0>(x0), plan, at_seed, back);
+      count_gradient(asked, by.dp);
+      watch.check("cairn::gradient");
+      return bar;
+    } catch (nondeterminism_error const&) {
+      watch.check("cairn::gradient");  // it would be the cause
+      throw;
+    }
   }
 }
 
@@ -291,6 +293,8 @@ auto gradient(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&
                                              detail::first_of_last<Last...>, State>())
     return detail::refuse_gradient<Asked, X0, Adjoint>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_gradient<Asked, X0, Seed>();
+  else if constexpr (!detail::check_seed<std::remove_reference_t<Seed>, State, Wrt>())
+    return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_adjoint<AdjointF, State, detail::bar_type_with<Seed, State, Wrt>, Wrt>())
     return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_last_or_disk<State, Plan, Last...>())
@@ -302,9 +306,9 @@ auto gradient(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&
                                             PlanGiven, Wrt>())
     return detail::refuse_gradient<Asked, X0, Seed>();
   else {
-    auto by = detail::last_of<detail::last_kind::params, State, Plan>(detail::no_wrt{}, last...);
-    return detail::sweep_by<detail::bar_type_with<Seed, State, Wrt>, State>(
-        step, std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint, by, std::forward<Last>(last)...);
+    return detail::gradient_as<detail::bar_type_with<Seed, State, Wrt>, State>(
+        detail::sort_last<State, Plan>(std::forward<Last>(last)...), step, std::forward<X0>(x0), plan,
+        std::forward<Seed>(seed), adjoint);
   }
 }
 

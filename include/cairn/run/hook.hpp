@@ -10,140 +10,84 @@
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/come_back.hpp>
 #include <cairn/run/detail/plans_inside.hpp>
-#include <cairn/run/detail/with_params.hpp>
+#include <cairn/run/detail/loop_adjoint.hpp>
 
 namespace cairn {
 namespace detail {
 
-/// A hook of a loop with parameters, called without: it may take p and dp before its index.
-template <class Hook, class Params, class DP>
-struct hook_with_params {
-  Hook& hook;
-  Params const& p;
-  DP& dp;
-
-  template <class... Before>
-  struct of {
-    template <class... Index>
-    static constexpr bool with = calls<Hook, Before..., Params const&, DP&, Index...>;
-    template <class... Index>
-    static constexpr bool takes = with<Index...> || calls<Hook, Before..., Index...>;
-  };
-  template <class... Before>
-    requires(of<Before&...>::template takes<step_index const&>)
-  void after(arguments<Before...>, step_index const& i, Before&... before) const {
-    if constexpr (of<Before&...>::template with<step_index const&>) hook(before..., p, dp, i);
-    else hook(before..., i);
+/// Calls a hook after what it follows: with p and dp, if the loop has them and the hook takes them.
+template <class... Before>
+struct hook_after {
+  template <class Hook, class Params, class DP, class... Index>
+  static constexpr bool with = !no_p<Params> && calls<Hook, Before..., Params const&, DP&, Index...>;
+  template <class Hook, class Params, class DP, class... Index>
+  static constexpr bool takes = with<Hook, Params, DP, Index...> || calls<Hook, Before..., Index...>;
+  template <class Hook, class Params, class DP, class... Index>
+  static void call(Hook& hook, Params const& p, DP& dp, Before... before, Index const&... index) {
+    if constexpr (with<Hook, Params, DP, Index const&...>) hook(before..., p, dp, index...);
+    else hook(before..., index...);
   }
-  // Of one step: x and bar, a tape and bar, or one of them.
-  template <class First, class Second>
-    requires(of<First&, Second&>::template takes<step_index const&>)
-  void operator()(First& first, Second& second, step_index const& i) const {
-    after(arguments<First, Second>{}, i, first, second);
-  }
-  template <class First>
-    requires(of<First&>::template takes<step_index const&>)
-  void operator()(First& first, step_index const& i) const { after(arguments<First>{}, i, first); }
-  void operator()(step_index const& i) const
-    requires(of<>::template takes<step_index const&>)
-  {
-    after(arguments<>{}, i);
-  }
-  // Of a leaf.
-  template <class State, class Bar>
-    requires(of<State&, Bar&>::template takes<step_index const&, step_index const&>)
-  void operator()(State& x, Bar& bar, step_index const& first, step_index const& last) const {
-    if constexpr (of<State&, Bar&>::template with<step_index const&, step_index const&>)
-      hook(x, bar, p, dp, first, last);
-    else hook(x, bar, first, last);
-  }
-  template <class State>
-    requires(of<State&>::template takes<step_index const&, step_index const&>)
-  void operator()(State& x, step_index const& first, step_index const& last) const {
-    if constexpr (of<State&>::template with<step_index const&, step_index const&>) hook(x, p, dp, first, last);
-    else hook(x, first, last);
+  /// What is wrong with it; `shape` if it does not take what there is. It may take bar and dp by value, to note them.
+  template <class Hook, class Params, class DP, class... Index>
+  static consteval fault wrong(arguments<Index...> index) {
+    constexpr call_with<std::conditional_t<std::is_const_v<std::remove_reference_t<Before>>,
+                                           reads<std::remove_cvref_t<Before>>,
+                                           may_change<std::remove_reference_t<Before>>>...>
+        before;
+    if constexpr (with<Hook, Params, DP, Index const&...>)
+      return fault_of_call<Hook>(before + call_with<reads_params<Params>, may_change<DP>>{} + counts_in(index));
+    else if constexpr (takes<Hook, Params, DP, Index const&...>) return fault_of_call<Hook>(before + counts_in(index));
+    else return fault::shape;
   }
 };
 
 template <class Adjoint, class Hook>
-struct hooked_adjoint {
+struct hooked_adjoint : adjoint_over<hooked_adjoint<Adjoint, Hook>> {
+  hooked_adjoint(kept_callable<Adjoint> f, kept_callable<Hook> h) : adjoint{f}, hook{h} {}
   kept_callable<Adjoint> adjoint;
   kept_callable<Hook> hook;
-  mutable lent_object memory;  // for a snapshot of an object that the adjoint changes
+  mutable lent_object memory{};  // for a snapshot of an object that the adjoint changes
 
   static constexpr bool moves_object = false;
   using called = std::remove_reference_t<Adjoint>;
+  using after = std::remove_reference_t<Hook>;
   template <class State, class Bar>
-  static constexpr adjoint_form form = shape_of_adjoint<called, State, Bar>().form;
-
-  /// After the adjoint of a leaf the hook gets its range: it is never called as if a leaf were one step.
-  template <class State, class Bar>
-  static consteval bool hook_fits() {
-    using after = std::remove_reference_t<Hook>;
-    if constexpr (form<State, Bar> != adjoint_form::leaf) return true;
-    else if constexpr (std::is_same_v<Bar, library_bar>)
-      return calls<after, lent_state<State>, step_index const&, step_index const&>;
-    else return calls<after, lent_state<State>, Bar&, step_index const&, step_index const&>;
-  }
-
-  template <class State, class Bar>
-    requires(!saved_state<State> && form<State, Bar> == adjoint_form::one_step)
-  void operator()(State const& x, Bar& bar, step_index i) const {
-    reverse<State>(x, bar, i);
-    (*hook)(x, bar, std::as_const(i));
-  }
-  template <class State, class Bar>
-    requires(!saved_state<State> && form<State, Bar> == adjoint_form::leaf)
-  void operator()(State const& x, Bar& bar, step_index first, step_index last) const {
-    reverse<State>(x, bar, first, last);
-    (*hook)(x, bar, std::as_const(first), std::as_const(last));
-  }
-  template <class State, class Bar>
-    requires(form<State, Bar> == adjoint_form::with_next)
-  void operator()(State const& x, State const& x1, Bar& bar, step_index i) const {
-    pull_back(*adjoint, bar, x, x1, bar, std::as_const(i));
-    (*hook)(x, bar, std::as_const(i));
-  }
-  template <class State, class Bar>
-    requires(saved_state<State> && form<State, Bar> == adjoint_form::one_step)
-  void operator()(State& x, Bar& bar, step_index i) const {
-    reverse<State>(x, bar, i);
-    (*hook)(x, bar, std::as_const(i));
-  }
-  template <class State, class Bar>
-    requires(saved_state<State> && form<State, Bar> == adjoint_form::leaf)
-  void operator()(State& x, Bar& bar, step_index first, step_index last) const {
-    reverse<State>(x, bar, first, last);
-    (*hook)(x, bar, std::as_const(first), std::as_const(last));
-  }
-  template <class State>
-    requires(saved_state<State> && form<State, library_bar> == adjoint_form::one_step)
-  void operator()(State& x, step_index i) const {
-    library_bar bar;
-    reverse<State>(x, bar, i);
-    (*hook)(x, std::as_const(i));
-  }
-  template <class State>
-    requires(saved_state<State> && form<State, library_bar> == adjoint_form::leaf)
-  void operator()(State& x, step_index first, step_index last) const {
-    library_bar bar;
-    reverse<State>(x, bar, first, last);
-    (*hook)(x, std::as_const(first), std::as_const(last));
-  }
+  static consteval adjoint_shape shape_on() { return shape_of_adjoint<called, State, Bar>(); }
   template <class State, class Bar, class Params, class DP>
   static consteval adjoint_shape adjoint_with() {
     constexpr auto read = shape_of_adjoint_with<called, State, Bar, Params, DP>();
     if constexpr (read.form == adjoint_form::none) return read;
     else return {read.form, true, false, false, false, fault::none};
   }
+  /// After the adjoint of a leaf the hook gets its range: it is never called as if a leaf were one step.
   template <class State, class Bar, class Params, class DP>
-  auto with_params(Params const& p, DP& dp) const {
-    auto bound = bind_adjoint<State, Bar>(*adjoint, p, dp);
-    hook_with_params<std::remove_reference_t<Hook>, Params, DP> last{*hook, p, dp};
-    return hooked_adjoint<decltype(bound), decltype(last)>{bound, last, lent_object{&memory}};
+  static consteval fault hook_fault() {
+    using x = lent_state<State>;
+    using before = std::conditional_t<std::is_same_v<Bar, library_bar>, hook_after<x>, hook_after<x, Bar&>>;
+    constexpr bool leaf = adjoint_in_loop<called, State, Bar, Params, DP>().form == adjoint_form::leaf;
+    using index = std::conditional_t<leaf, arguments<step_index, step_index>, arguments<step_index>>;
+    return before::template wrong<after, Params, DP>(index{});
   }
-  template <class State, class Bar>
-  void check_plans() const { check_plans_inside<State, Bar>(*adjoint); }
+  /// Restores an object that the adjoint may change, because the hook is to see the state before the steps.
+  template <class State, class Input, class Bar, class Params, class DP>
+  void back(Input& x, State const* x1, Bar& bar, Params const& p, DP& dp, step_index const from,
+            step_index const to) const {
+    if constexpr (!moves_in_loop<called, State, Bar, Params, DP>())
+      call_back<State>(*adjoint, x, x1, bar, p, dp, from, to);
+    else {
+      auto const& before = kept_state_of(std::as_const(x), memory.object());
+      call_back<State>(*adjoint, x, x1, bar, p, dp, from, to);
+      restore_state(x, before);
+    }
+    auto const call = [&](auto const&... index) {
+      if constexpr (std::is_same_v<Bar, library_bar>) hook_after<Input&>::call(*hook, p, dp, x, index...);
+      else hook_after<Input&, Bar&>::call(*hook, p, dp, x, bar, index...);
+    };
+    if constexpr (adjoint_in_loop<called, State, Bar, Params, DP>().form == adjoint_form::leaf) call(from, to);
+    else call(from);
+  }
+  template <class State, class Bar, class Params, class DP>
+  void check_plans() const { check_plans_inside<State, Bar, Params, DP>(*adjoint); }
   void ends_in(end_hash end) const
     requires takes_end_hash<called>
   {
@@ -151,71 +95,58 @@ struct hooked_adjoint {
   }
   template <class Look>
   void each_function(Look const& look) const { look(*adjoint), look(*hook); }
-
- private:
-  /// Restores an object that the adjoint may change, because the hook is to see the state before the steps.
-  template <class State, class Input, class Bar, class... Index>
-  void reverse(Input& x, Bar& bar, Index... index) const {
-    auto const call = [&] {
-      if constexpr (sizeof...(Index) == 2) pull_back(*adjoint, bar, x, bar, std::as_const(index)...);
-      else pull_back_step<shape_of_adjoint<called, State, Bar>().indexed>(*adjoint, bar, x, index...);
-    };
-    if constexpr (!detail::moves_object<called, State, Bar>()) call();
-    else {
-      auto const& before = kept_state_of(std::as_const(x), memory.object());
-      call();
-      restore_state(x, before);
-    }
-  }
 };
 
 /// The `reverse` of a recording adjoint, and the hook after it.
-template <class Reverse, class Hook>
+/// Bound to p and dp, if the loop has them.
+template <class Reverse, class Hook, class Params = no_params, class DP = no_params>
 struct hooked_reverse {
   kept_callable<Reverse> reverse;
   kept_callable<Hook> hook;
+  Params const* p = &no_parameters;
+  DP* dp = &no_gradient;
+  using called = std::remove_reference_t<Reverse>;
+  using after = std::remove_reference_t<Hook>;
 
+  template <class Tape, class Bar, class P, class Sum>
+  static consteval fault hook_fault() {
+    using bar = std::conditional_t<std::is_same_v<Bar, library_bar>, arguments<>, arguments<Bar&>>;
+    constexpr auto read = []<class... B>(arguments<B...>) {
+      constexpr auto whole = hook_after<Tape&, B...>::template wrong<after, P, Sum>(arguments<step_index>{});
+      if constexpr (whole != fault::shape) return whole;
+      else return hook_after<B...>::template wrong<after, P, Sum>(arguments<step_index>{});
+    };
+    return read(bar{});
+  }
+  template <class Tape, class Bar, class P, class Sum>
+  static consteval bool reverse_with() { return reverse_takes<called, Tape, Bar, P, Sum>(); }
+  template <class Tape, class Bar, class P, class Sum>
+  auto with_params(P const& given, Sum& sum) const {
+    auto bound = bind_reverse<Tape, Bar>(*reverse, given, sum);
+    return hooked_reverse<decltype(bound), Hook, P, Sum>{bound, hook, &given, &sum};
+  }
   template <class Tape, class Bar>
-  static consteval bool hook_fits() {
-    using after = std::remove_reference_t<Hook>;
-    if constexpr (std::is_same_v<Bar, library_bar>)
-      return calls<after, Tape&, step_index const&> || calls<after, step_index const&>;
-    else return calls<after, Tape&, Bar&, step_index const&> || calls<after, Bar&, step_index const&>;
-  }
-
-  template <class Tape, class Bar, class Params, class DP>
-  static consteval bool reverse_with() {
-    return reverse_takes<std::remove_reference_t<Reverse>, Tape, Bar, Params, DP>();
-  }
-  template <class Tape, class Bar, class Params, class DP>
-  auto with_params(Params const& p, DP& dp) const {
-    auto bound = bind_reverse<Tape, Bar>(*reverse, p, dp);
-    hook_with_params<std::remove_reference_t<Hook>, Params, DP> last{*hook, p, dp};
-    return hooked_reverse<decltype(bound), decltype(last)>{bound, last};
-  }
-  template <class Tape, class Bar>
-    requires(calls_with_index<std::remove_reference_t<Reverse>, Tape&, Bar&> ||
-             calls<std::remove_reference_t<Reverse>, Tape&, Bar&>)
+    requires(calls_with_index<called, Tape&, Bar&> || calls<called, Tape&, Bar&>)
   void operator()(Tape& tape, Bar& bar, step_index const i) const {
-    pull_back_step<calls_with_index<std::remove_reference_t<Reverse>, Tape&, Bar&>>(*reverse, bar, tape, i);
-    after(i, tape, bar);
+    pull_back_step<calls_with_index<called, Tape&, Bar&>>(*reverse, bar, tape, i);
+    follow(i, tape, bar);
   }
   template <class Tape>
-    requires(calls_with_index<std::remove_reference_t<Reverse>, Tape&> ||
-             calls<std::remove_reference_t<Reverse>, Tape&>)
+    requires(calls_with_index<called, Tape&> || calls<called, Tape&>)
   void operator()(Tape& tape, step_index const i) const {
     library_bar bar;
-    pull_back_step<calls_with_index<std::remove_reference_t<Reverse>, Tape&>>(*reverse, bar, tape, i);
-    after(i, tape);
+    pull_back_step<calls_with_index<called, Tape&>>(*reverse, bar, tape, i);
+    follow(i, tape);
   }
   template <class Look>
   void each_function(Look const& look) const { look(*reverse), look(*hook); }
 
  private:
   template <class Tape, class... Bar>
-  void after(step_index const i, Tape& tape, Bar&... bar) const {
-    if constexpr (calls<std::remove_reference_t<Hook>, Tape&, Bar&..., step_index const&>) (*hook)(tape, bar..., i);
-    else (*hook)(bar..., i);
+  void follow(step_index const& i, Tape& tape, Bar&... bar) const {
+    if constexpr (hook_after<Tape&, Bar&...>::template takes<after, Params, DP, step_index const&>)
+      hook_after<Tape&, Bar&...>::call(*hook, *p, *dp, tape, bar..., i);
+    else hook_after<Bar&...>::call(*hook, *p, *dp, bar..., i);
   }
 };
 
@@ -248,7 +179,7 @@ template <class Adjoint, class Hook>
     else return recorded{std::forward<Adjoint>(adjoint).record, std::move(after)};
   } else
     return detail::hooked_adjoint<detail::kept_as<Adjoint>, kept_hook>{
-        std::forward<Adjoint>(adjoint), std::forward<Hook>(hook), {}};
+        std::forward<Adjoint>(adjoint), std::forward<Hook>(hook)};
 }
 
 }  // namespace cairn

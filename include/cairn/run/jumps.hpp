@@ -133,7 +133,7 @@ class with_jumps {
     if constexpr (detail::recorder<inner_back>) return taped::of(std::forward<Arg>(back), jumps);
     else
       return backward{
-          detail::kept_callable<Step>{inner}, detail::kept_callable<Adjoint>{std::forward<Arg>(back)}, jumps, {}};
+          detail::kept_callable<Step>{inner}, detail::kept_callable<Adjoint>{std::forward<Arg>(back)}, jumps};
   }
   using adjoint_type = decltype(adjoint_of(std::declval<inner_step&>(), std::declval<Adjoint>(),
                                            std::declval<jumps_type const&>()));

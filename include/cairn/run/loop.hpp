@@ -479,39 +479,36 @@ namespace detail {
 
 /// Makes the run, in a workspace of its own, in the caller's, or over the caller's store.
 /// \param parts  what the caller gave, for a run on disk
-template <class StepF, class State, class Plan, class Wrt, class Forward, class Parts, class Step, class X0,
-          class... Last>
-[[nodiscard]] auto run_in_workspace(Forward forward, [[maybe_unused]] Parts const& parts, Step&& step, X0&& x0,
-                                    Plan const& plan, Wrt const& by, Last&&... last) {
-  auto const run = [&]<class Used, class Watching, class Asked>(Used&& used, Watching&& watching, Asked asked) {
-    if constexpr (keeps_runs<Used>) {
-      using keeping = typename std::remove_cvref_t<Used>::keeps_runs;
-      auto store = [&] {
-        if constexpr (requires { used.parts; })
-          return keeping::template kept<State, StepF>(used.keeper, used.parts, step, x0, plan);
-        else {
-          auto known = parts;
-          known.step = __builtin_addressof(given_in<std::remove_cvref_t<Step>>::step(step));  // what was given may have been moved here
-          return keeping::template kept<State, StepF>(used, known, step, x0, plan);
-        }
-      }();
-      using Run = checkpointed_run<StepF, State, Plan,
-                                   workspace<State, Plan, decltype(store), options_on_disk<State, Asked>>, Watching,
-                                   Wrt>;
-      return Run{forward, std::forward<Step>(step),         std::forward<X0>(x0), plan,
-                 asked,   std::forward<Watching>(watching), by,                   std::move(store)};
-    } else {
-    using Run =
-        checkpointed_run<StepF, State, Plan, typename used_workspace<State, Plan, Asked, Used>::type, Watching, Wrt>;
-    if constexpr (std::is_same_v<Used, own_workspace>)
-      return Run{forward, std::forward<Step>(step),        std::forward<X0>(x0), plan,
-                 asked,   std::forward<Watching>(watching), by};
+template <class StepF, class State, class Plan, class Wrt, class Work, class Observer, class Options, class Report,
+          class Forward, class Parts, class Step, class X0>
+[[nodiscard]] auto run_in_workspace(last_given<Work, Observer, Options, Wrt, Report> const& asked, Forward forward,
+                                    [[maybe_unused]] Parts const& parts, Step&& step, X0&& x0, Plan const& plan) {
+  using Watching = typename last_given<Work, Observer, Options, Wrt, Report>::kept_observer;
+  if constexpr (keeps_runs<Work>) {
+    using keeping = typename std::remove_cvref_t<Work>::keeps_runs;
+    auto store = [&] {
+      if constexpr (requires { asked.work.parts; })
+        return keeping::template kept<State, StepF>(asked.work.keeper, asked.work.parts, step, x0, plan);
+      else {
+        auto known = parts;  // what was given may have been moved into the step
+        known.step = __builtin_addressof(given_in<std::remove_cvref_t<Step>>::step(step));
+        return keeping::template kept<State, StepF>(asked.work, known, step, x0, plan);
+      }
+    }();
+    using work_type = workspace<State, Plan, decltype(store), options_on_disk<State, Options>>;
+    return checkpointed_run<StepF, State, Plan, work_type, Watching, Wrt>{
+        forward, std::forward<Step>(step), std::forward<X0>(x0), plan, asked.options, asked.kept_watching(),
+        asked.by, std::move(store)};
+  } else {
+    using work_type = typename used_workspace<State, Plan, Options, Work>::type;
+    using Run = checkpointed_run<StepF, State, Plan, work_type, Watching, Wrt>;
+    if constexpr (std::is_same_v<std::remove_cvref_t<Work>, own_workspace>)
+      return Run{forward,       std::forward<Step>(step), std::forward<X0>(x0), plan,
+                 asked.options, asked.kept_watching(),    asked.by};
     else
-      return Run{forward, std::forward<Step>(step),         std::forward<X0>(x0), plan,
-                 asked,   std::forward<Watching>(watching), by,                   std::forward<Used>(used)};
-    }
-  };
-  return in_their_places<State, Plan>(run, std::forward<Last>(last)...);
+      return Run{forward,       std::forward<Step>(step), std::forward<X0>(x0), plan,
+                 asked.options, asked.kept_watching(),    asked.by,             std::forward<Work>(asked.work)};
+  }
 }
 
 /// What the caller of a verb that keeps its run gave.
@@ -579,23 +576,22 @@ template <class Step, class X0, class PlanGiven, class... Last>
     return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_not_measured<PlanGiven>()) return detail::refuse_run<Asked, X0>();
   else {
-    auto const by = detail::last_of<detail::last_kind::params, State, Plan>(detail::no_wrt{}, last...);
-    auto const options = detail::last_of<detail::last_kind::options, State, Plan>(no_options{}, last...);
+    auto const asked = detail::sort_last<State, Plan>(std::forward<Last>(last)...);
+    auto const& by = asked.by;
     constexpr sweep_form form{.step = detail::shapes_with<Wrt>::template step<StepF, State>().form, .keeps_run = true};
     detail::adjoint_later const later;
-    auto const values = detail::values_for<State>(step, std::as_const(x0), x0, later, by, options, form);
+    auto const values = detail::values_for<State>(step, std::as_const(x0), x0, later, by, asked.options, form);
     Plan const& found = values.plan_from(plan);
     detail::forward_by_plan const forward{
-        detail::limit_of(plan, values, detail::predict<State, PlanGiven>(found, values, {}, last...))};
+        detail::limit_of(plan, values, detail::predict<PlanGiven>(asked, found, values, {}))};
     auto const parts = detail::parts_of_run(step, by);
     if constexpr (!detail::is_wrt<Wrt>)
-      return detail::run_in_workspace<StepF, State, Plan>(forward, parts, std::forward<Step>(step),
-                                                          std::forward<X0>(x0), found, by, std::forward<Last>(last)...);
+      return detail::run_in_workspace<StepF, State, Plan>(asked, forward, parts, std::forward<Step>(step),
+                                                          std::forward<X0>(x0), found);
     else {
       auto bound = detail::bind_step<State>(StepF(std::forward<Step>(step)), by.p);
-      return detail::run_in_workspace<decltype(bound), State, Plan>(forward, parts, std::move(bound),
-                                                                    std::forward<X0>(x0), found, by,
-                                                                    std::forward<Last>(last)...);
+      return detail::run_in_workspace<decltype(bound), State, Plan>(asked, forward, parts, std::move(bound),
+                                                                    std::forward<X0>(x0), found);
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/leaf_bytes.hpp>
+#include <cairn/core/detail/member_function.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/numbers.hpp>
 #include <cairn/core/state_traits.hpp>
@@ -33,48 +34,6 @@ template <class Step, class Adjoint, class Bar> model(Step, Adjoint, Bar) -> mod
 
 namespace detail {
 
-/// What a model says of the leaves of its adjoint.
-template <class Model>
-struct part_of_model {
-  Model& model;
-  [[nodiscard]] wide leaf_bytes(step_index steps) const
-    requires tells_leaf<Model>
-  {
-    return wide(model.leaf_bytes(steps));
-  }
-};
-/// A member function as a function object of the same signature, which the checks of parameters read.
-template <class Model, auto Fn, class Type = decltype(Fn)> struct member_as_function;
-template <class Model, auto Fn, class Result, class Class, class... Args>
-struct member_as_function<Model, Fn, Result (Class::*)(Args...) const> : part_of_model<Model> {
-  Result operator()(Args... args) const { return (this->model.*Fn)(std::forward<Args>(args)...); }
-};
-template <class Model, auto Fn, class Result, class Class, class... Args>
-struct member_as_function<Model, Fn, Result (Class::*)(Args...)> : part_of_model<Model> {
-  Result operator()(Args... args) const { return (this->model.*Fn)(std::forward<Args>(args)...); }
-};
-template <class Model, auto Fn, class Result, class Class, class... Args>
-struct member_as_function<Model, Fn, Result (Class::*)(Args...) const noexcept>
-    : member_as_function<Model, Fn, Result (Class::*)(Args...) const> {};
-template <class Model, auto Fn, class Result, class Class, class... Args>
-struct member_as_function<Model, Fn, Result (Class::*)(Args...) noexcept>
-    : member_as_function<Model, Fn, Result (Class::*)(Args...)> {};
-
-/// A member that is a template or overloaded.
-template <class Model>
-struct step_member {
-  Model& model;
-  template <class... Args>
-    requires requires(Model& m, Args&&... a) { m.step(std::forward<Args>(a)...); }
-  decltype(auto) operator()(Args&&... args) const { return model.step(std::forward<Args>(args)...); }
-};
-template <class Model>
-struct adjoint_member : part_of_model<Model> {
-  template <class... Args>
-    requires requires(Model& m, Args&&... a) { m.adjoint(std::forward<Args>(a)...); }
-  decltype(auto) operator()(Args&&... args) const { return this->model.adjoint(std::forward<Args>(args)...); }
-};
-
 /// A name that is there, of whatever kind: a base with the same name makes it ambiguous.
 struct other_parts { void step(); void adjoint(); };
 template <class Model> struct with_other_parts : Model, other_parts {};
@@ -88,14 +47,12 @@ concept has_parts = std::is_class_v<Model> && !std::is_final_v<Model> && !requir
 template <class Model>
 [[nodiscard]] constexpr decltype(auto) step_in(Model& m) {
   if constexpr (requires { sizeof(m.step); }) return (m.step);
-  else if constexpr (requires { &Model::step; }) return member_as_function<Model, &Model::step>{{m}};
-  else return step_member<Model>{m};
+  else return member_as_function<member_step, Model>{{m}};
 }
 template <class Model>
 [[nodiscard]] constexpr decltype(auto) adjoint_in(Model& m) {
   if constexpr (requires { sizeof(m.adjoint); }) return (m.adjoint);
-  else if constexpr (requires { &Model::adjoint; }) return member_as_function<Model, &Model::adjoint>{{m}};
-  else return adjoint_member<Model>{{m}};
+  else return member_as_function<member_adjoint, Model>{{m}};
 }
 
 template <class Model, class State>

@@ -13,7 +13,7 @@
 #include <cairn/run/detail/plans_inside.hpp>
 #include <cairn/run/detail/reversal.hpp>
 #include <cairn/run/detail/sweep.hpp>
-#include <cairn/run/detail/with_params.hpp>
+#include <cairn/run/detail/loop_adjoint.hpp>
 #include <cairn/run/gradient.hpp>
 
 namespace cairn {
@@ -56,46 +56,19 @@ using counted_step = std::conditional_t<
 /// The adjoint of the inner loop, with an index that counts from `base`. If both sweeps have a replay check, it
 /// compares the last state of the recomputed inner loop with the outer state.
 template <class Adjoint, bool Compares>
-struct inner_adjoint {
+struct inner_adjoint : adjoint_over<inner_adjoint<Adjoint, Compares>> {
+  inner_adjoint(Adjoint* f, step_index from, step_index i, end_hash end)
+      : inner{f}, base{from}, outer{i}, outer_end{end} {}
   Adjoint* inner;
   step_index base, outer;
   mutable end_hash outer_end;  // until it has been compared
 
   template <class State, class Bar>
-  static constexpr adjoint_form form = shape_of_adjoint<Adjoint, State, Bar>().form;
-
-  template <class State, class Bar>
-    requires(!saved_state<State> && form<State, Bar> == adjoint_form::one_step)
-  void operator()(State const& x, Bar& bar, step_index k) const { call<State>(x, bar, k); }
-  template <class State, class Bar>
-    requires(!saved_state<State> && form<State, Bar> == adjoint_form::leaf)
-  void operator()(State const& x, Bar& bar, step_index first, step_index last) const {
-    pull_back(*inner, bar, x, bar, base + first, base + last);
-  }
-  template <class State, class Bar>
-    requires(form<State, Bar> == adjoint_form::with_next)
-  void operator()(State const& x, State const& x1, Bar& bar, step_index k) const {
-    pull_back(*inner, bar, x, x1, bar, base + k);
-  }
-  template <class State, class Bar>
-    requires(saved_state<State> && form<State, Bar> == adjoint_form::one_step)
-  void operator()(State& x, Bar& bar, step_index k) const { call<State>(x, bar, k); }
-  template <class State, class Bar>
-    requires(saved_state<State> && form<State, Bar> == adjoint_form::leaf)
-  void operator()(State& x, Bar& bar, step_index first, step_index last) const {
-    pull_back(*inner, bar, x, bar, base + first, base + last);
-  }
-  template <class State>
-    requires(saved_state<State> && form<State, library_bar> == adjoint_form::one_step)
-  void operator()(State& x, step_index k) const {
-    library_bar bar;
-    call<State>(x, bar, k);
-  }
-  template <class State>
-    requires(saved_state<State> && form<State, library_bar> == adjoint_form::leaf)
-  void operator()(State& x, step_index first, step_index last) const {
-    library_bar bar;
-    pull_back(*inner, bar, x, bar, base + first, base + last);
+  static consteval adjoint_shape shape_on() { return shape_of_adjoint<Adjoint, State, Bar>(); }
+  template <class State, class Input, class Bar, class Params, class DP>
+  void back(Input& x, State const* x1, Bar& bar, Params const& p, DP& dp, step_index const from,
+            step_index const to) const {
+    call_back<State>(*inner, x, x1, bar, p, dp, base + from, base + to);
   }
   void ends_in(end_hash end) const
     requires Compares
@@ -103,12 +76,6 @@ struct inner_adjoint {
     std::uint64_t const expected = std::exchange(outer_end.value, 0);
     if (expected != 0 && end.value != 0 && end.value != expected) refuse_inner_loop(outer);
     if constexpr (takes_end_hash<Adjoint>) referred_to(*inner).ends_in(end);
-  }
-
- private:
-  template <class State, class Input, class Bar>
-  void call(Input& x, Bar& bar, step_index k) const {
-    pull_back_step<shape_of_adjoint<Adjoint, State, Bar>().indexed>(*inner, bar, x, base + k);
   }
 };
 /// The `reverse` of a recording adjoint, with an index that counts from `base`.
@@ -179,13 +146,15 @@ struct nested_step {
 };
 /// Its adjoint.
 template <class Plan, class Step, class Adjoint, class Options>
-struct nested_adjoint {
+struct nested_adjoint : adjoint_over<nested_adjoint<Plan, Step, Adjoint, Options>> {
+  nested_adjoint(Plan const& of, kept_callable<Step> step, kept_callable<Adjoint> f, Options asked)
+      : plan{of}, inner{step}, adjoint{f}, options{asked} {}
   using inner_step = std::remove_reference_t<Step>;
   using inner_back = std::remove_reference_t<Adjoint>;
   static constexpr bool compares = is_options<Options>;
   Plan plan;
   kept_callable<Step> inner;
-  kept_callable<Adjoint> back;
+  kept_callable<Adjoint> adjoint;
   [[no_unique_address]] Options options;
   mutable lent_object memory;
   mutable end_hash end;
@@ -196,40 +165,30 @@ struct nested_adjoint {
     if constexpr (read.form == adjoint_form::none) return read;
     else return {adjoint_form::one_step, true, false, false, false, fault::none};
   }
-  template <class State, class Bar, class Params, class DP>
-  auto with_params(Params const& p, DP& dp) const {
-    auto step = bind_step<State>(*inner, p);
-    auto bound = bind_adjoint<State, Bar>(*back, p, dp);
-    return nested_adjoint<Plan, decltype(step), decltype(bound), Options>{
-        plan, step, bound, options, lent_object{&memory}, std::exchange(end, {})};
-  }
-
   template <class State, class Bar>
-  static constexpr bool takes = shape_of_adjoint<inner_back, State, Bar>().form != adjoint_form::none;
-
-  template <class State, class Bar>
-    requires(!saved_state<State> && takes<State, Bar>)
-  void operator()(State const& x, Bar& bar, step_index i) const {
-    bar = reverse<State>(x, std::move(bar), i);
+  static consteval adjoint_shape shape_on() {
+    return shape_of_adjoint<inner_back, State, Bar>().form == adjoint_form::none
+               ? adjoint_shape{}
+               : adjoint_shape{adjoint_form::one_step, true, false, false, false, fault::none};
   }
-  /// The inner loop runs on the object itself, and leaves it somewhere within the outer step.
-  template <class State, class Bar>
-    requires(saved_state<State> && takes<State, Bar>)
-  void operator()(State& x, Bar& bar, step_index i) const {
-    bar = reverse<State>(x, std::move(bar), i);
-  }
-  template <class State>
-    requires(saved_state<State> && takes<State, library_bar>)
-  void operator()(State& x, step_index i) const {
-    (void)reverse<State>(x, library_bar{}, i);
+  /// The inner loop runs on an object itself, and leaves it somewhere within the outer step.
+  template <class State, class Input, class Bar, class Params, class DP>
+  void back(Input& x, State const*, Bar& bar, Params const& p, DP& dp, step_index const i, step_index) const {
+    if constexpr (no_p<Params>) bar = reverse<State>(*inner, *adjoint, x, std::move(bar), i);
+    else {
+      auto bound_step = bind_step<State>(*inner, p);
+      auto bound = bind_adjoint<State, Bar>(*adjoint, p, dp);
+      bar = reverse<State>(bound_step, bound, x, std::move(bar), i);
+    }
   }
   /// As the inner sweeps would check it, before any step runs.
-  template <class State, class Bar>
+  template <class State, class Bar, class Params, class DP>
   void check_plans() const {
     check_tiers<memory_store>("cairn::nested", plan);
-    check_adjoint_fits("cairn::nested", plan.leaf(), tapes_of(plan), shape_of_adjoint<inner_back, State, Bar>().form,
+    check_adjoint_fits("cairn::nested", plan.leaf(), tapes_of(plan),
+                       adjoint_in_loop<inner_back, State, Bar, Params, DP>().form,
                        tapes_restart(plan), requires(inner_back & given) { given.restart; });
-    check_plans_inside<State, Bar>(*back);
+    check_plans_inside<State, Bar, Params, DP>(*adjoint);
   }
   /// Called before each adjoint call of a sweep with a replay check.
   void ends_in(end_hash outer) const
@@ -238,31 +197,28 @@ struct nested_adjoint {
     end = outer;
   }
   template <class Look>
-  void each_function(Look const& look) const { look(plan), look(*inner), look(*back); }
+  void each_function(Look const& look) const { look(plan), look(*inner), look(*adjoint); }
 
  private:
-  template <class State, class Input, class Bar>
-  [[nodiscard]] Bar reverse(Input& x, Bar bar, step_index i) const {
+  template <class State, class StepGiven, class AdjointGiven, class Input, class Bar>
+  [[nodiscard]] Bar reverse(StepGiven& step, AdjointGiven& parts, Input& x, Bar bar, step_index i) const {
     step_index const base = i * step_index(plan.steps());
     auto& work = memory.object().get<workspace<State, Plan, memory_store, Options>>();
     work.options() = options;
-    counted_step<inner_step, State> from{
-        counted_from<inner_step>{address_of(*inner), base}};
-    return gradient(from, x, plan, std::move(bar), counted_adjoint(base, i), work);
-  }
-  [[nodiscard]] auto counted_adjoint(step_index base, [[maybe_unused]] step_index i) const {
-    if constexpr (recorder<inner_back>) {
-      auto& parts = *back;
-      using record = std::remove_reference_t<decltype((parts.record))>;
-      using reverse = std::remove_reference_t<decltype((parts.reverse))>;
-      counted_from<record> numbered{address_of(parts.record), base};
-      inner_reverse<reverse> reversed{address_of(parts.reverse), base};
-      if constexpr (requires { parts.restart; })
-        return recorded<decltype(numbered), decltype(reversed), decltype((parts.restart))>{numbered, reversed,
-                                                                                          parts.restart};
-      else return recorded<decltype(numbered), decltype(reversed)>{numbered, reversed};
+    counted_step<StepGiven, State> from{counted_from<StepGiven>{address_of(step), base}};
+    if constexpr (recorder<AdjointGiven>) {
+      counted_from<record_of<AdjointGiven>> numbered{address_of(parts.record), base};
+      inner_reverse<reverse_of<AdjointGiven>> reversed{address_of(parts.reverse), base};
+      if constexpr (requires { parts.restart; }) {
+        recorded<decltype(numbered), decltype(reversed), decltype((parts.restart))> const all{numbered, reversed,
+                                                                                             parts.restart};
+        return gradient(from, x, plan, std::move(bar), all, work);
+      } else
+        return gradient(from, x, plan, std::move(bar),
+                        recorded<decltype(numbered), decltype(reversed)>{numbered, reversed}, work);
     } else
-      return inner_adjoint<inner_back, compares>{address_of(*back), base, i, std::exchange(end, {})};
+      return gradient(from, x, plan, std::move(bar),
+                      inner_adjoint<AdjointGiven, compares>{address_of(parts), base, i, std::exchange(end, {})}, work);
   }
 };
 
@@ -292,7 +248,7 @@ class nested {
     requires(std::is_same_v<detail::kept_as<StepArg>, Step> && std::is_same_v<detail::kept_as<AdjointArg>, Adjoint>)
   nested(Plan plan, StepArg&& inner, AdjointArg&& back, Options options = {})
       : step{inner, step_index(plan.steps()), {}},
-        adjoint{plan, std::forward<StepArg>(inner), std::forward<AdjointArg>(back), options, {}, {}} {}
+        adjoint{plan, std::forward<StepArg>(inner), std::forward<AdjointArg>(back), options} {}
   forward step;  ///< the outer step
   backward adjoint;  ///< the adjoint of the outer step
 };

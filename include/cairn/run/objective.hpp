@@ -9,6 +9,7 @@
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/member_function.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/wrt.hpp>
@@ -20,8 +21,6 @@ struct no_derivative {};
 
 namespace detail {
 
-/// Whether p stands for no parameters.
-template <class Params> inline constexpr bool no_p = std::is_same_v<Params, no_params>;
 /// Whether f(before..., p, i...) can be called and means p by that place: it does not cut p to a narrower number, and
 /// takes it by reference if it is generic. What it means otherwise is most likely an index.
 template <class Fn, class Params, class Before, class... Index> inline constexpr bool means_p = false;
@@ -83,30 +82,56 @@ template <class DF, class State, class Bar, class Params, class DP>
   else return term_form::none;
 }
 template <class DF, class State, class Bar, class Params, class DP>
-void call_derivative(DF const& df, State const& x, Bar& bar, [[maybe_unused]] Params const& p, [[maybe_unused]] DP& dp,
-                     [[maybe_unused]] step_index i) {
+decltype(auto) call_derivative(DF const& df, State const& x, Bar& bar, [[maybe_unused]] Params const& p,
+                               [[maybe_unused]] DP& dp, [[maybe_unused]] step_index i) {
   constexpr auto form = form_of_derivative<DF, State, Bar, Params, DP>();
-  if constexpr (form == term_form::with_p_index) df(x, bar, p, dp, i);
-  else if constexpr (form == term_form::with_index) df(x, bar, i);
-  else if constexpr (form == term_form::with_p) df(x, bar, p, dp);
-  else df(x, bar);
+  if constexpr (form == term_form::with_p_index) return df(x, bar, p, dp, i);
+  else if constexpr (form == term_form::with_index) return df(x, bar, i);
+  else if constexpr (form == term_form::with_p) return df(x, bar, p, dp);
+  else return df(x, bar);
+}
+/// It returns a value, which would be lost.
+template <class DF, class State, class Bar, class Params, class DP>
+[[nodiscard]] consteval bool derivative_returns() {
+  return !std::is_void_v<decltype(call_derivative(std::declval<DF const&>(), std::declval<State const&>(),
+                                                  std::declval<Bar&>(), std::declval<Params const&>(),
+                                                  std::declval<DP&>(), step_index{}))>;
 }
 
 /// An object with `value(x, p, i)` and `add_gradient(x, bar, p, dp, i)`, as a function and its derivative.
-template <class T>
-struct value_of {
-  T const& object;
-  template <class... Args>
-    requires requires(T const& o, Args&&... a) { o.value(std::forward<Args>(a)...); }
-  decltype(auto) operator()(Args&&... a) const { return object.value(std::forward<Args>(a)...); }
-};
-template <class T>
-struct gradient_of {
-  T const& object;
-  template <class... Args>
-    requires requires(T const& o, Args&&... a) { o.add_gradient(std::forward<Args>(a)...); }
-  void operator()(Args&&... a) const { object.add_gradient(std::forward<Args>(a)...); }
-};
+template <class T> using value_of = member_as_function<member_value, T const>;
+template <class T> using gradient_of = member_as_function<member_add_gradient, T const>;
+
+/// The arguments of a term, or of its derivative if `Head` has bar.
+template <term_form Form, class Params, class DP, class Head>
+[[nodiscard]] consteval auto call_of_term(Head head) {
+  if constexpr (Form == term_form::with_p_index) return head + given_params(Params{}) + counts_in(arguments<step_index>{});
+  else if constexpr (Form == term_form::with_p) return head + given_params(Params{});
+  else if constexpr (Form == term_form::with_index) return head + counts_in(arguments<step_index>{});
+  else return head;
+}
+/// What is wrong with a term and its derivative, each of which has a form.
+template <class Fn, class DF, class State, class Bar, class Params, class DP>
+[[nodiscard]] consteval fault fault_of_term() {
+  constexpr auto value = form_of_term<Fn, State, Params>();
+  constexpr auto back = form_of_derivative<DF, State, Bar, Params, DP>();
+  if constexpr (value == term_form::none || back == term_form::none) return fault::shape;
+  else {
+    using of_value = std::conditional_t<no_p<Params>, arguments<>, arguments<Params const&>>;
+    using of_back = std::conditional_t<no_p<Params>, arguments<>, arguments<Params const&, DP&>>;
+    constexpr auto in_value = fault_of_call<Fn const>(call_of_term<value, of_value, DP>(call_with<reads<State>>{}));
+    if constexpr (in_value != fault::none) return in_value;
+    else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(call_term(
+                           std::declval<Fn const&>(), std::declval<State const&>(), std::declval<Params const&>(),
+                           step_index{}))>, bool>)
+      return fault::both;
+    else if constexpr (constexpr auto in_back = fault_of_call<DF const>(
+                           call_of_term<back, of_back, DP>(call_with<reads<State>, changes<Bar>>{}));
+                       in_back != fault::none)
+      return in_back;
+    else return derivative_returns<DF, State, Bar, Params, DP>() ? fault::result : fault::none;
+  }
+}
 
 /// Whether the term takes the number of its state.
 template <class Fn, class State, class Params>
@@ -132,7 +157,7 @@ struct term {
   template <class State, class Params>
   static constexpr bool indexed = has_indexed_term<Fn, State, Params>;
   template <class State, class Bar, class Params, class DP>
-  static constexpr bool derives = form_of_derivative<DF, State, Bar, Params, DP>() != term_form::none;
+  static constexpr fault wrong = fault_of_term<Fn, DF, State, Bar, Params, DP>();
   template <class Look>
   void each_function(Look const& look) const { look(f), look(df); }
 };
@@ -155,7 +180,7 @@ struct term_of_object {
   template <class State, class Params>
   static constexpr bool indexed = both::template indexed<State, Params>;
   template <class State, class Bar, class Params, class DP>
-  static constexpr bool derives = both::template derives<State, Bar, Params, DP>;
+  static constexpr fault wrong = both::template wrong<State, Bar, Params, DP>;
   template <class Look>
   void each_function(Look const& look) const { look(object); }
 };
@@ -224,7 +249,7 @@ class summed_terms : public objective_part {
   static constexpr bool fits = Term::template fits<State, Params, Scalar>;
   static constexpr bool has_derivatives = Term::has_derivative;
   template <class State, class Bar, class Params, class DP>
-  static constexpr bool derives = Term::template derives<State, Bar, Params, DP>;
+  static constexpr fault wrong = Term::template wrong<State, Bar, Params, DP>;
   [[nodiscard]] step_index last_state() const noexcept { return terms_at_.last_state(); }
   /// The first state after i that has a term; `no_state` if there is none.
   [[nodiscard]] step_index next_after(step_index i) const noexcept { return terms_at_.next_after(i); }
@@ -346,7 +371,7 @@ class at_end : public detail::only_at_end {
   static constexpr bool has_derivatives = term::has_derivative;
   /// Whether the derivative accepts such states.
   template <class State, class Bar, class Params, class DP>
-  static constexpr bool derives = term::template derives<State, Bar, Params, DP>;
+  static constexpr detail::fault wrong = term::template wrong<State, Bar, Params, DP>;
   /// Calls look with f and df.
   template <class Look>
   void each_function(Look const& look) const { term_.each_function(look); }
@@ -468,8 +493,9 @@ struct objective_sum : detail::objective_part {
   static constexpr bool has_derivatives = First::has_derivatives && Second::has_derivatives;
   /// Whether the derivatives of both accept such states.
   template <class State, class Bar, class Params, class DP>
-  static constexpr bool derives =
-      First::template derives<State, Bar, Params, DP>&& Second::template derives<State, Bar, Params, DP>;
+  static constexpr detail::fault wrong = First::template wrong<State, Bar, Params, DP> != detail::fault::none
+                                             ? First::template wrong<State, Bar, Params, DP>
+                                             : Second::template wrong<State, Bar, Params, DP>;
   /// The larger number of the two.
   [[nodiscard]] step_index last_state() const noexcept {
     return detail::greater(first.last_state(), second.last_state());

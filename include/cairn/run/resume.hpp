@@ -77,18 +77,19 @@ void check_noted(resume_point<Bar, Fingerprint> const& position, Plan const& pla
   }
 }
 
-/// \param limit  of a budget, in memory
-template <class State, class PlanGiven, class Step, class X0, class Bar, class Fingerprint, class Adjoint, class Work,
-          class Observer, class Options, class Limit = no_limit>
-Bar rest_of_sweep(Step& step, X0& x0, PlanGiven const& given, resume_point<Bar, Fingerprint> position, Adjoint& adjoint,
-                  Work& work, Observer& observer, Options options, Limit const& limit = {}) {
+/// \param asked  its workspace is that of the sweep that stopped   \param limit  of a budget, in memory
+template <class State, class Asked, class PlanGiven, class Step, class X0, class Bar, class Fingerprint, class Adjoint,
+          class Limit = no_limit>
+Bar rest_of_sweep(Asked const& asked, Step& step, X0& x0, PlanGiven const& given,
+                  resume_point<Bar, Fingerprint> position, Adjoint& adjoint, Limit const& limit = {}) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   if constexpr (schedule<PlanGiven>) check_noted(position, given);
   resumed_plan<PlanGiven> const plan{given};
   step_index const steps = schedule<PlanGiven> ? step_index(plan.steps()) : position.steps;
   check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
   check_plans_inside<State, Bar>(adjoint);
-  sweep run{work, "cairn::resume", options};
+  auto&& observer = asked.watching();
+  sweep run{asked.work, "cairn::resume", asked.options};
   run.keep_within(limit);
   run.begin_again(x0, plan, {steps, position.open, true}, {shape_of_step<Step, State>().form, shape.form});
   reversal<State, Step, Adjoint, Bar, false, is_limit<Limit>> user{step, adjoint, run.tapes(), 0};
@@ -96,19 +97,20 @@ Bar rest_of_sweep(Step& step, X0& x0, PlanGiven const& given, resume_point<Bar, 
   run.bring_live(step);
   run.run_rest(step, user, observer);
   run.ended();
-  end_report(observer, steps, plan.slots(), work.step_calls(), user);
+  end_report(observer, steps, plan.slots(), asked.work.step_calls(), user);
   return std::move(*user.bar);
 }
 
 /// A sweep that goes on from the last state before its turn that is still held.
-template <class Bar, class State, class Step, class X0, class Plan, class Seed, class Adjoint, class Work,
-          class Observer, class Options, class Limit = no_limit>
-Bar sweep_from_the_way(Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint, Work& work,
-                       Observer& observer, Options options, Limit const& limit = {}) {
+template <class Bar, class State, class Asked, class Step, class X0, class Plan, class Seed, class Adjoint,
+          class Limit = no_limit>
+Bar sweep_from_the_way(Asked const& asked, Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint,
+                       Limit const& limit = {}) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
   check_plans_inside<State, Bar>(adjoint);
-  sweep run{work, "cairn::resume", options};
+  auto&& observer = asked.watching();
+  sweep run{asked.work, "cairn::resume", asked.options};
   run.keep_within(limit);
   run.begin_again(x0, plan, {step_index(plan.steps()), 0, false}, {shape_of_step<Step, State>().form, shape.form});
   reversal<State, Step, Adjoint, Bar, true, is_limit<Limit>> user{step, adjoint, run.tapes(), 0};
@@ -117,7 +119,7 @@ Bar sweep_from_the_way(Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoin
   run.template turn_back<shape.form, Bar>(user, std::forward<Seed>(seed));
   run.run_rest(step, user, observer);
   run.ended();
-  end_report(observer, plan.steps(), plan.slots(), work.step_calls(), user);
+  end_report(observer, plan.steps(), plan.slots(), asked.work.step_calls(), user);
   return std::move(*user.bar);
 }
 
@@ -193,18 +195,15 @@ requires(schedule<PlanGiven> || open_schedule<PlanGiven>)
   else if constexpr (!detail::check_stopped_workspace<Workspace, State, Plan>())
     return detail::refuse_rest<Bar, State>();
   else {
-    auto by = detail::last_of<detail::last_kind::params, State, Plan>(detail::no_wrt{}, last...);
-    auto const watch = detail::params_to_resume(work, by, position.params);
-    detail::predict_nothing<State, Plan>(last...);
+    auto const asked = detail::sort_last<State, Plan>(work, std::forward<Last>(last)...);
+    auto const watch = detail::params_to_resume(work, asked.by, position.params);
+    detail::predict_nothing(asked);
     auto const rest = [&](auto& run_step, auto& run_back) {
-      auto const run = [&](Workspace& used, auto&& watching, auto asked) {
-        return detail::rest_of_sweep<State>(run_step, x0, plan, std::move(position), run_back, used, watching, asked);
-      };
-      return detail::in_their_places<State, Plan>(run, work, std::forward<Last>(last)...);
+      return detail::rest_of_sweep<State>(asked, run_step, x0, plan, std::move(position), run_back);
     };
     if constexpr (detail::is_wrt<Wrt>) {
-      auto run_step = detail::bind_step<State>(step, by.p);
-      auto run_back = detail::bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
+      auto run_step = detail::bind_step<State>(step, asked.by.p);
+      auto run_back = detail::bind_adjoint<State, Bar>(adjoint, asked.by.p, asked.by.dp);
       return watch.during("cairn::resume", [&] {
         if constexpr (!open_schedule<PlanGiven>) return rest(run_step, run_back);
         else {
@@ -251,23 +250,19 @@ template <class Step, class X0, class PlanGiven, class Seed, class Adjoint, clas
   else if constexpr (!detail::check_stopped_workspace<Workspace, State, PlanGiven>())
     return detail::refuse_gradient<Step, X0, Seed>();
   else {
-    auto by = detail::last_of<detail::last_kind::params, State, PlanGiven>(detail::no_wrt{}, last...);
+    auto const asked = detail::sort_last<State, PlanGiven>(work, std::forward<Last>(last)...);
+    auto const& by = asked.by;
     auto const watch = detail::params_to_resume(work, by, 0);
-    detail::predict_nothing<State, PlanGiven>(last...);
-    auto const rest = [&](auto& run_step, auto&& from, auto& run_back) {
-      auto const run = [&](Workspace& used, auto&& watching, auto asked) {
-        return detail::sweep_from_the_way<Bar, State>(run_step, x0, plan, std::forward<decltype(from)>(from), run_back,
-                                                      used, watching, asked);
-      };
-      return detail::in_their_places<State, PlanGiven>(run, work, std::forward<Last>(last)...);
-    };
-    if constexpr (!detail::is_wrt<Wrt>) return rest(step, std::forward<Seed>(seed), adjoint);
+    detail::predict_nothing(asked);
+    if constexpr (!detail::is_wrt<Wrt>)
+      return detail::sweep_from_the_way<Bar, State>(asked, step, x0, plan, std::forward<Seed>(seed), adjoint);
     else {
       detail::set_zero(by.p, by.dp);
       auto run_step = detail::bind_step<State>(step, by.p);
       auto run_back = detail::bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
       return watch.during("cairn::resume", [&] {
-        return rest(run_step, detail::bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp), run_back);
+        return detail::sweep_from_the_way<Bar, State>(
+            asked, run_step, x0, plan, detail::bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp), run_back);
       });
     }
   }

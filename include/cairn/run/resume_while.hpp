@@ -11,14 +11,15 @@ namespace cairn {
 namespace detail {
 
 /// A loop of unknown length that goes on from the last state of its plan that is still held.
-template <class Bar, class State, class Step, class X0, class KeepGoing, class Plan, class Seed, class Adjoint,
-          class Work, class Observer, class Options>
-Bar open_sweep_from_the_way(Step& step, X0& x0, KeepGoing& keep_going, Plan const& plan, Seed&& seed, Adjoint& adjoint,
-                            Work& work, Observer& observer, Options options) {
+template <class Bar, class State, class Asked, class Step, class X0, class KeepGoing, class Plan, class Seed,
+          class Adjoint>
+Bar open_sweep_from_the_way(Asked const& asked, Step& step, X0& x0, KeepGoing& keep_going, Plan const& plan,
+                            Seed&& seed, Adjoint& adjoint) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
   check_plans_inside<State, Bar>(adjoint);
-  sweep run{work, "cairn::resume", options};
+  auto&& observer = asked.watching();
+  sweep run{asked.work, "cairn::resume", asked.options};
   run.begin_again(x0, plan, {-1, 0, false}, {shape_of_step<Step, State>().form, shape.form});
   step_index const from = run.begins_at();
   run.bring_live(step);
@@ -28,7 +29,7 @@ Bar open_sweep_from_the_way(Step& step, X0& x0, KeepGoing& keep_going, Plan cons
   run.template turn_back<shape.form, Bar>(user, std::forward<Seed>(seed));
   run.run_rest(step, user, observer);
   run.ended();
-  end_report(observer, run.steps(), plan.slots(), work.step_calls());
+  end_report(observer, run.steps(), plan.slots(), asked.work.step_calls());
   return std::move(*user.bar);
 }
 
@@ -49,11 +50,11 @@ template <class Step, class X0, class KeepGoing, class Params, class Seed, class
   using Settings = detail::options_asked<State, Plan, Workspace&, Last...>;
   using Wrt = detail::wrt_in<State, Plan, Last...>;
   using Bar = detail::bar_type_with<Seed, State, Wrt>;
-  using Asked = detail::asked_with<KeepGoing const, State, Wrt>;
+  using Question = detail::asked_with<KeepGoing const, State, Wrt>;
   if constexpr (!detail::check_forward<StepF, State, step_index, true, Wrt>())
     return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_while<State, Params, Asked>()) return detail::refuse_gradient<Step, X0, Seed>();
+  else if constexpr (!detail::check_while<State, Params, Question>()) return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_adjoint<AdjointF, State, Bar, Wrt>())
     return detail::refuse_gradient<Step, X0, Seed>();
@@ -64,27 +65,23 @@ template <class Step, class X0, class KeepGoing, class Params, class Seed, class
     return detail::refuse_gradient<Step, X0, Seed>();
   else {
     Plan const plan{loop.plan};
-    auto by = detail::last_of<detail::last_kind::params, State, Plan>(detail::no_wrt{}, last...);
+    auto const asked = detail::sort_last<State, Plan>(work, std::forward<Last>(last)...);
+    auto const& by = asked.by;
     auto const watch = detail::params_to_resume(work, by, 0);
-    detail::predict_nothing<State, Plan>(last...);
-    auto const rest = [&](auto& run_step, auto& asked, auto&& from, auto& run_back) {
-      auto const run = [&](Workspace& used, auto&& watching, auto options) {
-        return detail::open_sweep_from_the_way<Bar, State>(
-            run_step, x0, asked, plan, std::forward<decltype(from)>(from), run_back, used, watching, options);
-      };
-      return detail::in_their_places<State, Plan>(run, work, std::forward<Last>(last)...);
-    };
+    detail::predict_nothing(asked);
     if constexpr (!detail::is_wrt<Wrt>) {
       auto&& kept = detail::as_kept<detail::kept_step<StepF, State>>(std::forward<Step>(step));
-      return rest(kept, loop.keep_going, std::forward<Seed>(seed), adjoint);
+      return detail::open_sweep_from_the_way<Bar, State>(asked, kept, x0, loop.keep_going, plan,
+                                                         std::forward<Seed>(seed), adjoint);
     } else {
       detail::set_zero(by.p, by.dp);
       auto bound = detail::bind_step<State>(StepF(std::forward<Step>(step)), by.p);
       auto&& kept = detail::as_kept<detail::kept_step<decltype(bound), State>>(std::move(bound));
-      Asked asked{loop.keep_going, by.p};
+      Question question{loop.keep_going, by.p};
       auto run_back = detail::bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
       return watch.during("cairn::resume", [&] {
-        return rest(kept, asked, detail::bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp), run_back);
+        return detail::open_sweep_from_the_way<Bar, State>(
+            asked, kept, x0, question, plan, detail::bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp), run_back);
       });
     }
   }

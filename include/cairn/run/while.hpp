@@ -65,6 +65,12 @@ struct asked_for<KeepGoing, State, wrt<Params, DP>> { using type = asked_by<Keep
 template <class KeepGoing, class State, class Wrt>
 using asked_with = typename asked_for<KeepGoing, State, Wrt>::type;
 
+template <class KeepGoing, class State>
+struct question_of { static constexpr fault wrong = fault_of_question<KeepGoing, State>(); };
+template <class KeepGoing, class State, class Params>
+struct question_of<asked_by<KeepGoing, State, Params>, State> {
+  static constexpr fault wrong = fault_of_question<KeepGoing, State, Params>();
+};
 /// The checks of the plan, and of the function that ends the loop.
 template <class State, class Params, class KeepGoing>
 [[nodiscard]] consteval bool check_while() {
@@ -82,7 +88,12 @@ template <class State, class Params, class KeepGoing>
                                  : answers_bool<KeepGoing, State const&>;
     static_assert(answers,
                   "cairn: keep_going must be `keep_going(x)` or `keep_going(x, i)`, with x const&, and return bool");
-    return answers;
+    constexpr bool takes = !answers || question_of<KeepGoing, State>::wrong == fault::none;
+    static_assert(takes,
+                  "cairn: keep_going takes a number of a narrower type than it is given, or its index as a "
+                  "floating-point or short number, a bool or a default argument; take the number's own type, and "
+                  "`cairn::step_index i`");
+    return answers && takes;
   }
 }
 
@@ -119,10 +130,10 @@ template <class Step, class X0, class KeepGoing, class Params, class... Last>
   using Wrt = detail::wrt_in<State, Open, Last...>;
   using Refused = detail::step_refused<Step, Wrt>;
   using Settings = detail::options_asked<State, Open, Last...>;
-  using Asked = detail::asked_with<std::remove_reference_t<KeepGoing>, State, Wrt>;
+  using Question = detail::asked_with<std::remove_reference_t<KeepGoing>, State, Wrt>;
   if constexpr (!detail::check_forward<StepF, State, step_index, true, Wrt>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Refused, X0>();
-  else if constexpr (!detail::check_while<State, Params, Asked>()) return detail::refuse_run<Refused, X0>();
+  else if constexpr (!detail::check_while<State, Params, Question>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (detail::together<Last...>) {
@@ -136,23 +147,21 @@ template <class Step, class X0, class KeepGoing, class Params, class... Last>
     }
   } else if constexpr (!detail::check_last_or_disk<State, Open, Last...>()) return detail::refuse_run<Refused, X0>();
   else {
-    auto const by = detail::last_of<detail::last_kind::params, State, Open>(detail::no_wrt{}, last...);
-    detail::predict_nothing<State, Open>(last...);
-    auto const parts = detail::parts_of_run(step, by, __builtin_addressof(keep_going));
+    auto const asked = detail::sort_last<State, Open>(std::forward<Last>(last)...);
+    detail::predict_nothing(asked);
+    auto const parts = detail::parts_of_run(step, asked.by, __builtin_addressof(keep_going));
     if constexpr (!detail::is_wrt<Wrt>) {
       using Kept = detail::kept_step<StepF, State>;
-      return detail::run_in_workspace<Kept, State, Open>(detail::forward_until{keep_going}, parts,
+      return detail::run_in_workspace<Kept, State, Open>(asked, detail::forward_until{keep_going}, parts,
                                                          detail::as_kept<Kept>(std::forward<Step>(step)),
-                                                         std::forward<X0>(x0), Open{plan}, by,
-                                                         std::forward<Last>(last)...);
+                                                         std::forward<X0>(x0), Open{plan});
     } else {
-      auto bound = detail::bind_step<State>(StepF(std::forward<Step>(step)), by.p);
+      auto bound = detail::bind_step<State>(StepF(std::forward<Step>(step)), asked.by.p);
       using Kept = detail::kept_step<decltype(bound), State>;
-      Asked asked{keep_going, by.p};
-      return detail::run_in_workspace<Kept, State, Open>(detail::forward_until{asked}, parts,
+      Question question{keep_going, asked.by.p};
+      return detail::run_in_workspace<Kept, State, Open>(asked, detail::forward_until{question}, parts,
                                                          detail::as_kept<Kept>(std::move(bound)),
-                                                         std::forward<X0>(x0), Open{plan}, by,
-                                                         std::forward<Last>(last)...);
+                                                         std::forward<X0>(x0), Open{plan});
     }
   }
 }

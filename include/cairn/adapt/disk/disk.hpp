@@ -88,19 +88,16 @@ class disk {
       auto const file = file_bytes(x0) + std::uint64_t(grown);
       return detail::disk_planner{within.steps, leaf, within.on_disk, file, form.adjoint, bytes}.plan(within.bytes);
     }
-    /// One sweep, with what the verb was given.
-    template <class Bar, class State, class Plan, class Parts, class Step, class X0, class... Rest>
-    static Bar sweep(disk const& on, Parts const& parts, Step& step, X0& x0, Plan const& plan, Rest&&... rest) {
-      return sweep_together<Bar, State>(on, detail::one_process{}, parts, step, x0, plan, std::forward<Rest>(rest)...);
-    }
-    /// The same as one of several processes; each has a folder of its own in that of the user.
-    template <class Bar, class State, class Agreement, class Parts, class Step, class X0, class Plan, class... Rest>
-    static Bar sweep_together(disk const& on, Agreement const& all, Parts const& parts, Step& step, X0& x0,
-                              Plan const& plan, Rest&&... rest) {
+    /// One sweep.   \param all  the processes that run it; each has a folder of its own in that of the user
+    /// \param asked  what the verb was given beside
+    template <class Bar, class State, class Agreement, class Asked, class Parts, class Step, class X0, class Plan,
+              class Seed, class Adjoint>
+    static Bar sweep(disk const& on, Agreement const& all, Asked const& asked, Parts const& parts, Step& step, X0& x0,
+                     Plan const& plan, Seed&& seed, Adjoint& adjoint) {
       disk_report report;
       detail::told_at_end const tells{*on.reports_, report};
-      return detail::sweep_on_disk<Bar, State>(all, on.path_, on.options_, tells, detail::all_parts(parts), step, x0,
-                                               plan, std::forward<Rest>(rest)...);
+      return detail::sweep_on_disk<Bar, State>(asked, all, on.path_, on.options_, tells, detail::all_parts(parts),
+                                               step, x0, plan, std::forward<Seed>(seed), adjoint);
     }
     /// One sweep of a chain.   \tparam Memory  its states, tapes and adjoint
     template <class Memory, class... Last>

@@ -66,11 +66,10 @@ struct adjoint_read<Form, Fn, Bar, arguments<Before...>, arguments<ParamsGiven..
     constexpr bool by_value = !std::is_void_v<Result>,
                    reads = only_reads<Fn, Result, Bar, arguments<Before...>, ParamsGiven..., Index...>;
     constexpr bool writes = !reads || forwards<Fn, Bar, arguments<Before...>, ParamsGiven..., Index...>;
-    if constexpr (cuts_one(arguments<Before...>{})) return no_adjoint(fault::narrow);
-    else if constexpr (cuts_params<Fn>(arguments<Before..., Bar&>{}, arguments<ParamsGiven...>{},
-                                       arguments<Index...>{}))
-      return no_adjoint(fault::params);
-    else if constexpr (loses_sum<Result>(arguments<ParamsGiven...>{})) return no_adjoint(fault::sum);
+    constexpr auto found =
+        fault_of_call<Fn>(call_with<given<Before>..., may_change<Bar>>{} + given_params(arguments<ParamsGiven...>{}) +
+                          counts_in(arguments<Index...>{}));
+    if constexpr (found != fault::none) return no_adjoint(found);
     else if constexpr (by_value && !reads) return no_adjoint(fault::both);
     else if constexpr (by_value && !gives<Result, Bar>) return no_adjoint(fault::result);
     else if constexpr (!by_value && !writes) return no_adjoint(fault::unchanged);
@@ -78,20 +77,10 @@ struct adjoint_read<Form, Fn, Bar, arguments<Before...>, arguments<ParamsGiven..
   }
 
  private:
-  /// True if f cuts bar, the state or the tape, or the state after the step to a narrower number.
-  template <class First, class... Next>
-  static consteval bool cuts_one(arguments<First, Next...>) {
-    return narrows<Fn, Bar, arguments<Before...>, ParamsGiven..., Index...> ||
-           narrows<Fn, std::remove_cvref_t<First>, arguments<>, Next..., Bar&, ParamsGiven..., Index...> ||
-           (narrows<Fn, std::remove_cvref_t<Next>, arguments<First>, Bar&, ParamsGiven..., Index...> || ...);
-  }
-  /// True if f cannot add to dp.
-  template <class Result> static consteval bool loses_sum(arguments<>) { return false; }
-  template <class Result, class Params, class Sum>
-  static consteval bool loses_sum(arguments<Params, Sum&>) {
-    return only_reads<Fn, Result, Sum, arguments<Before..., Bar&, Params>, Index...> &&
-           !forwards<Fn, Sum, arguments<Before..., Bar&, Params>, Index...>;
-  }
+  /// A state, const or not, or a tape.
+  template <class Passed>
+  using given = std::conditional_t<std::is_const_v<std::remove_reference_t<Passed>>,
+                                   reads<std::remove_cvref_t<Passed>>, may_change<std::remove_reference_t<Passed>>>;
 };
 
 template <class Fn, class State, class Bar, class... ParamsGiven>
@@ -99,7 +88,6 @@ template <class Fn, class State, class Bar, class... ParamsGiven>
   using x = lent_state<State>;
   if constexpr (!reads_index<Fn, arguments<x, Bar&>, ParamsGiven...>)
     return adjoint_read<adjoint_form::one_step, Fn, Bar, arguments<x>, arguments<ParamsGiven...>>::get();
-  else if constexpr (floating_index<Fn, x, Bar&, ParamsGiven...>) return no_adjoint(fault::floating);
   else return adjoint_read<adjoint_form::one_step, Fn, Bar, arguments<x>, arguments<ParamsGiven...>, step_index>::get();
 }
 template <class Fn, class State, class Bar, class... ParamsGiven>
@@ -107,7 +95,6 @@ template <class Fn, class State, class Bar, class... ParamsGiven>
   using x = lent_state<State>;
   if constexpr (!reads_before<Fn, arguments<x, Bar&>, ParamsGiven...>::template before<step_index, step_index>)
     return no_adjoint(fault::shape);
-  else if constexpr (floating_index<Fn, x, Bar&, ParamsGiven..., step_index>) return no_adjoint(fault::floating);
   else
     return adjoint_read<adjoint_form::leaf, Fn, Bar, arguments<x>, arguments<ParamsGiven...>, step_index,
                         step_index>::get();
@@ -117,8 +104,6 @@ template <class Fn, class State, class Bar, class... ParamsGiven>
   if constexpr (!reads_before<Fn, arguments<State const&, State const&, Bar&>,
                               ParamsGiven...>::template before<step_index>)
     return no_adjoint(fault::shape);
-  else if constexpr (floating_index<Fn, State const&, State const&, Bar&, ParamsGiven...>)
-    return no_adjoint(fault::floating);
   else
     return adjoint_read<adjoint_form::with_next, Fn, Bar, arguments<State const&, State const&>,
                         arguments<ParamsGiven...>, step_index>::get();
@@ -145,21 +130,20 @@ template <class Fn, class State, class Bar, class... ParamsGiven>
 template <adjoint_form Form, class Fn, class Input, class... ParamsGiven>
 [[nodiscard]] consteval adjoint_shape adjoint_without_bar() {
   constexpr auto read = []<class... Index>(arguments<Index...>) -> adjoint_shape {
+    using state = std::remove_reference_t<Input>;
+    constexpr auto found = fault_of_call<Fn>(call_with<may_change<state>>{} + given_params(arguments<ParamsGiven...>{}) +
+                                             counts_in(arguments<Index...>{}));
     if constexpr (!std::is_void_v<call_result<Fn, Input, ParamsGiven..., Index...>>) return no_adjoint(fault::both);
-    else if constexpr (cuts_params<Fn>(arguments<Input>{}, arguments<ParamsGiven...>{}, arguments<Index...>{}))
-      return no_adjoint(fault::params);
+    else if constexpr (found != fault::none) return no_adjoint(found);
     else return {sizeof...(Index) == 2 ? adjoint_form::leaf : Form, sizeof...(Index) > 0, false, false, false,
                  fault::none};
   };
   using reads = reads_before<Fn, arguments<Input>, ParamsGiven...>;
-  if constexpr (reads_index<Fn, arguments<Input>, ParamsGiven...>) {
-    if constexpr (floating_index<Fn, Input, ParamsGiven...>) return no_adjoint(fault::floating);
-    else return read(arguments<step_index>{});
-  } else if constexpr (reads::template before<>) return read(arguments<>{});
-  else if constexpr (Form != adjoint_form::recorded && reads::template before<step_index, step_index>) {
-    if constexpr (floating_index<Fn, Input, ParamsGiven..., step_index>) return no_adjoint(fault::floating);
-    else return read(arguments<step_index, step_index>{});
-  } else return no_adjoint(fault::shape);
+  if constexpr (reads_index<Fn, arguments<Input>, ParamsGiven...>) return read(arguments<step_index>{});
+  else if constexpr (reads::template before<>) return read(arguments<>{});
+  else if constexpr (Form != adjoint_form::recorded && reads::template before<step_index, step_index>)
+    return read(arguments<step_index, step_index>{});
+  else return no_adjoint(fault::shape);
 }
 
 /// An object with members `record` and `reverse`, as `recorded` has.
@@ -189,8 +173,9 @@ template <class Record, class Reverse, class State, class Bar, class... Given, c
     read.indexed = sizeof...(Index) > 0;
     return read;
   };
-  if constexpr (cuts_params<Record>(arguments<State&>{}, arguments<Given...>{}, arguments<Index...>{}))
-    return no_adjoint(fault::params);
+  constexpr auto found = fault_of_call<Record>(call_with<may_change<State>>{} + given_params(arguments<Given...>{}) +
+                                               counts_in(arguments<Index...>{}));
+  if constexpr (found != fault::none) return no_adjoint(found);
   else if constexpr (std::is_void_v<Result> || !moves_on) return no_adjoint(fault::tape);
   else if constexpr (!standalone<tape>) return no_adjoint(fault::refers);
   else if constexpr (std::is_same_v<Bar, library_bar>)
@@ -290,7 +275,8 @@ template <class Fn, class State, class Bar, class... ParamsGiven>
 /// The form of `Fn` as an adjoint on states `State` and adjoints `Bar`; `none` if something is wrong.
 template <class Fn, class State, class Bar>
 [[nodiscard]] consteval adjoint_shape shape_of_adjoint() {
-  if constexpr (reference_to_adjoint<Fn>) return shape_of_adjoint<typename Fn::type, State, Bar>();
+  if constexpr (bound_as<Fn, adjoint_shape>) return std::is_same_v<typename Fn::bar_type, Bar> ? Fn::bound_shape : adjoint_shape{};
+  else if constexpr (reference_to_adjoint<Fn>) return shape_of_adjoint<typename Fn::type, State, Bar>();
   else if constexpr (said_as<Fn, adjoint_form>) {
     using called = typename untagged<Fn>::type;
     if constexpr (std::is_same_v<Bar, library_bar>) {

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/copyable.hpp>
+#include <cairn/core/detail/member_function.hpp>
 #include <cairn/core/detail/refused.hpp>
 #include <cairn/core/forms.hpp>
 #include <cairn/core/numbers.hpp>
@@ -80,6 +81,17 @@ concept has_schedule = requires(PlanGiven const& p) { requires schedule<std::rem
 template <class PlanGiven>
 concept budget_like = std::is_convertible_v<PlanGiven const&, char const*> || std::is_same_v<PlanGiven, byte_size> ||
                       requires(PlanGiven text) { text.c_str(); } || requires(PlanGiven text) { text.remove_prefix(1); };
+
+/// Whether the object takes its snapshot, a number, as a narrower one.
+template <class State>
+[[nodiscard]] consteval bool cuts_snapshot() {
+  using snapshot = typename snapshot_of<State>::type;
+  if constexpr (!std::is_arithmetic_v<snapshot>) return false;
+  else if constexpr (!traited_save<State>)
+    return narrows<member_as_function<member_restore, State>, snapshot, arguments<>>;
+  else if constexpr (!requires { &state_traits<State>::restore; }) return false;
+  else return narrows<decltype(&state_traits<State>::restore), snapshot, arguments<State&>>;
+}
 
 /// The forms of step and adjoint as a verb calls them: without parameters, or with those of a `wrt`.
 template <class Wrt>
@@ -156,6 +168,12 @@ template <class Step, class State, class Plan, bool MayStop = false, class Wrt =
     static_assert(writes,
                   "cairn: save(snapshot), which saves into an old snapshot, must take it by non-const reference");
     return false;
+  } else if constexpr (cuts_snapshot<State>()) {
+    constexpr bool whole = !cuts_snapshot<State>();
+    static_assert(whole,
+                  "cairn: restore(snapshot) takes a number of a narrower type than save() returns, which would truncate "
+                  "it; take the snapshot's own type");
+    return false;
   } else if constexpr (!plan_or_steps<Plan>) {
     constexpr bool part = has_schedule<Plan>, budget = budget_like<Plan>,
                    plan = plan_or_steps<Plan> || part || budget;
@@ -184,7 +202,8 @@ template <class Step, class State, class Plan, bool MayStop = false, class Wrt =
                           without,
                    result = shape.wrong == fault::result, unchanged = shape.wrong == fault::unchanged;
     constexpr bool both = shape.wrong == fault::both, floating = shape.wrong == fault::floating && placed,
-                   two_readings = shape.wrong == fault::two_readings, narrow = shape.wrong == fault::narrow;
+                   two_readings = shape.wrong == fault::two_readings, narrow = shape.wrong == fault::narrow,
+                   small = shape.wrong == fault::small, preset = shape.wrong == fault::preset;
     static_assert(placed || whole || two,
                   "cairn: with parameters the step is `step(x, p, i)`, `x1 = step(x, p, i)` or `step(x, x1, p, i)`: p "
                   "comes before i, which may be left out; a generic step takes p by reference, `auto const& p`");
@@ -216,6 +235,12 @@ template <class Step, class State, class Plan, bool MayStop = false, class Wrt =
     static_assert(
         !floating,
         "cairn: the step would get its index as a floating-point number; take `cairn::step_index i`, or leave it out");
+    static_assert(!small,
+                  "cairn: the step would get its index as a bool, a character or a short number; take "
+                  "`cairn::step_index i`, or leave it out");
+    static_assert(!preset,
+                  "cairn: a default argument of this step would get the index; leave the default out, or wrap the step "
+                  "in a lambda without that argument");
     static_assert(
         !two_readings,
         "cairn: this step can be read as (x, i) and as (x, x1); take the index as `auto i`, or wrap the step in "
@@ -228,64 +253,60 @@ template <class Step, class State, class Plan, bool MayStop = false, class Wrt =
   }
 }
 
-/// Whether a hook around an adjoint takes what there is after it: the range of a leaf, or a tape.
-template <class Fn, class State, class Bar>
-[[nodiscard]] consteval bool hook_fits() {
-  if constexpr (recorder<Fn>) {
-    using record = record_of<Fn>;
-    constexpr auto tape = []<class... Index>(arguments<Index...>) {
-      return std::type_identity<std::remove_cvref_t<call_result<record, State&, Index...>>>{};
-    };
-    constexpr auto fits = []<class Tape>(std::type_identity<Tape>) {
-      if constexpr (requires { reverse_of<Fn>::template hook_fits<Tape, Bar>(); })
-        return reverse_of<Fn>::template hook_fits<Tape, Bar>();
-      else return true;
-    };
-    if constexpr (calls_with_index<record, State&>) return fits(tape(arguments<step_index>{}));
-    else if constexpr (calls<record, State&>) return fits(tape(arguments<>{}));
-    else return true;  // it is refused for that
-  } else if constexpr (requires { Fn::template hook_fits<State, Bar>(); }) return Fn::template hook_fits<State, Bar>();
-  else return true;
-}
-
 /// Whether a recording adjoint copies states into its tapes, as jumps do.
 template <class Adjoint>
 inline constexpr bool copies_into_tape = requires(Adjoint & given) {
   std::remove_cvref_t<decltype(given.record)>::copies;
 };
 
-/// The same for a verb with parameters, if the adjoint has a form: the hook is asked once it is bound to them.
-template <class Reverse, class Tape, class Bar, class Params, class DP>
-[[nodiscard]] consteval bool reverse_hook_fits_with() {
-  if constexpr (requires { Reverse::template hook_fits<Tape, Bar>(); })
-    return reverse_bound<Reverse, Tape, Bar, Params, DP>::template hook_fits<Tape, Bar>();
-  else return true;
+/// The tape of a recording adjoint.
+template <class Fn, class State, class Params>
+[[nodiscard]] consteval auto find_tape() {
+  using record = record_of<Fn>;
+  constexpr auto tape = []<class Result>(std::type_identity<Result>) {
+    return std::type_identity<std::remove_cvref_t<Result>>{};
+  };
+  if constexpr (no_p<Params>) {
+    if constexpr (calls_with_index<record, State&>)
+      return tape(std::type_identity<call_result<record, State&, step_index>>{});
+    else return tape(std::type_identity<call_result<record, State&>>{});
+  } else if constexpr (binds_record<record, State, Params>)
+    return tape(std::type_identity<call_result<record_bound<record, State, Params>, State&, step_index>>{});
+  else if constexpr (reads_one_with<record, State, Params, step_index>)
+    return tape(std::type_identity<call_result<record, State&, Params const&, step_index>>{});
+  else return tape(std::type_identity<call_result<record, State&, Params const&>>{});
 }
+template <class Fn, class State, class Params> using tape_in = typename decltype(find_tape<Fn, State, Params>())::type;
+
+/// What is wrong with the hook around an adjoint, if there is one.
 template <class Fn, class State, class Bar, class Params, class DP>
-[[nodiscard]] consteval bool hook_fits_with() {
-  if constexpr (requires { Fn::template hook_fits<State, Bar>(); })
-    return decltype(std::declval<Fn&>().template with_params<State, Bar>(
-        std::declval<Params const&>(), std::declval<DP&>()))::template hook_fits<State, Bar>();
-  else if constexpr (!recorder<Fn>) return true;
+[[nodiscard]] consteval fault hook_fault_in() {
+  if constexpr (requires { Fn::template hook_fault<State, Bar, Params, DP>(); })
+    return Fn::template hook_fault<State, Bar, Params, DP>();
+  else if constexpr (!recorder<Fn>) return fault::none;
   else {
-    using record = record_of<Fn>;
-    constexpr auto fits = []<class Tape>(std::type_identity<Tape>) {
-      return reverse_hook_fits_with<reverse_of<Fn>, std::remove_cvref_t<Tape>, Bar, Params, DP>();
-    };
-    if constexpr (binds_record<record, State, Params>)
-      return fits(std::type_identity<call_result<record_bound<record, State, Params>, State&, step_index>>{});
-    else if constexpr (reads_one_with<record, State, Params, step_index>)
-      return fits(std::type_identity<call_result<record, State&, Params const&, step_index>>{});
-    else return fits(std::type_identity<call_result<record, State&, Params const&>>{});
+    using tape = tape_in<Fn, State, Params>;
+    if constexpr (requires { reverse_of<Fn>::template hook_fault<tape, Bar, Params, DP>(); })
+      return reverse_of<Fn>::template hook_fault<tape, Bar, Params, DP>();
+    else return fault::none;
   }
 }
-template <class Fn, class State, class Bar, class Wrt, bool Has>
-inline constexpr bool hook_fits_in = hook_fits<Fn, State, Bar>();
-template <class Fn, class State, class Bar, class Params, class DP, bool Has>
-inline constexpr bool hook_fits_in<Fn, State, Bar, wrt<Params, DP>, Has> = [] {
-  if constexpr (!Has) return true;
-  else return hook_fits_with<Fn, State, Bar, Params, DP>();
-}();
+/// Whether the third part of a recording adjoint, if there is one, takes the tape and returns a state, uncut.
+template <class Fn, class State, class Params>
+[[nodiscard]] consteval bool restart_fits() {
+  if constexpr (requires(Fn& f) { sizeof(f.restart); }) {
+    using restart = std::remove_reference_t<decltype((std::declval<Fn&>().restart))>;
+    using tape = tape_in<Fn, State, Params>;
+    if constexpr (!calls<restart, tape const&>) return true;  // asked where a plan restarts
+    else {
+      using result = call_result<restart, tape const&>;
+      constexpr bool whole = !std::is_arithmetic_v<State> || std::is_same_v<std::remove_cvref_t<result>, State>;
+      return !std::is_void_v<result> && whole && !narrows<restart, tape, arguments<>>;
+    }
+  } else return true;
+}
+template <class Wrt> struct params_in_wrt { using p = no_params; using dp = no_params; };
+template <class Params, class DP> struct params_in_wrt<wrt<Params, DP>> { using p = Params; using dp = DP; };
 
 /// Checks the initial state. `X0` is its type as passed, with its reference.
 template <class X0>
@@ -337,7 +358,8 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
                    two_readings = shape.wrong == fault::two_readings,
                    jumps = shape.wrong == fault::tape && saved_state<State> && copies_into_tape<Adjoint>,
                    tape = shape.wrong == fault::tape && placed && !jumps, refers = shape.wrong == fault::refers,
-                   narrow = shape.wrong == fault::narrow;
+                   narrow = shape.wrong == fault::narrow, small = shape.wrong == fault::small,
+                   preset = shape.wrong == fault::preset;
     constexpr bool elsewhere = std::is_same_v<Bar, library_bar> && shape.wrong == fault::shape && !whole && placed;
     constexpr bool second = !copied_state<State> && shape.form == adjoint_form::with_next;
     static_assert(placed || whole,
@@ -372,6 +394,12 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
     static_assert(!floating,
                   "cairn: the adjoint would get an index as a floating-point number; take `cairn::step_index i`, or "
                   "leave it out");
+    static_assert(!small,
+                  "cairn: the adjoint would get an index as a bool, a character or a short number; take "
+                  "`cairn::step_index i`, or leave it out");
+    static_assert(!preset,
+                  "cairn: a default argument of this adjoint would get the index; leave the default out, or wrap the "
+                  "adjoint in a lambda without that argument");
     static_assert(!two_readings,
                   "cairn: this adjoint can be read as (x, bar, first, last) and as (x, x1, bar, i); wrap it in "
                   "cairn::leaf(...) or cairn::with_next(...)");
@@ -387,17 +415,36 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
     static_assert(!second,
                   "cairn: there is only one object of a state that cannot be copied, and none for x1; use `adjoint(x, "
                   "bar, i)`, `adjoint(x, bar, first, last)` or cairn::recorded{record, reverse}");
-    constexpr bool hook =
-                       hook_fits_in<std::remove_cv_t<Adjoint>, State, Bar, Wrt, shape.form != adjoint_form::none>,
-                   leaf_hook = shape.form != adjoint_form::leaf || hook,
-                   tape_hook = shape.form != adjoint_form::recorded || hook;
+    using given = params_in_wrt<Wrt>;
+    constexpr fault hook = [] {
+      if constexpr (shape.form == adjoint_form::none) return fault::none;
+      else
+        return hook_fault_in<std::remove_cv_t<Adjoint>, State, Bar, typename given::p, typename given::dp>();
+    }();
+    constexpr bool restarts = [] {
+      if constexpr (shape.form != adjoint_form::recorded || !recorder<Adjoint>) return true;
+      else return restart_fits<Adjoint, State, typename given::p>();
+    }();
+    static_assert(restarts,
+                  "cairn: the restart of cairn::recorded{record, reverse, restart} must take the tape in its own type, "
+                  "and return the state after its step, in the state's own type");
+    constexpr bool no_hook = hook == fault::shape, leaf_hook = !no_hook || shape.form != adjoint_form::leaf,
+                   tape_hook = !no_hook || shape.form != adjoint_form::recorded,
+                   step_hook = !no_hook || !leaf_hook || !tape_hook, hook_takes = no_hook || hook == fault::none;
     static_assert(leaf_hook,
                   "cairn: the hook of an adjoint of leaves must be `hook(x, bar, first, last)`, without bar if the "
                   "library has it: x is state `first`; with cairn::wrt it may take p and dp before the range");
     static_assert(tape_hook,
                   "cairn: after the adjoint of a tape there is no state, and the hook must be `hook(tape, bar, i)` or "
                   "`hook(bar, i)`, without bar if the library has it; with cairn::wrt it may take p and dp before i");
-    return shape.wrong == fault::none && !second && leaf_hook && tape_hook;
+    static_assert(step_hook,
+                  "cairn: the hook must be `hook(x, bar, i)`, without bar if the library has it: x is state i; with "
+                  "cairn::wrt it may take p and dp before i");
+    static_assert(hook_takes,
+                  "cairn: the hook takes a number of a narrower type than it is given, or its index as a "
+                  "floating-point or short number, a bool or a default argument; take the number's own type, and "
+                  "`cairn::step_index i`");
+    return shape.wrong == fault::none && !second && restarts && hook == fault::none;
   }
 }
 

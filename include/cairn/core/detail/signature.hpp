@@ -9,19 +9,14 @@
 namespace cairn::detail {
 
 template <class Fn> struct list_of_function { using type = void; };
-template <class Result, class... Args> struct list_of_function<Result(Args...)> { using type = arguments<Args...>; };
-template <class Result, class... Args>
-struct list_of_function<Result(Args...) const> {
-  using type = arguments<Args...>;
-};
-template <class Result, class... Args>
-struct list_of_function<Result(Args...) noexcept> {
-  using type = arguments<Args...>;
-};
-template <class Result, class... Args>
-struct list_of_function<Result(Args...) const noexcept> {
-  using type = arguments<Args...>;
-};
+template <class Result, class... Args, bool NoThrow>
+struct list_of_function<Result(Args...) noexcept(NoThrow)> { using type = arguments<Args...>; };
+template <class Result, class... Args, bool NoThrow>
+struct list_of_function<Result(Args...) const noexcept(NoThrow)> { using type = arguments<Args...>; };
+template <class Result, class... Args, bool NoThrow>
+struct list_of_function<Result(Args...) & noexcept(NoThrow)> { using type = arguments<Args...>; };
+template <class Result, class... Args, bool NoThrow>
+struct list_of_function<Result(Args...) const & noexcept(NoThrow)> { using type = arguments<Args...>; };
 
 template <class Fn> struct function_within { using type = Fn; };
 template <class Fn, class Class> struct function_within<Fn Class::*> { using type = Fn; };

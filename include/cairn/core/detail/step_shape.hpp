@@ -8,6 +8,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/callable.hpp>
 #include <cairn/core/detail/signature.hpp>
+#include <cairn/core/detail/user_function.hpp>
 #include <cairn/core/frames_needed.hpp>
 
 namespace cairn::detail {
@@ -72,29 +73,15 @@ constexpr void begin_loop([[maybe_unused]] Step& step, [[maybe_unused]] loop_beg
 template <class Fn, class Form>
 concept said_as = std::is_same_v<std::remove_const_t<decltype(form_said<Fn>)>, Form>;
 
-/// What is wrong with a step or an adjoint.
-enum class fault : std::uint8_t {
-  none,
-  shape,         ///< no form fits its parameters
-  result,        ///< it returns something other than the state (the adjoint)
-  unchanged,     ///< it returns nothing and cannot change the state (the adjoint)
-  both,          ///< it returns something and also takes the state (the adjoint) in order to change it
-  narrow,        ///< a parameter is too narrow for the number it receives
-  params,        ///< it cuts the parameters p, or their gradient dp, to a narrower number: most likely an index
-  sum,           ///< it cannot change dp
-  part,          ///< with parameters: a function that it is made of does not take what there is
-  floating,      ///< its index is a floating-point number
-  two_readings,  ///< fits (x, i) and (x, x1), or (x, bar, first, last) and (x, x1, bar, i)
-  tape,          ///< `record` and `reverse` do not fit together
-  refers         ///< the tape refers into another object
-};
-
 struct step_shape {
   step_form form = step_form::none;
   bool indexed = true;
   bool stops = false;  ///< in place, returns bool; only for `checkpointed_while`
   fault wrong = fault::shape;
 };
+/// A function of the library whose form is known.
+template <class Fn, class Shape>
+concept bound_as = std::is_same_v<std::remove_const_t<decltype(Fn::bound_shape)>, Shape>;
 [[nodiscard]] consteval step_shape no_step(fault wrong) { return {step_form::none, true, false, wrong}; }
 
 /// Callable with a temporary index and with a const one.
@@ -117,10 +104,9 @@ template <class Fn, class State, class... Params, class... Index>
   constexpr bool reads = only_reads<Fn, Result, State, arguments<>, Params..., Index...>;
   constexpr bool writes = !reads || forwards<Fn, State, arguments<>, Params..., Index...>;
   constexpr bool stops = std::is_same_v<Result, bool> && writes && !std::is_same_v<State, bool>;
-  if constexpr (indexed && floating_index<Fn, State&, Params...>) return no_step(fault::floating);
-  else if constexpr (narrows<Fn, State, arguments<>, Params..., Index...>) return no_step(fault::narrow);
-  else if constexpr (cuts_params<Fn>(arguments<State&>{}, arguments<Params...>{}, arguments<Index...>{}))
-    return no_step(fault::params);
+  constexpr auto found = fault_of_call<Fn>(call_with<may_change<State>>{} + given_params(arguments<Params...>{}) +
+                                           counts_in(arguments<Index...>{}));
+  if constexpr (found != fault::none) return no_step(found);
   else if constexpr (std::is_void_v<Result> || stops)
     return writes ? step_shape{step_form::in_place, indexed, stops, fault::none} : no_step(fault::unchanged);
   else if constexpr (!reads) return no_step(fault::both);
@@ -132,14 +118,12 @@ template <class Fn, class State, class... Params, class... Index>
 [[nodiscard]] consteval step_shape step_on_two(arguments<Params...>, arguments<Index...>) {
   constexpr bool indexed = sizeof...(Index) > 0;
   if constexpr (!calls<Fn, State const&, State&, Params..., Index...>) return no_step(fault::shape);
-  else if constexpr (indexed && floating_index<Fn, State const&, State&, Params...>) return no_step(fault::floating);
-  else if constexpr (narrows<Fn, State, arguments<>, State&, Params..., Index...>) return no_step(fault::narrow);
-  else if constexpr (cuts_params<Fn>(arguments<State const&, State&>{}, arguments<Params...>{}, arguments<Index...>{}))
-    return no_step(fault::params);
+  else if constexpr (constexpr auto found =
+                         fault_of_call<Fn>(call_with<reads<State>, changes<State>>{} +
+                                           given_params(arguments<Params...>{}) + counts_in(arguments<Index...>{}));
+                     found != fault::none)
+    return no_step(found);
   else if constexpr (!calls_void<Fn, State const&, State&, Params..., Index...>) return no_step(fault::both);
-  else if constexpr (only_reads<Fn, void, State, arguments<State const&>, Params..., Index...> &&
-                     !forwards<Fn, State, arguments<State const&>, Params..., Index...>)
-    return no_step(fault::unchanged);
   else return {step_form::out_of_place, indexed, false, fault::none};
 }
 
@@ -213,7 +197,8 @@ template <class Fn, class State, step_form Form, class... Params>
 /// The form of `Fn` as a step on states `State`; `none` if something is wrong.
 template <class Fn, class State>
 [[nodiscard]] consteval step_shape shape_of_step() {
-  if constexpr (reference_to<Fn>) return shape_of_step<typename Fn::type, State>();
+  if constexpr (bound_as<Fn, step_shape>) return Fn::bound_shape;
+  else if constexpr (reference_to<Fn>) return shape_of_step<typename Fn::type, State>();
   else if constexpr (said_as<Fn, step_form>) return step_said<typename untagged<Fn>::type, State, form_said<Fn>>();
   else if constexpr (!said_as<Fn, untold>) return {};
   else {

@@ -18,7 +18,7 @@
 #include <cairn/run/detail/action_range.hpp>
 #include <cairn/run/detail/given_parts.hpp>
 #include <cairn/run/detail/one_of.hpp>
-#include <cairn/run/detail/with_params.hpp>
+#include <cairn/run/detail/loop_adjoint.hpp>
 #include <cairn/run/sweep_report.hpp>
 
 namespace cairn {

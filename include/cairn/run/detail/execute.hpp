@@ -137,13 +137,6 @@ concept tells_saved = requires(States& states, place where, step_index i) {
   { states.save(where, i) } -> std::same_as<bool>;
 };
 
-/// How many steps a call of an action ran: none, unless it returns their number.
-template <class Call>
-std::uint64_t steps_run_by(Call call) {
-  if constexpr (std::is_void_v<decltype(call())>) return call(), 0;
-  else return call();
-}
-
 /// Lets a store look ahead from the cursor while it exists.
 template <class States, class Cursor>
 [[nodiscard]] constexpr auto looking_from([[maybe_unused]] States& states, [[maybe_unused]] Cursor& from) {
@@ -213,15 +206,22 @@ stop_reason execute(Cursor& cursor, States& states, Step& step, User& user, Obse
           if (a.what == content::tape) user.drop_tape(states, a.slot);
           else states.drop({a.slot, a.where});
           break;
-        case action_kind::record: ran.sum += steps_run_by([&] { return user.record(states, a); }); break;
+        case action_kind::record:
+          if constexpr (std::is_void_v<decltype(user.record(states, a))>) user.record(states, a);
+          else ran.sum += user.record(states, a);
+          break;
         case action_kind::turn:
-          ran.sum += steps_run_by([&] { return user.turn(states, a, failed); });
+          if constexpr (std::is_void_v<decltype(user.turn(states, a, failed))>) user.turn(states, a, failed);
+          else ran.sum += user.turn(states, a, failed);
           status.turned = true;
           status.turned_at = a.from;
           tell(moment::after);
           return stop_reason::turned;
         case action_kind::reverse:
-          if (!user.pauses()) ran.sum += steps_run_by([&] { return user.reverse(states, a); });
+          if (!user.pauses()) {
+            if constexpr (std::is_void_v<decltype(user.reverse(states, a))>) user.reverse(states, a);
+            else ran.sum += user.reverse(states, a);
+          }
           status.open = a.from;
           if (user.pauses()) {
             tell(moment::after);

@@ -12,7 +12,7 @@
 #include <cairn/core/forms.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/detail/reversal.hpp>
-#include <cairn/run/detail/with_params.hpp>
+#include <cairn/run/detail/loop_adjoint.hpp>
 
 namespace cairn::detail {
 
@@ -181,6 +181,12 @@ struct condition_with_params {
 };
 template <class Fn, class... Args>
 concept returns_bool = calls<Fn, Args...> && std::is_same_v<std::remove_cvref_t<call_result<Fn, Args...>>, bool>;
+template <class Fn, class State>
+struct condition_of { static constexpr fault wrong = fault_of_question<Fn, State>(); };
+template <class Fn, class Params, class State>
+struct condition_of<condition_with_params<Fn, Params>, State> {
+  static constexpr fault wrong = fault_of_question<Fn, State, Params>();
+};
 /// A jump before every step at which a condition holds.
 template <class KeptCondition, class Jump, class Adjoint>
 struct jump_on_condition : jump_maps<Jump, Adjoint> {
@@ -220,7 +226,12 @@ struct jump_on_condition : jump_maps<Jump, Adjoint> {
     static_assert(answers,
                   "cairn: the condition of a jump must be `condition(x)` or `condition(x, i)`, with x const&, and "
                   "return bool; with cairn::wrt it may take p before i");
-    return answers;
+    constexpr bool takes = !answers || condition_of<std::remove_cv_t<Condition>, State>::wrong == fault::none;
+    static_assert(takes,
+                  "cairn: the condition of a jump takes a number of a narrower type than it is given, or its index as "
+                  "a floating-point or short number, a bool or a default argument; take the number's own type, and "
+                  "`cairn::step_index i`");
+    return answers && takes;
   }
 
   template <class State>

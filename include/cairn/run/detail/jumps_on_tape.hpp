@@ -12,7 +12,7 @@
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/detail/jump_kinds.hpp>
 #include <cairn/run/detail/reversal.hpp>
-#include <cairn/run/detail/with_params.hpp>
+#include <cairn/run/detail/loop_adjoint.hpp>
 
 namespace cairn::detail {
 

@@ -39,10 +39,9 @@ struct kept_together {
     [[nodiscard]] static wide memory_bytes(kept_together const& on, slot_index slots, bool keeps_run = false) {
       return Keeper::keeps_runs::memory_bytes(on.keeper, slots, keeps_run);
     }
-    template <class Bar, class State, class Parts, class... Rest>
-    static Bar sweep(kept_together const& on, Parts const& parts, Rest&&... rest) {
-      return Keeper::keeps_runs::template sweep_together<Bar, State>(on.keeper, on.all, parts,
-                                                                     static_cast<Rest&&>(rest)...);
+    template <class Bar, class State, class... Rest>
+    static Bar sweep(kept_together const& on, one_process const&, Rest&&... rest) {
+      return Keeper::keeps_runs::template sweep<Bar, State>(on.keeper, on.all, static_cast<Rest&&>(rest)...);
     }
     template <class State, class Step, class... Rest>
     static auto kept(kept_together const& on, Rest&&... rest) {

@@ -81,6 +81,9 @@ template <last_kind Kind, class State, class Plan, class Otherwise, class First,
 template <last_kind Kind, class State, class Plan, class Otherwise, class... Last>
 using last_type = decltype(last_of<Kind, State, Plan>(std::declval<Otherwise>(), std::declval<Last>()...));
 
+/// T& for an lvalue, T for an rvalue.
+template <class T>
+using passed_as = std::conditional_t<std::is_lvalue_reference_v<T>, T, std::remove_reference_t<T>>;
 /// The `wrt` among the arguments, or `no_wrt`.
 template <class State, class Plan, class... Last>
 using wrt_in = std::remove_cvref_t<last_type<last_kind::params, State, Plan, no_wrt, Last...>>;
@@ -114,24 +117,59 @@ template <class State, class Plan, class Options, class Work>
   else return type{work};
 }
 
-/// Calls `then(work, observer, options)` with the arguments of these kinds, or what stands for none. The observer also
-/// fills in a report, if there is one.
-template <class State, class Plan, class Then, class... Last>
-decltype(auto) in_their_places(Then const& then, Last&&... last) {
-  if constexpr (count_of_last<last_kind::report, State, Plan, Last...> == 0)
-    return then(last_of<last_kind::work, State, Plan>(own_workspace{}, std::forward<Last>(last)...),
-                last_of<last_kind::observer, State, Plan>(no_observer{}, std::forward<Last>(last)...),
-                last_of<last_kind::options, State, Plan>(no_options{}, std::forward<Last>(last)...));
-  else {
-    using given = last_type<last_kind::observer, State, Plan, no_observer, Last...>;
-    using kept = std::conditional_t<std::is_lvalue_reference_v<given>, given, std::remove_cvref_t<given>>;
-    sweep_report& report = last_of<last_kind::report, State, Plan>(own_workspace{}, last...);
-    report.state_bytes = 0;
-    return then(last_of<last_kind::work, State, Plan>(own_workspace{}, std::forward<Last>(last)...),
-                reporting<kept>{last_of<last_kind::observer, State, Plan>(no_observer{}, std::forward<Last>(last)...),
-                                report},
-                last_of<last_kind::options, State, Plan>(no_options{}, std::forward<Last>(last)...));
+struct no_report {};
+/// What follows the fixed arguments of a verb, sorted once. Refers to what was given.
+/// \tparam Work, Observer  as passed; `own_workspace` and `no_observer` stand for none
+/// \tparam By  `wrt`, or `no_wrt`
+template <class Work, class Observer, class Options, class By, class Report>
+struct last_given {
+  static constexpr bool on_disk = keeps_runs<Work>, reports = !std::is_same_v<Report, no_report>;
+  using owned = std::conditional_t<std::is_lvalue_reference_v<Observer>, Observer, std::remove_cvref_t<Observer>>;
+  /// The observer of a run that is kept, into which one that was given away moves.
+  using kept_observer = std::conditional_t<reports, reporting<owned>, Observer>;
+  Work&& work;
+  Observer&& observer;
+  Options options;
+  By by;
+  Report report;
+
+  /// The observer, which also fills in the report, if there is one.
+  [[nodiscard]] decltype(auto) watching() const {
+    if constexpr (!reports) return (observer);
+    else {
+      report->state_bytes = 0;
+      return reporting<std::remove_reference_t<Observer>&>{observer, *report};
+    }
   }
+  [[nodiscard]] kept_observer kept_watching() const {
+    if constexpr (!reports) return std::forward<Observer>(observer);
+    else {
+      report->state_bytes = 0;
+      return {std::forward<Observer>(observer), *report};
+    }
+  }
+  /// The same in another workspace, for a sweep whose parameters are bound.
+  template <class Other>
+  [[nodiscard]] last_given<Other&, Observer, Options, no_wrt, Report> in(Other& other) const {
+    return {other, std::forward<Observer>(observer), options, {}, report};
+  }
+};
+inline own_workspace nobodys_workspace;
+inline no_observer not_observed;
+template <class State, class Plan, class... Last>
+[[nodiscard]] auto sort_last(Last&&... last) {
+  using Work = last_type<last_kind::work, State, Plan, own_workspace&, Last...>;
+  using Observer = last_type<last_kind::observer, State, Plan, no_observer&, Last...>;
+  auto const report = [&] {
+    if constexpr (count_of_last<last_kind::report, State, Plan, Last...> == 0) return no_report{};
+    else return &last_of<last_kind::report, State, Plan>(nobodys_workspace, last...);
+  }();
+  auto options = last_of<last_kind::options, State, Plan>(no_options{}, last...);
+  auto by = last_of<last_kind::params, State, Plan>(no_wrt{}, last...);
+  return last_given<passed_as<Work>, passed_as<Observer>, decltype(options), decltype(by),
+                    std::remove_const_t<decltype(report)>>{
+      last_of<last_kind::work, State, Plan>(nobodys_workspace, std::forward<Last>(last)...),
+      last_of<last_kind::observer, State, Plan>(not_observed, std::forward<Last>(last)...), options, by, report};
 }
 
 }  // namespace cairn::detail

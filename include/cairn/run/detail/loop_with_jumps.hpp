@@ -17,7 +17,7 @@
 #include <cairn/run/detail/jump_trail.hpp>
 #include <cairn/run/detail/plans_inside.hpp>
 #include <cairn/run/detail/reversal.hpp>
-#include <cairn/run/detail/with_params.hpp>
+#include <cairn/run/detail/loop_adjoint.hpp>
 
 namespace cairn::detail {
 
@@ -99,12 +99,14 @@ struct jumps_step {
 
 /// The adjoint of that step, unless it records.
 template <class Step, class Adjoint, class... Jump>
-struct jumps_adjoint {
+struct jumps_adjoint : adjoint_over<jumps_adjoint<Step, Adjoint, Jump...>> {
+  jumps_adjoint(kept_callable<Step> step, kept_callable<Adjoint> f, std::tuple<Jump...> all)
+      : inner{step}, adjoint{f}, jumps{std::move(all)} {}
   using inner_step = std::remove_reference_t<Step>;
   using inner_back = std::remove_reference_t<Adjoint>;
   using jumps_type = std::tuple<Jump...>;
   kept_callable<Step> inner;
-  kept_callable<Adjoint> back;
+  kept_callable<Adjoint> adjoint;
   jumps_type jumps;
   mutable lent_object memory;
 
@@ -116,77 +118,49 @@ struct jumps_adjoint {
     else return {read.form, true, false, false, false, fault::none};
   }
   template <class State, class Bar, class Params, class DP>
-  auto with_params(Params const& p, DP& dp) const {
-    auto step = bind_step<State>(*inner, p);
-    auto bound = bind_adjoint<State, Bar>(*back, p, dp);
-    auto all = jumps_with_params<State, Bar>(jumps, p, dp);
-    return typename over_jumps<cairn::detail::jumps_adjoint, decltype(all), decltype(step), decltype(bound)>::type{
-        step, bound, std::move(all), lent_object{&memory}};
-  }
+  void check_plans() const { check_plans_inside<State, Bar, Params, DP>(*adjoint); }
 
   template <class State, class Bar>
-  void check_plans() const { check_plans_inside<State, Bar>(*back); }
+  static consteval adjoint_shape shape_on() { return shape_of_adjoint<inner_back, State, Bar>(); }
   template <class Look>
-  void each_function(Look const& look) const { look(*inner), look(*back), look_at_jumps(jumps, look); }
-
-  template <class State, class Bar>
-  static constexpr adjoint_form form = shape_of_adjoint<inner_back, State, Bar>().form;
-  template <class State, class Bar>
-    requires(copied_state<State> && form<State, Bar> == adjoint_form::one_step)
-  void operator()(State const& x, Bar& bar, step_index i) const { reverse(x, bar, i, i + 1); }
-  template <class State, class Bar>
-    requires(copied_state<State> && form<State, Bar> == adjoint_form::leaf)
-  void operator()(State const& x, Bar& bar, step_index first, step_index last) const { reverse(x, bar, first, last); }
-  template <class State, class Bar>
-    requires(copied_state<State> && form<State, Bar> == adjoint_form::with_next)
-  void operator()(State const& x, State const& x1, Bar& bar, step_index i) const { reverse(x, bar, i, i + 1, x1); }
-  template <class State, class Bar>
-    requires(saved_state<State> && form<State, Bar> == adjoint_form::one_step)
-  void operator()(State& x, Bar& bar, step_index i) const { reverse(x, bar, i, i + 1); }
-  template <class State, class Bar>
-    requires(saved_state<State> && form<State, Bar> == adjoint_form::leaf)
-  void operator()(State& x, Bar& bar, step_index first, step_index last) const { reverse(x, bar, first, last); }
-  template <class State>
-    requires(saved_state<State> && form<State, library_bar> == adjoint_form::one_step)
-  void operator()(State& x, step_index i) const {
-    library_bar bar;
-    reverse(x, bar, i, i + 1);
+  void each_function(Look const& look) const {
+    look(*inner), look(*adjoint), look_at_jumps(jumps, look);
   }
-  template <class State>
-    requires(saved_state<State> && form<State, library_bar> == adjoint_form::leaf)
-  void operator()(State& x, step_index first, step_index last) const {
-    library_bar bar;
-    reverse(x, bar, first, last);
+  /// \param x1  the state after the last step and its jumps, for adjoints that take x1
+  template <class State, class Input, class Bar, class Params, class DP>
+  void back(Input& x, State const* x1, Bar& bar, Params const& p, DP& dp, step_index first, step_index last) const {
+    if constexpr (no_p<Params>) along(*inner, jumps, x, x1, bar, p, dp, first, last);
+    else {
+      auto step = bind_step<State>(*inner, p);
+      along(step, jumps_with_params<State, Bar>(jumps, p, dp), x, x1, bar, p, dp, first, last);
+    }
   }
 
  private:
-  /// \param next  the state after the last step and its jumps, for adjoints that take x1
-  template <class Input, class Bar, class... Next>
-  void reverse(Input& x, Bar& bar, step_index first, step_index last, Next const&... next) const {
-    using State = std::remove_const_t<Input>;
+  template <class StepGiven, class Jumps, class State, class Input, class Bar, class Params, class DP>
+  void along(StepGiven& step, Jumps const& all, Input& x, State const* x1, Bar& bar, Params const& p, DP& dp,
+             step_index first, step_index last) const {
     auto& trail = memory.object().get<jump_trail<State>>();
     trail.begin(x);
-    walk(trail, first, last);
-    State const* x1 = nullptr;
-    if constexpr (sizeof...(Next) > 0) (x1 = ... = address_of(next));
+    walk(step, all, trail, first, last);
     for (std::size_t k = trail.size(); k-- > 0;) {
       auto const& mark = trail[k];
       auto& at = trail.back_at(mark);
-      if (mark.jump == trail.of_steps) reverse_steps(at, bar, mark.from, mark.to, x1);
+      if (mark.jump == trail.of_steps) call_back<State>(*adjoint, at, x1, bar, p, dp, mark.from, mark.to);
       else
-        each_jump(jumps, [&](auto const& jump, std::size_t which) {
+        each_jump(all, [&](auto const& jump, std::size_t which) {
           if (which == mark.jump) jump.reverse(at, bar, mark.from);
         });
       x1 = address_of(std::as_const(at));
     }
   }
   /// Notes the jumps and runs of steps from `first` to `last`; runs no step after the last jump.
-  template <class State>
-  void walk(jump_trail<State>& trail, step_index first, step_index last) const {
+  template <class StepGiven, class Jumps, class State>
+  void walk(StepGiven& step, Jumps const& all, jump_trail<State>& trail, step_index first, step_index last) const {
     bool open = false;  // a run of steps is in progress: the last entry is its start
     step_index i = first;
     for (;;) {
-      each_jump(jumps, [&](auto const& jump, std::size_t k) {
+      each_jump(all, [&](auto const& jump, std::size_t k) {
         if (!jump.due_before(trail.here(), i)) return;
         trail.note(k, i);
         jump.run(trail.live(), i);
@@ -196,8 +170,8 @@ struct jumps_adjoint {
       if (!std::exchange(open, true)) trail.note(trail.of_steps, i, end > last);
       trail[trail.size() - 1].to = lesser(end, last);
       if (end > last) return;
-      for (; i < end; ++i) trail.run(*inner, i);
-      each_jump(jumps, [&](auto const& jump, std::size_t k) {
+      for (; i < end; ++i) trail.run(step, i);
+      each_jump(all, [&](auto const& jump, std::size_t k) {
         if (!jump.due_after(end - 1)) return;
         trail.note(k, end - 1);
         jump.run(trail.live(), end - 1);
@@ -215,14 +189,6 @@ struct jumps_adjoint {
       if (next < found && (next < last || (next == last && jump.due_after(last - 1)))) found = next;
     });
     return found;
-  }
-  template <class Input, class Bar>
-  void reverse_steps(Input& x, Bar& bar, step_index const from, step_index const to,
-                     [[maybe_unused]] std::remove_const_t<Input> const* x1) const {
-    constexpr auto shape = shape_of_adjoint<inner_back, std::remove_const_t<Input>, Bar>();
-    if constexpr (shape.form == adjoint_form::leaf) pull_back(*back, bar, x, bar, from, to);
-    else if constexpr (shape.form == adjoint_form::with_next) pull_back(*back, bar, x, *x1, bar, from);
-    else pull_back_step<shape.indexed>(*back, bar, x, from);
   }
 };
 

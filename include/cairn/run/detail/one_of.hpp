@@ -45,8 +45,8 @@ template <bool... Is, class Otherwise, class... Rest>
 }
 
 /// An argument in a store's place that runs whole sweeps so that they outlive their process, such as `disk` of the
-/// adapter. Its member type `keeps_runs` has sweep<Bar, State>(keeper, parts, step, x0, plan, seed, adjoint, last...),
-/// and sweep_together<Bar, State>(keeper, agreement, parts, ...) for one of several processes; see `one_process`.
+/// adapter. Its member type `keeps_runs` has sweep<Bar, State>(keeper, agreement, asked, parts, step, x0, plan, seed,
+/// adjoint): `one_process`, or what several agree by; `last_given`; what the caller gave.
 template <class T>
 concept keeps_runs = requires { typename std::remove_cvref_t<T>::keeps_runs; };
 template <class... Last> inline constexpr bool kept_on_disk = (keeps_runs<Last> || ... || false);

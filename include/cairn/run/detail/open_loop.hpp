@@ -6,11 +6,10 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/checks.hpp>
+#include <cairn/run/detail/loop_step.hpp>
 #include <cairn/run/detail/open_sweep.hpp>
-#include <cairn/run/detail/with_params.hpp>
 
 namespace cairn::detail {
-
 
 /// An open schedule as a schedule that has no steps yet.
 template <class Plan>

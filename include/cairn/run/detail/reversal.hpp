@@ -20,6 +20,7 @@
 #include <cairn/run/detail/byte_limit.hpp>
 #include <cairn/run/detail/cached_object.hpp>
 #include <cairn/run/detail/execute.hpp>
+#include <cairn/run/detail/loop_adjoint.hpp>
 #include <cairn/run/detail/maybe.hpp>
 #include <cairn/run/detail/raw_array.hpp>
 
@@ -42,6 +43,18 @@ struct tape_of { using type = no_tape; };
 template <class Adjoint, class State>
 struct tape_of<Adjoint, State, true> {
   using type = std::remove_cvref_t<decltype(record_step(std::declval<Adjoint&>().record, std::declval<State&>(), 0))>;
+};
+
+/// The adjoint as the sweep calls it: bound, or in two parts.
+template <class Adjoint, class State, class Bar>
+struct way_back {
+  static constexpr bool binds =
+      !bound_as<Adjoint, adjoint_shape> && shape_of_adjoint<Adjoint, State, Bar>().form != adjoint_form::recorded;
+  static decltype(auto) of(Adjoint& adjoint) {
+    if constexpr (binds) return bind_adjoint<State, Bar>(adjoint, no_parameters, no_gradient);
+    else return (adjoint);
+  }
+  using type = decltype(of(std::declval<Adjoint&>()));
 };
 
 /// Numbered places for tapes, which need not be movable. They take the same bytes whether or not a tape has a
@@ -108,6 +121,7 @@ class reversal {
   static constexpr bool needs_ends =
       tells_ends || shape.form == adjoint_form::with_next;  // a resumed sweep runs to x1 again
   using tape = typename tape_of<Adjoint, State, records>::type;
+  using back_type = typename way_back<Adjoint, State, Bar>::type;
   /// The adjoint promises to leave the object where it is.
   static constexpr bool reads_object = saved_state<State> && !moves_object<Adjoint, State, Bar>();
 
@@ -117,7 +131,7 @@ class reversal {
 
   /// \param memory  memory of tapes that is kept for the next sweep   \param tapes  tape slots of the plan
   reversal(Step& step, Adjoint& adjoint, [[maybe_unused]] cached_object& memory, [[maybe_unused]] slot_index tapes)
-      : step_{step}, adjoint_{adjoint} {
+      : step_{step}, adjoint_{way_back<Adjoint, State, Bar>::of(adjoint)} {
     if constexpr (records) {
       if (tapes == 0) return;
       tapes_ = &memory.get<tape_slots<tape>>();
@@ -200,7 +214,23 @@ class reversal {
   std::uint64_t reverse(States& states, action const& a) {
     if constexpr (requires { states.reversing(a.from); })
       if (!records || a.what != content::tape) states.reversing(a.from);
-    std::uint64_t const ran = reverse_steps(states, a);
+    std::uint64_t ran = 0;
+    if constexpr (records) ran = reverse_tape(states, a);
+    else {
+      if constexpr (shape.form == adjoint_form::with_next)
+        if (!states.has_next()) ran = states.make_next(step_, a.from, a.to);  // a resumed sweep does not have it
+      auto& x = live_of(states);
+      if constexpr (tells_ends && requires { states.end_behind_live(a.to); })
+        adjoint_.ends_in(states.end_behind_live(a.to));
+      State const* x1 = nullptr;
+      if constexpr (shape.form == adjoint_form::with_next) x1 = address_of(states.next());
+      if constexpr (reads_object && requires { states.read_by(a.from, [] {}); })
+        states.read_by(a.from, [&] { adjoint_.back(x, x1, *bar, a.from, a.to); });
+      else adjoint_.back(x, x1, *bar, a.from, a.to);
+      if constexpr (shape.form == adjoint_form::with_next) states.live_becomes_next();
+      if constexpr (requires { function_in(adjoint_).take_ran(); })  // terms inside the leaf
+        ran += std::uint64_t(function_in(adjoint_).take_ran());
+    }
     if constexpr (requires { states.reversed(a.from, std::as_const(*bar)); })
       states.reversed(a.from, std::as_const(*bar));
     if constexpr (grows)
@@ -225,46 +255,22 @@ class reversal {
     }
   }
   template <class States>
-  std::uint64_t reverse_steps(States& states, action const& a) {
-    if constexpr (records) {
-      if (a.what == content::tape) {
-        apply((*tapes_)[a.slot], a.from);
+  std::uint64_t reverse_tape(States& states, action const& a) {
+    if (a.what == content::tape) {
+      apply((*tapes_)[a.slot], a.from);
+      return 0;
+    }
+    if constexpr (records_turn) {
+      if (last_tape_) {
+        apply(last_tape_, a.from);
+        last_tape_.reset();
         return 0;
       }
-      if constexpr (records_turn) {
-        if (last_tape_) {
-          apply(last_tape_, a.from);
-          last_tape_.reset();
-          return 0;
-        }
-      }
-      std::optional<tape> fresh;
-      states.change_live(a.to, [&](State& x) { fill(states, fresh, x, a.from); }, no_slot);
-      apply(fresh, a.from);
-      return 1;
-    } else {
-      std::uint64_t ran = 0;
-      step_index const from = a.from;
-      if constexpr (shape.form == adjoint_form::with_next) {
-        if (!states.has_next()) ran = states.make_next(step_, from, a.to);  // a resumed sweep does not have it
-      }
-      auto& x = live_of(states);
-      if constexpr (tells_ends && requires { states.end_behind_live(a.to); })
-        referred_to(adjoint_).ends_in(states.end_behind_live(a.to));
-      auto const call = [&] {
-        if constexpr (shape.form == adjoint_form::leaf) pull_back(adjoint_, *bar, x, *bar, from, std::as_const(a.to));
-        else if constexpr (shape.form == adjoint_form::with_next) {
-          pull_back(adjoint_, *bar, x, states.next(), *bar, from);
-          states.live_becomes_next();
-        }
-        else pull_back_step<shape.indexed>(adjoint_, *bar, x, from);
-      };
-      if constexpr (reads_object && requires { states.read_by(from, call); }) states.read_by(from, call);
-      else call();
-      if constexpr (requires { function_in(adjoint_).take_ran(); })  // terms inside the leaf
-        ran += std::uint64_t(function_in(adjoint_).take_ran());
-      return ran;
     }
+    std::optional<tape> fresh;
+    states.change_live(a.to, [&](State& x) { fill(states, fresh, x, a.from); }, no_slot);
+    apply(fresh, a.from);
+    return 1;
   }
 
   /// An object itself, which an adjoint may change, because the next action restores it. Other states are const.
@@ -302,7 +308,7 @@ class reversal {
   }
 
   Step& step_;
-  Adjoint& adjoint_;
+  back_type adjoint_;
   tape_slots<tape>* tapes_ = nullptr;
   wide tapes_now_ = 0, most_tapes_ = 0, most_tape_ = 0;  // outside their places
   std::conditional_t<records_turn, std::optional<tape>, no_tape> last_tape_;

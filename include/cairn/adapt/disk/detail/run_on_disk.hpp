@@ -29,13 +29,26 @@ inline void end_of_report(sweep_report& into, step_index steps, slot_index slots
   into.counted = {};
 }
 
-/// \param all  the processes that run this sweep together, or `one_process`
+/// One sweep in a workspace over the files of its run; its step calls are counted also if it stops in an action.
+template <class State, class Plan, class Store, class Options, class Unchanged>
+struct sweep_over_files {
+  sweep_over_files(Store& to, disk_report& into, run_folder& folder, slot_index slots, Unchanged const& unchanged)
+      : end{into, folder, slots, unchanged}, store{to}, report{into} {}
+  ~sweep_over_files() { report.step_calls += work.step_calls() - wide(store.skipped()); }
+
+  forgets_if_changed<Unchanged> end;
+  Store& store;
+  disk_report& report;
+  workspace<State, Plan, Store&, options_on_disk<State, Options>> work{store};
+};
+
+/// \param given  what the verb was given beside   \param all  the processes that run this sweep together, or `one_process`
 /// \param parts  what the caller gave: `parts.p`, `parts.dp`, `parts.terms`, and the types of its functions
-template <class Bar, class State, class Agreement, class Plan, class Parts, class Step, class X0, class Seed,
-          class Adjoint, class... Last>
-Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& asked, told_at_end const& told,
-                  Parts const& parts, Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint,
-                  Last&&... last) {
+template <class Bar, class State, class Given, class Agreement, class Plan, class Parts, class Step, class X0,
+          class Seed, class Adjoint>
+Bar sweep_on_disk(Given const& given, Agreement const& all, std::string path, disk_options const& asked,
+                  told_at_end const& told, Parts const& parts, Step& step, X0& x0, Plan const& plan, Seed&& seed,
+                  Adjoint& adjoint) {
   using value_type = stored_as<State>;
   using of = parts_of<State, Parts>;
   using sums = run_sums<typename of::dp, typename of::terms>;
@@ -75,36 +88,28 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
   else if (known.states) journal.choices().read();
   agree_on_choices(all, journal.choices());
 
-  auto const go = [&](auto const& how, auto&&... given) -> Bar {
-    told.tell();
-    auto const run = [&]<class Watching, class Asked>(auto&&, Watching&& watching, Asked options) -> Bar {
-      workspace<State, Plan, store_type&, options_on_disk<State, Asked>> work{store};
-      struct counts {
-        decltype(work)& of;
-        store_type& left;
-        disk_report& into;
-        ~counts() { into.step_calls += of.step_calls() - wide(left.skipped()); }  // also if it stops in an action
-      } const at_end{work, store, report};
-      if constexpr (copied_state<State>) return how(work, watching, options);
-      else try {
-          return how(work, watching, options);
-        } catch (nondeterminism_error const&) {  // the object is somewhere on its way
-          if (report.used != disk_use::nothing) sweep{work, "cairn::gradient"}.states().go_back();
-          throw;
-        }
-    };
-    forgets_if_changed<decltype(unchanged)> const end{report, folder, plan.slots(), unchanged};
-    Bar bar = in_their_places<State, Plan>(run, std::forward<decltype(given)>(given)...);
+  using sweep_type = sweep_over_files<State, Plan, store_type, decltype(given.options), decltype(unchanged)>;
+  auto const ended = [&] {
     all.meet();
     if (journal.is_recorded()) folder.remove_slots();
     if (known.record && !remove_finished(outer, std::size_t(asked.keep), folder.id())) folder.remove();
-    return bar;
   };
-
   // A sweep that uses what another process left. Where that turns out to be another trajectory, the run begins anew.
   auto const go_on = [&](auto const& how) -> std::optional<Bar> {
+    told.tell();
     try {
-      return go(how, last...);
+      std::optional<Bar> bar;
+      {
+        sweep_type here{store, report, folder, plan.slots(), unchanged};
+        try {
+          bar.emplace(how(given.in(here.work)));
+        } catch (nondeterminism_error const&) {  // an object is somewhere on its way
+          if constexpr (!copied_state<State>) sweep{here.work, "cairn::gradient"}.states().go_back();
+          throw;
+        }
+        ended();
+      }
+      return bar;
     } catch (nondeterminism_error const&) {
       if (!journal.begins_anew(asked.resume)) throw;
     }
@@ -133,16 +138,15 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
         if (found->step == 0) {
           report.finished = true;
           runs_of_process::here().taken(folder.id());
-          if constexpr (count_of_last<last_kind::report, State, Plan, Last...> > 0)
-            end_of_report(last_of<last_kind::report, State, Plan>(own_workspace{}, last...), n, plan.slots());
+          if constexpr (Given::reports) end_of_report(*given.report, n, plan.slots());
           return bar;
         }
         journal.seam(step_index(found->step), found->state_hash);
-        auto rest = go_on([&](auto& work, auto& watching, auto options) {
+        auto rest = go_on([&](auto const& here) {
           if (found->state_hash == 0 && known.states)
             as_stored<State>(x0, [&](auto const& x) { journal.check_stretch(x, plan.slots()); });
-          return rest_of_sweep<State>(step, x0, plan, resume_point<Bar>{step_index(found->step), std::move(bar), n},
-                                      adjoint, work, watching, options, parts.limit);
+          resume_point<Bar> position{step_index(found->step), std::move(bar), n};
+          return rest_of_sweep<State>(here, step, x0, plan, std::move(position), adjoint, parts.limit);
         });
         if (rest) return *std::move(rest);
       } else if (usable) report.why = "another rank does not have the record that this one has";
@@ -155,18 +159,19 @@ Bar sweep_on_disk(Agreement const& all, std::string path, disk_options const& as
         all, folder, plan.slots(), [&](file_head const& head) { return journal.may_use(head); }, journal.live_state());
   if (any) {
     report.used = disk_use::states;
-    auto all_of_it = go_on([&](auto& work, auto& watching, auto options) {
+    auto all_of_it = go_on([&](auto const& here) {
       as_stored<State>(x0, [&](auto const& x) { journal.check_stretch(x, plan.slots()); });
-      return sweep_from_the_way<Bar, State>(step, x0, plan, seed, adjoint, work, watching, options, parts.limit);
+      return sweep_from_the_way<Bar, State>(here, step, x0, plan, seed, adjoint, parts.limit);
     });
     if (all_of_it) return *std::move(all_of_it);
   }
   if (looks && report.why != why_other_states) tell_nearest(report, outer, folder, name);
   if (asked.resume == resume_rule::require) refuse_nothing_found(report.why, n);
-  return go([&](auto& work, auto& watching, auto options) {
-    return one_sweep<Bar, State, Plan>(step, x0, plan, std::forward<Seed>(seed), adjoint, work, watching, options,
-                                       parts.limit);
-  }, std::forward<Last>(last)...);
+  told.tell();
+  sweep_type here{store, report, folder, plan.slots(), unchanged};
+  Bar bar = one_sweep<Bar, State>(given.in(here.work), parts, parts.limit, step, x0, plan, std::forward<Seed>(seed), adjoint);
+  ended();
+  return bar;
 }
 
 }  // namespace cairn::detail

@@ -14,7 +14,7 @@
 #include <cairn/run/chain/detail/list.hpp>
 #include <cairn/run/chain/detail/seed.hpp>
 #include <cairn/run/chain/detail/stage_with_params.hpp>
-#include <cairn/run/detail/with_params.hpp>
+#include <cairn/run/detail/loop_adjoint.hpp>
 
 namespace cairn::detail {
 

@@ -1,0 +1,387 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every kind of function that users hand over x every kind of mistake: refused by one sentence, or right.
+
+    user_functions.py gcc|clang|nvcc COMPILER [KIND...] -- [FLAG...]
+
+A cell is a few lines around one function. Valid ones are compiled into programs, run, and must give the numbers of the
+loop; the others must be refused, each by one short error of cairn's, as misuses.py counts it. KIND are the kinds to
+look at, all by default; nvcc sees the misuses only.
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import misuses
+
+HEAD = """// error: cairn:
+#include <cairn/cairn.hpp>
+#include <cairn/chains.hpp>
+#include <cairn/run/jumps.hpp>
+#include <cairn/schedule/mixed.hpp>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <vector>
+using cairn::step_index;
+"""
+# The loop of all cells: x = 0.9 x, ten steps from 1.5, with parameters x = p x and p = 0.9.
+STEP, ADJOINT = "[](double& x) { x *= 0.9; }", "[](double, double& bar) { bar *= 0.9; }"
+P_STEP = "[](double& x, double p) { x *= p; }"
+P_ADJOINT = "[](double x, double& bar, double p, double& dp) { dp += bar * x; bar *= p; }"
+F, DF = "[](double x) { return x; }", "[](double, double& bar) { bar += 1; }"
+PLAN = "cairn::revolve{10, 3}"
+
+
+def near(what, right):
+    return f"std::abs({what} - ({right})) < 1e-9"
+
+
+def differentiate(step=STEP, adjoint=ADJOINT, f=F, df=DF, p="", right=None):
+    right = right or " && ".join([near("r.value", "1.5 * std::pow(0.9, 10)"), near("r.state", "std::pow(0.9, 10)")]
+                                 + ([near("r.params", "15 * std::pow(0.9, 9)")] if p else []))
+    return (f"auto const f = {f}; auto const df = {df};\n"
+            f"auto r = cairn::differentiate(cairn::model{{{step}, {adjoint}}}, 1.5, {p}{PLAN}, cairn::at_end(f, df));\n"
+            f"return {right};")
+
+
+def gradient(step=STEP, adjoint=ADJOINT, seed="1.0", right="std::pow(0.9, 10)", last=""):
+    return (f"double r = cairn::gradient({step}, 1.5, {PLAN}, {seed}, {adjoint}{last});\nreturn {near('r', right)};")
+
+
+def with_p(verb):
+    return lambda fn: "double const p = 0.9; double dp = 0;\n" + verb(fn)
+
+
+def jumps(jump="[](double& x) { x *= 2; }", back="[](double, double& bar) { bar *= 2; }", when="jump_at(3, "):
+    return (f"auto loop = cairn::with_jumps({STEP}, {ADJOINT}, cairn::{when}{jump}, {back}));\n"
+            f"double r = cairn::gradient(loop.step, 1.5, {PLAN}, 1.0, loop.adjoint);\n"
+            f"auto run = cairn::checkpointed_loop(loop.step, 1.5, {PLAN});\n"
+            f"return {near('r', '2 * std::pow(0.9, 10)')} && {near('run.final_state()', '3 * std::pow(0.9, 10)')};")
+
+
+def loop_while(step, go, last=""):
+    return (f"auto run = cairn::checkpointed_while({step}, 1.5, {go}, cairn::online{{3}}{last});\n"
+            "return run.steps() == 4;")
+
+
+def adaptive(first="[](double& x, step_index) { x *= 0.9; return 0.1; }",
+             again="[](double& x, step_index, double h) { x *= 1 - h; }"):
+    return (f"cairn::adaptive chosen{{{first}, {again}}};\n"
+            f"auto run = cairn::checkpointed_loop(chosen.step(), 1.5, {PLAN});\n"
+            f"double r = run.reverse(1.0, {ADJOINT});\n"
+            f"return {near('run.final_state()', '1.5 * std::pow(0.9, 10)')} && {near('r', 'std::pow(0.9, 10)')};")
+
+
+def restart(fn):
+    return (f"cairn::recorded all{{[](double& x) {{ double y = x; x *= 0.9; return y; }}, "
+            f"[](double, double& bar) {{ bar *= 0.9; }}, {fn}}};\n"
+            f"double r = cairn::gradient({STEP}, 1.5, cairn::mixed{{10, 3, {{.tapes_restart = true}}}}, 1.0, all);\n"
+            f"return {near('r', 'std::pow(0.9, 10)')};")
+
+
+def members(step="void step(double& x) const { x *= 0.9; }",
+            adjoint="void adjoint(double, double& bar) const { bar *= 0.9; }",
+            value="double value(double x) const { return x; }",
+            grad="void add_gradient(double, double& bar) const { bar += 1; }"):
+    return (f"struct rod {{ {step} {adjoint} }}; struct end {{ {value} {grad} }};",
+            f"auto r = cairn::differentiate(rod{{}}, 1.5, {PLAN}, cairn::at_end(end{{}}));\n"
+            f"return {near('r.value', '1.5 * std::pow(0.9, 10)')} && {near('r.state', 'std::pow(0.9, 10)')};")
+
+
+def members_p(step="void step(double& x, double p) const { x *= p; }",
+              adjoint="void adjoint(double x, double& bar, double p, double& dp) const { dp += bar * x; bar *= p; }",
+              value="double value(double x, double) const { return x; }",
+              grad="void add_gradient(double, double& bar, double, double&) const { bar += 1; }"):
+    outer, _ = members(step, adjoint, value, grad)
+    return (outer, f"auto r = cairn::differentiate(rod{{}}, 1.5, 0.9, {PLAN}, cairn::at_end(end{{}}));\n"
+            f"return {near('r.state', 'std::pow(0.9, 10)')} && {near('r.params', '15 * std::pow(0.9, 9)')};")
+
+
+def saved(save="double save() const { return at; }", restore="void restore(double s) { at = s; }"):
+    return (f"struct rod {{ double at = 1.5; std::unique_ptr<int> own{{}}; {save} {restore} }};",
+            f"rod x; double r = cairn::gradient([](rod& x) {{ x.at *= 0.9; }}, x, {PLAN}, 1.0, "
+            "[](rod const&, double& bar) { bar *= 0.9; });\n" + f"return {near('r', 'std::pow(0.9, 10)')};")
+
+
+def stages(forward="double forward(double x) const { return 0.9 * x; }",
+           backward="double backward(double, double bar) const { return 0.9 * bar; }"):
+    return (f"struct layer {{ {forward} {backward} }};",
+            "using namespace cairn::chain_actions; std::vector<cairn::action> all;\n"
+            "for (step_index i = 0; i < 10; ++i) all.push_back(record(i));\n"
+            "all.push_back(turn(10)); for (step_index i = 10; i-- > 0;) all.push_back(reverse(i));\n"
+            "std::vector<layer> net(10); double r = cairn::chain_gradient(net, 1.5, all, 1.0);\n" + f"return {near('r', 'std::pow(0.9, 10)')};")
+
+
+INDEX = {"floating": "double i", "short": "short i", "bool": "bool i", "char": "char i", "preset": "int i = 1",
+         "preset bool": "bool i = true"}
+GOOD_INDEX = ("int i", "step_index const& i", "auto i")
+
+
+def index(text, all_of_them=True):
+    """Cells of a function that takes an index where the text has %s."""
+    good = [text % one for one in (GOOD_INDEX if all_of_them else GOOD_INDEX[:1])]
+    return good, {f"{name} index": text % one for name, one in INDEX.items()
+                  if all_of_them or not name.startswith("preset")}
+
+
+def same(text, result="double", *args):
+    """The same function in other clothes: by std::function, by pointer, by reference, mutable, holding what only moves."""
+    signature = f"{result}({', '.join(args)})"
+    return [f"std::function<{signature}>({text})", f"+{text}", f"std::function<{signature}>(+{text})"]
+
+
+KINDS = {}
+
+
+def kind(name, around, good, bad, of_index=None, more=True):
+    fine, refused = index(of_index, more) if of_index else ([], {})
+    KINDS[name] = (around, [*good, *fine], {**bad, **refused})
+
+
+LEAF = "[](double, double& bar, step_index first, %s) { bar *= std::pow(0.9, double(step_index(i) - first)); }"
+NEXT = "[](double const&, double const& x1, double& bar, %s) { (void)x1, (void)i; bar *= 0.9; }"
+
+kind("step", lambda fn: differentiate(step=fn),
+     [STEP, "[](double const& x) { return x * 0.9; }", "[](double const& x, double& x1) { x1 = x * 0.9; }",
+      "[](auto& x, step_index) { x *= 0.9; }", *same(STEP, "void", "double&"),
+      "[n = 0](double& x) mutable { ++n; x *= 0.9; }", "[](double& x) noexcept { x *= 0.9; }"],
+     {"narrow x": "[](float x) { return double(x) * 0.9; }", "int x": "[](int x) { return x * 0.9; }",
+      "x by value": "[](double x) { x *= 0.9; }", "x const": "[](double const& x) { (void)x; }",
+      "both": "[](double& x) { x *= 0.9; return x; }", "returns float": "[](double x) { return float(x * 0.9); }",
+      "x1 by value": "[](double const& x, double x1) { x1 = x * 0.9; }"},
+     "[](double& x, %s) { (void)i; x *= 0.9; }")
+kind("step on two", lambda fn: differentiate(step=fn), [], {},
+     "[](double const& x, double& x1, %s) { x1 = x * 0.9, (void)i; }")
+kind("step, p", lambda fn: differentiate(step=fn, adjoint=P_ADJOINT, p="0.9, "),
+     [P_STEP, "[](double x, double const& p) { return x * p; }", "[](auto& x, auto const& p, auto) { x *= p; }",
+      *same(P_STEP, "void", "double&", "double")],
+     {"narrow p": "[](double& x, float p) { x *= double(p); }", "int p": "[](double& x, int p) { x *= p; }",
+      "p after i": "[](double& x, step_index, double p) { x *= p; }",
+      "generic p by value": "[](double& x, auto p) { x *= p; }", "x by value": "[](double x, double p) { x *= p; }"},
+     "[](double& x, double p, %s) { (void)i; x *= p; }")
+kind("adjoint", lambda fn: differentiate(adjoint=fn),
+     [ADJOINT, "[](double, double bar) { return bar * 0.9; }", "[](auto const&, auto& bar, step_index) { bar *= 0.9; }",
+      *same(ADJOINT, "void", "double", "double&")],
+     {"narrow x": "[](float, double& bar) { bar *= 0.9; }", "narrow bar": "[](double, float bar) { return double(bar) * 0.9; }",
+      "bar by value": "[](double, double bar) { bar *= 0.9; }", "bar const": "[](double, double const& bar) { (void)bar; }",
+      "both": "[](double, double& bar) { bar *= 0.9; return bar; }",
+      "returns float": "[](double, double bar) { return float(bar * 0.9); }",
+      "generic bar by value": "[](auto, auto bar) { bar *= 0.9; }"},
+     "[](double, double& bar, %s) { (void)i; bar *= 0.9; }")
+kind("adjoint, p", lambda fn: differentiate(step=P_STEP, adjoint=fn, p="0.9, "),
+     [P_ADJOINT, "[](auto const& x, auto& bar, auto const& p, auto& dp, auto) { dp += bar * x; bar *= p; }"],
+     {"dp by value": "[](double x, double& bar, double p, double dp) { dp += bar * x; bar *= p; }",
+      "dp const": "[](double x, double& bar, double p, double const& dp) { bar *= p + 0 * x * dp; }",
+      "narrow p": "[](double x, double& bar, float p, double& dp) { dp += bar * x; bar *= double(p); }",
+      "narrow x": "[](float x, double& bar, double p, double& dp) { dp += bar * double(x); bar *= p; }",
+      "bar by value": "[](double x, double bar, double p, double& dp) { dp += bar * x; bar *= p; }",
+      "no dp": "[](double, double& bar, double p) { bar *= p; }",
+      "generic dp by value": "[](auto const& x, auto& bar, auto const& p, auto dp) { dp += bar * x; bar *= p; }"},
+     "[](double x, double& bar, double p, double& dp, %s) { dp += bar * x; (void)i; bar *= p; }")
+kind("leaf", lambda fn: gradient(adjoint=fn), [LEAF % "step_index i"],
+     {"floating first": "[](double, double& bar, double first, step_index last) { bar *= std::pow(0.9, double(last) - first); }",
+      "bar by value": "[](double, double bar, step_index first, step_index last) { bar *= double(last - first); }",
+      "narrow x": "[](float, double& bar, step_index first, step_index last) { bar *= double(last - first); }"},
+     LEAF, False)
+kind("with_next", lambda fn: gradient(adjoint=fn), [NEXT % "step_index i"],
+     {"narrow x1": "[](double const&, float, double& bar, step_index) { bar *= 0.9; }",
+      "bar by value": "[](double const&, double const&, double bar, step_index) { bar *= 0.9; }",
+      "both": "[](double const&, double const&, double& bar, step_index) { bar *= 0.9; return bar; }"}, NEXT, False)
+kind("record", lambda fn: gradient(adjoint=f"cairn::recorded{{{fn}, [](double c, double& bar) {{ bar *= c; }}}}"),
+     ["[](double& x) { x *= 0.9; return 0.9; }"],
+     {"x by value": "[](double x) { x *= 0.9; return 0.9; }", "no tape": "[](double& x) { x *= 0.9; }",
+      "narrow x": "[](float x) { return double(x); }"},
+     "[](double& x, %s) { (void)i; x *= 0.9; return 0.9; }")
+kind("reverse", lambda fn: gradient(adjoint=f"cairn::recorded{{[](double& x) {{ x *= 0.9; return 0.9; }}, {fn}}}"),
+     ["[](double c, double& bar) { bar *= c; }", "[](double c, double bar) { return bar * c; }"],
+     {"narrow tape": "[](float c, double& bar) { bar *= double(c); }", "bar by value": "[](double c, double bar) { bar *= c; }",
+      "both": "[](double c, double& bar) { bar *= c; return bar; }"},
+     "[](double c, double& bar, %s) { (void)i; bar *= c; }")
+kind("restart", restart, ["[](double y) { return y * 0.9; }", "[](auto const& y) { return y * 0.9; }"],
+     {"narrow tape": "[](float y) { return double(y) * 0.9; }", "returns float": "[](double y) { return float(y * 0.9); }",
+      "returns nothing": "[](double) {}"})
+kind("seed", lambda fn: gradient(seed=fn, right="3 * std::pow(0.9, 20)"),
+     ["[](double x) { return 2 * x; }", "[](auto const& x) { return 2 * x; }",
+      "std::function<double(double)>([](double x) { return 2 * x; })", "+[](double x) { return 2 * x; }"],
+     {"narrow x": "[](float x) { return 2.0 * double(x); }", "int x": "[](int x) { return 2.0 * x; }",
+      "returns int": "[](double x) { return int(2 * x); }", "returns nothing": "[](double) {}"})
+kind("seed, p", with_p(lambda fn: gradient(P_STEP, P_ADJOINT, fn, "0.9 * std::pow(0.9, 10)", ", cairn::wrt{p, dp}")),
+     ["[](double x, double p, double& dp) { dp += x; return p; }"],
+     {"dp by value": "[](double x, double p, double dp) { dp += x; return p; }",
+      "narrow p": "[](double x, float p, double& dp) { dp += x; return double(p); }",
+      "narrow x": "[](float x, double p, double& dp) { dp += double(x); return p; }",
+      "generic dp by value": "[](auto x, auto const& p, auto dp) { dp += x; return p; }"})
+kind("loss", lambda fn: differentiate(f=fn),
+     [F, "[](auto const& x, auto) { return x; }", "[](double x, double k = 1) { return x * k; }",
+      "std::function<double(double)>([](double x) { return x; })", "+[](double x) { return x; }"],
+     {"narrow x": "[](float x) { return double(x); }", "int x": "[](int x) { return 1.0 * x; }",
+      "returns bool": "[](double x) { return x > 0; }", "returns nothing": "[](double) {}"},
+     "[](double x, %s) { return (void)i, x; }")
+kind("loss, p", lambda fn: differentiate(P_STEP, P_ADJOINT, fn, p="0.9, "), [F, "[](double x, double) { return x; }"],
+     {"narrow p": "[](double x, float p) { return x + 0 * double(p); }",
+      "narrow x": "[](float x, double) { return double(x); }"},
+     "[](double x, double const&, %s) { return (void)i, x; }")
+kind("derivative", lambda fn: differentiate(df=fn),
+     [DF, "[](auto const&, auto& bar, auto) { bar += 1; }", *same(DF, "void", "double", "double&")],
+     {"bar by value": "[](double, double bar) { bar += 1; }", "bar const": "[](double, double const& bar) { (void)bar; }",
+      "returns new bar": "[](double, double bar) { bar += 1; return bar; }",
+      "returns derivative": "[](double, double const&) { return 1.0; }",
+      "both": "[](double, double& bar) { bar += 1; return bar; }", "narrow x": "[](float, double& bar) { bar += 1; }",
+      "generic by value": "[](auto, auto bar) { bar += 1; }"},
+     "[](double, double& bar, %s) { bar += 1, (void)i; }")
+kind("derivative, p",
+     lambda fn: differentiate(P_STEP, P_ADJOINT, "[](double x, double p) { return x * p; }", fn, "0.9, ", " && ".join(
+         (near("r.value", "1.5 * std::pow(0.9, 11)"), near("r.state", "std::pow(0.9, 11)"),
+          near("r.params", "16.5 * std::pow(0.9, 10)")))),
+     ["[](double x, double& bar, double p, double& dp) { bar += p; dp += x; }",
+      "[](auto const& x, auto& bar, auto const& p, auto& dp, auto) { bar += p; dp += x; }"],
+     {"dp by value": "[](double x, double& bar, double p, double dp) { bar += p; dp += x; }",
+      "bar by value": "[](double x, double bar, double p, double& dp) { bar += p; dp += x; }",
+      "narrow p": "[](double x, double& bar, float p, double& dp) { bar += double(p); dp += x; }",
+      "narrow x": "[](float x, double& bar, double p, double& dp) { bar += p; dp += double(x); }",
+      "generic dp by value": "[](auto const& x, auto& bar, auto const& p, auto dp) { bar += p; dp += x; }"},
+     "[](double x, double& bar, double p, double& dp, %s) { bar += p; dp += x, (void)i; }")
+kind("hook", lambda fn: gradient(adjoint=f"cairn::hooked({ADJOINT}, {fn})",
+                                 right="(1 - std::pow(0.9, 10)) / 0.1 + std::pow(0.9, 10)"),
+     ["[](double, double& bar, step_index) { bar += 1; }", "[](auto const&, auto& bar, auto) { bar += 1; }"],
+     {"narrow bar": "[](double, float bar, step_index) { (void)bar; }",
+      "narrow x": "[](float, double& bar, step_index) { bar += 1; }", "no index": "[](double, double& bar) { bar += 1; }"},
+     "[](double, double& bar, %s) { bar += 1, (void)i; }", False)
+kind("hook, p", with_p(lambda fn: gradient(P_STEP, f"cairn::hooked({P_ADJOINT}, {fn})", last=", cairn::wrt{p, dp}")),
+     ["[](double, double&, double, double& dp, step_index) { dp += 1; }"],
+     {"narrow dp": "[](double, double&, double, float dp, step_index) { (void)dp; }",
+      "narrow p": "[](double, double&, float, double& dp, step_index) { dp += 1; }"},
+     "[](double, double&, double, double& dp, %s) { dp += 1, (void)i; }", False)
+kind("condition", lambda fn: jumps(when=f"jump_when({fn}, ").replace("3 * std", "6 * std").replace("'2 * ", "2 * "),
+     [], {"narrow x": "[](float x) { return x < 1; }", "int x": "[](int x) { return x < 1; }",
+          "returns number": "[](double x) { return x - 1; }"})
+kind("condition's index", lambda fn: (
+    f"auto loop = cairn::with_jumps({STEP}, {ADJOINT}, cairn::jump_when({fn}, [](double& x) {{ x *= 2; }}, "
+    "[](double, double& bar) { bar *= 2; }));\n"
+    "double r = cairn::gradient(loop.step, 1.5, cairn::revolve{6, 3}, 1.0, loop.adjoint);\n"
+    f"return {near('r', '2 * std::pow(0.9, 6)')};"),
+     ["[](double x) { return x < 1; }", "[](auto const& x, auto) { return x < 1; }",
+      "std::function<bool(double)>([](double x) { return x < 1; })"], {}, "[](double x, %s) { return (void)i, x < 1; }")
+kind("jump", lambda fn: jumps(fn), ["[](double& x) { x *= 2; }", "[](double x) { return x * 2; }"],
+     {"x by value": "[](double x) { x *= 2; }", "narrow x": "[](float x) { return double(x) * 2; }",
+      "both": "[](double& x) { x *= 2; return x; }"}, "[](double& x, %s) { (void)i; x *= 2; }")
+kind("jump's adjoint", lambda fn: jumps(back=fn), ["[](double, double& bar) { bar *= 2; }"],
+     {"bar by value": "[](double, double bar) { bar *= 2; }", "narrow x": "[](float, double& bar) { bar *= 2; }",
+      "both": "[](double, double& bar) { bar *= 2; return bar; }"}, "[](double, double& bar, %s) { (void)i; bar *= 2; }")
+kind("keep_going", lambda fn: loop_while(STEP, fn),
+     ["[](double x) { return x > 1; }", "[](auto const& x, auto) { return x > 1; }",
+      "std::function<bool(double)>([](double x) { return x > 1; })", "+[](double x) { return x > 1; }"],
+     {"narrow x": "[](float x) { return x > 1; }", "int x": "[](int x) { return x > 0; }",
+      "returns number": "[](double x) { return x - 1; }"}, "[](double x, %s) { return (void)i, x > 1; }")
+kind("keep_going, p", with_p(lambda fn: loop_while(P_STEP, fn, ", cairn::wrt{p, dp}")),
+     ["[](double x, double p) { return x > p + 0.1; }", "[](double x) { return x > 1; }"],
+     {"narrow p": "[](double x, float p) { return x > double(p) + 0.1; }", "narrow x": "[](float x, double) { return x > 1; }"},
+     "[](double x, double const&, %s) { return (void)i, x > 1; }")
+kind("first of adaptive", lambda fn: adaptive(fn),
+     ["[](double& x, step_index) { x *= 0.9; return 0.1; }", "[](double& x) { x *= 0.9; return 0.1; }",
+      "[](double) { return 0.1; }"],  # it only chooses
+     {"no record": "[](double& x, step_index) { x *= 0.9; }", "narrow x": "[](float x) { return double(x); }",
+      "preset index": "[](double& x, int i = 1) { (void)i; x *= 0.9; return 0.1; }"},
+     "[](double& x, %s) { (void)i; x *= 0.9; return 0.1; }", False)
+kind("again of adaptive", lambda fn: adaptive(again=fn),
+     ["[](double& x, step_index, double h) { x *= 1 - h; }"],
+     {"x by value": "[](double x, step_index, double h) { x *= 1 - h; }",
+      "x const": "[](double const& x, step_index, double h) { (void)x, (void)h; }",
+      "narrow h": "[](double& x, step_index, float h) { x *= 1 - double(h); }",
+      "int h": "[](double& x, step_index, int h) { x *= 1 - h; }"}, "[](double& x, %s, double h) { (void)i; x *= 1 - h; }", False)
+kind("members", lambda of: members(**of),
+     [{}, {"step": "static void step(double& x) { x *= 0.9; }", "adjoint": "static void adjoint(double, double& bar) { bar *= 0.9; }",
+           "value": "static double value(double x) { return x; }", "grad": "static void add_gradient(double, double& bar) { bar += 1; }"},
+      {"step": "void step(double& x) & { x *= 0.9; }"}, {"step": "void step(double& x) noexcept { x *= 0.9; }"},
+      {"step": "void step(double& x) const& { x *= 0.9; }", "adjoint": "void adjoint(double, double& bar) const& noexcept { bar *= 0.9; }"},
+      {"step": "void step(auto& x) const { x *= 0.9; }", "adjoint": "void adjoint(auto const&, auto& bar) const { bar *= 0.9; }",
+       "value": "auto value(auto const& x) const { return x; }", "grad": "void add_gradient(auto const&, auto& bar) const { bar += 1; }"},
+      {"step": "double step(double x) const { return 0.9 * x; }", "adjoint": "double adjoint(double, double bar) const { return 0.9 * bar; }"},
+      {"step": "void step(double& x) const { x *= 0.9; } void step(int&) const {}"},
+      {"step": "std::function<void(double&)> step = [](double& x) { x *= 0.9; };"}],
+     {"preset step": {"step": "void step(double& x, int n = 1) const { for (int k = 0; k < n; ++k) x *= 0.9; }"},
+      "preset adjoint": {"adjoint": "void adjoint(double, double& bar, long n = 1) const { for (int k = 0; k < n; ++k) bar *= 0.9; }"},
+      "preset static": {"step": "static void step(double& x, int n = 1) { for (int k = 0; k < n; ++k) x *= 0.9; }"},
+      "preset value": {"value": "double value(double x, int n = 1) const { return std::pow(x, n); }"},
+      "preset grad": {"grad": "void add_gradient(double, double& bar, int n = 1) const { bar += n; }"},
+      "value narrow": {"value": "double value(float x) const { return double(x); }"},
+      "grad by value": {"grad": "void add_gradient(double, double bar) const { bar += 1; }"},
+      "grad returns": {"grad": "double add_gradient(double, double bar) const { return bar + 1; }"},
+      "step narrow": {"step": "double step(float x) const { return 0.9 * double(x); }"},
+      "step short i": {"step": "void step(double& x, short) const { x *= 0.9; }"},
+      "bar by value": {"adjoint": "void adjoint(double, double bar) const { bar *= 0.9; }"}})
+kind("members, p", lambda of: members_p(**of), [{}],
+     {"preset step": {"step": "void step(double& x, double p, int n = 1) const { for (int k = 0; k < n; ++k) x *= p; }"},
+      "dp by value": {"adjoint": "void adjoint(double x, double& bar, double p, double dp) const { dp += bar * x; bar *= p; }"},
+      "grad's dp by value": {"grad": "void add_gradient(double x, double& bar, double, double dp) const { bar += 1; dp += x; }"},
+      "value narrow p": {"value": "double value(double x, float) const { return x; }"}})
+kind("save, restore", lambda of: saved(**of), [{}, {"save": "void save(double& s) const { s = at; } double save() const { return at; }"}],
+     {"restore narrow": {"restore": "void restore(float s) { at = double(s); }"},
+      "restore int": {"restore": "void restore(int s) { at = s; }"},
+      "save by value": {"save": "double save() const { return at; } void save(double s) const { s = at; }"}})
+kind("stages", lambda of: stages(**of), [{}, {"forward": "static double forward(double x) { return 0.9 * x; }"}],
+     {"forward narrow": {"forward": "double forward(float x) const { return 0.9 * double(x); }"},
+      "backward narrow x": {"backward": "double backward(float, double bar) const { return 0.9 * bar; }"},
+      "backward narrow bar": {"backward": "double backward(double, float bar) const { return 0.9 * double(bar); }"},
+      "returns float": {"backward": "float backward(double, double bar) const { return float(0.9 * bar); }"}})
+
+
+def text_of(around, fn):
+    said = around(fn)
+    outer, inner = said if isinstance(said, tuple) else ("", said)
+    return f"{outer}\ninline bool cell() {{\n{inner}\n}}\n"
+
+
+def parts(cells, size):
+    """Cells in parts of about one size, so that no compiler takes much memory."""
+    return [cells[at:at + size] for at in range(0, len(cells), size)]
+
+
+def run_valid(compiler, cells, flags, folder):
+    """Names of the valid cells that do not give the numbers of the loop."""
+    lines = ["", "int main() {"]
+    for name, file in cells:
+        lines[0] += f'namespace {file.stem} {{\n#include "{file}"\n}}\n'
+        lines.append(f'if (!{file.stem}::cell()) std::puts("{name}");')
+    source, program = pathlib.Path(folder, "valid.cpp"), pathlib.Path(folder, "valid")
+    source.write_text(HEAD + "\n".join(lines) + "}\n")
+    done = subprocess.run([compiler, "-std=c++20", "-w", "-O0", *flags, source, "-o", program], capture_output=True,
+                          text=True)
+    if done.returncode == 0:
+        return subprocess.run([program], capture_output=True, text=True).stdout.splitlines()
+    if len(cells) == 1:
+        return [f"{cells[0][0]} does not compile\n{done.stderr}"]
+    return [wrong for cell in cells for wrong in run_valid(compiler, [cell], flags, folder)]
+
+
+def main():
+    end = sys.argv.index("--")
+    how, compiler, *kinds = sys.argv[1:end]
+    flags = sys.argv[end + 1:]
+    wrong, valid, refused, names = [], [], [], {}
+    with tempfile.TemporaryDirectory() as folder:
+        def cell(name, text):
+            file = pathlib.Path(folder, f"c{len(names)}.cpp")
+            names[file] = name
+            file.write_text(text)
+            return file
+        for name in kinds or KINDS:
+            around, good, bad = KINDS[name]
+            valid += [(f"{name}, valid {k}", cell(f"{name} {k}", text_of(around, fn))) for k, fn in enumerate(good)]
+            refused += [cell(f"{name}: {what}", f"{HEAD}{text_of(around, fn)}// CAIRN_FIXED\n")
+                        for what, fn in bad.items()]
+        for part in parts(valid, 30) if how != "nvcc" else []:
+            wrong += run_valid(compiler, part, flags, folder)
+        for part in parts(refused, 100):
+            said = misuses.verdicts(how, compiler, part, flags + ["-w"], True)
+            wrong += [f"{names[file]}: {why}" for file, why in said.items() if why]
+        print(f"{len(valid)} valid functions and {len(refused)} misuses of {len(kinds or KINDS)} kinds")
+    print("\n".join(wrong))
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
