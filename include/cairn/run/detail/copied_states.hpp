@@ -81,6 +81,7 @@ class copied_states : public sweep_memory<State, Store> {
       return true;
     }
     pool_.forget(live_);
+    if constexpr (sized_state<State>) pool_.check_read();
     live_ = this->load_frame(where, i);
     if (live_ != no_frame) pool_.check_limit(live());
     return !memory::makes_again || live_ != no_frame;
@@ -158,12 +159,8 @@ class copied_states : public sweep_memory<State, Store> {
   [[nodiscard]] slot_index slots_within(slot_index slots) {
     pool_.shed();
     auto const& allowed = pool_.limit_now();
-    wide largest = allowed.state;
-    for (frame_id k = 0; k < pool_.limit(); ++k)
-      if (std::as_const(pool_).record(k).constructed)
-        largest = greater(largest, wide(bytes_of(std::as_const(pool_).state(k))));
     wide const rest = allowed.budget - lesser(allowed.beside, allowed.budget);
-    wide const states = rest / largest, working = wide(pool_.limit() - slots);
+    wide const states = rest / pool_.largest(), working = wide(pool_.limit() - slots);
     return states > working ? slot_index(lesser(states - working, wide(slots))) : 0;
   }
   /// The loop continues after the state that `turn` made.

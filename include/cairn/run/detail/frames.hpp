@@ -201,6 +201,17 @@ class frames {
     return grown_ = true;
   }
   [[nodiscard]] bool has_room() const { return all_bytes() <= limit_.budget; }
+  /// Bytes of the largest state held.
+  [[nodiscard]] wide largest() const {
+    wide most = limit_.state;
+    for (frame_id k = 0; k < limit(); ++k)
+      if (wide const bytes = weight(k); bytes > most) most = bytes;
+    return most;
+  }
+  /// A state is about to be read, which may be as large as the largest one.   \throws states_too_large
+  void check_read() {
+    if (grown_) check_sum(largest());
+  }
   /// \throws states_too_large
   void check_sum(wide more = 0) {
     if (all_bytes() + more <= limit_.budget) return;

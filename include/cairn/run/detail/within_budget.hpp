@@ -77,7 +77,8 @@ class within_budget {
   /// Tapes that are kept go first.
   template <class User>
   [[nodiscard]] bool gives_up(User& user) {
-    constexpr wide bytes_a_slot_again = 160;  // of what is noted, and of two plans around what is held while one is made
+    // Of what is noted, and of plans around what is held while one is made; over several tiers two are compared.
+    constexpr wide bytes_a_slot_again = mends_states<Store> ? 256 : 160;
     auto& states = self().states();
     auto& limit = states.limits().limit_now();
     bool const tapes = user.keeps_tapes() && limit.tapes > user.tape_bytes();
