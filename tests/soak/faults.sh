@@ -76,14 +76,15 @@ cuts() {
   [ $wrong = 0 ]
 }
 
-# control WHAT FILE TEST SED: the test finds that WHAT is left out of a file.
+# control WHAT FILE TEST SED [core]: the test finds that WHAT is left out of a file, of core/ if that is said.
 left_out=0 unnoticed=0
 control() {
   rm -rf $build/include
   cp -R include $build/include
-  file=$build/include/cairn/adapt/disk/detail/$2.hpp
+  folder=${5:-adapt/disk}/detail
+  file=$build/include/cairn/$folder/$2.hpp
   sed -i "$4" "$file"
-  if cmp -s "$file" "include/cairn/adapt/disk/detail/$2.hpp"; then
+  if cmp -s "$file" "include/cairn/$folder/$2.hpp"; then
     echo "faults: '$1' is not there any more: mend this script" >&2
     exit 1
   fi
@@ -141,11 +142,15 @@ controls() {
     's/return states.hash_of_input(open);/return states.memory().hash(open + 1);/'
   control 'also of one that only a tape has' chain_files chain 's/in_tapes_\[std::size_t(i)\] = memory().hash(i);/(void)i;/'
   control 'a record of a run that may be asked to stop has one, too' run_journal replay \
-    's/ \&\& !(commits_ \&\& open > 0 \&\& may_be_due)//'
+    's/ \&\& !(commits_ \&\& open > 0 \&\& is_asked())//'
   control 'states of chains are compared where they are made again' chain_files replay 's/return hash == 0 || memory.hash(i) == hash;/return true;/'
   control 'an object begins anew from its initial state' run_on_disk replay 's/sweep{work, "cairn::gradient"}.states().go_back();//'
   control 'so do the sums of a chain' chain_on_disk replay 's/if constexpr (of::has_params) set_zero(\*parts.p, \*parts.dp);//'
-  control 'a state of a stop has the hash of the one before' checkpoint_files replay 's/prior_to_ == i ? prior_ : 0/0/'
+  control 'what is made again leads to the state of a stop' checkpoint_files replay \
+    's/return journal_.took(taken_ = i, hash_in(run_folder::live_slot)), true;/return true;/'
+  control 'what is made again passes through it' replay_ledger replay 's/if (!note(i, hash)) fail(i);/(void)hash;/' core
+  control 'steps inside an adjoint lead to what was loaded' checkpoint_files replay \
+    's/if (slot.is_others) took(where.slot, i);//'
   control 'what was given up writes no record' run_journal replay 's/    commits(commits_, of_);//'
   echo "faults: $left_out protections left out, $unnoticed unnoticed"
   [ $unnoticed = 0 ]

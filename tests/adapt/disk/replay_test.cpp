@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 #include "adapt/disk/chain_runs.hpp"
@@ -18,6 +19,8 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 constexpr step_index length = 30;
+cairn::hrevolve const tiers{length, two_tiers};
+cairn::two_level const periods{length, 7, 2};
 struct stopped {};
 long calls = 0, stop_at = -1;
 step_index differs_at = -1;  // a step whose arithmetic is another one in this process
@@ -49,6 +52,14 @@ auto const back_with_next = [](numbers const& x, numbers const& x1, numbers& bar
   back_by(x, bar, by, dp);
   for (std::size_t k = 0; k < x.size(); ++k) bar[k] += x1[k];
 };
+auto const back_of_leaf = [](numbers const& x, numbers& bar, double, double& dp, step_index first, step_index last) {
+  std::vector<numbers> states{x};
+  for (step_index i = first; i + 1 < last; ++i) step_in_place(states.emplace_back(numbers{states.back()}), i);
+  for (; !states.empty(); states.pop_back()) {
+    pull(states.back(), bar);
+    dp += bar[0];
+  }
+};
 auto const back_of_object = [](solver const& s, numbers& bar) { pull(s.v, bar); };
 auto const goes_on = [](numbers const&, step_index i) { return i < length; };
 numbers const x0{0.3, -0.4}, ones{1, 1};
@@ -74,6 +85,33 @@ struct over_object {
     solver s;
     s.v = x0;
     return cairn::gradient(of_object, s, plan, ones, back_of_object, last...);
+  }
+};
+struct over_object_by_leaves {
+  template <class Plan, class... Last>
+  numbers operator()(Plan const& plan, Last const&... last) const {
+    solver s;
+    s.v = x0;
+    auto const back_by_leaf = [](solver const& x, numbers& bar, step_index first, step_index end) {
+      double dp = 0;
+      back_of_leaf(x.v, bar, 0, dp, first, end);
+    };
+    return cairn::gradient(of_object, s, plan, ones, back_by_leaf, last...);
+  }
+};
+struct by_tapes {
+  template <class Plan, class... Last>
+  numbers operator()(Plan const& plan, Last const&... last) const {
+    auto const record = [](numbers& x, step_index i) {
+      numbers const before = x;
+      step_in_place(x, i);
+      return std::pair{before, x};
+    };
+    auto const reverse = [](std::pair<numbers, numbers> const& tape, numbers& bar) {
+      pull(tape.first, bar);
+      for (std::size_t k = 0; k < bar.size(); ++k) bar[k] += tape.second[k];
+    };
+    return cairn::gradient(in_place, x0, plan, ones, cairn::recorded{record, reverse}, last...);
   }
 };
 struct kept {
@@ -195,8 +233,6 @@ void finds_all(Sweep const& sweep, Plan const& plan, std::int64_t commit_every =
   for (auto const check : {replay_check::off, replay_check::checkpoints, replay_check::every_step}) {
     if (std::is_same_v<Sweep, struct over_object> && check == replay_check::off) continue;
     for (bool const asked : {false, true}) {
-      // Of an object's states only those in slots are summed: where it stops, it takes no snapshot of each.
-      if (asked && check == replay_check::every_step && std::is_same_v<Sweep, struct over_object>) continue;
       CAPTURE(int(check), asked);
       outcomes const seen = go_on_with_another(sweep, plan, commit_every, check, asked);
       CHECK(seen.mixed == 0);
@@ -204,6 +240,65 @@ void finds_all(Sweep const& sweep, Plan const& plan, std::int64_t commit_every =
       CHECK((seen.refused > 0) == refused);
       CHECK(seen.right > 10);
     }
+  }
+}
+/// Stops up to three processes at random calls, because they are asked to or by an exception, and lets the last one go
+/// on with another arithmetic in a random step. What it gives may not be of both.
+template <class Sweep, class Plan>
+void searches(Sweep const& sweep, Plan const& plan, replay_check check, std::mt19937_64& draw, long runs) {
+  cairn::sweep_options const options{.verify = check};
+  auto const in_memory = [&](step_index k) {
+    differs_at = k, stop_at = -1;
+    if constexpr (cairn::open_schedule<Plan>) return sweep(plan);
+    else return sweep(cairn::in_memory{plan});
+  };
+  calls = 0;
+  numbers const right = in_memory(-1);
+  long const all = calls;
+  for (long run = 0; run < runs; ++run) {
+    support::temporary const here;
+    std::int64_t const commit_every = draw() % 3 == 0 ? 1'000 : 1 + std::int64_t(draw() % 9);
+    step_index const k = 1 + step_index(draw() % (length - 1));
+    long const stops = 1 + long(draw() % 3);
+    std::string at;
+    numbers found;
+    for (long s = 0; s <= stops && found.empty(); ++s) {
+      bool const is_last = s == stops, asked = draw() % 4 != 0;
+      long const last = is_last ? 0 : 1 + long(draw() % std::uint64_t(all));
+      at += (asked ? " asked " : " thrown ") + std::to_string(last);
+      calls = 0, differs_at = is_last ? k : -1, stop_at = asked || is_last ? -1 : last;
+      auto const stop = [&] { return asked && !is_last && calls >= last; };
+      try {
+        found = sweep(plan, options, disk{here.run(), {.commit_every = commit_every, .stop = stop}});
+      } catch (cairn::stopped const&) {
+      } catch (stopped const&) {
+      } catch (cairn::nondeterminism_error const&) {  // once the final state was seen
+        CHECK(is_last);
+      }
+    }
+    CAPTURE(int(check), run, k, commit_every, at);
+    CHECK((found.empty() || found == right || found == in_memory(k)));
+  }
+}
+void search_all(std::uint64_t seed, long runs) {
+  std::mt19937_64 draw{seed};
+  cairn::leaves const fives{length, 5, cairn::two_level{6, 2, 1}};
+  in_one_call const values{in_place_by, back_by};
+  for (auto const check : {replay_check::off, replay_check::checkpoints, replay_check::every_step}) {
+    searches(values, tiers, check, draw, runs);
+    searches(values, cairn::revolve{length, 3}, check, draw, runs);
+    searches(in_one_call{out_of_place, back_by}, periods, check, draw, runs);
+    searches(in_one_call{in_place_by, back_with_next}, cairn::multistage{length, 1, 5}, check, draw, runs);
+    searches(in_one_call{in_place_by, back_of_leaf}, fives, check, draw, runs);
+    searches(by_tapes{}, tiers, check, draw, runs);
+    searches(kept{}, tiers, check, draw, runs);
+    searches(kept{}, cairn::online{5}, check, draw, runs);
+    if (check == replay_check::off) continue;  // of an object, states that are made again are not compared
+    searches(over_object{}, tiers, check, draw, runs);
+    searches(over_object{}, periods, check, draw, runs);
+    searches(over_object{}, cairn::revolve{length, 3}, check, draw, runs);
+    searches(over_object{}, cairn::multistage{length, 1, 5}, check, draw, runs);
+    searches(over_object_by_leaves{}, fives, check, draw, runs);
   }
 }
 cairn::sweep_options drawn;  // of the next process
@@ -235,8 +330,6 @@ void no_alarm_at_random(std::uint64_t seed, long runs) {
   no_alarm<checked<noted>>(cairn::hrevolve{length, two_tiers}, draw, runs);
   no_alarm<checked<solver>>(cairn::multistage{length, 2, 4}, draw, runs);
 }
-cairn::hrevolve const tiers{length, two_tiers};
-cairn::two_level const periods{length, 7, 2};
 
 }  // namespace
 
@@ -339,6 +432,10 @@ TEST_CASE("and a chain") {
   finds_all(of_chain<stage_with_output>{}, chain_runs::filed(length, 3));
   finds_all(of_chain<stage_with_tape>{}, chain_runs::filed(length, 5), 1'000);
 }
+TEST_CASE("processes that are stopped at random, one after another, never give a gradient of two trajectories") {
+  search_all(7, 20);
+}
+TEST_CASE("nor do more of them", "[.soak]") { search_all(8, 1'000); }
 TEST_CASE("in loops that are kept, and in those of unknown length, it is an error once the final state is there") {
   finds_all(kept{}, periods, 3, true);
   finds_all(kept{}, cairn::online{5}, 3, true);

@@ -103,28 +103,28 @@ void all_at_random(std::uint64_t seed, long runs) {
 }  // namespace
 
 TEST_CASE("a run that is asked to stop anywhere goes on with the bits of an undisturbed one, and loses one action") {
-  stop_everywhere<by_gradient<numbers>>(tiers, 3);
-  stop_everywhere<by_gradient<numbers>>(cairn::revolve{length, 3}, 3);
-  stop_everywhere<by_gradient<noted>>(cairn::multistage{length, 2, 4}, 3);
-  stop_everywhere<by_gradient<solver>>(cairn::two_level{length, 10, 3}, 3);
+  stop_everywhere<by_gradient<numbers>>(tiers, 4);
+  stop_everywhere<by_gradient<numbers>>(cairn::revolve{length, 3}, 4);
+  stop_everywhere<by_gradient<noted>>(cairn::multistage{length, 2, 4}, 4);
+  stop_everywhere<by_gradient<solver>>(cairn::two_level{length, 10, 3}, 4);
 }
 TEST_CASE("so does a kept one") {
-  stop_everywhere<by_run<numbers>>(tiers, 3);
-  stop_everywhere<by_run<noted>>(cairn::revolve{length, 3}, 3);
-  stop_everywhere<by_run<solver>>(tiers, 3);
+  stop_everywhere<by_run<numbers>>(tiers, 4);
+  stop_everywhere<by_run<noted>>(cairn::revolve{length, 3}, 4);
+  stop_everywhere<by_run<solver>>(tiers, 4);
   stop_everywhere<by_two_reverses>(tiers, 130);  // the first of its two reverses runs again
 }
 // A kept run does not go on between its turn and its first adjoint.
 TEST_CASE("so does a loop of unknown length") {
-  stop_everywhere<by_run<numbers>>(five, 5);
-  stop_everywhere<by_run<noted>>(five, 5);
-  stop_everywhere<by_run<solver>>(five, 5);
+  stop_everywhere<by_run<numbers>>(five, 6);
+  stop_everywhere<by_run<noted>>(five, 6);
+  stop_everywhere<by_run<solver>>(five, 6);
 }
 TEST_CASE("so do objectives, and steps that choose") {
-  stop_everywhere<by_objective>(five, 5);
-  stop_everywhere<by_objective>(tiers, 3);
-  stop_everywhere<by_choices>(five, 5);
-  stop_everywhere<by_choices>(tiers, 3);
+  stop_everywhere<by_objective>(five, 6);
+  stop_everywhere<by_objective>(tiers, 4);
+  stop_everywhere<by_choices>(five, 6);
+  stop_everywhere<by_choices>(tiers, 4);
 }
 TEST_CASE("20 runs with SIGTERM at random end or stop, and then go on") { all_at_random(1, 20); }
 TEST_CASE("300 runs with SIGTERM at random", "[.soak]") { all_at_random(2, 300); }
@@ -269,17 +269,17 @@ TEST_CASE("so do all forms of adjoints, and sweeps with replay checks") {
   };
   cairn::recorded const recorded{record, pull};
   cairn::leaves const fives{length, 5, cairn::two_level{6, 3, 1}};
-  stop_form_everywhere(4, [&](auto const& on) { return cairn::gradient(stepped, x0, tiers, one, next, on); });
-  stop_form_everywhere(4, [&](auto const& on) { return cairn::gradient(in_place, x0, two, one, next, on); });
-  stop_form_everywhere(3, [&](auto const& on) { return cairn::gradient(in_place, x0, two, one, recorded, on); });
-  stop_form_everywhere(7, [&](auto const& on) { return cairn::gradient(in_place, x0, fives, one, leaf, on); });
-  stop_form_everywhere(4, [&](auto const& on) {
+  stop_form_everywhere(5, [&](auto const& on) { return cairn::gradient(stepped, x0, tiers, one, next, on); });
+  stop_form_everywhere(5, [&](auto const& on) { return cairn::gradient(in_place, x0, two, one, next, on); });
+  stop_form_everywhere(9, [&](auto const& on) { return cairn::gradient(in_place, x0, two, one, recorded, on); });
+  stop_form_everywhere(17, [&](auto const& on) { return cairn::gradient(in_place, x0, fives, one, leaf, on); });
+  stop_form_everywhere(5, [&](auto const& on) {
     auto run = cairn::checkpointed_loop(stepped, x0, tiers, on);
     return run.reverse(one, next);
   });
   for (auto const verify : {cairn::replay_check::checkpoints, cairn::replay_check::every_step}) {
     cairn::sweep_options const checked{.verify = verify};
-    stop_form_everywhere(11, [&](auto const& on) { return cairn::gradient(in_place, x0, two, one, pull, on, checked); });
-    stop_form_everywhere(8, [&](auto const& on) { return cairn::gradient(stepped, x0, tiers, one, pull, on, checked); });
+    stop_form_everywhere(13, [&](auto const& on) { return cairn::gradient(in_place, x0, two, one, pull, on, checked); });
+    stop_form_everywhere(9, [&](auto const& on) { return cairn::gradient(stepped, x0, tiers, one, pull, on, checked); });
   }
 }

@@ -140,11 +140,11 @@ class replay_ledger {
     reached(i);
     if (!saved(slot, i, hash) || !note(i, hash) || (earlier != 0 && !note(last_leaf(i), earlier))) fail(i);
   }
-  /// Another process has left state i between two places of the plan, and beside it the hash of the state before.
-  void left(step_index i, std::uint64_t earlier, char const* advice) {
+  /// Another process has left state i between two places of the plan.
+  void left(step_index i, std::uint64_t hash, char const* advice) {
     others_ = advice;
     reached(i);
-    if (earlier != 0 && last_leaf(i) == i - 1 && !note(i - 1, earlier)) fail(i - 1);
+    if (!note(i, hash)) fail(i);
   }
   /// Whether states are compared with those of another process.
   [[nodiscard]] bool others() const noexcept { return others_ != nullptr; }

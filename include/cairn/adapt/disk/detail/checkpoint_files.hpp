@@ -11,6 +11,7 @@
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/user_values.hpp>
+#include <cairn/core/forms.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/store/store.hpp>
@@ -26,16 +27,17 @@ class checkpoint_files {
 
   /// \param first  a state from which others are made that have no default constructor; may be null otherwise
   /// \param state_bytes  of a state in its file
-  /// \param all_files  also the slots that the plan has in memory are files
+  /// \param leaf  of the plan   \param all_files  also the slots that the plan has in memory are files
   checkpoint_files(run_folder& folder, Journal& journal, Value const* first, std::uint64_t state_bytes,
-                   bool all_files = false)
-      : folder_{folder}, journal_{journal}, first_{first}, state_bytes_{state_bytes}, all_files_{all_files} {}
+                   step_index leaf, bool all_files = false)
+      : folder_{folder}, journal_{journal}, first_{first}, state_bytes_{state_bytes}, leaf_{leaf},
+        all_files_{all_files} {}
   checkpoint_files(checkpoint_files const&) = delete;
 
   void begin(sweep_shape const& shape) {
     bool const anew = slots_.size() != std::size_t(shape.slots);
     if (!shape.resumed || anew) slots_.assign(std::size_t(shape.slots), {});
-    if (!shape.resumed) live_at_ = -1, skipped_ = 0;
+    if (!shape.resumed) live_at_ = taken_ = -1, skipped_ = 0;
     in_memory_ = 0;
     for (slot_index slot = 0; slot < shape.slots; ++slot)
       if (in_memory(shape.tier_of(slot))) ++in_memory_;  // a plan may not know which, and then counts all of them
@@ -43,7 +45,8 @@ class checkpoint_files {
       folder_.each_checkpoint([&](slot_index slot, file_head const& head) {
         if (slot < shape.slots && journal_.may_use(head)) {
           record(slot).at = step_index(head.step);
-          record(slot).bytes = (head.stored + sizeof head) & (~std::uint64_t{0} >> 1);
+          record(slot).bytes = (head.stored + sizeof head) & (~std::uint64_t{0} >> 2);
+          record(slot).is_others = head.owner != folder_.owner();
         }
       });
       live_at_ = journal_.live_state();
@@ -92,7 +95,7 @@ class checkpoint_files {
         f(slot, record(slot).at, head.state_hash,
           common.empty() || common[std::size_t(slot)] >= 0 ? head.sequence : std::uint64_t{0}, advice);
     if constexpr (!Journal::agreement::together)
-      if (live_at_ >= 0) f(live_at_, folder_.slot_head(run_folder::live_slot).earlier, advice);
+      if (std::uint64_t const hash = live_at_ >= 0 ? hash_in(run_folder::live_slot) : 0; hash != 0) f(live_at_, hash, advice);
   }
   /// A replay check found another state than before: what this process has written is used by none.
   void is_wrong() noexcept { folder_.forget_own(slot_index(slots_.size())); }
@@ -110,8 +113,9 @@ class checkpoint_files {
     bool const written = write(where.slot, i, std::as_const(frames).state(k), before_saved(i), bytes) == 0;
     if (!on_all(journal_.agreed(), written)) return false;
     slot.at = i;
-    slot.bytes = bytes & (~std::uint64_t{0} >> 1);
+    slot.bytes = bytes & (~std::uint64_t{0} >> 2);
     on_disk_ += slot.bytes;
+    slot.is_others = false;
     slot.is_unproven = journal_.seam_is_open() && journal_.may_be_used(0, 0);
     return true;
   }
@@ -127,7 +131,9 @@ class checkpoint_files {
   }
   /// Returns whether it could be read.
   [[nodiscard]] bool read_final(step_index n, Value& into) {
-    return read_file(run_folder::final_slot, n, into);
+    if (!read_file(run_folder::final_slot, n, into)) return false;
+    took(run_folder::final_slot, n);
+    return true;
   }
   template <class Frames>
   [[nodiscard]] frame_id load(Frames& frames, place where, step_index i) {
@@ -158,6 +164,7 @@ class checkpoint_files {
       return no_frame;
     }
     journal_.adopt(beside);
+    if (slot.is_others) took(where.slot, i);
     return std::exchange(frame.held, no_frame);
   }
   template <class Frames>
@@ -167,6 +174,13 @@ class checkpoint_files {
     if (slot.frame != no_frame) frames.release(std::exchange(slot.frame, no_frame));
   }
 
+  /// Whether the adjoint runs steps itself, because it reverses several at once or records them.
+  template <class Adjoint>
+  void reverses_by(Adjoint const&) noexcept {
+    if constexpr (reference_to_adjoint<Adjoint>) runs_inside_ = leaf_ > 1 || recorder<typename Adjoint::type>;
+    else runs_inside_ = leaf_ > 1 || recorder<Adjoint>;
+    if (!runs_inside_) journal_.took_only(taken_);
+  }
   /// A kept run has its initial state in this frame.
   void initial_is_in(frame_id kept) noexcept { kept_ = kept; }
 
@@ -183,23 +197,19 @@ class checkpoint_files {
 
   /// Whether anybody may ask for a stop.
   [[nodiscard]] bool is_asked() const noexcept { return journal_.is_asked(); }
-  /// Before step i. If the run is asked to stop, writes what is there; then that step runs, and `ends` follows.
+  /// Before step i. If the run is asked to stop, writes what is there; then that step runs, and `ends` follows. Steps
+  /// that are reversed together stop together: what is made again begins and ends between them.
   /// \param look  look(f) calls f with state i
   template <class Frames, class Look>
   [[nodiscard]] bool stops(Frames& frames, step_index i, Look const& look) {
-    if (!journal_.asks_to_stop()) {  // the next state may be that of a stop, which needs the hash of this one
-      if (first_ != nullptr && journal_.keeps_states())
-        look([&](Value const& x) { prior_ = hash_of(x), prior_to_ = i + 1; });
-      return false;
-    }
+    if (i % leaf_ != 0 || !journal_.asks_to_stop()) return false;
     journal_.commits_now();
     if (!journal_.keeps_states()) return true;
     std::uint64_t bytes = 0;
     live_at_ = -1;
     if (i > 0 || journal_.is_on_its_way_back())
       look([&](Value const& x) {
-        std::uint64_t const before = prior_to_ == i ? prior_ : 0;
-        if (journal_.could_write(write(run_folder::live_slot, i, x, before, bytes), run_folder::live_slot)) live_at_ = i;
+        if (journal_.could_write(write(run_folder::live_slot, i, x, 0, bytes), run_folder::live_slot)) live_at_ = i;
       });
     write_frames(frames);
     return true;
@@ -225,7 +235,7 @@ class checkpoint_files {
   /// Returns whether it could be read.   \throws file_error   if it was whole, and then was not
   [[nodiscard]] bool read_live(step_index i, Value& into) {
     if (on_all(journal_.agreed(), folder_.is_whole(run_folder::live_slot, i))) {
-      if (read_file(run_folder::live_slot, i, into)) return true;
+      if (read_file(run_folder::live_slot, i, into)) return journal_.took(taken_ = i, hash_in(run_folder::live_slot)), true;
       refuse_file("the state where a run stopped can be read no more", EIO, folder_.path() + '/' + live_name);
     }
     live_at_ = -1;
@@ -236,8 +246,9 @@ class checkpoint_files {
   struct slot_record {
     step_index at = -1;  // the state in the file
     frame_id frame = no_frame;
-    std::uint64_t bytes : 63 = 0;
+    std::uint64_t bytes : 62 = 0;
     std::uint64_t is_unproven : 1 = 0;
+    std::uint64_t is_others : 1 = 0;
     std::uint64_t before = 0;  // of a state in memory: the hash of one before it, for a stop
   };
   void empty(slot_record& slot) noexcept {
@@ -262,7 +273,8 @@ class checkpoint_files {
                           std::uint64_t& bytes) {
     if (int const error = journal_.choices().append(); error != 0) return error;  // without them nobody could use it
     std::uint64_t const hash = hash_of(state);
-    bool const usable = journal_.may_be_used(state_bytes_, slot_index(slots_.size()));
+    bool const known = slot == run_folder::live_slot || i != taken_ || before != 0;  // else nobody can compare it
+    bool const usable = journal_.may_be_used(state_bytes_, slot_index(slots_.size())) && known;
     std::uint16_t const flags = usable && !journal_.seam_is_open() ? 0 : unproven;
     auto const write = [&](auto& sink) {
       write_state(state, sink);
@@ -289,6 +301,11 @@ class checkpoint_files {
     journal_.adopt(beside);
     return true;
   }
+  [[nodiscard]] std::uint64_t hash_in(slot_index slot) const noexcept { return folder_.slot_head(slot).state_hash; }
+  /// The sweep goes on from a state of another process. No replay check looks at what steps inside the adjoint lead to.
+  void took(slot_index slot, step_index i) {
+    if (runs_inside_) journal_.took(i, hash_in(slot));
+  }
   [[nodiscard]] bool in_memory(tier where) const noexcept { return where == tier::memory && !all_files_; }
   [[nodiscard]] slot_record& record(slot_index slot) noexcept { return slots_[std::size_t(slot)]; }
   [[nodiscard]] slot_record const& record(slot_index slot) const noexcept { return slots_[std::size_t(slot)]; }
@@ -297,16 +314,15 @@ class checkpoint_files {
   Journal& journal_;
   Value const* first_;
   std::uint64_t state_bytes_;
-  bool all_files_;
+  step_index leaf_;
+  bool all_files_, runs_inside_ = true;
   frame_id kept_ = no_frame;
   std::vector<slot_record> slots_;
   slot_index in_memory_ = 0;
-  step_index live_at_ = -1, skipped_ = 0;
+  step_index live_at_ = -1, taken_ = -1, skipped_ = 0;
   std::uint64_t on_disk_ = 0;  // bytes of the files of all slots
   std::uint64_t before_ = 0;  // the hash of a state before state `before_of_`
   step_index before_of_ = -1;
-  std::uint64_t prior_ = 0;  // the hash of the state before state `prior_to_`, where a stop may be asked for
-  step_index prior_to_ = -1;
 };
 
 }  // namespace cairn::detail

@@ -99,7 +99,7 @@ struct file_head {
   std::uint64_t raw_hash = 0;       ///< XXH64 of the content, with the number of the state as its seed
   std::uint64_t stored_hash = 0;    ///< the same of the bytes in the file
   std::uint64_t owner = 0;          ///< the process that wrote it
-  std::uint64_t earlier = 0;        ///< of the state where a run stopped: the hash of the one before it; 0: not known
+  std::uint64_t reserved = 0;
   std::uint64_t self = 0;           ///< XXH64 of all of the above
 
   /// Whether a file of so many bytes can hold the content. No file is shorter than its content before it was packed, so

@@ -107,6 +107,7 @@ class kept_files {
   void reverses_by(Adjoint const& adjoint, DP* dp) {
     everything& all = *all_;
     all.journal.agreed().goes_on_in("cairn::reverse");
+    all.files.reverses_by(adjoint);
     if constexpr (of::is_kept) {
       all.look_at_adjoint = [&adjoint](id_sum& sum, loaded_code* code) {
         contents added{sum, code};
@@ -195,7 +196,8 @@ class kept_files {
           folder{outer, path, agreed_id(all, id_of(parts, step, x0, plan)), steps_of_run(plan)},
           journal{folder, report, nullptr, sums{{parts.terms}}, object_in(x0), choices_of(*parts.step), asked, all},
           files{folder, journal, copied_from<State>(x0),  // until the run has it in a frame
-                as_stored<State>(x0, [](auto const& x) { return written_bytes(x); }), is_open_plan<Plan>},
+                as_stored<State>(x0, [](auto const& x) { return written_bytes(x); }), plan.leaf(),
+                is_open_plan<Plan>},
           keep{std::size_t(asked.keep)},
           slots{plan.slots()},
           looks_for{asked.resume},

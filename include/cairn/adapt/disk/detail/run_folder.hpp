@@ -157,7 +157,7 @@ class run_folder {
     file_head head = fresh_head(file_kind::checkpoint, std::uint32_t(slot), step);
     head.state_hash = state_hash;
     head.flags = flags;
-    (slot == live_slot ? head.earlier : head.sequence) = before;
+    head.sequence = before;
     file_writer sink{file.get(), memory, head.step, packs_};
     write(sink);
     int const error = sink.finish(head);

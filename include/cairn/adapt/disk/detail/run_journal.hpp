@@ -168,7 +168,21 @@ class run_journal {
     return (head.flags & unproven) == 0 && choices_.reach(head.step);
   }
   /// Another process had a record for `open`, with this hash of that state; 0 if it is not known.
-  void seam(step_index open, std::uint64_t hash) noexcept { seam_ = hash != 0 ? open : -1, seam_hash_ = hash; }
+  void seam(step_index open, std::uint64_t hash) noexcept {
+    seam_ = {hash != 0 ? open : -1, hash};
+    std::erase_if(taken_, [open](auto const& one) { return one.at >= open; });
+  }
+  /// The sweep goes on from state i of another process, which has this hash; 0 if it is not known. What is reversed
+  /// next below it must lead there.
+  void took(step_index i, std::uint64_t hash) {
+    if (hash == 0) return;
+    auto const after = std::find_if(taken_.begin(), taken_.end(), [i](auto const& one) { return one.at <= i; });
+    if (after == taken_.end() || after->at < i) taken_.insert(after, {i, hash});
+  }
+  /// Of these only state i.
+  void took_only(step_index i) noexcept {
+    std::erase_if(taken_, [i](auto const& one) { return one.at != i; });
+  }
   /// What another process left turned out to be another trajectory. Returns whether the run begins anew: nothing of
   /// that process is left then. Of several processes all begin anew, where all know it, or none.
   [[nodiscard]] bool begins_anew(resume_rule asked) {
@@ -176,7 +190,8 @@ class run_journal {
       return false;
     folder_.begin_anew();
     commits(commits_, of_);
-    seam_ = -1;
+    seam_ = {};
+    taken_.clear();
     all_know_ = false;
     choices_.forget();
     if constexpr (Sums::any) sums_.terms->go_on(0, 0), sums_.terms->ended(0);
@@ -186,7 +201,7 @@ class run_journal {
     return true;
   }
   /// Whether the arithmetic of this process still has to be compared with that of the one before it.
-  [[nodiscard]] bool seam_is_open() const noexcept { return seam_ >= 0; }
+  [[nodiscard]] bool seam_is_open() const noexcept { return seam_.at >= 0; }
   /// What states of this process another one may use; without, none is written where the run is asked to stop.
   void trusts_states(bool are) noexcept { trusts_states_ = are; }
   /// Whether a state that is written now can be used by another process.
@@ -342,12 +357,18 @@ class run_journal {
   /// Called before the adjoint reaches state `open`; look(f) calls f with that state.
   template <class Look>
   void reversing(step_index open, Look const& look) {
-    if (seam_ > open) check_seam(open, look);
+    while (!taken_.empty() && taken_.front().at > open) {
+      check_seam(taken_.front(), open, look);
+      taken_.erase(taken_.begin());
+    }
+    if (seam_.at > open) {
+      check_seam(seam_, open, look);
+      seam_.at = -1;
+    }
     goes_back_ = true;
     ending_ = asks_to_stop();
     due_ = commits_ && open > 0 && (ending_ || is_time());
-    bool const may_be_due = std::is_void_v<Object> && is_asked();  // behind it; of an object this takes a snapshot
-    if (!due_ && !(commits_ && open > 0 && may_be_due)) return;
+    if (!due_ && !(commits_ && open > 0 && is_asked())) return;  // behind it a stop may be asked for
     noted_ = open;
     hash_ = look([](auto const& x) { return hash_of(x); });
   }
@@ -465,11 +486,15 @@ class run_journal {
       return next_look_ == 0;
     }
   }
-  /// Runs to the state of the record once more.   \throws nondeterminism_error
+  /// A state in which another process has stopped, with its hash; -1 if there is none.
+  struct seam_state {
+    step_index at = -1;
+    std::uint64_t hash = 0;
+  };
+  /// Runs to that state once more.   \throws nondeterminism_error
   template <class Look>
-  void check_seam(step_index open, Look const& look) {
-    look([&](auto const& x) { compare(x, open, seam_, seam_hash_); });
-    seam_ = -1;
+  void check_seam(seam_state const& of, step_index open, Look const& look) {
+    look([&](auto const& x) { compare(x, open, of.at, of.hash); });
   }
   /// The same from the state where another process was asked to stop. Returns whether there is one.
   template <class Value>
@@ -527,12 +552,14 @@ class run_journal {
   std::int64_t asks_ = 0, next_ask_ = 1;           // since all looked whether one is asked to stop
   double interval_ = first_interval, commit_seconds_ = 0;
   clock::time_point last_ = clock::now(), asked_at_ = last_;
-  step_index seam_ = -1, noted_ = -1;
+  seam_state seam_;                // of the record
+  std::vector<seam_state> taken_;  // of states, the latest one first
+  step_index noted_ = -1;
   // After the last adjoint: how many steps are left, where its result is, what writes it; and what is written already.
   step_index open_ = -1, recorded_ = -1;
   void const* bar_ = nullptr;
   void (*commit_last_)(run_journal&) = nullptr;
-  std::uint64_t seam_hash_ = 0, hash_ = 0;
+  std::uint64_t hash_ = 0;
   bool commits_ = false, due_ = false, trusts_states_ = false, ending_ = false, goes_back_ = false, changed_ = false;
   bool all_know_ = false;  // that what another process left is another trajectory
   void const* watched_ = nullptr;

@@ -79,7 +79,8 @@ Bar sweep_on_disk(Given const& given, Agreement const& all, std::string path, di
   journal_type journal{folder, report, &step, sums{{parts.terms}, parts.dp}, object_in(x0), choices_of(*parts.step),
                        asked, all};
   store_type store{folder, journal, copied_from<State>(x0),
-                   as_stored<State>(x0, [](auto const& x) { return written_bytes(x); })};
+                   as_stored<State>(x0, [](auto const& x) { return written_bytes(x); }), plan.leaf()};
+  store.reverses_by(adjoint);
   journal.watch(unchanged, held_bytes);
   if (known.record) journal.commits();
   journal.trusts_states(known.states);
