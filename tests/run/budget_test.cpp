@@ -42,7 +42,7 @@ auto const with_next = [](vec const& x, vec const&, vec& bar, vec const& p, vec&
   back(x, bar, p, dp);
 };
 auto const objective =
-    cairn::at_every(3, [](vec const& x) { return x[0]; }, [](vec const&, vec& bar) { bar[0] += 1; });
+    cairn::at_every(1, [](vec const& x) { return x[0]; }, [](vec const&, vec& bar) { bar[0] += 1; });
 
 template <class Model>
 void check(Model m, std::size_t size, step_index n) {

@@ -35,6 +35,17 @@ else()
 endif()
 cairn_check_misuses(gcc)
 
+# Every kind of function that users hand over, with every kind of mistake: 3 minutes.
+if(compiler_of_gcc)
+  cairn_check_script(user_functions.all user_functions.py gcc "${CAIRN_GXX}" -- "-I${include}")
+  if(TEST user_functions.all)
+    set_tests_properties(user_functions.all PROPERTIES TIMEOUT 1500)
+  endif()
+  if(TARGET cairn::disk)
+    cairn_check_script(run_frames.disk frames.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}" disk)
+  endif()
+endif()
+
 # The command. What `inspect` and `gc` look at is made by a program.
 if(TARGET cairn_tool AND TARGET cairn::disk)
   add_executable(cairn_make_runs "${PROJECT_SOURCE_DIR}/tests/tool/make_runs.cpp")

@@ -51,8 +51,10 @@ cairn_check_script(spdx spdx.py "${PROJECT_SOURCE_DIR}")
 cairn_check_script(docs.pages pages.py "${PROJECT_SOURCE_DIR}")
 cairn_check(system_includes "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}" -P "${CMAKE_CURRENT_SOURCE_DIR}/system_includes.cmake")
 
-# What an include costs.
+# What an include costs, how deep a user's functions are, and the kinds of functions whose mistakes would give a number.
 if(compiler_of_gcc)
+  cairn_check_script(run_frames frames.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}")
+  cairn_check_script(user_functions.some user_functions.py gcc "${CAIRN_GXX}" loss derivative members -- "-I${include}")
   cairn_check_script(include_cost.umbrella include_cost.py
     "${CAIRN_GXX}" "${include}" 19500 537000 cairn/cairn.hpp)
   cairn_check_script(include_cost.gradient include_cost.py

@@ -46,9 +46,20 @@ struct wrt {
                   "cairn: the parameters of cairn::wrt would be gone before the sweep; give it a variable, which is "
                   "referred to");
   }
+  /// Refused: the gradient needs a place.
+  template <class Same>
+    requires(std::is_same_v<Same, DP> && std::is_same_v<Params, DP>)
+  constexpr explicit wrt(Same& params) : p{params}, dp{params} {
+    constexpr bool placed = std::is_void_v<Same>;
+    static_assert(placed,
+                  "cairn: cairn::wrt{p, dp} needs the place of the gradient, too: a variable dp, which becomes a copy of "
+                  "p with zeros if it has p's type");
+  }
 };
 /// The types are those of the arguments.
 template <class Params, class DP> wrt(Params const&, DP&) -> wrt<Params, DP>;
+/// Refused: the gradient needs a place.
+template <class Params> wrt(Params&) -> wrt<Params, Params>;
 
 namespace detail {
 

@@ -262,7 +262,7 @@ class adaptive {
   static consteval detail::fault wrong_with() {
     using namespace detail;
     constexpr auto head = call_with<reads_params<Params>...>{};
-    constexpr call_with<counts> index;
+    constexpr call_with<numbers_step> index;
     constexpr auto of_first = [&] {
       constexpr call_with<may_change<State>> x;
       if constexpr (at_step_with<First, arguments<State&>, Params const&...>::indexed)

@@ -40,11 +40,16 @@ namespace detail {
 template <class T>
 concept plan_place = plan_or_steps<T> || is_run_while<T>;
 
-/// Refuses, before any step runs, a term at a state that the loop does not reach.
-inline void check_reached(step_index steps, step_index last_state) {
+/// Refuses, before any step runs, a term at a state that the loop does not reach, and an objective without any term.
+template <class Objective>
+void check_reached(step_index steps, Objective const& of) {
+  step_index const last_state = of.last_state();
   if (steps >= 0 && last_state > steps)  // the plan's own checks give a better message for negative numbers
     throw invalid_call{"cairn::differentiate", "the objective has a term at a state that the loop does not reach",
                        {{"state", last_state}, {"steps", steps}}, "name states from 0 to the number of steps"};
+  if (!Objective::has_end && steps > 0 && of.next_after(-1) > steps)
+    throw invalid_call{"cairn::differentiate", "the objective has no term at any state of the loop",
+                       {{"steps", steps}}, "name states of the loop: cairn::at_every(k, f, df) with k <= steps"};
 }
 /// The memory of `differentiate` that outlives a call, if its caller keeps it: the result, and parts of it that are
 /// used during the sweep.
@@ -58,6 +63,28 @@ struct result_memory {
   [[no_unique_address]] no_params none = {};
 };
 
+/// p and x0 stand in each other's place.
+template <class ModelType, class State, class ParamsGiven>
+[[nodiscard]] consteval bool p_comes_first() {
+  if constexpr (no_p<ParamsGiven> || !state<State> || !state<ParamsGiven>) return false;
+  else {
+    using Step = std::remove_reference_t<decltype(step_in(std::declval<ModelType&>()))>;
+    if constexpr (!one_signature<Step>) return false;
+    else
+      return shape_of_step_with<Step, State, ParamsGiven>().wrong != fault::none &&
+             shape_of_step_with<Step, ParamsGiven, State>().wrong == fault::none;
+  }
+}
+/// The adjoint is written for a bar of another type than the one that it would be given.
+template <class ModelType, class State, class ParamsGiven>
+[[nodiscard]] consteval bool writes_other_bar() {
+  using Adjoint = std::remove_reference_t<decltype(adjoint_in(std::declval<ModelType&>()))>;
+  using Bar = bar_in<ModelType, State>;
+  using written = nth_parameter<Adjoint, 1>;
+  if constexpr (!std::is_class_v<written> || std::is_same_v<written, Bar> || std::is_same_v<written, State>) return false;
+  else return adjoint_in_loop<Adjoint, State, Bar, ParamsGiven, ParamsGiven>().wrong != fault::none;
+}
+
 /// The checks of a model and an objective. One function: each function called adds lines to the compiler's message.
 template <class ModelType, class State, class ParamsGiven, class Objective>
 [[nodiscard]] consteval bool check_model() {
@@ -66,7 +93,20 @@ template <class ModelType, class State, class ParamsGiven, class Objective>
                 "cairn: the first argument must be a model: cairn::model{step, adjoint}, an object with members step "
                 "and adjoint, or cairn::by_tool(tape, step)");
   if constexpr (!model) return false;
-  else {
+  else if constexpr (p_comes_first<ModelType, State, ParamsGiven>()) {
+    constexpr bool state_first = !p_comes_first<ModelType, State, ParamsGiven>();
+    static_assert(state_first,
+                  "cairn: the parameters are in the place of the initial state; x0 comes first, and then p: "
+                  "differentiate(model, x0, p, plan, objective)");
+    return false;
+  } else if constexpr (writes_other_bar<ModelType, State, ParamsGiven>()) {
+    constexpr bool bar = !writes_other_bar<ModelType, State, ParamsGiven>();
+    static_assert(bar,
+                  "cairn: the adjoint of this model takes another type of bar than it would be given, which is that of "
+                  "the state, or of what its member bar(x) returns; give cairn::model{step, adjoint, bar}, where bar(x) "
+                  "returns a bar of that type whose numbers are zero");
+    return false;
+  } else {
     using Bar = bar_in<ModelType, State>;
     constexpr bool bar = (makes_bar<ModelType, State> || (copied_state<State> && numbered<State>)) &&
                          std::default_initializable<Bar>;
@@ -174,7 +214,7 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
   set_zero(p, dp);
   auto const seed = [&](State const& x) -> Bar {  // a zero adjoint in kept memory, and the terms of the last state
     watch.check("cairn::differentiate");
-    if constexpr (is_run_while<Place>) check_reached(terms.steps(), objective.last_state());
+    if constexpr (is_run_while<Place>) check_reached(terms.steps(), objective);
     make_bar(m, x, memory.result.state);
     terms.end(x, memory.result.state);
     return std::move(memory.result.state);
@@ -221,7 +261,11 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
       }();
       auto const limit = limit_of(place, values, predict<Place>(asked, plan, values, measured));
       sized.reset();
-      memory.result.state = one_sweep<Bar, State>(asked, parts, limit, step, x0, plan, seed, adjoint);
+      if constexpr (!decltype(asked)::on_disk)
+        memory.result.state = one_sweep<Bar, State>(asked, parts, limit, step, x0, plan, seed, adjoint);
+      else
+        memory.result.state = sweep_of<decltype(asked.work)>::template sweep<Bar, State>(
+            asked.work, one_process{}, asked, parts, step, x0, plan, seed, adjoint);
       count_gradient(asked, dp);
     }
   } catch (nondeterminism_error const&) {
@@ -237,12 +281,23 @@ template <class Place> struct plan_of_place : plan_obeyed<Place> {};
 template <class KeepGoing, class Plan>
 struct plan_of_place<run_while<KeepGoing, Plan>> { using type = open_plan<Plan>; };
 
+/// Refuses a plan in the place of p.
+template <class Objective, class... Last>
+[[nodiscard]] consteval bool check_p_before_plan() {
+  constexpr bool placed = !(objective<std::remove_cvref_t<Last>> || ... || false);
+  static_assert(placed,
+                "cairn: p comes before the plan: differentiate(model, x0, p, plan, objective); several objectives are "
+                "added, a + b");
+  return placed;
+}
+
 /// All checks of `differentiate`.
 template <class ModelType, class X0, class ParamsGiven, class Place, class Objective, class... Last>
 [[nodiscard]] consteval bool check_differentiated() {
   using State = std::remove_cvref_t<X0>;
   using Wrt = typename model_wrt<ParamsGiven>::type;
-  if constexpr (!check_model<ModelType, State, ParamsGiven, Objective>()) return false;
+  if constexpr (!check_p_before_plan<Objective, Last...>()) return false;
+  else if constexpr (!check_model<ModelType, State, ParamsGiven, Objective>()) return false;
   else {
     using Plan = typename plan_of_place<Place>::type;
     using Bar = bar_in<ModelType, State>;
@@ -274,6 +329,30 @@ template <class Refused, class Place, class Run, class... Last>
     auto const one = [&](auto const&, auto&&... given) { return run(std::forward<decltype(given)>(given)...); };
     return by_ranks("cairn::differentiate", plan, one, std::forward<Last>(last)...);
   }
+}
+
+/// Whether the plan is where it belongs: after x0, or after p.
+template <class... Rest> inline constexpr bool places_plan = false;
+template <class First, class Second, class... Rest>
+inline constexpr bool places_plan<First, Second, Rest...> = plan_place<First> || plan_place<Second>;
+template <class First, class Second>
+inline constexpr bool places_plan<First, Second> = plan_place<First>;
+/// Which order of the arguments after x0 was meant.
+template <class... Rest>
+[[nodiscard]] consteval bool check_order() {
+  constexpr bool aimed = (objective<Rest> || ... || false), planned = (plan_place<Rest> || ... || false);
+  constexpr bool whole = planned || !(std::is_floating_point_v<Rest> || ... || false) || !aimed;
+  static_assert(aimed,
+                "cairn: differentiate needs an objective after the plan: cairn::at_end(f, df), at_every(k, f, df) or "
+                "at_states(states, f, df)");
+  static_assert(whole,
+                "cairn: there is no plan between x0 and the objective; it is a schedule, a whole number of steps (1000, "
+                "and not 1e3), cairn::budget_of{n, budget} or cairn::run_while");
+  static_assert(!aimed || !whole,
+                "cairn: the order is differentiate(model, x0, p, plan, objective), without p for a model without "
+                "parameters; the plan is a schedule, a whole number of steps, cairn::budget_of{n, budget} or "
+                "cairn::run_while");
+  return false;
 }
 
 /// A model whose adjoint is made by a tool.
@@ -317,7 +396,7 @@ auto differentiate(ModelType&& m, X0&& x0, ParamsGiven const& p, Place const& pl
     return refused{};
   else {
     auto const objective = detail::as_objective(std::move(f));
-    if constexpr (!detail::is_run_while<Place>) detail::check_reached(detail::steps_of(plan), objective.last_state());
+    if constexpr (!detail::is_run_while<Place>) detail::check_reached(detail::steps_of(plan), objective);
     detail::result_memory<detail::bar_in<Model, State>, ParamsGiven> memory;
     detail::differentiate_into(memory, m, x0, p, plan, objective, std::forward<Last>(last)...);
     return std::move(memory.result);
@@ -341,11 +420,19 @@ auto differentiate(ModelType&& m, X0&& x0, Place const& plan, Fn f, Last&&... la
     return refused{};
   else {
     auto const objective = detail::as_objective(std::move(f));
-    if constexpr (!detail::is_run_while<Place>) detail::check_reached(detail::steps_of(plan), objective.last_state());
+    if constexpr (!detail::is_run_while<Place>) detail::check_reached(detail::steps_of(plan), objective);
     detail::result_memory<detail::bar_in<Model, State>, no_params> memory;
     detail::differentiate_into(memory, m, x0, detail::no_parameters, plan, objective, std::forward<Last>(last)...);
     return std::move(memory.result);
   }
+}
+
+/// Refused: another order, or an argument too few.
+template <class ModelType, class X0, class... Rest>
+  requires(!detail::has_its_tool<ModelType> && !detail::places_plan<std::remove_cvref_t<Rest>...>)
+auto differentiate(ModelType&&, X0&&, Rest&&...) {
+  (void)detail::check_order<std::remove_cvref_t<Rest>...>();
+  return derivatives<typename detail::first_returned<std::remove_cvref_t<X0>>::type, double>{};
 }
 
 }  // namespace cairn

@@ -87,6 +87,8 @@ auto refuse_gradient() {
       Seed, typename refused_state<std::remove_cvref_t<Step>, std::remove_cvref_t<X0>>::type>::type>();
 }
 
+/// What runs a sweep on disk.
+template <class Keeper> using sweep_of = typename std::remove_cvref_t<Keeper>::keeps_runs;
 /// A sweep whose functions are bound.   \param plan  a schedule   \param limit  of a budget
 /// \param parts  what the caller gave, for a run on disk
 template <class Bar, class State, class Asked, class Parts, class Limit, class Step, class X0, class Plan, class Seed,
@@ -95,10 +97,9 @@ Bar one_sweep(Asked const& asked, [[maybe_unused]] Parts const& parts,
               [[maybe_unused]] Limit const& limit, Step& step, X0&& x0, Plan const& plan, Seed&& seed,
               Adjoint& adjoint) {
   if constexpr (Asked::on_disk) {
-    using keeping = typename std::remove_cvref_t<decltype(asked.work)>::keeps_runs;
     Parts within = parts;
     if constexpr (is_limit<Limit>) within.limit = limit;
-    return keeping::template sweep<Bar, State>(asked.work, one_process{}, asked, within, step, x0, plan,
+    return sweep_of<decltype(asked.work)>::template sweep<Bar, State>(asked.work, one_process{}, asked, within, step, x0, plan,
                                                std::forward<Seed>(seed), adjoint);
   } else {
     static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
@@ -134,8 +135,7 @@ sweep_parts predict([[maybe_unused]] Asked const& asked, [[maybe_unused]] Plan c
     if constexpr (Asked::on_disk) {
       for (slot_index slot = 0; slot < plan.slots(); ++slot)
         in_memory -= slot_tier(plan, slot) != tier::memory;
-      using keeping = typename std::remove_cvref_t<decltype(asked.work)>::keeps_runs;
-      files = keeping::memory_bytes(asked.work, plan.slots(), values.form.keeps_run);
+      files = sweep_of<decltype(asked.work)>::memory_bytes(asked.work, plan.slots(), values.form.keeps_run);
     }
     if constexpr (!measured_budget<PlanGiven>) {
       parts = values.predicted(plan, in_memory);

@@ -205,6 +205,7 @@ template <class T>
 
 struct objective_part {
   static constexpr step_index no_state = (std::numeric_limits<step_index>::max)();  ///< after all others
+  static constexpr bool has_end = false;  ///< whether there is a term of the last state as such
 };
 /// An objective with no terms but those of the last state.
 struct only_at_end : objective_part {
@@ -367,6 +368,7 @@ class at_end : public detail::only_at_end {
   /// Whether f accepts such states.
   template <class State, class Params, class Scalar>
   static constexpr bool fits = term::template fits<State, Params, Scalar>;
+  static constexpr bool has_end = true;  ///< a term of the last state
   /// Whether the term has a derivative.
   static constexpr bool has_derivatives = term::has_derivative;
   /// Whether the derivative accepts such states.
@@ -398,6 +400,15 @@ class at_every : public detail::summed_terms<detail::term_of<Fn, DF>, detail::ev
     requires(!std::is_same_v<DF, no_derivative>)
       : at_every::summed_terms{{checked(k)}, {std::move(f), std::move(df)}} {}
 
+  /// Refused: the number of steps comes first.
+  template <class Number>
+    requires std::is_arithmetic_v<Number>
+  at_every(Fn f, DF df, Number)
+      : at_every::summed_terms{{1}, {std::move(f), std::move(df)}} {
+    constexpr bool first = std::is_void_v<Number>;
+    static_assert(first, "cairn: the number of steps between terms comes first: cairn::at_every(k, f, df)");
+  }
+
  private:
   [[nodiscard]] static step_index checked(step_index k) {
     if (k < 1)
@@ -410,6 +421,10 @@ class at_every : public detail::summed_terms<detail::term_of<Fn, DF>, detail::ev
 template <class Fn> at_every(step_index, Fn) -> at_every<Fn>;
 /// A function and its derivative.
 template <class Fn, class DF> at_every(step_index, Fn, DF) -> at_every<Fn, DF>;
+/// Refused: the number of steps comes first.
+template <class Fn, class DF>
+  requires(!std::is_arithmetic_v<Fn>)
+at_every(Fn, DF, step_index) -> at_every<Fn, DF>;
 
 /// The sum of a term over the listed states i, which may include 0 and n; a state listed twice counts twice. Terms as
 /// for `at_end`. \throws invalid_call   for a state below 0
@@ -489,6 +504,7 @@ struct objective_sum : detail::objective_part {
   /// Calls look with the functions of both.
   template <class Look>
   void each_function(Look const& look) const { first.each_function(look), second.each_function(look); }
+  static constexpr bool has_end = First::has_end || Second::has_end;  ///< a term of the last state
   /// Whether all terms have derivatives.
   static constexpr bool has_derivatives = First::has_derivatives && Second::has_derivatives;
   /// Whether the derivatives of both accept such states.

@@ -34,14 +34,16 @@ namespace cairn {
 /// Cost: about twice `tried` calls of the step, plus the repeated short calls; memory for 2 sqrt(tried) states, and for
 /// 4 copies or 8 MiB of copies
 /// \throws invalid_plan; what step, adjoint, seed and held throw
-template <class Clock, class Step, class X0, class Seed, class Adjoint, class Held = detail::nothing_told>
+template <class Clock = detail::no_clock, class Step, class X0, class Seed, class Adjoint,
+          class Held = detail::nothing_told>
 [[nodiscard]] workload probe(Step&& step, X0&& x0, step_index steps, Seed&& seed, Adjoint&& adjoint,
                              step_index tried = 16, Held&& held = {}) {
   using State = std::remove_cvref_t<X0>;
   using StepF = std::remove_reference_t<Step>;
   using AdjointF = std::remove_reference_t<Adjoint>;
   using Bar = detail::bar_type<Seed, State>;
-  if constexpr (!detail::check_forward<StepF, State, step_index>()) return {};
+  if constexpr (!detail::check_clock<Clock>()) return {};
+  else if constexpr (!detail::check_forward<StepF, State, step_index>()) return {};
   else if constexpr (!detail::check_initial<X0>()) return {};
   else if constexpr (!detail::check_adjoint<AdjointF, State, Bar>()) return {};
   else {

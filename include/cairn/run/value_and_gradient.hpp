@@ -31,10 +31,22 @@ class value_and_gradient {
   static_assert(objective<Objective>);
 
  public:
-  /// \param m, plan, f  as for `differentiate`; kept as copies
+  /// \param m, plan, f  as for `differentiate`; kept as copies. Plan and objective come in either order
   template <class Fn>
   value_and_gradient(Model m, Place plan, Fn f)
       : model_{std::move(m)}, place_{std::move(plan)}, objective_{detail::as_objective(std::move(f))} {}
+
+  /// The same with the plan behind the objective.
+  value_and_gradient(Model m, Objective f, Place plan)
+    requires(!std::is_same_v<Objective, Place>)
+      : value_and_gradient(std::move(m), std::move(plan), std::move(f)) {}
+  /// Refused: the objective is missing.
+  value_and_gradient(Model m, Place plan) : model_{std::move(m)}, place_{std::move(plan)} {
+    constexpr bool aimed = std::is_void_v<Place>;
+    static_assert(aimed,
+                  "cairn: value_and_gradient needs an objective after the plan: value_and_gradient f{model, plan, "
+                  "objective}");
+  }
 
   /// The value, and the gradient with respect to x0 and p. \param last  as for `differentiate`, without a workspace
   template <class X0, class Params, class... Last>
@@ -59,7 +71,8 @@ class value_and_gradient {
     using Plan = typename detail::plan_of_place<Place>::type;
     using kept = detail::kept_sweeps<Model, State, Params, Plan>;
     constexpr bool fits = [] {
-      if constexpr (detail::kept_on_disk<Last...>)
+      if constexpr (std::is_same_v<Objective, no_objective>) return false;  // refused before
+      else if constexpr (detail::kept_on_disk<Last...>)
         return detail::check_differentiated<Model, X0&, Params, Place, Objective, Last...>();
       else
         return detail::check_differentiated<Model, X0&, Params, Place, Objective, workspace<State, Plan>&, Last...>();
@@ -68,7 +81,7 @@ class value_and_gradient {
     else {
       kept& all = kept_.template get<kept>();
       if constexpr (!detail::is_run_while<Place>)
-        detail::check_reached(detail::steps_of(place_), objective_.last_state());
+        detail::check_reached(detail::steps_of(place_), objective_);
       if constexpr (detail::kept_on_disk<Last...>)  // it has a workspace of its own
         detail::differentiate_into(all.memory, model_, x0, p, place_, objective_, std::forward<Last>(last)...);
       else
@@ -85,5 +98,11 @@ class value_and_gradient {
 /// The types are those of the arguments; a function is a term `at_end`.
 template <class Model, class Place, class Fn>
 value_and_gradient(Model, Place, Fn) -> value_and_gradient<Model, Place, detail::objective_type<Fn>>;
+/// The same in another order.
+template <class Model, objective Fn, detail::plan_place Place>
+value_and_gradient(Model, Fn, Place) -> value_and_gradient<Model, Place, Fn>;
+/// Refused: the objective is missing.
+template <class Model, class Place>
+value_and_gradient(Model, Place) -> value_and_gradient<Model, Place, no_objective>;
 
 }  // namespace cairn

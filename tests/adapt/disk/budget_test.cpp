@@ -58,7 +58,7 @@ struct back {
 };
 cairn::model const loop{step{}, back{}};
 auto const objective =
-    cairn::at_every(3, [](vec const& x) { return x[0]; }, [](vec const&, vec& bar) { bar[0] += 1; });
+    cairn::at_every(1, [](vec const& x) { return x[0]; }, [](vec const&, vec& bar) { bar[0] += 1; });
 double const p = 0.9;
 
 /// The value of this name that a budget is refused with; 0 if it is not.

@@ -69,10 +69,10 @@ template <class Tool, class Model, class State, class Params, class Objective>
 }
 
 /// Refuses, before any step runs, wrong numbers that types cannot reveal.
-template <class Params>
-void check_length(step_index steps, step_index last_state, [[maybe_unused]] Params const& params) {
+template <class Params, class Objective>
+void check_length(step_index steps, Objective const& of, [[maybe_unused]] Params const& params) {
   if (steps < 0) return;  // the plan's own checks give a better message
-  check_reached(steps, last_state);
+  check_reached(steps, of);
   if constexpr (params_parts<Params>::controlled) {
     if (params.controls.size() != std::size_t(steps))
       throw invalid_call{"cairn::differentiate", "each step has one control",
@@ -91,11 +91,11 @@ auto differentiate(taped<Tool, Model, Params, Objective>& loop, X0 const& x0, Pl
   if constexpr (!detail::check_differentiate<std::remove_reference_t<Tool>, Model, State, Params, Objective>())
     return derivatives<State, Params>{};
   else if constexpr (std::same_as<Plan, budget_of<>> || detail::filed_budget<Plan>) {
-    detail::check_length(plan.steps, loop.objective().last_state(), loop.params());
+    detail::check_length(plan.steps, loop.objective(), loop.params());
     return differentiate(loop, x0, plan_for(loop, x0, plan).schedule, std::forward<Rest>(rest)...);
   } else {
     if constexpr (detail::plan_or_steps<Plan>)
-      detail::check_length(detail::steps_of(plan), loop.objective().last_state(), loop.params());
+      detail::check_length(detail::steps_of(plan), loop.objective(), loop.params());
     auto all = gradient(loop.step, x0, plan, loop.seed(), loop.adjoint, std::forward<Rest>(rest)...);
     if constexpr (detail::no_p<Params>) return derivatives<State>{loop.value(), std::move(all.state)};
     else return derivatives<State, Params>{loop.value(), std::move(all.state), std::move(all.params)};

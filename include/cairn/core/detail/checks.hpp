@@ -82,6 +82,19 @@ template <class PlanGiven>
 concept budget_like = std::is_convertible_v<PlanGiven const&, char const*> || std::is_same_v<PlanGiven, byte_size> ||
                       requires(PlanGiven text) { text.c_str(); } || requires(PlanGiven text) { text.remove_prefix(1); };
 
+/// Whether a step of one signature takes something after its state that is neither a state nor a number.
+template <class Fn, class State>
+inline constexpr bool takes_more =
+    std::is_class_v<nth_parameter<Fn, 1>> && !std::is_same_v<nth_parameter<Fn, 1>, State>;
+/// Whether f takes a state in a way that a const one does not fit.
+template <class Fn, class State, class... After>
+concept wants_to_change = one_signature<Fn> && copied_state<State> && !calls<Fn, State const&, After...> &&
+                          calls<Fn, State&, After...>;
+template <class Fn, class State, class Bar, class... P>
+concept adjoint_wants_to_change =
+    wants_to_change<Fn, State, Bar&, P...> || wants_to_change<Fn, State, Bar&, P..., step_index> ||
+    wants_to_change<Fn, State, Bar&, P..., step_index, step_index>;
+
 /// Whether the object takes its snapshot, a number, as a narrower one.
 template <class State>
 [[nodiscard]] consteval bool cuts_snapshot() {
@@ -198,8 +211,9 @@ template <class Step, class State, class Plan, bool MayStop = false, class Wrt =
                    moves = shape.form != step_form::none && !copied_state<State> && shape.form != step_form::in_place;
     constexpr bool part = shape.wrong == fault::part,
                    without = !with_p && shape.wrong == fault::shape && needs_params<std::remove_cv_t<Step>>;
+    constexpr bool forgotten = !with_p && shape.wrong == fault::shape && !whole && !two && takes_more<Step, State>;
     constexpr bool fits = (shape.wrong != fault::shape && shape.wrong != fault::tape) || whole || two || !placed ||
-                          without,
+                          without || forgotten,
                    result = shape.wrong == fault::result, unchanged = shape.wrong == fault::unchanged;
     constexpr bool both = shape.wrong == fault::both, floating = shape.wrong == fault::floating && placed,
                    two_readings = shape.wrong == fault::two_readings, narrow = shape.wrong == fault::narrow,
@@ -211,6 +225,9 @@ template <class Step, class State, class Plan, bool MayStop = false, class Wrt =
                   "cairn: with parameters cairn::adaptive needs `record = first(x, p, i)` and `again(x, p, i, "
                   "record)`, and a jump or its condition takes x, or x and p, and then i: p comes before i, which may "
                   "be left out; a generic function takes p by reference");
+    static_assert(!forgotten,
+                  "cairn: this step takes parameters after its state, and the verb was given none; give it "
+                  "cairn::wrt{p, dp}, or differentiate(model, x0, p, plan, objective)");
     static_assert(!without,
                   "cairn: the `first` of this cairn::adaptive takes parameters; give the verb cairn::wrt{p, dp}");
     static_assert(!whole,
@@ -234,7 +251,8 @@ template <class Step, class State, class Plan, bool MayStop = false, class Wrt =
                   "state's own type");
     static_assert(
         !floating,
-        "cairn: the step would get its index as a floating-point number; take `cairn::step_index i`, or leave it out");
+        "cairn: the step would get its index as a floating-point number; take `cairn::step_index i`, or leave it out. A "
+        "parameter p needs cairn::wrt{p, dp}, or in differentiate its place after x0");
     static_assert(!small,
                   "cairn: the step would get its index as a bool, a character or a short number; take "
                   "`cairn::step_index i`, or leave it out");
@@ -349,9 +367,16 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
     constexpr bool with_p = is_wrt<Wrt>,
                    placed = !with_p || (shape.wrong != fault::params && shape.wrong != fault::shape &&
                                         shape.wrong != fault::tape && shape.wrong != fault::floating);
+    constexpr bool constant = [] {
+      if constexpr (shape.form != adjoint_form::none) return true;
+      else if constexpr (with_p)
+        return !adjoint_wants_to_change<Adjoint, State, Bar, typename params_types<Wrt>::p const&,
+                                        typename params_types<Wrt>::dp&>;
+      else return !adjoint_wants_to_change<Adjoint, State, Bar>;
+    }();
     constexpr bool adds = shape.wrong != fault::sum, part = shape.wrong == fault::part;
     constexpr bool whole = shape.wrong == fault::shape && has_both_ways<Adjoint>;
-    constexpr bool fits = shape.wrong != fault::shape || whole || std::is_same_v<Bar, library_bar> || !placed,
+    constexpr bool fits = shape.wrong != fault::shape || whole || std::is_same_v<Bar, library_bar> || !placed || !constant,
                    result = shape.wrong == fault::result,
                    unchanged = shape.wrong == fault::unchanged, both = shape.wrong == fault::both;
     constexpr bool floating = shape.wrong == fault::floating && placed,
@@ -360,9 +385,13 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
                    tape = shape.wrong == fault::tape && placed && !jumps, refers = shape.wrong == fault::refers,
                    narrow = shape.wrong == fault::narrow, small = shape.wrong == fault::small,
                    preset = shape.wrong == fault::preset;
-    constexpr bool elsewhere = std::is_same_v<Bar, library_bar> && shape.wrong == fault::shape && !whole && placed;
+    constexpr bool elsewhere =
+        std::is_same_v<Bar, library_bar> && shape.wrong == fault::shape && !whole && placed && constant;
+    static_assert(constant,
+                  "cairn: the adjoint takes the state by a reference that is not const; the state is read again after "
+                  "it, so take x by const reference");
     constexpr bool second = !copied_state<State> && shape.form == adjoint_form::with_next;
-    static_assert(placed || whole,
+    static_assert(placed || whole || !constant,
                   "cairn: with parameters the adjoint is `adjoint(x, bar, p, dp, i)`, `adjoint(x, x1, bar, p, dp, i)`, "
                   "`adjoint(x, bar, p, dp, first, last)` or cairn::recorded{record(x, p, i), reverse(tape, bar, p, dp, "
                   "i)}: p and dp come before i; a generic adjoint takes them by reference, `auto& dp`");

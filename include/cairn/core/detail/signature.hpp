@@ -32,11 +32,16 @@ template <class Fn>
   else return std::type_identity<void>{};
 }
 
-/// Type number `Place` of a list, counted from 0.
-template <std::size_t Place, class List> struct type_at;
+/// Type number `Place` of a list, counted from 0; void if it has fewer.
+template <std::size_t Place, class List> struct type_at { using type = void; };
 template <std::size_t Place, class Args, class... Rest>
 struct type_at<Place, arguments<Args, Rest...>> : type_at<Place - 1, arguments<Rest...>> {};
 template <class Args, class... Rest> struct type_at<0, arguments<Args, Rest...>> { using type = Args; };
+
+/// What f takes as parameter number `Place`; void if it has no single signature, or fewer.
+template <class Fn, std::size_t Place>
+using nth_parameter =
+    std::remove_cvref_t<typename type_at<Place, typename decltype(parameters_of<std::remove_cv_t<Fn>>())::type>::type>;
 
 /// A generic f takes parameter `Place` by value. Tested against a rival that differs only in this parameter and takes
 /// it as T const volatile&: a reference parameter of f would be preferred.

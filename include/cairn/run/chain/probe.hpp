@@ -230,11 +230,13 @@ inline constexpr bool weighs_all<chain_list<Stages, X0, Bar>> = sized_state<Bar>
 /// Cost: 2 `tried` calls of each stage and `tried` of each adjoint; memory for about sqrt(L) states and as many tapes,
 /// and for short calls up to 8 MiB of them
 /// \throws invalid_plan, invalid_call; what stages and seed throw
-template <class Clock, class Stages, class X0, class Seed>
+template <class Clock = detail::no_clock, class Stages, class X0, class Seed>
 [[nodiscard]] chain chain_probe(Stages&& stages, X0 const& x0, Seed&& seed, int tried = 3) {
   using State = std::remove_reference_t<Stages>;
   using SeedF = std::remove_reference_t<Seed>;
-  if constexpr (!detail::check_stages<detail::fault_of_chain_forward<State, X0, std::vector<action>>()>()) return {};
+  if constexpr (!detail::check_clock<Clock>()) return {};
+  else if constexpr (!detail::check_stages<detail::fault_of_chain_forward<State, X0, std::vector<action>>()>())
+    return {};
   else {
     using types = detail::chain_types<State, X0>;
     using Seeded = detail::seed_result<SeedF&, typename types::last>;
@@ -261,12 +263,12 @@ template <class Clock, class Stages, class X0, class Seed>
   }
 }
 /// The same for a chain with parameters, given as to `chain_gradient`. It adds to a copy of dp, never to dp itself.
-template <class Clock, class Stages, class X0, class Seed, class Params, class DP>
+template <class Clock = detail::no_clock, class Stages, class X0, class Seed, class Params, class DP>
 [[nodiscard]] chain chain_probe(Stages&& stages, X0 const& x0, Seed&& seed, wrt<Params, DP> by, int tried = 3) {
   using Given = std::remove_reference_t<Stages>;
   using Wrt = wrt<Params, DP>;
   using State = typename detail::bound_stages<Given, Wrt>::type;
-  if constexpr (!detail::check_wrt<Wrt>()) return {};
+  if constexpr (!detail::check_clock<Clock>() || !detail::check_wrt<Wrt>()) return {};
   else if constexpr (!detail::check_stages<detail::fault_of_chain_forward<State, X0, std::vector<action>>()>())
     return {};
   else {

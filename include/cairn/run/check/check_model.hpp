@@ -119,7 +119,7 @@ requires(!detail::has_its_tool<ModelType> && !std::is_same_v<Fn, check_options>)
   if constexpr (detail::check_differentiated<Model, X0 const&, Params, step_index, Objective>()) {
     using Bar = detail::bar_in<Model, X0>;
     auto const objective = detail::as_objective(std::move(f));
-    detail::check_reached(n, objective.last_state());
+    detail::check_reached(n, objective);
     decltype(auto) step = detail::step_in(m);
     decltype(auto) adjoint = detail::adjoint_in(m);
     Bar const zero = [&] {
@@ -171,7 +171,13 @@ template <class ModelType, class X0, class Params>
 [[nodiscard]] model_report check(ModelType&& m, X0 const& x0, Params const& p, step_index n) {
   return check(std::forward<ModelType>(m), x0, p, n, at_end{detail::weighted_sum{}});
 }
-/// The same without parameters.
+/// The same of a model without parameters.
+template <class ModelType, class X0, objective Fn>
+  requires(!detail::has_its_tool<ModelType>)
+[[nodiscard]] model_report check(ModelType&& m, X0 const& x0, step_index n, Fn f, check_options const& options = {}) {
+  return check(std::forward<ModelType>(m), x0, no_params{}, n, std::move(f), options);
+}
+/// The same without either.
 template <class ModelType, class X0>
 [[nodiscard]] model_report check(ModelType&& m, X0 const& x0, step_index n) {
   return check(std::forward<ModelType>(m), x0, no_params{}, n, at_end{detail::weighted_sum{}});

@@ -45,11 +45,26 @@ struct loop_adjoint {
   Fn& adjoint;
   loop_type loop;
 
-  /// \param x1  the state after step `from`, for adjoints that take it
-  void back(lent_state<State> x, State const* x1, Bar& bar, step_index const from, step_index const to) const {
+  /// An object comes back to state `from`, if that has terms.   \param x1  the state after step `from`, for
+  /// adjoints that take it   \param held  bytes that terms hold beside
+  void back(lent_state<State> x, State const* x1, Bar& bar, step_index const from, step_index const to,
+            [[maybe_unused]] wide const held = 0) const {
     if constexpr (!loop_type::has_terms) call_back<State>(adjoint, x, x1, bar, loop.p, loop.dp, from, to);
-    else if constexpr (form == adjoint_form::leaf) in_parts(x, bar, from, to);
-    else whole(x, x1, bar, from, to);
+    else {
+      if constexpr (form == adjoint_form::leaf)
+        if (loop.terms.next_after(from) < to) return in_parts(x, bar, from, to);
+      if constexpr (moves_object) {
+        if (loop.terms.any_at(from)) {
+          auto const before = taken_snapshot(std::as_const(x));
+          loop.terms.held(held + heap_if_known(before), 0);
+          call_back<State>(adjoint, x, x1, bar, loop.p, loop.dp, from, to);
+          restore_state(x, before);
+          return loop.terms.pull(std::as_const(x), bar, from);
+        }
+      }
+      call_back<State>(adjoint, x, x1, bar, loop.p, loop.dp, from, to);
+      loop.terms.pull(std::as_const(x), bar, from);
+    }
   }
   void operator()(lent_state<State> x, Bar& bar, step_index const i) const
     requires(form == adjoint_form::one_step)
@@ -135,27 +150,11 @@ struct loop_adjoint {
     step_index at;
     stored_as<State> state;
   };
-  /// An object comes back to state `from`, if that has terms.   \param held  bytes that terms hold beside
-  void whole(lent_state<State> x, State const* x1, Bar& bar, step_index const from,
-             step_index const to, wide const held = 0) const {
-    if constexpr (moves_object) {
-      if (loop.terms.any_at(from)) {
-        auto const before = taken_snapshot(std::as_const(x));
-        loop.terms.held(held + heap_if_known(before), 0);
-        call_back<State>(adjoint, x, x1, bar, loop.p, loop.dp, from, to);
-        restore_state(x, before);
-        return loop.terms.pull(std::as_const(x), bar, from);
-      }
-    }
-    call_back<State>(adjoint, x, x1, bar, loop.p, loop.dp, from, to);
-    loop.terms.pull(std::as_const(x), bar, from);
-  }
   /// A leaf with terms at states inside it is reversed in parts, from one such state to the next. The
   /// states there are made by the step, which runs from the leaf's first state to the last of them once more.
   void in_parts(lent_state<State> x, Bar& bar, step_index const first, step_index last) const {
     step_index count = 0;
     for (step_index i = loop.terms.next_after(first); i < last; i = loop.terms.next_after(i)) ++count;
-    if (count == 0) return whole(x, nullptr, bar, first, last);
     std::vector<cut> cuts;
     cuts.reserve(std::size_t(count));
     wide held = wide(cuts.capacity()) * sizeof(cut);
@@ -174,7 +173,7 @@ struct loop_adjoint {
       each([&](step_index from, step_index to) { live.run(loop.step, from, to, failed); },
            [&] { return copy_of(std::as_const(live).state()); });
       for (; !cuts.empty(); cuts.pop_back()) {
-        whole(cuts.back().state, nullptr, bar, cuts.back().at, last, held);
+        back(cuts.back().state, nullptr, bar, cuts.back().at, last, held);
         last = cuts.back().at;
       }
     } else {
@@ -184,12 +183,12 @@ struct loop_adjoint {
            [&] { return taken_snapshot(std::as_const(x)); });
       for (; !cuts.empty(); cuts.pop_back()) {
         restore_state(x, cuts.back().state);
-        whole(x, nullptr, bar, cuts.back().at, last, held);
+        back(x, nullptr, bar, cuts.back().at, last, held);
         last = cuts.back().at;
       }
       restore_state(x, before);
     }
-    whole(x, nullptr, bar, first, last, held);
+    back(x, nullptr, bar, first, last, held);
   }
 };
 

@@ -46,6 +46,8 @@ struct loop_step {
   static constexpr step_shape bound_shape{given.form, true, given.stops, given.wrong};
   static constexpr bool two = given.form == step_form::out_of_place;
   using input = std::conditional_t<given.form == step_form::in_place, State, State const>;
+  static constexpr bool plain = !no_p<Params> && !reference_to<called> && !binds_step<called, State, Params> &&
+                                !lent<input&> && !lent<Params const&>;
   using result = std::conditional_t<given.form == step_form::by_value, State,
                                     std::conditional_t<given.stops, bool, void>>;
 
@@ -62,7 +64,9 @@ struct loop_step {
     requires(!two)
   {
     see(x, i);
-    return call_step<State, given.indexed>(step, *p, i, x);
+    if constexpr (plain && given.indexed) return step(x, *p, i);  // what `call_step` does, without its frame
+    else if constexpr (plain) return step(x, *p);
+    else return call_step<State, given.indexed>(step, *p, i, x);
   }
   void operator()(State const& x, State& x1, step_index const i)
     requires two

@@ -7,6 +7,17 @@
 
 namespace cairn::detail {
 
+/// Stands for a clock that was not given.
+struct no_clock {};
+template <class Clock>
+[[nodiscard]] consteval bool check_clock() {
+  constexpr bool told = requires { Clock::now(); };
+  static_assert(told,
+                "cairn: a probe is given its clock, because nothing here reads one by itself: cairn::chain_probe<"
+                "std::chrono::steady_clock>(stages, x0, seed), and so probe and graph_probe");
+  return told;
+}
+
 /// Seconds between two times of a clock whose durations are ratios of seconds.
 template <class Time>
 [[nodiscard]] constexpr double seconds_between(Time const& begin, Time const& end) {

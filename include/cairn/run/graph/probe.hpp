@@ -118,24 +118,27 @@ class graph_measurement {
 /// Cost: a sweep, and `tried` calls of each operation and adjoint, twice as many of one with a tape, more for short
 ///   calls
 /// \throws invalid_plan, invalid_call; exceptions of operations, adjoints and seeds
-template <class Clock>
+template <class Clock = detail::no_clock>
 [[nodiscard]] operation_graph graph_probe(graph_builder const& net, std::vector<graph_binding> const& inputs,
                                           std::vector<graph_seed> const& seeds, int tried = 3) {
-  constexpr char const* who = "cairn::graph_probe";
-  if (tried < 1)
-    throw invalid_plan{who, "the graph has to be tried once at least", {{"tried", tried}}, "give 1 or more"};
-  operation_graph measured = net.graph();
-  auto const plan = detail::segmented_actions({measured, who}, detail::probing_segments(net.size()));
-  detail::graph_storage storage;
-  detail::graph_memory run{net, inputs, seeds, who, storage, nullptr};
-  detail::graph_measurement<Clock> memory{run, measured, tried};
-  no_observer nobody;
-  sweep_failure unasked;
-  detail::no_graph_replay unchecked;
-  run.expect(plan, 1);
-  detail::graph_memory::keep_states(
-      net, [&] { detail::obey_graph_plan(memory, plan, nobody, unasked, unchecked); });
-  return measured;
+  if constexpr (!detail::check_clock<Clock>()) return {};
+  else {
+    constexpr char const* who = "cairn::graph_probe";
+    if (tried < 1)
+      throw invalid_plan{who, "the graph has to be tried once at least", {{"tried", tried}}, "give 1 or more"};
+    operation_graph measured = net.graph();
+    auto const plan = detail::segmented_actions({measured, who}, detail::probing_segments(net.size()));
+    detail::graph_storage storage;
+    detail::graph_memory run{net, inputs, seeds, who, storage, nullptr};
+    detail::graph_measurement<Clock> memory{run, measured, tried};
+    no_observer nobody;
+    sweep_failure unasked;
+    detail::no_graph_replay unchecked;
+    run.expect(plan, 1);
+    detail::graph_memory::keep_states(
+        net, [&] { detail::obey_graph_plan(memory, plan, nobody, unasked, unchecked); });
+    return measured;
+  }
 }
 
 }  // namespace cairn
