@@ -11,6 +11,7 @@
 #include <cairn/core/wrt.hpp>
 #include <cairn/run/detail/loop_adjoint.hpp>
 #include <cairn/run/detail/last_arguments.hpp>
+#include <cairn/run/detail/leaf_in_parts.hpp>
 #include <cairn/run/detail/plan_place.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/model.hpp>
@@ -430,7 +431,7 @@ auto differentiate(ModelType&& m, X0&& x0, Place const& plan, Fn f, Last&&... la
 /// Refused: another order, or an argument too few.
 template <class ModelType, class X0, class... Rest>
   requires(!detail::has_its_tool<ModelType> && !detail::places_plan<std::remove_cvref_t<Rest>...>)
-auto differentiate(ModelType&&, X0&&, Rest&&...) {
+auto differentiate(ModelType const&, X0 const&, Rest const&...) {
   (void)detail::check_order<std::remove_cvref_t<Rest>...>();
   return derivatives<typename detail::first_returned<std::remove_cvref_t<X0>>::type, double>{};
 }
