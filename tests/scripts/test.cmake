@@ -33,7 +33,8 @@ if(compiler_of_gcc AND Python3_EXECUTABLE)
   list(FILTER files EXCLUDE REGEX "_eigen\\.cpp$")
   set(verdicts "${CMAKE_CURRENT_BINARY_DIR}/misuses.txt")
   set(judge "${CMAKE_CURRENT_SOURCE_DIR}/misuses.py")
-  add_custom_command(OUTPUT "${verdicts}" DEPENDS ${files} ${headers} ${impl} "${judge}"
+  file(GLOB preludes CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/compile_fail/preludes/*.hpp")
+  add_custom_command(OUTPUT "${verdicts}" DEPENDS ${files} ${preludes} ${headers} ${impl} "${judge}"
     COMMAND "${Python3_EXECUTABLE}" "${judge}" gcc "${compiler_of_gcc}" ${files} --verdicts "${verdicts}"
       -- "-I${include}" -DCAIRN_SEPARATE_COMPILATION  # no sentence needs a body
     COMMENT "Misuses" VERBATIM)

@@ -33,7 +33,7 @@ class graph_budget {
   /// Forgets the plan: the next run measures and plans again, as after inputs of another size.
   void forget() noexcept { known_.reset(); }
 
-  /// Whether there is a plan for a graph. Called by `graph_gradient`.   \param told  the graph before it is measured
+  /// Whether there is a plan for a graph. Called by `graph_gradient`.   \param declared  the graph before it is measured
   [[nodiscard]] bool has_plan_for(operation_graph const& declared) const {
     return known_ && known_->declared == declared;
   }
