@@ -207,6 +207,9 @@ TEST_CASE("an adjoint gets what it says that it reads, and a view has no bytes b
     CHECK(report.slots == 0);
     CHECK(report.predicted_bytes == cairn::unknown_bytes);  // a list of actions does not say
     CHECK(report.state_bytes == cairn::wide(bars.peak_bytes()));
+    CHECK(report.counted.tapes == cairn::wide(replay(measured, by).peak_tapes));
+    CHECK(report.counted.adjoints == cairn::wide(replay(measured, by).peak_adjoints));
+    CHECK(report.counted.total() == report.state_bytes);
     CHECK(report.step_calls == cairn::wide(replay(measured, by).runs));
   }
   CHECK_THROWS_AS(
@@ -357,6 +360,13 @@ TEST_CASE("values that are empty, or one that is huge, and bytes that are declar
   auto const lean = planner.plan(planner.least_budget());
   (void)graph_gradient(net, {x.is(x0)}, lean, {seventh.seed(1)}, report);
   CHECK(report.predicted_bytes == cairn::wide(lean.cost.peak));
+  for (auto const& of : {lean, planner.plan(10'000'000)}) {
+    (void)graph_gradient(net, {x.is(x0)}, of, {seventh.seed(1)}, report);
+    report.each_part([](std::string const& name, cairn::wide predicted, cairn::wide counted) {
+      INFO(name);
+      CHECK(predicted == counted);
+    });
+  }
   CHECK_THAT(support::said<error>([&] { net.describe(seventh, {.bytes = -2}); }),
              ContainsSubstring("the description of an operation is out of range (operation = 2, value = -2)"));
   CHECK_THAT(support::said<error>([&] { net.describe(x, {}); }), ContainsSubstring("no operation makes this value"));

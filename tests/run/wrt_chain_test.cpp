@@ -257,6 +257,8 @@ TEST_CASE("what follows the seed of a chain comes in any order, with a report of
   CHECK(report.steps == 3);
   CHECK(report.step_calls == 9);  // 3 forward, then 3, 2 and 1
   CHECK(report.state_bytes >= 2 * sizeof(double));
+  CHECK(report.counted.states + report.counted.tapes + report.counted.adjoints == report.state_bytes);
+  CHECK(report.predicted.tapes == cairn::unknown_bytes);
   CHECK(report.slots == 0);
   CHECK(report.predicted_bytes == cairn::unknown_bytes);  // the plan is a list of actions: it does not say
   bar = cairn::chain_gradient(all, 0.7, plan, 1.0, watch, failure, wrt{p0, dp}, options, report);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <cairn/core/action.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn {
@@ -53,6 +54,7 @@ class event {
     bool (*add_work_left)(void const* sweep, sweep_work& left) = nullptr;  ///< implements `event::work_left`; or null
     /// Implements `event::bytes_held(tier)`; or null if all is in memory.
     std::size_t (*bytes_on)(void const* sweep, tier where) = nullptr;
+    sweep_parts (*parts)(void const* sweep) = nullptr;  ///< implements `event::parts_held`; or null if all are states
   };
 
   /// Made by executors; keeps references to `what` and `from`.
@@ -70,6 +72,11 @@ class event {
   [[nodiscard]] std::size_t bytes_held(tier where) const {
     if (source_->bytes_on != nullptr) return source_->bytes_on(source_->sweep, where);
     return where == tier::memory ? bytes_held() : 0;
+  }
+  /// What `bytes_held` is the sum of: of a chain or a graph states, tapes and adjoints, of a loop states alone.
+  [[nodiscard]] sweep_parts parts_held() const {
+    if (source_->parts != nullptr) return source_->parts(source_->sweep);
+    return {.states = bytes_held()};
   }
   /// Calls f(void const*, std::size_t) for each run of bytes of the live state (after `turn`: of the final state).
   /// Returns false and calls nothing if there is no live state or its bytes are not known; see `visit_buffers`.

@@ -22,10 +22,11 @@ struct sweep_report {
   /// Most bytes at once, as counted before any step ran; `unknown_bytes` if one of the parts cannot be told.
   wide predicted_bytes = 0;
   wide state_bytes = 0;      ///< most bytes of states at once, as counted during the sweep; for chains and graphs
-                             ///< those of tapes and adjoints, too
+                             ///< with tapes and adjoints
   sweep_parts predicted = {};     ///< what `predicted_bytes` is the sum of; `unknown_bytes` where it cannot be told
   /// The most of each part at once, as counted during the sweep. What is not seen there has the size that was
-  /// predicted: tables, and a leaf that says what it holds. What nobody counts or says is `unknown_bytes`.
+  /// predicted: tables, and a leaf that says what it holds. What nobody counts or says is `unknown_bytes`. Of chains
+  /// and graphs states, tapes and adjoints are those at the peak.
   sweep_parts counted = {};
 
   /// The table of the parts: calls f(name, predicted bytes, counted bytes) for each.
@@ -51,7 +52,8 @@ class reporting {
   reporting(From&& observer, sweep_report& into) : observer_{std::forward<From>(observer)}, report_{&into} {}
   void operator()(event const& e) {
     if (e.moment() == moment::after) {
-      if (wide const held = e.bytes_held(); held > report_->state_bytes) report_->state_bytes = held;
+      if (wide const held = e.bytes_held(); held > report_->state_bytes)
+        report_->state_bytes = held, parts_ = e.parts_held();
       work_ += e.what();
     }
     if constexpr (!std::is_same_v<std::remove_cv_t<Observer>, no_observer>) observer_(e);
@@ -68,8 +70,10 @@ class reporting {
     auto& held = report_->counted;
     if (report_->state_bytes == 0 && held.states == unknown_bytes) report_->state_bytes = unknown_bytes;
     held.states = report_->state_bytes;
-    if constexpr (sizeof...(User) == 0) held.adjoints = held.tapes = held.terms = 0;
-    else {
+    if constexpr (sizeof...(User) == 0) {
+      held.states -= parts_.tapes + parts_.adjoints;
+      held.adjoints = parts_.adjoints, held.tapes = parts_.tapes, held.terms = 0;
+    } else {
       held.tapes = report_->predicted.tapes;
       (user.note_held(held), ...);
     }
@@ -79,6 +83,7 @@ class reporting {
  private:
   [[no_unique_address]] Given observer_;
   sweep_report* report_;
+  sweep_parts parts_{};  // at the moment of the most bytes
   sweep_work work_{};
 };
 /// Notes the parts that were predicted, and their sum. What is counted later replaces them in `counted`.
@@ -86,11 +91,15 @@ inline void note_predicted(sweep_report& report, sweep_parts const& parts) noexc
   report.predicted = report.counted = parts;
   report.predicted_bytes = parts.total();
 }
-/// The same where a plan counts states, tapes and adjoints together: as its states, unknown if it does not say.
+/// The same for the peak of a plan for a chain or a graph; unknown if it is a list of actions.
 template <class Plan>
-void note_peak(sweep_report& report, Plan const& plan, [[maybe_unused]] wide files = 0) {
-  sweep_parts parts{.states = unknown_bytes, .files = files};
-  if constexpr (requires { wide(plan.cost.peak); }) parts.states = wide(plan.cost.peak);
+void note_peak(sweep_report& report, [[maybe_unused]] Plan const& plan, wide files = 0) {
+  sweep_parts parts{.states = unknown_bytes, .adjoints = unknown_bytes, .tapes = unknown_bytes, .files = files};
+  if constexpr (requires { wide(plan.cost.peak); }) {
+    auto const& cost = plan.cost;
+    parts.adjoints = wide(cost.peak_adjoints), parts.tapes = wide(cost.peak_tapes);
+    parts.states = wide(cost.peak) - parts.adjoints - parts.tapes;
+  }
   note_predicted(report, parts);
 }
 /// Notes the end of a sweep, if its observer fills in a report.

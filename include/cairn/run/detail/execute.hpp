@@ -10,6 +10,7 @@
 #include <cairn/core/detail/walked_cursor.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/run/sweep_failure.hpp>
 #include <cairn/store/store.hpp>
 
@@ -96,6 +97,13 @@ template <class Shown, class States>
     return [](void const* of, tier where) { return static_cast<Shown const*>(of)->states.bytes(where); };
   else return nullptr;
 }
+/// What tells them by purpose, if the states know more than states.
+template <class Shown, class States>
+[[nodiscard]] constexpr auto parts_of_states() -> sweep_parts (*)(void const*) {
+  if constexpr (requires(States const& states) { states.parts(); })
+    return [](void const* of) { return static_cast<Shown const*>(of)->states.parts(); };
+  else return nullptr;
+}
 /// Shows an observer one action before or after it; compiles to nothing without an observer.
 template <class States, class Cursor, class Observer>
 void show([[maybe_unused]] States const& states, [[maybe_unused]] Cursor const& rest, [[maybe_unused]] action const& a,
@@ -106,7 +114,7 @@ void show([[maybe_unused]] States const& states, [[maybe_unused]] Cursor const& 
     event::source const source{&shown,
                                [](void const* of) { return static_cast<shown_type const*>(of)->states.bytes(); },
                                &visit_shown<shown_type>, clock_of<Observer>(), &add_work_left<shown_type>,
-                               bytes_on_tiers<shown_type, States>()};
+                               bytes_on_tiers<shown_type, States>(), parts_of_states<shown_type, States>()};
     observer(event{a, where, when, source});
   }
 }

@@ -115,10 +115,10 @@ class graph_use {
   }
 
   [[nodiscard]] operation_graph const& declared(graph_builder const& net) { return work_.memory_->known.declared(net); }
-  /// Runs a plan, and returns the peak that is counted.   \tparam Checks  whether values may be compared   \param
+  /// Runs a plan, and returns what is held at its peak.   \tparam Checks  whether values may be compared   \param
   ///   outlives  whether the workspace outlives the sweep
   template <bool Checks, class Actions, class Observer>
-  std::int64_t run(graph_builder const& net, Actions const& actions, std::vector<graph_binding> const& inputs,
+  sweep_parts run(graph_builder const& net, Actions const& actions, std::vector<graph_binding> const& inputs,
                    std::vector<graph_seed> const& seeds, Observer& observer, sweep_failure& failure,
                    [[maybe_unused]] replay_check verify, bool outlives) {
     auto& [storage, known, replay] = *work_.memory_;
@@ -132,7 +132,7 @@ class graph_use {
     auto& checked = one_of<Checks>(unchecked, replay);
     obey_graph_plan(memory, actions, observer, failure, checked);
     memory.finish();
-    return memory.peak();
+    return memory.parts_at_peak();
   }
   /// The adjoints of the inputs.   \pre a plan has run
   [[nodiscard]] std::vector<stage_value> take_adjoints() noexcept {
@@ -224,16 +224,16 @@ template <class Plan, class... Rest>
       auto const watched = [&](auto& watching) {
         return use.run<checks>(net, actions, inputs, seeds, watching, failure, asked.verify, in_workspace);
       };
-      if constexpr (!(detail::is_report<Rest> || ... || false)) return watched(observer);
+      if constexpr (!(detail::is_report<Rest> || ... || false)) return std::int64_t(watched(observer).total());
       else {
         sweep_report none;
         sweep_report& report = detail::one_of<detail::is_report<Rest>...>(none, rest...);
         detail::reporting<decltype(observer)> counts{observer, report};
-        std::int64_t const most = watched(counts);
-        report = {.steps = net.size(), .step_calls = counts.runs(), .state_bytes = wide(most)};
+        sweep_parts const most = watched(counts);
+        report = {.steps = net.size(), .step_calls = counts.runs(), .state_bytes = most.total()};
         detail::note_peak(report, of);
-        report.counted.states = report.state_bytes;
-        return most;
+        report.counted = most;
+        return std::int64_t(most.total());
       }
     };
     std::int64_t peak = 0;

@@ -38,13 +38,13 @@ class chain_interpreter {
         ran(i);
         break;
       case action_kind::record:
-        live_ += model_.s[i];
+        live_ += model_.s[i], tapes_ += model_.s[i];
         reach(live_ + model_.f[i]);
         forget(a.to);
         ran(i);
         break;
       case action_kind::drop:
-        if (a.what == content::tape) live_ -= model_.s[i];
+        if (a.what == content::tape) live_ -= model_.s[i], tapes_ -= model_.s[i];
         else if (a.where == tier::memory) forget(a.from);
         else {
           far_bytes_[tier_of(a.where)] -= model_.x[i];
@@ -59,6 +59,7 @@ class chain_interpreter {
       case action_kind::reverse:
         reach(live_ + model_.b[i]);
         live_ -= model_.s[i] + model_.g[i + 1];
+        tapes_ -= model_.s[i], adjoints_ -= model_.g[i + 1];
         forget(a.to);
         adjoint_made(i);
         break;
@@ -123,13 +124,15 @@ class chain_interpreter {
   void forget(step_index i) noexcept {
     if (i > 0 && walk_.holds_state(i)) live_ -= model_.x[std::size_t(i)];
   }
-  void reach(std::int64_t bytes) noexcept { cost_.peak = (std::max)(cost_.peak, bytes); }
+  void reach(std::int64_t bytes) noexcept {
+    if (bytes > cost_.peak) cost_.peak = bytes, cost_.peak_tapes = tapes_, cost_.peak_adjoints = adjoints_;
+  }
   void ran(std::size_t i) noexcept {
     cost_.makespan += model_.u[i];
     ++cost_.stage_runs;
   }
   void adjoint_made(std::size_t i) noexcept {
-    if (i > 0) live_ += model_.g[i];
+    if (i > 0) live_ += model_.g[i], adjoints_ += model_.g[i];
     reach(live_);
     cost_.makespan += model_.v[i];
   }
@@ -155,7 +158,7 @@ class chain_interpreter {
   std::span<chain_tier const> far_;
   chain_walk walk_;
   std::vector<std::int64_t> far_bytes_;
-  std::int64_t live_ = 0, elsewhere_ = 0;
+  std::int64_t live_ = 0, elsewhere_ = 0, tapes_ = 0, adjoints_ = 0;  // the last two are parts of live
   chain_cost cost_;
 };
 

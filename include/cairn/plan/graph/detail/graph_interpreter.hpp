@@ -35,7 +35,7 @@ class graph_interpreter {
       case action_kind::advance: run(v); break;
       case action_kind::record:
         forget(v);
-        live_ += model_.tape[v];
+        live_ += model_.tape[v], tapes_ += model_.tape[v];
         run(v);
         break;
       case action_kind::drop:
@@ -75,31 +75,32 @@ class graph_interpreter {
       if (has_copy_[v]) work += model_.copy[v];  // the states as they are now
       else if (runs_left_[v] > 1) live_ += model_.copy[v], has_copy_[v] = 1;
     }
-    reach(live_ + work + model_.open[std::size_t(walk_.remaining())]);
+    reach(work, model_.open[std::size_t(walk_.remaining())]);
     if (copies && --runs_left_[v] == 0 && has_copy_[v]) live_ -= model_.copy[v];
     cost_.makespan += model_.time[v];
     ++cost_.runs;
   }
   void go_back(std::size_t v) noexcept {
-    reach(live_ + model_.back_work[v]);
+    reach(model_.adjoint_work[v], model_.back_work[v] - model_.adjoint_work[v]);
     cost_.makespan += model_.adjoint_time[v];
   }
   void forget(std::size_t v) noexcept {
     if (walk_.holds_value(step_index(v))) live_ -= model_.bytes[v];
   }
   void forget_tape(std::size_t v) noexcept {
-    if (walk_.holds_tape(step_index(v))) live_ -= model_.tape[v];
+    if (walk_.holds_tape(step_index(v))) live_ -= model_.tape[v], tapes_ -= model_.tape[v];
   }
-  void reach(std::int64_t bytes) noexcept {
-    bytes_at_last_run_ = bytes;
-    cost_.peak = (std::max)(cost_.peak, bytes);
+  void reach(std::int64_t work, std::int64_t adjoints) noexcept {
+    bytes_at_last_run_ = live_ + work + adjoints;
+    if (bytes_at_last_run_ > cost_.peak)
+      cost_.peak = bytes_at_last_run_, cost_.peak_tapes = tapes_, cost_.peak_adjoints = adjoints;
   }
 
   graph_model const& model_;
   graph_walk walk_;
   std::vector<std::size_t> runs_left_;  ///< of each operation, if any has a copy
   std::vector<char> has_copy_;
-  std::int64_t live_ = 0;  ///< bytes of kept values, tapes and copies
+  std::int64_t live_ = 0, tapes_ = 0;  ///< bytes of kept values, tapes and copies, and of tapes alone
   std::int64_t bytes_at_last_run_ = 0;
   graph_cost cost_;
 };

@@ -16,6 +16,7 @@
 #include <cairn/core/event.hpp>
 #include <cairn/core/stage.hpp>
 #include <cairn/core/stage_value.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/run/chain/any_stage.hpp>
 #include <cairn/run/chain/detail/boxed.hpp>
 #include <cairn/run/chain/detail/call.hpp>
@@ -133,11 +134,11 @@ class chain_list {
         if constexpr (types::shape.taped) return stage_record(stage(i), x, index...);
         else return stage_forward(stage(i), x, index...);
       });
-    });
+    }, true);
     drop(i + 1);
   }
   void drop(step_index i) noexcept { take_away(states_[std::size_t(i)]); }
-  void drop_tape(step_index i) noexcept { take_away(tapes_[std::size_t(i)]); }
+  void drop_tape(step_index i) noexcept { take_away(tapes_[std::size_t(i)], true); }
   template <class Seed>
   void loss(Seed&& seed) {
     decltype(auto) x = state_at(count());
@@ -147,7 +148,7 @@ class chain_list {
   void backward(step_index i) {
     auto& kept = tapes_[std::size_t(i)];
     auto& tape = *kept;
-    discount(kept);  // its bytes may change, and it goes
+    discount(kept, true);  // its bytes may change, and it goes
     auto const pull = [&](auto const* x) {
       if constexpr (std::is_same_v<state_type, stage_value>) return stage(i).backward(*x, tape, *bar_);
       else
@@ -195,12 +196,16 @@ class chain_list {
   /// Of everything held. The first call sums all; from then on what changes is counted.
   [[nodiscard]] std::size_t bytes() const {
     if (!counts_) {
-      sum_ = 0;
+      sum_ = tape_sum_ = 0;
       for (auto const& one : states_) sum_ += one.bytes();
-      for (auto const& one : tapes_) sum_ += one.bytes();
+      for (auto const& one : tapes_) tape_sum_ += one.bytes();
       counts_ = true;
     }
-    return sum_ + bar_.bytes();
+    return sum_ + tape_sum_ + bar_.bytes();
+  }
+  /// The same by purpose, as it was summed last.
+  [[nodiscard]] sweep_parts parts() const {
+    return {.states = sum_, .adjoints = bar_.bytes(), .tapes = tape_sum_};
   }
   /// The hash of state i, which exists; 0 if not all of it is known.
   [[nodiscard]] std::uint64_t hash(step_index i) const {
@@ -223,21 +228,21 @@ class chain_list {
 
  private:
   template <class Box, class Make>
-  void put(Box& into, Make const& make) {
-    discount(into);
+  void put(Box& into, Make const& make, bool tape = false) {
+    discount(into, tape);
     into.make(make);
-    if (counts_) sum_ += into.bytes();
+    if (counts_) (tape ? tape_sum_ : sum_) += into.bytes();
   }
   template <class Box>
-  void take_away(Box& from) noexcept {
-    discount(from);
+  void take_away(Box& from, bool tape = false) noexcept {
+    discount(from, tape);
     from.reset();
   }
   template <class Box>
-  void discount(Box const& gone) noexcept {
+  void discount(Box const& gone, bool tape) noexcept {
     if (!counts_) return;
     try {
-      sum_ -= gone.bytes();
+      (tape ? tape_sum_ : sum_) -= gone.bytes();
     } catch (...) {
       counts_ = false;
     }
@@ -261,7 +266,7 @@ class chain_list {
   std::vector<boxed<state_type>> states_;  ///< 0..L; the place of state 0 stays empty
   std::vector<boxed<tape_type>> tapes_;
   boxed<Bar> bar_;
-  mutable std::size_t sum_ = 0;  ///< bytes of states and tapes, if they are counted: for observers
+  mutable std::size_t sum_ = 0, tape_sum_ = 0;  ///< bytes of states and of tapes, if they are counted: for observers
   mutable bool counts_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <cairn/core/detail/chain_walk.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/run/chain/detail/store_guard.hpp>
 #include <cairn/run/detail/action_range.hpp>
 #include <cairn/run/detail/execute.hpp>
@@ -86,6 +87,7 @@ class chain_states {
   [[nodiscard]] Memory& memory() noexcept { return memory_; }
   [[nodiscard]] Replay& replay() noexcept { return replay_; }
   [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
+  [[nodiscard]] sweep_parts parts() const { return memory_.parts(); }
   /// Visits the state from which an action starts; after a run of a stage, the state that it made.
   bool visit(action const& a, moment when, event::sink sink, void* context) const {
     return memory_.visit(when == moment::after && runs_stage(a) ? a.to : a.from, sink, context);

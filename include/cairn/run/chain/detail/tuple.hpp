@@ -14,6 +14,7 @@
 #include <cairn/core/detail/stage_shape.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/event.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/run/chain/detail/boxed.hpp>
 #include <cairn/run/chain/detail/call.hpp>
 #include <cairn/run/chain/detail/list.hpp>
@@ -174,8 +175,12 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
     return work;
   }
   [[nodiscard]] std::size_t bytes() const {
-    auto const sum = [](auto const&... one) { return (std::size_t{0} + ... + one.bytes()); };
-    return adjoint_bytes() + std::apply(sum, states_) + std::apply(sum, tapes_);
+    return std::size_t(parts().total());
+  }
+  /// The same by purpose.
+  [[nodiscard]] sweep_parts parts() const {
+    auto const sum = [](auto const&... one) { return (wide{0} + ... + one.bytes()); };
+    return {.states = std::apply(sum, states_), .adjoints = adjoint_bytes(), .tapes = std::apply(sum, tapes_)};
   }
   /// The hash of state i, which exists; 0 if not all of it is known.
   [[nodiscard]] std::uint64_t hash(step_index i) const {

@@ -9,6 +9,7 @@
 #include <cairn/core/event.hpp>
 #include <cairn/core/operation_graph.hpp>
 #include <cairn/core/stage_value.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/run/graph/builder.hpp>
 #include <cairn/run/graph/detail/node.hpp>
 #include <cairn/run/graph/detail/storage.hpp>
@@ -80,7 +81,7 @@ class graph_memory {
   void drop_tape(step_index v) noexcept {
     graph_held& at = held(v);
     at.tape = {};
-    live_ -= std::exchange(at.tape_bytes, 0);
+    tapes_ -= at.tape_bytes, live_ -= std::exchange(at.tape_bytes, 0);
   }
   /// Runs the loss: makes the adjoints of the outputs.
   void turn() {
@@ -106,7 +107,7 @@ class graph_memory {
     drop(v);
     drop_tape(v);
     at.bar = {};
-    live_ -= std::exchange(at.bar_bytes, 0);
+    bars_ -= at.bar_bytes, live_ -= std::exchange(at.bar_bytes, 0);
   }
 
   /// Runs operation v once more to measure it; keeps nothing.
@@ -126,6 +127,11 @@ class graph_memory {
   /// Bytes during the last action that ran.
   [[nodiscard]] std::int64_t bytes_at_last_run() const noexcept { return bytes_at_last_run_; }
   [[nodiscard]] std::int64_t peak() const noexcept { return peak_; }        ///< the largest of these so far
+  /// The same by purpose, so far.
+  [[nodiscard]] sweep_parts parts_at_peak() const noexcept {
+    wide const tapes = wide(peak_tapes_), bars = wide(peak_bars_);
+    return {.states = wide(peak_) - tapes - bars, .adjoints = bars, .tapes = tapes};
+  }
   [[nodiscard]] std::int64_t value_bytes(step_index v) const noexcept { return held(v).value_bytes; }
   [[nodiscard]] std::int64_t tape_bytes(step_index v) const noexcept { return held(v).tape_bytes; }
   [[nodiscard]] std::int64_t bar_bytes(step_index v) const noexcept { return held(v).bar_bytes; }
@@ -192,7 +198,7 @@ class graph_memory {
     if (with_tape && of.has_tape) {
       at.tape = std::move(tape);
       at.tape_bytes = of.facts.tape_bytes >= 0 ? of.facts.tape_bytes : of.call->tape_bytes(at.tape);
-      live_ += at.tape_bytes;
+      live_ += at.tape_bytes, tapes_ += at.tape_bytes;
     }
     reach(of.facts.work + (again ? copies->bytes : 0));
     if (copies != nullptr && --copies->runs_left == 0) {
@@ -278,7 +284,7 @@ class graph_memory {
       std::int64_t const now = !at.bar.has_value()           ? 0
                                : of.facts.adjoint_bytes >= 0 ? of.facts.adjoint_bytes
                                                              : of.call->bar_bytes(at.bar);
-      live_ += now - std::exchange(at.bar_bytes, now);
+      bars_ += now - at.bar_bytes, live_ += now - std::exchange(at.bar_bytes, now);
     };
     if (v == net_.size())
       for (graph_seed const& seed : storage_.given.seeds()) count(seed.number);
@@ -288,7 +294,7 @@ class graph_memory {
   void reach(std::int64_t beside) noexcept {
     transient_ = beside;
     bytes_at_last_run_ = live_ + beside;
-    if (bytes_at_last_run_ > peak_) peak_ = bytes_at_last_run_;
+    if (bytes_at_last_run_ > peak_) peak_ = bytes_at_last_run_, peak_tapes_ = tapes_, peak_bars_ = bars_;
   }
 
   graph_builder const& net_;
@@ -296,6 +302,7 @@ class graph_memory {
   stage_boxes* boxes_;
   bool is_finished_ = false;
   std::int64_t live_ = 0, bytes_at_last_run_ = 0, peak_ = 0, transient_ = 0;
+  std::int64_t tapes_ = 0, bars_ = 0, peak_tapes_ = 0, peak_bars_ = 0;  // parts of live, and of the peak
 };
 
 }  // namespace cairn::detail
