@@ -796,6 +796,50 @@ void all_ranks_stop_if_one_is_asked() {
   one_rank_is_asked_to_stop<by_adaptive_while>(cairn::online{5});
 }
 
+/// Each rank copies the files that it is told are whole. The copies of one record, elsewhere, go on from it; where one
+/// rank's copy is older than those of the others, all go on from what they have in common.
+/// \param stop_at  calls after which rank 0 is asked to stop; 0: never
+template <class Verb, class Plan>
+void copies_go_on(Plan plan, std::size_t least, long stop_at = 0) {
+  program<Verb, Plan> loop{std::move(plan)};
+  fs::path const copies = loop.folder.run() + ".copies";
+  std::string const rank = "rank000" + std::to_string(here().rank);
+  std::vector<step_index> left;
+  loop.options.stop = [=] { return stop_at > 0 && here().rank == 0 && calls >= stop_at; };
+  loop.options.committed = [&](cairn::whole_run const& now) {
+    fs::path const into = copies / std::to_string(left.size()) / rank / fs::path{now.folder}.filename();
+    fs::create_directories(into);
+    for (auto const& name : now.files) fs::copy_file(fs::path{now.folder} / name, into / name);
+    left.push_back(now.left);
+  };
+  claim(loop.run() == (stop_at == 0));
+  std::string told;
+  for (step_index const one : left) told += std::to_string(one) + ' ';
+  claim(alike(told), "all are told of the same records");
+  claim(left.size() >= least, told);
+  loop.options.stop = {}, loop.options.committed = {};
+  for (std::size_t k = 0; k < left.size(); ++k)
+    for (std::size_t const late : {0, 1}) {
+      if (late > k) continue;
+      loop.folder.clear();
+      loop.folder.by_one([&] { fs::create_directory(loop.folder.run()); });
+      std::size_t const mine = here().rank == 0 ? k - late : k;
+      fs::copy(copies / std::to_string(mine) / rank, loop.folder.own(), fs::copy_options::recursive);
+      all_come();
+      claim(loop.run(), "goes on from copy " + std::to_string(k));
+      if (late > 0) continue;
+      claim(loop.seen.resumed_at == left[k], std::to_string(left[k]));
+      if (left[k] >= 0) claim(loop.seen.used == disk_use::record);
+    }
+}
+void what_all_ranks_copy_goes_on() {
+  copies_go_on<by_differentiate>(cairn::hrevolve{n, two_tiers}, 7);
+  copies_go_on<by_loop>(cairn::multistage{n, 2, 3}, 7);
+  copies_go_on<by_adaptive_while>(cairn::online{5}, 7);
+  copies_go_on<by_gradient>(cairn::hrevolve{n, two_tiers}, 1, 15);
+  copies_go_on<by_gradient>(cairn::hrevolve{n, two_tiers}, 3, 50);
+}
+
 /// A run of which one rank, or each, is killed.
 template <class Verb, class Plan>
 int killed_run(char** argv, Plan const& plan) {
@@ -839,5 +883,5 @@ int main(int argc, char** argv) {
              a_state_that_one_rank_cannot_read_later_is_made_again_by_all, another_x0_of_one_rank_is_another_run,
              where_one_rank_has_other_arithmetic_all_begin_anew,
              replay_checks_compare_what_all_ranks_know, an_error_of_one_rank_is_an_error_of_all_or_none,
-             the_time_of_records_is_agreed, all_ranks_stop_if_one_is_asked);
+             the_time_of_records_is_agreed, all_ranks_stop_if_one_is_asked, what_all_ranks_copy_goes_on);
 }
