@@ -582,8 +582,8 @@ template <class Step, class X0, class PlanGiven, class... Last>
     detail::adjoint_later const later;
     auto const values = detail::values_for<State>(step, std::as_const(x0), x0, later, by, asked.options, form);
     Plan const& found = values.plan_from(plan);
-    detail::forward_by_plan const forward{
-        detail::limit_of(plan, values, detail::predict<PlanGiven>(asked, found, values, {}))};
+    auto const limit = detail::limit_of(plan, values, detail::predict<PlanGiven>(asked, found, values, {}));
+    detail::forward_by_plan<std::remove_const_t<decltype(limit)>> const forward{limit};
     auto const parts = detail::parts_of_run(step, by);
     if constexpr (!detail::is_wrt<Wrt>)
       return detail::run_in_workspace<StepF, State, Plan>(asked, forward, parts, std::forward<Step>(step),

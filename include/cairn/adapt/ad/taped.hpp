@@ -7,6 +7,7 @@
 #include <cairn/adapt/ad/detail/model_call.hpp>
 #include <cairn/adapt/ad/detail/primal_loop.hpp>
 #include <cairn/adapt/ad/detail/scalars.hpp>
+#include <cairn/adapt/ad/detail/weighed_leaf.hpp>
 #include <cairn/run/objective.hpp>
 #include <cairn/adapt/ad/params.hpp>
 #include <cairn/adapt/ad/rebind_scalar.hpp>
@@ -127,7 +128,7 @@ class taped {
     }
     /// The same if it was weighed last, otherwise `unknown_bytes`: for reports.
     [[nodiscard]] wide leaf_known(step_index steps) const noexcept {
-      return steps == owner->weighed_ ? owner->weight_ : unknown_bytes;
+      return owner->weighed_.known(steps);
     }
     [[nodiscard]] wide leaf_held() const noexcept { return owner->tape_bytes(); }  ///< as `tape_bytes()`
     /// Does nothing.
@@ -201,20 +202,18 @@ class taped {
   void forget_tape_bytes() noexcept { tape_.forget_bytes(); }
   /// Frees the memory of tape and states; the next leaf allocates it again.
   void clear() { tape_.clear(); }
-  /// What a leaf of `length` steps from x0 holds. It is recorded three times, starting with an empty tape: the
-  /// tool's buffers have their final size then.   \param timed  called with a function that records and reverses it
+  /// What a leaf of `length` steps from x0 holds; it is recorded three times, starting with an empty tape.
+  /// \param timed  called with a function that records and reverses it
   template <class State, class Timed>
   [[nodiscard]] wide weigh(State const& x0, step_index length, Timed const& timed) {
     clear();
-    for (int tried = 0; tried < 3; ++tried) {
-      auto all = bar(x0);
-      if (tried == 2) forget_tape_bytes();
-      timed([&] { adjoint(x0, all, step_index{0}, length); });
-      if constexpr (requires { tool().fit(); })
-        if (tried == 0) tool().fit();
-    }
-    weighed_ = length;
-    return weight_ = tape_bytes();
+    return weighed_.weigh(
+        tool(), length, [this] { forget_tape_bytes(); },
+        [&] {
+          auto all = bar(x0);
+          timed([&] { adjoint(x0, all, step_index{0}, length); });
+        },
+        [this] { return tape_bytes(); });
   }
 
  private:
@@ -236,8 +235,7 @@ class taped {
 
   primal primal_;
   detail::leaf_tape<Tool, primal> tape_;
-  step_index weighed_ = 0;  // steps of the leaf that was weighed last
-  wide weight_ = 0;
+  detail::weighed_leaf weighed_;
 };
 /// An lvalue tool is kept by reference.
 template <class Tool, class Model, class Params>

@@ -9,6 +9,7 @@
 #include <vector>
 #include <cairn/adapt/ad/detail/leaf_tape.hpp>
 #include <cairn/adapt/ad/detail/scalars.hpp>
+#include <cairn/adapt/ad/detail/weighed_leaf.hpp>
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
@@ -159,7 +160,7 @@ class taped_object {
     [[nodiscard]] wide leaf_bytes(taped_object& x, step_index steps) const { return x.weigh(steps); }
     /// The same if it was weighed last, otherwise `unknown_bytes`: for reports.
     [[nodiscard]] wide leaf_known(step_index steps) const noexcept {
-      return steps == owner->weighed_ ? owner->weight_ : unknown_bytes;
+      return owner->weighed_.known(steps);
     }
     [[nodiscard]] wide leaf_held() const noexcept { return owner->most_bytes_; }  ///< the most of all leaves so far
     /// Leaves the program after the leaf.
@@ -236,16 +237,14 @@ class taped_object {
   [[nodiscard]] wide weigh(step_index length) {
     snapshot const before = save();
     tool_.clear();
-    for (int tried = 0; tried < 3; ++tried) {
-      numbers bar(before.values.size());
-      if (tried == 2) most_bytes_ = 0;  // buffers have their final size by now
-      reverse(bar, 0, length);
-      restore(before);
-      if constexpr (requires { tool_.fit(); })
-        if (tried == 0) tool_.fit();
-    }
-    weighed_ = length;
-    return weight_ = most_bytes_;
+    return weighed_.weigh(
+        tool_, length, [this] { most_bytes_ = 0; },
+        [&] {
+          numbers bar(before.values.size());
+          reverse(bar, 0, length);
+          restore(before);
+        },
+        [this] { return most_bytes_; });
   }
   void reverse(numbers& bar, step_index first, step_index last) {
     record(bar, [&] {
@@ -267,8 +266,8 @@ class taped_object {
   Tool tool_;
   numbers seeds_;
   detail::found_at_end found_;
-  wide most_bytes_ = 0, weight_ = 0;
-  step_index weighed_ = 0;  // steps of the leaf that was weighed last
+  wide most_bytes_ = 0;
+  detail::weighed_leaf weighed_;
 };
 /// An lvalue tool is kept by reference.
 template <class Tool, class Each, class Step>
