@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/checks.hpp>
+#include <cairn/core/detail/user_values.hpp>
 #include <cairn/run/detail/given_parts.hpp>
 #include <cairn/run/detail/last_arguments.hpp>
 #include <cairn/run/detail/plan_place.hpp>
@@ -227,6 +228,7 @@ Bar sweep_by(Step& step, X0&& x0, PlanGiven const& place, Seed&& seed, Adjoint& 
     auto const at_seed = [&](lent_state<State> x) -> decltype(auto) {
       watch.check("cairn::gradient");
       if constexpr (seed_function<std::remove_reference_t<decltype(from)>, State>) return call_lending(from, x);
+      else if constexpr (kept_on_disk<Last...>) return taken(std::as_const(seed));  // one that begins anew asks again
       else return Bar(std::forward<Seed>(seed));
     };
     return watch.during("cairn::gradient", [&]() -> Bar {
