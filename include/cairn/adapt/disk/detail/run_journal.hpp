@@ -6,9 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
-#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -505,25 +503,6 @@ class run_journal {
   void const* watched_ = nullptr;
   std::uint64_t watched_bytes_ = 0, unchecked_ = 0;
   bool (*unchanged_)(void const*) = nullptr;
-};
-
-/// A sweep that ends by an exception after its parameters or functions have changed leaves nothing of it.
-template <class Unchanged>
-struct forgets_if_changed {
-  disk_report& report;
-  run_folder& folder;
-  slot_index slots;
-  Unchanged const& unchanged;
-  int const thrown = std::uncaught_exceptions();
-  ~forgets_if_changed() {
-    if (std::uncaught_exceptions() == thrown) return;
-    try {
-      if (unchanged()) return;
-    } catch (...) {  // the user's own: then it is not known
-    }
-    folder.forget_own(slots);
-    report.why = why_changed;
-  }
 };
 
 }  // namespace cairn::detail
