@@ -26,6 +26,10 @@ struct untold {
 };
 template <class Plan> untold(Plan) -> untold<Plan>;
 
+// The states of a plan with as many slots as can be counted are counted without overflow.
+static_assert(detail::most_states({.slots = INT64_MAX, .peak_slots = INT64_MAX}, {}) == INT64_MAX);
+static_assert(detail::frames_reserved({.slots = INT64_MAX - 1}, {}) == INT64_MAX);
+
 template <class Use>
 void each_form(Use use) {
   for (step_form const step : {step_form::in_place, step_form::by_value, step_form::out_of_place})

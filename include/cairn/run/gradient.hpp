@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/checks.hpp>
+#include <cairn/core/detail/user_values.hpp>
 #include <cairn/run/detail/given_parts.hpp>
 #include <cairn/run/detail/kept_together.hpp>
 #include <cairn/run/detail/last_arguments.hpp>
@@ -224,6 +225,7 @@ Bar gradient_as(Asked const& asked, Step& step, X0&& x0, Place const& place, See
       watch.check("cairn::gradient");
       if constexpr (seed_function<std::remove_reference_t<decltype(from)>, State>)
         return call_lending(from, x);
+      else if constexpr (Asked::on_disk) return taken(std::as_const(seed));  // one that begins anew asks again
       else return Bar(std::forward<Seed>(seed));
     };
     try {

@@ -427,6 +427,21 @@ TEST_CASE("so does one over an object, from where it was") {
   finds_all(over_object{}, periods);
   finds_all(over_object{}, tiers, 1'000);
 }
+TEST_CASE("a seed that is handed over is there for a run that begins anew behind it") {
+  auto const sweep = [](auto const& plan, auto const&... last) {
+    double const by = 1;
+    double dp = 0;
+    return cairn::gradient(in_place_by, x0, plan, numbers{1, 1}, back_by, cairn::wrt{by, dp}, last...);
+  };
+  support::temporary const here;
+  disk const run{here.run(), {.commit_every = 1'000}};
+  calls = 0, differs_at = -1, stop_at = 45;  // on its way back: no record, and states
+  CHECK_THROWS_AS(sweep(periods, run), stopped);
+  differs_at = 12, stop_at = -1;
+  numbers const found = sweep(periods, run);
+  CHECK_THAT(run.report().why, ContainsSubstring("another trajectory"));
+  CHECK(found == sweep(cairn::in_memory{periods}));
+}
 TEST_CASE("and a chain") {
   finds_all(of_chain<stage>{}, chain_runs::filed(length, 4));
   finds_all(of_chain<stage_with_output>{}, chain_runs::filed(length, 3));

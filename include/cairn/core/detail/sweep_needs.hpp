@@ -24,20 +24,26 @@ struct sweep_needs {
   wide hashes = 0;             ///< bytes of a replay check; see `replay_check_bytes`
 };
 
+/// With the frames that a sweep needs besides slots; as many as can be counted where a plan has that many slots.
+/// \param at_most  the form whose working frames count
+[[nodiscard]] constexpr slot_index frames_beside(slot_index slots, sweep_needs const& needs, sweep_form form,
+                                                 sweep_form at_most) noexcept {
+  slot_index const more = working_frames(at_most, needs.leaf) +
+                          ((form.keeps_run || form.snapshots) && needs.initial_apart ? 1 : 0);
+  return slots > INT64_MAX - more ? INT64_MAX : slots + more;
+}
 /// Frames that a sweep over a store in memory reserves, used or not.
 [[nodiscard]] constexpr slot_index frames_reserved(sweep_needs const& needs, sweep_form form) noexcept {
   sweep_form at_most = form;
   if (form.keeps_run) at_most.adjoint = adjoint_form::with_next;  // the loop runs before its adjoint is known
-  return needs.slots + working_frames(at_most, needs.leaf) +
-         ((form.keeps_run || form.snapshots) && needs.initial_apart ? 1 : 0);
+  return frames_beside(needs.slots, needs, form, at_most);
 }
 
 /// States alive at once at the peak of a sweep over a store in memory, or up to three more: a plan need not fill its
 /// slots at the moment when most frames are in use. A kept run may fill all slots: if there is room, it keeps the
 /// states that the plan drops, for its next reverse.
 [[nodiscard]] constexpr slot_index most_states(sweep_needs const& needs, sweep_form form) noexcept {
-  return (form.keeps_run ? needs.slots : needs.peak_slots) + working_frames(form, needs.leaf) +
-         ((form.keeps_run || form.snapshots) && needs.initial_apart ? 1 : 0);
+  return frames_beside(form.keeps_run ? needs.slots : needs.peak_slots, needs, form, form);
 }
 
 /// What a sweep over a store in memory holds, by purpose.

@@ -6,9 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
-#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -17,6 +15,7 @@
 #include <cairn/adapt/disk/detail/agreed.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/adapt/disk/detail/run_name.hpp>
+#include <cairn/adapt/disk/detail/run_sums.hpp>
 #include <cairn/adapt/disk/detail/trust.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
 #include <cairn/core/detail/state_hash.hpp>
@@ -32,67 +31,6 @@
 
 namespace cairn::detail {
 
-/// The sum of an objective's terms as a sweep has it.   \tparam Terms  no_terms if there are none
-template <class Terms>
-struct terms_beside_run {
-  static constexpr bool any = !std::is_same_v<Terms, no_terms>;
-  Terms* terms = nullptr;
-};
-inline constexpr char const* what_of_sums = "the adjoint of the parameters that is read back is not what was written";
-/// The sums of a sweep beside its adjoint: dp, and the value of an objective.
-/// \tparam DP  no_params if there is none
-template <class DP, class Terms>
-struct run_sums : terms_beside_run<Terms> {
-  DP* dp = nullptr;
-  template <class Sink>
-  void write([[maybe_unused]] Sink& sink) const {
-    if constexpr (!std::is_same_v<DP, no_params>) write_exactly(*dp, sink);
-  }
-  template <class Source>
-  void read([[maybe_unused]] Source& source) const {
-    if constexpr (!std::is_same_v<DP, no_params>) read_exactly(*dp, source, what_of_sums, -1);
-  }
-};
-class id_sum;
-/// The same for a run that is kept: each reverse may have another dp.
-template <class Terms>
-struct kept_sums : terms_beside_run<Terms> {
-  void* dp = nullptr;  ///< null if there is none
-  void (*writes)(void const*, file_writer&) = nullptr;
-  void (*reads)(void*, file_reader&) = nullptr;
-  void (*names)(void const*, id_sum&) = nullptr;
-  std::shared_ptr<void> (*copies)(void const*) = nullptr;
-  void (*becomes)(void*, void const*) = nullptr;
-  template <class DP>
-  void are_in(DP& other) noexcept {
-    dp = &other;
-    writes = [](void const* from, file_writer& sink) { write_exactly(*static_cast<DP const*>(from), sink); };
-    names = [](void const* from, id_sum& sum) { write_exactly(*static_cast<DP const*>(from), sum); };
-    reads = [](void* into, file_reader& source) {
-      DP read = copy_of(*static_cast<DP const*>(into));  // what is there stays unless all can be read
-      read_exactly(read, source, what_of_sums, -1);
-      *static_cast<DP*>(into) = std::move(read);
-    };
-    copies = [](void const* from) -> std::shared_ptr<void> {
-      return std::make_shared<DP>(copy_of(*static_cast<DP const*>(from)));
-    };
-    becomes = [](void* into, void const* old) { copy_state(*static_cast<DP const*>(old), *static_cast<DP*>(into)); };
-  }
-  /// What `become` brings back; nothing if there is no dp.
-  [[nodiscard]] std::shared_ptr<void> copied() const { return dp != nullptr ? copies(dp) : nullptr; }
-  void become(std::shared_ptr<void> const& old) const {
-    if (old) becomes(dp, old.get());
-  }
-  void write(file_writer& sink) const {
-    if (dp != nullptr) writes(dp, sink);
-  }
-  void read(file_reader& source) const {
-    if (dp != nullptr) reads(dp, source);
-  }
-  void add_to(id_sum& sum) const {
-    if (dp != nullptr) names(dp, sum);
-  }
-};
 /// The reverse sweep of a kept run that a record belongs to.
 struct reverse_of_run {
   step_index steps = -1;    ///< length of the loop; -1: the run has one reverse only, and its records do not say
@@ -565,25 +503,6 @@ class run_journal {
   void const* watched_ = nullptr;
   std::uint64_t watched_bytes_ = 0, unchecked_ = 0;
   bool (*unchanged_)(void const*) = nullptr;
-};
-
-/// A sweep that ends by an exception after its parameters or functions have changed leaves nothing of it.
-template <class Unchanged>
-struct forgets_if_changed {
-  disk_report& report;
-  run_folder& folder;
-  slot_index slots;
-  Unchanged const& unchanged;
-  int const thrown = std::uncaught_exceptions();
-  ~forgets_if_changed() {
-    if (std::uncaught_exceptions() == thrown) return;
-    try {
-      if (unchanged()) return;
-    } catch (...) {  // the user's own: then it is not known
-    }
-    folder.forget_own(slots);
-    report.why = why_changed;
-  }
 };
 
 }  // namespace cairn::detail
