@@ -359,6 +359,10 @@ template <class... Rest>
 /// A model whose adjoint is made by a tool.
 template <class ModelType>
 concept has_its_tool = requires { typename std::remove_cvref_t<ModelType>::tool_of_model; };
+/// A model whose adjoint is written by hand, and none that holds an objective.
+template <class ModelType>
+concept written_model = has_parts<std::remove_cvref_t<ModelType>> && !has_its_tool<ModelType> &&
+                        !requires(ModelType& m) { m.objective(); };
 
 }  // namespace detail
 
@@ -430,7 +434,7 @@ auto differentiate(ModelType&& m, X0&& x0, Place const& plan, Fn f, Last&&... la
 
 /// Refused: another order, or an argument too few.
 template <class ModelType, class X0, class... Rest>
-  requires(!detail::has_its_tool<ModelType> && !detail::places_plan<std::remove_cvref_t<Rest>...>)
+  requires(detail::written_model<ModelType> && !detail::places_plan<std::remove_cvref_t<Rest>...>)
 auto differentiate(ModelType&&, X0&&, Rest&&...) {
   (void)detail::check_order<std::remove_cvref_t<Rest>...>();
   return derivatives<typename detail::first_returned<std::remove_cvref_t<X0>>::type, double>{};

@@ -2,7 +2,9 @@
 #pragma once
 /// \file check_model.hpp  Checks a model and an objective: the adjoint of the step, the gradient with respect to state
 /// and parameters, and the derivatives of terms. For tests; not part of <cairn/cairn.hpp>.
+#include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -32,9 +34,19 @@ struct model_report {
     if (sets_at >= 0)
       return "the derivative of a term sets bar or dp at state " + std::to_string(sets_at) +
              "; it must add to what is there";
-    if (!state.passed()) return "the gradient by the initial state is wrong: " + state.text();
-    if (!params.passed()) return "the gradient by the parameters is wrong: " + params.text();
+    if (!state.passed()) return "the gradient by the initial state is wrong: " + state.text() + worst(state);
+    if (!params.passed()) return "the gradient by the parameters is wrong: " + params.text() + worst(params);
     return "the adjoint of the step and the gradient of the objective are right";
+  }
+
+ private:
+  [[nodiscard]] static std::string worst(adjoint_report const& of) {
+    if (of.number < 0) return {};
+    char values[80];
+    std::snprintf(values, sizeof values, ", where it should be %.6g and is %.6g", of.number_by_differences,
+                  of.number_by_adjoint);
+    return "; worst for number " + std::to_string(of.number) +
+           (of.member < 0 ? std::string{} : ", in member " + std::to_string(of.member)) + values;
   }
 };
 
@@ -101,13 +113,44 @@ void walk_model(ModelType& m, State const& x0, Params const& p, step_index n, Vi
   else go(bind_step<State>(step, p));
 }
 
+/// Finds, in a gradient that is wrong, the number that is farthest from a central difference: two evaluations each.
+/// \param at  where the gradient is taken, of at most 1,000 numbers
+template <class Value, class Whole>
+void find_worst(adjoint_report& report, Whole const& value_at, Value const& at, Value const& gradient) {
+  constexpr std::size_t most = 1'000;
+  auto const given = numbers_in(gradient);
+  if (report.passed() || given.size() > most) return;
+  Value moved = copy_of(at);
+  double worst = 0;
+  std::size_t number = 0;
+  visit_numbers(moved, [&](auto* one, std::size_t count) {
+    using real = std::remove_reference_t<decltype(*one)>;
+    for (std::size_t k = 0; k < count; ++k, ++number) {
+      real const here = one[k];
+      double const by = std::cbrt(double(std::numeric_limits<real>::epsilon())) * (1 + std::abs(double(here)));
+      one[k] = real(double(here) + by);
+      double const above = value_at(moved), width = double(one[k]) - double(here);
+      one[k] = real(double(here) - by);
+      double const below = value_at(moved), slope = (above - below) / (width + double(here) - double(one[k]));
+      one[k] = here;
+      if (!(std::abs(slope - given[number]) > worst)) continue;
+      worst = std::abs(slope - given[number]);
+      report.number = std::int64_t(number);
+      report.number_by_adjoint = given[number], report.number_by_differences = slope;
+    }
+  });
+  if (report.number >= 0) report.member = member_with(at, report.number);
+}
+
 }  // namespace detail
 
 /// Checks a model along the loop from x0, n steps: whether its adjoint is that of its step, whether the derivatives of
 /// the objective's terms are right and add to bar and dp, and whether the gradient with respect to x0 and p is right.
 /// \param m, x0, p  as for `differentiate`   \param f  the objective; by default a weighted sum of the numbers of the
 ///   last state
-/// Cost: as `check_adjoint` and two `check_gradient` over a loop of n steps; all states are stored.
+/// A gradient that is wrong names its worst number, its member, and what it should be, if it has at most 1,000 numbers.
+/// Cost: as `check_adjoint` and two `check_gradient` over a loop of n steps; all states are stored. Of a wrong gradient
+/// two more loops for each number.
 /// \throws what they throw
 /// \ingroup start
 template <class ModelType, class X0, class Params, class Fn>
@@ -160,9 +203,14 @@ requires(!detail::has_its_tool<ModelType> && !std::is_same_v<Fn, check_options>)
       if constexpr (detail::no_p<Params>) return differentiate(m, x0, step_index{n}, objective);
       else return differentiate(m, x0, p, step_index{n}, objective);
     }();
-    report.state = check_gradient([&](X0 const& x) { return whole(x, p); }, x0, all.state, options.random_seed);
-    if constexpr (!detail::no_p<Params>)
-      report.params = check_gradient([&](Params const& q) { return whole(x0, q); }, p, all.params, options.random_seed);
+    auto const by_state = [&](X0 const& x) { return whole(x, p); };
+    report.state = check_gradient(by_state, x0, all.state, options.random_seed);
+    if constexpr (std::is_same_v<Bar, X0>) detail::find_worst(report.state, by_state, x0, all.state);
+    if constexpr (!detail::no_p<Params>) {
+      auto const by_params = [&](Params const& q) { return whole(x0, q); };
+      report.params = check_gradient(by_params, p, all.params, options.random_seed);
+      detail::find_worst(report.params, by_params, p, all.params);
+    }
   }
   return report;
 }
