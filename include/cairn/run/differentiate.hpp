@@ -11,6 +11,7 @@
 #include <cairn/core/wrt.hpp>
 #include <cairn/run/detail/loop_adjoint.hpp>
 #include <cairn/run/detail/last_arguments.hpp>
+#include <cairn/run/detail/parts_of_leaf.hpp>
 #include <cairn/run/detail/plan_place.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/model.hpp>

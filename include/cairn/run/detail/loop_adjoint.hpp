@@ -5,7 +5,6 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <vector>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/executor_bytes.hpp>
 #include <cairn/core/detail/leaf_bytes.hpp>
@@ -13,7 +12,6 @@
 #include <cairn/core/replay_check.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/core/wrt.hpp>
-#include <cairn/run/detail/advanced_copy.hpp>
 #include <cairn/run/detail/call.hpp>
 #include <cairn/run/detail/call_back.hpp>
 #include <cairn/run/detail/come_back.hpp>
@@ -32,6 +30,16 @@ struct loop_values {
   Terms& terms;
   Step& step;
 };
+
+/// A state inside a leaf, where that is cut because of its terms.
+template <class State>
+struct state_in_leaf {
+  step_index at;
+  stored_as<State> state;
+};
+/// Reverses a leaf with terms at states inside it; verbs with an objective include parts_of_leaf.hpp.
+template <class State, class Bar, wide Copies, class Adjoint>
+void reverse_in_parts(Adjoint const& adjoint, lent_state<State> x, Bar& bar, step_index first, step_index last);
 
 /// An adjoint that does not record. The operators are for what is made of functions and does not ask for `back`.
 template <class Fn, class State, class Bar, class Params, class DP, class Terms, class Step>
@@ -52,7 +60,7 @@ struct loop_adjoint {
     if constexpr (!loop_type::has_terms) call_back<State>(adjoint, x, x1, bar, loop.p, loop.dp, from, to);
     else {
       if constexpr (form == adjoint_form::leaf)
-        if (loop.terms.next_after(from) < to) return in_parts(x, bar, from, to);
+        if (loop.terms.next_after(from) < to) return reverse_in_parts<State, Bar, copies>(*this, x, bar, from, to);
       if constexpr (moves_object) {
         if (loop.terms.any_at(from)) {
           auto const before = taken_snapshot(std::as_const(x));
@@ -125,7 +133,7 @@ struct loop_adjoint {
         if (inside.states == 0) return {back, 0, leaf};
         wide const beside =
             copied_state<State> ? copies * (heap + sizeof(State) + bytes_a_frame) : heap + back;
-        return {wide(inside.states) * (heap + sizeof(cut)) + beside, inside.steps, inside.part};
+        return {wide(inside.states) * (heap + sizeof(state_in_leaf<State>)) + beside, inside.steps, inside.part};
       }
     }
   }
@@ -146,50 +154,6 @@ struct loop_adjoint {
     if constexpr (!loop_type::has_terms) return 0;
     else return Step::given.form == step_form::in_place ? 1 : 2;
   }();
-  struct cut {
-    step_index at;
-    stored_as<State> state;
-  };
-  /// A leaf with terms at states inside it is reversed in parts, from one such state to the next. The
-  /// states there are made by the step, which runs from the leaf's first state to the last of them once more.
-  void in_parts(lent_state<State> x, Bar& bar, step_index const first, step_index last) const {
-    step_index count = 0;
-    for (step_index i = loop.terms.next_after(first); i < last; i = loop.terms.next_after(i)) ++count;
-    std::vector<cut> cuts;
-    cuts.reserve(std::size_t(count));
-    wide held = wide(cuts.capacity()) * sizeof(cut);
-    auto const each = [&](auto const& run_to, auto const& now) {
-      for (step_index from = first, at; (at = loop.terms.next_after(from)) < last; from = at) {
-        run_to(from, at);
-        cuts.push_back({at, now()});
-        held += heap_if_known(cuts.back().state);
-      }
-      loop.terms.held(held, cuts.back().at - first);
-    };
-    step_index failed = first;
-    if constexpr (copied_state<State>) {
-      advanced_copy<State> live{x, Step::given.form};
-      held += copies * (heap_if_known(std::as_const(x)) + sizeof(State) + bytes_a_frame);
-      each([&](step_index from, step_index to) { live.run(loop.step, from, to, failed); },
-           [&] { return copy_of(std::as_const(live).state()); });
-      for (; !cuts.empty(); cuts.pop_back()) {
-        back(cuts.back().state, nullptr, bar, cuts.back().at, last, held);
-        last = cuts.back().at;
-      }
-    } else {
-      auto const before = taken_snapshot(std::as_const(x));
-      held += heap_if_known(before);
-      each([&](step_index from, step_index to) { run_in_place(loop.step, x, from, to, failed); },
-           [&] { return taken_snapshot(std::as_const(x)); });
-      for (; !cuts.empty(); cuts.pop_back()) {
-        restore_state(x, cuts.back().state);
-        back(x, nullptr, bar, cuts.back().at, last, held);
-        last = cuts.back().at;
-      }
-      restore_state(x, before);
-    }
-    back(x, nullptr, bar, first, last, held);
-  }
 };
 
 /// A tape, and beside it the state at its begin if that has terms.
