@@ -41,6 +41,8 @@ TEST_CASE("a right model passes, with an objective and without, with parameters 
   auto const one = [](double& x) { x = std::sin(x); };
   auto const one_back = [](double x, double& bar) { bar *= std::cos(x); };
   CHECK(cairn::check(cairn::model{one, one_back}, 0.5, 20).passed());
+  auto const square = cairn::at_every(5, [](double x) { return x * x / 2; }, [](double x, double& bar) { bar += x; });
+  CHECK(cairn::check(cairn::model{one, one_back}, 0.5, 20, square).passed());
 }
 
 TEST_CASE("a wrong adjoint of the step is found") {
@@ -62,6 +64,21 @@ TEST_CASE("a wrong gradient with respect to parameters is found") {
   CHECK(report.step.passed());
   CHECK_FALSE(report.passed());
   CHECK_THAT(report.text(), ContainsSubstring("by the parameters is wrong"));
+}
+
+TEST_CASE("a wrong gradient with respect to parameters names its number, its member, and what it should be") {
+  struct rates { vec births; double death; };
+  auto const grow = [](double& x, rates const& p) { x *= p.births[1] - p.death; };
+  auto const grow_back = [](double x, double& bar, rates const& p, rates& dp) {
+    dp.births[1] += bar * x, dp.death -= 3 * bar * x;  // once too often each
+    bar *= p.births[1] - p.death;
+  };
+  auto const report = cairn::check(cairn::model{grow, grow_back}, 1.0, rates{{5, 2}, 1}, 4);
+  CHECK(report.params.number == 2);
+  CHECK(report.params.member == 1);
+  CHECK(report.params.number_by_differences == Approx(-4));
+  CHECK(report.params.number_by_adjoint == Approx(-12));
+  CHECK_THAT(report.text(), ContainsSubstring("worst for number 2, in member 1, where it should be -"));
 }
 
 TEST_CASE("a wrong derivative of a term is found, by the state and by the parameters") {

@@ -219,6 +219,27 @@ TEST_CASE("a leaf with no terms inside it is reversed in one call") {
   CHECK(calls == 3);
 }
 
+TEST_CASE("an objective without any term in the loop is refused before a step runs") {
+  long calls = 0;
+  cairn::model const half{[&](double& x) { ++calls, x /= 2; }, [](double, double& bar) { bar /= 2; }};
+  auto const f = [](double x) { return x; };
+  auto const df = [](double, double& bar) { bar += 1; };
+  for (long n : {1L, 10L, 99L})
+    CHECK_THROWS_WITH(cairn::differentiate(half, 1.0, n, cairn::at_every(100, f, df)),
+                      ContainsSubstring("the objective has no term at any state of the loop"));
+  CHECK_THROWS_AS(cairn::differentiate(half, 1.0, 10, cairn::at_states({}, f, df)), cairn::invalid_call);
+  CHECK(calls == 0);
+  CHECK(cairn::differentiate(half, 1.0, 100, cairn::at_every(100, f, df)).value > 0);
+  CHECK(cairn::differentiate(half, 1.0, 0, cairn::at_every(100, f, df)).value == 0);  // no step, no state
+  CHECK(cairn::differentiate(half, 1.0, 9, cairn::at_every(100, f, df) + cairn::at_end(f, df)).value > 0);
+}
+TEST_CASE("value_and_gradient takes plan and objective in either order") {
+  cairn::model const half{[](double& x) { x /= 2; }, [](double, double& bar) { bar /= 2; }};
+  auto const last = cairn::at_end([](double x) { return x; }, [](double, double& bar) { bar += 1; });
+  cairn::value_and_gradient one{half, cairn::revolve{10, 3}, last}, other{half, last, cairn::revolve{10, 3}};
+  CHECK(one(3.0).state == other(3.0).state);
+  CHECK(one(3.0).value == other(3.0).value);
+}
 TEST_CASE("at_every sums a term over every k-th state but the first") {
   for (step_index const n : {0, 2, 3, 31}) {
     auto const right = by_hand(n, terms_at(1, n));

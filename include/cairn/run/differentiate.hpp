@@ -11,7 +11,7 @@
 #include <cairn/core/wrt.hpp>
 #include <cairn/run/detail/loop_adjoint.hpp>
 #include <cairn/run/detail/last_arguments.hpp>
-#include <cairn/run/detail/leaf_in_parts.hpp>
+#include <cairn/run/detail/parts_of_leaf.hpp>
 #include <cairn/run/detail/plan_place.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/model.hpp>
@@ -359,6 +359,10 @@ template <class... Rest>
 /// A model whose adjoint is made by a tool.
 template <class ModelType>
 concept has_its_tool = requires { typename std::remove_cvref_t<ModelType>::tool_of_model; };
+/// A model whose adjoint is written by hand, and none that holds an objective.
+template <class ModelType>
+concept written_model = has_parts<std::remove_cvref_t<ModelType>> && !has_its_tool<ModelType> &&
+                        !requires(ModelType& m) { m.objective(); };
 
 }  // namespace detail
 
@@ -430,8 +434,8 @@ auto differentiate(ModelType&& m, X0&& x0, Place const& plan, Fn f, Last&&... la
 
 /// Refused: another order, or an argument too few.
 template <class ModelType, class X0, class... Rest>
-  requires(!detail::has_its_tool<ModelType> && !detail::places_plan<std::remove_cvref_t<Rest>...>)
-auto differentiate(ModelType const&, X0 const&, Rest const&...) {
+  requires(detail::written_model<ModelType> && !detail::places_plan<std::remove_cvref_t<Rest>...>)
+auto differentiate(ModelType&&, X0&&, Rest&&...) {
   (void)detail::check_order<std::remove_cvref_t<Rest>...>();
   return derivatives<typename detail::first_returned<std::remove_cvref_t<X0>>::type, double>{};
 }

@@ -77,7 +77,7 @@ class value_and_gradient {
       else
         return detail::check_differentiated<Model, X0&, Params, Place, Objective, workspace<State, Plan>&, Last...>();
     }();
-    if constexpr (!fits) return detail::refuse<derivatives<State, Params> const*>();
+    if constexpr (!fits) return *detail::refuse<derivatives<State, Params> const*>();
     else {
       kept& all = kept_.template get<kept>();
       if constexpr (!detail::is_run_while<Place>)

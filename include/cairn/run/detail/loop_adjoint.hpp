@@ -14,6 +14,7 @@
 #include <cairn/core/wrt.hpp>
 #include <cairn/run/detail/call.hpp>
 #include <cairn/run/detail/call_back.hpp>
+#include <cairn/run/detail/come_back.hpp>
 #include <cairn/run/detail/loop_step.hpp>
 #include <cairn/run/detail/plans_inside.hpp>
 
@@ -30,17 +31,15 @@ struct loop_values {
   Step& step;
 };
 
-/// A part of a leaf begins at a state that has terms. See `leaf_in_parts.hpp`, where this is reversed.
+/// A state inside a leaf, where that is cut because of its terms.
 template <class State>
-struct part_begin {
+struct state_in_leaf {
   step_index at;
   stored_as<State> state;
 };
-/// States that are held to make those of the parts.
-template <class Step>
-inline constexpr wide parts_copies = Step::given.form == step_form::in_place ? 1 : 2;
-template <class State, class Adjoint, class Bar>
-void reverse_in_parts(Adjoint const& whole, lent_state<State> x, Bar& bar, step_index first, step_index last);
+/// Reverses a leaf with terms at states inside it; verbs with an objective include parts_of_leaf.hpp.
+template <class State, class Bar, wide Copies, class Adjoint>
+void reverse_in_parts(Adjoint const& adjoint, lent_state<State> x, Bar& bar, step_index first, step_index last);
 
 /// An adjoint that does not record. The operators are for what is made of functions and does not ask for `back`.
 template <class Fn, class State, class Bar, class Params, class DP, class Terms, class Step>
@@ -61,7 +60,7 @@ struct loop_adjoint {
     if constexpr (!loop_type::has_terms) call_back<State>(adjoint, x, x1, bar, loop.p, loop.dp, from, to);
     else {
       if constexpr (form == adjoint_form::leaf)
-        if (loop.terms.next_after(from) < to) return reverse_in_parts<State>(*this, x, bar, from, to);
+        if (loop.terms.next_after(from) < to) return reverse_in_parts<State, Bar, copies>(*this, x, bar, from, to);
       if constexpr (moves_object) {
         if (loop.terms.any_at(from)) {
           auto const before = taken_snapshot(std::as_const(x));
@@ -133,8 +132,8 @@ struct loop_adjoint {
         auto const inside = loop.terms.inside(steps, leaf);
         if (inside.states == 0) return {back, 0, leaf};
         wide const beside =
-            copied_state<State> ? parts_copies<Step> * (heap + sizeof(State) + bytes_a_frame) : heap + back;
-        return {wide(inside.states) * (heap + sizeof(part_begin<State>)) + beside, inside.steps, inside.part};
+            copied_state<State> ? copies * (heap + sizeof(State) + bytes_a_frame) : heap + back;
+        return {wide(inside.states) * (heap + sizeof(state_in_leaf<State>)) + beside, inside.steps, inside.part};
       }
     }
   }
@@ -149,6 +148,12 @@ struct loop_adjoint {
   {
     return loop.terms.take_ran();
   }
+
+ private:
+  static constexpr wide copies = [] {  // of an `advanced_copy`
+    if constexpr (!loop_type::has_terms) return 0;
+    else return Step::given.form == step_form::in_place ? 1 : 2;
+  }();
 };
 
 /// A tape, and beside it the state at its begin if that has terms.

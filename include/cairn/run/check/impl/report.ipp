@@ -129,6 +129,12 @@ CAIRN_DECL void adjoint_report::say_fault() {
       say("the gradient is wrong: the Taylor remainder falls with slope ", slope);
       text_.add(", where 2 is right");
       if (steps_tested > 0) text_.add("; the tested steps are right by themselves, so look at the others");
+      if (number >= 0) {
+        text_.add("; worst for number ").add(wide(number));
+        if (member >= 0) text_.add(", in member ").add(wide(member));
+        say(", where it should be ", number_by_differences);
+        say(" and is ", number_by_adjoint);
+      }
       return;
     case adjoint_fault::undecided:
       if (left_alone) {
