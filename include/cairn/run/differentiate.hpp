@@ -264,9 +264,12 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
       sized.reset();
       if constexpr (!decltype(asked)::on_disk)
         memory.result.state = one_sweep<Bar, State>(asked, parts, limit, step, x0, plan, seed, adjoint);
-      else
+      else {
+        auto within = parts;
+        if constexpr (is_limit<std::remove_const_t<decltype(limit)>>) within.limit = limit;
         memory.result.state = sweep_of<decltype(asked.work)>::template sweep<Bar, State>(
-            asked.work, one_process{}, asked, parts, step, x0, plan, seed, adjoint);
+            asked.work, one_process{}, asked, within, step, x0, plan, seed, adjoint);
+      }
       count_gradient(asked, dp);
     }
   } catch (nondeterminism_error const&) {
