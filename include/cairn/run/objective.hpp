@@ -401,11 +401,10 @@ class at_every : public detail::summed_terms<detail::term_of<Fn, DF>, detail::ev
       : at_every::summed_terms{{checked(k)}, {std::move(f), std::move(df)}} {}
 
   /// Refused: the number of steps comes first.
-  template <class Number>
-    requires std::is_arithmetic_v<Number>
-  at_every(Fn f, DF df, Number)
+  at_every(Fn f, DF df, step_index)
+    requires(!std::is_same_v<DF, no_derivative>)
       : at_every::summed_terms{{1}, {std::move(f), std::move(df)}} {
-    constexpr bool first = std::is_void_v<Number>;
+    constexpr bool first = std::is_void_v<Fn>;
     static_assert(first, "cairn: the number of steps between terms comes first: cairn::at_every(k, f, df)");
   }
 
